@@ -1,0 +1,47 @@
+# Recto's everyday commands. GNU make and a POSIX shell are enough.
+#
+# Cargo's own `target/` is used unless CARGO_TARGET_DIR says otherwise.
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+.PHONY: help chat test build lint docs bench clean cargo
+
+BENCH ?= context
+MESSAGE ?= hello
+# Passed by environment, so that quotes in it stay what they are.
+export MESSAGE
+
+help: ## list these targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s  %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+chat: build ## set up Recto's home if there is none, and show what a model is sent for MESSAGE
+	@scripts/chat
+
+test: cargo ## run every test suite, and say which ran
+	@scripts/test
+
+build: cargo ## build the `recto` command
+	@cargo build --package recto
+
+lint: cargo ## check format, lints and the repository's own rules
+	@cargo fmt --all --check
+	@cargo clippy --workspace --all-targets -- -D warnings
+	@cargo xtask tidy
+
+docs: cargo ## write the reference pages in docs/ from the code
+	@cargo xtask docs
+
+bench: cargo ## run the benchmark BENCH
+	@cargo xtask bench $(BENCH)
+
+clean: cargo ## remove what was built
+	@cargo clean
+
+cargo:
+	@command -v cargo >/dev/null 2>&1 || { \
+	  echo "error: cargo was not found" >&2; \
+	  echo >&2; \
+	  echo "hint: install Rust with" >&2; \
+	  echo "  curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh" >&2; \
+	  exit 1; \
+	}

@@ -1,0 +1,45 @@
+//! Puts a request together: plan, fit, render.
+
+use std::sync::Arc;
+
+use crate::budget::OverBudget;
+use crate::compose::sent_message;
+use crate::context::{RequestContext, ToolChoice};
+use crate::fit::{Fitted, fit};
+use crate::inputs::Inputs;
+use crate::page::render;
+use crate::plan::Plan;
+
+/// Decides exactly what a model is sent.
+///
+/// The page is planned from the inputs, layer by layer; cut until it fits the
+/// window, in a fixed order; and rendered into messages. The same inputs give
+/// the same bytes. When what may not be cut does not fit, nothing is sent and
+/// the error says what each layer needs.
+pub fn assemble(inputs: &Inputs<'_>) -> Result<RequestContext, OverBudget> {
+    let Fitted { plan, parts, budget } = fit(inputs)?;
+    Ok(RequestContext {
+        model: inputs.model.clone(),
+        mode: inputs.mode.clone(),
+        window: inputs.window,
+        budget,
+        counted: inputs.counter.kind(),
+        messages: render(&parts),
+        parts,
+        tool_calls: inputs.layout.tool_calls,
+        tool_choice: tool_choice(&plan),
+        candidates: inputs.candidates.to_vec(),
+        notices: inputs.catalog.notices.clone(),
+        sent: Arc::new(sent_message(&plan)),
+        tools: plan.tools,
+        dropped: plan.dropped,
+        carry: plan.carry,
+    })
+}
+
+/// Minimal mode asks for a call, but only once: after the first round the model
+/// may answer.
+fn tool_choice(plan: &Plan<'_>) -> ToolChoice {
+    let asks = plan.inputs.mode.chosen.is_minimal() && plan.rounds.is_empty();
+    if asks && !plan.tools.is_empty() { ToolChoice::Required } else { ToolChoice::Auto }
+}

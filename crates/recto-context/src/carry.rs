@@ -1,0 +1,41 @@
+//! What one request hands to the next.
+//!
+//! The core keeps no state, and yet a prefix only stays put if each request
+//! knows where the last one began. So that knowledge goes out of one assembly
+//! as a value and comes into the next; the store keeps it with the session.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use crate::item::ItemId;
+use crate::message::MessageId;
+use crate::tokens::Tokens;
+
+/// What one request hands to the next. The default is a fresh session's.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Carry {
+    /// The first message that is still sent; everything before it has left.
+    pub history_from: Option<MessageId>,
+    /// What has left so far.
+    pub trimmed: Trimmed,
+    /// Picks kept with messages before this one have left.
+    pub picks_from: Option<MessageId>,
+    /// Tools that search found and that stay offered, in the order they came.
+    pub found_tools: Vec<ItemId>,
+    /// Memories and skill bodies that did not fit. They stay out until the next
+    /// trim, when the prefix breaks anyway.
+    pub shed: BTreeSet<ItemId>,
+    /// Results that are shown shortened.
+    pub shortened: BTreeSet<MessageId>,
+}
+
+/// Messages that left the history.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Trimmed {
+    /// How many.
+    pub messages: usize,
+    /// What they cost.
+    pub tokens: Tokens,
+}

@@ -1,0 +1,213 @@
+//! The catalog: all that an agent has, as typed values.
+//!
+//! `recto-workspace` makes it from files; the assembler only reads it. What a
+//! skill looks like on the page is rendered when the skill is created, so that
+//! a turn shares those texts instead of building them.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::item::{Include, ItemId, ItemKind, Joined, Priority, SessionItem, Source};
+use crate::layout::{Layout, SkillRender};
+use crate::text::Text;
+
+/// All that an agent has.
+#[derive(Debug, Clone, Default)]
+pub struct Catalog {
+    /// SOUL, IDENTITY, AGENTS and USER, those that are there.
+    pub system: SystemFiles,
+    /// TOOLS.md.
+    pub tools_doc: Option<File>,
+    /// Best first; the newest are best until search ranks them.
+    pub memories: Vec<Memory>,
+    /// In merged order: by folder as searched, then by name.
+    pub skills: Vec<Skill>,
+    /// In order of name.
+    pub rules: Vec<Document>,
+    /// In order of name.
+    pub references: Vec<Document>,
+    /// Built-in tools and those of MCP servers. A skill's tools travel with it.
+    pub tools: Vec<ToolSpec>,
+    /// Files that could not be used. The turn goes on without them.
+    pub notices: Vec<Notice>,
+}
+
+/// The files of the system layer. Blank files count as missing.
+#[derive(Debug, Clone, Default)]
+pub struct SystemFiles {
+    /// Personality and name.
+    pub soul: Option<File>,
+    /// Who the agent is, in facts.
+    pub identity: Option<File>,
+    /// How it behaves.
+    pub agents: Option<File>,
+    /// Who it works for.
+    pub user: Option<File>,
+}
+
+/// A text file, trimmed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct File {
+    /// Its trimmed content.
+    pub text: Text,
+    /// Where it was read.
+    pub source: Source,
+}
+
+/// A rule or a reference.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Document {
+    /// Its name, unique among its kind.
+    pub name: Arc<str>,
+    /// What it is about.
+    pub description: Option<Arc<str>>,
+    /// Its place among the others.
+    pub priority: Priority,
+    /// When it is included.
+    pub include: Include,
+    /// Its body.
+    pub text: Text,
+    /// Where it was read.
+    pub source: Source,
+}
+
+/// A skill, with its two forms on the page.
+#[derive(Debug, Clone)]
+pub struct Skill {
+    /// Its name, unique among skills.
+    pub name: Arc<str>,
+    /// When to use it.
+    pub description: Option<Arc<str>>,
+    /// When its body is included.
+    pub include: Include,
+    /// SKILL.md without its frontmatter.
+    pub body: Text,
+    /// What stands before the body when it is shown in full.
+    pub heading: Text,
+    /// Its line in the list of skills.
+    pub entry: Text,
+    /// The tools that travel with it.
+    pub tools: Vec<ToolSpec>,
+    /// Where its SKILL.md was read.
+    pub source: Source,
+}
+
+impl Skill {
+    /// A skill whose description, if any, is one trimmed text.
+    pub fn new(name: impl Into<Arc<str>>, description: Option<&str>, body: Text) -> Self {
+        let name = name.into();
+        let description = description.map(str::trim).filter(|text| !text.is_empty());
+        let heading = match description {
+            Some(description) => format!("## {name}\n{description}\n\n"),
+            None => format!("## {name}\n"),
+        };
+        let entry = format!("- **{name}**: {}", description.unwrap_or("(no description)"));
+        Skill {
+            name,
+            description: description.map(Arc::from),
+            include: Include::Always,
+            body,
+            heading: heading.into(),
+            entry: entry.into(),
+            tools: Vec::new(),
+            source: Source::BuiltIn,
+        }
+    }
+}
+
+/// Something the model can call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolSpec {
+    /// Its identity; the server is the skill or MCP server that brings it.
+    pub id: ItemId,
+    /// What it does.
+    pub description: Arc<str>,
+    /// The JSON schema of its parameters.
+    pub parameters: Arc<Value>,
+    /// Name, description and parameters as compact JSON: what is counted and compared.
+    pub schema: Text,
+    /// When it is offered.
+    pub include: Include,
+    /// Where it was declared.
+    pub source: Source,
+}
+
+impl ToolSpec {
+    /// A tool that is always offered.
+    pub fn new(id: ItemId, description: impl Into<Arc<str>>, parameters: Value) -> Self {
+        let description = description.into();
+        let schema = serde_json::json!({
+            "name": &*id.name,
+            "description": &*description,
+            "parameters": &parameters,
+        });
+        ToolSpec {
+            id,
+            description,
+            parameters: Arc::new(parameters),
+            schema: schema.to_string().into(),
+            include: Include::Always,
+            source: Source::BuiltIn,
+        }
+    }
+}
+
+/// One remembered thing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Memory {
+    /// Its name: the file and the line it stands on.
+    pub name: Arc<str>,
+    /// What is remembered.
+    pub text: Text,
+    /// The day it was added, as `YYYY-MM-DD`.
+    pub day: Option<Arc<str>>,
+    /// Where it was read.
+    pub source: Source,
+}
+
+/// A file that could not be used as it stands, for the record and the person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Notice {
+    /// Which file.
+    pub source: Source,
+    /// What is wrong with it, in one sentence.
+    pub problem: Arc<str>,
+}
+
+impl Catalog {
+    /// The items that a new session begins with: those included always.
+    pub fn session_at_start(&self) -> Vec<SessionItem> {
+        self.items()
+            .filter(|(_, include)| *include == Include::Always)
+            .map(|(item, _)| SessionItem { item, joined: Joined::AtStart })
+            .collect()
+    }
+
+    /// Every item that a session can hold, with its include mode.
+    pub fn items(&self) -> impl Iterator<Item = (ItemId, Include)> + '_ {
+        let documents = |kind, list: &'_ [Document]| {
+            list.iter()
+                .map(move |d| (ItemId::new(kind, d.name.clone()), d.include))
+                .collect::<Vec<_>>()
+        };
+        let skills =
+            self.skills.iter().map(|s| (ItemId::new(ItemKind::Skill, s.name.clone()), s.include));
+        documents(ItemKind::Rule, &self.rules)
+            .into_iter()
+            .chain(documents(ItemKind::Reference, &self.references))
+            .chain(skills)
+            .chain(self.all_tools().map(|tool| (tool.id.clone(), tool.include)))
+    }
+
+    /// Whether there is anything that a model could be offered to call.
+    pub fn has_tools(&self, layout: &Layout) -> bool {
+        let reads_skills = layout.skills == SkillRender::ReadOnDemand && !self.skills.is_empty();
+        reads_skills || self.all_tools().next().is_some()
+    }
+
+    /// Built-in and server tools, then those of the skills, in a fixed order.
+    pub fn all_tools(&self) -> impl Iterator<Item = &ToolSpec> {
+        self.tools.iter().chain(self.skills.iter().flat_map(|skill| &skill.tools))
+    }
+}

@@ -1,0 +1,247 @@
+//! Compares two requests: how far they agree, and what ended it.
+//!
+//! A server keeps its work on a prompt exactly as far as the next one agrees
+//! with it from the start. So the comparison walks both prompts in the order in
+//! which servers read them (tool schemas, then messages), finds the first byte
+//! that differs, and names the layer, the item and the cause.
+
+mod cause;
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::context::RequestContext;
+use crate::item::ItemId;
+use crate::layer::Layer;
+use crate::page::{ChatMessage, ContentPiece, Part};
+use crate::text::ContentHash;
+use crate::tokens::Tokens;
+
+pub use cause::Cause;
+
+/// How two requests relate.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Comparison {
+    /// Bytes from the start in which both agree: schemas and texts.
+    pub agreed_bytes: usize,
+    /// What the agreement saves.
+    pub agreed_tokens: Tokens,
+    /// What has to be read from there on.
+    pub fresh_tokens: Tokens,
+    /// Parts of the earlier request that are wholly in the agreement.
+    pub agreed_parts: usize,
+    /// Where and why the agreement ends; absent when the earlier request is
+    /// wholly contained in the later.
+    pub change: Option<Change>,
+    /// Items that came onto the page.
+    pub added: Vec<ItemId>,
+    /// Items that left it.
+    pub removed: Vec<ItemId>,
+    /// Items whose text is another.
+    pub changed: Vec<ItemId>,
+}
+
+/// The end of an agreement.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Change {
+    /// The message in which it is; `None` among the tool schemas.
+    pub message: Option<usize>,
+    /// The byte within that message's text, or within all schemas.
+    pub byte: usize,
+    /// The layer.
+    pub layer: Layer,
+    /// The item, if one is concerned.
+    pub item: Option<ItemId>,
+    /// Why.
+    pub cause: Cause,
+}
+
+/// Compares a request with one before it.
+pub fn compare(before: &RequestContext, after: &RequestContext) -> Comparison {
+    let point = divergence(before, after);
+    let agreed_tokens = agreed_tokens(after, &point);
+    let (added, removed, changed) = item_changes(before, after);
+    Comparison {
+        agreed_bytes: point.agreed_bytes,
+        agreed_tokens,
+        fresh_tokens: after.prompt_tokens() - agreed_tokens,
+        agreed_parts: point.before_part,
+        change: point.place.map(|place| describe(before, after, &point, place)),
+        added,
+        removed,
+        changed,
+    }
+}
+
+/// Where two prompts part.
+struct Divergence {
+    agreed_bytes: usize,
+    agreed_tools: usize,
+    /// The first part of each that is not wholly agreed on.
+    before_part: usize,
+    after_part: usize,
+    place: Option<Place>,
+}
+
+#[derive(Clone, Copy)]
+enum Place {
+    Tool { byte: usize },
+    Message { message: usize, byte: usize },
+}
+
+fn divergence(before: &RequestContext, after: &RequestContext) -> Divergence {
+    let same_tools = before.tools.iter().zip(&after.tools);
+    let agreed_tools = same_tools.take_while(|(a, b)| a.spec.schema == b.spec.schema).count();
+    let schemas = before.tools[..agreed_tools].iter();
+    let tool_bytes: usize = schemas.map(|tool| tool.spec.schema.len()).sum();
+    if agreed_tools < before.tools.len().max(after.tools.len()) {
+        let byte = tool_bytes + common_schema_bytes(before, after, agreed_tools);
+        return Divergence {
+            agreed_bytes: byte,
+            agreed_tools,
+            before_part: 0,
+            after_part: 0,
+            place: Some(Place::Tool { byte }),
+        };
+    }
+    message_divergence(before, after, tool_bytes)
+}
+
+fn common_schema_bytes(before: &RequestContext, after: &RequestContext, at: usize) -> usize {
+    match (before.tools.get(at), after.tools.get(at)) {
+        (Some(a), Some(b)) => common_prefix(&a.spec.schema, &b.spec.schema),
+        _ => 0,
+    }
+}
+
+fn message_divergence(
+    before: &RequestContext,
+    after: &RequestContext,
+    tool_bytes: usize,
+) -> Divergence {
+    let pairs = before.messages.iter().zip(&after.messages);
+    let agreed = pairs.take_while(|(a, b)| same_message(a, b)).count();
+    let agreed_texts = before.messages[..agreed].iter();
+    let mut agreed_bytes = tool_bytes + agreed_texts.map(text_bytes).sum::<usize>();
+    let mut place = None;
+    let (mut before_part, mut after_part) = (first_part(before, agreed), first_part(after, agreed));
+    if agreed < before.messages.len() {
+        let byte = match (before.messages.get(agreed), after.messages.get(agreed)) {
+            (Some(a), Some(b)) if a.role == b.role => common_text(a, b),
+            _ => 0,
+        };
+        before_part = part_at(before, agreed, byte);
+        after_part = part_at(after, agreed, byte);
+        agreed_bytes += byte;
+        place = Some(Place::Message { message: agreed, byte });
+    }
+    Divergence { agreed_bytes, agreed_tools: after.tools.len(), before_part, after_part, place }
+}
+
+/// Whether two messages are the same to a model; where their bytes come from
+/// does not matter.
+fn same_message(a: &ChatMessage, b: &ChatMessage) -> bool {
+    a.role == b.role && a.content == b.content && a.calls == b.calls && a.answers == b.answers
+}
+
+fn text_bytes(message: &ChatMessage) -> usize {
+    let texts =
+        message.content.iter().filter_map(ContentPiece::as_text).map(str::len).sum::<usize>();
+    texts + message.calls.iter().map(|call| call.name.len() + call.arguments.len()).sum::<usize>()
+}
+
+fn common_text(a: &ChatMessage, b: &ChatMessage) -> usize {
+    let text = |message: &ChatMessage| match message.content.first() {
+        Some(ContentPiece::Text(text)) => text.clone(),
+        _ => String::new(),
+    };
+    common_prefix(&text(a), &text(b))
+}
+
+fn common_prefix(a: &str, b: &str) -> usize {
+    a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count()
+}
+
+/// The part with which a message begins, or the number of all parts behind the last.
+fn first_part(context: &RequestContext, message: usize) -> usize {
+    let span = context.messages.get(message).and_then(|message| message.spans.first());
+    span.map_or(context.parts.len(), |span| span.part)
+}
+
+/// The part that holds a byte of a message's first text. A byte just behind the
+/// text belongs to whatever follows.
+fn part_at(context: &RequestContext, message: usize, byte: usize) -> usize {
+    let Some(spans) = context.messages.get(message).map(|message| &message.spans) else {
+        return context.parts.len();
+    };
+    match spans.iter().find(|span| byte < span.bytes.end) {
+        Some(span) => span.part,
+        None => spans.last().map_or(context.parts.len(), |span| span.part),
+    }
+}
+
+fn agreed_tokens(after: &RequestContext, point: &Divergence) -> Tokens {
+    let tools: Tokens = after.tools[..point.agreed_tools].iter().map(|tool| tool.tokens).sum();
+    let parts: Tokens = after.parts[..point.after_part].iter().map(|part| part.tokens).sum();
+    tools + parts
+}
+
+fn describe(
+    before: &RequestContext,
+    after: &RequestContext,
+    point: &Divergence,
+    place: Place,
+) -> Change {
+    match place {
+        Place::Tool { byte } => {
+            let (a, b) =
+                (before.tools.get(point.agreed_tools), after.tools.get(point.agreed_tools));
+            let item = b.or(a).map(|tool| tool.spec.id.clone());
+            let cause = cause::of_tools(before, after, a, b);
+            Change { message: None, byte, layer: Layer::Tools, item, cause }
+        }
+        Place::Message { message, byte } => {
+            let old = before.parts.get(point.before_part);
+            let new = after.parts.get(point.after_part);
+            let cause = cause::of_parts(before, after, old, new);
+            let layer = changed_layer(old, new);
+            let item = concerned_item(old, new, layer);
+            Change { message: Some(message), byte, layer, item, cause }
+        }
+    }
+}
+
+/// Picks leave with their turn, and what then stands in their place is history:
+/// the layer that changed is theirs. Otherwise it is the earlier of the two.
+fn changed_layer(old: Option<&Part>, new: Option<&Part>) -> Layer {
+    match (old.map(|part| part.layer), new.map(|part| part.layer)) {
+        (Some(Layer::Picks), _) => Layer::Picks,
+        (Some(a), Some(b)) => a.min(b),
+        (Some(layer), None) | (None, Some(layer)) => layer,
+        (None, None) => Layer::Rounds,
+    }
+}
+
+fn concerned_item(old: Option<&Part>, new: Option<&Part>, layer: Layer) -> Option<ItemId> {
+    let of_layer = [new, old].into_iter().flatten().filter(|part| part.layer == layer);
+    of_layer.filter_map(|part| part.item.as_ref()).map(|item| item.id.clone()).next()
+}
+
+type ItemChanges = (Vec<ItemId>, Vec<ItemId>, Vec<ItemId>);
+
+/// Items that came, left, and changed.
+fn item_changes(before: &RequestContext, after: &RequestContext) -> ItemChanges {
+    let (old, new) = (items(before), items(after));
+    let added = new.keys().filter(|id| !old.contains_key(*id)).cloned().collect();
+    let removed = old.keys().filter(|id| !new.contains_key(*id)).cloned().collect();
+    let changed = old.iter().filter(|(id, hash)| new.get(*id).is_some_and(|new| new != *hash));
+    (added, removed, changed.map(|(id, _)| id.clone()).collect())
+}
+
+fn items(context: &RequestContext) -> BTreeMap<ItemId, ContentHash> {
+    let parts = context.parts.iter().filter(|part| part.layer != Layer::History);
+    let parts = parts.filter_map(|part| Some((part.item.as_ref()?.id.clone(), part.hash())));
+    let tools = context.tools.iter().map(|tool| (tool.spec.id.clone(), tool.spec.schema.hash()));
+    parts.chain(tools).collect()
+}

@@ -1,0 +1,137 @@
+//! Names why two prompts part. Only these causes exist; a break that has none
+//! of them would be a broken promise.
+
+use serde::Serialize;
+
+use crate::context::{OfferedTool, RequestContext};
+use crate::item::{Include, ItemId, ItemKind};
+use crate::layer::Layer;
+use crate::page::Part;
+
+/// Why two prompts part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    /// Another model reads it.
+    ModelChanged,
+    /// Minimal became full, or the other way round.
+    ModeFlipped,
+    /// A workspace file or an item is another than before, came, or left.
+    ItemChanged,
+    /// The session's memory snapshot was replaced.
+    MemoryReplaced,
+    /// A tool is offered for the first time.
+    ToolOffered,
+    /// Old exchanges left, or the mode sends none.
+    HistoryTrimmed,
+    /// A result of the turn had to be shortened.
+    ResultShortened,
+    /// Picks, memories or skill bodies were cut to fit, or came back at a trim.
+    LayerCut,
+    /// Picks left with their turn. No break: agreement is only promised up to them.
+    PicksLeft,
+    /// The two are not of one session, or its history was rewritten.
+    Unrelated,
+}
+
+impl Cause {
+    /// The cause in words.
+    pub fn describe(self) -> &'static str {
+        match self {
+            Cause::ModelChanged => "the model changed",
+            Cause::ModeFlipped => "the mode flipped",
+            Cause::ItemChanged => "a workspace file or item changed",
+            Cause::MemoryReplaced => "the memory snapshot was replaced",
+            Cause::ToolOffered => "a tool is offered for the first time",
+            Cause::HistoryTrimmed => "history was trimmed",
+            Cause::ResultShortened => "a tool result was shortened",
+            Cause::LayerCut => "a layer was cut to fit the window",
+            Cause::PicksLeft => "picks left with their turn",
+            Cause::Unrelated => "the requests do not continue each other",
+        }
+    }
+}
+
+/// The cause of a difference among the tool schemas.
+pub(super) fn of_tools(
+    before: &RequestContext,
+    after: &RequestContext,
+    old: Option<&OfferedTool>,
+    new: Option<&OfferedTool>,
+) -> Cause {
+    let offered = |context: &RequestContext, tool: Option<&OfferedTool>| {
+        tool.is_some_and(|tool| context.tools.iter().any(|other| other.spec.id == tool.spec.id))
+    };
+    if let Some(cause) = of_the_whole(before, after) {
+        cause
+    } else if new.is_some() && !offered(before, new) {
+        Cause::ToolOffered
+    } else if was_trimmed(before, after) && !offered(after, old) {
+        Cause::HistoryTrimmed
+    } else {
+        Cause::ItemChanged
+    }
+}
+
+/// The cause of a difference on the page.
+pub(super) fn of_parts(
+    before: &RequestContext,
+    after: &RequestContext,
+    old: Option<&Part>,
+    new: Option<&Part>,
+) -> Cause {
+    if let Some(cause) = of_the_whole(before, after) {
+        return cause;
+    }
+    let same_turn = before.sent.id == after.sent.id;
+    let is_pick = |part: Option<&Part>| {
+        part.and_then(|part| part.item.as_ref()).is_some_and(|item| item.include == Include::Agent)
+    };
+    let old_layer = old.map(|part| part.layer);
+    if old_layer == Some(Layer::Picks) || (is_pick(old) && old_layer != Some(Layer::History)) {
+        return if same_turn { Cause::LayerCut } else { Cause::PicksLeft };
+    }
+    match super::changed_layer(old, new) {
+        Layer::Memory if shed_changed(before, after, ItemKind::Memory) => Cause::LayerCut,
+        Layer::Skills if shed_changed(before, after, ItemKind::Skill) => Cause::LayerCut,
+        Layer::Memory => Cause::MemoryReplaced,
+        Layer::System | Layer::Bootstrap | Layer::Skills | Layer::Tools | Layer::Items => {
+            Cause::ItemChanged
+        }
+        Layer::Picks if same_turn => Cause::LayerCut,
+        Layer::Picks => Cause::PicksLeft,
+        Layer::History | Layer::Message | Layer::Rounds => of_conversation(before, after),
+    }
+}
+
+/// What changes everything at once.
+fn of_the_whole(before: &RequestContext, after: &RequestContext) -> Option<Cause> {
+    if before.model != after.model {
+        Some(Cause::ModelChanged)
+    } else if before.mode.chosen != after.mode.chosen {
+        Some(Cause::ModeFlipped)
+    } else {
+        None
+    }
+}
+
+fn of_conversation(before: &RequestContext, after: &RequestContext) -> Cause {
+    if was_trimmed(before, after) || !after.mode.chosen.sends_history() {
+        Cause::HistoryTrimmed
+    } else if before.carry.shortened != after.carry.shortened {
+        Cause::ResultShortened
+    } else {
+        Cause::Unrelated
+    }
+}
+
+fn was_trimmed(before: &RequestContext, after: &RequestContext) -> bool {
+    let marks = |context: &RequestContext| (context.carry.history_from, context.carry.picks_from);
+    marks(before) != marks(after)
+}
+
+fn shed_changed(before: &RequestContext, after: &RequestContext, kind: ItemKind) -> bool {
+    let of_kind = |id: &&ItemId| id.kind == kind;
+    let (old, new) = (&before.carry.shed, &after.carry.shed);
+    old.symmetric_difference(new).any(|id| of_kind(&id))
+}

@@ -1,0 +1,305 @@
+//! Layers 1 to 6: who the agent is, where it runs, what it remembers, can do,
+//! and must keep to.
+
+use std::sync::{Arc, LazyLock};
+
+use super::{Composer, tool_doc};
+use crate::catalog::{File, Memory};
+use crate::inputs::Bootstrap;
+use crate::item::{Include, ItemKind, Priority};
+use crate::layer::Layer;
+use crate::layout::{PickPlacement, SkillRender, SystemMessages, ToolCalls};
+use crate::page::{ChatRole, ItemUse, Join, Part, Reason};
+use crate::plan::{Plan, PlannedPick, PlannedSkill, SkillForm, memory_id, skill_id};
+use crate::skills::{FULL_INTRO, LIST_HEADING, ON_DEMAND_INTRO};
+use crate::text::Text;
+
+static DEFAULT_SOUL: LazyLock<Text> = LazyLock::new(|| {
+    Text::from("You are a helpful assistant: friendly, honest, and brief where brief will do.")
+});
+
+static DEFAULT_AGENTS: LazyLock<Text> = LazyLock::new(|| {
+    Text::from(
+        "Answer what was asked. Say so when you don't know. Use your tools when they can do or \
+         check something; never claim to have done what you have not.",
+    )
+});
+
+static HOW_TO_CALL: LazyLock<Text> = LazyLock::new(|| {
+    Text::from(
+        "Use the tools you are given to do what the user asks. Call the tool that fits, with all \
+         its required parameters, instead of describing what you would do. When a result is in, \
+         call the next tool or answer from the results.",
+    )
+});
+
+static CALL_AS_TEXT: LazyLock<Text> = LazyLock::new(|| {
+    Text::from(
+        "To call a tool, answer with \
+         <tool_call>{\"name\": \"TOOL\", \"arguments\": {…}}</tool_call> and nothing else.",
+    )
+});
+
+static MEMORIES: LazyLock<Text> = LazyLock::new(|| Text::from("Relevant memories:"));
+static SKILLS: LazyLock<Text> = LazyLock::new(|| Text::from("Available skills:"));
+static TOOLS: LazyLock<Text> = LazyLock::new(|| Text::from("Available tools:"));
+static NOTHING: LazyLock<Text> = LazyLock::new(Text::default);
+static BULLET: LazyLock<Text> = LazyLock::new(|| Text::from("- "));
+
+impl Composer<'_> {
+    pub(super) fn system_layers(&self, plan: &Plan<'_>) -> Vec<Part> {
+        let mut parts = self.system();
+        parts.extend(self.bootstrap());
+        parts.extend(self.memory(plan));
+        parts.extend(self.skills(plan));
+        parts.extend(self.tools(plan));
+        parts.extend(self.items(plan));
+        if self.inputs.layout.preset.is_plain() {
+            self.close_plain(&mut parts);
+        }
+        parts
+    }
+
+    fn system(&self) -> Vec<Part> {
+        let files = &self.inputs.catalog.system;
+        let preset = self.inputs.layout.preset;
+        let file = |file: &Option<File>| file.as_ref().map(|file| self.file(Layer::System, file));
+        if preset.is_plain() {
+            return file(&files.agents).into_iter().collect();
+        }
+        let or_default = |found: Option<Part>, text: &Text, name| {
+            let default = || self.part(Layer::System, text, Reason::DefaultForMissing(name));
+            found.or_else(|| preset.has_defaults().then(default))
+        };
+        let minimal = self.inputs.mode.chosen.is_minimal();
+        let how_to = minimal.then(|| self.part(Layer::System, &HOW_TO_CALL, Reason::Generated));
+        let parts = [
+            or_default(file(&files.soul), &DEFAULT_SOUL, "SOUL.md"),
+            file(&files.identity),
+            or_default(file(&files.agents), &DEFAULT_AGENTS, "AGENTS.md"),
+            file(&files.user),
+            how_to,
+        ];
+        parts.into_iter().flatten().collect()
+    }
+
+    fn file(&self, layer: Layer, file: &File) -> Part {
+        let part = self.part(layer, &file.text, Reason::WorkspaceFile);
+        Part { source: file.source.clone(), ..part }
+    }
+
+    fn bootstrap(&self) -> Option<Part> {
+        let text = || describe(&self.inputs.bootstrap).into();
+        let shown = self.inputs.layout.preset.has_bootstrap();
+        shown.then(|| self.part(Layer::Bootstrap, &text(), Reason::Generated))
+    }
+
+    fn memory(&self, plan: &Plan<'_>) -> Vec<Part> {
+        let snapshot = plan.memories.iter().map(|memory| self.remembered(memory));
+        let picks = self.picks_in_layer(plan, ItemKind::Memory).map(|pick| Part {
+            join: Join::Line,
+            lead: BULLET.clone(),
+            role: ChatRole::System,
+            ..self.pick(pick, Layer::Memory, Reason::Found)
+        });
+        let entries: Vec<Part> = snapshot.chain(picks).collect();
+        self.under_heading(Layer::Memory, &MEMORIES, entries)
+    }
+
+    fn remembered(&self, memory: &Memory) -> Part {
+        let lead = match &memory.day {
+            Some(day) => format!("- [{day}] ").into(),
+            None => BULLET.clone(),
+        };
+        let id = memory_id(memory);
+        let item = ItemUse { id, include: Include::Always, priority: None, scores: None };
+        Part {
+            join: Join::Line,
+            lead,
+            source: memory.source.clone(),
+            item: Some(item),
+            ..self.part(Layer::Memory, &memory.text, Reason::Snapshot)
+        }
+    }
+
+    /// Picks of a kind, where picks stand in the layers of their kinds.
+    fn picks_in_layer<'p>(
+        &self,
+        plan: &'p Plan<'_>,
+        kind: ItemKind,
+    ) -> impl Iterator<Item = &'p PlannedPick> {
+        let in_layer = self.inputs.layout.picks == PickPlacement::InLayer
+            && !self.inputs.layout.preset.attaches_items();
+        plan.picks.iter().filter(move |pick| in_layer && pick.item.id.kind == kind)
+    }
+
+    fn skills(&self, plan: &Plan<'_>) -> Vec<Part> {
+        if plan.skills.is_empty() {
+            return Vec::new();
+        }
+        let picked = |skill: &PlannedSkill<'_>| {
+            let mut picks = self.picks_in_layer(plan, ItemKind::Skill);
+            picks.find(|pick| pick.item.id.name == skill.skill.name)
+        };
+        let (mut full, mut listed) = (Vec::new(), Vec::new());
+        for skill in &plan.skills {
+            match (skill.form, picked(skill)) {
+                (SkillForm::Full, _) => full.push(self.skill_in_full(skill)),
+                (SkillForm::Listed, Some(pick)) => full.push(self.picked_skill(skill, pick)),
+                (SkillForm::Listed, None) => listed.push(self.skill_entry(skill)),
+            }
+        }
+        let mut parts = self.layer_heading(Layer::Skills, &SKILLS);
+        parts.extend(self.skills_intro(&full));
+        parts.extend(full);
+        parts.extend(self.skill_list(listed, parts.len()));
+        parts
+    }
+
+    fn skills_intro(&self, full: &[Part]) -> Option<Part> {
+        let minimal = self.inputs.mode.chosen.is_minimal();
+        let intro = match self.inputs.layout.skills {
+            SkillRender::ReadOnDemand if !minimal => &ON_DEMAND_INTRO,
+            _ if !full.is_empty() => &FULL_INTRO,
+            _ => return None,
+        };
+        Some(self.part(Layer::Skills, intro, Reason::Heading))
+    }
+
+    /// The list of skills, under a heading that fits what stands before it.
+    fn skill_list(&self, mut entries: Vec<Part>, before: usize) -> Vec<Part> {
+        let Some(first) = entries.first_mut() else { return entries };
+        let headed = before > 0 && !self.has_layer_headings();
+        let heading: Option<&Text> = match (headed, before) {
+            (true, _) => Some(&LIST_HEADING),
+            (false, 0) => Some(&SKILLS),
+            (false, _) => None,
+        };
+        if headed {
+            first.join = Join::Paragraph;
+        }
+        let heading = heading.map(|text| self.part(Layer::Skills, text, Reason::Heading));
+        heading.into_iter().chain(entries).collect()
+    }
+
+    fn skill_in_full(&self, planned: &PlannedSkill<'_>) -> Part {
+        let skill = planned.skill;
+        Part {
+            lead: skill.heading.clone(),
+            source: skill.source.clone(),
+            item: Some(self.skill_use(planned)),
+            ..self.part(Layer::Skills, &skill.body, planned.reason.clone())
+        }
+    }
+
+    fn picked_skill(&self, planned: &PlannedSkill<'_>, pick: &PlannedPick) -> Part {
+        let part = self.skill_in_full(planned);
+        Part { item: Some(pick.item.clone()), reason: Reason::Found, ..part }
+    }
+
+    fn skill_entry(&self, planned: &PlannedSkill<'_>) -> Part {
+        Part {
+            join: Join::Line,
+            source: planned.skill.source.clone(),
+            item: Some(self.skill_use(planned)),
+            ..self.part(Layer::Skills, &planned.skill.entry, planned.reason.clone())
+        }
+    }
+
+    fn skill_use(&self, planned: &PlannedSkill<'_>) -> ItemUse {
+        let id = skill_id(planned.skill);
+        ItemUse { id, include: planned.include, priority: None, scores: None }
+    }
+
+    fn tools(&self, plan: &Plan<'_>) -> Vec<Part> {
+        let preset = self.inputs.layout.preset;
+        let file = self.inputs.catalog.tools_doc.as_ref();
+        let file = file.filter(|_| !preset.is_plain() && !self.inputs.mode.chosen.is_minimal());
+        let mut parts: Vec<Part> =
+            file.map(|file| self.file(Layer::Tools, file)).into_iter().collect();
+        let as_text = self.inputs.layout.tool_calls == ToolCalls::Text;
+        if as_text || (parts.is_empty() && self.has_layer_headings()) {
+            let docs = plan.tools.iter().map(|tool| Part {
+                item: Some(tool.item.clone()),
+                source: tool.spec.source.clone(),
+                ..self.part(Layer::Tools, &tool_doc(tool), Reason::Generated)
+            });
+            parts.extend(docs);
+        }
+        if as_text && !plan.tools.is_empty() {
+            parts.push(self.part(Layer::Tools, &CALL_AS_TEXT, Reason::Generated));
+        }
+        if let Some(first) = parts.first_mut().filter(|_| self.has_layer_headings()) {
+            first.join = Join::Line;
+            parts.insert(0, self.part(Layer::Tools, &TOOLS, Reason::Heading));
+        }
+        parts
+    }
+
+    /// Rules, then references, by priority and name; with `in_layer` also those
+    /// that search brought.
+    fn items(&self, plan: &Plan<'_>) -> Vec<Part> {
+        if self.inputs.layout.preset.attaches_items() {
+            return Vec::new();
+        }
+        let session = plan.items.iter().map(|item| self.session_item(item, Layer::Items));
+        let kinds = [ItemKind::Rule, ItemKind::Reference];
+        let picks = kinds.into_iter().flat_map(|kind| self.picks_in_layer(plan, kind));
+        let picks = picks.map(|pick| Part {
+            role: ChatRole::System,
+            lead: super::item_lead(pick.item.id.kind, &pick.item.id.name),
+            ..self.pick(pick, Layer::Items, Reason::Found)
+        });
+        let mut parts: Vec<Part> = session.chain(picks).collect();
+        parts.sort_by_key(item_order);
+        parts
+    }
+
+    fn has_layer_headings(&self) -> bool {
+        self.inputs.layout.system_messages == SystemMessages::PerLayer
+    }
+
+    fn layer_heading(&self, layer: Layer, text: &Text) -> Vec<Part> {
+        let heading = || self.part(layer, text, Reason::Heading);
+        self.has_layer_headings().then(heading).into_iter().collect()
+    }
+
+    fn under_heading(&self, layer: Layer, heading: &Text, entries: Vec<Part>) -> Vec<Part> {
+        let heading = || self.part(layer, heading, Reason::Heading);
+        let heading = (!entries.is_empty()).then(heading);
+        heading.into_iter().chain(entries).collect()
+    }
+
+    /// Preset `plain` ends as it always has: an empty line behind AGENTS.md or
+    /// the last body, a line break behind the last entry of a list.
+    fn close_plain(&self, parts: &mut Vec<Part>) {
+        let Some(last) = parts.last() else { return };
+        let closing = self.part(last.layer, &NOTHING, Reason::Heading);
+        let list = last.layer == Layer::Skills && self.inputs.layout.skills != SkillRender::Full;
+        parts.push(Part { join: if list { Join::Line } else { Join::Paragraph }, ..closing });
+    }
+}
+
+fn item_order(part: &Part) -> Option<(ItemKind, Priority, Arc<str>)> {
+    let item = part.item.as_ref()?;
+    Some((item.id.kind, item.priority.unwrap_or_default(), item.id.name.clone()))
+}
+
+/// The bootstrap layer's text.
+fn describe(bootstrap: &Bootstrap) -> String {
+    let Bootstrap { agent, version, workspace, system, day, surface } = bootstrap;
+    let line = |label: &str, value: &str| match value {
+        "" => String::new(),
+        value => format!("\n{label}: {value}"),
+    };
+    let agent = if agent.is_empty() { "main" } else { agent };
+    let version = if version.is_empty() { String::new() } else { format!(" {version}") };
+    [
+        format!("Agent: {agent}, on Recto{version}"),
+        line("Workspace", workspace),
+        line("Operating system", system),
+        line("Session began", day),
+        line("Surface", surface),
+    ]
+    .concat()
+}

@@ -1,0 +1,186 @@
+//! The request context: all that goes into a request, why each part is there,
+//! and what was left out and why.
+//!
+//! What was dropped is data, not an error: the command line, the web page and
+//! the tests all read the same list.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::budget::{Budget, Window};
+use crate::carry::Carry;
+use crate::catalog::{Notice, ToolSpec};
+use crate::counter::CountKind;
+use crate::item::Pick;
+use crate::layer::Layer;
+use crate::layout::ToolCalls;
+use crate::message::Message;
+use crate::mode::ModeDecision;
+use crate::page::{ChatMessage, ItemUse, Part, Reason};
+use crate::tokens::Tokens;
+
+/// All that goes into a request.
+#[derive(Debug, Clone)]
+pub struct RequestContext {
+    /// The model entry that it was made for.
+    pub model: Arc<str>,
+    /// Minimal or full, and why.
+    pub mode: ModeDecision,
+    /// The model's window.
+    pub window: Window,
+    /// How the window is shared out.
+    pub budget: Budget,
+    /// Whether counts are exact or estimates.
+    pub counted: CountKind,
+    /// The page, part by part, in the order in which the model reads it.
+    pub parts: Vec<Part>,
+    /// The same as messages.
+    pub messages: Vec<ChatMessage>,
+    /// The tools offered, in a fixed order.
+    pub tools: Vec<OfferedTool>,
+    /// Whether the tools are sent as schemas or stand on the page as text.
+    pub tool_calls: ToolCalls,
+    /// Whether the model must call one of them.
+    pub tool_choice: ToolChoice,
+    /// What was left out, and why.
+    pub dropped: Vec<Dropped>,
+    /// What search looked at and did not take.
+    pub candidates: Vec<Pick>,
+    /// Files that could not be used.
+    pub notices: Vec<Notice>,
+    /// What the next request needs to know of this one.
+    pub carry: Carry,
+    /// The message as it was sent, to be stored with the session.
+    pub sent: Arc<Message>,
+}
+
+impl RequestContext {
+    /// What a layer costs. The schemas of the offered tools count to Tools.
+    pub fn layer_tokens(&self, layer: Layer) -> Tokens {
+        let parts: Tokens = self.layer(layer).map(|part| part.tokens).sum();
+        match layer {
+            Layer::Tools => parts + self.budget.tools,
+            _ => parts,
+        }
+    }
+
+    /// The parts of a layer, in order.
+    pub fn layer(&self, layer: Layer) -> impl Iterator<Item = &Part> {
+        self.parts.iter().filter(move |part| part.layer == layer)
+    }
+
+    /// What the prompt costs: messages and tool schemas.
+    pub fn prompt_tokens(&self) -> Tokens {
+        self.budget.used + self.budget.tools
+    }
+}
+
+/// A tool that is offered to the model.
+#[derive(Debug, Clone)]
+pub struct OfferedTool {
+    /// What it is.
+    pub spec: ToolSpec,
+    /// How it came in.
+    pub item: ItemUse,
+    /// What its schema costs.
+    pub tokens: Tokens,
+    /// Why it is offered.
+    pub reason: Reason,
+}
+
+/// Whether the model must call a tool, where the wire can say so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolChoice {
+    /// It may.
+    Auto,
+    /// It must call at least one.
+    Required,
+}
+
+/// Something that was left out or shortened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dropped {
+    /// What it was, for people: `rule tone`, `12 messages`.
+    pub what: String,
+    /// Where it would have stood.
+    pub layer: Layer,
+    /// What it cost before.
+    pub before: Tokens,
+    /// What is left of it on the page.
+    pub after: Tokens,
+    /// Why.
+    pub reason: DropReason,
+}
+
+impl Dropped {
+    /// Something that is wholly gone.
+    pub fn whole(what: String, layer: Layer, tokens: Tokens, reason: DropReason) -> Self {
+        Dropped { what, layer, before: tokens, after: Tokens::ZERO, reason }
+    }
+
+    /// What was saved.
+    pub fn tokens(&self) -> Tokens {
+        self.before - self.after
+    }
+}
+
+/// Why something was left out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DropReason {
+    /// More messages than `history.max_messages`.
+    HistoryMessages {
+        /// The limit.
+        limit: usize,
+    },
+    /// More tokens than `history.max_tokens`.
+    HistoryTokens {
+        /// The limit.
+        limit: Tokens,
+    },
+    /// It left in an earlier turn.
+    TrimmedEarlier,
+    /// There was no room in the window.
+    NoRoom,
+    /// More than the memory snapshot may hold.
+    MemoryLimit,
+    /// The mode of the turn leaves it out.
+    Mode,
+    /// The preset has no place for it.
+    Preset(&'static str),
+    /// The session has it, but it is gone from the workspace.
+    Vanished,
+    /// Another tool of this name is offered.
+    NameTaken,
+    /// A result whose call is not in the history.
+    ResultWithoutCall,
+    /// A call whose result is not in the history.
+    CallWithoutResult,
+    /// The result stands shortened on the page.
+    Shortened,
+}
+
+impl DropReason {
+    /// The reason in words.
+    pub fn describe(&self) -> String {
+        match self {
+            DropReason::HistoryMessages { limit } => {
+                format!("more than history.max_messages = {limit}")
+            }
+            DropReason::HistoryTokens { limit } => {
+                format!("more than history.max_tokens = {}", limit.get())
+            }
+            DropReason::TrimmedEarlier => "trimmed in an earlier turn".to_owned(),
+            DropReason::NoRoom => "no room in the window".to_owned(),
+            DropReason::MemoryLimit => "more than the memory snapshot may hold".to_owned(),
+            DropReason::Mode => "left out in this mode".to_owned(),
+            DropReason::Preset(name) => format!("preset `{name}` has no place for it"),
+            DropReason::Vanished => "in the session, but gone from the workspace".to_owned(),
+            DropReason::NameTaken => "another tool of this name is offered".to_owned(),
+            DropReason::ResultWithoutCall => "its call is not in the history".to_owned(),
+            DropReason::CallWithoutResult => "its result is not in the history".to_owned(),
+            DropReason::Shortened => "shortened in the middle to make room".to_owned(),
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Exchanges: a user message and all that follows until the next one.
+//!
+//! History is trimmed in whole exchanges, so a call is never parted from its
+//! result. What comes in already broken (a crash, a hand-edited file, another
+//! program's history) is mended here by leaving out the half that is alone:
+//! servers refuse a request with one.
+
+use std::sync::Arc;
+
+use crate::context::{DropReason, Dropped};
+use crate::counter::Counter;
+use crate::layer::Layer;
+use crate::message::{Body, CallId, Message};
+use crate::tokens::Tokens;
+
+/// Splits messages into exchanges, oldest first. Messages before the first user
+/// message form an exchange of their own.
+pub(crate) fn exchanges(messages: &[Arc<Message>]) -> impl Iterator<Item = &[Arc<Message>]> {
+    messages.chunk_by(|_, next| !next.is_user())
+}
+
+/// The messages that a model may see, every call with its result and every
+/// result with its call. What had to go is added to `dropped`.
+pub(crate) fn mend(
+    messages: &[Arc<Message>],
+    layer: Layer,
+    counter: &Counter<'_>,
+    dropped: &mut Vec<Dropped>,
+) -> Vec<Arc<Message>> {
+    let mended = Vec::with_capacity(messages.len());
+    let mut mender = Mender { layer, counter, dropped, mended };
+    let visible: Vec<_> = messages.iter().filter(|message| message.is_for_models()).collect();
+    for round in visible.chunk_by(|_, next| is_result(next)) {
+        mender.mend_round(round);
+    }
+    mender.mended
+}
+
+fn is_result(message: &Message) -> bool {
+    matches!(message.body, Body::Tool { .. })
+}
+
+struct Mender<'a> {
+    layer: Layer,
+    counter: &'a Counter<'a>,
+    dropped: &'a mut Vec<Dropped>,
+    mended: Vec<Arc<Message>>,
+}
+
+impl Mender<'_> {
+    /// Takes a message and the results behind it, each call answered once.
+    fn mend_round(&mut self, round: &[&Arc<Message>]) {
+        let [first, results @ ..] = round else { return };
+        if is_result(first) {
+            round.iter().for_each(|result| self.drop_result(result));
+            return;
+        }
+        let mut open: Vec<&CallId> = first.calls().iter().map(|call| &call.id).collect();
+        let mut answers = Vec::with_capacity(results.len());
+        for &result in results {
+            match answered_call(result).and_then(|call| open.iter().position(|id| *id == call)) {
+                Some(at) => {
+                    open.remove(at);
+                    answers.push(Arc::clone(result));
+                }
+                None => self.drop_result(result),
+            }
+        }
+        if open.is_empty() {
+            self.mended.push(Arc::clone(first));
+        } else {
+            self.keep_answered_calls(first, &answers);
+        }
+        self.mended.append(&mut answers);
+    }
+
+    fn drop_result(&mut self, result: &Message) {
+        let what = format!("result in message {}", result.id.0);
+        self.drop(what, self.counter.message(result), DropReason::ResultWithoutCall);
+    }
+
+    /// Keeps a message without the calls that nothing answered, if anything is left of it.
+    fn keep_answered_calls(&mut self, message: &Message, answers: &[Arc<Message>]) {
+        let Body::Assistant { content, calls } = &message.body else { return };
+        let mut answered: Vec<&CallId> = answers.iter().filter_map(|m| answered_call(m)).collect();
+        let mut kept = calls.clone();
+        kept.retain(|call| match answered.iter().position(|id| **id == call.id) {
+            Some(at) => {
+                answered.remove(at);
+                true
+            }
+            None => false,
+        });
+        let body = Body::Assistant { content: content.clone(), calls: kept };
+        let rest = Message { id: message.id, body };
+        let freed = self.counter.message(message) - self.counter.message(&rest);
+        let what = format!("call in message {}", message.id.0);
+        self.drop(what, freed, DropReason::CallWithoutResult);
+        if !rest.content().is_empty() || !rest.calls().is_empty() {
+            self.mended.push(Arc::new(rest));
+        }
+    }
+
+    fn drop(&mut self, what: String, tokens: Tokens, reason: DropReason) {
+        self.dropped.push(Dropped::whole(what, self.layer, tokens, reason));
+    }
+}
+
+fn answered_call(message: &Message) -> Option<&CallId> {
+    match &message.body {
+        Body::Tool { call, .. } => Some(call),
+        _ => None,
+    }
+}

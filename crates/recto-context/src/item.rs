@@ -1,0 +1,232 @@
+//! Items: what can be put on the page, how it came there, and with what scores.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+/// What an item is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ItemKind {
+    /// A short instruction that holds where it is included.
+    Rule,
+    /// A document to look things up in.
+    Reference,
+    /// A capability: a folder with a SKILL.md and perhaps tools.
+    Skill,
+    /// Something the model can call.
+    Tool,
+    /// Something that was remembered.
+    Memory,
+}
+
+impl ItemKind {
+    /// The name that people, records and the config use.
+    pub fn name(self) -> &'static str {
+        match self {
+            ItemKind::Rule => "rule",
+            ItemKind::Reference => "reference",
+            ItemKind::Skill => "skill",
+            ItemKind::Tool => "tool",
+            ItemKind::Memory => "memory",
+        }
+    }
+}
+
+impl fmt::Display for ItemKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// An item's identity. Sessions store these, never copies of items.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct ItemId {
+    /// What it is.
+    pub kind: ItemKind,
+    /// Its name, unique within the kind (and the server).
+    pub name: Arc<str>,
+    /// The MCP server or skill that a tool comes from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<Arc<str>>,
+}
+
+impl ItemId {
+    /// An item that no server brings.
+    pub fn new(kind: ItemKind, name: impl Into<Arc<str>>) -> Self {
+        ItemId { kind, name: name.into(), server: None }
+    }
+
+    /// A tool, with the skill or MCP server it comes from.
+    pub fn tool(server: Option<Arc<str>>, name: impl Into<Arc<str>>) -> Self {
+        ItemId { kind: ItemKind::Tool, name: name.into(), server }
+    }
+}
+
+impl fmt::Display for ItemId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.server {
+            Some(server) => write!(f, "{} {server}.{}", self.kind, self.name),
+            None => write!(f, "{} {}", self.kind, self.name),
+        }
+    }
+}
+
+/// When an item is included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Include {
+    /// Joins every session.
+    Always,
+    /// Joins a session when a person adds it.
+    Manual,
+    /// Comes for one turn when search finds that it fits.
+    Agent,
+}
+
+impl Include {
+    /// The name that frontmatter, records and the config use.
+    pub fn name(self) -> &'static str {
+        match self {
+            Include::Always => "always",
+            Include::Manual => "manual",
+            Include::Agent => "agent",
+        }
+    }
+}
+
+impl fmt::Display for Include {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// The place of an item among others of its kind: 0 comes first, 999 last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Priority(u16);
+
+impl Priority {
+    /// The last place.
+    pub const LAST: Priority = Priority(999);
+
+    /// `None` when `value` is over 999.
+    pub fn new(value: u16) -> Option<Self> {
+        (value <= Self::LAST.0).then_some(Priority(value))
+    }
+
+    /// The number, 0 to 999.
+    pub fn get(self) -> u16 {
+        self.0
+    }
+}
+
+impl Default for Priority {
+    fn default() -> Self {
+        Priority(500)
+    }
+}
+
+impl fmt::Display for Priority {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:03}", self.0)
+    }
+}
+
+/// Where a part of the page comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    /// A file of the workspace or of Recto's home.
+    File(Arc<Path>),
+    /// Recto itself: defaults, headings, generated docs.
+    BuiltIn,
+    /// The conversation.
+    Session,
+    /// An MCP server, by its name.
+    Server(Arc<str>),
+}
+
+impl Source {
+    /// A file.
+    pub fn file(path: impl AsRef<Path>) -> Self {
+        Source::File(Arc::from(path.as_ref()))
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Source::File(path) => write!(f, "{}", path.display()),
+            Source::BuiltIn => f.write_str("built-in"),
+            Source::Session => f.write_str("session"),
+            Source::Server(name) => write!(f, "server {name}"),
+        }
+    }
+}
+
+/// How well search found that an item fits the message. What was not measured
+/// is absent; no score is ever made up.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Scores {
+    /// Cosine similarity of the embeddings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cosine: Option<f32>,
+    /// BM25 over stemmed words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lexical: Option<f32>,
+    /// Both, standardised over the candidates and added.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fused: Option<f32>,
+    /// The calibrated probability that the item fits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probability: Option<f32>,
+    /// The place among the candidates, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rank: Option<u32>,
+}
+
+/// An item that search brought for this message.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Pick {
+    /// Which item.
+    pub item: ItemId,
+    /// With what scores.
+    pub scores: Scores,
+    /// The piece of its text that fitted best.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub best_chunk: Option<Arc<str>>,
+}
+
+/// An item of the session context.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionItem {
+    /// Which item.
+    pub item: ItemId,
+    /// How it came in.
+    pub joined: Joined,
+}
+
+/// How an item came into the session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Joined {
+    /// Its include mode is *always*, and it was there when the session began.
+    AtStart,
+    /// Its include mode is *always*, and it appeared while the session was open.
+    Late,
+    /// A person added it.
+    ByHand,
+}
+
+impl Joined {
+    /// The include mode that a record shows for it.
+    pub fn include(self) -> Include {
+        match self {
+            Joined::AtStart | Joined::Late => Include::Always,
+            Joined::ByHand => Include::Manual,
+        }
+    }
+}

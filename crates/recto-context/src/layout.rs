@@ -1,0 +1,157 @@
+//! How the page is laid out: presets, and the settings that a model can change.
+//!
+//! Layers never change their order. A preset decides what it shows of them, and
+//! which layer an item is placed in; see [`Preset`].
+
+use serde::{Deserialize, Serialize};
+
+/// A form of the page that people know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Preset {
+    /// Everything that Recto has to offer.
+    #[default]
+    Recto,
+    /// AGENTS.md and skills in merged order; nothing that isn't in a file.
+    Plain,
+    /// Rules and references as user messages behind the history.
+    Attached,
+    /// Seven layers, a system message each, picks in their layers.
+    Layered,
+}
+
+impl Preset {
+    /// The name that the config uses.
+    pub fn name(self) -> &'static str {
+        match self {
+            Preset::Recto => "recto",
+            Preset::Plain => "plain",
+            Preset::Attached => "attached",
+            Preset::Layered => "layered",
+        }
+    }
+
+    /// The layout that the preset starts from.
+    pub fn layout(self) -> Layout {
+        let recto = Layout {
+            preset: self,
+            system_messages: SystemMessages::Single,
+            pick_messages: PickMessages::Merged,
+            picks: PickPlacement::TurnOnly,
+            skills: SkillRender::Full,
+            tool_calls: ToolCalls::Native,
+        };
+        match self {
+            Preset::Recto | Preset::Plain => recto,
+            Preset::Attached => Layout { pick_messages: PickMessages::Separate, ..recto },
+            Preset::Layered => Layout {
+                system_messages: SystemMessages::PerLayer,
+                picks: PickPlacement::InLayer,
+                skills: SkillRender::Description,
+                ..recto
+            },
+        }
+    }
+
+    /// Whether built-in texts stand in for missing SOUL.md and AGENTS.md.
+    pub(crate) fn has_defaults(self) -> bool {
+        matches!(self, Preset::Recto | Preset::Layered)
+    }
+
+    /// Whether the page says where the agent runs.
+    pub(crate) fn has_bootstrap(self) -> bool {
+        matches!(self, Preset::Recto | Preset::Layered)
+    }
+
+    /// Whether messages are stamped with their time.
+    pub(crate) fn has_stamps(self) -> bool {
+        self == Preset::Recto
+    }
+
+    /// Whether only AGENTS.md and skills are shown.
+    pub(crate) fn is_plain(self) -> bool {
+        self == Preset::Plain
+    }
+
+    /// Whether the session's rules and references stand behind the history.
+    pub(crate) fn attaches_items(self) -> bool {
+        self == Preset::Attached
+    }
+}
+
+/// A preset with the settings of a model applied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Layout {
+    /// The form it starts from.
+    pub preset: Preset,
+    /// One system message, or one a layer.
+    pub system_messages: SystemMessages,
+    /// Picks in front of the message, or in a message of their own.
+    pub pick_messages: PickMessages,
+    /// Where picks stand, and how long they stay.
+    pub picks: PickPlacement,
+    /// How skills are shown.
+    pub skills: SkillRender,
+    /// Whether the model's server takes tools natively.
+    pub tool_calls: ToolCalls,
+}
+
+impl Default for Layout {
+    fn default() -> Self {
+        Preset::default().layout()
+    }
+}
+
+/// How many system messages there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SystemMessages {
+    /// One: many chat templates refuse a second.
+    Single,
+    /// One a layer.
+    PerLayer,
+}
+
+/// How picks are sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PickMessages {
+    /// In front of the message, in the same user message.
+    Merged,
+    /// In user messages of their own.
+    Separate,
+}
+
+/// Where picks stand, and how long they stay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PickPlacement {
+    /// Behind the history, for this turn.
+    TurnOnly,
+    /// Behind the history, and then in front of their message until the next trim.
+    Kept,
+    /// In the layers of their kinds.
+    InLayer,
+}
+
+/// How skills are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SkillRender {
+    /// With their bodies.
+    Full,
+    /// As a list, with a tool that reads one.
+    ReadOnDemand,
+    /// As a list alone.
+    Description,
+}
+
+/// How tools reach the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolCalls {
+    /// As schemas in the request.
+    Native,
+    /// As text on the page: the server knows no tools.
+    Text,
+}

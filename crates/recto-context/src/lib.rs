@@ -1,0 +1,59 @@
+//! What a model is sent: layer by layer, in one order, inside the window, with
+//! everything that was left out and why.
+//!
+//! Start at [`assemble`]. It takes [`Inputs`] (the agent's [`Catalog`], the
+//! session's items and history, what search picked, the model's window) and
+//! gives a [`RequestContext`]: the parts of the page, the messages they make,
+//! the tools offered, what was dropped, and the [`Carry`] for the next request.
+//! The order of the page is the order of [`Layer`]'s variants.
+//!
+//! This crate is pure. It has no async, clock, randomness, file, socket or SQL;
+//! time, ids, counts and scores come in as values. The same inputs give the
+//! same bytes.
+
+mod assemble;
+mod budget;
+mod carry;
+mod catalog;
+mod compare;
+mod compose;
+mod context;
+mod counter;
+mod exchange;
+mod fit;
+mod inputs;
+mod item;
+mod layer;
+mod layout;
+mod message;
+pub mod mode;
+mod page;
+mod plan;
+mod report;
+mod skills;
+mod text;
+mod tokens;
+
+pub use assemble::assemble;
+pub use budget::{Budget, OverBudget, Window, WindowSource};
+pub use carry::{Carry, Trimmed};
+pub use catalog::{Catalog, Document, File, Memory, Notice, Skill, SystemFiles, ToolSpec};
+pub use compare::{Cause, Change, Comparison, compare};
+pub use context::{DropReason, Dropped, OfferedTool, RequestContext, ToolChoice};
+pub use counter::{CountKind, CountTable, Counter};
+pub use inputs::{Bootstrap, Inputs, Limits};
+pub use item::{Include, ItemId, ItemKind, Joined, Pick, Priority, Scores, SessionItem, Source};
+pub use layer::Layer;
+pub use layout::{
+    Layout, PickMessages, PickPlacement, Preset, SkillRender, SystemMessages, ToolCalls,
+};
+pub use message::{
+    Body, CallId, ContentPart, Framing, HistoryProblem, Image, KeptPick, Message, MessageId,
+    Opaque, Shown, Stamp, ToolCall, TurnNumber, UserMessage, read_jsonl,
+};
+pub use mode::{ContextMode, Mode, ModeDecision, ModeReason};
+pub use page::{
+    ChatMessage, ChatRole, Content, ContentPiece, ItemUse, Join, Part, Reason, Span, render,
+};
+pub use text::{ContentHash, ParseHashError, Text};
+pub use tokens::{Calibration, Class, Observed, Profile, Rates, Tokens};

@@ -1,0 +1,241 @@
+//! Messages: what was said, by whom, and as it was sent.
+//!
+//! A message's content is a list of parts, because models see images and some
+//! providers want opaque parts back verbatim (signed reasoning). A stored
+//! message also keeps what surrounded it when it was sent (its stamp, the mode
+//! of its turn, picks that stay with it): a later request repeats those bytes,
+//! so that the prompt's prefix agrees with the one before.
+
+mod json;
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::item::ItemId;
+use crate::text::Text;
+use crate::tokens::Profile;
+
+pub use json::{HistoryProblem, read_jsonl};
+
+/// A message's number. It grows within a session.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct MessageId(pub u64);
+
+/// The number of a turn within its session, from 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct TurnNumber(pub u32);
+
+impl fmt::Display for TurnNumber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// One message of a session.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Message {
+    /// Its number.
+    pub id: MessageId,
+    /// Who said what.
+    pub body: Body,
+}
+
+/// Who said what. The last two kinds are for people; models never see them.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Body {
+    /// A person's message.
+    User(UserMessage),
+    /// A model's reply, with the calls it asks for.
+    Assistant {
+        /// What it said.
+        content: Vec<ContentPart>,
+        /// What it wants run.
+        calls: Vec<ToolCall>,
+    },
+    /// The result of one call.
+    Tool {
+        /// Which call it answers.
+        call: CallId,
+        /// The tool's name, for wires that match by name.
+        name: Arc<str>,
+        /// What came back.
+        content: Vec<ContentPart>,
+    },
+    /// A turn that failed, as told to the person.
+    Error(Text),
+    /// A question whether a tool may run, with its answer.
+    Approval(Text),
+}
+
+/// A person's message, with what surrounded it when it was sent.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct UserMessage {
+    /// What the person wrote, byte for byte.
+    pub content: Vec<ContentPart>,
+    /// Date and time in front of it. Stored with the message and never changed.
+    pub stamp: Option<Stamp>,
+    /// Whether it was sent behind the instruction to call tools.
+    pub framing: Framing,
+    /// Picks that stay in front of it (`context.picks = "kept"`).
+    pub picks: Vec<KeptPick>,
+}
+
+/// How a user message was put to the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Framing {
+    /// As it is.
+    #[default]
+    Plain,
+    /// Behind the instruction of minimal mode to call tools.
+    CallTools,
+}
+
+/// A short stamp of date and time, such as `2026-11-15 08:07`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Stamp(Arc<str>);
+
+impl Stamp {
+    /// Keeps the first line, so that a stamp can't pose as a message.
+    pub fn new(text: &str) -> Self {
+        Stamp(Arc::from(text.lines().next().unwrap_or_default().trim()))
+    }
+
+    /// The stamp's text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// A pick that stays with its message.
+#[derive(Debug, Clone, PartialEq)]
+pub struct KeptPick {
+    /// Which item.
+    pub item: ItemId,
+    /// The turn since which it is on the page.
+    pub since: TurnNumber,
+    /// What the model was shown: the item, or a note that it stands above.
+    pub shown: Shown,
+}
+
+/// What a kept pick shows.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Shown {
+    /// The item's text as it was sent.
+    Text(Text),
+    /// Only that the item stands further up.
+    Above,
+}
+
+/// A piece of a message.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ContentPart {
+    /// Text.
+    Text(Text),
+    /// An image, base64-encoded.
+    Image(Image),
+    /// Something that its provider wants back verbatim.
+    Opaque(Opaque),
+}
+
+/// An image.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Image {
+    /// Such as `image/png`.
+    pub media_type: Arc<str>,
+    /// Its bytes in base64.
+    pub data: Text,
+}
+
+/// A part that only its provider understands, such as signed reasoning.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Opaque {
+    /// Who made it and may have it back.
+    pub provider: Arc<str>,
+    /// The JSON as it came.
+    pub json: Text,
+}
+
+/// The identity of a call, given by the model's server.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct CallId(pub Arc<str>);
+
+/// A call that a model asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolCall {
+    /// Its identity, which its result repeats.
+    pub id: CallId,
+    /// Which tool.
+    pub name: Arc<str>,
+    /// The arguments as the model wrote them: JSON, byte for byte.
+    pub arguments: Text,
+}
+
+impl Message {
+    /// A plain user message.
+    pub fn user(id: u64, text: impl Into<Text>) -> Self {
+        let content = vec![ContentPart::Text(text.into())];
+        let body = Body::User(UserMessage { content, ..UserMessage::default() });
+        Message { id: MessageId(id), body }
+    }
+
+    /// A reply without calls.
+    pub fn assistant(id: u64, text: impl Into<Text>) -> Self {
+        let content = vec![ContentPart::Text(text.into())];
+        Message { id: MessageId(id), body: Body::Assistant { content, calls: Vec::new() } }
+    }
+
+    /// Whether a model may see it.
+    pub fn is_for_models(&self) -> bool {
+        !matches!(self.body, Body::Error(_) | Body::Approval(_))
+    }
+
+    /// Whether it begins an exchange.
+    pub fn is_user(&self) -> bool {
+        matches!(self.body, Body::User(_))
+    }
+
+    /// Its content; empty for the kinds that models don't see.
+    pub fn content(&self) -> &[ContentPart] {
+        match &self.body {
+            Body::User(user) => &user.content,
+            Body::Assistant { content, .. } | Body::Tool { content, .. } => content,
+            Body::Error(_) | Body::Approval(_) => &[],
+        }
+    }
+
+    /// The calls it asks for.
+    pub fn calls(&self) -> &[ToolCall] {
+        match &self.body {
+            Body::Assistant { calls, .. } => calls,
+            _ => &[],
+        }
+    }
+}
+
+impl ContentPart {
+    /// The text, if it is one.
+    pub fn as_text(&self) -> Option<&Text> {
+        match self {
+            ContentPart::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// What it is made of. An image costs by the piece, not by its bytes.
+    pub fn profile(&self) -> Profile {
+        match self {
+            ContentPart::Text(text) => *text.profile(),
+            ContentPart::Image(_) => Profile::default().with_images(1),
+            ContentPart::Opaque(opaque) => *opaque.json.profile(),
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! Minimal or full: how much of the page a turn gets.
+//!
+//! Small local models call tools reliably only when the prompt is short and
+//! points at the tools; the same prompt makes them poor company. So the mode is
+//! decided once a turn, from settings first, then from what the message says.
+//! The decision carries its reason and the words that matched: a person who
+//! wonders about it can read both. No model is asked.
+
+pub mod words;
+
+use serde::{Deserialize, Serialize};
+
+use crate::item::Pick;
+
+/// What a turn's page holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// All layers.
+    Full,
+    /// The system text, rules, the tools at hand, and the message.
+    Minimal,
+    /// All layers but History.
+    FullWithoutHistory,
+    /// Minimal's layers, and History.
+    MinimalWithHistory,
+}
+
+impl Mode {
+    /// The name that records use.
+    pub fn name(self) -> &'static str {
+        match self {
+            Mode::Full => "full",
+            Mode::Minimal => "minimal",
+            Mode::FullWithoutHistory => "full_without_history",
+            Mode::MinimalWithHistory => "minimal_with_history",
+        }
+    }
+
+    /// Whether the page is cut down to what tool calls need.
+    pub fn is_minimal(self) -> bool {
+        matches!(self, Mode::Minimal | Mode::MinimalWithHistory)
+    }
+
+    /// Whether the session's history is sent.
+    pub fn sends_history(self) -> bool {
+        matches!(self, Mode::Full | Mode::MinimalWithHistory)
+    }
+}
+
+/// The setting `context_mode`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ContextMode {
+    /// Always full.
+    Full,
+    /// Minimal whenever there are tools.
+    Minimal,
+    /// Decided by each message.
+    Auto,
+}
+
+/// What *auto* does when the message does not tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Uncertain {
+    /// Tools stay reliable.
+    #[default]
+    Minimal,
+    /// Talk stays rich.
+    Full,
+}
+
+/// The older setting `toolTurnContext`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolTurnContext {
+    /// The whole conversation.
+    Full,
+    /// Only the latest message.
+    Minimal,
+}
+
+/// The older pair of settings; either may be absent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct OlderPair {
+    /// `toolTurnContext`.
+    pub tool_turn_context: Option<ToolTurnContext>,
+    /// `ollamaMinimalSystem`.
+    pub minimal_system: Option<bool>,
+}
+
+impl OlderPair {
+    /// What the pair asks for when there are tools; `None` when neither is set.
+    fn mode(self) -> Option<Mode> {
+        if self == OlderPair::default() {
+            return None;
+        }
+        let minimal_turn = self.tool_turn_context == Some(ToolTurnContext::Minimal);
+        let minimal_system = self.minimal_system == Some(true);
+        Some(match (minimal_turn, minimal_system) {
+            (true, true) => Mode::Minimal,
+            (true, false) => Mode::FullWithoutHistory,
+            (false, true) => Mode::MinimalWithHistory,
+            (false, false) => Mode::Full,
+        })
+    }
+}
+
+/// A model's mode settings, checked against each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ModeSetting {
+    /// Always this mode when there are tools.
+    Fixed(Mode),
+    /// Decided by each message.
+    Auto(Uncertain),
+}
+
+impl Default for ModeSetting {
+    fn default() -> Self {
+        ModeSetting::Fixed(Mode::Full)
+    }
+}
+
+/// Settings that hold, and what a person should know about them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Resolved {
+    /// What holds.
+    pub setting: ModeSetting,
+    /// `context_mode = "auto"` stands beside an explicit pair, which wins.
+    pub pair_wins_over_auto: bool,
+}
+
+/// `context_mode` and the older pair ask for different modes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`context_mode = \"{}\"` contradicts `toolTurnContext` and `ollamaMinimalSystem`, which mean {}",
+    asked.name(), pair.name()
+)]
+pub struct Contradiction {
+    /// What `context_mode` asks for.
+    pub asked: Mode,
+    /// What the pair asks for.
+    pub pair: Mode,
+}
+
+/// Settles what `context_mode` and the older pair say together.
+pub fn resolve(
+    context_mode: Option<ContextMode>,
+    pair: OlderPair,
+    uncertain: Uncertain,
+) -> Result<Resolved, Contradiction> {
+    let plain = |setting| Resolved { setting, pair_wins_over_auto: false };
+    let explicit = match context_mode {
+        Some(ContextMode::Full) => Mode::Full,
+        Some(ContextMode::Minimal) => Mode::Minimal,
+        Some(ContextMode::Auto) => {
+            return Ok(match pair.mode() {
+                Some(mode) => {
+                    Resolved { setting: ModeSetting::Fixed(mode), pair_wins_over_auto: true }
+                }
+                None => plain(ModeSetting::Auto(uncertain)),
+            });
+        }
+        None => return Ok(plain(ModeSetting::Fixed(pair.mode().unwrap_or(Mode::Full)))),
+    };
+    match pair.mode() {
+        Some(pair) if pair != explicit => Err(Contradiction { asked: explicit, pair }),
+        _ => Ok(plain(ModeSetting::Fixed(explicit))),
+    }
+}
+
+/// All that the decision looks at.
+#[derive(Debug, Clone, Copy)]
+pub struct Question<'a> {
+    /// The model's settings.
+    pub setting: ModeSetting,
+    /// What a person marked this turn or session with.
+    pub mark: Option<ContextMode>,
+    /// Whether there is any tool to offer.
+    pub has_tools: bool,
+    /// The tool or skill that search finds probable, if there is one.
+    pub found: Option<&'a Pick>,
+    /// The message.
+    pub message: &'a str,
+}
+
+/// A mode, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModeDecision {
+    /// The mode.
+    pub chosen: Mode,
+    /// Why.
+    pub reason: ModeReason,
+    /// The words of the message that decided, if words did.
+    pub matched: Vec<String>,
+}
+
+/// Why a mode was chosen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ModeReason {
+    /// There is no tool to call.
+    NoTools,
+    /// A person marked the turn or session.
+    Marked,
+    /// The model's settings say so.
+    Configured,
+    /// Search found this tool or skill.
+    Found(String),
+    /// The words of the message say so.
+    Words(words::Sign),
+    /// Nothing decided: `auto_uncertain` did.
+    Uncertain,
+}
+
+impl ModeReason {
+    /// The reason in words.
+    pub fn describe(&self) -> String {
+        match self {
+            ModeReason::NoTools => "no tools are offered".to_owned(),
+            ModeReason::Marked => "asked for by the person".to_owned(),
+            ModeReason::Configured => "as the model is set".to_owned(),
+            ModeReason::Found(item) => format!("search found {item}"),
+            ModeReason::Words(sign) => sign.describe().to_owned(),
+            ModeReason::Uncertain => {
+                "nothing in the message decides: auto_uncertain does".to_owned()
+            }
+        }
+    }
+}
+
+impl ModeDecision {
+    fn new(chosen: Mode, reason: ModeReason) -> Self {
+        ModeDecision { chosen, reason, matched: Vec::new() }
+    }
+
+    /// Full, because nothing can be called.
+    pub fn without_tools() -> Self {
+        ModeDecision::new(Mode::Full, ModeReason::NoTools)
+    }
+}
+
+/// Decides the mode of a turn.
+pub fn decide(question: &Question<'_>) -> ModeDecision {
+    if !question.has_tools {
+        return ModeDecision::without_tools();
+    }
+    match (question.mark, question.setting) {
+        (Some(ContextMode::Full), _) => ModeDecision::new(Mode::Full, ModeReason::Marked),
+        (Some(ContextMode::Minimal), _) => ModeDecision::new(Mode::Minimal, ModeReason::Marked),
+        (None, ModeSetting::Fixed(mode)) => ModeDecision::new(mode, ModeReason::Configured),
+        (_, ModeSetting::Auto(uncertain)) => decide_by_evidence(question, uncertain),
+        (Some(ContextMode::Auto), _) => decide_by_evidence(question, Uncertain::default()),
+    }
+}
+
+/// Words that are certain come first, then what search found, then words that
+/// are only likely.
+fn decide_by_evidence(question: &Question<'_>, uncertain: Uncertain) -> ModeDecision {
+    if let Some(reading) = words::find_path(question.message) {
+        return by_words(Mode::Minimal, reading);
+    }
+    if let Some(found) = question.found {
+        return ModeDecision::new(Mode::Minimal, ModeReason::Found(found.item.to_string()));
+    }
+    if let Some(reading) = words::find_talk(question.message) {
+        return by_words(Mode::Full, reading);
+    }
+    if let Some(reading) = words::find_imperative(question.message) {
+        return by_words(Mode::Minimal, reading);
+    }
+    let chosen = match uncertain {
+        Uncertain::Minimal => Mode::Minimal,
+        Uncertain::Full => Mode::Full,
+    };
+    ModeDecision::new(chosen, ModeReason::Uncertain)
+}
+
+fn by_words(chosen: Mode, reading: words::Reading) -> ModeDecision {
+    ModeDecision { chosen, reason: ModeReason::Words(reading.sign), matched: reading.matched }
+}

@@ -1,0 +1,48 @@
+//! The small questions that the rules ask of tokens: is this a verb, where does the clause end.
+//!
+//! Nothing here decides anything about a message.
+
+use super::lex::{Gap, Kind, Token};
+use super::lists;
+
+/// Whether the token is a word of this list of verbs, and not a quotation or a path.
+pub(super) fn is_verb(token: &Token, list: &lists::WordList) -> bool {
+    token.kind == Kind::Word && list.has(&token.lower)
+}
+
+pub(super) fn is_pronoun(token: &Token) -> bool {
+    ["it", "them", "that", "this", "those", "these"].iter().any(|word| token.is(word))
+}
+
+pub(super) fn is_question_word(token: &Token) -> bool {
+    token.kind == Kind::Word && lists::QUESTION_WORDS.has(token.stem())
+}
+
+/// The words that show what kind of sentence it is: its first two.
+pub(super) fn head_words<'t, 'm>(tokens: &'t [Token<'m>]) -> Vec<&'t Token<'m>> {
+    tokens.iter().take(2).collect()
+}
+
+/// How many tokens the first clause has: up to a comma, a colon, or the end.
+pub(super) fn clause_length(tokens: &[Token]) -> usize {
+    let next = tokens.iter().skip(1).position(|token| token.gap != Gap::Space);
+    next.map_or(tokens.len(), |at| at + 1)
+}
+
+/// The clauses behind the first one.
+pub(super) fn later_clauses<'t, 'm>(
+    tokens: &'t [Token<'m>],
+) -> impl Iterator<Item = &'t [Token<'m>]> {
+    let mut rest = tokens.get(clause_length(tokens)..).unwrap_or_default();
+    std::iter::from_fn(move || {
+        let (clause, after) = rest.split_at(clause_length(rest));
+        rest = after;
+        (!clause.is_empty()).then_some(clause)
+    })
+}
+
+/// Behind a colon stands the material, not the request: "rephrase this: …".
+pub(super) fn before_colon(tokens: &[Token]) -> usize {
+    let colon = tokens.iter().skip(1).position(|token| token.gap == Gap::Colon);
+    colon.map_or(tokens.len(), |at| at + 1)
+}

@@ -1,0 +1,357 @@
+//! The page: an ordered list of parts, and the messages they make.
+//!
+//! Every byte that a model reads belongs to a part, apart from the line breaks
+//! that join them. So [`render`] is a fold that knows nothing of layers, modes
+//! or presets: those have done their work when the parts are there, and the
+//! messages can be made again from a recorded list of parts alone.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::item::{Include, ItemId, Priority, Scores, Source};
+use crate::layer::Layer;
+use crate::message::{CallId, ContentPart, Message, ToolCall, TurnNumber};
+use crate::text::{ContentHash, Text};
+use crate::tokens::Tokens;
+
+/// A piece of the page, with where it comes from and why it is there.
+#[derive(Debug, Clone)]
+pub struct Part {
+    /// Its place.
+    pub layer: Layer,
+    /// Whose message it is in.
+    pub role: ChatRole,
+    /// How it follows the part before it.
+    pub join: Join,
+    /// What Recto puts in front of the content: a heading, a stamp.
+    pub lead: Text,
+    /// The content itself.
+    pub content: Content,
+    /// What it costs, lead and the message's overhead included.
+    pub tokens: Tokens,
+    /// Where the content comes from.
+    pub source: Source,
+    /// The item it shows, if it shows one.
+    pub item: Option<ItemUse>,
+    /// Why it is there.
+    pub reason: Reason,
+}
+
+/// What a part holds.
+#[derive(Debug, Clone)]
+pub enum Content {
+    /// A text.
+    Text(Text),
+    /// A message of the session.
+    Message(Arc<Message>),
+}
+
+/// How a part follows the one before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Join {
+    /// Begins a message of its own.
+    NewMessage,
+    /// Goes on in the same message after an empty line.
+    Paragraph,
+    /// Goes on in the same message on the next line.
+    Line,
+}
+
+impl Join {
+    fn text(self) -> &'static str {
+        match self {
+            Join::NewMessage => "",
+            Join::Paragraph => "\n\n",
+            Join::Line => "\n",
+        }
+    }
+}
+
+/// The item that a part shows, and how it came onto the page.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ItemUse {
+    /// Which item.
+    pub id: ItemId,
+    /// How it came in.
+    pub include: Include,
+    /// Its place among others, for rules and references.
+    pub priority: Option<Priority>,
+    /// What search said, if search brought it.
+    pub scores: Option<Scores>,
+}
+
+/// Why a part is on the page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reason {
+    /// The workspace has this file.
+    WorkspaceFile,
+    /// The workspace has no such file, or it is blank.
+    DefaultForMissing(&'static str),
+    /// Recto writes it for every turn.
+    Generated,
+    /// A heading for what follows.
+    Heading,
+    /// Its include mode is *always*.
+    Always,
+    /// Its include mode is *always*, and it joined an open session.
+    JoinedLate,
+    /// A person added it to the session.
+    AddedByHand,
+    /// Only its name and description: its include mode keeps the body out.
+    Listed,
+    /// Only its name and description: the body did not fit.
+    ListedForRoom,
+    /// It belongs to the skill of this name, which is on the page.
+    OfSkill(Arc<str>),
+    /// All tools are offered in minimal mode while they are few.
+    FewTools,
+    /// It is in the session's snapshot of memories.
+    Snapshot,
+    /// An earlier message, within the limits.
+    Recent,
+    /// It came with an earlier message and stays until the next trim.
+    KeptSince(TurnNumber),
+    /// Search found that it fits the message.
+    Found,
+    /// Search found it in an earlier turn; tools stay until the next trim.
+    FoundEarlier,
+    /// The message of this turn.
+    Current,
+    /// A call or result of this turn.
+    Round,
+    /// A result whose middle was left out to make room.
+    Shortened,
+}
+
+impl Reason {
+    /// The reason in words.
+    pub fn describe(&self) -> String {
+        match self {
+            Reason::WorkspaceFile => "file in the workspace".to_owned(),
+            Reason::DefaultForMissing(file) => {
+                format!("built-in default: {file} is missing or blank")
+            }
+            Reason::Generated => "written by Recto".to_owned(),
+            Reason::Heading => "heading".to_owned(),
+            Reason::Always => "always included".to_owned(),
+            Reason::JoinedLate => "always included, joined while the session was open".to_owned(),
+            Reason::AddedByHand => "added by hand".to_owned(),
+            Reason::Listed => "listed by name; its body is not always included".to_owned(),
+            Reason::ListedForRoom => "listed by name; its body did not fit".to_owned(),
+            Reason::OfSkill(skill) => format!("comes with skill {skill}"),
+            Reason::FewTools => "minimal mode offers all tools while they are few".to_owned(),
+            Reason::Snapshot => "in the session's memory snapshot".to_owned(),
+            Reason::Recent => "recent message".to_owned(),
+            Reason::KeptSince(turn) => format!("kept from turn {turn} until the next trim"),
+            Reason::Found => "found by search".to_owned(),
+            Reason::FoundEarlier => "found by search in an earlier turn".to_owned(),
+            Reason::Current => "the message".to_owned(),
+            Reason::Round => "this turn".to_owned(),
+            Reason::Shortened => "shortened in the middle to make room".to_owned(),
+        }
+    }
+}
+
+/// Who speaks in a message as a model gets it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ChatRole {
+    /// Recto, on behalf of the agent's owner.
+    System,
+    /// The person.
+    User,
+    /// The model.
+    Assistant,
+    /// A tool.
+    Tool,
+}
+
+impl ChatRole {
+    /// The name that wires use.
+    pub fn name(self) -> &'static str {
+        match self {
+            ChatRole::System => "system",
+            ChatRole::User => "user",
+            ChatRole::Assistant => "assistant",
+            ChatRole::Tool => "tool",
+        }
+    }
+}
+
+/// A message as a model gets it, before any vendor's wire format.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ChatMessage {
+    /// Who speaks.
+    pub role: ChatRole,
+    /// Text, images and opaque parts, in order.
+    pub content: Vec<ContentPiece>,
+    /// The calls of an assistant message.
+    pub calls: Vec<ToolCall>,
+    /// The call that a tool message answers, and the tool's name.
+    pub answers: Option<(CallId, Arc<str>)>,
+    /// Which part each stretch of the first text comes from.
+    pub spans: Vec<Span>,
+}
+
+/// A piece of a rendered message.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ContentPiece {
+    /// Text, put together from one part or several.
+    Text(String),
+    /// Anything else, as the message had it.
+    Other(ContentPart),
+}
+
+/// A stretch of a message's first text, and the part that it shows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Span {
+    /// The index of the part on the page.
+    pub part: usize,
+    /// The bytes, joining line breaks included.
+    pub bytes: Range<usize>,
+}
+
+impl Part {
+    /// The hash of the content: of a text its own, of a message all its parts'.
+    pub fn hash(&self) -> ContentHash {
+        match &self.content {
+            Content::Text(text) => text.hash(),
+            Content::Message(message) => message_hash(message),
+        }
+    }
+
+    /// The content's text, the way a person would read it.
+    pub fn text(&self) -> &str {
+        match &self.content {
+            Content::Text(text) => text,
+            Content::Message(message) => {
+                message.content().iter().find_map(ContentPart::as_text).map_or("", |text| text)
+            }
+        }
+    }
+}
+
+fn message_hash(message: &Message) -> ContentHash {
+    let mut bytes = Vec::new();
+    for part in message.content() {
+        let hash = match part {
+            ContentPart::Text(text) => text.hash(),
+            ContentPart::Image(image) => image.data.hash(),
+            ContentPart::Opaque(opaque) => opaque.json.hash(),
+        };
+        bytes.extend_from_slice(hash.as_bytes());
+    }
+    for call in message.calls() {
+        bytes.extend_from_slice(call.name.as_bytes());
+        bytes.extend_from_slice(call.arguments.hash().as_bytes());
+    }
+    ContentHash::of(&bytes)
+}
+
+impl ChatMessage {
+    /// The message's text, its pieces run together.
+    pub fn text(&self) -> String {
+        self.content.iter().filter_map(ContentPiece::as_text).collect()
+    }
+}
+
+impl ContentPiece {
+    /// The text, if it is one.
+    pub fn as_text(&self) -> Option<&str> {
+        match self {
+            ContentPiece::Text(text) => Some(text),
+            ContentPiece::Other(_) => None,
+        }
+    }
+}
+
+/// The messages that the parts make.
+pub fn render(parts: &[Part]) -> Vec<ChatMessage> {
+    let mut messages: Vec<ChatMessage> = Vec::new();
+    let mut rest = parts;
+    while let Some(first) = rest.first() {
+        let length = 1 + rest[1..].iter().take_while(|part| continues(first, part)).count();
+        let (group, after) = rest.split_at(length);
+        messages.push(render_message(group, parts.len() - rest.len()));
+        rest = after;
+    }
+    messages
+}
+
+fn continues(first: &Part, part: &Part) -> bool {
+    part.join != Join::NewMessage && part.role == first.role
+}
+
+/// One message from its parts, which stand at `offset` on the page.
+fn render_message(group: &[Part], offset: usize) -> ChatMessage {
+    let mut message = ChatMessage {
+        role: group[0].role,
+        content: Vec::new(),
+        calls: Vec::new(),
+        answers: None,
+        spans: Vec::with_capacity(group.len()),
+    };
+    let mut text = String::with_capacity(group.iter().map(text_length).sum());
+    for (index, part) in group.iter().enumerate() {
+        let start = text.len();
+        text.push_str(if index == 0 { "" } else { part.join.text() });
+        text.push_str(&part.lead);
+        let others = match &part.content {
+            Content::Text(content) => {
+                text.push_str(content);
+                &[]
+            }
+            Content::Message(content) => {
+                describe_message(&mut message, content);
+                push_leading_text(&mut text, content.content())
+            }
+        };
+        message.spans.push(Span { part: offset + index, bytes: start..text.len() });
+        if !others.is_empty() {
+            flush(&mut message.content, &mut text);
+            message.content.extend(others.iter().map(piece));
+        }
+    }
+    flush(&mut message.content, &mut text);
+    message
+}
+
+fn text_length(part: &Part) -> usize {
+    let content = match &part.content {
+        Content::Text(text) => text.len(),
+        Content::Message(message) => {
+            message.content().first().and_then(ContentPart::as_text).map_or(0, |text| text.len())
+        }
+    };
+    part.join.text().len() + part.lead.len() + content
+}
+
+/// A leading text goes on where the lead ended; everything after it stays apart.
+fn push_leading_text<'a>(text: &mut String, content: &'a [ContentPart]) -> &'a [ContentPart] {
+    match content {
+        [ContentPart::Text(first), rest @ ..] => {
+            text.push_str(first);
+            rest
+        }
+        all => all,
+    }
+}
+
+fn describe_message(message: &mut ChatMessage, content: &Message) {
+    message.calls.extend_from_slice(content.calls());
+    if let crate::message::Body::Tool { call, name, .. } = &content.body {
+        message.answers = Some((call.clone(), name.clone()));
+    }
+}
+
+fn flush(content: &mut Vec<ContentPiece>, text: &mut String) {
+    if !text.is_empty() {
+        content.push(ContentPiece::Text(std::mem::take(text)));
+    }
+}
+
+fn piece(part: &ContentPart) -> ContentPiece {
+    match part {
+        ContentPart::Text(text) => ContentPiece::Text(text.to_string()),
+        other => ContentPiece::Other(other.clone()),
+    }
+}

@@ -1,0 +1,138 @@
+//! Which tools are offered, in an order that only grows.
+//!
+//! Most chat templates put tools near the front of the prompt, so their order
+//! is fixed: what the session has, in catalog order, then what search found,
+//! in the order it was found. A found tool stays until the next trim.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::{Plan, Session, reason, scores_of};
+use crate::catalog::{Skill, ToolSpec};
+use crate::context::{DropReason, OfferedTool};
+use crate::item::{Include, ItemId, ItemKind};
+use crate::layer::Layer;
+use crate::layout::{SkillRender, ToolCalls};
+use crate::page::{ItemUse, Reason};
+use crate::skills::READ_SKILL;
+use crate::tokens::Tokens;
+
+/// Minimal mode offers every tool while there are fewer than this.
+const FEW: usize = 10;
+
+impl<'a> Plan<'a> {
+    pub(super) fn offer_tools(&mut self, session: &Session<'_>) {
+        let mut names = HashSet::new();
+        if self.reads_skills_on_demand() {
+            self.offer(&READ_SKILL, Include::Always, Reason::Always, &mut names);
+        }
+        let tools = ordered_tools(self.inputs.catalog);
+        for (tool, skill) in &tools {
+            let with_skill =
+                skill.is_none_or(|s| session.joined(ItemKind::Skill, &s.name).is_some());
+            if let Some(joined) = session.holds(&tool.id).filter(|_| with_skill) {
+                self.offer(tool, joined.include(), reason(joined), &mut names);
+            }
+        }
+        if self.inputs.mode.chosen.is_minimal() && tools.len() < FEW {
+            for (tool, _) in &tools {
+                self.offer_unless_there(tool, Reason::FewTools, &mut names);
+            }
+        }
+        self.offer_found_tools(&tools, &mut names);
+    }
+
+    /// What search found in earlier turns, then what it found now.
+    fn offer_found_tools(
+        &mut self,
+        tools: &[(&'a ToolSpec, Option<&'a Skill>)],
+        names: &mut Names<'a>,
+    ) {
+        for id in std::mem::take(&mut self.carry.found_tools) {
+            if let Some((tool, _)) = tools.iter().find(|(tool, _)| tool.id == id) {
+                self.offer_found(tool, Reason::FoundEarlier, names);
+            }
+        }
+        for pick in self.inputs.picks {
+            match pick.item.kind {
+                ItemKind::Tool => match tools.iter().find(|(tool, _)| tool.id == pick.item) {
+                    Some((tool, _)) => self.offer_found(tool, Reason::Found, names),
+                    None => {
+                        let what = pick.item.to_string();
+                        self.drop(what, Layer::Tools, Tokens::ZERO, DropReason::Vanished);
+                    }
+                },
+                ItemKind::Skill => {
+                    let of_skill = |s: &Option<&Skill>| s.is_some_and(|s| s.name == pick.item.name);
+                    for (tool, _) in tools.iter().filter(|(_, skill)| of_skill(skill)) {
+                        self.offer_found(tool, Reason::OfSkill(pick.item.name.clone()), names);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn offer_found(&mut self, tool: &'a ToolSpec, reason: Reason, names: &mut Names<'a>) {
+        if self.offer_unless_there(tool, reason, names) {
+            self.carry.found_tools.push(tool.id.clone());
+        }
+    }
+
+    fn offer_unless_there(
+        &mut self,
+        tool: &'a ToolSpec,
+        reason: Reason,
+        names: &mut Names<'a>,
+    ) -> bool {
+        let there = self.tools.iter().any(|offered| offered.spec.id == tool.id);
+        !there && self.offer(tool, tool.include, reason, names)
+    }
+
+    /// Offers a tool, unless another has its name: models call tools by name alone.
+    fn offer(
+        &mut self,
+        tool: &'a ToolSpec,
+        include: Include,
+        reason: Reason,
+        names: &mut Names<'a>,
+    ) -> bool {
+        let tokens = match self.inputs.layout.tool_calls {
+            ToolCalls::Native => self.inputs.counter.text(&tool.schema),
+            ToolCalls::Text => Tokens::ZERO,
+        };
+        if !names.insert(&tool.id.name) {
+            self.drop(tool.id.to_string(), Layer::Tools, tokens, DropReason::NameTaken);
+            return false;
+        }
+        let scores = scores_of(self.inputs.picks, &tool.id);
+        let item = ItemUse { id: tool.id.clone(), include, priority: None, scores };
+        self.tools.push(OfferedTool { spec: tool.clone(), item, tokens, reason });
+        true
+    }
+
+    fn reads_skills_on_demand(&self) -> bool {
+        self.inputs.layout.skills == SkillRender::ReadOnDemand
+            && !self.inputs.catalog.skills.is_empty()
+    }
+
+    /// Whether any of a skill's tools is offered.
+    pub(super) fn offers_tool_of(&self, skill: &Skill) -> bool {
+        skill.tools.iter().any(|tool| self.offers(&tool.id))
+    }
+
+    fn offers(&self, id: &ItemId) -> bool {
+        self.tools.iter().any(|offered| offered.spec.id == *id)
+    }
+}
+
+type Names<'a> = HashSet<&'a Arc<str>>;
+
+/// Tools of Recto and of servers, then those of skills by the skill's name.
+fn ordered_tools(catalog: &crate::catalog::Catalog) -> Vec<(&ToolSpec, Option<&Skill>)> {
+    let mut skills: Vec<&Skill> = catalog.skills.iter().filter(|s| !s.tools.is_empty()).collect();
+    skills.sort_by(|a, b| a.name.cmp(&b.name));
+    let own = catalog.tools.iter().map(|tool| (tool, None));
+    own.chain(skills.into_iter().flat_map(|s| s.tools.iter().map(move |tool| (tool, Some(s)))))
+        .collect()
+}

@@ -1,0 +1,213 @@
+//! A request context as JSON: the form that the command line prints, the record
+//! keeps and the web page reads.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::context::{Dropped, OfferedTool, RequestContext};
+use crate::item::{Pick, Scores};
+use crate::layer::Layer;
+use crate::message::{ContentPart, Image, Opaque, ToolCall};
+use crate::page::{ChatMessage, Content, ContentPiece, ItemUse, Part};
+use crate::tokens::Tokens;
+
+impl RequestContext {
+    /// All of it as JSON. Every layer is listed, in order, also when empty.
+    pub fn report(&self) -> Value {
+        let layers: Vec<Value> =
+            Layer::ALL.into_iter().map(|layer| self.layer_json(layer)).collect();
+        json!({
+            "model": &*self.model,
+            "mode": {
+                "chosen": self.mode.chosen,
+                "reason": self.mode.reason.describe(),
+                "matched": self.mode.matched,
+            },
+            "window": {
+                "tokens": self.window.tokens,
+                "source": self.window.source.describe(),
+            },
+            "budget": self.budget,
+            "counted": self.counted,
+            "layers": layers,
+            "messages": self.messages.iter().map(message_json).collect::<Vec<_>>(),
+            "tools": self.tools.iter().map(tool_json).collect::<Vec<_>>(),
+            "tool_choice": self.tool_choice,
+            "dropped": self.dropped.iter().map(dropped_json).collect::<Vec<_>>(),
+            "candidates": self.candidates.iter().map(candidate_json).collect::<Vec<_>>(),
+            "notices": self.notices.iter().map(|notice| json!({
+                "source": notice.source.to_string(),
+                "problem": &*notice.problem,
+            })).collect::<Vec<_>>(),
+            "carry": self.carry,
+        })
+    }
+
+    fn layer_json(&self, layer: Layer) -> Value {
+        let parts = self.layer(layer).map(|part| serde_json::to_value(Row::of_part(part)));
+        let tools = self.tools.iter().filter(|_| layer == Layer::Tools);
+        let tools = tools.map(|tool| serde_json::to_value(Row::of_tool(tool)));
+        let items: Vec<Value> = parts.chain(tools).map(Result::unwrap_or_default).collect();
+        json!({"layer": layer, "tokens": self.layer_tokens(layer), "items": items})
+    }
+}
+
+/// A row of a layer.
+#[derive(Serialize)]
+struct Row<'a> {
+    kind: &'a str,
+    name: String,
+    server: Option<&'a str>,
+    source: String,
+    include: Option<&'a str>,
+    priority: Option<u16>,
+    scores: Option<Scores>,
+    tokens: Tokens,
+    reason: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hash: Option<String>,
+}
+
+impl<'a> Row<'a> {
+    fn of_part(part: &'a Part) -> Self {
+        let row = Row {
+            kind: part.kind(),
+            name: part.name(),
+            server: None,
+            source: part.source.to_string(),
+            include: None,
+            priority: None,
+            scores: None,
+            tokens: part.tokens,
+            reason: part.reason.describe(),
+            hash: Some(part.hash().to_string()),
+        };
+        match &part.item {
+            Some(item) => row.with_item(item),
+            None => row,
+        }
+    }
+
+    fn of_tool(tool: &'a OfferedTool) -> Self {
+        let row = Row {
+            kind: "tool",
+            name: String::new(),
+            server: None,
+            source: tool.spec.source.to_string(),
+            include: None,
+            priority: None,
+            scores: None,
+            tokens: tool.tokens,
+            reason: tool.reason.describe(),
+            hash: Some(tool.spec.schema.hash().to_string()),
+        };
+        row.with_item(&tool.item)
+    }
+
+    fn with_item(self, item: &'a ItemUse) -> Self {
+        Row {
+            name: item.id.name.to_string(),
+            server: item.id.server.as_deref(),
+            include: Some(item.include.name()),
+            priority: item.priority.map(crate::item::Priority::get),
+            scores: item.scores,
+            ..self
+        }
+    }
+}
+
+impl Part {
+    /// What the part is: an item's kind, a file, a message, or Recto's own text.
+    pub fn kind(&self) -> &'static str {
+        match (&self.item, &self.content, &self.source) {
+            (Some(item), _, _) => item.id.kind.name(),
+            (None, Content::Message(_), _) => "message",
+            (None, Content::Text(_), crate::item::Source::File(_)) => "file",
+            (None, Content::Text(_), _) => "built_in",
+        }
+    }
+
+    /// What people call it: an item's name, a file's, a message's role and number.
+    pub fn name(&self) -> String {
+        match (&self.item, &self.content, &self.source) {
+            (Some(item), _, _) => item.id.name.to_string(),
+            (None, Content::Message(_), _) if self.layer == Layer::Message => "message".to_owned(),
+            (None, Content::Message(message), _) => {
+                format!("{} {}", self.role.name(), message.id.0)
+            }
+            (None, _, crate::item::Source::File(path)) => {
+                path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+            }
+            _ => self.reason.describe(),
+        }
+    }
+}
+
+fn message_json(message: &ChatMessage) -> Value {
+    let mut json = json!({"role": message.role.name(), "content": content_json(&message.content)});
+    if !message.calls.is_empty() {
+        json["tool_calls"] = message.calls.iter().map(call_json).collect();
+    }
+    if let Some((call, name)) = &message.answers {
+        json["tool_call_id"] = (*call.0).into();
+        json["name"] = (**name).into();
+    }
+    json
+}
+
+fn content_json(content: &[ContentPiece]) -> Value {
+    match content {
+        [] => "".into(),
+        [ContentPiece::Text(text)] => text.as_str().into(),
+        pieces => pieces.iter().map(piece_json).collect(),
+    }
+}
+
+fn piece_json(piece: &ContentPiece) -> Value {
+    match piece {
+        ContentPiece::Text(text) => json!({"type": "text", "text": text}),
+        ContentPiece::Other(ContentPart::Text(text)) => {
+            json!({"type": "text", "text": text.as_str()})
+        }
+        ContentPiece::Other(ContentPart::Image(Image { media_type, data })) => {
+            json!({"type": "image", "media_type": &**media_type, "data": data.as_str()})
+        }
+        ContentPiece::Other(ContentPart::Opaque(Opaque { provider, json })) => {
+            json!({"type": "opaque", "provider": &**provider, "json": json.as_str()})
+        }
+    }
+}
+
+fn call_json(call: &ToolCall) -> Value {
+    json!({"id": &*call.id.0, "name": &*call.name, "arguments": call.arguments.as_str()})
+}
+
+fn tool_json(tool: &OfferedTool) -> Value {
+    let spec = &tool.spec;
+    json!({
+        "name": &*spec.id.name,
+        "server": spec.id.server.as_deref(),
+        "description": &*spec.description,
+        "parameters": &*spec.parameters,
+    })
+}
+
+fn dropped_json(dropped: &Dropped) -> Value {
+    json!({
+        "what": dropped.what,
+        "layer": dropped.layer,
+        "tokens": dropped.tokens(),
+        "before": dropped.before,
+        "after": dropped.after,
+        "reason": dropped.reason.describe(),
+    })
+}
+
+fn candidate_json(candidate: &Pick) -> Value {
+    json!({
+        "kind": candidate.item.kind,
+        "name": &*candidate.item.name,
+        "server": candidate.item.server.as_deref(),
+        "scores": candidate.scores,
+    })
+}

@@ -1,0 +1,44 @@
+//! Texts about skills, and the tool that reads one.
+
+use std::sync::LazyLock;
+
+use serde_json::json;
+
+use crate::catalog::ToolSpec;
+use crate::item::{ItemId, ItemKind};
+use crate::text::Text;
+
+/// Stands before skills that are shown with their bodies.
+pub(crate) static FULL_INTRO: LazyLock<Text> = LazyLock::new(|| {
+    Text::from("You have access to the following skills. Use them when relevant.")
+});
+
+/// Stands before skills that the model reads when it needs them.
+pub(crate) static ON_DEMAND_INTRO: LazyLock<Text> = LazyLock::new(|| {
+    Text::from(
+        "You have access to the following skills. Use the read_skill tool to load a skill's full \
+         documentation when it clearly applies to the user's request.",
+    )
+});
+
+/// Heads the list of skills behind an introduction.
+pub(crate) static LIST_HEADING: LazyLock<Text> =
+    LazyLock::new(|| Text::from("## Available skills"));
+
+/// The tool `read_skill`, which is offered first where skills are read on demand.
+pub(crate) static READ_SKILL: LazyLock<ToolSpec> = LazyLock::new(|| {
+    ToolSpec::new(
+        ItemId::new(ItemKind::Tool, "read_skill"),
+        "Load the full documentation of a skill before using it.",
+        json!({
+            "type": "object",
+            "properties": {
+                "skill_name": {
+                    "type": "string",
+                    "description": "The name of the skill, as listed under Available skills."
+                }
+            },
+            "required": ["skill_name"]
+        }),
+    )
+});

@@ -1,0 +1,179 @@
+//! Texts that know their hash and what they are made of.
+//!
+//! Everything that can stand on the page is a [`Text`]. Its hash and its
+//! character profile are computed once, where the text is created; assembling
+//! a turn then compares, counts and shares texts without reading them again.
+
+use std::fmt;
+use std::ops::Deref;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::tokens::Profile;
+
+/// An immutable, cheaply cloned text with its hash and profile.
+#[derive(Clone)]
+pub struct Text(Arc<Inner>);
+
+struct Inner {
+    content: Box<str>,
+    hash: ContentHash,
+    profile: Profile,
+}
+
+impl Text {
+    /// Reads `content` once, for its hash and its profile.
+    pub fn new(content: impl Into<Box<str>>) -> Self {
+        let content = content.into();
+        let hash = ContentHash::of(content.as_bytes());
+        let profile = Profile::of(&content);
+        Text(Arc::new(Inner { content, hash, profile }))
+    }
+
+    /// The text itself.
+    pub fn as_str(&self) -> &str {
+        &self.0.content
+    }
+
+    /// The hash of the text's bytes.
+    pub fn hash(&self) -> ContentHash {
+        self.0.hash
+    }
+
+    /// What the text is made of, for estimates of its tokens.
+    pub fn profile(&self) -> &Profile {
+        &self.0.profile
+    }
+}
+
+impl Deref for Text {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        self.as_str()
+    }
+}
+
+impl PartialEq for Text {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || self.0.hash == other.0.hash
+    }
+}
+
+impl Eq for Text {}
+
+impl Default for Text {
+    fn default() -> Self {
+        Text::new("")
+    }
+}
+
+impl From<&str> for Text {
+    fn from(content: &str) -> Self {
+        Text::new(content)
+    }
+}
+
+impl From<String> for Text {
+    fn from(content: String) -> Self {
+        Text::new(content)
+    }
+}
+
+impl fmt::Debug for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self.as_str(), f)
+    }
+}
+
+impl fmt::Display for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl Serialize for Text {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for Text {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer).map(Text::new)
+    }
+}
+
+/// The BLAKE3 hash of some content: its identity in records and caches.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ContentHash([u8; 32]);
+
+impl ContentHash {
+    /// Hashes `bytes`.
+    pub fn of(bytes: &[u8]) -> Self {
+        ContentHash(*blake3::hash(bytes).as_bytes())
+    }
+
+    /// The raw hash.
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+impl fmt::Display for ContentHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for ContentHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+/// The text is not 64 hexadecimal digits.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("a content hash is 64 hexadecimal digits")]
+pub struct ParseHashError;
+
+impl FromStr for ContentHash {
+    type Err = ParseHashError;
+
+    fn from_str(hex: &str) -> Result<Self, ParseHashError> {
+        let hash = blake3::Hash::from_hex(hex).map_err(|_| ParseHashError)?;
+        Ok(ContentHash(*hash.as_bytes()))
+    }
+}
+
+impl Serialize for ContentHash {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for ContentHash {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hash_survives_its_text_form() {
+        let hash = ContentHash::of(b"recto");
+        assert_eq!(hash.to_string().parse(), Ok(hash));
+        assert_eq!("xyz".parse::<ContentHash>(), Err(ParseHashError));
+    }
+
+    #[test]
+    fn texts_are_equal_by_content() {
+        assert_eq!(Text::new("a"), Text::new(String::from("a")));
+        assert_ne!(Text::new("a"), Text::new("a "));
+    }
+}

@@ -1,0 +1,78 @@
+//! Histories that are broken, and sessions that name what is gone.
+
+use recto_context::{Catalog, Inputs, ItemId, ItemKind, Joined, SessionItem};
+
+use crate::support::*;
+
+/// What is left of a broken history, and what was dropped.
+fn check(history: &str, left: &[&str], dropped: &[&str]) {
+    let catalog = Catalog::default();
+    let history = talk(history);
+    let request = Inputs::new(&catalog, "now").history(&history).assemble().unwrap();
+    let shown = |message: &recto_context::ChatMessage| {
+        format!("{}:{}{}", message.role.name(), message.text(), "+".repeat(message.calls.len()))
+    };
+    let [_, shown_history @ .., _] = &request.messages[..] else { panic!() };
+    assert_eq!(shown_history.iter().map(shown).collect::<Vec<_>>(), left);
+    assert_eq!(drops(&request), dropped);
+}
+
+#[test]
+fn a_result_without_its_call_is_left_out() {
+    let reason = "history: result in message 1 (its call is not in the history)";
+    check("tool: 12:00 / user: hi / model: hello", &["user:hi", "assistant:hello"], &[reason]);
+}
+
+#[test]
+fn a_call_without_its_result_is_left_out() {
+    let reason = "history: call in message 2 (its result is not in the history)";
+    check("user: time? / model: call time{} / user: hm", &["user:time?", "user:hm"], &[reason]);
+}
+
+#[test]
+fn of_three_calls_only_the_unanswered_one_is_left_out() {
+    let reason = "history: call in message 2 (its result is not in the history)";
+    check(
+        "user: a / model: call x{} y{} z{} / tool: 1 / tool: 2 / model: done",
+        &["user:a", "assistant:++", "tool:1", "tool:2", "assistant:done"],
+        &[reason],
+    );
+}
+
+#[test]
+fn an_error_between_call_and_result_does_not_part_them() {
+    check(
+        "user: a / model: call x{} / error: slow / tool: 1",
+        &["user:a", "assistant:+", "tool:1"],
+        &[],
+    );
+}
+
+#[test]
+fn items_that_are_gone_are_recorded() {
+    let catalog = Catalog::default();
+    let session =
+        [SessionItem { item: ItemId::new(ItemKind::Rule, "old"), joined: Joined::ByHand }];
+    let picks = [pick(ItemKind::Reference, "older", 0.9), pick(ItemKind::Tool, "oldest", 0.9)];
+    let inputs = Inputs::new(&catalog, "now").session(&session).picks(&picks);
+    let request = inputs.assemble().unwrap();
+    assert_eq!(
+        drops(&request),
+        [
+            "items: rule old (in the session, but gone from the workspace)",
+            "tools: tool oldest (in the session, but gone from the workspace)",
+            "items: reference older (in the session, but gone from the workspace)",
+        ]
+    );
+}
+
+#[test]
+fn two_tools_of_one_name_are_told_apart_by_dropping_one() {
+    let mut catalog = Catalog::default();
+    catalog.skills.push(skill("a", None, "A.", &["run"]));
+    catalog.skills.push(skill("b", None, "B.", &["run"]));
+    let session = catalog.session_at_start();
+    let request = Inputs::new(&catalog, "now").session(&session).assemble().unwrap();
+    assert_eq!(request.tools.len(), 1);
+    assert_eq!(drops(&request), ["tools: tool b.run (another tool of this name is offered)"]);
+}

@@ -1,0 +1,292 @@
+//! Staying inside the window: what leaves, in which order, and what never does.
+
+use std::sync::Arc;
+
+use recto_context::{
+    Body, Carry, Catalog, CountKind, CountTable, Counter, Include, Inputs, ItemKind, Layer, Limits,
+    Message, MessageId, Rates, RequestContext, Tokens, ToolSpec, Window,
+};
+
+use crate::support::*;
+
+fn window(tokens: u32) -> Window {
+    Window::from_config(Tokens::new(tokens))
+}
+
+fn fits(request: &RequestContext) {
+    let limit = request.budget.window - request.budget.reply;
+    assert!(request.prompt_tokens() <= limit, "{:?}", request.budget);
+    let parts: Tokens = request.parts.iter().map(|part| part.tokens).sum();
+    assert_eq!(parts, request.budget.used);
+}
+
+#[test]
+fn what_may_be_cut_leaves_in_its_order() {
+    let mut catalog = catalog();
+    catalog.skills = (0..4)
+        .map(|n| skill(&format!("skill{n}"), Some("Does things."), &"word ".repeat(150), &[]))
+        .collect();
+    catalog.rules.push(rule("auth", 1, Include::Agent, &"token ".repeat(150)));
+    catalog.memories = vec![memory("MEMORY.md:1", None, &"fact ".repeat(150))];
+    let session = catalog.session_at_start();
+    let history: Vec<_> = talk(&"user: question of some length / model: answer / ".repeat(10));
+    let picks = [pick(ItemKind::Rule, "auth", 0.9)];
+    let with = |tokens| {
+        let inputs = Inputs::new(&catalog, "now").session(&session).history(&history).picks(&picks);
+        inputs.window(window(tokens)).assemble()
+    };
+    let state = |request: &RequestContext| {
+        let items = |layer| request.layer(layer).filter(|part| part.item.is_some()).count();
+        let bodies = request.layer(Layer::Skills).filter(|p| p.text().starts_with("word")).count();
+        (
+            request.layer(Layer::History).count() > 0,
+            items(Layer::Picks) > 0,
+            items(Layer::Memory) > 0,
+            bodies,
+        )
+    };
+    let mut seen = Vec::new();
+    for tokens in (200..6_000).rev().step_by(10) {
+        if let Ok(request) = with(tokens) {
+            fits(&request);
+            seen.push(state(&request));
+        }
+    }
+    seen.dedup();
+    assert_eq!(
+        seen,
+        [
+            (true, true, true, 4),
+            (false, true, true, 4),
+            (false, false, true, 4),
+            (false, false, false, 4),
+            (false, false, false, 3),
+            (false, false, false, 2),
+            (false, false, false, 1),
+            (false, false, false, 0),
+        ]
+    );
+    let error = with(200).unwrap_err();
+    assert!(error.needed() > error.budget.messages);
+}
+
+#[test]
+fn what_may_not_be_cut_is_an_error_with_a_breakdown() {
+    // PITFALL 5.
+    let mut catalog = catalog();
+    catalog.system.agents = file("AGENTS.md", &"rule after rule ".repeat(2_000));
+    let error = Inputs::new(&catalog, "now").window(window(4_096)).assemble().unwrap_err();
+    assert_eq!(error.largest().unwrap().0, Layer::System);
+    let text = error.to_string();
+    assert!(text.contains("there is room for 3,072"), "{text}");
+    assert!(text.lines().any(|line| line.trim_start().starts_with("system ")), "{text}");
+    assert!(error.hint().contains("AGENTS.md"));
+    // A large file is sent whole where there is room (PITFALL 6).
+    let request = Inputs::new(&catalog, "now").window(window(64_000)).assemble().unwrap();
+    assert!(request.messages[0].text().contains(&"rule after rule ".repeat(1_999)));
+}
+
+#[test]
+fn tool_schemas_and_call_arguments_count() {
+    // PITFALL 9.
+    let mut catalog = Catalog::default();
+    let without = Inputs::new(&catalog, "x").assemble().unwrap();
+    let wide = serde_json::json!({"type": "object", "description": "x ".repeat(500)});
+    catalog.tools.push(ToolSpec::new(tool(None, "wide").id, "Wide.", wide));
+    let session = catalog.session_at_start();
+    let with = Inputs::new(&catalog, "x").session(&session).assemble().unwrap();
+    assert!(with.budget.tools > Tokens::new(400));
+    assert_eq!(with.budget.messages, without.budget.messages - with.budget.tools);
+    let error = Inputs::new(&catalog, "x").session(&session).window(window(512)).assemble();
+    assert!(error.unwrap_err().hint().contains("offer fewer tools"));
+
+    let arguments = format!("model: call wide{{\"text\":\"{}\"}} / tool: ok", "y ".repeat(500));
+    let rounds = talk(&arguments);
+    let request = Inputs::new(&catalog, "x").session(&session).rounds(&rounds).assemble().unwrap();
+    assert!(request.layer_tokens(Layer::Rounds) > Tokens::new(400));
+}
+
+#[test]
+fn older_results_of_the_turn_are_shortened_and_stay_so() {
+    let catalog = catalog();
+    let big = "line of output ".repeat(400);
+    let rounds = talk(&format!(
+        "model: call read_file{{}} / tool: {big} / model: call read_file{{}} / tool: {big}"
+    ));
+    let rounds: Vec<_> = rounds.iter().map(|m| renumbered(m, 100)).collect();
+    let request = Inputs::new(&catalog, "go")
+        .message_id(MessageId(50))
+        .rounds(&rounds)
+        .window(window(3_000))
+        .assemble()
+        .unwrap();
+    fits(&request);
+    let results: Vec<&str> = request
+        .layer(Layer::Rounds)
+        .filter(|part| part.role == recto_context::ChatRole::Tool)
+        .map(|part| part.text())
+        .collect();
+    assert!(results[0].contains("characters left out"));
+    assert!(results[0].starts_with("line of output") && results[0].len() < 1_400);
+    assert_eq!(results[1], big.trim_end());
+    let shortened = request.dropped.iter().find(|d| d.layer == Layer::Rounds).unwrap();
+    assert!(shortened.after > Tokens::ZERO && shortened.before > shortened.after);
+
+    // The next turn shows the result as it was sent.
+    let mut history = vec![renumbered(&Message::user(1, "go"), 49)];
+    history.extend(rounds.iter().cloned());
+    let next = Inputs::new(&catalog, "more")
+        .message_id(MessageId(200))
+        .history(&history)
+        .carry(request.carry.clone())
+        .window(window(8_192))
+        .assemble()
+        .unwrap();
+    let shown = next.layer(Layer::History).find(|p| p.text().contains("left out"));
+    assert_eq!(shown.unwrap().text(), results[0]);
+}
+
+fn renumbered(message: &Message, by: u64) -> Arc<Message> {
+    Arc::new(Message { id: MessageId(message.id.0 + by), body: message.body.clone() })
+}
+
+#[test]
+fn shortening_never_splits_a_character() {
+    // PITFALL 11.
+    let catalog = Catalog::default();
+    for unit in ["é", "日本", "👩‍👩‍👧", "a\u{301}"] {
+        let big = unit.repeat(4_000);
+        let rounds =
+            talk(&format!("model: call a{{}} / tool: {big} / model: call b{{}} / tool: x"));
+        let request = Inputs::new(&catalog, "go").rounds(&rounds).window(window(4_096)).assemble();
+        fits(&request.unwrap());
+    }
+}
+
+#[test]
+fn the_message_is_sent_once_and_byte_for_byte() {
+    // PITFALLS 4 and 10.
+    let catalog = catalog();
+    for message in
+        ["  two  spaces ", "line\r\nline\n\n", r"a literal \n stays", "\t", "", "日本 👍"]
+    {
+        let history = [Arc::new(Message::user(1, message)), Arc::new(Message::assistant(2, "ok"))];
+        let request = Inputs::new(&catalog, message).history(&history).assemble().unwrap();
+        let parts: Vec<_> = request.layer(Layer::Message).collect();
+        assert_eq!(parts.len(), 1);
+        assert_eq!(request.messages.last().unwrap().text(), message);
+        // An older message of the same text can still be trimmed.
+        let limits = Limits { history_messages: 1, ..Limits::default() };
+        let inputs = Inputs::new(&catalog, message).history(&history).limits(limits);
+        let request = inputs.assemble().unwrap();
+        assert_eq!(request.layer(Layer::History).count(), 0);
+        assert_eq!(request.messages.last().unwrap().text(), message);
+    }
+}
+
+#[test]
+fn a_message_that_is_already_in_the_history_is_not_sent_twice() {
+    let catalog = Catalog::default();
+    let history = talk("user: a / model: b / user: now");
+    let inputs = Inputs::new(&catalog, "now").message_id(MessageId(3)).history(&history);
+    let request = inputs.assemble().unwrap();
+    let texts: Vec<_> = request.messages[1..].iter().map(|m| m.text()).collect();
+    assert_eq!(texts, ["a", "b", "now"]);
+}
+
+#[test]
+fn after_a_trim_the_first_message_stays_put() {
+    let catalog = catalog();
+    let history: Vec<Arc<Message>> = (1..=200)
+        .map(|id| if id % 2 == 1 { Message::user(id, "q") } else { Message::assistant(id, "a") })
+        .map(Arc::new)
+        .collect();
+    let mut carry = Carry::default();
+    let mut starts = Vec::new();
+    for turn in (50..=198).step_by(2) {
+        let inputs = Inputs::new(&catalog, "now").message_id(MessageId(turn + 1));
+        let request = inputs.history(&history[..turn as usize]).carry(carry).assemble().unwrap();
+        carry = request.carry.clone();
+        starts.push(request.layer(Layer::History).next().map(|part| part.name()).unwrap());
+    }
+    starts.dedup();
+    assert!(starts.len() <= 12, "trims come in steps, not every turn: {starts:?}");
+    assert_eq!(carry.trimmed.messages % 2, 0);
+}
+
+#[test]
+fn a_session_of_ten_thousand_messages_is_trimmed_at_once() {
+    let catalog = catalog();
+    let history: Vec<Arc<Message>> = (1..=10_000)
+        .map(|id| if id % 2 == 1 { Message::user(id, "q") } else { Message::assistant(id, "a") })
+        .map(Arc::new)
+        .collect();
+    let request = Inputs::new(&catalog, "now").history(&history).assemble().unwrap();
+    assert_eq!(request.layer(Layer::History).count(), 36);
+    assert_eq!(request.carry.trimmed.messages, 9_964);
+}
+
+#[test]
+fn what_was_cut_for_room_stays_out_until_the_next_trim() {
+    let mut catalog = catalog();
+    catalog.memories.clear();
+    catalog.skills = vec![skill("long", None, &"word ".repeat(600), &[])];
+    let session = catalog.session_at_start();
+    let long = "w ".repeat(300);
+    let assemble = |message: &str, id, carry, history: &[Arc<Message>]| {
+        let inputs = Inputs::new(&catalog, message).message_id(MessageId(id)).session(&session);
+        inputs.history(history).carry(carry).window(window(1_000)).assemble().unwrap()
+    };
+    let first = assemble(&long, 1, Carry::default(), &[]);
+    assert_eq!(first.carry.shed.len(), 1);
+    let history = [Arc::new(Message::user(1, "short")), Arc::new(Message::assistant(2, "ok"))];
+    let second = assemble("short", 3, first.carry.clone(), &history);
+    assert_eq!(second.carry.shed, first.carry.shed);
+    assert!(drops(&second).contains(&"skills: body of skill long (no room in the window)".into()));
+}
+
+#[test]
+fn exact_counts_are_used_where_they_are_known() {
+    let catalog = Catalog::default();
+    let mut table = CountTable { per_message: Tokens::new(7), ..CountTable::default() };
+    table.counts.insert(recto_context::ContentHash::of(b"hello there"), Tokens::new(123));
+    let counter = Counter::exact(&table, Rates::default());
+    let request = Inputs::new(&catalog, "hello there").counter(counter).assemble().unwrap();
+    assert_eq!(request.layer_tokens(Layer::Message), Tokens::new(130));
+    assert_eq!(request.counted, CountKind::Exact);
+    // An exact count of the whole prompt that came out larger is made up for.
+    let limits = Limits { margin: Tokens::new(100), ..Limits::default() };
+    let tight = Inputs::new(&catalog, "hello there").limits(limits).assemble().unwrap();
+    assert_eq!(tight.budget.messages, Tokens::new(4_096 - 1_024 - 100));
+}
+
+#[test]
+fn the_reply_gets_at_most_a_quarter_of_the_window() {
+    let catalog = Catalog::default();
+    let request = Inputs::new(&catalog, "x").window(window(2_000)).assemble().unwrap();
+    assert_eq!(request.budget.reply, Tokens::new(500));
+    let limits = Limits { target: Some(Tokens::new(900)), ..Limits::default() };
+    let inputs = Inputs::new(&catalog, "x").window(window(2_000)).limits(limits);
+    assert_eq!(inputs.assemble().unwrap().budget.messages, Tokens::new(900));
+}
+
+#[test]
+fn hello_stays_small() {
+    // PITFALL 14: unrelated items don't grow a greeting.
+    let mut catalog = catalog();
+    catalog.rules =
+        (0..200).map(|n| rule(&format!("r{n}"), 5, Include::Agent, &"text ".repeat(200))).collect();
+    catalog.references.clear();
+    let session = catalog.session_at_start();
+    let request = Inputs::new(&catalog, "hello").session(&session).assemble().unwrap();
+    assert!(request.prompt_tokens() < Tokens::new(400), "{}", request.prompt_tokens());
+}
+
+#[test]
+fn messages_for_people_never_reach_a_model() {
+    let catalog = Catalog::default();
+    let history = talk("user: a / error: the model is gone / user: b / model: c");
+    let request = Inputs::new(&catalog, "now").history(&history).assemble().unwrap();
+    assert!(!page(&request).contains("gone"));
+    assert!(matches!(history[1].body, Body::Error(_)));
+}

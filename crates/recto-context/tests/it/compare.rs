@@ -1,0 +1,110 @@
+//! Where two requests part, and why.
+
+use std::sync::Arc;
+
+use recto_context::{
+    Cause, Include, Inputs, ItemId, ItemKind, Layer, Message, MessageId, Mode, ModeDecision,
+    ModeReason, Tokens, compare,
+};
+
+use crate::support::*;
+
+#[test]
+fn a_round_extends_the_request_before_it() {
+    let catalog = catalog();
+    let session = catalog.session_at_start();
+    let rounds = talk("model: call read_file{} / tool: text");
+    let first = Inputs::new(&catalog, "go").session(&session).assemble().unwrap();
+    let second = Inputs::new(&catalog, "go").session(&session).rounds(&rounds).assemble().unwrap();
+    let comparison = compare(&first, &second);
+    assert_eq!(comparison.change, None);
+    assert_eq!(comparison.agreed_parts, first.parts.len());
+    assert_eq!(comparison.agreed_tokens, first.prompt_tokens());
+    assert_eq!(comparison.fresh_tokens, second.layer_tokens(Layer::Rounds));
+}
+
+#[test]
+fn an_edited_rule_is_named_with_its_layer_and_first_byte() {
+    let before = catalog();
+    let mut after = before.clone();
+    after.rules[0].text = "Stay very calm.".into();
+    let session = before.session_at_start();
+    let a = Inputs::new(&before, "go").session(&session).assemble().unwrap();
+    let b = Inputs::new(&after, "go").session(&session).assemble().unwrap();
+    let comparison = compare(&a, &b);
+    let change = comparison.change.unwrap();
+    assert_eq!((change.layer, change.cause), (Layer::Items, Cause::ItemChanged));
+    assert_eq!(change.item, Some(ItemId::new(ItemKind::Rule, "tone")));
+    assert_eq!(&a.messages[0].text()[change.byte..][..4], "calm");
+    assert_eq!(&b.messages[0].text()[change.byte..][..4], "very");
+    assert_eq!(comparison.changed, [ItemId::new(ItemKind::Rule, "tone")]);
+    assert!(comparison.fresh_tokens > Tokens::ZERO);
+}
+
+#[test]
+fn items_that_came_and_left_are_listed() {
+    let before = catalog();
+    let mut after = before.clone();
+    after.references.clear();
+    after.rules.push(rule("new", 999, Include::Always, "New."));
+    let (s1, s2) = (before.session_at_start(), after.session_at_start());
+    let a = Inputs::new(&before, "go").session(&s1).assemble().unwrap();
+    let b = Inputs::new(&after, "go").session(&s2).assemble().unwrap();
+    let comparison = compare(&a, &b);
+    assert_eq!(comparison.added, [ItemId::new(ItemKind::Rule, "new")]);
+    assert_eq!(comparison.removed, [ItemId::new(ItemKind::Reference, "api")]);
+}
+
+#[test]
+fn a_new_tool_a_new_memory_a_new_mode_and_a_new_model_are_told_apart() {
+    let base = catalog();
+    let session = base.session_at_start();
+    let request = |catalog: &recto_context::Catalog, session: &[_], mode, model: &str| {
+        let decision =
+            ModeDecision { chosen: mode, reason: ModeReason::Configured, matched: vec![] };
+        let inputs = Inputs::new(catalog, "go").session(session).mode(decision).model(model);
+        inputs.assemble().unwrap()
+    };
+    let first = request(&base, &session, Mode::Full, "a");
+    let cause = |second| compare(&first, &second).change.unwrap().cause;
+
+    let mut tools = base.clone();
+    tools.tools.push(tool(None, "write_file"));
+    assert_eq!(
+        cause(request(&tools, &tools.session_at_start(), Mode::Full, "a")),
+        Cause::ToolOffered
+    );
+
+    let mut memories = base.clone();
+    memories.memories.insert(0, memory("MEMORY.md:9", None, "New."));
+    assert_eq!(cause(request(&memories, &session, Mode::Full, "a")), Cause::MemoryReplaced);
+
+    assert_eq!(cause(request(&base, &session, Mode::Minimal, "a")), Cause::ModeFlipped);
+    let mut other = base.clone();
+    other.system.soul = file("SOUL.md", "You are Bob.");
+    assert_eq!(cause(request(&other, &session, Mode::Full, "b")), Cause::ModelChanged);
+    assert_eq!(cause(request(&other, &session, Mode::Full, "a")), Cause::ItemChanged);
+}
+
+#[test]
+fn picks_that_leave_with_their_turn_are_no_break() {
+    let mut catalog = catalog();
+    catalog.rules.push(rule("auth", 1, Include::Agent, "Use tokens."));
+    let picks = [pick(ItemKind::Rule, "auth", 0.9)];
+    let inputs = Inputs::new(&catalog, "one").message_id(MessageId(1)).picks(&picks);
+    let first = inputs.assemble().unwrap();
+    let history = [first.sent.clone(), Arc::new(Message::assistant(2, "ok"))];
+    let inputs = Inputs::new(&catalog, "two").message_id(MessageId(3)).history(&history);
+    let second = inputs.assemble().unwrap();
+    let change = compare(&first, &second).change.unwrap();
+    assert_eq!((change.layer, change.cause), (Layer::Picks, Cause::PicksLeft));
+}
+
+#[test]
+fn requests_of_two_sessions_are_unrelated() {
+    let catalog = catalog();
+    let (one, two) = (talk("user: a / model: b"), talk("user: c / model: d"));
+    let a = Inputs::new(&catalog, "x").history(&one).assemble().unwrap();
+    let b = Inputs::new(&catalog, "x").history(&two).assemble().unwrap();
+    assert_eq!(compare(&a, &b).change.unwrap().cause, Cause::Unrelated);
+}

@@ -1,0 +1,138 @@
+//! Which mode a turn gets, as one table.
+
+use recto_context::mode::{
+    self, Contradiction, ModeSetting, OlderPair, Question, ToolTurnContext, Uncertain,
+};
+use recto_context::{ContextMode, ItemKind, Mode, ModeReason};
+
+use crate::support::{mode, pick};
+
+fn older(turn: Option<ToolTurnContext>, minimal_system: Option<bool>) -> OlderPair {
+    OlderPair { tool_turn_context: turn, minimal_system }
+}
+
+#[test]
+fn the_older_pair_means_what_it_always_did() {
+    use ToolTurnContext::{Full, Minimal};
+    let table = [
+        (Some(Minimal), Some(true), Mode::Minimal),
+        (Some(Minimal), Some(false), Mode::FullWithoutHistory),
+        (Some(Minimal), None, Mode::FullWithoutHistory),
+        (Some(Full), Some(true), Mode::MinimalWithHistory),
+        (None, Some(true), Mode::MinimalWithHistory),
+        (Some(Full), Some(false), Mode::Full),
+        (Some(Full), None, Mode::Full),
+        (None, Some(false), Mode::Full),
+        (None, None, Mode::Full),
+    ];
+    for (turn, system, expected) in table {
+        let resolved = mode::resolve(None, older(turn, system), Uncertain::Minimal).unwrap();
+        assert_eq!(resolved.setting, ModeSetting::Fixed(expected), "{turn:?} {system:?}");
+        for (has_tools, expected) in [(true, expected), (false, Mode::Full)] {
+            let question = Question {
+                setting: resolved.setting,
+                mark: None,
+                has_tools,
+                found: None,
+                message: "edit config.json",
+            };
+            assert_eq!(mode::decide(&question).chosen, expected, "{turn:?} {system:?} {has_tools}");
+        }
+    }
+}
+
+#[test]
+fn explicit_settings_win_and_contradictions_are_errors() {
+    // PITFALL 16.
+    use ToolTurnContext::{Full, Minimal};
+    let resolve = |context, turn, system| {
+        mode::resolve(Some(context), older(turn, system), Uncertain::Minimal)
+    };
+    let fixed = |mode| Ok(ModeSetting::Fixed(mode));
+    let table = [
+        (ContextMode::Minimal, None, None, fixed(Mode::Minimal)),
+        (ContextMode::Minimal, Some(Minimal), Some(true), fixed(Mode::Minimal)),
+        (ContextMode::Full, Some(Full), Some(false), fixed(Mode::Full)),
+        (
+            ContextMode::Full,
+            Some(Minimal),
+            Some(true),
+            Err(Contradiction { asked: Mode::Full, pair: Mode::Minimal }),
+        ),
+        (
+            ContextMode::Minimal,
+            Some(Full),
+            None,
+            Err(Contradiction { asked: Mode::Minimal, pair: Mode::Full }),
+        ),
+        (ContextMode::Auto, Some(Minimal), Some(true), fixed(Mode::Minimal)),
+        (ContextMode::Auto, None, None, Ok(ModeSetting::Auto(Uncertain::Minimal))),
+    ];
+    for (context, turn, system, expected) in table {
+        let resolved = resolve(context, turn, system);
+        assert_eq!(resolved.map(|r| r.setting), expected, "{context:?} {turn:?} {system:?}");
+    }
+    assert!(resolve(ContextMode::Auto, Some(Full), None).unwrap().pair_wins_over_auto);
+    assert!(!resolve(ContextMode::Auto, None, None).unwrap().pair_wins_over_auto);
+}
+
+#[test]
+fn auto_tells_work_from_talk() {
+    // PITFALL 15.
+    let minimal = [
+        "ok, edit config.json",
+        "yes, run the tests",
+        "make sure to update main.ts",
+        "Read README.md and summarize it",
+        "fix src/main.rs",
+        "check Cargo.toml",
+    ];
+    let full = [
+        "what type of cat is this",
+        "thanks!",
+        "write a short story about a file clerk",
+        "why is the sky blue?",
+    ];
+    for (messages, expected) in [(&minimal[..], Mode::Minimal), (&full[..], Mode::Full)] {
+        for message in messages {
+            let decision = mode(ContextMode::Auto, message);
+            assert_eq!(decision.chosen, expected, "{message}: {decision:?}");
+            assert!(matches!(decision.reason, ModeReason::Words(_)), "{message}");
+            assert!(decision.matched.iter().all(|word| message.contains(word.as_str())));
+        }
+    }
+}
+
+#[test]
+fn marks_come_before_settings_and_search_before_talk() {
+    let found = pick(ItemKind::Tool, "weather", 0.9);
+    let auto = ModeSetting::Auto(Uncertain::Minimal);
+    let question = |setting, mark, found, message| {
+        mode::decide(&Question { setting, mark, has_tools: true, found, message })
+    };
+    let fixed = ModeSetting::Fixed(Mode::Full);
+    let marked = question(fixed, Some(ContextMode::Minimal), None, "thanks!");
+    assert_eq!((marked.chosen, marked.reason), (Mode::Minimal, ModeReason::Marked));
+    let marked = question(auto, Some(ContextMode::Full), None, "edit config.json");
+    assert_eq!(marked.chosen, Mode::Full);
+    let by_search = question(auto, None, Some(&found), "is it raining?");
+    assert_eq!(by_search.reason, ModeReason::Found("tool weather".to_owned()));
+    let by_path = question(auto, None, Some(&found), "look at /etc/hosts");
+    assert!(matches!(by_path.reason, ModeReason::Words(_)));
+    let mark_auto = question(fixed, Some(ContextMode::Auto), None, "thanks!");
+    assert_eq!(mark_auto.chosen, Mode::Full);
+    assert!(matches!(mark_auto.reason, ModeReason::Words(_)));
+}
+
+#[test]
+fn what_nothing_decides_a_setting_decides() {
+    for (uncertain, expected) in
+        [(Uncertain::Minimal, Mode::Minimal), (Uncertain::Full, Mode::Full)]
+    {
+        let setting = ModeSetting::Auto(uncertain);
+        let question =
+            Question { setting, mark: None, has_tools: true, found: None, message: "blorp wib" };
+        let decision = mode::decide(&question);
+        assert_eq!((decision.chosen, decision.reason), (expected, ModeReason::Uncertain));
+    }
+}

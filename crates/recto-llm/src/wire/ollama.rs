@@ -1,0 +1,52 @@
+//! Ollama's `/api/chat`.
+//!
+//! Ollama cuts a prompt that is longer than its window from the front, without
+//! a word. So every request says how large the window is, and forbids both
+//! ways of cutting: `truncate` before the reply and `shift` during it. Servers
+//! that don't know the two ignore them.
+//!
+//! There is no `tool_choice` here, and results are matched with calls by their
+//! order and the tool's name, not by ids.
+
+use recto_context::{ChatMessage, RequestContext, ToolCall};
+use serde_json::{Value, json};
+
+use super::{CallOptions, Object, Wire, arguments_object, function_tools, images, own_fields};
+
+pub(super) fn encode(options: &CallOptions, request: &RequestContext) -> Value {
+    let messages: Vec<Value> = request.messages.iter().map(message).collect();
+    Object::new()
+        .with("model", options.model.as_str())
+        .with("messages", messages)
+        .with_list("tools", function_tools(request))
+        .with("stream", true)
+        .with("truncate", false)
+        .with("shift", false)
+        .with("options", settings(options, request))
+        .into()
+}
+
+fn settings(options: &CallOptions, request: &RequestContext) -> Object {
+    Object::new()
+        .with("num_ctx", request.window.tokens.get())
+        .with("num_predict", request.budget.reply.get())
+        .with_some("temperature", options.temperature)
+        .with_some("top_p", options.top_p)
+}
+
+fn message(message: &ChatMessage) -> Value {
+    let images = images(message).map(|image| image.data.as_str().into()).collect();
+    let calls = message.calls.iter().map(call).collect();
+    Object::new()
+        .with("role", message.role.name())
+        .with("content", message.text())
+        .with_list("images", images)
+        .with_list("tool_calls", calls)
+        .with_some("tool_name", message.answers.as_ref().map(|(_, name)| &**name))
+        .with_new(own_fields(Wire::Ollama, message))
+        .into()
+}
+
+fn call(call: &ToolCall) -> Value {
+    json!({ "function": { "name": &*call.name, "arguments": arguments_object(call) } })
+}

@@ -1,0 +1,376 @@
+//! Whole bodies of one rich request, in `bodies/`, and the edges one by one.
+
+use std::sync::Arc;
+
+use expect_test::{Expect, ExpectFile, expect, expect_file};
+use recto_context::{
+    Body, CallId, Catalog, ContentPart, File, Image, Include, Inputs, ItemId, ItemKind, Layout,
+    Limits, Message, MessageId, Mode, ModeDecision, ModeReason, Opaque, Pick, Preset,
+    RequestContext, Scores, Skill, Source, Stamp, SystemFiles, SystemMessages, Tokens, ToolCall,
+    ToolCalls, ToolSpec, Window,
+};
+use serde_json::{Value, json};
+
+use super::{CallOptions, Wire, encode};
+
+#[test]
+fn a_rich_request_on_ollamas_wire() {
+    check_body(Wire::Ollama, &expect_file!["bodies/ollama.json"]);
+}
+
+#[test]
+fn a_rich_request_on_openais_wire() {
+    check_body(Wire::OpenAi, &expect_file!["bodies/openai.json"]);
+}
+
+#[test]
+fn a_rich_request_on_anthropics_wire() {
+    check_body(Wire::Anthropic, &expect_file!["bodies/anthropic.json"]);
+}
+
+fn check_body(wire: Wire, expected: &ExpectFile) {
+    let request = rich_request(Layout::default());
+    let body = encode(wire, &options(), &request);
+    expected.assert_eq(&format!("{body:#}\n"));
+    assert_eq!(body.to_string(), encode(wire, &options(), &request).to_string());
+}
+
+fn options() -> CallOptions {
+    CallOptions { model: "some-model".to_owned(), temperature: Some(0.7), top_p: Some(0.95) }
+}
+
+/// Minimal mode with history: two calls at once in an earlier exchange, a skill
+/// that search found, an image in the message, and tools that must be called.
+fn rich_request(layout: Layout) -> RequestContext {
+    let catalog = catalog();
+    let history = [
+        user(1, "How is the weather in Oslo and Rome?"),
+        assistant(2, "", &[("c1", r#"{"city": "Oslo"}"#), ("c2", r#"{"city": "Rome"}"#)]),
+        result(3, "c1", "-3.5 °C, snow"),
+        result(4, "c2", "18 °C"),
+        assistant(5, "Snow in Oslo, mild in Rome.", &[]),
+    ];
+    let message = vec![ContentPart::Text("And here?\nSay it \"short\" 🙂".into()), picture()];
+    let skill = ItemId::new(ItemKind::Skill, "forecast");
+    let picks = [Pick { item: skill, scores: Scores::default(), best_chunk: None }];
+    Inputs::new(&catalog, "")
+        .content(message)
+        .stamp(Stamp::new("2026-11-15 08:07"))
+        .history(&history)
+        .picks(&picks)
+        .mode(mode(Mode::MinimalWithHistory))
+        .window(Window::from_config(Tokens::new(8_192)))
+        .limits(Limits { reply: Tokens::new(512), ..Limits::default() })
+        .layout(layout)
+        .assemble()
+        .unwrap()
+}
+
+fn catalog() -> Catalog {
+    let file = |text: &str| Some(File { text: text.into(), source: Source::BuiltIn });
+    let parameters = json!({
+        "type": "object",
+        "properties": { "city": { "type": "string" } },
+        "required": ["city"],
+    });
+    let tool = ToolSpec::new(ItemId::tool(None, "weather"), "Tells the weather.", parameters);
+    let mut skill = Skill::new("forecast", Some("Weather"), "Round to whole degrees.".into());
+    skill.include = Include::Agent;
+    Catalog {
+        system: SystemFiles {
+            soul: file("You are Ada."),
+            agents: file("Be brief."),
+            ..SystemFiles::default()
+        },
+        skills: vec![skill],
+        tools: vec![tool],
+        ..Catalog::default()
+    }
+}
+
+fn mode(chosen: Mode) -> ModeDecision {
+    ModeDecision { chosen, reason: ModeReason::Configured, matched: Vec::new() }
+}
+
+fn user(id: u64, text: &str) -> Arc<Message> {
+    Arc::new(Message::user(id, text))
+}
+
+/// A reply; calls are given by id and arguments.
+fn assistant(id: u64, text: &str, calls: &[(&str, &str)]) -> Arc<Message> {
+    let content = if text.is_empty() { vec![] } else { vec![ContentPart::Text(text.into())] };
+    reply(id, content, calls)
+}
+
+fn reply(id: u64, content: Vec<ContentPart>, calls: &[(&str, &str)]) -> Arc<Message> {
+    let call = |&(id, arguments): &(&str, &str)| ToolCall {
+        id: CallId(id.into()),
+        name: "weather".into(),
+        arguments: arguments.into(),
+    };
+    let body = Body::Assistant { content, calls: calls.iter().map(call).collect() };
+    Arc::new(Message { id: MessageId(id), body })
+}
+
+fn result(id: u64, call: &str, text: &str) -> Arc<Message> {
+    result_of(id, call, vec![ContentPart::Text(text.into())])
+}
+
+fn result_of(id: u64, call: &str, content: Vec<ContentPart>) -> Arc<Message> {
+    let body = Body::Tool { call: CallId(call.into()), name: "weather".into(), content };
+    Arc::new(Message { id: MessageId(id), body })
+}
+
+fn picture() -> ContentPart {
+    ContentPart::Image(Image { media_type: "image/png".into(), data: "iVBORw0=".into() })
+}
+
+fn opaque(provider: &str, json: &str) -> ContentPart {
+    ContentPart::Opaque(Opaque { provider: provider.into(), json: json.into() })
+}
+
+/// The messages of a request with this history and the message "go on", one a line.
+fn check(wire: Wire, history: &[Arc<Message>], expected: &Expect) {
+    let body = encode(wire, &options(), &plain_request(history));
+    expected.assert_eq(&lines(&body["messages"]));
+}
+
+fn plain_request(history: &[Arc<Message>]) -> RequestContext {
+    let catalog = Catalog::default();
+    let inputs = Inputs::new(&catalog, "go on").history(history).mode(mode(Mode::Full));
+    inputs.layout(Preset::Plain.layout()).assemble().unwrap()
+}
+
+fn lines(list: &Value) -> String {
+    list.as_array().unwrap().iter().map(|value| format!("{value}\n")).collect()
+}
+
+#[test]
+fn arguments_that_are_no_object_keep_their_bytes() {
+    let history = [
+        user(1, "hi"),
+        assistant(2, "", &[("c1", r#"{"city": "Os"#), ("c2", "[1]"), ("c3", "")]),
+        result(3, "c1", "no"),
+        result(4, "c2", "no"),
+        result(5, "c3", "no"),
+    ];
+    let calls = |wire| encode(wire, &options(), &plain_request(&history))["messages"][1].clone();
+    expect![[r#"
+        {"function":{"name":"weather","arguments":{"_raw":"{\"city\": \"Os"}}}
+        {"function":{"name":"weather","arguments":{"_raw":"[1]"}}}
+        {"function":{"name":"weather","arguments":{}}}
+    "#]]
+    .assert_eq(&lines(&calls(Wire::Ollama)["tool_calls"]));
+    expect![[r#"
+        {"id":"c1","type":"function","function":{"name":"weather","arguments":"{\"city\": \"Os"}}
+        {"id":"c2","type":"function","function":{"name":"weather","arguments":"[1]"}}
+        {"id":"c3","type":"function","function":{"name":"weather","arguments":""}}
+    "#]]
+    .assert_eq(&lines(&calls(Wire::OpenAi)["tool_calls"]));
+    expect![[r#"
+        {"type":"tool_use","id":"c1","name":"weather","input":{"_raw":"{\"city\": \"Os"}}
+        {"type":"tool_use","id":"c2","name":"weather","input":{"_raw":"[1]"}}
+        {"type":"tool_use","id":"c3","name":"weather","input":{}}
+    "#]]
+    .assert_eq(&lines(&calls(Wire::Anthropic)["content"]));
+}
+
+#[test]
+fn numbers_in_arguments_keep_their_digits() {
+    let arguments = r#"{"lat":59.913868799999996,"n":9007199254740993,"step":0.1}"#;
+    let history = [user(1, "hi"), assistant(2, "", &[("c1", arguments)]), result(3, "c1", "ok")];
+    let body = encode(Wire::Ollama, &options(), &plain_request(&history));
+    let sent = &body["messages"][1]["tool_calls"][0]["function"]["arguments"];
+    assert_eq!(sent.to_string(), arguments);
+}
+
+#[test]
+fn opaque_parts_go_back_to_their_provider_alone() {
+    let thinking = r#"{"type":"thinking","thinking":"hm","signature":"c2ln"}"#;
+    let content = vec![
+        opaque("anthropic", thinking),
+        opaque("ollama", r#"{"thinking":"well","role":"system"}"#),
+        opaque("openai", r#"{"reasoning_content":"so"}"#),
+        opaque("anthropic", "not json"),
+        ContentPart::Text("Hello.".into()),
+    ];
+    let history = [user(1, "hi"), reply(2, content, &[])];
+    check(
+        Wire::Ollama,
+        &history,
+        &expect![[r#"
+            {"role":"user","content":"hi"}
+            {"role":"assistant","content":"Hello.","thinking":"well"}
+            {"role":"user","content":"go on"}
+        "#]],
+    );
+    check(
+        Wire::OpenAi,
+        &history,
+        &expect![[r#"
+            {"role":"user","content":"hi"}
+            {"role":"assistant","content":"Hello.","reasoning_content":"so"}
+            {"role":"user","content":"go on"}
+        "#]],
+    );
+    check(
+        Wire::Anthropic,
+        &history,
+        &expect![[r#"
+            {"role":"user","content":[{"type":"text","text":"hi"}]}
+            {"role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"c2ln"},{"type":"text","text":"Hello.","cache_control":{"type":"ephemeral"}}]}
+            {"role":"user","content":[{"type":"text","text":"go on"}]}
+        "#]],
+    );
+}
+
+#[test]
+fn anthropic_marks_the_block_before_trailing_reasoning() {
+    let thinking = opaque("anthropic", r#"{"type":"redacted_thinking","data":"x"}"#);
+    let history =
+        [user(1, "hi"), reply(2, vec![ContentPart::Text("Hello.".into()), thinking], &[])];
+    check(
+        Wire::Anthropic,
+        &history,
+        &expect![[r#"
+            {"role":"user","content":[{"type":"text","text":"hi"}]}
+            {"role":"assistant","content":[{"type":"text","text":"Hello.","cache_control":{"type":"ephemeral"}},{"type":"redacted_thinking","data":"x"}]}
+            {"role":"user","content":[{"type":"text","text":"go on"}]}
+        "#]],
+    );
+}
+
+#[test]
+fn anthropic_gets_results_and_the_text_behind_them_in_one_message() {
+    let history = [
+        user(1, "hi"),
+        assistant(2, "Looking.", &[("c1", "{}"), ("c2", "{}")]),
+        result(3, "c1", "snow"),
+        result_of(4, "c2", vec![picture()]),
+    ];
+    check(
+        Wire::Anthropic,
+        &history,
+        &expect![[r#"
+            {"role":"user","content":[{"type":"text","text":"hi"}]}
+            {"role":"assistant","content":[{"type":"text","text":"Looking."},{"type":"tool_use","id":"c1","name":"weather","input":{}},{"type":"tool_use","id":"c2","name":"weather","input":{}}]}
+            {"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":[{"type":"text","text":"snow"}]},{"type":"tool_result","tool_use_id":"c2","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"iVBORw0="}}],"cache_control":{"type":"ephemeral"}},{"type":"text","text":"go on"}]}
+        "#]],
+    );
+}
+
+#[test]
+fn anthropic_gets_no_blank_text() {
+    let history = [
+        user(1, "hi"),
+        assistant(2, " \n", &[("c1", "{}")]),
+        result(3, "c1", ""),
+        assistant(4, "  ", &[]),
+    ];
+    check(
+        Wire::Anthropic,
+        &history,
+        &expect![[r#"
+            {"role":"user","content":[{"type":"text","text":"hi"}]}
+            {"role":"assistant","content":[{"type":"tool_use","id":"c1","name":"weather","input":{}}]}
+            {"role":"user","content":[{"type":"tool_result","tool_use_id":"c1"},{"type":"text","text":"go on"}]}
+        "#]],
+    );
+}
+
+#[test]
+fn anthropic_conversations_begin_with_a_user_message() {
+    let history = [assistant(1, "Good morning!", &[])];
+    check(
+        Wire::Anthropic,
+        &history,
+        &expect![[r#"
+            {"role":"user","content":[{"type":"text","text":"[the conversation goes on]"}]}
+            {"role":"assistant","content":[{"type":"text","text":"Good morning!","cache_control":{"type":"ephemeral"}}]}
+            {"role":"user","content":[{"type":"text","text":"go on"}]}
+        "#]],
+    );
+}
+
+#[test]
+fn openai_shows_images_of_results_in_a_user_message_behind_them() {
+    let history = [
+        user(1, "hi"),
+        assistant(2, "", &[("c1", "{}"), ("c2", "{}")]),
+        result_of(3, "c1", vec![ContentPart::Text("a map".into()), picture()]),
+        result(4, "c2", "snow"),
+        assistant(5, "Snow.", &[]),
+    ];
+    check(
+        Wire::OpenAi,
+        &history,
+        &expect![[r#"
+            {"role":"user","content":"hi"}
+            {"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"weather","arguments":"{}"}},{"id":"c2","type":"function","function":{"name":"weather","arguments":"{}"}}]}
+            {"role":"tool","content":"a map","tool_call_id":"c1"}
+            {"role":"tool","content":"snow","tool_call_id":"c2"}
+            {"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,iVBORw0="}}]}
+            {"role":"assistant","content":"Snow."}
+            {"role":"user","content":"go on"}
+        "#]],
+    );
+}
+
+#[test]
+fn texts_arrive_unchanged() {
+    let text = "\"quoted\" \\ tab\t line\r\n\u{0}\u{1f}\u{2028} </script> é 🧑‍🚀 \u{feff}end ";
+    let history = [user(1, text), assistant(2, text, &[("c1", "{}")]), result(3, "c1", text)];
+    let request = plain_request(&history);
+    for wire in [Wire::Ollama, Wire::OpenAi, Wire::Anthropic] {
+        let sent = encode(wire, &options(), &request).to_string();
+        let body: Value = serde_json::from_str(&sent).unwrap();
+        let texts = match wire {
+            Wire::Anthropic => {
+                ["/0/content/0/text", "/1/content/0/text", "/2/content/0/content/0/text"]
+            }
+            Wire::Ollama | Wire::OpenAi => ["/0/content", "/1/content", "/2/content"],
+        };
+        for pointer in texts {
+            assert_eq!(body["messages"].pointer(pointer), Some(&text.into()), "{wire:?} {pointer}");
+        }
+    }
+}
+
+#[test]
+fn tools_that_stand_on_the_page_are_not_sent_again() {
+    let layout = Layout { tool_calls: ToolCalls::Text, ..Layout::default() };
+    let request = rich_request(layout);
+    assert!(!request.tools.is_empty());
+    for wire in [Wire::Ollama, Wire::OpenAi, Wire::Anthropic] {
+        let body = encode(wire, &options(), &request);
+        assert_eq!((body.get("tools"), body.get("tool_choice")), (None, None), "{wire:?}");
+    }
+}
+
+#[test]
+fn a_request_without_anything_optional_has_only_what_must_be_there() {
+    let request = plain_request(&[]);
+    let options = CallOptions { model: "m".to_owned(), ..CallOptions::default() };
+    let body = |wire| encode(wire, &options, &request).to_string();
+    expect![[r#"{"model":"m","messages":[{"role":"user","content":"go on"}],"stream":true,"truncate":false,"shift":false,"options":{"num_ctx":4096,"num_predict":1024}}"#]].assert_eq(&body(Wire::Ollama));
+    expect![[r#"{"model":"m","messages":[{"role":"user","content":"go on"}],"max_tokens":1024,"stream":true,"stream_options":{"include_usage":true}}"#]].assert_eq(&body(Wire::OpenAi));
+    expect![[r#"{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"go on"}]}],"max_tokens":1024,"stream":true}"#]].assert_eq(&body(Wire::Anthropic));
+}
+
+#[test]
+fn anthropic_marks_the_last_of_several_system_texts() {
+    let layout = Layout { system_messages: SystemMessages::PerLayer, ..Layout::default() };
+    let body = encode(Wire::Anthropic, &options(), &rich_request(layout));
+    let system = body["system"].as_array().unwrap();
+    let is_marked = |block: &Value| block.get("cache_control").is_some();
+    assert!(system.len() > 1);
+    assert_eq!(system.iter().position(is_marked), Some(system.len() - 1));
+    assert_eq!(body.to_string().matches("cache_control").count(), 2);
+}
+
+#[test]
+fn wires_are_named_as_in_the_config() {
+    for wire in [Wire::Ollama, Wire::OpenAi, Wire::Anthropic] {
+        assert_eq!(serde_json::to_value(wire).unwrap(), wire.name());
+    }
+}

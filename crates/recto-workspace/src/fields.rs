@@ -1,0 +1,193 @@
+//! The fields of a frontmatter, read as what they should be. A field of the
+//! wrong kind is a warning with its line, and counts as absent.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use recto_context::{Include, Priority};
+use serde_json::{Map, Value};
+
+use crate::problem::Problem;
+
+/// The fields of one file.
+#[derive(Debug, Default)]
+pub(crate) struct Fields<'a> {
+    block: &'a str,
+    values: Map<String, Value>,
+}
+
+/// Collects what is wrong with one file while it is parsed.
+#[derive(Debug)]
+pub(crate) struct Report<'a> {
+    path: &'a Arc<Path>,
+    pub problems: Vec<Problem>,
+}
+
+impl<'a> Fields<'a> {
+    /// `values` are what was read from `block`, which begins on the second
+    /// line of its file.
+    pub(crate) fn new(block: &'a str, values: Map<String, Value>) -> Self {
+        Fields { block, values }
+    }
+
+    /// A field as it is; nothing when it is empty.
+    pub(crate) fn get(&self, key: &str) -> Option<&Value> {
+        self.values.get(key).filter(|value| !value.is_null())
+    }
+
+    /// The line of the file on which a field of the top level stands.
+    pub(crate) fn line(&self, key: &str) -> Option<usize> {
+        let has_key = |line: &str| line.strip_prefix(key).is_some_and(|rest| rest.starts_with(':'));
+        self.block.lines().position(has_key).map(|at| at + 2)
+    }
+
+    /// A text, trimmed; a blank one counts as absent.
+    pub(crate) fn text(&self, key: &str, report: &mut Report<'_>) -> Option<String> {
+        let text = match self.get(key)? {
+            Value::String(text) => text.trim().to_owned(),
+            value @ (Value::Number(_) | Value::Bool(_)) => value.to_string(),
+            _ => {
+                report.warn(self.line(key), format!("`{key}` is not a text"));
+                return None;
+            }
+        };
+        (!text.is_empty()).then_some(text)
+    }
+
+    /// A text that fits on one line, as names must.
+    pub(crate) fn line_of_text(&self, key: &str, report: &mut Report<'_>) -> Option<String> {
+        let text = self.text(key, report)?;
+        Some(text.split_whitespace().collect::<Vec<_>>().join(" "))
+    }
+
+    /// True only for `true`.
+    pub(crate) fn is_true(&self, key: &str) -> bool {
+        match self.get(key) {
+            Some(Value::Bool(flag)) => *flag,
+            Some(Value::String(text)) => text.trim() == "true",
+            _ => false,
+        }
+    }
+
+    /// The include mode, if it is a known one.
+    pub(crate) fn include(&self, report: &mut Report<'_>) -> Option<Include> {
+        const KNOWN: [Include; 3] = [Include::Always, Include::Manual, Include::Agent];
+        let name = self.text("include", report)?;
+        let include = KNOWN.into_iter().find(|include| include.name() == name);
+        if include.is_none() {
+            let hint = format!("known are {}", KNOWN.map(Include::name).join(", "));
+            report.warn_with_hint(
+                self.line("include"),
+                format!("unknown include mode `{name}`"),
+                hint,
+            );
+        }
+        include
+    }
+
+    /// The priority, if it is one.
+    pub(crate) fn priority(&self, report: &mut Report<'_>) -> Option<Priority> {
+        let text = self.text("priority", report)?;
+        let priority = text.parse().ok().and_then(Priority::new);
+        if priority.is_none() {
+            report.warn_with_hint(
+                self.line("priority"),
+                format!("`{text}` is not a priority"),
+                format!("a whole number from 0 to {} is", Priority::LAST.get()),
+            );
+        }
+        priority
+    }
+
+    #[cfg(test)]
+    pub(crate) fn to_json(&self) -> String {
+        Value::Object(self.values.clone()).to_string()
+    }
+}
+
+impl<'a> Report<'a> {
+    pub(crate) fn new(path: &'a Arc<Path>) -> Self {
+        Report { path, problems: Vec::new() }
+    }
+
+    pub(crate) fn path(&self) -> &'a Arc<Path> {
+        self.path
+    }
+
+    /// Something is odd, but the file is used.
+    pub(crate) fn warn(&mut self, line: Option<usize>, what: impl Into<String>) {
+        self.add(Problem::warning(self.path, what).at(line));
+    }
+
+    pub(crate) fn warn_with_hint(
+        &mut self,
+        line: Option<usize>,
+        what: impl Into<String>,
+        hint: impl Into<String>,
+    ) {
+        self.add(Problem::warning(self.path, what).at(line).hint(hint));
+    }
+
+    /// The file, or a part of it, cannot be used.
+    pub(crate) fn refuse(&mut self, line: impl Into<Option<usize>>, what: impl Into<String>) {
+        self.add(Problem::error(self.path, what).at(line));
+    }
+
+    pub(crate) fn add(&mut self, problem: Problem) {
+        self.problems.push(problem);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frontmatter::read_page;
+
+    #[track_caller]
+    fn problems(content: &str, read: impl FnOnce(&Fields<'_>, &mut Report<'_>)) -> Vec<String> {
+        let path: Arc<Path> = Arc::from(Path::new("a.md"));
+        let mut report = Report::new(&path);
+        read(&read_page(content).unwrap().fields, &mut report);
+        report.problems.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn an_unknown_include_mode_is_named_with_the_known_ones() {
+        let found = problems("---\nname: a\ninclude: sometimes\n---\n", |fields, report| {
+            assert_eq!(fields.include(report), None);
+        });
+        assert_eq!(
+            found,
+            ["a.md:3: unknown include mode `sometimes`; known are always, manual, agent"]
+        );
+    }
+
+    #[test]
+    fn a_bad_priority_is_a_warning() {
+        for bad in ["1000", "-1", "1.5", "high"] {
+            let content = format!("---\npriority: {bad}\n---\n");
+            let found = problems(&content, |fields, report| {
+                assert_eq!(fields.priority(report), None);
+            });
+            assert_eq!(
+                found,
+                [format!("a.md:2: `{bad}` is not a priority; a whole number from 0 to 999 is")]
+            );
+        }
+    }
+
+    #[test]
+    fn a_list_is_not_a_text() {
+        let found = problems("---\nname: [a]\n---\n", |fields, report| {
+            assert_eq!(fields.text("name", report), None);
+        });
+        assert_eq!(found, ["a.md:2: `name` is not a text"]);
+    }
+
+    #[test]
+    fn a_name_is_one_line() {
+        problems("---\nname: |\n  a\n  b\n---\n", |fields, report| {
+            assert_eq!(fields.line_of_text("name", report).as_deref(), Some("a b"));
+        });
+    }
+}

@@ -1,0 +1,146 @@
+//! A folder whose entries are items, and its listing. The listing is sorted,
+//! so that the order in which a directory gives its entries never shows. Files
+//! in it are not opened here.
+
+use std::ffi::OsStr;
+use std::fs::{self, DirEntry};
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use crate::place::{Place, Shelf};
+use crate::problem::Problem;
+use crate::stamp::{self, Failure, Kind, Seen, look};
+
+/// A folder and what was last seen of it.
+#[derive(Debug)]
+pub(crate) struct Folder {
+    path: Arc<Path>,
+    shelf: Shelf,
+    last: Option<Look>,
+}
+
+/// What a look at a folder found.
+#[derive(Debug)]
+pub(crate) struct Look {
+    seen: Seen,
+    at: SystemTime,
+    listing: Listing,
+}
+
+/// The names of the entries that may be items, and what is wrong with others.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Listing {
+    names: Vec<String>,
+    problems: Vec<Problem>,
+}
+
+/// Whether a look found something new.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum News {
+    Same,
+    Changed,
+}
+
+impl Folder {
+    pub(crate) fn new(path: &Path, shelf: Shelf) -> Self {
+        Folder { path: path.into(), shelf, last: None }
+    }
+
+    /// Lists the folder again; `None` when it surely is as it was.
+    pub(crate) fn look(&self) -> Option<Look> {
+        let seen = look(&self.path);
+        if self.last.as_ref().is_some_and(|last| last.seen == seen && !seen.is_racy(last.at)) {
+            return None;
+        }
+        let at = SystemTime::now();
+        let listing = self.list(&seen);
+        Some(Look { seen, at, listing })
+    }
+
+    /// Takes in what a look found.
+    pub(crate) fn accept(&mut self, look: Look) -> News {
+        let news = match &self.last {
+            Some(last) if last.listing == look.listing => News::Same,
+            _ => News::Changed,
+        };
+        self.last = Some(look);
+        news
+    }
+
+    /// Forgets the listing, so that the next look is news.
+    pub(crate) fn forget(&mut self) {
+        self.last = None;
+    }
+
+    /// The files of its items, in order.
+    pub(crate) fn places(&self) -> impl Iterator<Item = Place> + '_ {
+        let names = self.last.iter().flat_map(|last| &last.listing.names);
+        names.flat_map(|name| self.shelf.places(&self.path, name))
+    }
+
+    /// What is wrong with the folder itself.
+    pub(crate) fn problems(&self) -> &[Problem] {
+        self.last.as_ref().map_or(&[], |last| &last.listing.problems)
+    }
+
+    fn list(&self, seen: &Seen) -> Listing {
+        let unreadable = |what: String| Listing {
+            names: Vec::new(),
+            problems: vec![Problem::error(&self.path, what)],
+        };
+        match seen {
+            Seen::Missing => Listing::default(),
+            Seen::DeadLink => unreadable("is a link to nothing".to_owned()),
+            Seen::Unreachable(failure) => unreadable(format!("cannot be read: {failure}")),
+            Seen::Present(stamp) if stamp.kind != Kind::Folder => {
+                unreadable(format!("is not a folder of {}s", self.shelf.kind()))
+            }
+            Seen::Present(_) => self.entries().unwrap_or_else(|error| {
+                if stamp::is_missing(&error) {
+                    return Listing::default();
+                }
+                unreadable(format!("cannot be listed: {}", Failure::of(&error)))
+            }),
+        }
+    }
+
+    fn entries(&self) -> io::Result<Listing> {
+        let mut listing = Listing::default();
+        for entry in fs::read_dir(&self.path)? {
+            let entry = entry?;
+            if !self.is_candidate(&entry) {
+                continue;
+            }
+            match entry.file_name().into_string() {
+                Ok(name) => listing.names.push(name),
+                Err(_) => listing
+                    .problems
+                    .push(Problem::error(&entry.path().into(), "has a name that is not UTF-8")),
+            }
+        }
+        listing.names.sort_unstable();
+        listing.problems.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+        Ok(listing)
+    }
+
+    /// Skills are folders; rules and references are Markdown files. What an
+    /// editor or a version control hides behind a dot is none of them.
+    fn is_candidate(&self, entry: &DirEntry) -> bool {
+        let name = entry.file_name();
+        if name.as_encoded_bytes().starts_with(b".") {
+            return false;
+        }
+        match self.shelf {
+            // Links are followed; a broken one is kept, to be reported.
+            Shelf::Skills => fs::metadata(entry.path()).map_or(true, |target| target.is_dir()),
+            Shelf::Rules | Shelf::References => is_markdown(&name),
+        }
+    }
+}
+
+fn is_markdown(name: &OsStr) -> bool {
+    let extension = Path::new(name).extension().unwrap_or_default();
+    extension.eq_ignore_ascii_case("md") || extension.eq_ignore_ascii_case("mdc")
+}

@@ -1,0 +1,350 @@
+//! Frontmatter: the YAML block between two `---` lines at the top of a file.
+//!
+//! A fence is a whole line. So a `---` inside a value ends nothing, a rule
+//! further down in a file without frontmatter starts nothing, and prose
+//! between two rules stays prose. What the fields mean is not decided here.
+
+use serde_json::{Map, Value};
+use serde_saphyr::{DuplicateKeyPolicy, MessageFormatter, UserMessageFormatter};
+
+use crate::fields::Fields;
+use crate::lenient::{looks_like_fields, quote_plain_values};
+
+/// A file in two parts.
+#[derive(Debug)]
+pub(crate) struct Page<'a> {
+    pub fields: Fields<'a>,
+    /// What follows the frontmatter, trimmed; the whole content, as it is,
+    /// when there is no frontmatter.
+    pub body: &'a str,
+}
+
+/// Frontmatter that is no YAML, even when read leniently.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct BrokenYaml {
+    /// The line of the file, from 1.
+    pub line: usize,
+    pub what: String,
+}
+
+/// SKILL.md without its frontmatter: what follows the block, trimmed, or the
+/// content unchanged when it has none.
+///
+/// ```
+/// use recto_workspace::strip_skill_frontmatter;
+///
+/// assert_eq!(strip_skill_frontmatter("---\nname: a\n---\n\n# A\n"), "# A");
+/// assert_eq!(strip_skill_frontmatter("# A\n\n---\n\nmore\n"), "# A\n\n---\n\nmore\n");
+/// ```
+pub fn strip_skill_frontmatter(content: &str) -> &str {
+    match (read_page(content), fenced(content)) {
+        (Ok(page), _) => page.body,
+        (Err(_), Some((_, rest))) => rest.trim(),
+        (Err(_), None) => content,
+    }
+}
+
+/// Parts a file into frontmatter and body.
+pub(crate) fn read_page(content: &str) -> Result<Page<'_>, BrokenYaml> {
+    let bare = Page { fields: Fields::default(), body: content };
+    let Some((block, rest)) = fenced(content) else {
+        return Ok(bare);
+    };
+    match parse_block(block)? {
+        Some(values) => Ok(Page { fields: Fields::new(block, values), body: rest.trim() }),
+        None => Ok(bare),
+    }
+}
+
+/// The text between the two fences, and the text behind them.
+fn fenced(content: &str) -> Option<(&str, &str)> {
+    let content = content.strip_prefix('\u{feff}').unwrap_or(content);
+    let (first, inside) = content.split_once('\n')?;
+    if !is_fence(first) {
+        return None;
+    }
+    let mut start = 0;
+    for line in inside.split_inclusive('\n') {
+        let end = start + line.len();
+        if is_fence(line) {
+            return Some((&inside[..start], &inside[end..]));
+        }
+        start = end;
+    }
+    None
+}
+
+fn is_fence(line: &str) -> bool {
+    line.trim_end() == "---"
+}
+
+/// The fields of a block; `None` when it is prose.
+fn parse_block(block: &str) -> Result<Option<Map<String, Value>>, BrokenYaml> {
+    let error = match parse_yaml(block) {
+        Ok(Value::Object(values)) => return Ok(Some(values)),
+        Ok(Value::Null) => return Ok(Some(Map::new())),
+        Ok(_) => return Ok(None),
+        Err(_) if !looks_like_fields(block) => return Ok(None),
+        Err(error) => error,
+    };
+    match parse_yaml(&quote_plain_values(block)) {
+        Ok(Value::Object(values)) => Ok(Some(values)),
+        // The first error is about the text as the person wrote it.
+        _ => Err(BrokenYaml::new(&error)),
+    }
+}
+
+/// Limits far beyond any frontmatter stop aliases that unfold without end.
+/// A key given twice is no reason to refuse a file: the last one counts.
+fn parse_yaml(block: &str) -> Result<Value, serde_saphyr::Error> {
+    let block = block.replace("\r\n", "\n");
+    if block.lines().all(is_blank_or_comment) {
+        return Ok(Value::Null);
+    }
+    let options = serde_saphyr::options! {
+        budget: serde_saphyr::budget! {
+            max_depth: 32,
+            max_events: 20_000,
+            max_nodes: 10_000,
+            max_aliases: 100,
+            max_anchors: 100,
+        },
+        alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: 10_000 },
+        duplicate_keys: DuplicateKeyPolicy::LastWins,
+        strict_booleans: true,
+        with_snippet: false,
+    };
+    serde_saphyr::from_str_with_options(&block, options)
+}
+
+fn is_blank_or_comment(line: &str) -> bool {
+    let line = line.trim();
+    line.is_empty() || line.starts_with('#')
+}
+
+impl BrokenYaml {
+    /// The block begins on the second line of its file.
+    fn new(error: &serde_saphyr::Error) -> Self {
+        let in_block = error.location().map_or(1, |location| location.line());
+        let message = UserMessageFormatter.format_message(error);
+        BrokenYaml {
+            line: usize::try_from(in_block).unwrap_or(usize::MAX).saturating_add(1),
+            what: format!("the frontmatter is not YAML: {message}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::*;
+
+    /// Shows the fields as JSON and the body as a Rust string.
+    #[track_caller]
+    fn check(content: &str, expected: &Expect) {
+        let shown = match read_page(content) {
+            Ok(page) => format!("{}\n{:?}", page.fields.to_json(), page.body),
+            Err(broken) => format!("line {}: {}", broken.line, broken.what),
+        };
+        expected.assert_eq(&shown);
+    }
+
+    // PITFALL 1: a rule in the body starts no frontmatter.
+    #[test]
+    fn a_file_without_frontmatter_keeps_its_whole_body() {
+        check(
+            "# Title\n\n---\n\nmore\n\n---\n",
+            &expect![[r##"
+            {}
+            "# Title\n\n---\n\nmore\n\n---\n""##]],
+        );
+        check(
+            " ---\nname: a\n---\n",
+            &expect![[r#"
+            {}
+            " ---\nname: a\n---\n""#]],
+        );
+    }
+
+    #[test]
+    fn a_fence_that_is_never_closed_is_text() {
+        check(
+            "---\nname: a\n\nbody\n",
+            &expect![[r#"
+            {}
+            "---\nname: a\n\nbody\n""#]],
+        );
+        check(
+            "---",
+            &expect![[r#"
+            {}
+            "---""#]],
+        );
+        assert_eq!(strip_skill_frontmatter("---\nname: a\n"), "---\nname: a\n");
+    }
+
+    #[test]
+    fn prose_between_two_rules_is_text() {
+        check(
+            "---\nJust some words.\n---\nmore\n",
+            &expect![[r#"
+            {}
+            "---\nJust some words.\n---\nmore\n""#]],
+        );
+        check(
+            "---\n- a list\n- of things\n---\nmore\n",
+            &expect![[r#"
+            {}
+            "---\n- a list\n- of things\n---\nmore\n""#]],
+        );
+        check(
+            "---\n*bold: claim* and `tick`\n---\nmore\n",
+            &expect![[r#"
+            {}
+            "---\n*bold: claim* and `tick`\n---\nmore\n""#]],
+        );
+    }
+
+    #[test]
+    fn the_body_is_what_follows_the_closing_fence() {
+        check(
+            "---\nname: a\n---\n\n# A\n\n---\n\nb\n",
+            &expect![[r##"
+            {"name":"a"}
+            "# A\n\n---\n\nb""##]],
+        );
+        check(
+            "---  \nname: a\n---\t\nbody",
+            &expect![[r#"
+            {"name":"a"}
+            "body""#]],
+        );
+        check(
+            "---\nname: a\n---",
+            &expect![[r#"
+            {"name":"a"}
+            """#]],
+        );
+        check(
+            "---\n---\nbody",
+            &expect![[r#"
+            {}
+            "body""#]],
+        );
+        check(
+            "---\n# only a comment\n---\nbody",
+            &expect![[r#"
+            {}
+            "body""#]],
+        );
+    }
+
+    #[test]
+    fn windows_line_ends_are_line_ends() {
+        check(
+            "---\r\nname: a\r\ndescription: b\r\n---\r\n\r\nbody\r\n",
+            &expect![[r#"
+            {"name":"a","description":"b"}
+            "body""#]],
+        );
+        check(
+            "---\r\ndescription: Use when: b\r\nname: a\r\n---\r\nbody\r\n",
+            &expect![[r#"
+            {"description":"Use when: b","name":"a"}
+            "body""#]],
+        );
+    }
+
+    // PITFALL 3.
+    #[test]
+    fn dashes_and_colons_in_a_description_parse() {
+        check(
+            "---\ndescription: one --- two\n---\nbody",
+            &expect![[r#"
+            {"description":"one --- two"}
+            "body""#]],
+        );
+        check(
+            "---\ndescription: Use when: x --- y # z\nname: a\n---\nbody",
+            &expect![[r#"
+            {"description":"Use when: x --- y # z","name":"a"}
+            "body""#]],
+        );
+        check(
+            "---\nglobs: *.ts, *.tsx\nalwaysApply: true # yes\n---\nbody",
+            &expect![[r#"
+            {"globs":"*.ts, *.tsx","alwaysApply":"true"}
+            "body""#]],
+        );
+        check(
+            "---\ndescription: Use when: x,\n  or when: y\npriority: 7\n---\nbody",
+            &expect![[r#"
+            {"description":"Use when: x, or when: y","priority":7}
+            "body""#]],
+        );
+    }
+
+    #[test]
+    fn the_last_of_two_equal_keys_counts() {
+        check(
+            "---\nname: a\nname: b\n---\n",
+            &expect![[r#"
+            {"name":"b"}
+            """#]],
+        );
+    }
+
+    #[test]
+    fn broken_yaml_is_reported_at_its_line_in_the_file() {
+        check(
+            "---\nname: a\nmetadata:\n  x: [1, 2\n---\nbody",
+            &expect!["line 4: the frontmatter is not YAML: unclosed bracket '['"],
+        );
+        check(
+            "---\nname: \"a\n---\nbody",
+            &expect![
+                "line 3: the frontmatter is not YAML: invalid indentation in multiline quoted scalar"
+            ],
+        );
+        check(
+            "---\nname: a\n\tbad: tab\n---\nbody",
+            &expect![
+                "line 2: the frontmatter is not YAML: while scanning a plain scalar, found a tab"
+            ],
+        );
+    }
+
+    #[test]
+    fn words_that_mean_yes_in_old_yaml_stay_words() {
+        check(
+            "---\nname: yes\ndescription: 12\nflag: true\n---\n",
+            &expect![[r#"
+            {"name":"yes","description":12,"flag":true}
+            """#]],
+        );
+    }
+
+    #[test]
+    fn aliases_that_unfold_without_end_are_refused() {
+        let mut block = String::from("metadata:\n  a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n");
+        for level in 1..12 {
+            let below = level - 1;
+            let aliases = vec![format!("*a{below}"); 10].join(", ");
+            block += &format!("  a{level}: &a{level} [{aliases}]\n");
+        }
+        let content = format!("---\n{block}---\nbody");
+        assert!(read_page(&content).is_err());
+        assert_eq!(strip_skill_frontmatter(&content), "body");
+    }
+
+    proptest::proptest! {
+        // PITFALL 11.
+        #[test]
+        fn no_text_makes_the_parser_panic(content in "(---\n)?[-a-c: #\"'\\[\\]{}|>&*!\n\r\té€😀]{0,60}(\n---\n)?.{0,10}") {
+            let _ = read_page(&content);
+            let body = strip_skill_frontmatter(&content);
+            proptest::prop_assert!(content.contains(body));
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! An agent's files, as typed values.
+//!
+//! Start at [`Workspace`]. It knows where an agent's files are and gives, at
+//! each call of [`Workspace::catalog`], a [`Snapshot`]: the
+//! [`Catalog`](recto_context::Catalog) of souls, memories, skills, rules and
+//! references, what is wrong with them ([`Problem`]), and what was left out on
+//! purpose ([`Skipped`]).
+//!
+//! A call goes through four steps, each in its own module:
+//!
+//! ```text
+//! folder     which files are there          directories, listed when they changed
+//! stamp      which of them changed          one stat each, nothing else when warm
+//! read       their bytes, parsed            in parallel, only those that changed
+//! snapshot   all values, merged             only when some value is new
+//! ```
+//!
+//! As long as nothing changed, every call returns the same `Arc`, so that
+//! whoever depends on the catalog can compare pointers.
+//!
+//! No file can make a call fail. What is broken is reported with its path and
+//! line, and left out; the rest goes on. Parsers are lenient: they warn rather
+//! than refuse.
+//!
+//! This crate never writes, starts no program, and knows nothing of models,
+//! budgets or the config file: its [`Options`] come in as values.
+
+mod document;
+mod fields;
+mod folder;
+mod frontmatter;
+mod lenient;
+mod memory;
+mod options;
+mod place;
+mod problem;
+mod programs;
+mod read;
+mod skill;
+mod snapshot;
+mod stamp;
+mod state;
+mod tools_json;
+mod workspace;
+
+pub use frontmatter::strip_skill_frontmatter;
+pub use options::{Options, Override, Reload};
+pub use problem::{Effect, Problem, Severity};
+pub use snapshot::{SkipReason, Skipped, Snapshot};
+pub use workspace::Workspace;

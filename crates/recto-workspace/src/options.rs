@@ -1,0 +1,55 @@
+//! What a workspace is told by whoever opens it. Holds values only: no config
+//! file, environment variable or default path is read here.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use recto_context::{Include, ItemKind, Priority};
+
+/// Where an agent's files are and how they are read.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// The agent's folder: SOUL.md and the others, `memory/`, `skills/`, `rules/`, `references/`.
+    pub workspace: PathBuf,
+    /// The skills shared by all agents; the workspace's own overwrite them.
+    pub skills_directory: PathBuf,
+    /// More folders of skills, searched last; later ones overwrite earlier ones.
+    pub extra_skill_dirs: Vec<PathBuf>,
+    /// Names of skills to leave out.
+    pub disabled_skills: BTreeSet<String>,
+    /// Settings that win over what the items' own files say. A skill's tool is
+    /// found as `skill.tool` or, for every skill that has one, as `tool`.
+    pub overrides: BTreeMap<(ItemKind, String), Override>,
+    /// When files are read again.
+    pub reload: Reload,
+    /// Where programs that skills require are searched, in the form of `PATH`.
+    /// Without it, none is found.
+    pub search_path: Option<OsString>,
+}
+
+impl Options {
+    /// The settings made for an item from outside, if any.
+    pub(crate) fn overrides(&self, kind: ItemKind, name: &str) -> Override {
+        self.overrides.get(&(kind, name.to_owned())).copied().unwrap_or_default()
+    }
+}
+
+/// Settings of one item that win over its own file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Override {
+    /// When it is included.
+    pub include: Option<Include>,
+    /// Its place among rules or references.
+    pub priority: Option<Priority>,
+}
+
+/// When files are read again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Reload {
+    /// At every call, those that changed.
+    #[default]
+    Turn,
+    /// Never: the first call reads them once and for all.
+    Startup,
+}

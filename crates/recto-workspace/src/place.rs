@@ -1,0 +1,119 @@
+//! Where the files of an agent are and what each is for. Knows names and
+//! paths; never touches the disk.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use recto_context::ItemKind;
+
+use crate::options::Options;
+
+/// One file that is read.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Place {
+    pub path: Arc<Path>,
+    pub role: Role,
+}
+
+/// What a file is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Role {
+    Soul,
+    Identity,
+    Agents,
+    User,
+    ToolsDoc,
+    Memory,
+    /// A skill's SKILL.md.
+    Skill,
+    /// The tools.json of the skill before it.
+    SkillTools,
+    Rule,
+    Reference,
+}
+
+/// What a folder holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shelf {
+    Skills,
+    Rules,
+    References,
+}
+
+/// The files that have a fixed place in the workspace.
+pub(crate) fn fixed_places(workspace: &Path) -> impl Iterator<Item = Place> + '_ {
+    const FIXED: [(&str, Role); 6] = [
+        ("SOUL.md", Role::Soul),
+        ("IDENTITY.md", Role::Identity),
+        ("AGENTS.md", Role::Agents),
+        ("USER.md", Role::User),
+        ("TOOLS.md", Role::ToolsDoc),
+        ("memory/MEMORY.md", Role::Memory),
+    ];
+    FIXED.into_iter().map(|(name, role)| Place { path: workspace.join(name).into(), role })
+}
+
+/// The folders whose entries are items, in the order they are searched.
+pub(crate) fn shelves(options: &Options) -> Vec<(PathBuf, Shelf)> {
+    let mut skills = vec![options.skills_directory.clone(), options.workspace.join("skills")];
+    skills.extend(options.extra_skill_dirs.iter().cloned());
+    let mut shelves: Vec<_> =
+        without_earlier_doubles(skills).into_iter().map(|path| (path, Shelf::Skills)).collect();
+    shelves.push((options.workspace.join("rules"), Shelf::Rules));
+    shelves.push((options.workspace.join("references"), Shelf::References));
+    shelves
+}
+
+/// A folder that is named twice counts where it is named last, because the
+/// last one wins.
+fn without_earlier_doubles(paths: Vec<PathBuf>) -> Vec<PathBuf> {
+    let is_last = |at: usize| !paths[at + 1..].contains(&paths[at]);
+    let kept: Vec<bool> = (0..paths.len()).map(is_last).collect();
+    paths.into_iter().zip(kept).filter_map(|(path, kept)| kept.then_some(path)).collect()
+}
+
+impl Shelf {
+    /// The files that an entry of this name in `folder` stands for.
+    pub(crate) fn places(self, folder: &Path, name: &str) -> impl Iterator<Item = Place> {
+        let entry = folder.join(name);
+        let files: &[(Option<&str>, Role)] = match self {
+            Shelf::Skills => {
+                &[(Some("SKILL.md"), Role::Skill), (Some("tools.json"), Role::SkillTools)]
+            }
+            Shelf::Rules => &[(None, Role::Rule)],
+            Shelf::References => &[(None, Role::Reference)],
+        };
+        files.iter().map(move |(file, role)| Place {
+            path: file.map_or_else(|| entry.clone(), |file| entry.join(file)).into(),
+            role: *role,
+        })
+    }
+
+    pub(crate) fn kind(self) -> ItemKind {
+        match self {
+            Shelf::Skills => ItemKind::Skill,
+            Shelf::Rules => ItemKind::Rule,
+            Shelf::References => ItemKind::Reference,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_skill_folder_named_twice_counts_where_it_is_named_last() {
+        let options = Options {
+            workspace: "w".into(),
+            skills_directory: "home".into(),
+            extra_skill_dirs: vec!["x".into(), "home".into()],
+            ..Options::default()
+        };
+        let skills: Vec<_> = shelves(&options)
+            .into_iter()
+            .filter_map(|(path, shelf)| (shelf == Shelf::Skills).then_some(path))
+            .collect();
+        assert_eq!(skills, ["w/skills", "x", "home"].map(PathBuf::from));
+    }
+}

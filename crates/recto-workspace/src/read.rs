@@ -1,0 +1,169 @@
+//! Reads one file and parses it as what it is for.
+//!
+//! A file is looked at before it is opened: a pipe would block, a device might
+//! act, and a file of gigabytes would fill the memory. What cannot be read is
+//! a value like any other, so that it is reported once and not tried again
+//! until it changes.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use recto_context::{ContentHash, Document, File as TextFile, Memory, Source, Text, ToolSpec};
+
+use crate::document::read_document;
+use crate::fields::Report;
+use crate::memory::read_memories;
+use crate::options::Options;
+use crate::place::{Place, Role};
+use crate::problem::Problem;
+use crate::skill::{self, read_skill};
+use crate::stamp::{self, Failure, Kind, Seen, Stamp, look};
+use crate::tools_json::read_tools;
+
+/// The largest file that is read.
+const SIZE_LIMIT: u64 = 8 << 20;
+
+/// A file that should be read.
+#[derive(Debug)]
+pub(crate) struct Errand {
+    /// Where the reading belongs; given back unchanged.
+    pub slot: usize,
+    pub place: Place,
+    /// What its content was, if it was read before.
+    pub known: Option<ContentHash>,
+}
+
+/// What came of an errand.
+#[derive(Debug)]
+pub(crate) struct Reading {
+    pub slot: usize,
+    pub seen: Seen,
+    pub at: SystemTime,
+    pub outcome: Outcome,
+}
+
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    /// The bytes are those that were known.
+    Unchanged,
+    Missing,
+    Unusable(Problem),
+    Parsed(Parsed),
+}
+
+/// A parsed file.
+#[derive(Debug)]
+pub(crate) struct Parsed {
+    pub hash: ContentHash,
+    pub value: Value,
+    pub problems: Vec<Problem>,
+}
+
+#[derive(Debug)]
+pub(crate) enum Value {
+    /// A blank file is none.
+    Text(Option<TextFile>),
+    Memories(Vec<Memory>),
+    Skill(skill::Found),
+    Tools(Vec<ToolSpec>),
+    Document(Option<Document>),
+}
+
+/// Reads a file and, if its bytes are new, parses it.
+pub(crate) fn run(errand: &Errand, options: &Options) -> Reading {
+    let at = SystemTime::now();
+    let path = &errand.place.path;
+    let (seen, content) = read(path);
+    let outcome = match content {
+        Ok(None) => Outcome::Missing,
+        Err(what) => Outcome::Unusable(Problem::error(path, what)),
+        Ok(Some(bytes)) => {
+            let hash = ContentHash::of(&bytes);
+            if errand.known == Some(hash) {
+                Outcome::Unchanged
+            } else {
+                parse(&errand.place, hash, &bytes, options)
+            }
+        }
+    };
+    Reading { slot: errand.slot, seen, at, outcome }
+}
+
+/// The bytes of a file, or `None` when there is none, with the stamp that it
+/// had before they were read.
+fn read(path: &Path) -> (Seen, Result<Option<Vec<u8>>, String>) {
+    let seen = look(path);
+    let content = match &seen {
+        Seen::Missing => Ok(None),
+        Seen::DeadLink => Err("is a link to nothing".to_owned()),
+        Seen::Unreachable(failure) => Err(cannot_read(failure)),
+        Seen::Present(stamp) => refusal(stamp).map_or_else(|| read_bytes(path), Err),
+    };
+    (seen, content)
+}
+
+/// Why a file is not even opened.
+fn refusal(stamp: &Stamp) -> Option<String> {
+    match stamp.kind {
+        Kind::Folder => Some("is a folder where a file is expected".to_owned()),
+        Kind::Special => Some("is a pipe, socket or device where a file is expected".to_owned()),
+        Kind::File if stamp.size > SIZE_LIMIT => Some(too_large(stamp.size)),
+        Kind::File => None,
+    }
+}
+
+fn read_bytes(path: &Path) -> Result<Option<Vec<u8>>, String> {
+    match read_within_limit(path) {
+        Ok(bytes) if bytes.len() as u64 > SIZE_LIMIT => Err(too_large(bytes.len() as u64)),
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if stamp::is_missing(&error) => Ok(None),
+        Err(error) => Err(cannot_read(&Failure::of(&error))),
+    }
+}
+
+/// Stops one byte behind the limit: the file may have grown since the look.
+fn read_within_limit(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(SIZE_LIMIT + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn too_large(size: u64) -> String {
+    format!("is too large: {size} bytes of at most {SIZE_LIMIT}")
+}
+
+fn cannot_read(failure: &Failure) -> String {
+    format!("cannot be read: {failure}")
+}
+
+fn parse(place: &Place, hash: ContentHash, bytes: &[u8], options: &Options) -> Outcome {
+    let content = match str::from_utf8(bytes) {
+        Ok(content) => content.strip_prefix('\u{feff}').unwrap_or(content),
+        Err(error) => {
+            let what = format!("is not UTF-8: byte {} does not fit", error.valid_up_to());
+            return Outcome::Unusable(Problem::error(&place.path, what));
+        }
+    };
+    let mut report = Report::new(&place.path);
+    let value = match place.role {
+        Role::Soul | Role::Identity | Role::Agents | Role::User | Role::ToolsDoc => {
+            Value::Text(read_text(content, &place.path))
+        }
+        Role::Memory => Value::Memories(read_memories(content, &place.path)),
+        Role::Skill => {
+            Value::Skill(read_skill(content, options.search_path.as_deref(), &mut report))
+        }
+        Role::SkillTools => Value::Tools(read_tools(content, &mut report)),
+        Role::Rule | Role::Reference => Value::Document(read_document(content, &mut report)),
+    };
+    Outcome::Parsed(Parsed { hash, value, problems: report.problems })
+}
+
+fn read_text(content: &str, path: &Arc<Path>) -> Option<TextFile> {
+    let text = content.trim();
+    (!text.is_empty())
+        .then(|| TextFile { text: Text::from(text), source: Source::File(path.clone()) })
+}

@@ -1,0 +1,166 @@
+//! How a path looks from outside: there or not, of which kind, and with which
+//! size and times. Two equal stamps mean the same content, with one exception
+//! that [`Seen::is_racy`] knows. Nothing is opened here.
+
+use std::fs::{self, Metadata};
+use std::io;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+/// A write this close before a read may share its time stamp with a later one:
+/// file systems count time in steps of up to two seconds.
+const RACY: Duration = Duration::from_secs(2);
+
+/// What a look at a path found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Seen {
+    /// Nothing.
+    Missing,
+    /// A symbolic link that leads nowhere.
+    DeadLink,
+    /// Something that cannot be looked at, such as a loop of links.
+    Unreachable(Failure),
+    /// A file, folder or device.
+    Present(Stamp),
+}
+
+/// The size, times and identity of what a path leads to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    pub kind: Kind,
+    pub size: u64,
+    modified: Option<SystemTime>,
+    unix: Unix,
+}
+
+/// What a path leads to, links followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    File,
+    Folder,
+    /// A pipe, socket or device: opening one may block or act.
+    Special,
+}
+
+/// What only Unix tells: the inode and the time of its last change, which,
+/// unlike the time of modification, nobody can set back.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Unix {
+    device: u64,
+    inode: u64,
+    changed: Option<(i64, i64)>,
+}
+
+/// An I/O error that can be compared and kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Failure {
+    kind: io::ErrorKind,
+    code: Option<i32>,
+}
+
+/// Looks at `path`, following links.
+pub(crate) fn look(path: &Path) -> Seen {
+    match fs::metadata(path) {
+        Ok(metadata) => Seen::Present(Stamp::of(&metadata)),
+        Err(error) if is_missing(&error) => match fs::symlink_metadata(path) {
+            Ok(_) => Seen::DeadLink,
+            Err(_) => Seen::Missing,
+        },
+        Err(error) => Seen::Unreachable(Failure::of(&error)),
+    }
+}
+
+/// True when the error says that there is no such file or folder.
+pub(crate) fn is_missing(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+impl Seen {
+    /// True when the content may have changed again, after it was read at
+    /// `read_at`, without leaving a trace in the stamp.
+    pub(crate) fn is_racy(&self, read_at: SystemTime) -> bool {
+        match self {
+            Seen::Present(stamp) => stamp
+                .last_change()
+                .and_then(|at| at.checked_add(RACY))
+                .is_none_or(|end| end > read_at),
+            Seen::Missing | Seen::DeadLink | Seen::Unreachable(_) => false,
+        }
+    }
+}
+
+impl Stamp {
+    pub(crate) fn of(metadata: &Metadata) -> Self {
+        let kind = match metadata.file_type() {
+            kind if kind.is_file() => Kind::File,
+            kind if kind.is_dir() => Kind::Folder,
+            _ => Kind::Special,
+        };
+        let modified = metadata.modified().ok();
+        Stamp { kind, size: metadata.len(), modified, unix: Unix::of(metadata) }
+    }
+
+    /// The time of the last change that nobody can forge, or the next best.
+    fn last_change(&self) -> Option<SystemTime> {
+        match self.unix.changed {
+            Some((seconds, nanos)) => {
+                let since = Duration::new(seconds.try_into().ok()?, nanos.try_into().ok()?);
+                SystemTime::UNIX_EPOCH.checked_add(since)
+            }
+            None => self.modified,
+        }
+    }
+}
+
+impl Unix {
+    #[cfg(unix)]
+    fn of(metadata: &Metadata) -> Self {
+        use std::os::unix::fs::MetadataExt;
+        let changed = Some((metadata.ctime(), metadata.ctime_nsec()));
+        Unix { device: metadata.dev(), inode: metadata.ino(), changed }
+    }
+
+    #[cfg(not(unix))]
+    fn of(_: &Metadata) -> Self {
+        Unix::default()
+    }
+}
+
+impl Failure {
+    pub(crate) fn of(error: &io::Error) -> Self {
+        Failure { kind: error.kind(), code: error.raw_os_error() }
+    }
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.code {
+            Some(code) => io::Error::from_raw_os_error(code).fmt(f),
+            None => self.kind.fmt(f),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fresh_file_is_racy_until_two_seconds_have_passed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        fs::write(&path, "a").unwrap();
+        let seen = look(&path);
+        let now = SystemTime::now();
+        assert!(seen.is_racy(now));
+        assert!(!seen.is_racy(now + Duration::from_secs(3)));
+    }
+
+    #[test]
+    fn what_is_not_there_is_missing_also_below_a_file() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("a"), "a").unwrap();
+        assert_eq!(look(&folder.path().join("b")), Seen::Missing);
+        assert_eq!(look(&folder.path().join("a/SKILL.md")), Seen::Missing);
+    }
+}

@@ -1,0 +1,240 @@
+//! What is known of a workspace between two calls, and how it is brought up to
+//! date, in steps that alternate between looking and changing:
+//!
+//! 1. [`State::look_at_folders`] and [`State::look_at_files`] find what changed;
+//! 2. [`State::arrange`] takes in new listings;
+//! 3. whoever holds the state reads the files that were named;
+//! 4. [`State::settle`] takes in what was read, and gives the snapshot.
+//!
+//! Looking changes nothing, so several threads can do it at once. A stamp is
+//! stored only together with what was read under it, so a call that is given
+//! up between two steps leaves nothing behind but work to do.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use recto_context::ContentHash;
+
+use crate::folder::{Folder, Look, News};
+use crate::options::Options;
+use crate::place::{self, Place, fixed_places};
+use crate::problem::Problem;
+use crate::read::{Errand, Outcome, Parsed, Reading};
+use crate::snapshot::Snapshot;
+use crate::stamp::{Kind, Seen, look};
+
+/// All that is known of a workspace.
+#[derive(Debug)]
+pub(crate) struct State {
+    root: Root,
+    folders: Vec<Folder>,
+    slots: Vec<Slot>,
+    snapshot: Option<Arc<Snapshot>>,
+    /// The snapshot does not show what is known.
+    outdated: bool,
+}
+
+/// What is new about the folders.
+#[derive(Debug, Default)]
+pub(crate) struct Layout {
+    root: Option<Root>,
+    folders: Vec<(usize, Look)>,
+}
+
+/// The workspace folder itself.
+#[derive(Debug, PartialEq, Eq)]
+enum Root {
+    Unknown,
+    There,
+    Unusable(Seen),
+}
+
+/// One file and what was last read of it.
+#[derive(Debug)]
+pub(crate) struct Slot {
+    pub place: Place,
+    last: Option<Known>,
+}
+
+#[derive(Debug)]
+struct Known {
+    seen: Seen,
+    at: SystemTime,
+    content: Content,
+}
+
+/// What a file holds.
+#[derive(Debug)]
+pub(crate) enum Content {
+    Missing,
+    Unusable(Problem),
+    Parsed(Parsed),
+}
+
+impl State {
+    pub(crate) fn new(options: &Options) -> Self {
+        let folders = place::shelves(options);
+        State {
+            root: Root::Unknown,
+            folders: folders.iter().map(|(path, shelf)| Folder::new(path, *shelf)).collect(),
+            slots: Vec::new(),
+            snapshot: None,
+            outdated: true,
+        }
+    }
+
+    /// The last snapshot, if there is one.
+    pub(crate) fn snapshot(&self) -> Option<Arc<Snapshot>> {
+        self.snapshot.clone()
+    }
+
+    /// Looks at the workspace and at the folders of items, and lists those
+    /// that changed or may have.
+    pub(crate) fn look_at_folders(&self, options: &Options) -> Layout {
+        let root = Root::look(&options.workspace);
+        let mut layout = Layout::default();
+        if root == Root::There {
+            let looks = self.folders.iter().map(Folder::look).enumerate();
+            layout.folders = looks.filter_map(|(at, look)| Some((at, look?))).collect();
+        }
+        layout.root = (root != self.root).then_some(root);
+        layout
+    }
+
+    /// Looks at every `parts`th file from the one numbered `part` on. Gives
+    /// those that changed or may have.
+    pub(crate) fn look_at_files(&self, part: usize, parts: usize) -> Vec<Errand> {
+        let files = self.slots.iter().enumerate().skip(part).step_by(parts);
+        files.filter_map(|(index, slot)| slot.errand(index)).collect()
+    }
+
+    /// Takes in what was found of the folders. When that is news, every file
+    /// has to be looked at again.
+    pub(crate) fn arrange(&mut self, layout: Layout, options: &Options) -> News {
+        if let Some(root) = layout.root {
+            self.root = root;
+            self.slots.clear();
+            self.folders.iter_mut().for_each(Folder::forget);
+            self.outdated = true;
+        }
+        let mut news = if self.root == Root::There { News::Same } else { News::Changed };
+        for (at, look) in layout.folders {
+            if self.folders[at].accept(look) == News::Changed {
+                news = News::Changed;
+            }
+        }
+        if self.root == Root::There && news == News::Changed {
+            self.make_slots(&options.workspace);
+        }
+        news
+    }
+
+    /// Takes in what was read, and gives the snapshot: the last one as long as
+    /// it shows all that is known.
+    pub(crate) fn settle(&mut self, readings: Vec<Reading>, options: &Options) -> Arc<Snapshot> {
+        for reading in readings {
+            let slot = reading.slot;
+            if self.slots[slot].accept(reading) == News::Changed {
+                self.outdated = true;
+            }
+        }
+        match &self.snapshot {
+            Some(snapshot) if !self.outdated => snapshot.clone(),
+            _ => {
+                let snapshot = Arc::new(self.build(options));
+                self.snapshot = Some(snapshot.clone());
+                self.outdated = false;
+                snapshot
+            }
+        }
+    }
+
+    /// Makes a slot for every file; what is known of one stays known.
+    fn make_slots(&mut self, workspace: &Path) {
+        let known = std::mem::take(&mut self.slots);
+        let mut known: BTreeMap<_, _> =
+            known.into_iter().map(|slot| (slot.place, slot.last)).collect();
+        let listed = self.folders.iter().flat_map(Folder::places);
+        self.slots = fixed_places(workspace)
+            .chain(listed)
+            .map(|place| Slot { last: known.remove(&place).flatten(), place })
+            .collect();
+        self.outdated = true;
+    }
+
+    fn build(&self, options: &Options) -> Snapshot {
+        match &self.root {
+            Root::Unusable(seen) => Snapshot::without_workspace(&options.workspace, seen),
+            Root::Unknown | Root::There => Snapshot::build(
+                options,
+                &self.slots,
+                self.folders.iter().flat_map(Folder::problems),
+            ),
+        }
+    }
+}
+
+impl Layout {
+    /// True when nothing has to be taken in.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.root.is_none() && self.folders.is_empty()
+    }
+}
+
+impl Root {
+    fn look(path: &Path) -> Self {
+        match look(path) {
+            Seen::Present(stamp) if stamp.kind == Kind::Folder => Root::There,
+            seen => Root::Unusable(seen),
+        }
+    }
+}
+
+impl Slot {
+    /// What the file holds, once it was read.
+    pub(crate) fn content(&self) -> &Content {
+        self.last.as_ref().map_or(&Content::Missing, |last| &last.content)
+    }
+
+    fn errand(&self, slot: usize) -> Option<Errand> {
+        let seen = look(&self.place.path);
+        if self.last.as_ref().is_some_and(|last| last.seen == seen && !seen.is_racy(last.at)) {
+            return None;
+        }
+        let known = self.last.as_ref().and_then(|last| last.content.hash());
+        Some(Errand { slot, place: self.place.clone(), known })
+    }
+
+    fn accept(&mut self, reading: Reading) -> News {
+        let before = self.last.take().map(|last| last.content);
+        let (content, news) = merge(before, reading.outcome);
+        self.last = Some(Known { seen: reading.seen, at: reading.at, content });
+        news
+    }
+}
+
+/// The content after a reading, and whether it differs from the one before.
+fn merge(before: Option<Content>, outcome: Outcome) -> (Content, News) {
+    match (before, outcome) {
+        (Some(content), Outcome::Unchanged) => (content, News::Same),
+        (None, Outcome::Unchanged | Outcome::Missing) => (Content::Missing, News::Changed),
+        (Some(Content::Missing), Outcome::Missing) => (Content::Missing, News::Same),
+        (Some(_), Outcome::Missing) => (Content::Missing, News::Changed),
+        (Some(Content::Unusable(old)), Outcome::Unusable(new)) if old == new => {
+            (Content::Unusable(old), News::Same)
+        }
+        (_, Outcome::Unusable(problem)) => (Content::Unusable(problem), News::Changed),
+        (_, Outcome::Parsed(parsed)) => (Content::Parsed(parsed), News::Changed),
+    }
+}
+
+impl Content {
+    fn hash(&self) -> Option<ContentHash> {
+        match self {
+            Content::Parsed(parsed) => Some(parsed.hash),
+            Content::Missing | Content::Unusable(_) => None,
+        }
+    }
+}

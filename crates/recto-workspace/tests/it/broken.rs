@@ -1,0 +1,225 @@
+//! Files that cannot be used: each is reported, and the rest goes on.
+
+use std::fs;
+
+use expect_test::{Expect, expect};
+
+use crate::Home;
+
+/// Reads the home with one good file beside the bad ones.
+async fn check(home: &Home, expected: &Expect) {
+    home.write("workspace/SOUL.md", "calm");
+    let snapshot = home.read().await;
+    let shown = home.show(&snapshot);
+    assert!(shown.starts_with("soul: \"calm\"\n"), "the rest must go on:\n{shown}");
+    let left_out = shown.lines().filter(|line| line.contains(", LeftOut: ")).count();
+    assert_eq!(snapshot.catalog.notices.len(), left_out, "what is left out has a notice");
+    expected.assert_eq(&shown);
+}
+
+#[tokio::test]
+async fn broken_yaml_is_reported_with_file_and_line() {
+    let home = Home::with(&[
+        ("workspace/rules/bad.md", "---\nname: bad\nlist: [1, 2\n---\ntext"),
+        ("workspace/skills/bad/SKILL.md", "---\nname: bad\ndescription: \"open\n---\ntext"),
+    ]);
+    check(&home, &expect![[r#"
+        soul: "calm"
+        Error, LeftOut: workspace/skills/bad/SKILL.md:4: the frontmatter is not YAML: invalid indentation in multiline quoted scalar
+        Error, LeftOut: workspace/rules/bad.md:3: the frontmatter is not YAML: unclosed bracket '['
+    "#]]).await;
+}
+
+#[tokio::test]
+async fn broken_tools_leave_the_skill_in_place() {
+    let home = Home::with(&[
+        ("workspace/skills/a/SKILL.md", "---\ndescription: d\n---\nbody"),
+        ("workspace/skills/a/tools.json", "{\n  \"tools\": [\n    oops\n  ]\n}"),
+        ("workspace/skills/b/SKILL.md", "---\ndescription: d\n---\nbody"),
+        ("workspace/skills/b/tools.json", "{\"tools\": [{\"name\": \"ok\"},\n{\"name\": \"\"}]}"),
+    ]);
+    check(&home, &expect![[r#"
+        soul: "calm"
+        skill a always: "body"
+        skill b always: "body"
+          tool b.ok always
+        Error, LeftOut: workspace/skills/a/tools.json:3: expected value
+        Error, LeftOut: workspace/skills/b/tools.json:2: `` is not a tool name: 1 to 64 letters, digits, `_` and `-` are
+    "#]]).await;
+}
+
+#[tokio::test]
+async fn a_file_that_is_not_utf8_is_reported_with_the_byte() {
+    let home = Home::new();
+    home.write("workspace/AGENTS.md", b"good \xff bad");
+    home.write("workspace/memory/MEMORY.md", b"- \xc3\x28");
+    home.write("workspace/skills/a/SKILL.md", b"\x80");
+    check(
+        &home,
+        &expect![[r#"
+        soul: "calm"
+        Error, LeftOut: workspace/AGENTS.md: is not UTF-8: byte 5 does not fit
+        Error, LeftOut: workspace/memory/MEMORY.md: is not UTF-8: byte 2 does not fit
+        Error, LeftOut: workspace/skills/a/SKILL.md: is not UTF-8: byte 0 does not fit
+    "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_file_over_the_limit_is_reported_with_its_size() {
+    let home = Home::new();
+    home.write("workspace/references/big.md", vec![b'a'; 10_000_000]);
+    home.write("workspace/references/small.md", "fits");
+    check(
+        &home,
+        &expect![[r#"
+        soul: "calm"
+        reference small 500 manual: "fits"
+        Error, LeftOut: workspace/references/big.md: is too large: 10000000 bytes of at most 8388608
+    "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn folders_and_files_in_each_others_place_are_reported() {
+    let home = Home::new();
+    fs::create_dir_all(home.path("workspace/AGENTS.md")).unwrap();
+    fs::create_dir_all(home.path("workspace/rules/folder.md")).unwrap();
+    fs::create_dir_all(home.path("workspace/skills/a/SKILL.md")).unwrap();
+    home.write("workspace/references", "a file");
+    home.write("workspace/memory", "a file");
+    home.write("workspace/skills/README.md", "plain files here are ignored");
+    check(
+        &home,
+        &expect![[r#"
+        soul: "calm"
+        Error, LeftOut: workspace/references: is not a folder of references
+        Error, LeftOut: workspace/AGENTS.md: is a folder where a file is expected
+        Error, LeftOut: workspace/skills/a/SKILL.md: is a folder where a file is expected
+        Error, LeftOut: workspace/rules/folder.md: is a folder where a file is expected
+    "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn empty_files_and_folders_are_warnings() {
+    let home = Home::with(&[
+        ("workspace/rules/empty.md", ""),
+        ("workspace/references/blank.md", "---\nname: blank\n---\n\n"),
+        ("workspace/skills/empty/SKILL.md", ""),
+        ("workspace/skills/tools-only/tools.json", "broken too"),
+        ("workspace/memory/MEMORY.md", ""),
+    ]);
+    fs::create_dir_all(home.path("workspace/skills/nothing")).unwrap();
+    fs::create_dir_all(home.path("workspace/skills/.git")).unwrap();
+    check(
+        &home,
+        &expect![[r#"
+        soul: "calm"
+        Warning, LeftOut: workspace/skills/empty/SKILL.md: has no text
+        Warning, LeftOut: workspace/skills/nothing: has no SKILL.md
+        Warning, LeftOut: workspace/skills/tools-only: has no SKILL.md
+        Warning, LeftOut: workspace/rules/empty.md: has no text
+        Warning, LeftOut: workspace/references/blank.md: has no text
+    "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_workspace_that_does_not_exist_is_one_problem() {
+    let home = Home::with(&[("skills/a/SKILL.md", "---\ndescription: d\n---\nbody")]);
+    fs::remove_dir(home.path("workspace")).unwrap();
+    let snapshot = home.read().await;
+    expect![[r#"
+        Error, LeftOut: workspace: the workspace does not exist; run `recto init`, or set the path of the workspace
+    "#]].assert_eq(&home.show(&snapshot));
+    assert!(!home.path("workspace").exists());
+}
+
+#[cfg(unix)]
+mod unix {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    use std::os::unix::fs::symlink;
+    use std::process::Command;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn loops_and_dead_links_are_reported() {
+        let home = Home::new();
+        for folder in ["rules", "skills/dead"] {
+            fs::create_dir_all(home.path("workspace").join(folder)).unwrap();
+        }
+        symlink("loop.md", home.path("workspace/rules/loop.md")).unwrap();
+        symlink("references", home.path("workspace/references")).unwrap();
+        symlink("nowhere", home.path("workspace/AGENTS.md")).unwrap();
+        symlink("nowhere", home.path("workspace/skills/dead/SKILL.md")).unwrap();
+        symlink("round", home.path("workspace/skills/round")).unwrap();
+        check(&home, &expect![[r#"
+            soul: "calm"
+            Error, LeftOut: workspace/references: cannot be read: Too many levels of symbolic links (os error 40)
+            Error, LeftOut: workspace/AGENTS.md: is a link to nothing
+            Error, LeftOut: workspace/skills/dead/SKILL.md: is a link to nothing
+            Error, LeftOut: workspace/skills/round/SKILL.md: cannot be read: Too many levels of symbolic links (os error 40)
+            Error, LeftOut: workspace/rules/loop.md: cannot be read: Too many levels of symbolic links (os error 40)
+        "#]]).await;
+    }
+
+    #[tokio::test]
+    async fn links_to_files_and_folders_are_followed() {
+        let home = Home::with(&[
+            ("elsewhere/rule.md", "linked rule"),
+            ("elsewhere/skill/SKILL.md", "---\ndescription: d\n---\nlinked skill"),
+            ("workspace/rules/own.md", "own rule"),
+            ("workspace/skills/own/SKILL.md", "---\ndescription: d\n---\nown skill"),
+        ]);
+        symlink(home.path("elsewhere/rule.md"), home.path("workspace/rules/far.md")).unwrap();
+        symlink(home.path("elsewhere/skill"), home.path("workspace/skills/far")).unwrap();
+        check(
+            &home,
+            &expect![[r#"
+            soul: "calm"
+            skill far always: "linked skill"
+            skill own always: "own skill"
+            rule far 500 manual: "linked rule"
+            rule own 500 manual: "own rule"
+        "#]],
+        )
+        .await;
+    }
+
+    #[tokio::test]
+    async fn a_pipe_is_never_opened() {
+        let home = Home::with(&[("workspace/rules/ok.md", "text")]);
+        for pipe in ["workspace/USER.md", "workspace/rules/pipe.md"] {
+            assert!(Command::new("mkfifo").arg(home.path(pipe)).status().unwrap().success());
+        }
+        check(&home, &expect![[r#"
+            soul: "calm"
+            rule ok 500 manual: "text"
+            Error, LeftOut: workspace/USER.md: is a pipe, socket or device where a file is expected
+            Error, LeftOut: workspace/rules/pipe.md: is a pipe, socket or device where a file is expected
+        "#]]).await;
+    }
+
+    #[tokio::test]
+    async fn a_name_that_is_not_utf8_is_reported() {
+        let home = Home::with(&[("workspace/rules/ok.md", "text")]);
+        let odd = OsStr::from_bytes(b"odd\xff.md");
+        fs::write(home.path("workspace/rules").join(odd), "text").unwrap();
+        check(
+            &home,
+            &expect![[r#"
+            soul: "calm"
+            rule ok 500 manual: "text"
+            Error, LeftOut: workspace/rules/odd�.md: has a name that is not UTF-8
+        "#]],
+        )
+        .await;
+    }
+}

@@ -1,0 +1,212 @@
+//! What is read, from where, in which order, and what wins.
+
+use std::collections::BTreeSet;
+
+use expect_test::expect;
+use recto_context::{Include, ItemKind, Priority};
+use recto_workspace::{Options, Override, Workspace};
+
+use crate::{Home, tree};
+
+const SKILL: &str = "---\ndescription: d\n---\nbody";
+
+#[tokio::test]
+async fn a_whole_workspace_becomes_a_catalog() {
+    let home = Home::with(&[
+        ("workspace/SOUL.md", "\n I am calm. \n"),
+        ("workspace/IDENTITY.md", "Recto"),
+        ("workspace/AGENTS.md", "\u{feff}Be brief.\r\nBe right.\r\n"),
+        ("workspace/USER.md", "Ada"),
+        ("workspace/TOOLS.md", "Use them."),
+        ("workspace/memory/MEMORY.md", "## 2026-03-01\n- Likes tea.\n- Likes rain.\n"),
+        ("workspace/skills/notes/SKILL.md", "---\nname: notes\ndescription: d\n---\n# Notes\n"),
+        ("workspace/skills/notes/tools.json", r#"{"tools": [{"name": "b"}, {"name": "a"}]}"#),
+        ("workspace/rules/tone.md", "Be kind."),
+        ("workspace/rules/style.mdc", "---\nalwaysApply: true\nglobs: *.rs\n---\nShort lines."),
+        ("workspace/rules/ignored.txt", "no Markdown"),
+        ("workspace/rules/.draft.md", "hidden"),
+        ("workspace/references/api.md", "---\npriority: 3\ninclude: agent\n---\nGET /"),
+    ]);
+    expect![[r##"
+        soul: "I am calm."
+        identity: "Recto"
+        agents: "Be brief.\r\nBe right."
+        user: "Ada"
+        tools: "Use them."
+        memory MEMORY.md:3: "Likes rain."
+        memory MEMORY.md:2: "Likes tea."
+        skill notes always: "# Notes"
+          tool notes.b always
+          tool notes.a always
+        rule style 500 always: "Short lines."
+        rule tone 500 manual: "Be kind."
+        reference api 003 agent: "GET /"
+    "##]]
+    .assert_eq(&home.show(&*home.read().await));
+}
+
+// PITFALL 6.
+#[tokio::test]
+async fn a_large_file_is_read_whole() {
+    let text = "All of it. ".repeat(100_000);
+    let home = Home::with(&[("workspace/AGENTS.md", &text)]);
+    let snapshot = home.read().await;
+    assert_eq!(&*snapshot.catalog.system.agents.as_ref().unwrap().text, text.trim());
+}
+
+#[tokio::test]
+async fn missing_and_blank_files_are_no_problem() {
+    let home = Home::with(&[("workspace/SOUL.md", ""), ("workspace/USER.md", " \n\t\n")]);
+    expect![""].assert_eq(&home.show(&*home.read().await));
+}
+
+#[tokio::test]
+async fn later_skill_folders_overwrite_earlier_ones_in_place() {
+    let home = Home::with(&[
+        ("skills/b/SKILL.md", "---\ndescription: d\n---\nhome b"),
+        ("skills/c/SKILL.md", "---\ndescription: d\n---\nhome c"),
+        ("skills/c/tools.json", r#"{"tools": [{"name": "gone"}]}"#),
+        ("workspace/skills/a/SKILL.md", "---\ndescription: d\n---\nworkspace a"),
+        ("workspace/skills/b/SKILL.md", "---\ndescription: d\n---\nworkspace b"),
+        ("extra/c/SKILL.md", "---\ndescription: d\n---\nextra c"),
+        ("extra/a/SKILL.md", "---\ndescription: d\n---\nextra a"),
+    ]);
+    let options = Options { extra_skill_dirs: vec![home.path("extra")], ..home.options() };
+    let snapshot = Workspace::new(options).catalog().await;
+    expect![[r#"
+        skill b always: "workspace b"
+        skill c always: "extra c"
+        skill a always: "extra a"
+        skipped skill b of skills/b/SKILL.md: overwritten by workspace/skills/b/SKILL.md
+        skipped skill a of workspace/skills/a/SKILL.md: overwritten by extra/a/SKILL.md
+        skipped skill c of skills/c/SKILL.md: overwritten by extra/c/SKILL.md
+    "#]]
+    .assert_eq(&home.show(&snapshot));
+}
+
+#[tokio::test]
+async fn two_of_one_name_in_one_folder_are_a_warning_and_the_later_wins() {
+    let home = Home::with(&[
+        ("workspace/skills/one/SKILL.md", "---\nname: same\ndescription: d\n---\nfirst"),
+        ("workspace/skills/two/SKILL.md", "---\nname: same\ndescription: d\n---\nsecond"),
+        ("workspace/rules/tone.md", "first"),
+        ("workspace/rules/tone.mdc", "second"),
+        ("workspace/references/tone.md", "another kind"),
+    ]);
+    expect![[r#"
+        skill same always: "second"
+        rule tone 500 manual: "second"
+        reference tone 500 manual: "another kind"
+        Warning, Used: workspace/skills/one/SKILL.md:2: the name `same` differs from its folder `one`
+        Warning, Used: workspace/skills/two/SKILL.md:2: the name `same` differs from its folder `two`
+        Warning, LeftOut: workspace/skills/one/SKILL.md: workspace/skills/two/SKILL.md has the same name, `same`, and wins
+        Warning, LeftOut: workspace/rules/tone.md: workspace/rules/tone.mdc has the same name, `tone`, and wins
+        skipped skill same of workspace/skills/one/SKILL.md: overwritten by workspace/skills/two/SKILL.md
+        skipped rule tone of workspace/rules/tone.md: overwritten by workspace/rules/tone.mdc
+    "#]].assert_eq(&home.show(&*home.read().await));
+}
+
+#[tokio::test]
+async fn disabled_skills_are_left_out_without_noise() {
+    let home = Home::with(&[
+        ("workspace/skills/off/SKILL.md", "no description"),
+        ("workspace/skills/off/tools.json", "broken"),
+        ("workspace/skills/torn/SKILL.md", "---\na: [\n---\n"),
+        ("workspace/skills/on/SKILL.md", SKILL),
+    ]);
+    let disabled_skills = BTreeSet::from(["off".to_owned(), "torn".to_owned()]);
+    let options = Options { disabled_skills, ..home.options() };
+    let snapshot = Workspace::new(options).catalog().await;
+    expect![[r#"
+        skill on always: "body"
+        skipped skill off of workspace/skills/off/SKILL.md: disabled
+        skipped skill torn of workspace/skills/torn/SKILL.md: disabled
+    "#]]
+    .assert_eq(&home.show(&snapshot));
+}
+
+#[tokio::test]
+async fn a_skill_whose_programs_are_missing_is_skipped_and_overwrites_nothing() {
+    let needy =
+        "---\ndescription: d\nmetadata:\n  requires:\n    bins: [no-such-program]\n---\nneedy";
+    let home = Home::with(&[
+        ("skills/a/SKILL.md", SKILL),
+        ("workspace/skills/a/SKILL.md", needy),
+        ("workspace/skills/a/tools.json", r#"{"tools": [{"name": "x"}]}"#),
+    ]);
+    expect![[r#"
+        skill a always: "body"
+        skipped skill a of workspace/skills/a/SKILL.md: lacks no-such-program
+    "#]]
+    .assert_eq(&home.show(&*home.read().await));
+}
+
+#[tokio::test]
+async fn overrides_win_over_the_files() {
+    let home = Home::with(&[
+        ("workspace/skills/a/SKILL.md", "---\ndescription: d\ninclude: agent\n---\nbody"),
+        ("workspace/skills/a/tools.json", r#"{"tools": [{"name": "x"}, {"name": "y"}]}"#),
+        ("workspace/skills/b/SKILL.md", SKILL),
+        ("workspace/skills/b/tools.json", r#"{"tools": [{"name": "x"}, {"name": "y"}]}"#),
+        ("workspace/rules/r.md", "---\npriority: 900\ninclude: agent\n---\ntext"),
+        ("workspace/references/r.md", "text"),
+    ]);
+    let include = |include| Override { include: Some(include), ..Override::default() };
+    let first = Override { include: Some(Include::Always), priority: Priority::new(1) };
+    let overrides = [
+        ((ItemKind::Skill, "a".to_owned()), include(Include::Manual)),
+        ((ItemKind::Tool, "a.x".to_owned()), include(Include::Agent)),
+        ((ItemKind::Tool, "x".to_owned()), include(Include::Manual)),
+        ((ItemKind::Rule, "r".to_owned()), first),
+    ];
+    let options = Options { overrides: overrides.into(), ..home.options() };
+    let snapshot = Workspace::new(options).catalog().await;
+    expect![[r#"
+        skill a manual: "body"
+          tool a.x agent
+          tool a.y always
+        skill b always: "body"
+          tool b.x manual
+          tool b.y always
+        rule r 001 always: "text"
+        reference r 500 manual: "text"
+    "#]]
+    .assert_eq(&home.show(&snapshot));
+}
+
+// PITFALL 2: no directory order, no hash-map order.
+#[tokio::test]
+async fn the_order_of_creation_never_shows() {
+    let mut files: Vec<(String, String)> = Vec::new();
+    for name in ["m", "z", "a", "k", "B", "10", "9"] {
+        files.push((format!("workspace/skills/{name}/SKILL.md"), SKILL.to_owned()));
+        files.push((format!("workspace/rules/{name}.md"), name.to_owned()));
+        files.push((format!("workspace/references/{name}.md"), name.to_owned()));
+    }
+    let (forwards, backwards) = (Home::new(), Home::new());
+    for (path, content) in &files {
+        forwards.write(path, content);
+    }
+    for (path, content) in files.iter().rev() {
+        backwards.write(path, content);
+    }
+    let shown = forwards.show(&*forwards.read().await);
+    assert_eq!(shown, backwards.show(&*backwards.read().await));
+    let names: Vec<_> = shown.lines().filter_map(|line| line.strip_prefix("rule ")).collect();
+    assert!(names.is_sorted(), "{names:?}");
+}
+
+#[tokio::test]
+async fn nothing_is_written() {
+    let home = Home::with(&[
+        ("workspace/SOUL.md", "s"),
+        ("workspace/skills/a/SKILL.md", SKILL),
+        ("workspace/skills/empty/notes.txt", "x"),
+        ("workspace/rules/bad.md", "---\na: [\n---\n"),
+    ]);
+    let before = tree(home.folder.path());
+    let workspace = home.open();
+    workspace.catalog().await;
+    workspace.catalog().await;
+    assert_eq!(tree(home.folder.path()), before);
+}

@@ -1,0 +1,77 @@
+//! `recto config`: which settings hold, and what is wrong with them.
+
+use std::process::ExitCode;
+
+use serde_json::json;
+
+use crate::cli::ConfigCommand;
+use crate::config::{self, Loaded, Problem};
+use crate::draw::Table;
+use crate::failure::Failure;
+use crate::home::Home;
+use crate::output::{print, print_json, tell};
+use crate::setup;
+
+pub(crate) fn run(home: &Home, command: &ConfigCommand) -> Result<ExitCode, Failure> {
+    match command {
+        ConfigCommand::Show(format) => show(home, format.json),
+        ConfigCommand::Check(format) => check(home, format.json),
+    }
+}
+
+fn show(home: &Home, as_json: bool) -> Result<ExitCode, Failure> {
+    let loaded = setup::load_all(home, Vec::new())?;
+    for warning in &loaded.warnings {
+        tell(&format_args!("warning: {warning}"));
+    }
+    if as_json {
+        let row =
+            |row: &config::Row| json!({"key": row.key, "value": row.value, "origin": origin(row)});
+        print_json(&loaded.rows().iter().map(row).collect())?;
+    } else {
+        let mut table = Table::new(["key", "value", "set in"]);
+        for row in loaded.rows() {
+            table.row([row.key.clone(), row.value.clone(), origin(row)]);
+        }
+        print(&table.to_string())?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn origin(row: &config::Row) -> String {
+    row.origin.as_ref().map_or_else(|| "default".to_owned(), ToString::to_string)
+}
+
+fn check(home: &Home, as_json: bool) -> Result<ExitCode, Failure> {
+    let file = home.path().join("config.toml");
+    let (problems, warnings) = match config::load(&setup::sources(home, Vec::new())) {
+        Ok(Loaded { warnings, .. }) => (Vec::new(), warnings),
+        Err(problems) => (problems.iter().cloned().collect(), Vec::new()),
+    };
+    if as_json {
+        let list = |problems: &[Problem]| problems.iter().map(problem_json).collect::<Vec<_>>();
+        print_json(&json!({"problems": list(&problems), "warnings": list(&warnings)}))?;
+    } else {
+        for problem in &problems {
+            print(&format!("{problem}\n"))?;
+        }
+        for warning in &warnings {
+            print(&format!("warning: {warning}\n"))?;
+        }
+        tell(&verdict(problems.len(), file.exists(), &file.display().to_string()));
+    }
+    Ok(if problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn verdict(problems: usize, exists: bool, file: &str) -> String {
+    match (problems, exists) {
+        (0, true) => format!("{file}: no problems"),
+        (0, false) => format!("{file}: not there; all defaults hold"),
+        (1, _) => format!("{file}: 1 problem"),
+        (count, _) => format!("{file}: {count} problems"),
+    }
+}
+
+fn problem_json(problem: &Problem) -> serde_json::Value {
+    json!({"place": problem.place.to_string(), "what": problem.what, "hint": problem.hint})
+}

@@ -1,0 +1,100 @@
+//! `recto init`: a small workspace to start from. Files that are there stay as
+//! they are.
+
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::{ErrorKind, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use jiff::Zoned;
+
+use crate::failure::Failure;
+use crate::home::Home;
+use crate::output::{print, tell};
+
+/// The files of a new home, by their path in it. The folder `templates` beside
+/// `src` holds them as they are written, but for the date in the memory.
+pub(crate) const FILES: [(&str, &str); 10] = [
+    ("config.toml", include_str!("../../templates/config.toml")),
+    ("workspace/SOUL.md", include_str!("../../templates/workspace/SOUL.md")),
+    ("workspace/AGENTS.md", include_str!("../../templates/workspace/AGENTS.md")),
+    (
+        "workspace/skills/clock/SKILL.md",
+        include_str!("../../templates/workspace/skills/clock/SKILL.md"),
+    ),
+    (
+        "workspace/skills/clock/tools.json",
+        include_str!("../../templates/workspace/skills/clock/tools.json"),
+    ),
+    ("workspace/rules/brief.md", include_str!("../../templates/workspace/rules/brief.md")),
+    ("workspace/rules/commits.md", include_str!("../../templates/workspace/rules/commits.md")),
+    ("workspace/rules/units.md", include_str!("../../templates/workspace/rules/units.md")),
+    (
+        "workspace/references/recto.md",
+        include_str!("../../templates/workspace/references/recto.md"),
+    ),
+    ("workspace/memory/MEMORY.md", include_str!("../../templates/workspace/memory/MEMORY.md")),
+];
+
+pub(crate) fn run(home: &Home) -> Result<ExitCode, Failure> {
+    let now = Zoned::now();
+    for (name, template) in FILES {
+        let path = home.path().join(name);
+        match write_new(&path, &filled(template, &now))? {
+            Written::New => print(&format!("wrote {}\n", path.display()))?,
+            Written::Kept => print(&format!("kept  {}\n", path.display()))?,
+        }
+    }
+    tell(&"\nnext: recto context \"hello\"");
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A template with today's date and time in it.
+fn filled(template: &str, now: &Zoned) -> String {
+    let time = now.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string();
+    template.replace("{day}", &now.strftime("%Y-%m-%d").to_string()).replace("{time}", &time)
+}
+
+enum Written {
+    New,
+    Kept,
+}
+
+/// Writes a file that only its owner can read, unless there is one.
+fn write_new(path: &Path, content: &str) -> Result<Written, Failure> {
+    let failure = |error: &std::io::Error| {
+        Failure::new(format!("cannot write {}", path.display()))
+            .because(error)
+            .hint("choose another home with --home DIR, or make this one writable")
+    };
+    if let Some(folder) = path.parent() {
+        create_folder(folder).map_err(|error| failure(&error))?;
+    }
+    match private_file().create_new(true).write(true).open(path) {
+        Ok(mut file) => {
+            if let Err(error) = file.write_all(content.as_bytes()) {
+                // Half a file would be kept by the next run.
+                let _ = fs::remove_file(path);
+                return Err(failure(&error));
+            }
+            Ok(Written::New)
+        }
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(Written::Kept),
+        Err(error) => Err(failure(&error)),
+    }
+}
+
+fn private_file() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
+}
+
+fn create_folder(path: &Path) -> std::io::Result<()> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)
+}

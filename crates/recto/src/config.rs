@@ -1,0 +1,229 @@
+//! The config: `config.toml`, `RECTO_*` variables and flags, as typed settings.
+//!
+//! It is read in two stages. The first turns each layer into a flat list of
+//! settings, every one with its place, and checks it against one table of keys
+//! ([`keys::KEYS`]): unknown names, wrong types, numbers out of range. The second
+//! lays flags over variables over the file and resolves the result into
+//! [`Settings`]: defaults, paths, required keys, names that refer to each other.
+//!
+//! A person who made five mistakes reads about five, each with its line and, where
+//! there is one, the name that was probably meant. One exception: while the file
+//! has syntax errors, nothing is said about how its parts fit together, because
+//! some of them may be missing only on account of the errors.
+//!
+//! The config holds no secrets. Keys of servers come from environment variables
+//! that the config only names; a key that stands in the file is refused, and
+//! neither an error nor [`Loaded::rows`] shows it.
+//!
+//! Nothing here reads the process's environment, its working directory or its
+//! clock, and nothing is global: [`Sources`] bring in all there is to know. The
+//! config file is the only file that is read; whether the paths in it exist is
+//! for those who use them.
+
+mod choices;
+mod env;
+pub mod keys;
+mod nearest;
+mod problem;
+mod raw;
+pub mod reference;
+mod resolve;
+mod setting;
+mod settings;
+#[cfg(test)]
+mod tests;
+mod value;
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Read};
+use std::path::PathBuf;
+
+pub use choices::{
+    AutoUncertain, ContextMode, Include, ItemKind, PickMessages, PickPlacement, Preset, Provider,
+    Reload, SkillRender, SystemMessages, ToolCalls, ToolTurnContext,
+};
+pub use env::Flag;
+pub use problem::{Place, Problem, Problems};
+pub use settings::{
+    AgentSettings, ContextSettings, HistorySettings, ItemSettings, MemorySettings, ModeSettings,
+    ModelSettings, Placed, Settings, SkillSettings,
+};
+
+use raw::Raw;
+use value::Value;
+
+/// The largest config file that is read. Far more than a person writes, and
+/// little enough to hold in memory.
+const MAX_FILE: u64 = 1024 * 1024;
+
+/// Reads the config from all of its sources. A missing file is an empty one.
+pub fn load(sources: &Sources) -> Result<Loaded, Problems> {
+    let text = read_file(sources)?;
+    load_text(&text, sources)
+}
+
+/// As [`load`], with the text of the file at hand.
+pub fn load_text(text: &str, sources: &Sources) -> Result<Loaded, Problems> {
+    let mut raw = raw::read(&sources.file_name(), text);
+    let variables = env::variables(&sources.environment, &named_variables(&raw));
+    let flags = env::flags(&sources.flags);
+    let mut problems = std::mem::take(&mut raw.problems);
+    problems.extend(variables.problems);
+    problems.extend(flags.problems);
+    if raw.has_syntax_errors {
+        return Err(Problems::collect(problems).unwrap_or_else(|| sources.unexplained()));
+    }
+    // Later layers win.
+    let layers = [std::mem::take(&mut raw.settings), variables.settings, flags.settings];
+    let resolved = resolve::resolve(layers, &raw.tables, sources);
+    problems.extend(resolved.problems);
+    if let Some(problems) = Problems::collect(problems) {
+        return Err(problems);
+    }
+    let settings = resolved.settings.ok_or_else(|| sources.unexplained())?;
+    let warnings = variables.warnings.into_iter().chain(resolved.warnings).collect();
+    Ok(Loaded { settings, warnings, rows: resolved.rows })
+}
+
+/// All that a config is made of. No `Debug`: the environment holds secrets.
+#[derive(Clone)]
+pub struct Sources {
+    /// The config file.
+    pub file: PathBuf,
+    /// Recto's home, where relative paths start.
+    pub home: PathBuf,
+    /// The person's home, which `~` stands for; `None` when nobody knows it.
+    pub user_home: Option<PathBuf>,
+    /// The environment, as `std::env::vars_os` gives it.
+    pub environment: Vec<(OsString, OsString)>,
+    /// The flags that set keys.
+    pub flags: Vec<Flag>,
+    /// What else a model's settings must satisfy.
+    pub check_model: ModelCheck,
+}
+
+impl Sources {
+    /// `config.toml` in Recto's home, and nothing else.
+    pub fn new(home: impl Into<PathBuf>) -> Self {
+        let home = home.into();
+        Sources {
+            file: home.join("config.toml"),
+            home,
+            user_home: None,
+            environment: Vec::new(),
+            flags: Vec::new(),
+            check_model: |_| Verdict::Fine,
+        }
+    }
+
+    /// The file's name, which is enough in front of a line number.
+    fn file_name(&self) -> String {
+        let name = self.file.file_name().unwrap_or(self.file.as_os_str());
+        name.to_string_lossy().into_owned()
+    }
+
+    /// A problem of the file as a whole.
+    fn file_problem(&self, what: impl Into<String>) -> Problem {
+        Problem::new(Place::File { name: self.file_name().into(), line: None }, what)
+    }
+
+    /// Stands in where a failure came without its problem, which is a mistake
+    /// in this module: better a poor message than a panic.
+    fn unexplained(&self) -> Problems {
+        self.file_problem("can't be used").into()
+    }
+}
+
+/// A check of a model's settings by code that knows more about them.
+pub type ModelCheck = fn(&ModelSettings) -> Verdict;
+
+/// What a [`ModelCheck`] finds. The texts need not say where the settings stand:
+/// that is added, as [`ModeSettings::problem`] does it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// Nothing to say.
+    Fine,
+    /// The settings hold, but a person should know this.
+    Warn(String),
+    /// The settings can't be used.
+    Refuse(String),
+}
+
+/// A config that can be used.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Loaded {
+    /// What holds.
+    pub settings: Settings,
+    /// What a person should know all the same.
+    pub warnings: Vec<Problem>,
+    rows: Vec<Row>,
+}
+
+impl Loaded {
+    /// Every setting that has a value, defaults included, with where it comes
+    /// from: what `recto config show` prints.
+    pub fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+}
+
+/// One line of `recto config show`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row {
+    /// The key's path, as TOML spells it.
+    pub key: String,
+    /// The value in TOML; paths are expanded.
+    pub value: String,
+    /// Where it is set; `None` for a default.
+    pub origin: Option<Place>,
+}
+
+/// The variables that `api_key_env` names: they may begin with `RECTO_` and are
+/// no settings.
+fn named_variables(raw: &Raw) -> BTreeSet<&str> {
+    let named = raw.settings.iter().filter(|setting| setting.key.kind == keys::Kind::Variable);
+    named
+        .filter_map(|setting| match &setting.value {
+            Some(Value::Text(name)) => Some(name.as_str()),
+            _ => None,
+        })
+        .collect()
+}
+
+fn read_file(sources: &Sources) -> Result<String, Problems> {
+    let bytes = match read_bytes(sources) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(String::new()),
+        Err(error) => {
+            let problem = sources.file_problem(format!("can't be read: {error}"));
+            return Err(problem.hint(format!("look at {}", sources.file.display())).into());
+        }
+    };
+    if bytes.len() as u64 > MAX_FILE {
+        return Err(sources.file_problem("is larger than 1 MiB").into());
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let valid = error.utf8_error().valid_up_to();
+        let newlines = error.as_bytes().iter().take(valid).filter(|byte| **byte == b'\n').count();
+        let place = Place::File { name: sources.file_name().into(), line: Some(newlines + 1) };
+        let problem = Problem::new(place, "is not text in UTF-8");
+        problem.hint("save the file in the encoding UTF-8").into()
+    })
+}
+
+/// Reads at most one byte more than is allowed, so that a huge file costs
+/// nothing. Only plain files are opened: a pipe would wait for a writer.
+fn read_bytes(sources: &Sources) -> io::Result<Vec<u8>> {
+    let metadata = fs::metadata(&sources.file)?;
+    if metadata.is_dir() {
+        return Err(io::Error::new(ErrorKind::IsADirectory, "it is a directory"));
+    }
+    if !metadata.is_file() {
+        return Err(io::Error::new(ErrorKind::InvalidInput, "it is not a plain file"));
+    }
+    let mut bytes = Vec::new();
+    File::open(&sources.file)?.take(MAX_FILE + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}

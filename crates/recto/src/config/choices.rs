@@ -1,0 +1,63 @@
+//! Settings that take one of a few words: which word means what.
+//!
+//! The types belong to the crates that act on them; only their words are here.
+//! The table of keys takes its lists from here too: a word can't be accepted
+//! without a meaning, nor the other way round.
+
+pub use recto_context::mode::{ToolTurnContext, Uncertain as AutoUncertain};
+pub use recto_context::{
+    ContextMode, Include, ItemKind, PickMessages, PickPlacement, Preset, SkillRender,
+    SystemMessages, ToolCalls,
+};
+pub use recto_llm::Wire as Provider;
+pub use recto_workspace::Reload;
+
+/// A type whose values have names in the config.
+pub(super) trait Named: Sized {
+    /// The names that the config accepts.
+    const NAMES: &'static [&'static str];
+
+    /// The value of that name.
+    fn from_name(name: &str) -> Option<Self>;
+}
+
+/// Gives the variants of enums their names.
+macro_rules! names {
+    ($($name:ident { $($text:literal => $variant:ident,)+ })+) => {$(
+        impl Named for $name {
+            const NAMES: &'static [&'static str] = &[$($text),+];
+
+            fn from_name(name: &str) -> Option<Self> {
+                match name {
+                    $($text => Some($name::$variant),)+
+                    _ => None,
+                }
+            }
+        }
+    )+};
+}
+
+names! {
+    Reload { "turn" => Turn, "startup" => Startup, }
+    Preset { "recto" => Recto, "plain" => Plain, "attached" => Attached, "layered" => Layered, }
+    PickPlacement { "turn_only" => TurnOnly, "kept" => Kept, "in_layer" => InLayer, }
+    SkillRender {
+        "full" => Full,
+        "read_on_demand" => ReadOnDemand,
+        "description" => Description,
+    }
+    Provider { "ollama" => Ollama, "openai" => OpenAi, "anthropic" => Anthropic, }
+    ContextMode { "full" => Full, "minimal" => Minimal, "auto" => Auto, }
+    AutoUncertain { "minimal" => Minimal, "full" => Full, }
+    ToolTurnContext { "full" => Full, "minimal" => Minimal, }
+    SystemMessages { "single" => Single, "per_layer" => PerLayer, }
+    PickMessages { "merged" => Merged, "separate" => Separate, }
+    ToolCalls { "native" => Native, "text" => Text, }
+    ItemKind { "rule" => Rule, "reference" => Reference, "skill" => Skill, "tool" => Tool, }
+    Include { "always" => Always, "manual" => Manual, "agent" => Agent, }
+}
+
+/// The kind of items that a table `[items.<kind>]` is for; the plural counts too.
+pub(super) fn item_kind(table: &str) -> Option<ItemKind> {
+    ItemKind::from_name(table.strip_suffix('s').unwrap_or(table))
+}

@@ -1,0 +1,479 @@
+//! The one table of all keys: what there is to set, of what kind, with what
+//! default, and what it does.
+//!
+//! The reader of the file, the reader of variables, the resolver's defaults and
+//! the reference page all come from here, so they can't disagree. A key stands
+//! here only when it works; the table makes no promises.
+
+use std::fmt;
+
+use super::choices::{
+    AutoUncertain, ContextMode, Include, ItemKind, Named, PickMessages, PickPlacement, Preset,
+    Provider, Reload, SkillRender, SystemMessages, ToolCalls, ToolTurnContext, item_kind,
+};
+
+/// The largest window that a config may claim, in tokens.
+const MAX_WINDOW: u32 = 10_000_000;
+
+/// All keys, table by table.
+pub static KEYS: &[Key] = &[
+    key("model", Kind::Text)
+        .prose("the first of `[models]` in the file")
+        .example("\"qwen3\"")
+        .doc("The model entry that answers, by its name in `[models]`."),
+    key("reload", Kind::Choice(Reload::NAMES)).default("turn").example("\"startup\"").doc(
+        "When changed files of the workspace are read again: on every turn, or at start only.",
+    ),
+    key("agents.<name>.workspace", Kind::Path)
+        .default("workspace")
+        .example("\"~/agents/main\"")
+        .doc("The folder with the agent's files."),
+    key("agents.<name>.model", Kind::Text)
+        .prose("`model`")
+        .example("\"qwen3\"")
+        .doc("The agent's model entry. A variable or flag for `model` wins over it."),
+    key("context.preset", Kind::Choice(Preset::NAMES))
+        .default("recto")
+        .example("\"layered\"")
+        .doc("The form of the page that the model reads."),
+    key("context.picks", Kind::Choice(PickPlacement::NAMES))
+        .prose("as `context.preset` has it: `turn_only`, for `layered` `in_layer`")
+        .example("\"kept\"")
+        .doc("Where that which search found for a message stands, and how long it stays."),
+    key("context.target_tokens", Kind::Integer { min: 512, max: MAX_WINDOW })
+        .prose("the model's window")
+        .example("4000")
+        .doc("Keeps requests smaller than the window would allow."),
+    key("history.max_messages", Kind::Integer { min: 1, max: 100_000 })
+        .default("50")
+        .example("30")
+        .doc("The most messages of a session that are sent, the newest first."),
+    key("history.max_tokens", Kind::Integer { min: 1, max: MAX_WINDOW })
+        .default("8192")
+        .example("4096")
+        .doc("The most tokens that these messages may cost."),
+    key("memory.max_entries", Kind::Integer { min: 0, max: 10_000 })
+        .default("20")
+        .example("10")
+        .doc("The most memories on the page; 0 leaves memories out."),
+    key("memory.max_tokens", Kind::Integer { min: 0, max: MAX_WINDOW })
+        .default("1000")
+        .example("500")
+        .doc("The most tokens that these memories may cost."),
+    key("skills.directory", Kind::Path)
+        .default("skills")
+        .example("\"~/skills\"")
+        .doc("The first folder where skills are looked for, before the workspace's own."),
+    key("skills.extra_dirs", Kind::PathList)
+        .default("")
+        .example("[\"/opt/team/skills\"]")
+        .doc("Further folders with skills; a later folder wins where names are the same."),
+    key("skills.disabled", Kind::TextList)
+        .default("")
+        .example("[\"weather\"]")
+        .doc("Skills that are left out, by name."),
+    key("skills.render", Kind::Choice(SkillRender::NAMES))
+        .prose("as `context.preset` has it: `full`, for `layered` `description`")
+        .aliases(&["contextMode"])
+        .example("\"read_on_demand\"")
+        .doc(
+            "How skills are shown: with their bodies, as a list with a tool that reads one, or as \
+             a list alone.",
+        ),
+    key("models.<name>.provider", Kind::Choice(Provider::NAMES))
+        .required()
+        .example("\"ollama\"")
+        .doc(
+            "The wire format that the server speaks; `openai` fits LM Studio, llama.cpp and vLLM \
+             too.",
+        ),
+    key("models.<name>.model", Kind::Text)
+        .required()
+        .example("\"qwen3:4b\"")
+        .doc("The model's name as its server knows it."),
+    key("models.<name>.base_url", Kind::Address)
+        .prose("the provider's usual address")
+        .example("\"http://127.0.0.1:11434\"")
+        .doc("Where the server listens, without user name, password or query."),
+    key("models.<name>.api_key_env", Kind::Variable)
+        .prose("no key is sent")
+        .example("\"LOCAL_API_KEY\"")
+        .doc(
+            "The environment variable that holds the server's key. The key itself never stands in \
+             the file.",
+        ),
+    key("models.<name>.window", Kind::Integer { min: 512, max: MAX_WINDOW })
+        .prose("as the server says")
+        .example("16384")
+        .doc("The model's window in tokens, prompt and reply together."),
+    key("models.<name>.max_output_tokens", Kind::Integer { min: 1, max: MAX_WINDOW })
+        .default("1024")
+        .example("2048")
+        .doc("The room kept free for the reply, and the longest reply asked for."),
+    key("models.<name>.temperature", Kind::Float { min: 0.0, max: 2.0 })
+        .prose("the server's")
+        .example("0.7")
+        .doc("How freely the model chooses its words."),
+    key("models.<name>.top_p", Kind::Float { min: 0.0, max: 1.0 })
+        .prose("the server's")
+        .example("0.9")
+        .doc("The share of likely words that the model chooses from."),
+    key("models.<name>.context_mode", Kind::Choice(ContextMode::NAMES))
+        .prose("`full`, or as `tool_turn_context` and `minimal_system` say")
+        .aliases(&["ollamaContextMode"])
+        .example("\"minimal\"")
+        .doc("How much of the page a turn with tools gets; `auto` decides by each message."),
+    key("models.<name>.auto_uncertain", Kind::Choice(AutoUncertain::NAMES))
+        .default("minimal")
+        .example("\"full\"")
+        .doc("What `auto` does when the message does not tell."),
+    key("models.<name>.minimal_history", Kind::Integer { min: 0, max: 50 })
+        .default("0")
+        .example("2")
+        .doc("How many earlier exchanges minimal mode sends."),
+    key("models.<name>.system_messages", Kind::Choice(SystemMessages::NAMES))
+        .prose("as `context.preset` has it: `single`, for `layered` `per_layer`")
+        .example("\"per_layer\"")
+        .doc("One system message, or one for each layer; many chat templates refuse a second."),
+    key("models.<name>.pick_messages", Kind::Choice(PickMessages::NAMES))
+        .prose("as `context.preset` has it: `merged`, for `attached` `separate`")
+        .example("\"separate\"")
+        .doc("Whether picks stand in the user's message or in messages of their own."),
+    key("models.<name>.tool_calls", Kind::Choice(ToolCalls::NAMES))
+        .default("native")
+        .example("\"text\"")
+        .doc(
+            "Whether tools are sent as schemas, or described on the page for a server that takes \
+             none.",
+        ),
+    key("models.<name>.tool_turn_context", Kind::Choice(ToolTurnContext::NAMES))
+        .prose("`full`")
+        .example("\"minimal\"")
+        .doc(
+            "The older setting for turns with tools: `minimal` leaves the history out. Must agree \
+             with `context_mode`.",
+        ),
+    key("models.<name>.minimal_system", Kind::Bool)
+        .prose("`false`")
+        .aliases(&["ollamaMinimalSystem"])
+        .example("true")
+        .doc(
+            "The older setting for a short system text on turns with tools. Must agree with \
+             `context_mode`.",
+        ),
+    key("items.<kind>.<name>.include", Kind::Choice(Include::NAMES))
+        .prose("as the item's own file says")
+        .example("\"agent\"")
+        .doc("How the item comes into a session: always, by hand, or when search finds it."),
+    key("items.<kind>.<name>.priority", Kind::Integer { min: 0, max: 999 })
+        .prose("as the item's own file says")
+        .example("100")
+        .doc("Where the item stands among others of its kind; low numbers first."),
+];
+
+/// A key that the config accepts.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Key {
+    /// The dotted path. `<name>` stands for any name, `<kind>` for a kind of
+    /// items.
+    pub path: &'static str,
+    /// What values it takes.
+    pub kind: Kind,
+    /// What holds when it is not set.
+    pub fallback: Fallback,
+    /// Other spellings of the last part, beside the camelCase one that every
+    /// key has.
+    pub aliases: &'static [&'static str],
+    /// A value in TOML, other than the default.
+    pub example: &'static str,
+    /// What it does, as a sentence.
+    pub doc: &'static str,
+}
+
+/// What values a key takes. `Display` says it in words: `must be …`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Kind {
+    /// Any text that is not blank.
+    Text,
+    /// A path; `~` is the person's home, relative ones start at Recto's home.
+    Path,
+    /// The address of a server.
+    Address,
+    /// The name of an environment variable.
+    Variable,
+    /// True or false.
+    Bool,
+    /// A whole number within bounds.
+    Integer {
+        /// The least.
+        min: u32,
+        /// The greatest.
+        max: u32,
+    },
+    /// A number within bounds.
+    Float {
+        /// The least.
+        min: f64,
+        /// The greatest.
+        max: f64,
+    },
+    /// One of these words.
+    Choice(&'static [&'static str]),
+    /// A list of names.
+    TextList,
+    /// A list of paths.
+    PathList,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Kind::Text => f.write_str("a string"),
+            Kind::Path => f.write_str("a path"),
+            Kind::Address => f.write_str("an address that starts with `http://` or `https://`"),
+            Kind::Variable => f.write_str("the name of an environment variable"),
+            Kind::Bool => f.write_str("`true` or `false`"),
+            Kind::Integer { min, max } => write!(f, "a whole number from {min} to {max}"),
+            Kind::Float { min, max } => write!(f, "a number from {min} to {max}"),
+            Kind::Choice(names) => {
+                write!(f, "one of {}", super::problem::listed(names.iter().copied()))
+            }
+            Kind::TextList => f.write_str("a list of strings"),
+            Kind::PathList => f.write_str("a list of paths"),
+        }
+    }
+}
+
+/// What holds when a key is not set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fallback {
+    /// This value, written as in a variable.
+    Value(&'static str),
+    /// Nothing here; others decide, and this says how.
+    Prose(&'static str),
+    /// The table is useless without it.
+    Required,
+}
+
+impl Key {
+    /// The table that the key stands in; empty for the top level.
+    pub fn table(&self) -> &'static str {
+        self.path.rsplit_once('.').map_or("", |(table, _)| table)
+    }
+
+    /// The last part of the path.
+    pub fn name(&self) -> &'static str {
+        self.path.rsplit_once('.').map_or(self.path, |(_, name)| name)
+    }
+
+    /// Every spelling but the name itself.
+    pub fn spellings(&self) -> Vec<String> {
+        let camel = camel_case(self.name());
+        let camel = (camel != self.name()).then_some(camel);
+        self.aliases.iter().map(|alias| (*alias).to_owned()).chain(camel).collect()
+    }
+
+    /// The environment variable that sets the key. Keys of named tables have
+    /// none: a name in a variable could not be told from the key.
+    pub fn variable(&self) -> Option<String> {
+        let has_names = self.path.contains('<');
+        (!has_names).then(|| format!("RECTO_{}", self.path.replace('.', "_").to_uppercase()))
+    }
+
+    fn accepts(&self, name: &str) -> bool {
+        self.name() == name || self.spellings().iter().any(|spelling| spelling == name)
+    }
+
+    // The methods below build the table; each sets one field.
+
+    const fn default(mut self, text: &'static str) -> Self {
+        self.fallback = Fallback::Value(text);
+        self
+    }
+
+    const fn prose(mut self, text: &'static str) -> Self {
+        self.fallback = Fallback::Prose(text);
+        self
+    }
+
+    const fn required(mut self) -> Self {
+        self.fallback = Fallback::Required;
+        self
+    }
+
+    const fn aliases(mut self, aliases: &'static [&'static str]) -> Self {
+        self.aliases = aliases;
+        self
+    }
+
+    const fn example(mut self, example: &'static str) -> Self {
+        self.example = example;
+        self
+    }
+
+    const fn doc(mut self, doc: &'static str) -> Self {
+        self.doc = doc;
+        self
+    }
+}
+
+const fn key(path: &'static str, kind: Kind) -> Key {
+    Key { path, kind, fallback: Fallback::Required, aliases: &[], example: "", doc: "" }
+}
+
+/// The key of exactly this path.
+pub fn find(path: &str) -> Option<&'static Key> {
+    KEYS.iter().find(|key| key.path == path)
+}
+
+/// The camelCase spelling of a `snake_case` name.
+pub(super) fn camel_case(name: &str) -> String {
+    let mut words = name.split('_');
+    let mut camel = words.next().unwrap_or_default().to_owned();
+    for word in words {
+        let mut letters = word.chars();
+        camel.extend(letters.next().map(|first| first.to_ascii_uppercase()));
+        camel.push_str(letters.as_str());
+    }
+    camel
+}
+
+/// What a name means in a table.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Child {
+    /// A key.
+    Key(&'static Key),
+    /// A table below.
+    Table {
+        /// Its path as in [`KEYS`].
+        path: String,
+        /// The name itself, brought to the form that we use.
+        name: String,
+    },
+}
+
+/// What `name` means in the table of that path (as in [`KEYS`]).
+pub(super) fn child(table: &str, name: &str) -> Option<Child> {
+    KEYS.iter().find_map(|key| match below(table, key)? {
+        Below::Key if key.accepts(name) => Some(Child::Key(key)),
+        Below::Table(part) => {
+            let name = canonical_table(part, name)?;
+            let path = if table.is_empty() { part.to_owned() } else { format!("{table}.{part}") };
+            Some(Child::Table { path, name })
+        }
+        Below::Key => None,
+    })
+}
+
+/// The names that a table knows, each with every spelling of it, in order.
+pub(super) fn children(table: &str) -> Vec<(&'static str, Vec<String>)> {
+    let mut children: Vec<(&'static str, Vec<String>)> = Vec::new();
+    for key in KEYS {
+        let found = match below(table, key) {
+            Some(Below::Key) => vec![(key.name(), key.spellings())],
+            Some(Below::Table("<kind>")) => {
+                ItemKind::NAMES.iter().map(|kind| (*kind, Vec::new())).collect()
+            }
+            Some(Below::Table(part)) => vec![(part, Vec::new())],
+            None => Vec::new(),
+        };
+        for child in found {
+            if !children.contains(&child) {
+                children.push(child);
+            }
+        }
+    }
+    children
+}
+
+enum Below {
+    Key,
+    Table(&'static str),
+}
+
+/// What of `key` comes directly below `table`, if it stands there at all.
+fn below(table: &str, key: &'static Key) -> Option<Below> {
+    let rest = match table {
+        "" => key.path,
+        table => key.path.strip_prefix(table)?.strip_prefix('.')?,
+    };
+    Some(match rest.split_once('.') {
+        Some((part, _)) => Below::Table(part),
+        None => Below::Key,
+    })
+}
+
+/// The name of a table as we use it, or `None` if `part` does not allow it.
+fn canonical_table(part: &str, name: &str) -> Option<String> {
+    match part {
+        "<name>" => Some(name.to_owned()),
+        "<kind>" => item_kind(name).map(|kind| kind.name().to_owned()),
+        part => (part == name).then(|| part.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::super::value;
+    use super::*;
+
+    #[test]
+    fn every_key_is_described() {
+        for key in KEYS {
+            assert!(key.doc.ends_with('.'), "{}", key.path);
+            assert!(!key.example.is_empty(), "{}", key.path);
+        }
+    }
+
+    #[test]
+    fn every_default_fits_its_kind() {
+        for key in KEYS {
+            if let Fallback::Value(text) = key.fallback {
+                assert!(value::from_text(key.kind, text).is_ok(), "{}", key.path);
+            }
+        }
+    }
+
+    #[test]
+    fn no_two_keys_share_a_spelling_or_a_variable() {
+        let mut seen = BTreeSet::from(["RECTO_HOME".to_owned(), "RECTO_LOG".to_owned()]);
+        for key in KEYS {
+            let mut spellings = key.spellings();
+            spellings.push(key.name().to_owned());
+            for spelling in spellings {
+                assert!(seen.insert(format!("{}.{spelling}", key.table())), "{}", key.path);
+            }
+            if let Some(variable) = key.variable() {
+                assert!(seen.insert(variable), "{}", key.path);
+            }
+        }
+    }
+
+    #[test]
+    fn variables_are_the_path_in_upper_case() {
+        let variable = |path| find(path).unwrap().variable();
+        assert_eq!(variable("context.preset").as_deref(), Some("RECTO_CONTEXT_PRESET"));
+        assert_eq!(variable("model").as_deref(), Some("RECTO_MODEL"));
+        assert_eq!(variable("models.<name>.window"), None);
+    }
+
+    #[test]
+    fn names_are_found_in_their_table_only() {
+        let found = |table, name| match child(table, name) {
+            Some(Child::Key(key)) => key.path.to_owned(),
+            Some(Child::Table { path, name }) => format!("{path} {name}"),
+            None => "nothing".to_owned(),
+        };
+        assert_eq!(found("", "model"), "model");
+        assert_eq!(found("", "models"), "models models");
+        assert_eq!(found("models", "qwen3"), "models.<name> qwen3");
+        assert_eq!(found("models.<name>", "topP"), "models.<name>.top_p");
+        assert_eq!(found("items", "rules"), "items.<kind> rule");
+        assert_eq!(found("items", "memories"), "nothing");
+        assert_eq!(found("skills", "contextMode"), "skills.render");
+        assert_eq!(found("context", "max_messages"), "nothing");
+        assert_eq!(found("context.preset", "x"), "nothing");
+    }
+}

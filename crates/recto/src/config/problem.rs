@@ -1,0 +1,201 @@
+//! What is wrong with a config, where it stands, and what to do about it.
+//!
+//! A problem is text for people, made once, where it is found. Values of
+//! unknown keys and of keys that name secrets never enter it.
+
+use std::error::Error;
+use std::fmt;
+use std::sync::Arc;
+
+/// The longest name or value that a problem repeats.
+const MAX_SHOWN: usize = 80;
+
+/// Where a setting or a problem comes from.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Place {
+    /// The config file.
+    File {
+        /// Its name, as people know it.
+        name: Arc<str>,
+        /// The line, counted from 1; `None` when the file as a whole is meant.
+        line: Option<usize>,
+    },
+    /// An environment variable, by its name.
+    Variable(String),
+    /// A flag of the command line, with its dashes.
+    Flag(String),
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::File { name, line: Some(line) } => write!(f, "{name}:{line}"),
+            Place::File { name, line: None } => f.write_str(name),
+            Place::Variable(name) | Place::Flag(name) => f.write_str(name),
+        }
+    }
+}
+
+/// Something that is wrong, or, as a warning, that a person should know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// Where it stands.
+    pub place: Place,
+    /// What is wrong, in lower case and without a full stop.
+    pub what: String,
+    /// What a person can do about it.
+    pub hint: Option<String>,
+}
+
+impl Problem {
+    /// A problem without a hint.
+    pub fn new(place: Place, what: impl Into<String>) -> Self {
+        Problem { place, what: what.into(), hint: None }
+    }
+
+    /// The same problem with a hint.
+    pub fn hint(self, hint: impl Into<String>) -> Self {
+        Problem { hint: Some(hint.into()), ..self }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.place, self.what)?;
+        match &self.hint {
+            Some(hint) => write!(f, "\n  hint: {hint}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// All problems of a config: those of the file by line, then those of
+/// variables, then those of flags. Never empty.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problems(Vec<Problem>);
+
+impl Problems {
+    /// The problems in order, or `None` when there are none.
+    pub(super) fn collect(mut problems: Vec<Problem>) -> Option<Self> {
+        // Stable: what was found first on a line stays first.
+        problems.sort_by(|a, b| a.place.cmp(&b.place));
+        (!problems.is_empty()).then_some(Problems(problems))
+    }
+
+    /// Each problem, in order.
+    pub fn iter(&self) -> impl Iterator<Item = &Problem> {
+        self.0.iter()
+    }
+}
+
+impl From<Problem> for Problems {
+    fn from(problem: Problem) -> Self {
+        Problems(vec![problem])
+    }
+}
+
+impl fmt::Display for Problems {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, problem) in self.0.iter().enumerate() {
+            if i > 0 {
+                f.write_str("\n")?;
+            }
+            write!(f, "{problem}")?;
+        }
+        Ok(())
+    }
+}
+
+impl Error for Problems {}
+
+/// What a value is instead of what it should be. The reader of a layer knows
+/// where it stands and makes a [`Problem`] of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Mismatch {
+    /// The rest of a sentence that begins with the key: `must be …, not …`.
+    pub(super) what: String,
+    /// What a person can do about it.
+    pub(super) hint: Option<String>,
+}
+
+impl Mismatch {
+    pub(super) fn new(what: impl Into<String>) -> Self {
+        Mismatch { what: what.into(), hint: None }
+    }
+
+    pub(super) fn hint(self, hint: impl Into<String>) -> Self {
+        Mismatch { hint: Some(hint.into()), ..self }
+    }
+
+    /// The problem of this value, named as the person spelled the key.
+    pub(super) fn of(self, spelled: &impl fmt::Display, place: Place) -> Problem {
+        Problem { place, what: format!("{} {}", quoted(spelled), self.what), hint: self.hint }
+    }
+}
+
+/// A name or value between backticks: one line, nothing that moves the cursor,
+/// and cut where it gets too long to read.
+pub(super) fn quoted(text: &impl fmt::Display) -> String {
+    let text = text.to_string();
+    let mut shown = String::from("`");
+    for (i, c) in text.chars().enumerate() {
+        if i == MAX_SHOWN {
+            shown.push('…');
+            break;
+        }
+        if c.is_control() {
+            shown.extend(c.escape_default());
+        } else {
+            shown.push(c);
+        }
+    }
+    shown.push('`');
+    shown
+}
+
+/// Names as a person reads them: `` `a`, `b` ``.
+pub(super) fn listed<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+    let names: Vec<String> = names.into_iter().map(|name| quoted(&name)).collect();
+    names.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(line: usize) -> Place {
+        Place::File { name: "config.toml".into(), line: Some(line) }
+    }
+
+    #[test]
+    fn problems_read_as_place_what_and_hint() {
+        let problem = Problem::new(line(12), "unknown key `contxt.preset`")
+            .hint("did you mean `context.preset`?");
+        let expected = "config.toml:12: unknown key `contxt.preset`\n  \
+                        hint: did you mean `context.preset`?";
+        assert_eq!(problem.to_string(), expected);
+    }
+
+    #[test]
+    fn problems_are_sorted_by_line_then_variables_then_flags() {
+        let places = [
+            Place::Flag("--model".to_owned()),
+            Place::Variable("RECTO_MODEL".to_owned()),
+            line(10),
+            line(9),
+        ];
+        let problems = places.map(|place| Problem::new(place, "wrong")).to_vec();
+        let shown = Problems::collect(problems).unwrap().to_string();
+        let expected =
+            "config.toml:9: wrong\nconfig.toml:10: wrong\nRECTO_MODEL: wrong\n--model: wrong";
+        assert_eq!(shown, expected);
+        assert_eq!(Problems::collect(Vec::new()), None);
+    }
+
+    #[test]
+    fn names_are_shown_on_one_line_and_cut() {
+        assert_eq!(quoted(&"a\nb\u{1b}[31m"), "`a\\nb\\u{1b}[31m`");
+        let long = quoted(&"ä".repeat(1000));
+        assert_eq!(long.chars().count(), MAX_SHOWN + 3);
+    }
+}

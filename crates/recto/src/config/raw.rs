@@ -1,0 +1,570 @@
+//! The first stage: the text of `config.toml` becomes a flat list of settings,
+//! each with its line, and a list of everything that is wrong with it.
+//!
+//! The parser goes on after a syntax error, and so do we, with two limits. A
+//! line with a syntax error is reported for that alone, because whatever the
+//! parser made of it is a guess. And the values of unknown keys are never
+//! looked at: one of them may be a password in the wrong place.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use toml::Spanned;
+use toml::de::{DeString, DeTable, DeValue};
+
+use super::keys::{self, Child, Key, Kind};
+use super::nearest::{folded, nearest};
+use super::problem::{Mismatch, Place, Problem, listed, quoted};
+use super::setting::{KeyPath, Setting};
+use super::value::{self, Value};
+
+/// What to do with a key that should not be in a file.
+pub(super) const SECRET_HINT: &str =
+    "put the key into an environment variable and name it with `api_key_env`";
+
+/// What people call a key that opens a server, without case and `_`.
+const SECRET_NAMES: &[&str] = &["apikey", "apitoken", "token", "key", "secret", "password"];
+
+/// What the file says.
+#[derive(Debug, Default)]
+pub(super) struct Raw {
+    /// Settings in the order of the file, table by table.
+    pub(super) settings: Vec<Setting>,
+    /// The tables with names, such as `[models.qwen3]`, in the order of the
+    /// file. Kept apart because an empty one is there all the same.
+    pub(super) tables: Vec<NamedTable>,
+    /// All that is wrong.
+    pub(super) problems: Vec<Problem>,
+    /// Whether any of it is a syntax error, so that the rest may be incomplete.
+    pub(super) has_syntax_errors: bool,
+}
+
+/// A table whose name a person chose.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct NamedTable {
+    /// Its path with the name filled in.
+    pub(super) path: KeyPath,
+    /// Where it first appears.
+    pub(super) place: Place,
+}
+
+/// Reads the text of a config file that people know as `file`.
+pub(super) fn read(file: &str, text: &str) -> Raw {
+    let (document, errors) = DeTable::parse_recoverable(text);
+    let mut reader = Reader::new(file, text);
+    for error in errors {
+        reader.syntax_error(error.span().map(|span| span.start), error.message());
+    }
+    reader.read_table("", document.get_ref(), &Position::default());
+    reader.raw
+}
+
+struct Reader<'a> {
+    file: Arc<str>,
+    text: &'a str,
+    /// Where each line starts.
+    lines: Vec<usize>,
+    /// Where the text ends, but for blank lines.
+    end: usize,
+    /// The lines that have syntax errors.
+    broken: BTreeSet<usize>,
+    /// Where each setting was first seen.
+    seen: BTreeMap<KeyPath, (KeyPath, Place)>,
+    raw: Raw,
+}
+
+/// Where the reader is: the path in our spelling and in the person's.
+#[derive(Debug, Clone, Default)]
+struct Position {
+    path: KeyPath,
+    spelled: KeyPath,
+}
+
+impl Position {
+    fn join(&self, name: &str, spelled: &str) -> Self {
+        Position { path: self.path.join(name), spelled: self.spelled.join(spelled) }
+    }
+}
+
+impl<'a> Reader<'a> {
+    fn new(file: &str, text: &'a str) -> Self {
+        let after_newlines = text.match_indices('\n').map(|(at, _)| at + 1);
+        Reader {
+            file: file.into(),
+            text,
+            lines: std::iter::once(0).chain(after_newlines).collect(),
+            end: text.trim_end().len(),
+            broken: BTreeSet::new(),
+            seen: BTreeMap::new(),
+            raw: Raw::default(),
+        }
+    }
+
+    /// The line of an offset, counted from 1. What is missing at the end of the
+    /// file is reported for the last line that has text.
+    fn line(&self, offset: usize) -> usize {
+        let offset = offset.min(self.end);
+        self.lines.partition_point(|start| *start <= offset).max(1)
+    }
+
+    fn place(&self, offset: usize) -> Place {
+        Place::File { name: Arc::clone(&self.file), line: Some(self.line(offset)) }
+    }
+
+    /// Reports the first error of each line; others there follow from it. Only
+    /// the parser's message is used: its full report would repeat the line.
+    fn syntax_error(&mut self, offset: Option<usize>, message: &str) {
+        self.raw.has_syntax_errors = true;
+        let line = offset.map(|offset| self.line(offset));
+        if line.is_none_or(|line| self.broken.insert(line)) {
+            let place = Place::File { name: Arc::clone(&self.file), line };
+            self.raw.problems.push(Problem::new(place, message));
+        }
+    }
+
+    fn is_broken(&self, key: &Spanned<DeString<'_>>) -> bool {
+        self.broken.contains(&self.line(key.span().start))
+    }
+
+    /// Reads a table whose path in the table of keys is `table`.
+    fn read_table(&mut self, table: &str, entries: &DeTable<'_>, at: &Position) {
+        for (key, value) in in_file_order(entries) {
+            let name: &str = key.get_ref();
+            match keys::child(table, name) {
+                Some(Child::Key(known)) => self.read_key(known, key, value, at),
+                Some(Child::Table { path, name: canonical }) => {
+                    let below = at.join(&canonical, name);
+                    self.read_child_table(&path, key, value, &below);
+                }
+                None if self.is_broken(key) => {}
+                None => self.unknown(table, key, value, at),
+            }
+        }
+    }
+
+    fn read_child_table(
+        &mut self,
+        path: &str,
+        key: &Spanned<DeString<'_>>,
+        value: &Spanned<DeValue<'_>>,
+        at: &Position,
+    ) {
+        let place = self.place(key.span().start);
+        let is_named = path.ends_with("<name>");
+        if is_named && key.get_ref().trim().is_empty() && !self.is_broken(key) {
+            let what = format!("{} has an empty name", quoted(&at.spelled));
+            self.raw.problems.push(Problem::new(place, what));
+            return;
+        }
+        let DeValue::Table(entries) = value.get_ref() else {
+            if !self.is_broken(key) {
+                self.raw.problems.push(not_a_table(path, at, value.get_ref(), place));
+            }
+            return;
+        };
+        if is_named {
+            self.raw.tables.push(NamedTable { path: at.path.clone(), place });
+        }
+        self.read_table(path, entries, at);
+    }
+
+    fn read_key(
+        &mut self,
+        known: &'static Key,
+        key: &Spanned<DeString<'_>>,
+        value: &Spanned<DeValue<'_>>,
+        at: &Position,
+    ) {
+        let Position { path, spelled } = at.join(known.name(), key.get_ref());
+        let place = self.place(key.span().start);
+        if let Some((first, first_place)) = self.seen.get(&path) {
+            let what = format!(
+                "{} is the same setting as {} at {first_place}",
+                quoted(&spelled),
+                quoted(first)
+            );
+            self.raw.problems.push(Problem::new(place, what).hint("keep one of the two"));
+            return;
+        }
+        self.seen.insert(path.clone(), (spelled.clone(), place.clone()));
+        let value = if self.is_broken(key) {
+            None
+        } else {
+            self.keep_or_report(from_toml(known.kind, value.get_ref()), &spelled, &place)
+        };
+        self.raw.settings.push(Setting { key: known, path, spelled, value, place });
+    }
+
+    fn keep_or_report(
+        &mut self,
+        read: Result<Value, Mismatch>,
+        spelled: &KeyPath,
+        place: &Place,
+    ) -> Option<Value> {
+        read.map_err(|mismatch| self.raw.problems.push(mismatch.of(spelled, place.clone()))).ok()
+    }
+
+    /// Reports a name that the table does not know: a table as a whole, unless
+    /// its keys are written with dots, when each has a line of its own.
+    fn unknown(
+        &mut self,
+        table: &str,
+        key: &Spanned<DeString<'_>>,
+        value: &Spanned<DeValue<'_>>,
+        at: &Position,
+    ) {
+        let in_header = self.is_in_header(key.span().start);
+        let what = if in_header { "unknown table" } else { "unknown key" };
+        let mut leaves = Vec::new();
+        if in_header {
+            leaves.push((vec![key.get_ref().to_string()], key.span().start));
+        } else {
+            collect_leaves(key, value, &[], &mut leaves);
+        }
+        for (names, offset) in leaves {
+            let spelled = names.iter().fold(at.spelled.clone(), |path, name| path.join(name));
+            let hint = unknown_hint(table, &names, &at.spelled);
+            let what = format!("{what} {}", quoted(&spelled));
+            let problem = Problem { place: self.place(offset), what, hint };
+            self.raw.problems.push(problem);
+        }
+    }
+
+    /// Whether the name at this offset stands in a `[table]` line.
+    fn is_in_header(&self, offset: usize) -> bool {
+        let start = self.lines.get(self.line(offset) - 1).copied().unwrap_or_default();
+        self.text.get(start..).is_some_and(|line| line.trim_start().starts_with('['))
+    }
+}
+
+/// The entries as they follow each other in the file; the parser sorts them.
+fn in_file_order<'t, 'i>(
+    table: &'t DeTable<'i>,
+) -> Vec<(&'t Spanned<DeString<'i>>, &'t Spanned<DeValue<'i>>)> {
+    let mut entries: Vec<_> = table.iter().collect();
+    entries.sort_by_key(|(key, _)| key.span().start);
+    entries
+}
+
+/// The names below `key` that have a value of their own. A table written with
+/// dots has the place of its key; one in braces has its own, and counts as a
+/// value.
+fn collect_leaves(
+    key: &Spanned<DeString<'_>>,
+    value: &Spanned<DeValue<'_>>,
+    above: &[String],
+    leaves: &mut Vec<(Vec<String>, usize)>,
+) {
+    let mut names = above.to_vec();
+    names.push(key.get_ref().to_string());
+    match value.get_ref() {
+        DeValue::Table(entries) if value.span() == key.span() => {
+            for (key, value) in in_file_order(entries) {
+                collect_leaves(key, value, &names, leaves);
+            }
+        }
+        _ => leaves.push((names, key.span().start)),
+    }
+}
+
+/// What was probably meant, or else what there is.
+fn unknown_hint(table: &str, names: &[String], spelled: &KeyPath) -> Option<String> {
+    let name = names.last()?;
+    if SECRET_NAMES.contains(&folded(name).as_str()) {
+        return Some(SECRET_HINT.to_owned());
+    }
+    if let Some(meant) = corrected(table, names, spelled) {
+        return Some(format!("did you mean {}?", quoted(&meant)));
+    }
+    let known = keys::children(table);
+    let known = listed(known.iter().map(|(name, _)| *name));
+    Some(match table {
+        "" => format!("at the top level there are {known}"),
+        _ => format!("in {} there are {known}", quoted(spelled)),
+    })
+}
+
+/// The path that `names` would have been without slips, if all of it is known.
+fn corrected(table: &str, names: &[String], spelled: &KeyPath) -> Option<KeyPath> {
+    let mut table = table.to_owned();
+    let mut path = spelled.clone();
+    for (i, name) in names.iter().enumerate() {
+        let child = keys::child(&table, name).or_else(|| nearest_child(&table, name))?;
+        match child {
+            Child::Key(key) if i + 1 == names.len() => path = path.join(key.name()),
+            Child::Key(_) => return None,
+            Child::Table { path: below, name } => {
+                path = path.join(&name);
+                table = below;
+            }
+        }
+    }
+    Some(path)
+}
+
+/// What the nearest name means in the table, under whatever spelling it is near.
+fn nearest_child(table: &str, name: &str) -> Option<Child> {
+    let known = keys::children(table);
+    let spellings = known
+        .iter()
+        .flat_map(|(name, others)| std::iter::once(*name).chain(others.iter().map(String::as_str)));
+    keys::child(table, nearest(name, spellings)?)
+}
+
+fn not_a_table(path: &str, at: &Position, value: &DeValue<'_>, place: Place) -> Problem {
+    let what = format!("must be a table, not {}", type_name(value));
+    let mismatch = Mismatch::new(what);
+    let takes_names = keys::child(path, "NAME").is_some();
+    let mismatch = match takes_names {
+        true => mismatch.hint(format!("write `[{}.NAME]`", at.path)),
+        false => mismatch,
+    };
+    mismatch.of(&at.spelled, place)
+}
+
+fn from_toml(kind: Kind, value: &DeValue<'_>) -> Result<Value, Mismatch> {
+    match (kind, value) {
+        (Kind::Bool, DeValue::Boolean(value)) => Ok(Value::Bool(*value)),
+        (Kind::Integer { .. }, DeValue::Integer(number)) => {
+            let parsed = i64::from_str_radix(number.as_str(), number.radix()).ok();
+            value::integer(kind, parsed, &quoted(number))
+        }
+        (Kind::Float { .. }, DeValue::Integer(number)) => {
+            value::float(kind, number.as_str().parse().ok(), &quoted(number))
+        }
+        (Kind::Float { .. }, DeValue::Float(number)) => {
+            value::float(kind, number.as_str().parse().ok(), &quoted(number))
+        }
+        (Kind::TextList | Kind::PathList, DeValue::Array(items)) => {
+            list(kind, items.iter().map(Spanned::get_ref))
+        }
+        (_, DeValue::String(text)) => value::string(kind, text),
+        (_, other) => Err(value::refuse(kind, type_name(other))),
+    }
+}
+
+fn list<'t, 'i: 't>(
+    kind: Kind,
+    items: impl Iterator<Item = &'t DeValue<'i>>,
+) -> Result<Value, Mismatch> {
+    let mut texts = Vec::new();
+    for (i, item) in items.enumerate() {
+        let instead = match item {
+            DeValue::String(text) if !text.trim().is_empty() => {
+                texts.push(text.to_string());
+                continue;
+            }
+            DeValue::String(_) => "empty",
+            other => type_name(other),
+        };
+        return Err(Mismatch::new(format!("must be {kind}; entry {} is {instead}", i + 1)));
+    }
+    Ok(Value::List(texts))
+}
+
+fn type_name(value: &DeValue<'_>) -> &'static str {
+    match value {
+        DeValue::String(_) => "a string",
+        DeValue::Integer(_) => "a whole number",
+        DeValue::Float(_) => "a number with a fraction",
+        DeValue::Boolean(_) => "a boolean",
+        DeValue::Datetime(_) => "a date or time",
+        DeValue::Array(_) => "a list",
+        DeValue::Table(_) => "a table",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::*;
+
+    /// What the first stage makes of a text: settings, then problems.
+    fn check(text: &str, expected: &Expect) {
+        let raw = read("config.toml", text);
+        let mut shown = String::new();
+        for setting in &raw.settings {
+            let value = setting.value.as_ref().map_or("?".to_owned(), Value::to_string);
+            shown.push_str(&format!("{} = {value} ({})\n", setting.path, setting.place));
+        }
+        for problem in &raw.problems {
+            shown.push_str(&format!("{problem}\n"));
+        }
+        expected.assert_eq(&shown);
+    }
+
+    #[test]
+    fn settings_keep_their_lines_and_the_order_of_the_file() {
+        check(
+            "reload = 'startup'\n\n[models.zeta]\nwindow = 0x1000\n[models.alpha]\ntopP = 1\n",
+            &expect![[r#"
+                reload = "startup" (config.toml:1)
+                models.zeta.window = 4096 (config.toml:4)
+                models.alpha.top_p = 1.0 (config.toml:6)
+            "#]],
+        );
+    }
+
+    #[test]
+    fn an_unknown_name_gets_the_nearest_of_its_table() {
+        check(
+            "[contxt]\npreset = 'plain'\n",
+            &expect![[r#"
+                config.toml:1: unknown table `contxt`
+                  hint: did you mean `context`?
+            "#]],
+        );
+        check(
+            "contxt.prest = 'plain'\ncontxt.preset.picks = 1\n",
+            &expect![[r#"
+                config.toml:1: unknown key `contxt.prest`
+                  hint: did you mean `context.preset`?
+                config.toml:2: unknown key `contxt.preset.picks`
+                  hint: at the top level there are `model`, `reload`, `agents`, `context`, `history`, `memory`, `skills`, `models`, `items`
+            "#]],
+        );
+        check(
+            "[items.ruel.a]\ninclude = 'always'\n",
+            &expect![[r#"
+                config.toml:1: unknown table `items.ruel`
+                  hint: did you mean `items.rule`?
+            "#]],
+        );
+        check(
+            "[context]\nmax_messages = 3\n",
+            &expect![[r#"
+                config.toml:2: unknown key `context.max_messages`
+                  hint: in `context` there are `preset`, `picks`, `target_tokens`
+            "#]],
+        );
+        check(
+            "contxt = { preset = 1 }\n[[bindings]]\nagent = 'a'",
+            &expect![[r#"
+                config.toml:1: unknown key `contxt`
+                  hint: did you mean `context`?
+                config.toml:2: unknown table `bindings`
+                  hint: at the top level there are `model`, `reload`, `agents`, `context`, `history`, `memory`, `skills`, `models`, `items`
+            "#]],
+        );
+    }
+
+    #[test]
+    fn a_secret_in_the_file_is_pointed_out_and_never_shown() {
+        check(
+            "[models.a]\napi_key = 'hunter2'\napiKey = 'hunter3'\n",
+            &expect![[r#"
+                config.toml:2: unknown key `models.a.api_key`
+                  hint: put the key into an environment variable and name it with `api_key_env`
+                config.toml:3: unknown key `models.a.apiKey`
+                  hint: put the key into an environment variable and name it with `api_key_env`
+            "#]],
+        );
+        check(
+            "token = 'hunter2'\nxyz = 'hunter2'\n[xyz2]\npassword = 'hunter2'",
+            &expect![[r#"
+                config.toml:1: unknown key `token`
+                  hint: put the key into an environment variable and name it with `api_key_env`
+                config.toml:2: unknown key `xyz`
+                  hint: at the top level there are `model`, `reload`, `agents`, `context`, `history`, `memory`, `skills`, `models`, `items`
+                config.toml:3: unknown table `xyz2`
+                  hint: at the top level there are `model`, `reload`, `agents`, `context`, `history`, `memory`, `skills`, `models`, `items`
+            "#]],
+        );
+    }
+
+    #[test]
+    fn values_of_the_wrong_type_are_named_by_their_type() {
+        check(
+            "model = 3\nmodels = 'a'\n[skills]\ndisabled = ['a', 1]\nextraDirs = 'x'\nrender = true",
+            &expect![[r#"
+                model = ? (config.toml:1)
+                skills.disabled = ? (config.toml:4)
+                skills.extra_dirs = ? (config.toml:5)
+                skills.render = ? (config.toml:6)
+                config.toml:1: `model` must be a string, not a whole number
+                config.toml:2: `models` must be a table, not a string
+                  hint: write `[models.NAME]`
+                config.toml:4: `skills.disabled` must be a list of strings; entry 2 is a whole number
+                config.toml:5: `skills.extraDirs` must be a list of paths, not a string
+                config.toml:6: `skills.render` must be one of `full`, `read_on_demand`, `description`, not a boolean
+            "#]],
+        );
+        check(
+            "[[models]]\nprovider = 'ollama'\n[history.max_tokens]\nx = 1\n",
+            &expect![[r#"
+                history.max_tokens = ? (config.toml:3)
+                config.toml:1: `models` must be a table, not a list
+                  hint: write `[models.NAME]`
+                config.toml:3: `history.max_tokens` must be a whole number from 1 to 10000000, not a table
+            "#]],
+        );
+        check(
+            "[models.a]\nminimal_system = 'yes'\ntemperature = 1979-05-27",
+            &expect![[r#"
+                models.a.minimal_system = ? (config.toml:2)
+                models.a.temperature = ? (config.toml:3)
+                config.toml:2: `models.a.minimal_system` must be `true` or `false`, not a string
+                config.toml:3: `models.a.temperature` must be a number from 0 to 2, not a date or time
+            "#]],
+        );
+    }
+
+    #[test]
+    fn one_setting_under_two_names_is_reported_with_both_lines() {
+        check(
+            "[skills]\nrender = 'full'\ncontextMode = 'full'\n",
+            &expect![[r#"
+                skills.render = "full" (config.toml:2)
+                config.toml:3: `skills.contextMode` is the same setting as `skills.render` at config.toml:2
+                  hint: keep one of the two
+            "#]],
+        );
+        check(
+            "[items.rule.a]\npriority = 1\n[items.rules.a]\npriority = 2\ninclude = 'agent'\n",
+            &expect![[r#"
+                items.rule.a.priority = 1 (config.toml:2)
+                items.rule.a.include = "agent" (config.toml:5)
+                config.toml:4: `items.rules.a.priority` is the same setting as `items.rule.a.priority` at config.toml:2
+                  hint: keep one of the two
+            "#]],
+        );
+    }
+
+    #[test]
+    fn syntax_errors_are_all_reported_and_hide_what_follows_from_them() {
+        check(
+            "model = \nrelod = 'x\n[context\npreset = 'plain'\n[history]\nx",
+            &expect![[r#"
+                model = ? (config.toml:1)
+                config.toml:3: unclosed table, expected `]`
+                config.toml:6: key with no value, expected `=`
+                config.toml:1: string values must be quoted, expected literal string
+                config.toml:2: invalid literal string, expected `'`
+            "#]],
+        );
+        check(
+            "reload = 'turn'\nreload = 'turn'\n",
+            &expect![[r#"
+                reload = "turn" (config.toml:1)
+                config.toml:2: duplicate key
+            "#]],
+        );
+        check(
+            &format!("{}a = 1", "a.".repeat(500)),
+            &expect![[r#"
+                config.toml: recursion limit
+            "#]],
+        );
+    }
+
+    #[test]
+    fn names_must_not_be_empty() {
+        check(
+            "[models.'']\nprovider = 'ollama'\n",
+            &expect![[r#"
+                config.toml:1: `models.""` has an empty name
+            "#]],
+        );
+    }
+}

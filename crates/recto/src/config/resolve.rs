@@ -1,0 +1,460 @@
+//! The second stage: layers of settings become [`Settings`].
+//!
+//! Every key is asked for by its path in the table of keys, which also has its
+//! default. What is asked for is taken out, so that a key that nobody asks for
+//! shows up as left over.
+
+use std::collections::BTreeMap;
+use std::path::{Component, Path, PathBuf};
+
+use super::choices::{ItemKind, Named};
+use super::keys::{self, Fallback};
+use super::nearest::nearest;
+use super::problem::{Mismatch, Place, Problem, listed, quoted};
+use super::raw::NamedTable;
+use super::setting::{KeyPath, Setting};
+use super::settings::{
+    AgentSettings, ContextSettings, HistorySettings, ItemSettings, MemorySettings, ModeSettings,
+    ModelSettings, Placed, Settings, SkillSettings,
+};
+use super::value::{self, Value};
+use super::{Row, Sources, Verdict};
+
+/// The agent that is there when the file names none.
+const DEFAULT_AGENT: &str = "main";
+
+/// What the second stage makes of the layers.
+#[derive(Debug)]
+pub(super) struct Resolved {
+    /// `None` only when there are problems, here or in the first stage.
+    pub(super) settings: Option<Settings>,
+    pub(super) rows: Vec<Row>,
+    pub(super) problems: Vec<Problem>,
+    pub(super) warnings: Vec<Problem>,
+}
+
+/// Lays later layers over earlier ones and resolves what comes out. `tables` are
+/// the named tables of the file, in order.
+pub(super) fn resolve(
+    layers: [Vec<Setting>; 3],
+    tables: &[NamedTable],
+    sources: &Sources,
+) -> Resolved {
+    let settings =
+        layers.into_iter().flatten().map(|setting| (setting.path.clone(), setting)).collect();
+    let mut resolver = Resolver {
+        sources,
+        settings,
+        tables,
+        places: tables.iter().map(|table| (table.path.parts(), &table.place)).collect(),
+        rows: Vec::new(),
+        problems: Vec::new(),
+        warnings: Vec::new(),
+    };
+    let settings = resolver.settings();
+    debug_assert!(resolver.settings.is_empty(), "never asked for: {:?}", resolver.settings);
+    let Resolver { rows, problems, warnings, .. } = resolver;
+    Resolved { settings, rows, problems, warnings }
+}
+
+struct Resolver<'a> {
+    sources: &'a Sources,
+    settings: BTreeMap<KeyPath, Setting>,
+    tables: &'a [NamedTable],
+    /// Where each of the tables begins.
+    places: BTreeMap<&'a [String], &'a Place>,
+    rows: Vec<Row>,
+    problems: Vec<Problem>,
+    warnings: Vec<Problem>,
+}
+
+/// A value with what is known about where it comes from.
+struct Found {
+    path: KeyPath,
+    value: Value,
+    /// The place, and the key as spelled there; `None` for a default.
+    origin: Option<(Place, KeyPath)>,
+}
+
+/// The parts of the config. Each asks for all of its keys before it gives up, so
+/// that all problems are found.
+impl Resolver<'_> {
+    fn settings(&mut self) -> Option<Settings> {
+        let reload = self.get("reload", &[]);
+        let (agent, model) = self.agent_and_model();
+        let context = self.context();
+        let history = self.history();
+        let memory = self.memory();
+        let skills = self.skills();
+        let models = self.models();
+        let items = self.items();
+        Some(Settings {
+            model,
+            reload: reload?,
+            agent: agent?,
+            context: context?,
+            history: history?,
+            memory: memory?,
+            skills: skills?,
+            models: models?,
+            items,
+        })
+    }
+
+    /// The first agent, and the model that answers. The model of a flag or a
+    /// variable wins over the agent's, which wins over the file's.
+    fn agent_and_model(&mut self) -> (Option<AgentSettings>, Option<String>) {
+        let model = self.find("model", &[]).and_then(|found| self.model_reference(found));
+        let (agent, agents_model) = self.agents();
+        let from_outside =
+            model.as_ref().is_some_and(|model| !matches!(model.place, Place::File { .. }));
+        let chosen = if from_outside { model } else { agents_model.or(model) };
+        let (name, origin) = match chosen {
+            Some(chosen) => (Some(chosen.value), Some(chosen.place)),
+            None => (self.names("models").first().map(|name| (*name).to_owned()), None),
+        };
+        if let Some(name) = &name {
+            let value = Value::Text(name.clone()).to_string();
+            self.rows.insert(0, Row { key: "model".to_owned(), value, origin });
+        }
+        (agent, name)
+    }
+
+    /// The agent that is used, with its model as given. The others are checked
+    /// all the same.
+    fn agents(&mut self) -> (Option<AgentSettings>, Option<Placed<String>>) {
+        let mut names = self.names("agents");
+        if names.is_empty() {
+            names.push(DEFAULT_AGENT);
+        }
+        let mut agents = names.iter().map(|name| self.agent(name)).collect::<Vec<_>>().into_iter();
+        let used = agents.next();
+        let unused: Vec<&NamedTable> = self.tables_of("agents").skip(1).collect();
+        for table in unused {
+            let what = format!("{} is not used: the first agent is", quoted(&table.path));
+            self.warnings.push(Problem::new(table.place.clone(), what));
+        }
+        used.unwrap_or_default()
+    }
+
+    fn agent(&mut self, name: &str) -> (Option<AgentSettings>, Option<Placed<String>>) {
+        let workspace = self.path("agents.<name>.workspace", &[name]);
+        let model = self.find("agents.<name>.model", &[name]).and_then(|found| {
+            self.show(&found, &found.value);
+            self.model_reference(found)
+        });
+        let agent = workspace.map(|workspace| AgentSettings {
+            name: name.to_owned(),
+            workspace,
+            model: model.as_ref().map(|model| model.value.clone()),
+        });
+        (agent, model)
+    }
+
+    fn context(&mut self) -> Option<ContextSettings> {
+        let preset = self.get("context.preset", &[]);
+        let picks = self.get("context.picks", &[]);
+        let target_tokens = self.get("context.target_tokens", &[]);
+        Some(ContextSettings { preset: preset?, picks, target_tokens })
+    }
+
+    fn history(&mut self) -> Option<HistorySettings> {
+        let max_messages = self.get("history.max_messages", &[]);
+        let max_tokens = self.get("history.max_tokens", &[]);
+        Some(HistorySettings { max_messages: max_messages?, max_tokens: max_tokens? })
+    }
+
+    fn memory(&mut self) -> Option<MemorySettings> {
+        let max_entries = self.get("memory.max_entries", &[]);
+        let max_tokens = self.get("memory.max_tokens", &[]);
+        Some(MemorySettings { max_entries: max_entries?, max_tokens: max_tokens? })
+    }
+
+    fn skills(&mut self) -> Option<SkillSettings> {
+        let directory = self.path("skills.directory", &[]);
+        let extra_dirs = self.paths("skills.extra_dirs", &[]);
+        let disabled = self.get("skills.disabled", &[]);
+        let render = self.get("skills.render", &[]);
+        Some(SkillSettings {
+            directory: directory?,
+            extra_dirs: extra_dirs?,
+            disabled: disabled?,
+            render,
+        })
+    }
+
+    /// All models, or `None` when one of them can't be used.
+    fn models(&mut self) -> Option<Vec<ModelSettings>> {
+        let models: Vec<Option<ModelSettings>> =
+            self.names("models").iter().map(|name| self.model(name)).collect();
+        for model in models.iter().flatten() {
+            self.check_model(model);
+        }
+        models.into_iter().collect()
+    }
+
+    fn model(&mut self, name: &str) -> Option<ModelSettings> {
+        let names = &[name];
+        let provider = self.get("models.<name>.provider", names);
+        let model = self.get("models.<name>.model", names);
+        let base_url = self.get("models.<name>.base_url", names);
+        let api_key_env = self.get("models.<name>.api_key_env", names);
+        let window = self.get("models.<name>.window", names);
+        let max_output_tokens = self.get("models.<name>.max_output_tokens", names);
+        let temperature = self.get("models.<name>.temperature", names);
+        let top_p = self.get("models.<name>.top_p", names);
+        let mode = self.mode(names);
+        let minimal_history = self.get("models.<name>.minimal_history", names);
+        let system_messages = self.get("models.<name>.system_messages", names);
+        let pick_messages = self.get("models.<name>.pick_messages", names);
+        let tool_calls = self.get("models.<name>.tool_calls", names);
+        Some(ModelSettings {
+            name: name.to_owned(),
+            provider: provider?,
+            model: model?,
+            base_url,
+            api_key_env,
+            window,
+            max_output_tokens: max_output_tokens?,
+            temperature,
+            top_p,
+            mode: mode?,
+            minimal_history: minimal_history?,
+            system_messages,
+            pick_messages,
+            tool_calls: tool_calls?,
+        })
+    }
+
+    fn mode(&mut self, names: &[&str]) -> Option<ModeSettings> {
+        let context_mode = self.placed("models.<name>.context_mode", names);
+        let auto_uncertain = self.get("models.<name>.auto_uncertain", names);
+        let tool_turn_context = self.placed("models.<name>.tool_turn_context", names);
+        let minimal_system = self.placed("models.<name>.minimal_system", names);
+        Some(ModeSettings {
+            context_mode,
+            auto_uncertain: auto_uncertain?,
+            tool_turn_context,
+            minimal_system,
+        })
+    }
+
+    fn check_model(&mut self, model: &ModelSettings) {
+        let (found, what) = match (self.sources.check_model)(model) {
+            Verdict::Fine => return,
+            Verdict::Warn(what) => (&mut self.warnings, what),
+            Verdict::Refuse(what) => (&mut self.problems, what),
+        };
+        let what = format!("model {}: {what}", quoted(&model.name));
+        let problem = model.mode.problem(what.as_str());
+        found.push(problem.unwrap_or_else(|| self.sources.file_problem(what)));
+    }
+
+    fn items(&mut self) -> Vec<ItemSettings> {
+        let tables: Vec<KeyPath> =
+            self.tables_of("items").map(|table| table.path.clone()).collect();
+        tables.iter().filter_map(|path| self.item(path)).collect()
+    }
+
+    /// An item's settings; `None` for a table that sets nothing.
+    fn item(&mut self, path: &KeyPath) -> Option<ItemSettings> {
+        let [_, kind, name] = path.parts() else { return None };
+        let names = &[kind.as_str(), name.as_str()];
+        let include = self.get("items.<kind>.<name>.include", names);
+        let priority = self.get("items.<kind>.<name>.priority", names);
+        let item = ItemSettings {
+            kind: ItemKind::from_name(kind)?,
+            name: name.clone(),
+            include,
+            priority,
+        };
+        (item.include.is_some() || item.priority.is_some()).then_some(item)
+    }
+}
+
+/// How the parts ask.
+impl<'a> Resolver<'a> {
+    /// The named tables directly below a table.
+    fn tables_of(&self, table: &str) -> impl Iterator<Item = &'a NamedTable> + use<'a> {
+        let table = table.to_owned();
+        self.tables.iter().filter(move |named| named.path.parts().first() == Some(&table))
+    }
+
+    /// The names in a table, in the order of the file.
+    fn names(&self, table: &str) -> Vec<&'a str> {
+        self.tables_of(table)
+            .filter_map(|named| named.path.parts().last().map(String::as_str))
+            .collect()
+    }
+
+    /// The value of a key, given or by default. `None` where there is neither,
+    /// which for a required key, or one with a default, is a known problem.
+    fn get<T: FromValue>(&mut self, template: &str, names: &[&str]) -> Option<T> {
+        let found = self.find(template, names)?;
+        self.show(&found, &found.value);
+        T::from_value(found.value)
+    }
+
+    /// As [`get`](Self::get), with where it was set.
+    fn placed<T: FromValue>(&mut self, template: &str, names: &[&str]) -> Option<Placed<T>> {
+        let found = self.find(template, names)?;
+        self.show(&found, &found.value);
+        let (place, spelled) = found.origin?;
+        Some(Placed { value: T::from_value(found.value)?, place, spelled: spelled.to_string() })
+    }
+
+    /// The name of a model, which must be there.
+    fn model_reference(&mut self, found: Found) -> Option<Placed<String>> {
+        let (place, spelled) = found.origin?;
+        let name = String::from_value(found.value)?;
+        if !self.names("models").contains(&name.as_str()) {
+            let problem = self.no_such_model(&name, &spelled, &place);
+            self.problems.push(problem);
+        }
+        Some(Placed { value: name, place, spelled: spelled.to_string() })
+    }
+
+    fn no_such_model(&self, name: &str, spelled: &KeyPath, place: &Place) -> Problem {
+        let what =
+            format!("{} names a model that is not there: {}", quoted(spelled), quoted(&name));
+        let models = self.names("models");
+        let known = format!("known models: {}", listed(models.iter().copied()));
+        let hint = match nearest(name, models.iter().copied()) {
+            _ if models.is_empty() => {
+                "add a table `[models.NAME]` with `provider` and `model`".to_owned()
+            }
+            Some(meant) => format!("did you mean {}? ({known})", quoted(&meant)),
+            None => known,
+        };
+        Problem::new(place.clone(), what).hint(hint)
+    }
+
+    fn path(&mut self, template: &str, names: &[&str]) -> Option<PathBuf> {
+        let found = self.find(template, names)?;
+        let text = String::from_value(found.value.clone())?;
+        let path = self.expanded(&found, &text)?;
+        self.show(&found, &Value::Text(path.to_string_lossy().into_owned()));
+        Some(path)
+    }
+
+    fn paths(&mut self, template: &str, names: &[&str]) -> Option<Vec<PathBuf>> {
+        let found = self.find(template, names)?;
+        let texts = Vec::<String>::from_value(found.value.clone())?;
+        let paths: Vec<Option<PathBuf>> =
+            texts.iter().map(|text| self.expanded(&found, text)).collect();
+        let paths: Vec<PathBuf> = paths.into_iter().collect::<Option<_>>()?;
+        let shown = paths.iter().map(|path| path.to_string_lossy().into_owned()).collect();
+        self.show(&found, &Value::List(shown));
+        Some(paths)
+    }
+
+    fn expanded(&mut self, found: &Found, text: &str) -> Option<PathBuf> {
+        match expand(text, self.sources) {
+            Ok(path) => Some(path),
+            Err(mismatch) => {
+                let (place, spelled) = found.origin.clone()?;
+                self.problems.push(mismatch.of(&spelled, place));
+                None
+            }
+        }
+    }
+
+    fn show(&mut self, found: &Found, value: &Value) {
+        let origin = found.origin.as_ref().map(|(place, _)| place.clone());
+        self.rows.push(Row { key: found.path.to_string(), value: value.to_string(), origin });
+    }
+
+    /// Takes the setting of a key out of the layers, or its default.
+    fn find(&mut self, template: &str, names: &[&str]) -> Option<Found> {
+        let key = keys::find(template);
+        debug_assert!(key.is_some(), "not in the table of keys: {template}");
+        let key = key?;
+        let path = KeyPath::of(template, names);
+        if let Some(setting) = self.settings.remove(&path) {
+            let origin = Some((setting.place, setting.spelled));
+            return Some(Found { path, value: setting.value?, origin });
+        }
+        match key.fallback {
+            Fallback::Value(text) => {
+                let value = value::from_text(key.kind, text).ok()?;
+                Some(Found { path, value, origin: None })
+            }
+            Fallback::Prose(_) => None,
+            Fallback::Required => {
+                self.missing(&path);
+                None
+            }
+        }
+    }
+
+    fn missing(&mut self, path: &KeyPath) {
+        let what = format!("{} is missing", quoted(path));
+        let problem = match self.places.get(path.table()) {
+            Some(place) => Problem::new((*place).clone(), what),
+            None => self.sources.file_problem(what),
+        };
+        self.problems.push(problem);
+    }
+}
+
+/// A path as the config means it: `~` is the person's home, and what is relative
+/// starts at Recto's home, wherever Recto was started.
+fn expand(text: &str, sources: &Sources) -> Result<PathBuf, Mismatch> {
+    let path = Path::new(text);
+    let mut parts = path.components();
+    let first = match parts.next() {
+        Some(Component::Normal(first)) => first.to_string_lossy(),
+        _ => "".into(),
+    };
+    if !first.starts_with('~') {
+        return Ok(tidy(&sources.home.join(path)));
+    }
+    let refused = |why: &str| {
+        let what = format!("has the path {}, but {why}", quoted(&text));
+        Mismatch::new(what).hint("write the whole path, or `./~` for a name that begins so")
+    };
+    match &sources.user_home {
+        _ if first != "~" => Err(refused("`~` with a name behind it is not supported")),
+        Some(home) => Ok(tidy(&home.join(parts.as_path()))),
+        None => Err(refused("there is no home directory that `~` could stand for")),
+    }
+}
+
+/// The path without `.` parts and doubled slashes. `..` stays: what it means
+/// depends on links.
+fn tidy(path: &Path) -> PathBuf {
+    path.components().collect()
+}
+
+/// Types that a value can be.
+trait FromValue: Sized {
+    fn from_value(value: Value) -> Option<Self>;
+}
+
+impl<T: Named> FromValue for T {
+    fn from_value(value: Value) -> Option<Self> {
+        T::from_name(&String::from_value(value)?)
+    }
+}
+
+/// Implements [`FromValue`] for the type inside a variant.
+macro_rules! from_value {
+    ($($variant:ident => $type:ty,)+) => {$(
+        impl FromValue for $type {
+            fn from_value(value: Value) -> Option<Self> {
+                match value {
+                    Value::$variant(value) => Some(value),
+                    _ => None,
+                }
+            }
+        }
+    )+};
+}
+
+from_value! {
+    Text => String,
+    Bool => bool,
+    Integer => u32,
+    Float => f64,
+    List => Vec<String>,
+}

@@ -1,0 +1,191 @@
+//! What the rest of Recto gets to see of the config: typed, complete, checked.
+//!
+//! Each part is handed to the crate that it concerns; none gets the whole.
+
+use std::path::PathBuf;
+
+use super::choices::{
+    AutoUncertain, ContextMode, Include, ItemKind, PickMessages, PickPlacement, Preset, Provider,
+    Reload, SkillRender, SystemMessages, ToolCalls, ToolTurnContext,
+};
+use super::problem::{Place, Problem, quoted};
+
+/// The config, resolved.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// The name of the model entry that answers; `None` when there is none at
+    /// all. If it is there, [`models`](Self::models) has it.
+    pub model: Option<String>,
+    /// When changed files are read again.
+    pub reload: Reload,
+    /// The agent that is used: the first of the file.
+    pub agent: AgentSettings,
+    /// The page.
+    pub context: ContextSettings,
+    /// Limits of the history.
+    pub history: HistorySettings,
+    /// Limits of the memories on the page.
+    pub memory: MemorySettings,
+    /// Where skills are and how they are shown.
+    pub skills: SkillSettings,
+    /// The model entries, in the order of the file.
+    pub models: Vec<ModelSettings>,
+    /// What the config says about single items, in the order of the file.
+    pub items: Vec<ItemSettings>,
+}
+
+impl Settings {
+    /// The model entry that answers.
+    pub fn chosen_model(&self) -> Option<&ModelSettings> {
+        self.models.iter().find(|model| Some(&model.name) == self.model.as_ref())
+    }
+}
+
+/// `[agents.<name>]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentSettings {
+    /// Its name; `main` when the file has no agents.
+    pub name: String,
+    /// The folder with its files.
+    pub workspace: PathBuf,
+    /// Its own model entry.
+    pub model: Option<String>,
+}
+
+/// `[context]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ContextSettings {
+    /// The form of the page.
+    pub preset: Preset,
+    /// Where picks stand; the preset decides when it is not set.
+    pub picks: Option<PickPlacement>,
+    /// Tokens to stay within, below the window.
+    pub target_tokens: Option<u32>,
+}
+
+/// `[history]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HistorySettings {
+    /// The most messages.
+    pub max_messages: u32,
+    /// The most tokens.
+    pub max_tokens: u32,
+}
+
+/// `[memory]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MemorySettings {
+    /// The most memories on the page.
+    pub max_entries: u32,
+    /// The most tokens of them.
+    pub max_tokens: u32,
+}
+
+/// `[skills]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SkillSettings {
+    /// The first folder.
+    pub directory: PathBuf,
+    /// The folders behind the workspace's own.
+    pub extra_dirs: Vec<PathBuf>,
+    /// Names of skills that are left out.
+    pub disabled: Vec<String>,
+    /// How skills are shown; the preset decides when it is not set.
+    pub render: Option<SkillRender>,
+}
+
+/// `[models.<name>]`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelSettings {
+    /// The entry's name.
+    pub name: String,
+    /// The wire format.
+    pub provider: Provider,
+    /// The model's name as its server knows it.
+    pub model: String,
+    /// Where the server listens, without a slash at the end.
+    pub base_url: Option<String>,
+    /// The variable that holds the key; never the key.
+    pub api_key_env: Option<String>,
+    /// The window in tokens, when the person set it.
+    pub window: Option<u32>,
+    /// The room for the reply.
+    pub max_output_tokens: u32,
+    /// From 0 to 2.
+    pub temperature: Option<f64>,
+    /// From 0 to 1.
+    pub top_p: Option<f64>,
+    /// Minimal, full or auto, with the older settings that mean the same.
+    pub mode: ModeSettings,
+    /// How many exchanges minimal mode sends.
+    pub minimal_history: u32,
+    /// One system message or many; the preset decides when it is not set.
+    pub system_messages: Option<SystemMessages>,
+    /// How picks are sent; the preset decides when it is not set.
+    pub pick_messages: Option<PickMessages>,
+    /// How tools are sent.
+    pub tool_calls: ToolCalls,
+}
+
+/// The settings of a model that decide its context mode, as given: whether they
+/// agree is for the code that knows what they mean.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModeSettings {
+    /// `context_mode`.
+    pub context_mode: Option<Placed<ContextMode>>,
+    /// `auto_uncertain`.
+    pub auto_uncertain: AutoUncertain,
+    /// The older `tool_turn_context`.
+    pub tool_turn_context: Option<Placed<ToolTurnContext>>,
+    /// The older `minimal_system`.
+    pub minimal_system: Option<Placed<bool>>,
+}
+
+/// A value and where it was set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Placed<T> {
+    /// The value.
+    pub value: T,
+    /// Where it was set.
+    pub place: Place,
+    /// The key as the person spelled it.
+    pub spelled: String,
+}
+
+impl ModeSettings {
+    /// A problem, or a warning, about these settings together: it stands where
+    /// the first of them is set and names every one with its place.
+    pub fn problem(&self, what: impl Into<String>) -> Option<Problem> {
+        let places = self.places();
+        let (_, first) = places.first()?;
+        let named = |(spelled, place): &(&str, &Place)| format!("{} at {place}", quoted(spelled));
+        let named: Vec<String> = places.iter().map(named).collect();
+        let hint = format!("keep those that you mean: {}", named.join(", "));
+        Some(Problem::new((*first).clone(), what).hint(hint))
+    }
+
+    fn places(&self) -> Vec<(&str, &Place)> {
+        fn of<T>(setting: Option<&Placed<T>>) -> Option<(&str, &Place)> {
+            setting.map(|setting| (setting.spelled.as_str(), &setting.place))
+        }
+        let places = [
+            of(self.context_mode.as_ref()),
+            of(self.tool_turn_context.as_ref()),
+            of(self.minimal_system.as_ref()),
+        ];
+        places.into_iter().flatten().collect()
+    }
+}
+
+/// `[items.<kind>.<name>]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ItemSettings {
+    /// The item's kind.
+    pub kind: ItemKind,
+    /// The item's name.
+    pub name: String,
+    /// How it comes into a session.
+    pub include: Option<Include>,
+    /// From 0 to 999.
+    pub priority: Option<u32>,
+}

@@ -1,0 +1,484 @@
+//! The config as people meet it: whole files, whole reports.
+
+use std::path::PathBuf;
+
+use expect_test::{Expect, expect};
+use proptest::prelude::*;
+
+use super::choices::Named;
+use super::keys::{Fallback, KEYS, Key, Kind};
+use super::*;
+
+const MODEL: &str = "models.a.provider = 'ollama'\nmodels.a.model = 'm'\n";
+
+fn sources() -> Sources {
+    Sources { user_home: Some("/home/me".into()), ..Sources::new("/home/me/.recto") }
+}
+
+fn with_variables(pairs: &[(&str, &str)]) -> Sources {
+    let environment = pairs.iter().map(|(name, value)| (name.into(), value.into())).collect();
+    Sources { environment, ..sources() }
+}
+
+fn with_model_flag(name: &str) -> Sources {
+    let flag = Flag { name: "--model", key: "model", value: name.to_owned() };
+    Sources { flags: vec![flag], ..sources() }
+}
+
+fn settings(text: &str) -> Settings {
+    load_text(text, &sources()).unwrap().settings
+}
+
+/// The whole report on a config that can't be used.
+fn report(text: &str, sources: &Sources, expected: &Expect) {
+    let problems = load_text(text, sources).unwrap_err();
+    expected.assert_eq(&format!("{problems}\n"));
+}
+
+#[test]
+fn without_a_file_all_defaults_hold() {
+    let home = tempfile::tempdir().unwrap();
+    let loaded = load(&Sources::new(home.path())).unwrap();
+    assert_eq!(loaded.warnings, []);
+    let Settings { model, agent, history, memory, skills, models, .. } = loaded.settings;
+    assert_eq!((model, models), (None, Vec::new()));
+    assert_eq!(agent.name, "main");
+    assert_eq!(agent.workspace, home.path().join("workspace"));
+    assert_eq!((history.max_messages, history.max_tokens), (50, 8192));
+    assert_eq!((memory.max_entries, memory.max_tokens), (20, 1000));
+    assert_eq!(skills.directory, home.path().join("skills"));
+}
+
+#[test]
+fn all_mistakes_are_reported_at_once() {
+    let text = r#"model = "qwen4"
+relaod = "turn"
+
+[contxt]
+preset = "plain"
+
+[context]
+preset = "plian"
+target_tokens = 12
+
+[history]
+max_messages = "fifty"
+
+[skills]
+render = "full"
+contextMode = "full"
+
+[models.qwen3]
+provider = "ollama"
+api_key = "sk-hunter2"
+temperature = 3
+
+[models.gpt]
+provider = "openai"
+api_key_env = "sk-hunter2"
+
+[agents.main]
+workspace = "~you/agent"
+model = "gptt"
+"#;
+    let mut sources = with_variables(&[("RECTO_RELOAD", "never")]);
+    sources.flags = with_model_flag("lama").flags;
+    report(
+        text,
+        &sources,
+        &expect![[r#"
+            config.toml:2: unknown key `relaod`
+              hint: did you mean `reload`?
+            config.toml:4: unknown table `contxt`
+              hint: did you mean `context`?
+            config.toml:8: `context.preset` must be one of `recto`, `plain`, `attached`, `layered`, not `plian`
+              hint: did you mean `plain`?
+            config.toml:9: `context.target_tokens` must be a whole number from 512 to 10000000, not `12`
+            config.toml:12: `history.max_messages` must be a whole number from 1 to 100000, not a string
+            config.toml:16: `skills.contextMode` is the same setting as `skills.render` at config.toml:15
+              hint: keep one of the two
+            config.toml:18: `models.qwen3.model` is missing
+            config.toml:20: unknown key `models.qwen3.api_key`
+              hint: put the key into an environment variable and name it with `api_key_env`
+            config.toml:21: `models.qwen3.temperature` must be a number from 0 to 2, not `3`
+            config.toml:23: `models.gpt.model` is missing
+            config.toml:25: `models.gpt.api_key_env` must be the name of an environment variable
+              hint: write the variable's name, such as `OPENAI_API_KEY`, never the key itself
+            config.toml:28: `agents.main.workspace` has the path `~you/agent`, but `~` with a name behind it is not supported
+              hint: write the whole path, or `./~` for a name that begins so
+            config.toml:29: `agents.main.model` names a model that is not there: `gptt`
+              hint: did you mean `gpt`? (known models: `qwen3`, `gpt`)
+            RECTO_RELOAD: `reload` must be one of `turn`, `startup`, not `never`
+            --model: `model` names a model that is not there: `lama`
+              hint: known models: `qwen3`, `gpt`
+        "#]],
+    );
+}
+
+#[test]
+fn syntax_errors_come_with_what_is_certain() {
+    let text = "model = qwen\n[context\npreset = 'plain'\n[history]\nmax_token = 1\n";
+    report(
+        text,
+        &sources(),
+        &expect![[r#"
+            config.toml:1: string values must be quoted, expected literal string
+            config.toml:2: unclosed table, expected `]`
+            config.toml:5: unknown key `history.max_token`
+              hint: did you mean `history.max_tokens`?
+        "#]],
+    );
+}
+
+#[test]
+fn unusable_files_are_problems() {
+    let home = tempfile::tempdir().unwrap();
+    let sources = Sources::new(home.path());
+    let failure = |content: &[u8]| {
+        fs::write(&sources.file, content).unwrap();
+        load(&sources).unwrap_err().to_string()
+    };
+    assert_eq!(
+        failure(b"reload = 'turn'\nmodel = '\xff'\n"),
+        "config.toml:2: is not text in UTF-8\n  hint: save the file in the encoding UTF-8"
+    );
+    assert_eq!(failure(&vec![b'#'; 1024 * 1024 + 1]), "config.toml: is larger than 1 MiB");
+    fs::write(&sources.file, vec![b'#'; 1024 * 1024]).unwrap();
+    assert!(load(&sources).is_ok());
+    fs::remove_file(&sources.file).unwrap();
+    fs::create_dir(&sources.file).unwrap();
+    let shown = load(&sources).unwrap_err().to_string();
+    assert!(shown.starts_with("config.toml: can't be read: it is a directory\n"), "{shown}");
+}
+
+#[test]
+fn variables_lie_over_the_file_and_flags_over_both() {
+    let text = "model = 'a'\n[models.a]\nprovider = 'ollama'\nmodel = 'm'\n\
+                [models.b]\nprovider = 'openai'\nmodel = 'm'\n\
+                [models.c]\nprovider = 'anthropic'\nmodel = 'm'\n\
+                [history]\nmax_messages = 10\nmax_tokens = 100\n";
+    let mut sources = with_variables(&[("RECTO_MODEL", "b"), ("RECTO_HISTORY_MAX_MESSAGES", "20")]);
+    let loaded = load_text(text, &sources).unwrap();
+    assert_eq!(loaded.settings.model.as_deref(), Some("b"));
+    assert_eq!(loaded.settings.history.max_messages, 20);
+    assert_eq!(loaded.settings.history.max_tokens, 100);
+    sources.flags = with_model_flag("c").flags;
+    let settings = load_text(text, &sources).unwrap().settings;
+    assert_eq!(settings.chosen_model().unwrap().provider, Provider::Anthropic);
+}
+
+#[test]
+fn the_agents_model_wins_over_the_files_but_not_over_what_is_typed() {
+    let text = format!("model = 'a'\nagents.x.model = 'b'\n{MODEL}{}", MODEL.replace(".a.", ".b."));
+    assert_eq!(settings(&text).model.as_deref(), Some("b"));
+    let typed = load_text(&text, &with_model_flag("a")).unwrap();
+    assert_eq!(typed.settings.model.as_deref(), Some("a"));
+    let variable = load_text(&text, &with_variables(&[("RECTO_MODEL", "a")])).unwrap();
+    assert_eq!(variable.settings.model.as_deref(), Some("a"));
+}
+
+#[test]
+fn models_and_agents_keep_the_order_of_the_file() {
+    let text = "[models.z]\nprovider = 'ollama'\nmodel = 'm'\n[agents.z]\n[agents.a]\n\
+                [models.a]\nprovider = 'ollama'\nmodel = 'm'\n";
+    let loaded = load_text(text, &sources()).unwrap();
+    let names: Vec<_> = loaded.settings.models.iter().map(|model| model.name.as_str()).collect();
+    assert_eq!(names, ["z", "a"]);
+    assert_eq!(loaded.settings.model.as_deref(), Some("z"));
+    assert_eq!(loaded.settings.agent.name, "z");
+    assert_eq!(
+        loaded.warnings[0].to_string(),
+        "config.toml:5: `agents.a` is not used: the first agent is"
+    );
+}
+
+#[test]
+fn a_model_that_is_not_there_is_named_with_those_that_are() {
+    report(
+        MODEL,
+        &with_model_flag("b"),
+        &expect![[r#"
+            --model: `model` names a model that is not there: `b`
+              hint: known models: `a`
+        "#]],
+    );
+    let two = format!("model = 'llama'\n{MODEL}{}", MODEL.replace(".a.", ".llama3."));
+    report(
+        &two,
+        &sources(),
+        &expect![[r#"
+            config.toml:1: `model` names a model that is not there: `llama`
+              hint: did you mean `llama3`? (known models: `a`, `llama3`)
+        "#]],
+    );
+    report(
+        "agents.x.model = 'llama'\n",
+        &sources(),
+        &expect![[r#"
+            config.toml:1: `agents.x.model` names a model that is not there: `llama`
+              hint: add a table `[models.NAME]` with `provider` and `model`
+        "#]],
+    );
+}
+
+#[test]
+fn paths_are_expanded() {
+    let of = |path: &str| settings(&format!("skills.directory = '{path}'\n")).skills.directory;
+    assert_eq!(of("~"), PathBuf::from("/home/me"));
+    assert_eq!(of("~/x"), PathBuf::from("/home/me/x"));
+    assert_eq!(of("x/y"), PathBuf::from("/home/me/.recto/x/y"));
+    assert_eq!(of("./x"), PathBuf::from("/home/me/.recto/x"));
+    assert_eq!(of("./~x"), PathBuf::from("/home/me/.recto/~x"));
+    assert_eq!(of("/x//y/"), PathBuf::from("/x/y"));
+    assert_eq!(of("../x"), PathBuf::from("/home/me/.recto/../x"));
+    let extra = settings("skills.extraDirs = ['~/a', 'b']\n").skills.extra_dirs;
+    assert_eq!(extra, ["/home/me/a", "/home/me/.recto/b"].map(PathBuf::from));
+}
+
+#[test]
+fn paths_that_cannot_be_expanded_are_problems() {
+    let homeless = Sources::new("/r");
+    report(
+        "skills.extra_dirs = ['~/a', 'b', '~you']\n",
+        &homeless,
+        &expect![[r#"
+            config.toml:1: `skills.extra_dirs` has the path `~/a`, but there is no home directory that `~` could stand for
+              hint: write the whole path, or `./~` for a name that begins so
+            config.toml:1: `skills.extra_dirs` has the path `~you`, but `~` with a name behind it is not supported
+              hint: write the whole path, or `./~` for a name that begins so
+        "#]],
+    );
+}
+
+#[test]
+fn every_spelling_sets_its_key() {
+    for key in KEYS {
+        let own = settings(&example_line(key, key.name(), key.example));
+        for spelling in key.spellings() {
+            let other = settings(&example_line(key, &spelling, key.example));
+            assert_eq!(without_places(&own), without_places(&other), "{}", key.path);
+        }
+    }
+}
+
+#[test]
+fn every_word_of_every_choice_is_accepted_in_both_spellings() {
+    for key in KEYS {
+        let Kind::Choice(names) = key.kind else { continue };
+        for name in names {
+            let own = settings(&example_line(key, key.name(), &format!("'{name}'")));
+            let camel = format!("'{}'", keys::camel_case(name));
+            let other = settings(&example_line(key, key.name(), &camel));
+            assert_eq!(without_places(&own), without_places(&other), "{}", key.path);
+        }
+    }
+    let render = settings("skills.contextMode = 'readOnDemand'\n").skills.render;
+    assert_eq!(render, Some(SkillRender::ReadOnDemand));
+}
+
+#[test]
+fn the_seeds_names_for_context_modes_are_accepted() {
+    let text = format!(
+        "{MODEL}models.a.ollamaContextMode = 'auto'\nmodels.a.toolTurnContext = 'minimal'\n\
+         models.a.ollamaMinimalSystem = true\n"
+    );
+    let mode = settings(&text).models[0].mode.clone();
+    assert_eq!(mode.context_mode.unwrap().value, ContextMode::Auto);
+    assert_eq!(mode.tool_turn_context.unwrap().value, ToolTurnContext::Minimal);
+    assert!(mode.minimal_system.unwrap().value);
+}
+
+#[test]
+fn plural_kinds_of_items_are_accepted() {
+    for kind in ItemKind::NAMES {
+        for spelling in [(*kind).to_owned(), format!("{kind}s")] {
+            let text = format!("[items.{spelling}.\"a.b\"]\ninclude = 'agent'\npriority = 7\n");
+            let item = settings(&text).items.remove(0);
+            assert_eq!((item.kind.name(), item.name.as_str()), (*kind, "a.b"));
+            assert_eq!((item.include, item.priority), (Some(Include::Agent), Some(7)));
+        }
+    }
+}
+
+/// The table of keys and the resolver agree: the resolver asks only for keys of
+/// the table (it asserts that), and no key of the table is without effect.
+#[test]
+fn every_key_changes_what_is_resolved() {
+    for key in KEYS {
+        let set = settings(&example_line(key, key.name(), key.example));
+        match load_text(&base(key), &sources()) {
+            Ok(unset) => assert_ne!(unset.settings, set, "{}", key.path),
+            Err(_) => assert_eq!(key.fallback, Fallback::Required, "{}", key.path),
+        }
+    }
+}
+
+#[test]
+fn every_key_is_shown_with_its_line() {
+    for key in KEYS {
+        let text = example_line(key, key.name(), key.example);
+        let loaded = load_text(&text, &sources()).unwrap();
+        let line = Place::File { name: "config.toml".into(), line: Some(text.lines().count()) };
+        let row = loaded.rows().iter().find(|row| row.origin.as_ref() == Some(&line));
+        assert!(row.is_some_and(|row| row.key.ends_with(key.name())), "{}", key.path);
+    }
+}
+
+#[test]
+fn every_variable_sets_its_key() {
+    for key in KEYS {
+        let Some(variable) = key.variable() else { continue };
+        let parsed: toml::Table = toml::from_str(&format!("x = {}", key.example)).unwrap();
+        let value = match &parsed["x"] {
+            toml::Value::String(text) => text.clone(),
+            toml::Value::Array(items) => items[0].as_str().unwrap().to_owned(),
+            other => other.to_string(),
+        };
+        let by_variable = load_text(&base(key), &with_variables(&[(&variable, &value)])).unwrap();
+        assert_eq!(by_variable.warnings, []);
+        let by_file = settings(&example_line(key, key.name(), key.example));
+        assert_eq!(by_variable.settings, by_file, "{}", key.path);
+    }
+}
+
+#[test]
+fn rows_say_what_holds_and_why() {
+    let text = format!("{MODEL}models.a.api_key_env = 'A_KEY'\n[skills]\nextraDirs = ['~/s']\n");
+    let sources = with_variables(&[("RECTO_CONTEXT_PRESET", "plain"), ("A_KEY", "hunter2")]);
+    let loaded = load_text(&text, &sources).unwrap();
+    let mut shown = String::new();
+    for Row { key, value, origin } in loaded.rows() {
+        let origin = origin.as_ref().map_or("default".to_owned(), Place::to_string);
+        shown.push_str(&format!("{key} = {value}  # {origin}\n"));
+    }
+    expect![[r#"
+        model = "a"  # default
+        reload = "turn"  # default
+        agents.main.workspace = "/home/me/.recto/workspace"  # default
+        context.preset = "plain"  # RECTO_CONTEXT_PRESET
+        history.max_messages = 50  # default
+        history.max_tokens = 8192  # default
+        memory.max_entries = 20  # default
+        memory.max_tokens = 1000  # default
+        skills.directory = "/home/me/.recto/skills"  # default
+        skills.extra_dirs = ["/home/me/s"]  # config.toml:5
+        skills.disabled = []  # default
+        models.a.provider = "ollama"  # config.toml:1
+        models.a.model = "m"  # config.toml:2
+        models.a.api_key_env = "A_KEY"  # config.toml:3
+        models.a.max_output_tokens = 1024  # default
+        models.a.auto_uncertain = "minimal"  # default
+        models.a.minimal_history = 0  # default
+        models.a.tool_calls = "native"  # default
+    "#]]
+    .assert_eq(&shown);
+    assert!(toml::from_str::<toml::Table>(&shown).is_ok());
+}
+
+#[test]
+fn a_models_settings_can_be_checked_by_others() {
+    let text = format!("{MODEL}models.a.contextMode = 'full'\nmodels.a.minimal_system = true\n");
+    let refusing = Sources { check_model: |_| Verdict::Refuse("no".to_owned()), ..sources() };
+    report(
+        &text,
+        &refusing,
+        &expect![[r#"
+            config.toml:3: model `a`: no
+              hint: keep those that you mean: `models.a.contextMode` at config.toml:3, `models.a.minimal_system` at config.toml:4
+        "#]],
+    );
+    report(
+        MODEL,
+        &refusing,
+        &expect![[r#"
+            config.toml: model `a`: no
+        "#]],
+    );
+    let warning = Sources { check_model: |_| Verdict::Warn("hm".to_owned()), ..sources() };
+    assert_eq!(load_text(&text, &warning).unwrap().warnings.len(), 1);
+}
+
+#[test]
+fn a_variable_that_holds_a_key_is_no_setting() {
+    let text = format!("{MODEL}models.a.api_key_env = 'RECTO_A_KEY'\n");
+    let loaded = load_text(&text, &with_variables(&[("RECTO_A_KEY", "hunter2")])).unwrap();
+    assert_eq!(loaded.warnings, []);
+    assert!(!format!("{loaded:?}").contains("hunter2"));
+}
+
+#[test]
+fn a_file_cut_off_anywhere_is_a_config_or_a_report() {
+    let whole: String = reference::markdown();
+    for end in (0..whole.len()).filter(|end| whole.is_char_boundary(*end)).step_by(7) {
+        let _ = load_text(&whole[..end], &sources());
+    }
+    let config: String =
+        KEYS.iter().map(|key| example_line(key, key.name(), key.example)).collect();
+    for end in (0..config.len()).filter(|end| config.is_char_boundary(*end)).step_by(3) {
+        let _ = load_text(&config[..end], &sources());
+    }
+}
+
+proptest! {
+    #[test]
+    fn garbage_never_panics(text in ".{0,200}") {
+        let _ = load_text(&text, &sources());
+    }
+
+    #[test]
+    fn things_that_look_like_toml_never_panic(
+        parts in prop::collection::vec(
+            prop::sample::select(vec![
+                "[", "]", "[[", "]]", ".", "=", "\n", "\"", "'", "{", "}", ",", " ", "models", "a",
+                "items", "rule", "model", "provider", "'ollama'", "skills", "render", "contextMode",
+                "1", "-1", "1e999", "nan", "true", "1979-05-27", "\"\"\"", "#", "\\u0000", "ä",
+            ]),
+            0..60,
+        )
+    ) {
+        let _ = load_text(&parts.concat(), &sources());
+    }
+
+    #[test]
+    fn any_text_for_any_variable_never_panics(index in 0..KEYS.len(), value in ".{0,40}") {
+        if let Some(variable) = KEYS[index].variable() {
+            let _ = load_text("", &with_variables(&[(&variable, &value)]));
+        }
+    }
+}
+
+/// The least that `key` needs around it. A second model, so that naming one is
+/// a choice.
+fn base(key: &Key) -> String {
+    let mut text = "models.other.provider = 'openai'\nmodels.other.model = 'x'\n".to_owned();
+    for required in KEYS.iter().filter(|other| other.fallback == Fallback::Required) {
+        if required.path != key.path {
+            text.push_str(&format!("models.qwen3.{} = {}\n", required.name(), required.example));
+        }
+    }
+    text
+}
+
+/// [`base`] and a last line that sets `key`.
+fn example_line(key: &Key, name: &str, value: &str) -> String {
+    let table = match key.table() {
+        "" => String::new(),
+        "agents.<name>" => "agents.main.".to_owned(),
+        "models.<name>" => "models.qwen3.".to_owned(),
+        "items.<kind>.<name>" => "items.rule.style.".to_owned(),
+        table => format!("{table}."),
+    };
+    format!("{}{table}{name} = {value}\n", base(key))
+}
+
+/// Settings that differ only in how a key was spelled are the same.
+fn without_places(settings: &Settings) -> Settings {
+    let mut settings = settings.clone();
+    for model in &mut settings.models {
+        let mode = &mut model.mode;
+        mode.context_mode.iter_mut().for_each(|placed| placed.spelled.clear());
+        mode.tool_turn_context.iter_mut().for_each(|placed| placed.spelled.clear());
+        mode.minimal_system.iter_mut().for_each(|placed| placed.spelled.clear());
+    }
+    settings
+}

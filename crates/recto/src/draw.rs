@@ -1,0 +1,8 @@
+//! What people see in the terminal: tables, and a request as a bar of layers
+//! with a table of its items. Everything reads without colour.
+
+mod request;
+mod table;
+
+pub(crate) use request::request;
+pub(crate) use table::Table;

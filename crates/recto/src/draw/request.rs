@@ -1,0 +1,193 @@
+//! A request as people read it: mode and room, a bar of layers, the items with
+//! why they are there, and what was left out.
+
+use std::fmt::Write as _;
+
+use anstyle::{AnsiColor, Style};
+use recto_context::{Dropped, Layer, OfferedTool, Part, Reason, RequestContext, Tokens};
+
+use super::Table;
+
+/// Columns of the bar.
+const BAR: usize = 72;
+
+/// The request, drawn.
+pub(crate) fn request(request: &RequestContext) -> String {
+    let mut out = heading(request);
+    out.push('\n');
+    out.push_str(&bar(request));
+    out.push('\n');
+    out.push_str(&items(request).to_string());
+    let dropped = dropped(request);
+    if !dropped.is_empty() {
+        let _ = write!(out, "\n{dropped}");
+    }
+    out
+}
+
+fn heading(request: &RequestContext) -> String {
+    let RequestContext { mode, window, budget, .. } = request;
+    let matched = match &mode.matched[..] {
+        [] => String::new(),
+        words => format!(" ({})", words.join(", ")),
+    };
+    let used = request.prompt_tokens();
+    let room = budget.messages + budget.tools;
+    format!(
+        "model   {}\n\
+         mode    {}: {}{matched}\n\
+         window  {} tokens, {}\n\
+         prompt  {used} of {room} tokens ({}), {} kept for the reply\n",
+        request.model,
+        mode.chosen.name(),
+        mode.reason.describe(),
+        window.tokens,
+        window.source.describe(),
+        percent(used, room),
+        budget.reply,
+    )
+}
+
+fn percent(part: Tokens, whole: Tokens) -> String {
+    let whole = u64::from(whole.get().max(1));
+    format!("{}%", (u64::from(part.get()) * 100).div_ceil(whole))
+}
+
+/// The layers as one bar, a letter each, and a line for each that holds
+/// something.
+fn bar(request: &RequestContext) -> String {
+    let layers: Vec<(Layer, Tokens)> = Layer::ALL
+        .into_iter()
+        .map(|layer| (layer, request.layer_tokens(layer)))
+        .filter(|(_, tokens)| *tokens > Tokens::ZERO)
+        .collect();
+    let mut out = String::new();
+    for ((layer, _), columns) in layers.iter().zip(columns(&layers)) {
+        let style = style(*layer);
+        let _ = write!(out, "{style}{}{style:#}", letter(*layer).to_string().repeat(columns));
+    }
+    out.push('\n');
+    let total = request.prompt_tokens();
+    for (layer, tokens) in layers {
+        let style = style(layer);
+        let letter = letter(layer);
+        let share = percent(tokens, total);
+        let _ = writeln!(
+            out,
+            "{style}{letter}{style:#} {:<10} {:>9}  {share:>4}",
+            layer.name(),
+            tokens.to_string()
+        );
+    }
+    out
+}
+
+/// How many columns each layer gets: its share, but at least one.
+fn columns(layers: &[(Layer, Tokens)]) -> Vec<usize> {
+    let total: u64 = layers.iter().map(|(_, tokens)| u64::from(tokens.get())).sum();
+    let room = BAR.saturating_sub(layers.len()) as u64;
+    let share = |tokens: Tokens| 1 + (u64::from(tokens.get()) * room / total.max(1)) as usize;
+    layers.iter().map(|(_, tokens)| share(*tokens)).collect()
+}
+
+/// A letter that tells the layer without colour.
+fn letter(layer: Layer) -> char {
+    match layer {
+        Layer::System => 'S',
+        Layer::Bootstrap => 'B',
+        Layer::Memory => 'M',
+        Layer::Skills => 'K',
+        Layer::Tools => 'T',
+        Layer::Items => 'I',
+        Layer::History => 'H',
+        Layer::Picks => 'P',
+        Layer::Message => 'U',
+        Layer::Rounds => 'R',
+    }
+}
+
+fn style(layer: Layer) -> Style {
+    let colour = match layer {
+        Layer::System => AnsiColor::Blue,
+        Layer::Bootstrap => AnsiColor::BrightBlack,
+        Layer::Memory => AnsiColor::Magenta,
+        Layer::Skills => AnsiColor::Cyan,
+        Layer::Tools => AnsiColor::BrightCyan,
+        Layer::Items => AnsiColor::Yellow,
+        Layer::History => AnsiColor::Green,
+        Layer::Picks => AnsiColor::BrightMagenta,
+        Layer::Message => AnsiColor::BrightGreen,
+        Layer::Rounds => AnsiColor::BrightYellow,
+    };
+    colour.on_default()
+}
+
+/// Every item with why it is there; the history as one line.
+fn items(request: &RequestContext) -> Table {
+    let mut table = Table::new(["layer", "item", "include", "tokens", "why"]);
+    table.align_right(3);
+    for layer in Layer::ALL {
+        match layer {
+            Layer::History => history_row(&mut table, request),
+            _ => request.layer(layer).filter(|part| shown(part)).for_each(|part| {
+                table.row(part_row(part));
+            }),
+        }
+        if layer == Layer::Tools {
+            request.tools.iter().for_each(|tool| table.row(tool_row(tool)));
+        }
+    }
+    table
+}
+
+fn shown(part: &Part) -> bool {
+    part.reason != Reason::Heading
+}
+
+fn part_row(part: &Part) -> [String; 5] {
+    let include = part.item.as_ref().map(|item| item.include.to_string()).unwrap_or_default();
+    let priority = part.item.as_ref().and_then(|item| item.priority);
+    let priority = priority.map(|priority| format!("{priority} ")).unwrap_or_default();
+    let name = match part.kind() {
+        "file" | "message" => part.name(),
+        "built_in" => "(Recto)".to_owned(),
+        kind => format!("{kind} {priority}{}", part.name()),
+    };
+    [part.layer.to_string(), name, include, part.tokens.to_string(), part.reason.describe()]
+}
+
+fn tool_row(tool: &OfferedTool) -> [String; 5] {
+    [
+        Layer::Tools.to_string(),
+        tool.spec.id.to_string(),
+        tool.item.include.to_string(),
+        tool.tokens.to_string(),
+        tool.reason.describe(),
+    ]
+}
+
+fn history_row(table: &mut Table, request: &RequestContext) {
+    let parts: Vec<&Part> = request.layer(Layer::History).filter(|part| shown(part)).collect();
+    let messages = parts.iter().filter(|part| part.kind() == "message").count();
+    if messages == 0 {
+        return;
+    }
+    let name = if messages == 1 { "1 message".to_owned() } else { format!("{messages} messages") };
+    let tokens = request.layer_tokens(Layer::History).to_string();
+    let why = Reason::Recent.describe();
+    table.row([Layer::History.to_string(), name, String::new(), tokens, why]);
+}
+
+fn dropped(request: &RequestContext) -> String {
+    if request.dropped.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::new(["layer", "left out", "tokens", "why"]);
+    table.align_right(2);
+    for dropped in &request.dropped {
+        let Dropped { what, layer, reason, .. } = dropped;
+        let tokens = dropped.tokens().to_string();
+        table.row([layer.to_string(), what.clone(), tokens, reason.describe()]);
+    }
+    table.to_string()
+}

@@ -1,0 +1,43 @@
+//! Recto's home: where the config, the workspace and the data are.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use crate::failure::Failure;
+
+/// Recto's home.
+#[derive(Debug, Clone)]
+pub(crate) struct Home {
+    path: PathBuf,
+    user: Option<PathBuf>,
+}
+
+impl Home {
+    /// The home that the flag names, else `RECTO_HOME`, else `~/.recto`.
+    pub(crate) fn find(flag: Option<&Path>) -> Result<Self, Failure> {
+        let user = env::home_dir().filter(|home| !home.as_os_str().is_empty());
+        let variable = env::var_os("RECTO_HOME").filter(|value| !value.is_empty());
+        let path = flag
+            .map(Path::to_path_buf)
+            .or_else(|| variable.map(PathBuf::from))
+            .or_else(|| user.as_ref().map(|user| user.join(".recto")))
+            .ok_or_else(|| {
+                Failure::new("cannot tell where Recto's home is: there is no home directory")
+                    .hint("name one with --home DIR or RECTO_HOME")
+            })?;
+        let path = std::path::absolute(&path).map_err(|error| {
+            let what = format!("cannot use `{}` as Recto's home", path.display());
+            Failure::new(what).because(&error)
+        })?;
+        Ok(Home { path, user })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The person's own home, which `~` stands for.
+    pub(crate) fn user(&self) -> Option<&Path> {
+        self.user.as_deref()
+    }
+}

@@ -1,0 +1,45 @@
+//! Recto's command line, config and composition: the place where the crates
+//! meet. `main.rs` only calls [`run`].
+
+pub mod cli;
+mod commands;
+pub mod config;
+mod draw;
+mod failure;
+mod home;
+mod output;
+pub mod reference;
+mod setup;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use cli::{Cli, Command};
+use commands::items::Shelf;
+use failure::Failure;
+use home::Home;
+
+/// Parses the command line, does what it says, and tells of failures.
+pub fn run() -> ExitCode {
+    let cli = Cli::parse();
+    match dispatch(&cli) {
+        Ok(code) => code,
+        Err(failure) => {
+            output::tell(&failure);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn dispatch(cli: &Cli) -> Result<ExitCode, Failure> {
+    let home = Home::find(cli.home.as_deref())?;
+    match &cli.command {
+        Command::Init => commands::init::run(&home),
+        Command::Context(args) => commands::context::run(&home, args),
+        Command::Skills(command) => commands::items::run(&home, Shelf::Skills, command),
+        Command::Rules(command) => commands::items::run(&home, Shelf::Rules, command),
+        Command::References(command) => commands::items::run(&home, Shelf::References, command),
+        Command::Config(command) => commands::config::run(&home, command),
+    }
+}

@@ -1,0 +1,68 @@
+//! The machine that figures were taken on, as far as it tells.
+
+use std::fmt;
+use std::fs;
+use std::thread::available_parallelism;
+
+use serde::Serialize;
+
+/// What one needs to know of a machine to judge its figures.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Machine {
+    /// Cores this process may use.
+    cores: usize,
+    /// The processor's name.
+    processor: Option<String>,
+    /// Operating system and architecture.
+    system: String,
+    /// Load average over one minute, before the run.
+    load_before: Option<f64>,
+    /// The profile this program was built with.
+    profile: &'static str,
+}
+
+impl Machine {
+    /// Looks at the machine as it is now.
+    pub(super) fn look() -> Self {
+        let read = |path| fs::read_to_string(path).ok();
+        Machine {
+            cores: available_parallelism().map_or(1, usize::from),
+            processor: read("/proc/cpuinfo").and_then(|text| processor(&text)),
+            system: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
+            load_before: read("/proc/loadavg").and_then(|text| load(&text)),
+            profile: if cfg!(debug_assertions) { "debug" } else { "release" },
+        }
+    }
+}
+
+fn processor(cpuinfo: &str) -> Option<String> {
+    let line = cpuinfo.lines().find(|line| line.starts_with("model name"))?;
+    Some(line.split_once(':')?.1.trim().to_owned())
+}
+
+fn load(loadavg: &str) -> Option<f64> {
+    loadavg.split_whitespace().next()?.parse().ok()
+}
+
+impl fmt::Display for Machine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Machine { cores, system, profile, .. } = self;
+        let processor = self.processor.as_deref().unwrap_or("unknown processor");
+        write!(f, "{profile} build, {cores} cores, {processor}, {system}")?;
+        self.load_before.map_or(Ok(()), |load| write!(f, ", load {load:.2} before"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn facts_are_read_where_they_are() {
+        let cpuinfo = "processor\t: 0\nmodel name\t: Fast One\n";
+        assert_eq!(processor(cpuinfo).as_deref(), Some("Fast One"));
+        assert_eq!(processor("cpu: none"), None);
+        assert_eq!(load("0.50 0.40 0.30 1/99 7"), Some(0.5));
+        assert_eq!(load(""), None);
+    }
+}

@@ -1,0 +1,40 @@
+//! The reference pages, written from the code they describe.
+
+use std::fs;
+use std::process::ExitCode;
+
+use crate::Result;
+use crate::project::Project;
+
+/// A page that is generated.
+pub(crate) struct Page {
+    /// Its path from the repository's folder.
+    pub(crate) path: &'static str,
+    /// What it should hold.
+    pub(crate) text: String,
+}
+
+/// All pages, as the code has them now.
+pub(crate) fn pages() -> [Page; 2] {
+    [
+        Page { path: "docs/cli.md", text: recto::reference::cli() },
+        Page { path: "docs/config.md", text: recto::reference::config() },
+    ]
+}
+
+/// Writes the pages that differ, and names them.
+pub(crate) fn write(project: &Project) -> Result<ExitCode> {
+    for Page { path, text } in pages() {
+        let file = project.root.join(path);
+        if fs::read_to_string(&file).is_ok_and(|present| present == text) {
+            println!("{path} is up to date");
+            continue;
+        }
+        if let Some(folder) = file.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        fs::write(&file, text)?;
+        println!("{path} written");
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,61 @@
+//! Recto's own chores: `cargo xtask tidy`, `cargo xtask docs`, `cargo xtask bench NAME`.
+//!
+//! Nothing here ships. It may look at every crate, and no crate may look at it.
+
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
+mod alloc;
+mod bench;
+mod docs;
+mod project;
+mod tidy;
+
+use std::error::Error;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::bench::Bench;
+use crate::project::Project;
+
+#[global_allocator]
+static ALLOCATOR: alloc::Counting = alloc::Counting;
+
+/// What goes wrong in a chore is only ever shown.
+type Result<T> = std::result::Result<T, Box<dyn Error>>;
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "Recto's own checks, generated docs and benchmarks")]
+struct Args {
+    #[command(subcommand)]
+    chore: Chore,
+}
+
+#[derive(Subcommand)]
+enum Chore {
+    /// Check what compiler and linter can't: crate edges, headers, lengths, links, generated docs.
+    Tidy,
+    /// Write docs/cli.md and docs/config.md from the code.
+    Docs,
+    /// Run a benchmark in release mode, print its table and write target/bench/NAME.json.
+    Bench {
+        /// Which one.
+        name: Bench,
+    },
+}
+
+fn main() -> ExitCode {
+    run(&Args::parse().chore).unwrap_or_else(|error| {
+        eprintln!("error: {error}");
+        ExitCode::FAILURE
+    })
+}
+
+fn run(chore: &Chore) -> Result<ExitCode> {
+    let project = Project::load()?;
+    match chore {
+        Chore::Tidy => tidy::run(&project),
+        Chore::Docs => docs::write(&project),
+        Chore::Bench { name } => bench::run(&project, *name),
+    }
+}

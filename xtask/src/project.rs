@@ -1,0 +1,126 @@
+//! The repository as cargo sees it: where it is, and which crate needs which.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde::Deserialize;
+
+use crate::Result;
+
+/// The repository.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Project {
+    /// Its folder.
+    #[serde(rename = "workspace_root")]
+    pub(crate) root: PathBuf,
+    /// Where cargo builds.
+    #[serde(rename = "target_directory")]
+    pub(crate) target: PathBuf,
+    /// Its crates.
+    pub(crate) packages: Vec<Package>,
+}
+
+/// A crate of the repository.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Package {
+    /// Its name.
+    pub(crate) name: String,
+    /// Its `Cargo.toml`.
+    pub(crate) manifest_path: PathBuf,
+    /// What it asks for.
+    pub(crate) dependencies: Vec<Dependency>,
+}
+
+/// Something a crate asks for.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Dependency {
+    /// The name of the crate asked for.
+    pub(crate) name: String,
+    /// `dev`, `build`, or nothing for a plain dependency.
+    pub(crate) kind: Option<String>,
+}
+
+/// A text file of the repository.
+#[derive(Debug, Clone)]
+pub(crate) struct TextFile {
+    /// Its path from the repository's folder, with `/`.
+    pub(crate) path: String,
+    /// Its content.
+    pub(crate) text: String,
+}
+
+impl TextFile {
+    /// The folder of the crate it belongs to, which bears the crate's name.
+    pub(crate) fn crate_name(&self) -> &str {
+        let path = self.path.strip_prefix("crates/").unwrap_or(&self.path);
+        path.split('/').next().unwrap_or(path)
+    }
+
+    /// Whether all of it is test code. Test modules that have a file of their
+    /// own are called `tests`.
+    pub(crate) fn is_test(&self) -> bool {
+        self.path.split('/').any(|part| part == "tests" || part == "tests.rs")
+    }
+}
+
+impl Project {
+    /// Asks cargo. The folder is not taken from the time of compilation: a
+    /// target directory shared by two checkouts would point to the wrong one.
+    pub(crate) fn load() -> Result<Project> {
+        let output = cargo().args(["metadata", "--no-deps", "--format-version", "1"]).output()?;
+        if !output.status.success() {
+            let message = String::from_utf8_lossy(&output.stderr);
+            return Err(format!("cargo metadata failed: {}", message.trim()).into());
+        }
+        Ok(serde_json::from_slice(&output.stdout)?)
+    }
+
+    /// `path` as seen from the repository's folder, with `/`.
+    pub(crate) fn relative(&self, path: &Path) -> String {
+        let path = path.strip_prefix(&self.root).unwrap_or(path);
+        path.to_string_lossy().replace('\\', "/")
+    }
+
+    /// Every text file below `folder` whose name ends so, in order of path.
+    /// Hidden folders and what cargo built are left out.
+    pub(crate) fn files(&self, folder: &str, ending: &str) -> Result<Vec<TextFile>> {
+        let mut paths = Vec::new();
+        let start = self.root.join(folder);
+        if start.is_dir() {
+            self.walk(&start, &mut paths)?;
+        }
+        paths.retain(|path| path.to_string_lossy().ends_with(ending));
+        paths.sort();
+        paths.iter().map(|path| self.read(path)).collect()
+    }
+
+    fn walk(&self, folder: &Path, paths: &mut Vec<PathBuf>) -> Result<()> {
+        for entry in fs::read_dir(folder)? {
+            let entry = entry?;
+            let path = entry.path();
+            let hidden = entry.file_name().to_string_lossy().starts_with('.');
+            if hidden || path == self.target || path == self.root.join("target") {
+                continue;
+            }
+            let kind = entry.file_type()?;
+            if kind.is_dir() {
+                self.walk(&path, paths)?;
+            } else if kind.is_file() {
+                paths.push(path);
+            }
+        }
+        Ok(())
+    }
+
+    fn read(&self, path: &Path) -> Result<TextFile> {
+        let bytes = fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        Ok(TextFile { path: self.relative(path), text })
+    }
+}
+
+/// The cargo that runs this program, or the one on the path.
+pub(crate) fn cargo() -> Command {
+    Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}

@@ -1,0 +1,104 @@
+//! The repository's own rules: what neither compiler nor linter knows.
+//!
+//! Each check is a function from a file's text, or from the list of crates, to
+//! problems; only this file reads the disk. All problems are shown at once.
+
+mod code;
+mod documents;
+mod edges;
+mod header;
+mod length;
+mod literals;
+mod words;
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::fs;
+use std::process::ExitCode;
+
+use crate::Result;
+use crate::docs;
+use crate::project::{Project, TextFile};
+
+/// A place where a rule is broken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Problem {
+    /// The file, from the repository's folder.
+    path: String,
+    /// The line, from 1.
+    line: usize,
+    /// What is wrong with it.
+    what: String,
+}
+
+impl Problem {
+    fn new(path: &str, line: usize, what: impl Into<String>) -> Self {
+        Problem { path: path.into(), line, what: what.into() }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: {}", self.path, self.line, self.what)
+    }
+}
+
+/// Checks everything; the exit code says whether all is well.
+pub(crate) fn run(project: &Project) -> Result<ExitCode> {
+    let mut problems = check_crates(project)?;
+    problems.extend(check_sources(project)?);
+    problems.extend(check_documents(project)?);
+    for problem in &problems {
+        println!("{problem}");
+    }
+    match problems.len() {
+        0 => println!("tidy: no problems"),
+        1 => println!("tidy: 1 problem"),
+        count => println!("tidy: {count} problems"),
+    }
+    Ok(if problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn check_crates(project: &Project) -> Result<Vec<Problem>> {
+    let mut problems = Vec::new();
+    for package in &project.packages {
+        let text = fs::read_to_string(&package.manifest_path)?;
+        let manifest = TextFile { path: project.relative(&package.manifest_path), text };
+        problems.extend(edges::check(package, &manifest));
+    }
+    Ok(problems)
+}
+
+fn check_sources(project: &Project) -> Result<Vec<Problem>> {
+    let mut files = project.files("crates", ".rs")?;
+    files.extend(project.files("xtask", ".rs")?);
+    Ok(files.iter().flat_map(check_source).collect())
+}
+
+fn check_source(file: &TextFile) -> Vec<Problem> {
+    let mut problems: Vec<Problem> = header::check(file).into_iter().collect();
+    if !file.is_test() {
+        let lines = code::outside_tests(&file.text);
+        problems.extend(words::check(file, &lines));
+        problems.extend(literals::check(file, &lines));
+        problems.extend(length::check(file, &lines));
+    }
+    problems
+}
+
+fn check_documents(project: &Project) -> Result<Vec<Problem>> {
+    let files = project.files("", ".md")?;
+    let mut problems = documents::missing(|path| project.root.join(path).is_file());
+    if let Some(architecture) = files.iter().find(|file| file.path == documents::ARCHITECTURE) {
+        let crates: BTreeSet<&str> = project.packages.iter().map(|p| p.name.as_str()).collect();
+        problems.extend(documents::unnamed_crates(architecture, &crates));
+    }
+    for file in files.iter().filter(|file| !file.is_test()) {
+        problems.extend(documents::broken_links(file, |path| project.root.join(path).exists()));
+    }
+    for page in docs::pages() {
+        let present = files.iter().find(|file| file.path == page.path);
+        problems.extend(documents::outdated(&page, present.map_or("", |file| &file.text)));
+    }
+    Ok(problems)
+}
