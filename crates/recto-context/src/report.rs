@@ -25,7 +25,7 @@ impl RequestContext {
             },
             "window": {
                 "tokens": self.window.tokens,
-                "source": self.window.source.describe(),
+                "source": self.window.source,
             },
             "budget": self.budget,
             "counted": self.counted,

@@ -38,7 +38,7 @@ fn push_command(page: &mut String, command: &Command, parent: &str) {
     let about = command.get_about().map(ToString::to_string).unwrap_or_default();
     let subcommands = || command.get_subcommands().filter(|sub| sub.get_name() != "help");
     let usage = usage(command, &path);
-    let level = "#".repeat(1 + path.split(' ').count());
+    let level = "#".repeat(path.split(' ').count());
     let _ = write!(page, "\n{level} `{usage}`\n\n{about}.\n");
     let own = command.get_arguments().filter(|arg| !arg.is_global_set() && !is_help(arg));
     let own: Vec<&Arg> = own.collect();

@@ -61,7 +61,8 @@ fn show(args: &ContextArgs, model: &Model, request: &RequestContext) -> Result<(
     if args.json {
         print_json(&request.report())
     } else if args.raw {
-        print_json(&recto_llm::encode(model.wire, &model.options, request))
+        // Compact, as it would be sent.
+        print(&format!("{}\n", recto_llm::encode(model.wire, &model.options, request)))
     } else {
         print(&draw::request(request))
     }

@@ -1,0 +1,79 @@
+//! `recto config`, and what a broken config does to other commands.
+
+use expect_test::expect;
+use serde_json::Value;
+
+use crate::support::*;
+
+#[test]
+fn every_mistake_is_reported_at_once_with_its_line() {
+    let home = Home::with(&[(
+        "config.toml",
+        "[contxt]\npreset = \"plain\"\n\n[history]\nmax_mesages = 3\nmax_tokens = \"many\"\n\n\
+         [models.a]\nprovider = \"olama\"\nmodel = \"x\"\n",
+    )]);
+    let run = home.run(&["config", "check"]);
+    assert_eq!(run.code, 1);
+    expect![[r#"
+        config.toml:1: unknown table `contxt`
+          hint: did you mean `context`?
+        config.toml:5: unknown key `history.max_mesages`
+          hint: did you mean `history.max_messages`?
+        config.toml:6: `history.max_tokens` must be a whole number from 1 to 10000000, not a string
+        config.toml:9: `models.a.provider` must be one of `ollama`, `openai`, `anthropic`, not `olama`
+          hint: did you mean `ollama`?
+    "#]]
+    .assert_eq(&run.out);
+    home.run(&["context", "hi"]).fails_with("did you mean `context`?");
+}
+
+#[test]
+fn a_contradiction_names_the_keys_and_their_lines() {
+    // PITFALL 16.
+    let config = |mode: &str| {
+        format!(
+            "[models.a]\nprovider = \"ollama\"\nmodel = \"x\"\n{mode}\
+             toolTurnContext = \"minimal\"\nollamaMinimalSystem = true\n"
+        )
+    };
+    let home = Home::with(&[("config.toml", &config("context_mode = \"full\"\n"))]);
+    let run = home.run(&["config", "check"]);
+    assert_eq!(run.code, 1);
+    assert!(run.out.contains("contradicts"), "{}", run.out);
+    for place in ["config.toml:4", "config.toml:5", "config.toml:6"] {
+        assert!(run.out.contains(place), "{}", run.out);
+    }
+    home.write("config.toml", config("ollamaContextMode = \"auto\"\n"));
+    let run = home.run(&["config", "check"]);
+    assert_eq!(run.code, 0);
+    assert!(run.out.contains("warning"), "{}", run.out);
+}
+
+#[test]
+fn show_tells_where_each_setting_comes_from() {
+    let home = Home::with(&[("config.toml", "[history]\nmaxMessages = 7\n")]);
+    let run = home.run_with(&["config", "show", "--json"], "", &[("RECTO_MEMORY_MAX_TOKENS", "5")]);
+    let rows: Value = serde_json::from_str(&run.out).unwrap();
+    let origin = |key: &str| {
+        let rows = rows.as_array().unwrap();
+        rows.iter().find(|row| row["key"] == key).unwrap()["origin"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(origin("history.max_messages"), "config.toml:2");
+    assert_eq!(origin("memory.max_tokens"), "RECTO_MEMORY_MAX_TOKENS");
+    assert_eq!(origin("history.max_tokens"), "default");
+}
+
+#[test]
+fn a_key_in_the_file_is_never_shown() {
+    // PITFALL 50.
+    let home = Home::with(&[(
+        "config.toml",
+        "[models.a]\nprovider = \"openai\"\nmodel = \"x\"\napi_key = \"sk-secret\"\n",
+    )]);
+    for command in ["check", "show"] {
+        let run = home.run(&["config", command]);
+        assert_eq!(run.code, 1);
+        assert!(!(run.out.clone() + &run.err).contains("sk-secret"));
+        assert!((run.out + &run.err).contains("api_key_env"));
+    }
+}

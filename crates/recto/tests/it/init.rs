@@ -1,0 +1,86 @@
+//! `recto init`.
+
+use recto_context::{Counter, Text, Tokens};
+
+use crate::support::*;
+
+#[test]
+fn a_new_home_works_at_once_and_has_something_of_everything() {
+    let home = Home::ready();
+    assert_eq!(home.run(&["config", "check"]).code, 0);
+    for shelf in ["skills", "rules", "references"] {
+        let check = home.run(&[shelf, "check"]);
+        assert_eq!((check.code, check.out.as_str()), (0, ""), "{}", check.err);
+    }
+    let rules = home.run(&["rules", "list", "--json"]).out;
+    let rules: serde_json::Value = serde_json::from_str(&rules).unwrap();
+    let modes: Vec<_> = rules.as_array().unwrap().iter().map(|rule| &rule["include"]).collect();
+    assert_eq!(modes, ["always", "manual", "agent"]);
+    let context = home.context("hello", &[]);
+    assert_eq!(names(&context, "system"), ["SOUL.md", "AGENTS.md"]);
+    assert!(names(&context, "skills").contains(&"clock".to_owned()));
+    assert_eq!(context["tools"][0]["name"], "utc_time");
+    assert_eq!(context["notices"], serde_json::json!([]));
+}
+
+#[test]
+fn all_of_it_is_under_six_hundred_tokens() {
+    let home = Home::ready();
+    let counter = Counter::estimated();
+    let files = home.tree().into_iter().filter(|(path, _)| !path.ends_with("config.toml"));
+    let texts = files.map(|(_, bytes)| Text::from(String::from_utf8(bytes).unwrap()));
+    let total: Tokens = texts.map(|text| counter.text(&text)).sum();
+    assert!(total < Tokens::new(600), "{total}");
+    let context = home.context("hello", &[]);
+    let prompt =
+        context["budget"]["used"].as_u64().unwrap() + context["budget"]["tools"].as_u64().unwrap();
+    assert!(prompt < 400, "{prompt}");
+}
+
+#[test]
+fn a_second_run_changes_nothing() {
+    let home = Home::ready();
+    home.write("workspace/SOUL.md", "mine");
+    let before = home.tree();
+    let run = home.run(&["init"]);
+    assert_eq!(run.code, 0);
+    assert!(run.out.lines().all(|line| line.starts_with("kept")), "{}", run.out);
+    assert_eq!(home.tree(), before);
+}
+
+#[test]
+#[cfg(unix)]
+fn what_it_writes_is_for_its_owner_only() {
+    // PITFALL 50.
+    use std::os::unix::fs::PermissionsExt;
+    let home = Home::ready();
+    let mode = |name: &str| home.path(name).metadata().unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode("config.toml"), 0o600);
+    assert_eq!(mode(""), 0o700);
+    assert_eq!(mode("workspace/memory"), 0o700);
+}
+
+#[test]
+fn a_home_that_is_a_file_is_an_error() {
+    let home = Home::new();
+    std::fs::write(home.path("").with_file_name("home"), "a file").unwrap();
+    home.run(&["init"]).fails_with("cannot write");
+    home.run(&["context", "hello"]).fails_with("config.toml");
+}
+
+#[test]
+fn the_examples_in_the_config_are_right() {
+    // PITFALL 48: every commented line, taken at its word, loads.
+    let home = Home::ready();
+    let config = std::fs::read_to_string(home.path("config.toml")).unwrap();
+    let is_example = |line: &&str| line.contains(" = ") || line.starts_with("# [");
+    let examples: Vec<&str> = config.lines().filter(is_example).collect();
+    let examples = examples.iter().map(|line| line.trim_start_matches("# ")).collect::<Vec<_>>();
+    assert!(examples.len() > 8, "{examples:?}");
+    home.write("config.toml", examples.join("\n"));
+    let check = home.run(&["config", "check"]);
+    assert_eq!(check.code, 0, "{}", check.out);
+    let context = home.context("hello", &[]);
+    assert_eq!(context["window"]["tokens"], 16_384);
+    assert!(names(&context, "items").contains(&"commits".to_owned()));
+}

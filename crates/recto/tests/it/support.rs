@@ -1,0 +1,141 @@
+//! A home of its own for each test, and the binary run in it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A home in a folder that goes away with the test.
+pub(crate) struct Home {
+    folder: TempDir,
+}
+
+/// What a run of the binary left.
+pub(crate) struct Run {
+    pub(crate) code: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl Home {
+    /// An empty home that does not exist yet.
+    pub(crate) fn new() -> Self {
+        Home { folder: TempDir::new().unwrap() }
+    }
+
+    /// A home that `recto init` has set up.
+    pub(crate) fn ready() -> Self {
+        let home = Home::new();
+        assert_eq!(home.run(&["init"]).code, 0);
+        home
+    }
+
+    /// A home with these files, and nothing else.
+    pub(crate) fn with(files: &[(&str, &str)]) -> Self {
+        let home = Home::new();
+        fs::create_dir_all(home.path("workspace")).unwrap();
+        for (name, content) in files {
+            home.write(name, content);
+        }
+        home
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join("home").join(name)
+    }
+
+    pub(crate) fn write(&self, name: &str, content: impl AsRef<[u8]>) {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+    }
+
+    pub(crate) fn run(&self, arguments: &[&str]) -> Run {
+        self.run_with(arguments, "", &[])
+    }
+
+    pub(crate) fn run_with(
+        &self,
+        arguments: &[&str],
+        input: &str,
+        variables: &[(&str, &str)],
+    ) -> Run {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_recto"))
+            .arg("--home")
+            .arg(self.path(""))
+            .args(arguments)
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .envs(variables.iter().copied())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // A command that does not read its input closes it early.
+        let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+        Run::of(child.wait_with_output().unwrap())
+    }
+
+    /// `recto context MESSAGE --json`, parsed.
+    pub(crate) fn context(&self, message: &str, more: &[&str]) -> Value {
+        let run = self.run(&[&["context", message, "--json"], more].concat());
+        assert_eq!(run.code, 0, "{}", run.err);
+        serde_json::from_str(&run.out).unwrap()
+    }
+
+    /// Every file below the home, with its content.
+    pub(crate) fn tree(&self) -> BTreeMap<PathBuf, Vec<u8>> {
+        let mut tree = BTreeMap::new();
+        collect(self.folder.path(), &mut tree);
+        tree
+    }
+}
+
+impl Run {
+    fn of(output: Output) -> Self {
+        Run {
+            code: output.status.code().expect("it was not killed by a signal"),
+            out: String::from_utf8(output.stdout).unwrap(),
+            err: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
+    /// Asserts a clean failure: a message for people, and no panic.
+    pub(crate) fn fails_with(&self, text: &str) {
+        assert_eq!(self.code, 1, "{}{}", self.out, self.err);
+        assert!(!self.err.contains("panicked"), "{}", self.err);
+        assert!(self.err.contains(text) || self.out.contains(text), "{}{}", self.out, self.err);
+    }
+}
+
+fn collect(folder: &Path, tree: &mut BTreeMap<PathBuf, Vec<u8>>) {
+    for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+        let path = entry.path();
+        match entry.file_type().unwrap() {
+            kind if kind.is_dir() => collect(&path, tree),
+            kind if kind.is_file() => {
+                tree.insert(path.clone(), fs::read(&path).unwrap());
+            }
+            _ => {
+                tree.insert(path, Vec::new());
+            }
+        }
+    }
+}
+
+/// The layer of that name.
+pub(crate) fn layer<'a>(context: &'a Value, name: &str) -> &'a Value {
+    let layers = context["layers"].as_array().unwrap();
+    layers.iter().find(|layer| layer["layer"] == name).unwrap()
+}
+
+/// The names of a layer's items.
+pub(crate) fn names(context: &Value, layer_name: &str) -> Vec<String> {
+    let items = layer(context, layer_name)["items"].as_array().unwrap();
+    items.iter().map(|item| item["name"].as_str().unwrap().to_owned()).collect()
+}
