@@ -23,7 +23,7 @@ pub(crate) struct Folder {
 
 /// What a look at a folder found.
 #[derive(Debug)]
-pub(crate) struct Look {
+struct Look {
     seen: Seen,
     at: SystemTime,
     listing: Listing,
@@ -48,24 +48,19 @@ impl Folder {
         Folder { path: path.into(), shelf, last: None }
     }
 
-    /// Lists the folder again; `None` when it surely is as it was.
-    pub(crate) fn look(&self) -> Option<Look> {
+    /// Lists the folder again, unless it surely is as it was.
+    pub(crate) fn refresh(&mut self) -> News {
         let seen = look(&self.path);
         if self.last.as_ref().is_some_and(|last| last.seen == seen && !seen.is_racy(last.at)) {
-            return None;
+            return News::Same;
         }
         let at = SystemTime::now();
         let listing = self.list(&seen);
-        Some(Look { seen, at, listing })
-    }
-
-    /// Takes in what a look found.
-    pub(crate) fn accept(&mut self, look: Look) -> News {
         let news = match &self.last {
-            Some(last) if last.listing == look.listing => News::Same,
+            Some(last) if last.listing == listing => News::Same,
             _ => News::Changed,
         };
-        self.last = Some(look);
+        self.last = Some(Look { seen, at, listing });
         news
     }
 

@@ -1,14 +1,12 @@
 //! What is known of a workspace between two calls, and how it is brought up to
-//! date, in steps that alternate between looking and changing:
+//! date, in three steps:
 //!
-//! 1. [`State::look_at_folders`] and [`State::look_at_files`] find what changed;
-//! 2. [`State::arrange`] takes in new listings;
-//! 3. whoever holds the state reads the files that were named;
-//! 4. [`State::settle`] takes in what was read, and gives the snapshot.
+//! 1. [`State::survey`] looks at folders and files and names those to read;
+//! 2. whoever holds the state reads them;
+//! 3. [`State::settle`] takes in what was read, and gives the snapshot.
 //!
-//! Looking changes nothing, so several threads can do it at once. A stamp is
-//! stored only together with what was read under it, so a call that is given
-//! up between two steps leaves nothing behind but work to do.
+//! A stamp is stored only together with what was read under it, so a call that
+//! is given up between two steps leaves nothing behind but work to do.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,7 +15,7 @@ use std::time::SystemTime;
 
 use recto_context::ContentHash;
 
-use crate::folder::{Folder, Look, News};
+use crate::folder::{Folder, News};
 use crate::options::Options;
 use crate::place::{self, Place, fixed_places};
 use crate::problem::Problem;
@@ -34,13 +32,6 @@ pub(crate) struct State {
     snapshot: Option<Arc<Snapshot>>,
     /// The snapshot does not show what is known.
     outdated: bool,
-}
-
-/// What is new about the folders.
-#[derive(Debug, Default)]
-pub(crate) struct Layout {
-    root: Option<Root>,
-    folders: Vec<(usize, Look)>,
 }
 
 /// The workspace folder itself.
@@ -90,43 +81,32 @@ impl State {
         self.snapshot.clone()
     }
 
-    /// Looks at the workspace and at the folders of items, and lists those
+    /// Looks at the workspace, its folders and its files, and gives the files
     /// that changed or may have.
-    pub(crate) fn look_at_folders(&self, options: &Options) -> Layout {
+    pub(crate) fn survey(&mut self, options: &Options) -> Vec<Errand> {
         let root = Root::look(&options.workspace);
-        let mut layout = Layout::default();
-        if root == Root::There {
-            let looks = self.folders.iter().map(Folder::look).enumerate();
-            layout.folders = looks.filter_map(|(at, look)| Some((at, look?))).collect();
-        }
-        layout.root = (root != self.root).then_some(root);
-        layout
-    }
-
-    /// Looks at every `parts`th file from the one numbered `part` on. Gives
-    /// those that changed or may have.
-    pub(crate) fn look_at_files(&self, part: usize, parts: usize) -> Vec<Errand> {
-        let files = self.slots.iter().enumerate().skip(part).step_by(parts);
-        files.filter_map(|(index, slot)| slot.errand(index)).collect()
-    }
-
-    /// Takes in what was found of the folders. When that is news, every file
-    /// has to be looked at again.
-    pub(crate) fn arrange(&mut self, layout: Layout, options: &Options) -> News {
-        if let Some(root) = layout.root {
+        if root != self.root {
             self.root = root;
             self.slots.clear();
             self.folders.iter_mut().for_each(Folder::forget);
             self.outdated = true;
         }
-        let mut news = if self.root == Root::There { News::Same } else { News::Changed };
-        for (at, look) in layout.folders {
-            if self.folders[at].accept(look) == News::Changed {
+        if self.root != Root::There {
+            return Vec::new();
+        }
+        if self.look_at_folders() == News::Changed {
+            self.make_slots(&options.workspace);
+        }
+        self.slots.iter().enumerate().filter_map(|(index, slot)| slot.errand(index)).collect()
+    }
+
+    /// Lists the folders again that changed or may have.
+    fn look_at_folders(&mut self) -> News {
+        let mut news = News::Same;
+        for folder in &mut self.folders {
+            if folder.refresh() == News::Changed {
                 news = News::Changed;
             }
-        }
-        if self.root == Root::There && news == News::Changed {
-            self.make_slots(&options.workspace);
         }
         news
     }
@@ -173,13 +153,6 @@ impl State {
                 self.folders.iter().flat_map(Folder::problems),
             ),
         }
-    }
-}
-
-impl Layout {
-    /// True when nothing has to be taken in.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.root.is_none() && self.folders.is_empty()
     }
 }
 

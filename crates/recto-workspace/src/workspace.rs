@@ -5,14 +5,13 @@ use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::thread::available_parallelism;
 
-use tokio::sync::{Mutex, RwLock};
+use tokio::sync::Mutex;
 use tokio::task::{JoinError, JoinSet, spawn_blocking};
 
-use crate::folder::News;
 use crate::options::{Options, Reload};
 use crate::read::{self, Errand, Reading};
 use crate::snapshot::Snapshot;
-use crate::state::{Layout, State};
+use crate::state::State;
 
 /// With fewer files than this for each, more threads cost more than they save.
 const FILES_A_JOB: usize = 8;
@@ -21,16 +20,15 @@ const FILES_A_JOB: usize = 8;
 #[derive(Debug)]
 pub struct Workspace {
     options: Arc<Options>,
-    state: Arc<RwLock<State>>,
     /// Held by the call that is under way.
-    turn: Mutex<()>,
+    state: Arc<Mutex<State>>,
 }
 
 impl Workspace {
     /// Reads nothing yet.
     pub fn new(options: Options) -> Self {
-        let state = Arc::new(RwLock::new(State::new(&options)));
-        Workspace { options: Arc::new(options), state, turn: Mutex::new(()) }
+        let state = Arc::new(Mutex::new(State::new(&options)));
+        Workspace { options: Arc::new(options), state }
     }
 
     /// The agent's catalog as the files are now. The same `Arc` as before when
@@ -38,41 +36,22 @@ impl Workspace {
     ///
     /// Must be called within a tokio runtime.
     pub async fn catalog(&self) -> Arc<Snapshot> {
-        let _turn = self.turn.lock().await;
+        let mut state = self.state.clone().lock_owned().await;
         if self.options.reload == Reload::Startup
-            && let Some(snapshot) = self.state.read().await.snapshot()
+            && let Some(snapshot) = state.snapshot()
         {
             return snapshot;
         }
-        let (layout, mut errands) = self.look().await;
-        if !layout.is_empty()
-            && self.state.write().await.arrange(layout, &self.options) == News::Changed
-        {
-            errands = self.in_background(|state, _| state.look_at_files(0, 1)).await;
-        }
-        let readings = read_all(errands, &self.options).await;
-        self.state.write().await.settle(readings, &self.options)
-    }
-
-    /// Looks at all folders and files, on two threads: a stat is a short call,
-    /// but there are hundreds of them in every turn.
-    async fn look(&self) -> (Layout, Vec<Errand>) {
-        let half = self.in_background(|state, _| state.look_at_files(0, 2));
-        let other = self.in_background(|state, options| {
-            (state.look_at_folders(options), state.look_at_files(1, 2))
+        // One job for all looks: a stat is so short that handing out hundreds of
+        // them would cost more than it saves, above all on a busy machine.
+        let options = self.options.clone();
+        let survey = spawn_blocking(move || {
+            let errands = state.survey(&options);
+            (state, errands)
         });
-        let (mut errands, (layout, more)) = tokio::join!(half, other);
-        errands.extend(more);
-        (layout, errands)
-    }
-
-    async fn in_background<T: Send + 'static>(
-        &self,
-        job: impl FnOnce(&State, &Options) -> T + Send + 'static,
-    ) -> T {
-        let (state, options) = (self.state.clone(), self.options.clone());
-        let job = spawn_blocking(move || job(&state.blocking_read(), &options));
-        job.await.unwrap_or_else(give_up)
+        let (mut state, errands) = survey.await.unwrap_or_else(give_up);
+        let readings = read_all(errands, &self.options).await;
+        state.settle(readings, &self.options)
     }
 }
 

@@ -6,7 +6,6 @@
 mod broken;
 mod merge;
 mod reload;
-mod warm;
 
 use std::fs;
 use std::path::{Path, PathBuf};
