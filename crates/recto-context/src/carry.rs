@@ -27,6 +27,9 @@ pub struct Carry {
     /// Memories and skill bodies that did not fit. They stay out until the next
     /// trim, when the prefix breaks anyway.
     pub shed: BTreeSet<ItemId>,
+    /// Exchanges, by their first message, that are shown without their calls and
+    /// results: together with those they did not fit.
+    pub condensed: BTreeSet<MessageId>,
     /// Results that are shown shortened.
     pub shortened: BTreeSet<MessageId>,
 }

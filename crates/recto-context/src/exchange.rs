@@ -19,6 +19,17 @@ pub(crate) fn exchanges(messages: &[Arc<Message>]) -> impl Iterator<Item = &[Arc
     messages.chunk_by(|_, next| !next.is_user())
 }
 
+/// An exchange without its rounds: the question, and the answer if there is one.
+pub(crate) fn condense(exchange: &[Arc<Message>]) -> Vec<Arc<Message>> {
+    let questions = exchange.iter().filter(|message| message.is_user());
+    let answer = exchange.last().filter(|last| is_reply(last));
+    questions.chain(answer).cloned().collect()
+}
+
+fn is_reply(message: &Message) -> bool {
+    matches!(&message.body, Body::Assistant { calls, .. } if calls.is_empty())
+}
+
 /// The messages that a model may see, every call with its result and every
 /// result with its call. What had to go is added to `dropped`.
 pub(crate) fn mend(

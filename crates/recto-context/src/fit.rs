@@ -118,7 +118,7 @@ fn by_layer(parts: &[Part]) -> Vec<(Layer, Tokens)> {
 }
 
 fn history_messages(plan: &Plan<'_>) -> usize {
-    plan.history.iter().map(|exchange| exchange.messages).sum()
+    plan.history.iter().map(message_count).sum()
 }
 
 fn history_tokens(plan: &Plan<'_>) -> Tokens {
@@ -134,7 +134,7 @@ fn trim_to_limits(plan: &mut Plan<'_>, limits: &Limits) {
     let limit = limits.history_messages;
     if history_messages(plan) > limit {
         let reason = DropReason::HistoryMessages { limit };
-        leave_until(plan, reason, limit * 3 / 4, |exchange| exchange.messages);
+        leave_until(plan, reason, limit * 3 / 4, message_count);
     }
     let limit = limits.history_tokens;
     if history_tokens(plan) > limit {
@@ -161,22 +161,37 @@ fn token_count(exchange: &Exchange) -> usize {
     exchange.tokens().get() as usize
 }
 
-/// The oldest exchanges leave until at most `target` of what is measured is left.
+fn message_count(exchange: &Exchange) -> usize {
+    exchange.messages.len()
+}
+
+/// The oldest exchanges leave until at most `target` of what is measured is
+/// left. When even the newest would have to, its rounds leave first: a person
+/// who goes on after a long piece of work is not met by an agent without a past.
 fn leave_until(
     plan: &mut Plan<'_>,
     reason: DropReason,
     target: usize,
-    measure: impl Fn(&Exchange) -> usize,
+    measure: fn(&Exchange) -> usize,
 ) {
-    let mut rest: usize = plan.history.iter().map(&measure).sum();
+    let mut rest: usize = plan.history.iter().map(measure).sum();
     let leaving = plan.history.iter().take_while(|exchange| {
         let leaves = rest > target;
         rest -= if leaves { measure(exchange) } else { 0 };
         leaves
     });
     let leaving = leaving.count();
+    let condensed = plan.history.last().filter(|_| leaving == plan.history.len());
+    let condensed = condensed.and_then(|newest| newest.condensed(plan));
+    let condensed = condensed.filter(|newest| measure(newest) <= target);
+
     let mut left_out = LeftOut::default();
     plan.history.drain(..leaving).for_each(|exchange| left_out.add_exchange(&exchange));
+    if let Some(exchange) = condensed {
+        left_out.take_back(&exchange);
+        plan.carry.condensed.extend(exchange.first());
+        plan.history.push(exchange);
+    }
     plan.dropped.extend(left_out.dropped(Layer::History, ["message", "messages"], reason));
     if plan.inputs.mode.chosen.sends_history() {
         remember_trim(plan, &left_out);
@@ -185,9 +200,11 @@ fn leave_until(
 
 /// From now on the history begins at the first message that is left.
 fn remember_trim(plan: &mut Plan<'_>, left_out: &LeftOut) {
-    let first = plan.history.first().map_or(plan.inputs.message_id, |exchange| exchange.first);
-    let Carry { history_from, trimmed, shortened, .. } = &mut plan.carry;
+    let first = plan.history.first().and_then(Exchange::first);
+    let first = first.unwrap_or(plan.inputs.message_id);
+    let Carry { history_from, trimmed, condensed, shortened, .. } = &mut plan.carry;
     *history_from = Some(first);
+    condensed.retain(|id| *id >= first);
     *trimmed = Trimmed {
         messages: trimmed.messages + left_out.count,
         tokens: trimmed.tokens + left_out.tokens,

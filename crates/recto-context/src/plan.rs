@@ -12,7 +12,7 @@ use crate::carry::Carry;
 use crate::catalog::{Catalog, Document, Memory, Skill};
 use crate::compose::Composer;
 use crate::context::{DropReason, Dropped, OfferedTool};
-use crate::exchange::{exchanges, mend};
+use crate::exchange::{condense, exchanges, mend};
 use crate::inputs::Inputs;
 use crate::item::{Include, ItemId, ItemKind, Joined, Pick, Scores};
 use crate::layer::Layer;
@@ -69,14 +69,30 @@ pub(crate) struct PlannedPick {
     pub since: TurnNumber,
 }
 
-/// An exchange of the history, composed.
+/// An exchange of the history, and its parts on the page.
 pub(crate) struct Exchange {
-    pub first: MessageId,
-    pub messages: usize,
+    pub messages: Vec<Arc<Message>>,
     pub parts: Vec<Part>,
 }
 
 impl Exchange {
+    fn compose(messages: Vec<Arc<Message>>, composer: &Composer<'_>) -> Self {
+        let parts = messages.iter().flat_map(|message| composer.history_message(message)).collect();
+        Exchange { messages, parts }
+    }
+
+    /// The same exchange without its rounds; `None` when it has none, or when
+    /// nothing would be left.
+    pub(crate) fn condensed(&self, plan: &Plan<'_>) -> Option<Self> {
+        let messages = condense(&self.messages);
+        let shorter = !messages.is_empty() && messages.len() < self.messages.len();
+        shorter.then(|| Exchange::compose(messages, &Composer::new(plan.inputs, &plan.carry)))
+    }
+
+    pub(crate) fn first(&self) -> Option<MessageId> {
+        self.messages.first().map(|message| message.id)
+    }
+
     pub(crate) fn tokens(&self) -> Tokens {
         self.parts.iter().map(|part| part.tokens).sum()
     }
@@ -259,12 +275,14 @@ impl<'a> Plan<'a> {
         let messages = open_history(inputs, &self.carry);
         let mended = mend(messages, Layer::History, &inputs.counter, &mut self.dropped);
         let composer = Composer::new(inputs, &self.carry);
-        let compose = |messages: &[Arc<Message>]| Exchange {
-            first: messages[0].id,
-            messages: messages.len(),
-            parts: messages.iter().flat_map(|m| composer.history_message(m)).collect(),
+        let is_condensed = |exchange: &[Arc<Message>]| {
+            exchange.first().is_some_and(|first| self.carry.condensed.contains(&first.id))
         };
-        self.history = exchanges(&mended).map(compose).collect();
+        let history = exchanges(&mended).map(|exchange| {
+            let condensed = is_condensed(exchange).then(|| condense(exchange));
+            Exchange::compose(condensed.unwrap_or_else(|| exchange.to_vec()), &composer)
+        });
+        self.history = history.collect();
         self.note_earlier_trims();
         if !inputs.mode.chosen.sends_history() {
             self.keep_last_exchanges(kept_without_history(inputs));
@@ -450,8 +468,14 @@ impl LeftOut {
     }
 
     pub(crate) fn add_exchange(&mut self, exchange: &Exchange) {
-        self.count += exchange.messages;
+        self.count += exchange.messages.len();
         self.tokens += exchange.tokens();
+    }
+
+    /// Part of what left is shown after all.
+    pub(crate) fn take_back(&mut self, exchange: &Exchange) {
+        self.count -= exchange.messages.len();
+        self.tokens = self.tokens - exchange.tokens();
     }
 
     pub(crate) fn dropped(

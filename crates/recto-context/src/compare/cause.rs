@@ -126,8 +126,10 @@ fn of_conversation(before: &RequestContext, after: &RequestContext) -> Cause {
 }
 
 fn was_trimmed(before: &RequestContext, after: &RequestContext) -> bool {
-    let marks = |context: &RequestContext| (context.carry.history_from, context.carry.picks_from);
-    marks(before) != marks(after)
+    let (old, new) = (&before.carry, &after.carry);
+    old.history_from != new.history_from
+        || old.picks_from != new.picks_from
+        || old.condensed != new.condensed
 }
 
 fn shed_changed(before: &RequestContext, after: &RequestContext, kind: ItemKind) -> bool {

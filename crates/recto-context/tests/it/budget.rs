@@ -290,3 +290,27 @@ fn messages_for_people_never_reach_a_model() {
     assert!(!page(&request).contains("gone"));
     assert!(matches!(history[1].body, Body::Error(_)));
 }
+
+#[test]
+fn after_a_long_piece_of_work_question_and_answer_stay() {
+    // The newest exchange has more messages than the history may hold.
+    let catalog = Catalog::default();
+    let rounds = "model: call read_file{} / tool: text / ".repeat(30);
+    let history = talk(&format!("user: old / model: older / user: tidy up / {rounds}model: done"));
+    let assemble = |history: &[Arc<Message>], id, carry| {
+        let inputs = Inputs::new(&catalog, "and now?").message_id(MessageId(id)).history(history);
+        inputs.carry(carry).window(window(16_000)).assemble().unwrap()
+    };
+    let request = assemble(&history, 100, Carry::default());
+    let shown = |request: &RequestContext| -> Vec<String> {
+        request.layer(Layer::History).map(|part| part.text().to_owned()).collect()
+    };
+    assert_eq!(shown(&request), ["tidy up", "done"]);
+    assert_eq!(drops(&request), ["history: 62 messages (more than history.max_messages = 50)"]);
+    // It stays so in the turns to come.
+    let mut longer = history.clone();
+    longer.push(Arc::new(Message::user(100, "and now?")));
+    longer.push(Arc::new(Message::assistant(101, "rest")));
+    let next = assemble(&longer, 102, request.carry.clone());
+    assert_eq!(shown(&next), ["tidy up", "done", "and now?", "rest"]);
+}

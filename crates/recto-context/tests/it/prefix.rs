@@ -377,9 +377,10 @@ fn check_prefix(
     Ok(())
 }
 
-/// Where the history begins; another place means that it was trimmed.
-fn marks(request: &RequestContext) -> (Option<MessageId>, Option<MessageId>) {
-    (request.carry.history_from, request.carry.picks_from)
+/// How the history begins; another beginning means that it was trimmed.
+fn marks(request: &RequestContext) -> impl PartialEq + use<> {
+    let Carry { history_from, picks_from, condensed, .. } = request.carry.clone();
+    (history_from, picks_from, condensed)
 }
 
 proptest! {
