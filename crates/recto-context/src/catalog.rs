@@ -55,6 +55,13 @@ pub struct File {
     pub source: Source,
 }
 
+impl File {
+    /// The file's name without its folder.
+    pub fn name(&self) -> String {
+        self.source.name()
+    }
+}
+
 /// A rule or a reference.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Document {

@@ -154,6 +154,16 @@ impl Source {
     pub fn file(path: impl AsRef<Path>) -> Self {
         Source::File(Arc::from(path.as_ref()))
     }
+
+    /// The name without what leads to it: of a file its last part.
+    pub fn name(&self) -> String {
+        match self {
+            Source::File(path) => {
+                path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+            }
+            other => other.to_string(),
+        }
+    }
 }
 
 impl fmt::Display for Source {

@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::context::{Dropped, OfferedTool, RequestContext};
-use crate::item::{Pick, Scores};
+use crate::item::{Pick, Priority, Scores, Source};
 use crate::layer::Layer;
 use crate::message::{ContentPart, Image, Opaque, ToolCall};
 use crate::page::{ChatMessage, Content, ContentPiece, ItemUse, Part};
@@ -109,7 +109,7 @@ impl<'a> Row<'a> {
             name: item.id.name.to_string(),
             server: item.id.server.as_deref(),
             include: Some(item.include.name()),
-            priority: item.priority.map(crate::item::Priority::get),
+            priority: item.priority.map(Priority::get),
             scores: item.scores,
             ..self
         }
@@ -122,7 +122,7 @@ impl Part {
         match (&self.item, &self.content, &self.source) {
             (Some(item), _, _) => item.id.kind.name(),
             (None, Content::Message(_), _) => "message",
-            (None, Content::Text(_), crate::item::Source::File(_)) => "file",
+            (None, Content::Text(_), Source::File(_)) => "file",
             (None, Content::Text(_), _) => "built_in",
         }
     }
@@ -135,9 +135,7 @@ impl Part {
             (None, Content::Message(message), _) => {
                 format!("{} {}", self.role.name(), message.id.0)
             }
-            (None, _, crate::item::Source::File(path)) => {
-                path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
-            }
+            (None, _, Source::File(_)) => self.source.name(),
             _ => self.reason.describe(),
         }
     }

@@ -314,3 +314,23 @@ fn after_a_long_piece_of_work_question_and_answer_stay() {
     let next = assemble(&longer, 102, request.carry.clone());
     assert_eq!(shown(&next), ["tidy up", "done", "and now?", "rest"]);
 }
+
+#[test]
+fn a_memory_without_room_is_not_replaced_by_the_next_one() {
+    let mut catalog = Catalog::default();
+    let fact =
+        |n: usize| memory(&format!("MEMORY.md:{n}"), None, &format!("{n} {}", "fact ".repeat(20)));
+    catalog.memories = (0..40).map(fact).collect();
+    let assemble = |message: &str, carry, tokens| {
+        let inputs = Inputs::new(&catalog, message).carry(carry).window(window(tokens));
+        inputs.assemble().unwrap()
+    };
+    let shown = |request: &RequestContext| -> Vec<String> {
+        let parts = request.layer(Layer::Memory).filter(|part| part.item.is_some());
+        parts.map(|part| part.name()).collect()
+    };
+    let first = assemble(&"long ".repeat(300), Carry::default(), 900);
+    assert!(!first.carry.shed.is_empty() && !shown(&first).is_empty());
+    let second = assemble("short", first.carry.clone(), 900);
+    assert_eq!(shown(&second), shown(&first));
+}

@@ -57,7 +57,9 @@ fn minimal_mode_is_short_and_points_at_the_tools() {
     assert_eq!(request.tool_choice, ToolChoice::Required);
     expect![[r#"
         [
+            "tools: TOOLS.md (left out in this mode)",
             "memory: 2 memories (left out in this mode)",
+            "skills: 1 skill (left out in this mode)",
             "items: reference api (left out in this mode)",
             "history: 2 messages (left out in this mode)",
         ]

@@ -130,6 +130,8 @@ fn agent() -> Catalog {
     // Long enough that small windows can't always hold them.
     catalog.skills.push(skill("long", Some("Much to read."), &"word ".repeat(250), &[]));
     catalog.memories.push(memory("MEMORY.md:9", None, &"fact ".repeat(120)));
+    let more = |n| memory(&format!("MEMORY.md:{n}"), None, &format!("{n} {}", "detail ".repeat(9)));
+    catalog.memories.extend((10..40).map(more));
     catalog
 }
 

@@ -111,6 +111,9 @@ fn plain_shows_nothing_but_agents_and_skills_and_says_what_it_left_out() {
     .assert_eq(&page(&request));
     expect![[r#"
         [
+            "system: SOUL.md (preset `plain` has no place for it)",
+            "system: USER.md (preset `plain` has no place for it)",
+            "tools: TOOLS.md (preset `plain` has no place for it)",
             "memory: 2 memories (preset `plain` has no place for it)",
             "items: rule tone (preset `plain` has no place for it)",
             "items: rule dates (preset `plain` has no place for it)",

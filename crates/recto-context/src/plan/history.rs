@@ -1,0 +1,101 @@
+//! Which earlier messages belong on the page, exchange by exchange.
+
+use std::sync::Arc;
+
+use super::{LeftOut, Plan};
+use crate::carry::Carry;
+use crate::compose::Composer;
+use crate::context::DropReason;
+use crate::exchange::{condense, exchanges, mend};
+use crate::inputs::Inputs;
+use crate::layer::Layer;
+use crate::message::{Message, MessageId};
+use crate::mode::words;
+use crate::page::Part;
+use crate::tokens::Tokens;
+
+/// An exchange of the history, and its parts on the page.
+pub(crate) struct Exchange {
+    pub messages: Vec<Arc<Message>>,
+    pub parts: Vec<Part>,
+}
+
+impl Exchange {
+    fn compose(messages: Vec<Arc<Message>>, composer: &Composer<'_>) -> Self {
+        let parts = messages.iter().flat_map(|message| composer.history_message(message)).collect();
+        Exchange { messages, parts }
+    }
+
+    /// The same exchange without its rounds; `None` when it has none, or when
+    /// nothing would be left.
+    pub(crate) fn condensed(&self, plan: &Plan<'_>) -> Option<Self> {
+        let messages = condense(&self.messages);
+        let shorter = !messages.is_empty() && messages.len() < self.messages.len();
+        shorter.then(|| Exchange::compose(messages, &Composer::new(plan.inputs, &plan.carry)))
+    }
+
+    pub(crate) fn first(&self) -> Option<MessageId> {
+        self.messages.first().map(|message| message.id)
+    }
+
+    pub(crate) fn tokens(&self) -> Tokens {
+        self.parts.iter().map(|part| part.tokens).sum()
+    }
+}
+
+impl Plan<'_> {
+    pub(super) fn plan_history(&mut self) {
+        let inputs = self.inputs;
+        let messages = open_history(inputs, &self.carry);
+        let mended = mend(messages, Layer::History, &inputs.counter, &mut self.dropped);
+        let composer = Composer::new(inputs, &self.carry);
+        let is_condensed = |exchange: &[Arc<Message>]| {
+            exchange.first().is_some_and(|first| self.carry.condensed.contains(&first.id))
+        };
+        let history = exchanges(&mended).map(|exchange| {
+            let condensed = is_condensed(exchange).then(|| condense(exchange));
+            Exchange::compose(condensed.unwrap_or_else(|| exchange.to_vec()), &composer)
+        });
+        self.history = history.collect();
+        self.note_earlier_trims();
+        if !inputs.mode.chosen.sends_history() {
+            self.keep_last_exchanges(kept_without_history(inputs));
+        }
+    }
+
+    fn note_earlier_trims(&mut self) {
+        let trimmed = self.carry.trimmed;
+        let left_out = LeftOut { count: trimmed.messages, tokens: trimmed.tokens };
+        let names = ["message", "messages"];
+        self.dropped.extend(left_out.dropped(Layer::History, names, DropReason::TrimmedEarlier));
+    }
+
+    fn keep_last_exchanges(&mut self, count: usize) {
+        let leaving = self.history.len().saturating_sub(count);
+        let mut left_out = LeftOut::default();
+        for exchange in self.history.drain(..leaving) {
+            left_out.add_exchange(&exchange);
+        }
+        let names = ["message", "messages"];
+        self.dropped.extend(left_out.dropped(Layer::History, names, DropReason::Mode));
+    }
+}
+
+/// The messages that have not been trimmed away, without the current one.
+pub(super) fn open_history<'a>(inputs: &Inputs<'a>, carry: &Carry) -> &'a [Arc<Message>] {
+    let from = carry.history_from.unwrap_or_default();
+    let start = inputs.history.partition_point(|message| message.id < from);
+    let end = inputs.history.partition_point(|message| message.id < inputs.message_id);
+    &inputs.history[start..end.max(start)]
+}
+
+/// Exchanges that are sent in a mode without history: as set, or the last one
+/// when the message means nothing without it.
+fn kept_without_history(inputs: &Inputs<'_>) -> usize {
+    if !inputs.mode.chosen.is_minimal() {
+        return 0;
+    }
+    let text = inputs.message.content.iter().find_map(|part| part.as_text());
+    let bare_reply = text.is_some_and(|text| words::is_bare_reply(text));
+    inputs.limits.minimal_history.max(usize::from(bare_reply))
+}

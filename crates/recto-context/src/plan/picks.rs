@@ -1,0 +1,123 @@
+//! What search brought for this message, and what of it is on the page already.
+
+use std::collections::BTreeMap;
+
+use super::history::open_history;
+use super::{Plan, Session, SkillForm, layer_of, memory_id};
+use crate::carry::Carry;
+use crate::catalog::{Catalog, Document};
+use crate::context::DropReason;
+use crate::item::{Include, ItemId, ItemKind, Pick, Priority, Source};
+use crate::layer::Layer;
+use crate::layout::PickPlacement;
+use crate::message::{Body, KeptPick, MessageId, Shown, TurnNumber};
+use crate::page::ItemUse;
+use crate::text::Text;
+use crate::tokens::Tokens;
+
+/// What search brought: a rule, a reference, a skill's body or a memory.
+pub(crate) struct PlannedPick {
+    pub item: ItemUse,
+    pub text: Text,
+    pub source: Source,
+    pub shown: Shown,
+    pub since: TurnNumber,
+}
+
+impl Plan<'_> {
+    pub(super) fn plan_picks(&mut self, session: &Session<'_>) {
+        let inputs = self.inputs;
+        let on_page = self.kept_on_page();
+        for pick in inputs.picks.iter().filter(|pick| pick.item.kind != ItemKind::Tool) {
+            let Some((text, source, priority)) = content(inputs.catalog, &pick.item) else {
+                let layer = layer_of(pick.item.kind);
+                self.drop(pick.item.to_string(), layer, Tokens::ZERO, DropReason::Vanished);
+                continue;
+            };
+            if session.holds(&pick.item).is_some() && pick.item.kind != ItemKind::Skill
+                || self.memories.iter().any(|memory| memory_id(memory) == pick.item)
+                || self.picks.iter().any(|planned| planned.item.id == pick.item)
+                || self.shows_body_of(&pick.item)
+            {
+                continue;
+            }
+            if let Some(reason) = self.hides_pick(pick) {
+                let tokens = inputs.counter.text(&text);
+                self.drop(pick.item.to_string(), Layer::Picks, tokens, reason);
+                continue;
+            }
+            let above = on_page.get(&pick.item).filter(|(shown, _)| *shown == text);
+            let (shown, since) = match above {
+                Some((_, since)) => (Shown::Above, *since),
+                None => (Shown::Text(text.clone()), inputs.turn),
+            };
+            let item = ItemUse {
+                id: pick.item.clone(),
+                include: Include::Agent,
+                priority,
+                scores: Some(pick.scores),
+            };
+            self.picks.push(PlannedPick { item, text, source, shown, since });
+        }
+    }
+
+    fn shows_body_of(&self, id: &ItemId) -> bool {
+        id.kind == ItemKind::Skill
+            && self.skills.iter().any(|s| s.form == SkillForm::Full && *s.skill.name == *id.name)
+    }
+
+    /// Minimal mode takes only what has to do with tools.
+    fn hides_pick(&self, pick: &Pick) -> Option<DropReason> {
+        let for_tools = matches!(pick.item.kind, ItemKind::Skill | ItemKind::Tool);
+        let in_minimal = self.inputs.mode.chosen.is_minimal() && !for_tools;
+        self.hides_layer(Layer::Picks).or(in_minimal.then_some(DropReason::Mode))
+    }
+
+    /// Picks of earlier turns that are still on the page, with their texts.
+    fn kept_on_page(&self) -> BTreeMap<ItemId, (Text, TurnNumber)> {
+        let inputs = self.inputs;
+        if inputs.layout.picks != PickPlacement::Kept || !inputs.mode.chosen.sends_history() {
+            return BTreeMap::new();
+        }
+        let messages = open_history(inputs, &self.carry).iter();
+        let users = messages.filter(|message| shows_kept_picks(&self.carry, message.id));
+        let kept = users.filter_map(|message| match &message.body {
+            Body::User(user) => Some(&user.picks),
+            _ => None,
+        });
+        kept.flatten().filter_map(shown_text).collect()
+    }
+}
+
+fn shown_text(pick: &KeptPick) -> Option<(ItemId, (Text, TurnNumber))> {
+    match &pick.shown {
+        Shown::Text(text) => Some((pick.item.clone(), (text.clone(), pick.since))),
+        Shown::Above => None,
+    }
+}
+
+/// Whether picks kept with this message are still shown.
+pub(crate) fn shows_kept_picks(carry: &Carry, message: MessageId) -> bool {
+    carry.picks_from.is_none_or(|from| message >= from)
+}
+
+/// The text of an item that search brought.
+fn content(catalog: &Catalog, id: &ItemId) -> Option<(Text, Source, Option<Priority>)> {
+    let document = |documents: &[Document]| {
+        let found = documents.iter().find(|document| document.name == id.name)?;
+        Some((found.text.clone(), found.source.clone(), Some(found.priority)))
+    };
+    match id.kind {
+        ItemKind::Rule => document(&catalog.rules),
+        ItemKind::Reference => document(&catalog.references),
+        ItemKind::Skill => {
+            let skill = catalog.skills.iter().find(|skill| skill.name == id.name)?;
+            Some((skill.body.clone(), skill.source.clone(), None))
+        }
+        ItemKind::Memory => {
+            let memory = catalog.memories.iter().find(|memory| memory.name == id.name)?;
+            Some((memory.text.clone(), memory.source.clone(), None))
+        }
+        ItemKind::Tool => None,
+    }
+}
