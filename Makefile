@@ -8,7 +8,9 @@ SHELL := /bin/sh
 
 BENCH ?= context
 MESSAGE ?= hello
-# Passed by environment, so that quotes in it stay what they are.
+# Taken at its word, and passed by environment: quotes and dollars in it stay
+# what they are, and nothing in it is run.
+override MESSAGE := $(value MESSAGE)
 export MESSAGE
 
 help: ## list these targets

@@ -16,6 +16,8 @@ use crate::tokens::Tokens;
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Carry {
+    /// How often something had to leave to make room.
+    pub trims: u32,
     /// The first message that is still sent; everything before it has left.
     pub history_from: Option<MessageId>,
     /// What has left so far.
@@ -27,6 +29,8 @@ pub struct Carry {
     /// Memories and skill bodies that did not fit. They stay out until the next
     /// trim, when the prefix breaks anyway.
     pub shed: BTreeSet<ItemId>,
+    /// Picks of this turn that did not fit; they stay out for the rest of it.
+    pub cut_picks: BTreeSet<ItemId>,
     /// Exchanges, by their first message, that are shown without their calls and
     /// results: together with those they did not fit.
     pub condensed: BTreeSet<MessageId>,

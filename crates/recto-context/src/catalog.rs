@@ -9,7 +9,6 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::item::{Include, ItemId, ItemKind, Joined, Priority, SessionItem, Source};
-use crate::layout::{Layout, SkillRender};
 use crate::text::Text;
 
 /// All that an agent has.
@@ -53,13 +52,6 @@ pub struct File {
     pub text: Text,
     /// Where it was read.
     pub source: Source,
-}
-
-impl File {
-    /// The file's name without its folder.
-    pub fn name(&self) -> String {
-        self.source.name()
-    }
 }
 
 /// A rule or a reference.
@@ -132,7 +124,7 @@ pub struct ToolSpec {
     pub description: Arc<str>,
     /// The JSON schema of its parameters.
     pub parameters: Arc<Value>,
-    /// Name, description and parameters as compact JSON: what is counted and compared.
+    /// The tool as compact JSON, about as wires carry it: what is counted and compared.
     pub schema: Text,
     /// When it is offered.
     pub include: Include,
@@ -144,11 +136,12 @@ impl ToolSpec {
     /// A tool that is always offered.
     pub fn new(id: ItemId, description: impl Into<Arc<str>>, parameters: Value) -> Self {
         let description = description.into();
-        let schema = serde_json::json!({
+        let function = serde_json::json!({
             "name": &*id.name,
             "description": &*description,
             "parameters": &parameters,
         });
+        let schema = serde_json::json!({"type": "function", "function": function});
         ToolSpec {
             id,
             description,
@@ -169,8 +162,24 @@ pub struct Memory {
     pub text: Text,
     /// The day it was added, as `YYYY-MM-DD`.
     pub day: Option<Arc<str>>,
+    /// What stands before the text on the page.
+    pub lead: Text,
     /// Where it was read.
     pub source: Source,
+}
+
+impl Memory {
+    /// Something remembered, perhaps on a known day.
+    pub fn new(name: impl Into<Arc<str>>, text: impl Into<Text>, day: Option<&str>) -> Self {
+        let lead = day.map_or_else(|| "- ".to_owned(), |day| format!("- [{day}] "));
+        Memory {
+            name: name.into(),
+            text: text.into(),
+            day: day.map(Arc::from),
+            lead: lead.into(),
+            source: Source::BuiltIn,
+        }
+    }
 }
 
 /// A file that could not be used as it stands, for the record and the person.
@@ -205,12 +214,6 @@ impl Catalog {
             .chain(documents(ItemKind::Reference, &self.references))
             .chain(skills)
             .chain(self.all_tools().map(|tool| (tool.id.clone(), tool.include)))
-    }
-
-    /// Whether there is anything that a model could be offered to call.
-    pub fn has_tools(&self, layout: &Layout) -> bool {
-        let reads_skills = layout.skills == SkillRender::ReadOnDemand && !self.skills.is_empty();
-        reads_skills || self.all_tools().next().is_some()
     }
 
     /// Built-in and server tools, then those of the skills, in a fixed order.

@@ -7,14 +7,15 @@
 
 mod cause;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
 use crate::context::RequestContext;
-use crate::item::ItemId;
+use crate::item::{ItemId, Source};
 use crate::layer::Layer;
-use crate::page::{ChatMessage, ContentPiece, Part};
+use crate::layout::ToolCalls;
+use crate::page::{ChatMessage, ContentPiece, Part, Reason};
 use crate::text::ContentHash;
 use crate::tokens::Tokens;
 
@@ -53,6 +54,8 @@ pub struct Change {
     pub layer: Layer,
     /// The item, if one is concerned.
     pub item: Option<ItemId>,
+    /// Where the text comes from that is another, came or left.
+    pub source: Option<Source>,
     /// Why.
     pub cause: Cause,
 }
@@ -84,6 +87,13 @@ struct Divergence {
     place: Option<Place>,
 }
 
+impl Divergence {
+    fn at_the_start() -> Self {
+        let place = Some(Place::Message { message: 0, byte: 0 });
+        Divergence { agreed_bytes: 0, agreed_tools: 0, before_part: 0, after_part: 0, place }
+    }
+}
+
 #[derive(Clone, Copy)]
 enum Place {
     Tool { byte: usize },
@@ -91,6 +101,13 @@ enum Place {
 }
 
 fn divergence(before: &RequestContext, after: &RequestContext) -> Divergence {
+    if before.model != after.model {
+        // Another model has read nothing yet, whatever the bytes.
+        return Divergence::at_the_start();
+    }
+    if after.tool_calls == ToolCalls::Text {
+        return message_divergence(before, after, 0);
+    }
     let same_tools = before.tools.iter().zip(&after.tools);
     let agreed_tools = same_tools.take_while(|(a, b)| a.spec.schema == b.spec.schema).count();
     let schemas = before.tools[..agreed_tools].iter();
@@ -152,15 +169,17 @@ fn text_bytes(message: &ChatMessage) -> usize {
 }
 
 fn common_text(a: &ChatMessage, b: &ChatMessage) -> usize {
-    let text = |message: &ChatMessage| match message.content.first() {
-        Some(ContentPiece::Text(text)) => text.clone(),
-        _ => String::new(),
-    };
-    common_prefix(&text(a), &text(b))
+    common_prefix(first_text(a), first_text(b))
 }
 
+fn first_text(message: &ChatMessage) -> &str {
+    message.content.first().and_then(ContentPiece::as_text).unwrap_or_default()
+}
+
+/// In bytes, and never within a character.
 fn common_prefix(a: &str, b: &str) -> usize {
-    a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count()
+    let bytes = a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count();
+    a.floor_char_boundary(bytes)
 }
 
 /// The part with which a message begins, or the number of all parts behind the last.
@@ -198,16 +217,19 @@ fn describe(
             let (a, b) =
                 (before.tools.get(point.agreed_tools), after.tools.get(point.agreed_tools));
             let item = b.or(a).map(|tool| tool.spec.id.clone());
+            let source = b.or(a).map(|tool| tool.spec.source.clone());
             let cause = cause::of_tools(before, after, a, b);
-            Change { message: None, byte, layer: Layer::Tools, item, cause }
+            Change { message: None, byte, layer: Layer::Tools, item, source, cause }
         }
         Place::Message { message, byte } => {
             let old = before.parts.get(point.before_part);
             let new = after.parts.get(point.after_part);
             let cause = cause::of_parts(before, after, old, new);
             let layer = changed_layer(old, new);
-            let item = concerned_item(old, new, layer);
-            Change { message: Some(message), byte, layer, item, cause }
+            let part = [new, old].into_iter().flatten().find(|part| part.layer == layer);
+            let item = part.and_then(|part| part.item.as_ref()).map(|item| item.id.clone());
+            let source = part.map(|part| part.source.clone());
+            Change { message: Some(message), byte, layer, item, source, cause }
         }
     }
 }
@@ -223,11 +245,6 @@ fn changed_layer(old: Option<&Part>, new: Option<&Part>) -> Layer {
     }
 }
 
-fn concerned_item(old: Option<&Part>, new: Option<&Part>, layer: Layer) -> Option<ItemId> {
-    let of_layer = [new, old].into_iter().flatten().filter(|part| part.layer == layer);
-    of_layer.filter_map(|part| part.item.as_ref()).map(|item| item.id.clone()).next()
-}
-
 type ItemChanges = (Vec<ItemId>, Vec<ItemId>, Vec<ItemId>);
 
 /// Items that came, left, and changed.
@@ -235,13 +252,24 @@ fn item_changes(before: &RequestContext, after: &RequestContext) -> ItemChanges 
     let (old, new) = (items(before), items(after));
     let added = new.keys().filter(|id| !old.contains_key(*id)).cloned().collect();
     let removed = old.keys().filter(|id| !new.contains_key(*id)).cloned().collect();
-    let changed = old.iter().filter(|(id, hash)| new.get(*id).is_some_and(|new| new != *hash));
+    // An item may be shown twice, such as in a list and in full.
+    let changed =
+        old.iter().filter(|(id, texts)| new.get(*id).is_some_and(|now| now.is_disjoint(texts)));
     (added, removed, changed.map(|(id, _)| id.clone()).collect())
 }
 
-fn items(context: &RequestContext) -> BTreeMap<ItemId, ContentHash> {
-    let parts = context.parts.iter().filter(|part| part.layer != Layer::History);
+/// The items on the page, with the texts they show. A note that one stands
+/// further up shows nothing of it.
+fn items(context: &RequestContext) -> BTreeMap<ItemId, BTreeSet<ContentHash>> {
+    let shows = |part: &&Part| {
+        part.layer != Layer::History && !matches!(part.reason, Reason::StandsAbove(_))
+    };
+    let parts = context.parts.iter().filter(shows);
     let parts = parts.filter_map(|part| Some((part.item.as_ref()?.id.clone(), part.hash())));
     let tools = context.tools.iter().map(|tool| (tool.spec.id.clone(), tool.spec.schema.hash()));
-    parts.chain(tools).collect()
+    let mut items: BTreeMap<ItemId, BTreeSet<ContentHash>> = BTreeMap::new();
+    for (id, hash) in parts.chain(tools) {
+        items.entry(id).or_default().insert(hash);
+    }
+    items
 }

@@ -3,23 +3,25 @@
 //! All that the presets and rendering settings mean for the look of the page is
 //! decided here, layer by layer in the order of [`Layer`], and nowhere else.
 
+mod as_text;
+mod shorten;
 mod system;
 
 use std::sync::{Arc, LazyLock};
 
 use crate::carry::Carry;
-use crate::context::OfferedTool;
 use crate::inputs::Inputs;
 use crate::item::{ItemKind, Source};
 use crate::layer::Layer;
 use crate::layout::{PickMessages, PickPlacement, SystemMessages, ToolCalls};
-use crate::message::{
-    Body, ContentPart, Framing, KeptPick, Message, Shown, TurnNumber, UserMessage,
-};
+use crate::message::{Body, Framing, KeptPick, Message, Shown, TurnNumber, UserMessage};
 use crate::page::{ChatRole, Content, ItemUse, Join, Part, Reason};
 use crate::plan::{Plan, PlannedItem, PlannedPick, shows_kept_picks};
 use crate::text::Text;
-use crate::tokens::{Profile, Tokens};
+use crate::tokens::Tokens;
+
+use as_text::{calls_as_text, result_lead};
+pub(crate) use shorten::{can_shorten, shorten};
 
 /// What minimal mode puts in front of the user's message.
 const CALL_TOOLS: &str = "You must respond by calling one or more of the provided tools. \
@@ -71,17 +73,15 @@ impl<'a> Composer<'a> {
     /// Sets what the part costs, now that everything about it is known.
     fn price(&self, mut part: Part) -> Part {
         let counter = &self.inputs.counter;
-        let (line_break, overhead) = match part.join {
-            Join::NewMessage => (&Profile::default(), counter.per_message()),
-            Join::Paragraph | Join::Line => (&*BREAK, Tokens::ZERO),
+        let (text, message) = match &part.content {
+            Content::Text(text) => (text, Tokens::ZERO),
+            Content::Message(message) => (&*EMPTY, counter.message(message)),
         };
-        let content = match &part.content {
-            Content::Text(text) => counter.joined(line_break, &part.lead, text),
-            Content::Message(message) => {
-                counter.joined(line_break, &part.lead, &EMPTY) + counter.message(message)
-            }
-        };
-        part.tokens = overhead + content;
+        part.tokens = message
+            + match part.join {
+                Join::NewMessage => counter.per_message() + counter.led(&part.lead, text),
+                Join::Paragraph | Join::Line => counter.line(&part.lead, text),
+            };
         part
     }
 
@@ -202,11 +202,11 @@ impl<'a> Composer<'a> {
         reason: Reason,
     ) -> Part {
         let label = format!("[{}: {}]", item.id.kind, item.id.name);
-        let (lead, text) = match shown {
-            Shown::Text(text) => (format!("{label}\n").into(), text.clone()),
+        let (lead, text, reason) = match shown {
+            Shown::Text(text) => (format!("{label}\n").into(), text.clone(), reason),
             Shown::Above => {
                 let note = format!("{label} stands above, since turn {since}.");
-                (EMPTY.clone(), Text::from(note))
+                (EMPTY.clone(), Text::from(note), Reason::StandsAbove(since))
             }
         };
         Part {
@@ -240,8 +240,9 @@ impl<'a> Composer<'a> {
     /// those of the session, then those that search brought.
     fn attachments(&self, plan: &Plan<'_>) -> Vec<Part> {
         let session = plan.items.iter().map(|item| self.session_item(item, Layer::Picks));
-        let picks = plan.picks.iter().map(|pick| self.pick(pick, Layer::Picks, Reason::Found));
-        let mut parts: Vec<Part> = session.chain(picks).collect();
+        let mut parts: Vec<Part> = session.collect();
+        parts.sort_by_key(system::item_order);
+        parts.extend(plan.picks.iter().map(|pick| self.pick(pick, Layer::Picks, Reason::Found)));
         parts.sort_by_key(|part| part.item.as_ref().map(|item| attached_order(item.id.kind)));
         self.attach(parts)
     }
@@ -297,14 +298,12 @@ impl<'a> Composer<'a> {
     }
 }
 
-static BREAK: LazyLock<Profile> = LazyLock::new(|| Profile::of("\n\n"));
-
 /// The message of this turn with all that surrounds it, as it is stored.
 pub(crate) fn sent_message(plan: &Plan<'_>) -> Message {
     let inputs = plan.inputs;
-    let minimal = inputs.mode.chosen.is_minimal();
+    let asks_for_calls = inputs.mode.chosen.is_minimal() && !plan.tools.is_empty();
     let mut user = inputs.message.clone();
-    user.framing = if minimal { Framing::CallTools } else { Framing::Plain };
+    user.framing = if asks_for_calls { Framing::CallTools } else { Framing::Plain };
     if inputs.layout.picks == PickPlacement::Kept {
         let keep = |pick: &PlannedPick| KeptPick {
             item: pick.item.id.clone(),
@@ -336,89 +335,8 @@ fn attached_lead(kind: ItemKind) -> Text {
     })
 }
 
-fn item_lead(kind: ItemKind, name: &str) -> Text {
+/// Stands before a rule or reference of the session.
+pub(crate) fn item_lead(kind: ItemKind, name: &str) -> Text {
     let title = if kind == ItemKind::Rule { "Rule" } else { "Reference" };
     format!("## {title}: {name}\n").into()
-}
-
-/// Stands before a result where the model's server knows no tools.
-fn result_lead(tool: &str) -> Text {
-    format!("[result of {tool}]\n").into()
-}
-
-/// A message whose calls stand in its text, the way a model without native tool
-/// calls is told to write them.
-fn calls_as_text(message: Arc<Message>) -> Arc<Message> {
-    let content = match &message.body {
-        Body::Assistant { content, calls } if !calls.is_empty() => {
-            let written = calls.iter().map(|call| {
-                let (name, arguments) = (serde_json::Value::from(&*call.name), &call.arguments);
-                let call = format!(
-                    "<tool_call>{{\"name\": {name}, \"arguments\": {arguments}}}</tool_call>"
-                );
-                ContentPart::Text(call.into())
-            });
-            content.iter().cloned().chain(written).collect()
-        }
-        Body::Tool { content, .. } => content.clone(),
-        _ => return message,
-    };
-    Arc::new(Message { id: message.id, body: Body::Assistant { content, calls: Vec::new() } })
-}
-
-/// Bytes that a shortened result keeps at each end.
-const KEPT_END: usize = 600;
-
-/// Whether shortening a result would leave out enough to be worth it.
-pub(crate) fn can_shorten(message: &Message) -> bool {
-    matches!(message.body, Body::Tool { .. }) && shorten(message).is_some()
-}
-
-/// A result with its middle left out and a note of how much; `None` when it is
-/// short already. Always the same for the same result, so that a shortened
-/// result stays as it was sent.
-pub(crate) fn shorten(message: &Message) -> Option<Message> {
-    let Body::Tool { call, name, content } = &message.body else { return None };
-    let mut changed = false;
-    let mut short = |part: &ContentPart| match part.as_text().and_then(|text| shorten_text(text)) {
-        Some(text) => {
-            changed = true;
-            ContentPart::Text(text)
-        }
-        None => part.clone(),
-    };
-    let content = content.iter().map(&mut short).collect();
-    let body = Body::Tool { call: call.clone(), name: name.clone(), content };
-    changed.then_some(Message { id: message.id, body })
-}
-
-fn shorten_text(text: &str) -> Option<Text> {
-    if text.len() <= 3 * KEPT_END {
-        return None;
-    }
-    let head = text.floor_char_boundary(KEPT_END);
-    let tail = text.ceil_char_boundary(text.len() - KEPT_END);
-    let left_out = text[head..tail].chars().count();
-    let (head, tail) = (&text[..head], &text[tail..]);
-    Some(format!("{head}\n[… {left_out} characters left out …]\n{tail}").into())
-}
-
-/// The docs of a tool for models that get tools as text.
-fn tool_doc(tool: &OfferedTool) -> Text {
-    let spec = &tool.spec;
-    let mut doc = format!("### {}\n{}", spec.id.name, spec.description);
-    let required = |name: &str| {
-        let list = spec.parameters["required"].as_array();
-        list.is_some_and(|list| list.iter().any(|entry| entry == name))
-    };
-    for (name, schema) in spec.parameters["properties"].as_object().into_iter().flatten() {
-        let kind = schema["type"].as_str().unwrap_or("any");
-        let need = if required(name) { "required" } else { "optional" };
-        doc.push_str(&format!("\n- `{name}` ({kind}, {need})"));
-        if let Some(description) = schema["description"].as_str() {
-            doc.push_str(": ");
-            doc.push_str(description);
-        }
-    }
-    doc.into()
 }

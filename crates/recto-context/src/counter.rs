@@ -2,12 +2,16 @@
 //! them, by estimate where none has.
 
 use std::collections::HashMap;
+use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
 
 use crate::message::{Body, ContentPart, Message, ToolCall};
+use crate::page::{Content, Part};
 use crate::text::{ContentHash, Text};
 use crate::tokens::{Profile, Rates, Tokens};
+
+static LINE_BREAK: LazyLock<Profile> = LazyLock::new(|| Profile::of("\n\n"));
 
 /// How a model's tokens are counted.
 #[derive(Debug, Clone, Default)]
@@ -27,6 +31,21 @@ pub struct CountTable {
     pub per_message: Tokens,
 }
 
+impl CountTable {
+    /// Whether all that a part shows has been counted.
+    fn covers(&self, part: &Part) -> bool {
+        let known = |text: &Text| text.is_empty() || self.counts.contains_key(&text.hash());
+        let content = match &part.content {
+            Content::Text(text) => known(text),
+            Content::Message(message) => {
+                let texts = message.content().iter().all(|p| p.as_text().is_some_and(known));
+                texts && message.calls().iter().all(|call| known(&call.arguments))
+            }
+        };
+        content && known(&part.lead)
+    }
+}
+
 /// What a count is worth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -35,6 +54,8 @@ pub enum CountKind {
     Estimated,
     /// By kinds of characters, with rates corrected by the server's counts.
     Calibrated,
+    /// By the model's own tokenizer where it has counted, by estimate elsewhere.
+    Mixed,
     /// By the model's own tokenizer.
     Exact,
 }
@@ -55,10 +76,11 @@ impl<'a> Counter<'a> {
         Counter { rates, exact: Some(table), calibrated: true }
     }
 
-    /// What a count is worth.
-    pub fn kind(&self) -> CountKind {
+    /// What the counts of these parts are worth.
+    pub(crate) fn kind(&self, parts: &[Part]) -> CountKind {
         match (self.exact, self.calibrated) {
-            (Some(_), _) => CountKind::Exact,
+            (Some(table), _) if parts.iter().all(|part| table.covers(part)) => CountKind::Exact,
+            (Some(_), _) => CountKind::Mixed,
             (None, true) => CountKind::Calibrated,
             (None, false) => CountKind::Estimated,
         }
@@ -71,11 +93,19 @@ impl<'a> Counter<'a> {
     }
 
     /// What a text costs with what stands before it. Estimates are rounded once.
-    pub(crate) fn joined(&self, break_before: &Profile, lead: &Text, text: &Text) -> Tokens {
+    pub(crate) fn led(&self, lead: &Text, text: &Text) -> Tokens {
         if self.exact.is_some() {
-            return self.profile(break_before) + self.text(lead) + self.text(text);
+            return self.text(lead) + self.text(text);
         }
-        self.profile(&(*break_before + *lead.profile() + *text.profile()))
+        self.profile(&(*lead.profile() + *text.profile()))
+    }
+
+    /// The same behind a line break.
+    pub(crate) fn line(&self, lead: &Text, text: &Text) -> Tokens {
+        if self.exact.is_some() {
+            return self.profile(&LINE_BREAK) + self.text(lead) + self.text(text);
+        }
+        self.profile(&(*LINE_BREAK + *lead.profile() + *text.profile()))
     }
 
     /// What something made like this costs.

@@ -5,12 +5,13 @@
 //! program's history) is mended here by leaving out the half that is alone:
 //! servers refuse a request with one.
 
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use crate::context::{DropReason, Dropped};
 use crate::counter::Counter;
 use crate::layer::Layer;
-use crate::message::{Body, CallId, Message};
+use crate::message::{Body, CallId, ContentPart, Message};
 use crate::tokens::Tokens;
 
 /// Splits messages into exchanges, oldest first. Messages before the first user
@@ -59,30 +60,33 @@ struct Mender<'a> {
 }
 
 impl Mender<'_> {
-    /// Takes a message and the results behind it, each call answered once.
+    /// Takes a message and the results behind it: each call answered once, the
+    /// answers in the order of the calls, since some wires match by that alone.
     fn mend_round(&mut self, round: &[&Arc<Message>]) {
         let [first, results @ ..] = round else { return };
         if is_result(first) {
             round.iter().for_each(|result| self.drop_result(result));
             return;
         }
-        let mut open: Vec<&CallId> = first.calls().iter().map(|call| &call.id).collect();
-        let mut answers = Vec::with_capacity(results.len());
+        let calls = first.calls();
+        let mut open: HashMap<&CallId, VecDeque<usize>> = HashMap::new();
+        for (at, call) in calls.iter().enumerate() {
+            open.entry(&call.id).or_default().push_back(at);
+        }
+        let mut answers: Vec<Option<Arc<Message>>> = vec![None; calls.len()];
         for &result in results {
-            match answered_call(result).and_then(|call| open.iter().position(|id| *id == call)) {
-                Some(at) => {
-                    open.remove(at);
-                    answers.push(Arc::clone(result));
-                }
+            let call = answered_call(result).and_then(|call| open.get_mut(call)?.pop_front());
+            match call {
+                Some(at) => answers[at] = Some(Arc::clone(result)),
                 None => self.drop_result(result),
             }
         }
-        if open.is_empty() {
+        if answers.iter().all(Option::is_some) {
             self.mended.push(Arc::clone(first));
         } else {
             self.keep_answered_calls(first, &answers);
         }
-        self.mended.append(&mut answers);
+        self.mended.extend(answers.into_iter().flatten());
     }
 
     fn drop_result(&mut self, result: &Message) {
@@ -90,24 +94,19 @@ impl Mender<'_> {
         self.drop(what, self.counter.message(result), DropReason::ResultWithoutCall);
     }
 
-    /// Keeps a message without the calls that nothing answered, if anything is left of it.
-    fn keep_answered_calls(&mut self, message: &Message, answers: &[Arc<Message>]) {
+    /// Keeps a message without the calls that nothing answered, if anything is
+    /// left of it.
+    fn keep_answered_calls(&mut self, message: &Message, answers: &[Option<Arc<Message>>]) {
         let Body::Assistant { content, calls } = &message.body else { return };
-        let mut answered: Vec<&CallId> = answers.iter().filter_map(|m| answered_call(m)).collect();
-        let mut kept = calls.clone();
-        kept.retain(|call| match answered.iter().position(|id| **id == call.id) {
-            Some(at) => {
-                answered.remove(at);
-                true
-            }
-            None => false,
-        });
-        let body = Body::Assistant { content: content.clone(), calls: kept };
-        let rest = Message { id: message.id, body };
+        let answered = calls.iter().zip(answers).filter(|(_, answer)| answer.is_some());
+        let calls = answered.map(|(call, _)| call.clone()).collect();
+        let rest =
+            Message { id: message.id, body: Body::Assistant { content: content.clone(), calls } };
         let freed = self.counter.message(message) - self.counter.message(&rest);
         let what = format!("call in message {}", message.id.0);
         self.drop(what, freed, DropReason::CallWithoutResult);
-        if !rest.content().is_empty() || !rest.calls().is_empty() {
+        let is_blank = |part: &ContentPart| part.as_text().is_some_and(|text| text.is_empty());
+        if !rest.calls().is_empty() || !rest.content().iter().all(is_blank) {
             self.mended.push(Arc::new(rest));
         }
     }

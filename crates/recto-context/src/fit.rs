@@ -9,11 +9,13 @@ use crate::carry::{Carry, Trimmed};
 use crate::compose::{can_shorten, compose, shorten};
 use crate::context::{DropReason, Dropped};
 use crate::inputs::{Inputs, Limits};
-use crate::item::{ItemId, ItemKind, Pick};
+use crate::item::ItemId;
 use crate::layer::Layer;
 use crate::message::{Body, MessageId};
 use crate::page::{Part, Reason};
-use crate::plan::{Exchange, LeftOut, Plan, SkillForm, memory_id, plan, shed_body, skill_id};
+use crate::plan::{
+    Exchange, LeftOut, Plan, SkillForm, brings, memory_id, plan, shed_body, skill_id,
+};
 use crate::tokens::Tokens;
 
 /// A plan that fits, its parts and its budget.
@@ -36,42 +38,55 @@ pub(crate) fn fit<'a>(inputs: &'a Inputs<'a>) -> Result<Fitted<'a>, OverBudget> 
     trim(inputs)
 }
 
-/// Plans anew, as after a trim, and cuts stage by stage. Since the prefix breaks
-/// here anyway, what had been left out for room comes back first, and kept picks
-/// and found tools of earlier turns leave.
+/// Plans anew, as after a trim. Since the prefix breaks here anyway, what had
+/// been left out for room comes back first, and kept picks and found tools of
+/// earlier turns leave.
+///
+/// History is the first to leave: the rest is cut only as far as it would not
+/// fit without any history. What room is left then is the history's.
 fn trim<'a>(inputs: &'a Inputs<'a>) -> Result<Fitted<'a>, OverBudget> {
     let mut plan = plan(inputs, at_trim(inputs));
+    let history = std::mem::take(&mut plan.history);
+    cut_the_rest(&mut plan)?;
+    plan.history = history;
     trim_to_limits(&mut plan, &inputs.limits);
+    let mut parts = compose(&plan);
+    let mut budget = share(&plan, &parts);
+    if budget.used > budget.messages {
+        cut_history(&mut plan, budget);
+        parts = compose(&plan);
+        budget = share(&plan, &parts);
+    }
+    Ok(Fitted { plan, parts, budget })
+}
+
+/// Cuts everything but the history, stage by stage, until it fits.
+fn cut_the_rest(plan: &mut Plan<'_>) -> Result<(), OverBudget> {
     for stage in STAGES {
         loop {
-            let parts = compose(&plan);
-            let budget = share(&plan, &parts);
+            let budget = share(plan, &compose(plan));
             if budget.used <= budget.messages {
-                return Ok(Fitted { plan, parts, budget });
+                return Ok(());
             }
-            let room = Room { over: budget.used - budget.messages, budget };
-            if !stage(&mut plan, &room) {
+            if !stage(plan, budget.used - budget.messages) {
                 break;
             }
         }
     }
-    let parts = compose(&plan);
-    Err(OverBudget { budget: share(&plan, &parts), layers: by_layer(&parts) })
-}
-
-/// What the page lacks.
-struct Room {
-    over: Tokens,
-    budget: Budget,
+    let parts = compose(plan);
+    let budget = share(plan, &parts);
+    if budget.used <= budget.messages {
+        return Ok(());
+    }
+    Err(OverBudget { budget, layers: by_layer(&parts) })
 }
 
 /// Cuts something from the plan, about as much as is missing; `false` when
 /// nothing is left to cut.
-type Stage = fn(&mut Plan<'_>, &Room) -> bool;
+type Stage = fn(&mut Plan<'_>, Tokens) -> bool;
 
-/// The order in which things leave.
-const STAGES: [Stage; 5] =
-    [cut_history, cut_picks, shorten_results, cut_memories, cut_skill_bodies];
+/// The order in which things leave, behind the history.
+const STAGES: [Stage; 4] = [cut_picks, shorten_results, cut_memories, cut_skill_bodies];
 
 /// The carry to plan with when the prefix breaks anyway. A turn that does not
 /// send the history leaves the history's own state alone.
@@ -81,22 +96,19 @@ const STAGES: [Stage; 5] =
 /// the history, too.
 fn at_trim(inputs: &Inputs<'_>) -> Carry {
     let mut carry = inputs.carry.clone();
+    carry.trims = carry.trims.saturating_add(1);
     if inputs.mode.chosen.sends_history() {
         carry.picks_from = Some(inputs.message_id);
     }
     if inputs.rounds.is_empty() {
         // Those that search brings again keep their places.
         carry.found_tools.retain(|tool| inputs.picks.iter().any(|pick| brings(pick, tool)));
-        if inputs.mode.chosen.sends_history() {
+        // Minimal turns don't show what was shed, so they can't bring it back.
+        if !inputs.mode.chosen.is_minimal() {
             carry.shed.clear();
         }
     }
     carry
-}
-
-fn brings(pick: &Pick, tool: &ItemId) -> bool {
-    pick.item == *tool
-        || (pick.item.kind == ItemKind::Skill && tool.server.as_ref() == Some(&pick.item.name))
 }
 
 fn share(plan: &Plan<'_>, parts: &[Part]) -> Budget {
@@ -134,27 +146,19 @@ fn trim_to_limits(plan: &mut Plan<'_>, limits: &Limits) {
     let limit = limits.history_messages;
     if history_messages(plan) > limit {
         let reason = DropReason::HistoryMessages { limit };
-        leave_until(plan, reason, limit * 3 / 4, message_count);
+        trim_history(plan, reason, limit, message_count);
     }
     let limit = limits.history_tokens;
     if history_tokens(plan) > limit {
         let reason = DropReason::HistoryTokens { limit };
-        leave_until(plan, reason, step(limit), token_count);
+        trim_history(plan, reason, limit.get() as usize, token_count);
     }
 }
 
-fn cut_history(plan: &mut Plan<'_>, room: &Room) -> bool {
-    if plan.history.is_empty() {
-        return false;
-    }
-    let others = room.budget.used - history_tokens(plan);
-    leave_until(plan, DropReason::NoRoom, step(room.budget.messages - others), token_count);
-    true
-}
-
-/// Three quarters: far enough below a limit that the next trim is not near.
-fn step(limit: Tokens) -> usize {
-    limit.get() as usize * 3 / 4
+fn cut_history(plan: &mut Plan<'_>, budget: Budget) {
+    let others = budget.used - history_tokens(plan);
+    let limit = (budget.messages - others).get() as usize;
+    trim_history(plan, DropReason::NoRoom, limit, token_count);
 }
 
 fn token_count(exchange: &Exchange) -> usize {
@@ -165,36 +169,50 @@ fn message_count(exchange: &Exchange) -> usize {
     exchange.messages.len()
 }
 
-/// The oldest exchanges leave until at most `target` of what is measured is
-/// left. When even the newest would have to, its rounds leave first: a person
-/// who goes on after a long piece of work is not met by an agent without a past.
-fn leave_until(
+/// The oldest exchanges leave until three quarters of `limit` are left: far
+/// enough below it that the next trim is not near.
+///
+/// The newest stays as long as it is within the limit by itself, if need be
+/// without its rounds: a person who goes on after a long piece of work is not
+/// met by an agent without a past.
+fn trim_history(
     plan: &mut Plan<'_>,
     reason: DropReason,
-    target: usize,
+    limit: usize,
     measure: fn(&Exchange) -> usize,
 ) {
     let mut rest: usize = plan.history.iter().map(measure).sum();
     let leaving = plan.history.iter().take_while(|exchange| {
-        let leaves = rest > target;
+        let leaves = rest > limit * 3 / 4;
         rest -= if leaves { measure(exchange) } else { 0 };
         leaves
     });
-    let leaving = leaving.count();
-    let condensed = plan.history.last().filter(|_| leaving == plan.history.len());
-    let condensed = condensed.and_then(|newest| newest.condensed(plan));
-    let condensed = condensed.filter(|newest| measure(newest) <= target);
-
+    let mut leaving = leaving.count();
+    let mut condensed = None;
+    if let Some(newest) = plan.history.last().filter(|_| leaving == plan.history.len()) {
+        if measure(newest) <= limit {
+            leaving -= 1;
+        } else {
+            condensed = newest.condensed(plan).filter(|short| measure(short) <= limit);
+        }
+    }
     let mut left_out = LeftOut::default();
     plan.history.drain(..leaving).for_each(|exchange| left_out.add_exchange(&exchange));
     if let Some(exchange) = condensed {
         left_out.take_back(&exchange);
-        plan.carry.condensed.extend(exchange.first());
+        remember_condensed(plan, &exchange);
         plan.history.push(exchange);
     }
     plan.dropped.extend(left_out.dropped(Layer::History, ["message", "messages"], reason));
     if plan.inputs.mode.chosen.sends_history() {
         remember_trim(plan, &left_out);
+    }
+}
+
+/// A turn that does not send the history has condensed only what it shows.
+fn remember_condensed(plan: &mut Plan<'_>, exchange: &Exchange) {
+    if plan.inputs.mode.chosen.sends_history() {
+        plan.carry.condensed.extend(exchange.first());
     }
 }
 
@@ -213,9 +231,9 @@ fn remember_trim(plan: &mut Plan<'_>, left_out: &LeftOut) {
 }
 
 /// The least probable picks leave first.
-fn cut_picks(plan: &mut Plan<'_>, room: &Room) -> bool {
+fn cut_picks(plan: &mut Plan<'_>, over: Tokens) -> bool {
     let mut freed = Tokens::ZERO;
-    while freed < room.over {
+    while freed < over {
         let probability = |at: &usize| {
             let scores = plan.picks[*at].item.scores.unwrap_or_default();
             scores.probability.or(scores.fused).unwrap_or(f32::MIN)
@@ -229,18 +247,19 @@ fn cut_picks(plan: &mut Plan<'_>, room: &Room) -> bool {
         freed += tokens.max(Tokens::new(1));
         let what = pick.item.id.to_string();
         plan.dropped.push(Dropped::whole(what, Layer::Picks, tokens, DropReason::NoRoom));
+        plan.carry.cut_picks.insert(pick.item.id);
     }
     freed > Tokens::ZERO
 }
 
 /// Older results of this turn are shortened, oldest first. The newest round
 /// stays whole: the model has not read it yet.
-fn shorten_results(plan: &mut Plan<'_>, room: &Room) -> bool {
+fn shorten_results(plan: &mut Plan<'_>, over: Tokens) -> bool {
     let newest = plan.rounds.iter().rposition(|message| !message.calls().is_empty()).unwrap_or(0);
     let counter = &plan.inputs.counter;
     let mut freed = Tokens::ZERO;
     for message in &plan.rounds[..newest] {
-        if freed >= room.over {
+        if freed >= over {
             break;
         }
         if !can_shorten(message) || !plan.carry.shortened.insert(message.id) {
@@ -264,26 +283,32 @@ fn result_name(body: &Body, id: MessageId) -> String {
 }
 
 /// The least relevant memories leave first; they come best first.
-fn cut_memories(plan: &mut Plan<'_>, room: &Room) -> bool {
+fn cut_memories(plan: &mut Plan<'_>, over: Tokens) -> bool {
     let mut freed = Tokens::ZERO;
-    while freed < room.over {
+    while freed < over {
         let Some(memory) = plan.memories.pop() else { break };
-        let tokens = plan.inputs.counter.text(&memory.text);
+        let tokens = plan.inputs.counter.line(&memory.lead, &memory.text);
         freed += tokens.max(Tokens::new(1));
         let id = memory_id(memory);
         let what = id.to_string();
         plan.dropped.push(Dropped::whole(what, Layer::Memory, tokens, DropReason::NoRoom));
-        plan.carry.shed.insert(id);
+        shed(&mut plan.carry, id);
     }
     freed > Tokens::ZERO
 }
 
+/// Leaves an item out until the next trim, and for this turn also as a pick.
+fn shed(carry: &mut Carry, item: ItemId) {
+    carry.cut_picks.insert(item.clone());
+    carry.shed.insert(item);
+}
+
 /// Bodies become entries of the list, last in order first.
-fn cut_skill_bodies(plan: &mut Plan<'_>, room: &Room) -> bool {
+fn cut_skill_bodies(plan: &mut Plan<'_>, over: Tokens) -> bool {
     let counter = &plan.inputs.counter;
     let mut freed = Tokens::ZERO;
     for planned in plan.skills.iter_mut().rev() {
-        if freed >= room.over {
+        if freed >= over {
             break;
         }
         if planned.form == SkillForm::Listed {
@@ -294,7 +319,7 @@ fn cut_skill_bodies(plan: &mut Plan<'_>, room: &Room) -> bool {
         let dropped = shed_body(planned.skill, counter);
         freed += dropped.tokens().max(Tokens::new(1));
         plan.dropped.push(dropped);
-        plan.carry.shed.insert(skill_id(planned.skill));
+        shed(&mut plan.carry, skill_id(planned.skill));
     }
     freed > Tokens::ZERO
 }

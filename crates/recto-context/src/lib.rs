@@ -55,5 +55,6 @@ pub use mode::{ContextMode, Mode, ModeDecision, ModeReason};
 pub use page::{
     ChatMessage, ChatRole, Content, ContentPiece, ItemUse, Join, Part, Reason, Span, render,
 };
+pub use plan::has_tools;
 pub use text::{ContentHash, ParseHashError, Text};
 pub use tokens::{Calibration, Class, Observed, Profile, Rates, Tokens};

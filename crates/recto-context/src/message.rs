@@ -18,6 +18,7 @@ use crate::text::Text;
 use crate::tokens::Profile;
 
 pub use json::{HistoryProblem, read_jsonl};
+pub(crate) use json::{call_json, part_json};
 
 /// A message's number. It grows within a session.
 #[derive(
@@ -210,6 +211,13 @@ impl Message {
             Body::Assistant { content, .. } | Body::Tool { content, .. } => content,
             Body::Error(_) | Body::Approval(_) => &[],
         }
+    }
+
+    /// What its content and calls are made of.
+    pub fn profile(&self) -> Profile {
+        let content = self.content().iter().map(ContentPart::profile);
+        let calls = self.calls().iter().map(|call| *call.arguments.profile());
+        content.chain(calls).sum()
     }
 
     /// The calls it asks for.

@@ -113,7 +113,7 @@ pub enum ModeSetting {
     /// Always this mode when there are tools.
     Fixed(Mode),
     /// Decided by each message.
-    Auto(Uncertain),
+    Auto,
 }
 
 impl Default for ModeSetting {
@@ -148,7 +148,6 @@ pub struct Contradiction {
 pub fn resolve(
     context_mode: Option<ContextMode>,
     pair: OlderPair,
-    uncertain: Uncertain,
 ) -> Result<Resolved, Contradiction> {
     let plain = |setting| Resolved { setting, pair_wins_over_auto: false };
     let explicit = match context_mode {
@@ -159,7 +158,7 @@ pub fn resolve(
                 Some(mode) => {
                     Resolved { setting: ModeSetting::Fixed(mode), pair_wins_over_auto: true }
                 }
-                None => plain(ModeSetting::Auto(uncertain)),
+                None => plain(ModeSetting::Auto),
             });
         }
         None => return Ok(plain(ModeSetting::Fixed(pair.mode().unwrap_or(Mode::Full)))),
@@ -175,6 +174,8 @@ pub fn resolve(
 pub struct Question<'a> {
     /// The model's settings.
     pub setting: ModeSetting,
+    /// What *auto* does when nothing else decides.
+    pub uncertain: Uncertain,
     /// What a person marked this turn or session with.
     pub mark: Option<ContextMode>,
     /// Whether there is any tool to offer.
@@ -249,14 +250,13 @@ pub fn decide(question: &Question<'_>) -> ModeDecision {
         (Some(ContextMode::Full), _) => ModeDecision::new(Mode::Full, ModeReason::Marked),
         (Some(ContextMode::Minimal), _) => ModeDecision::new(Mode::Minimal, ModeReason::Marked),
         (None, ModeSetting::Fixed(mode)) => ModeDecision::new(mode, ModeReason::Configured),
-        (_, ModeSetting::Auto(uncertain)) => decide_by_evidence(question, uncertain),
-        (Some(ContextMode::Auto), _) => decide_by_evidence(question, Uncertain::default()),
+        (Some(ContextMode::Auto), _) | (None, ModeSetting::Auto) => decide_by_evidence(question),
     }
 }
 
 /// Words that are certain come first, then what search found, then words that
 /// are only likely.
-fn decide_by_evidence(question: &Question<'_>, uncertain: Uncertain) -> ModeDecision {
+fn decide_by_evidence(question: &Question<'_>) -> ModeDecision {
     if let Some(reading) = words::find_path(question.message) {
         return by_words(Mode::Minimal, reading);
     }
@@ -269,7 +269,7 @@ fn decide_by_evidence(question: &Question<'_>, uncertain: Uncertain) -> ModeDeci
     if let Some(reading) = words::find_imperative(question.message) {
         return by_words(Mode::Minimal, reading);
     }
-    let chosen = match uncertain {
+    let chosen = match question.uncertain {
         Uncertain::Minimal => Mode::Minimal,
         Uncertain::Full => Mode::Full,
     };

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use crate::item::{Include, ItemId, Priority, Scores, Source};
 use crate::layer::Layer;
-use crate::message::{CallId, ContentPart, Message, ToolCall, TurnNumber};
+use crate::message::{Body, CallId, ContentPart, Message, ToolCall, TurnNumber};
 use crate::text::{ContentHash, Text};
 use crate::tokens::Tokens;
 
@@ -85,7 +85,7 @@ pub struct ItemUse {
 pub enum Reason {
     /// The workspace has this file.
     WorkspaceFile,
-    /// The workspace has no such file, or it is blank.
+    /// The workspace has no such file, or it is blank or can't be read.
     DefaultForMissing(&'static str),
     /// Recto writes it for every turn.
     Generated,
@@ -111,6 +111,8 @@ pub enum Reason {
     Recent,
     /// It came with an earlier message and stays until the next trim.
     KeptSince(TurnNumber),
+    /// It was found again, and stands further up since that turn.
+    StandsAbove(TurnNumber),
     /// Search found that it fits the message.
     Found,
     /// Search found it in an earlier turn; tools stay until the next trim.
@@ -129,7 +131,7 @@ impl Reason {
         match self {
             Reason::WorkspaceFile => "file in the workspace".to_owned(),
             Reason::DefaultForMissing(file) => {
-                format!("built-in default: {file} is missing or blank")
+                format!("built-in default: {file} is missing, blank or unreadable")
             }
             Reason::Generated => "written by Recto".to_owned(),
             Reason::Heading => "heading".to_owned(),
@@ -143,6 +145,7 @@ impl Reason {
             Reason::Snapshot => "in the session's memory snapshot".to_owned(),
             Reason::Recent => "recent message".to_owned(),
             Reason::KeptSince(turn) => format!("kept from turn {turn} until the next trim"),
+            Reason::StandsAbove(turn) => format!("found again; stands above since turn {turn}"),
             Reason::Found => "found by search".to_owned(),
             Reason::FoundEarlier => "found by search in an earlier turn".to_owned(),
             Reason::Current => "the message".to_owned(),
@@ -230,19 +233,34 @@ impl Part {
     }
 }
 
+/// Everything of a message that a model gets to see goes into its hash.
 fn message_hash(message: &Message) -> ContentHash {
     let mut bytes = Vec::new();
+    let mut add = |field: &[u8]| {
+        bytes.extend_from_slice(&field.len().to_le_bytes());
+        bytes.extend_from_slice(field);
+    };
     for part in message.content() {
-        let hash = match part {
-            ContentPart::Text(text) => text.hash(),
-            ContentPart::Image(image) => image.data.hash(),
-            ContentPart::Opaque(opaque) => opaque.json.hash(),
-        };
-        bytes.extend_from_slice(hash.as_bytes());
+        match part {
+            ContentPart::Text(text) => add(text.hash().as_bytes()),
+            ContentPart::Image(image) => {
+                add(image.media_type.as_bytes());
+                add(image.data.hash().as_bytes());
+            }
+            ContentPart::Opaque(opaque) => {
+                add(opaque.provider.as_bytes());
+                add(opaque.json.hash().as_bytes());
+            }
+        }
     }
     for call in message.calls() {
-        bytes.extend_from_slice(call.name.as_bytes());
-        bytes.extend_from_slice(call.arguments.hash().as_bytes());
+        add(call.id.0.as_bytes());
+        add(call.name.as_bytes());
+        add(call.arguments.hash().as_bytes());
+    }
+    if let Body::Tool { call, name, .. } = &message.body {
+        add(call.0.as_bytes());
+        add(name.as_bytes());
     }
     ContentHash::of(&bytes)
 }
@@ -338,7 +356,7 @@ fn push_leading_text<'a>(text: &mut String, content: &'a [ContentPart]) -> &'a [
 
 fn describe_message(message: &mut ChatMessage, content: &Message) {
     message.calls.extend_from_slice(content.calls());
-    if let crate::message::Body::Tool { call, name, .. } = &content.body {
+    if let Body::Tool { call, name, .. } = &content.body {
         message.answers = Some((call.clone(), name.clone()));
     }
 }

@@ -11,7 +11,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::carry::Carry;
-use crate::catalog::{Catalog, Document, File, Memory, Skill};
+use crate::catalog::{Document, Memory, Skill};
+use crate::compose::item_lead;
 use crate::context::{DropReason, Dropped, OfferedTool};
 use crate::counter::Counter;
 use crate::exchange::mend;
@@ -21,10 +22,13 @@ use crate::layer::Layer;
 use crate::layout::SkillRender;
 use crate::message::Message;
 use crate::page::Reason;
+use crate::text::Text;
 use crate::tokens::Tokens;
 
 pub(crate) use history::Exchange;
 pub(crate) use picks::{PlannedPick, shows_kept_picks};
+pub(crate) use tools::brings;
+pub use tools::has_tools;
 
 /// Everything that belongs on the page, in units that can be cut.
 pub(crate) struct Plan<'a> {
@@ -64,7 +68,10 @@ pub(crate) struct PlannedItem<'a> {
 }
 
 /// Plans the page for `inputs`, going on from `carry`.
-pub(crate) fn plan<'a>(inputs: &'a Inputs<'a>, carry: Carry) -> Plan<'a> {
+pub(crate) fn plan<'a>(inputs: &'a Inputs<'a>, mut carry: Carry) -> Plan<'a> {
+    if inputs.rounds.is_empty() {
+        carry.cut_picks.clear();
+    }
     let session = Session::new(inputs);
     let mut plan = Plan {
         inputs,
@@ -151,17 +158,20 @@ impl<'a> Plan<'a> {
     fn note_hidden_files(&mut self) {
         let Inputs { catalog, layout, mode, .. } = self.inputs;
         let system = &catalog.system;
+        let tools = (Layer::Tools, &catalog.tools_doc);
+        let in_system = [&system.soul, &system.identity, &system.user];
         let (files, reason) = if layout.preset.is_plain() {
-            let files = vec![&system.soul, &system.identity, &system.user, &catalog.tools_doc];
-            (files, DropReason::Preset(layout.preset.name()))
+            let system = in_system.map(|file| (Layer::System, file));
+            (system.into_iter().chain([tools]).collect(), DropReason::Preset(layout.preset.name()))
         } else if mode.chosen.is_minimal() {
-            (vec![&catalog.tools_doc], DropReason::Mode)
+            (vec![tools], DropReason::Mode)
         } else {
             return;
         };
-        for file in files.into_iter().flatten() {
+        for (layer, file) in files {
+            let Some(file) = file else { continue };
             let tokens = self.inputs.counter.text(&file.text);
-            self.drop(file.name(), layer_of_file(catalog, file), tokens, reason.clone());
+            self.drop(file.source.name(), layer, tokens, reason.clone());
         }
     }
 
@@ -173,7 +183,7 @@ impl<'a> Plan<'a> {
         let hidden = self.hides_layer(Layer::Memory);
         let (mut taken, mut used, mut left_out) = (0, Tokens::ZERO, LeftOut::default());
         for memory in self.inputs.memories {
-            let tokens = counter.text(&memory.text);
+            let tokens = counter.line(&memory.lead, &memory.text);
             let full = taken == limits.memory_entries || used + tokens > limits.memory_tokens;
             if hidden.is_some() || full {
                 left_out.add(tokens);
@@ -232,18 +242,17 @@ impl<'a> Plan<'a> {
         let kinds = [(ItemKind::Rule, &catalog.rules), (ItemKind::Reference, &catalog.references)];
         for (kind, documents) in kinds {
             let hidden = self.hides_items(kind);
-            let first = self.items.len();
             for document in documents {
                 let Some(joined) = session.joined(kind, &document.name) else { continue };
                 if let Some(reason) = hidden.clone() {
-                    let tokens = self.inputs.counter.text(&document.text);
+                    let lead = item_lead(kind, &document.name);
+                    let tokens = self.inputs.counter.line(&lead, &document.text);
                     self.drop(format!("{kind} {}", document.name), Layer::Items, tokens, reason);
                     continue;
                 }
                 let (include, reason) = (joined.include(), reason(joined));
                 self.items.push(PlannedItem { kind, document, include, reason });
             }
-            self.items[first..].sort_by_key(|item| (item.document.priority, &item.document.name));
         }
     }
 
@@ -273,10 +282,6 @@ pub(crate) fn layer_of(kind: ItemKind) -> Layer {
     }
 }
 
-fn layer_of_file(catalog: &Catalog, file: &File) -> Layer {
-    if catalog.tools_doc.as_ref() == Some(file) { Layer::Tools } else { Layer::System }
-}
-
 pub(crate) fn memory_id(memory: &Memory) -> ItemId {
     ItemId::new(ItemKind::Memory, memory.name.clone())
 }
@@ -290,8 +295,8 @@ pub(crate) fn shed_body(skill: &Skill, counter: &Counter<'_>) -> Dropped {
     Dropped {
         what: format!("body of skill {}", skill.name),
         layer: Layer::Skills,
-        before: counter.text(&skill.heading) + counter.text(&skill.body),
-        after: counter.text(&skill.entry),
+        before: counter.line(&skill.heading, &skill.body),
+        after: counter.line(&Text::default(), &skill.entry),
         reason: DropReason::NoRoom,
     }
 }
@@ -327,7 +332,7 @@ impl LeftOut {
         reason: DropReason,
     ) -> Option<Dropped> {
         let name = if self.count == 1 { one } else { many };
-        let what = format!("{} {name}", self.count);
+        let what = format!("{} {name}", Tokens::new(self.count as u32));
         (self.count > 0).then(|| Dropped::whole(what, layer, self.tokens, reason))
     }
 }

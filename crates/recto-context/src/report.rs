@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use crate::context::{Dropped, OfferedTool, RequestContext};
 use crate::item::{Pick, Priority, Scores, Source};
 use crate::layer::Layer;
-use crate::message::{ContentPart, Image, Opaque, ToolCall};
+use crate::layout::ToolCalls;
+use crate::message::{call_json, part_json};
 use crate::page::{ChatMessage, Content, ContentPiece, ItemUse, Part};
 use crate::tokens::Tokens;
 
@@ -45,7 +46,9 @@ impl RequestContext {
 
     fn layer_json(&self, layer: Layer) -> Value {
         let parts = self.layer(layer).map(|part| serde_json::to_value(Row::of_part(part)));
-        let tools = self.tools.iter().filter(|_| layer == Layer::Tools);
+        // Tools that are sent as text are parts of the page already.
+        let as_schemas = layer == Layer::Tools && self.tool_calls == ToolCalls::Native;
+        let tools = self.tools.iter().filter(|_| as_schemas);
         let tools = tools.map(|tool| serde_json::to_value(Row::of_tool(tool)));
         let items: Vec<Value> = parts.chain(tools).map(Result::unwrap_or_default).collect();
         json!({"layer": layer, "tokens": self.layer_tokens(layer), "items": items})
@@ -164,20 +167,8 @@ fn content_json(content: &[ContentPiece]) -> Value {
 fn piece_json(piece: &ContentPiece) -> Value {
     match piece {
         ContentPiece::Text(text) => json!({"type": "text", "text": text}),
-        ContentPiece::Other(ContentPart::Text(text)) => {
-            json!({"type": "text", "text": text.as_str()})
-        }
-        ContentPiece::Other(ContentPart::Image(Image { media_type, data })) => {
-            json!({"type": "image", "media_type": &**media_type, "data": data.as_str()})
-        }
-        ContentPiece::Other(ContentPart::Opaque(Opaque { provider, json })) => {
-            json!({"type": "opaque", "provider": &**provider, "json": json.as_str()})
-        }
+        ContentPiece::Other(part) => part_json(part),
     }
-}
-
-fn call_json(call: &ToolCall) -> Value {
-    json!({"id": &*call.id.0, "name": &*call.name, "arguments": call.arguments.as_str()})
 }
 
 fn tool_json(tool: &OfferedTool) -> Value {

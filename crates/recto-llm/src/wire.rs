@@ -131,6 +131,16 @@ fn own(wire: Wire, opaque: &Opaque) -> Option<Map<String, Value>> {
     (&*opaque.provider == wire.name()).then(|| object(&opaque.json)).flatten()
 }
 
+/// The fields of a message that its encoder writes, on one wire or the other. An
+/// opaque part could otherwise add calls that nothing answers, or images.
+const ENCODED: [&str; 6] = ["role", "content", "images", "tool_calls", "tool_call_id", "tool_name"];
+
+/// Ollama ignores the case of names, and takes `ſ` for an `s`, so this does too.
+fn is_encoded(field: &str) -> bool {
+    let field = field.to_uppercase();
+    ENCODED.iter().any(|name| name.to_uppercase() == field)
+}
+
 /// Opaque parts on wires whose messages have fields for them, such as Ollama's
 /// `thinking`: each is an object of such fields.
 fn own_fields(wire: Wire, message: &ChatMessage) -> impl Iterator<Item = (String, Value)> {
@@ -138,7 +148,7 @@ fn own_fields(wire: Wire, message: &ChatMessage) -> impl Iterator<Item = (String
         ContentPiece::Other(ContentPart::Opaque(opaque)) => own(wire, opaque),
         _ => None,
     };
-    message.content.iter().filter_map(opaque).flatten()
+    message.content.iter().filter_map(opaque).flatten().filter(|(field, _)| !is_encoded(field))
 }
 
 /// A JSON object under construction. Keys stand in the order in which they are added.

@@ -13,6 +13,8 @@ use crate::problem::Problem;
 #[derive(Debug, Default)]
 pub(crate) struct Fields<'a> {
     block: &'a str,
+    /// The line of the file on which the block begins.
+    first_line: usize,
     values: Map<String, Value>,
 }
 
@@ -24,10 +26,10 @@ pub(crate) struct Report<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// `values` are what was read from `block`, which begins on the second
-    /// line of its file.
-    pub(crate) fn new(block: &'a str, values: Map<String, Value>) -> Self {
-        Fields { block, values }
+    /// `values` are what was read from `block`, which begins on `first_line`
+    /// of its file.
+    pub(crate) fn new(block: &'a str, first_line: usize, values: Map<String, Value>) -> Self {
+        Fields { block, first_line, values }
     }
 
     /// A field as it is; nothing when it is empty.
@@ -38,7 +40,7 @@ impl<'a> Fields<'a> {
     /// The line of the file on which a field of the top level stands.
     pub(crate) fn line(&self, key: &str) -> Option<usize> {
         let has_key = |line: &str| line.strip_prefix(key).is_some_and(|rest| rest.starts_with(':'));
-        self.block.lines().position(has_key).map(|at| at + 2)
+        self.block.lines().position(has_key).map(|at| self.first_line + at)
     }
 
     /// A text, trimmed; a blank one counts as absent.
@@ -88,7 +90,7 @@ impl<'a> Fields<'a> {
     /// The priority, if it is one.
     pub(crate) fn priority(&self, report: &mut Report<'_>) -> Option<Priority> {
         let text = self.text("priority", report)?;
-        let priority = text.parse().ok().and_then(Priority::new);
+        let priority = whole_number(&text).and_then(Priority::new);
         if priority.is_none() {
             report.warn_with_hint(
                 self.line("priority"),
@@ -103,6 +105,13 @@ impl<'a> Fields<'a> {
     pub(crate) fn to_json(&self) -> String {
         Value::Object(self.values.clone()).to_string()
     }
+}
+
+/// A number that may be a priority, however it is written: YAML takes `007`,
+/// which is how priorities are shown, for the fraction 7.0.
+fn whole_number(text: &str) -> Option<u16> {
+    let number: f64 = text.parse().ok()?;
+    (0..=Priority::LAST.get()).find(|whole| f64::from(*whole) == number)
 }
 
 impl<'a> Report<'a> {
@@ -174,6 +183,35 @@ mod tests {
                 [format!("a.md:2: `{bad}` is not a priority; a whole number from 0 to 999 is")]
             );
         }
+    }
+
+    #[test]
+    fn a_whole_number_is_a_priority_however_it_is_written() {
+        let ways = [
+            ("7", 7),
+            ("007", 7),
+            ("050", 50),
+            ("100.0", 100),
+            ("1e2", 100),
+            ("\"007\"", 7),
+            ("000", 0),
+            ("999", 999),
+        ];
+        for (written, number) in ways {
+            let content = format!("---\npriority: {written}\n---\n");
+            let found = problems(&content, |fields, report| {
+                assert_eq!(fields.priority(report), Priority::new(number), "{written}");
+            });
+            assert!(found.is_empty(), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn lines_are_counted_from_the_top_of_the_file() {
+        let found = problems("\n \n---\na: b\ninclude: x\n---\n", |fields, report| {
+            fields.include(report);
+        });
+        assert_eq!(found, ["a.md:5: unknown include mode `x`; known are always, manual, agent"]);
     }
 
     #[test]

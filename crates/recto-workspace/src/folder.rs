@@ -64,11 +64,6 @@ impl Folder {
         news
     }
 
-    /// Forgets the listing, so that the next look is news.
-    pub(crate) fn forget(&mut self) {
-        self.last = None;
-    }
-
     /// The files of its items, in order.
     pub(crate) fn places(&self) -> impl Iterator<Item = Place> + '_ {
         let names = self.last.iter().flat_map(|last| &last.listing.names);

@@ -2,7 +2,9 @@
 //!
 //! A fence is a whole line. So a `---` inside a value ends nothing, a rule
 //! further down in a file without frontmatter starts nothing, and prose
-//! between two rules stays prose. What the fields mean is not decided here.
+//! between two rules stays prose. Blank lines may stand before the first fence;
+//! behind them only what surely is a block of fields counts as frontmatter.
+//! What the fields mean is not decided here.
 
 use serde_json::{Map, Value};
 use serde_saphyr::{DuplicateKeyPolicy, MessageFormatter, UserMessageFormatter};
@@ -39,7 +41,7 @@ pub(crate) struct BrokenYaml {
 pub fn strip_skill_frontmatter(content: &str) -> &str {
     match (read_page(content), fenced(content)) {
         (Ok(page), _) => page.body,
-        (Err(_), Some((_, rest))) => rest.trim(),
+        (Err(_), Some(fenced)) => fenced.rest.trim(),
         (Err(_), None) => content,
     }
 }
@@ -47,31 +49,51 @@ pub fn strip_skill_frontmatter(content: &str) -> &str {
 /// Parts a file into frontmatter and body.
 pub(crate) fn read_page(content: &str) -> Result<Page<'_>, BrokenYaml> {
     let bare = Page { fields: Fields::default(), body: content };
-    let Some((block, rest)) = fenced(content) else {
+    let Some(Fenced { block, first_line, rest }) = fenced(content) else {
         return Ok(bare);
     };
-    match parse_block(block)? {
-        Some(values) => Ok(Page { fields: Fields::new(block, values), body: rest.trim() }),
-        None => Ok(bare),
-    }
+    let is_at_top = first_line == FIRST_LINE;
+    let values = match parse_block(block) {
+        Ok(values) => values.filter(|values| is_at_top || !values.is_empty()),
+        Err(broken) if is_at_top => return Err(broken),
+        Err(_) => None,
+    };
+    Ok(values.map_or(bare, |values| Page {
+        fields: Fields::new(block, first_line, values),
+        body: rest.trim(),
+    }))
 }
 
-/// The text between the two fences, and the text behind them.
-fn fenced(content: &str) -> Option<(&str, &str)> {
+/// Where a block begins when its fence is at the top of the file.
+const FIRST_LINE: usize = 2;
+
+/// A file whose first lines with content are between two fences.
+struct Fenced<'a> {
+    block: &'a str,
+    /// The line of the file, from 1, on which the block begins.
+    first_line: usize,
+    /// The text behind the second fence.
+    rest: &'a str,
+}
+
+fn fenced(content: &str) -> Option<Fenced<'_>> {
     let content = content.strip_prefix('\u{feff}').unwrap_or(content);
-    let (first, inside) = content.split_once('\n')?;
+    let mut end = 0;
+    let mut lines = content.split_inclusive('\n').map(|line| {
+        end += line.len();
+        (line, end)
+    });
+    let (blank_lines, (first, start)) =
+        lines.by_ref().enumerate().find(|(_, (line, _))| !line.trim().is_empty())?;
     if !is_fence(first) {
         return None;
     }
-    let mut start = 0;
-    for line in inside.split_inclusive('\n') {
-        let end = start + line.len();
-        if is_fence(line) {
-            return Some((&inside[..start], &inside[end..]));
-        }
-        start = end;
-    }
-    None
+    let (last, end) = lines.find(|(line, _)| is_fence(line))?;
+    Some(Fenced {
+        block: &content[start..end - last.len()],
+        first_line: blank_lines + FIRST_LINE,
+        rest: &content[end..],
+    })
 }
 
 fn is_fence(line: &str) -> bool {
@@ -123,12 +145,13 @@ fn is_blank_or_comment(line: &str) -> bool {
 }
 
 impl BrokenYaml {
-    /// The block begins on the second line of its file.
+    /// Only a block at the top of its file is ever called broken.
     fn new(error: &serde_saphyr::Error) -> Self {
         let in_block = error.location().map_or(1, |location| location.line());
+        let before = FIRST_LINE - 1;
         let message = UserMessageFormatter.format_message(error);
         BrokenYaml {
-            line: usize::try_from(in_block).unwrap_or(usize::MAX).saturating_add(1),
+            line: usize::try_from(in_block).unwrap_or(usize::MAX).saturating_add(before),
             what: format!("the frontmatter is not YAML: {message}"),
         }
     }
@@ -241,6 +264,35 @@ mod tests {
     }
 
     #[test]
+    fn blank_lines_may_stand_before_the_first_fence() {
+        for blank in ["\n", "\r\n \t\r\n", "\u{feff}\n\n"] {
+            let content = format!("{blank}---\nname: a\nuse: when: b\n---\n\nbody\n");
+            check(
+                &content,
+                &expect![[r#"
+                    {"name":"a","use":"when: b"}
+                    "body""#]],
+            );
+            assert_eq!(strip_skill_frontmatter(&content), "body");
+        }
+    }
+
+    // PITFALL 1 behind blank lines: what is no mapping is text, whole.
+    #[test]
+    fn behind_blank_lines_only_a_mapping_is_frontmatter() {
+        for block in ["Just some words.", "- a list", "# A title", "", "a: [1", "*a: b*", "5"] {
+            let content = format!("\n\n---\n{block}\n---\nmore\n");
+            let page = read_page(&content).unwrap();
+            assert_eq!((&*page.fields.to_json(), page.body), ("{}", &*content));
+            assert_eq!(strip_skill_frontmatter(&content), content);
+        }
+        for content in ["\n---\nname: a\n", "\n ---\nname: a\n---\n", "\nx\n---\na: b\n---\n", "\n"]
+        {
+            assert_eq!(read_page(content).unwrap().body, content);
+        }
+    }
+
+    #[test]
     fn windows_line_ends_are_line_ends() {
         check(
             "---\r\nname: a\r\ndescription: b\r\n---\r\n\r\nbody\r\n",
@@ -341,7 +393,7 @@ mod tests {
     proptest::proptest! {
         // PITFALL 11.
         #[test]
-        fn no_text_makes_the_parser_panic(content in "(---\n)?[-a-c: #\"'\\[\\]{}|>&*!\n\r\té€😀]{0,60}(\n---\n)?.{0,10}") {
+        fn no_text_makes_the_parser_panic(content in "\n{0,2}(---\n)?[-a-c: #\"'\\[\\]{}|>&*!\n\r\té€😀]{0,60}(\n---\n)?.{0,10}") {
             let _ = read_page(&content);
             let body = strip_skill_frontmatter(&content);
             proptest::prop_assert!(content.contains(body));

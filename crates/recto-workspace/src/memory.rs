@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use jiff::civil::Date;
-use recto_context::{Memory, Source, Text};
+use recto_context::{Memory, Source};
 
 /// Reads the memories of a file, newest first.
 pub(crate) fn read_memories(content: &str, path: &Arc<Path>) -> Vec<Memory> {
@@ -109,11 +109,10 @@ impl Entry {
     }
 
     fn into_memory(self, file: &str, path: &Arc<Path>) -> Memory {
+        let day = self.day.map(|day| day.to_string());
         Memory {
-            name: format!("{file}:{}", self.line).into(),
-            text: Text::from(self.text.trim()),
-            day: self.day.map(|day| day.to_string().into()),
             source: Source::File(path.clone()),
+            ..Memory::new(format!("{file}:{}", self.line), self.text.trim(), day.as_deref())
         }
     }
 }

@@ -53,14 +53,18 @@ pub(crate) fn fixed_places(workspace: &Path) -> impl Iterator<Item = Place> + '_
     FIXED.into_iter().map(|(name, role)| Place { path: workspace.join(name).into(), role })
 }
 
-/// The folders whose entries are items, in the order they are searched.
-pub(crate) fn shelves(options: &Options) -> Vec<(PathBuf, Shelf)> {
-    let mut skills = vec![options.skills_directory.clone(), options.workspace.join("skills")];
+/// The folders whose entries are items, in the order they are searched: those
+/// that agents share, and those of the workspace if there is one.
+pub(crate) fn shelves(options: &Options, workspace: Option<&Path>) -> Vec<(PathBuf, Shelf)> {
+    let mut skills = vec![options.skills_directory.clone()];
+    skills.extend(workspace.map(|workspace| workspace.join("skills")));
     skills.extend(options.extra_skill_dirs.iter().cloned());
     let mut shelves: Vec<_> =
         without_earlier_doubles(skills).into_iter().map(|path| (path, Shelf::Skills)).collect();
-    shelves.push((options.workspace.join("rules"), Shelf::Rules));
-    shelves.push((options.workspace.join("references"), Shelf::References));
+    if let Some(workspace) = workspace {
+        shelves.push((workspace.join("rules"), Shelf::Rules));
+        shelves.push((workspace.join("references"), Shelf::References));
+    }
     shelves
 }
 
@@ -105,12 +109,11 @@ mod tests {
     #[test]
     fn a_skill_folder_named_twice_counts_where_it_is_named_last() {
         let options = Options {
-            workspace: "w".into(),
             skills_directory: "home".into(),
             extra_skill_dirs: vec!["x".into(), "home".into()],
             ..Options::default()
         };
-        let skills: Vec<_> = shelves(&options)
+        let skills: Vec<_> = shelves(&options, Some(Path::new("w")))
             .into_iter()
             .filter_map(|(path, shelf)| (shelf == Shelf::Skills).then_some(path))
             .collect();

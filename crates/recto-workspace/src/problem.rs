@@ -1,7 +1,7 @@
 //! What is wrong with a file, for people. Problems are data: nothing here
 //! prints, and no problem stops a call.
 
-use std::fmt;
+use std::fmt::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -9,7 +9,9 @@ use recto_context::{Notice, Source};
 
 /// Something wrong with one file or folder.
 ///
-/// Displayed as `rules/tone.md:3: unknown include mode `often`; known are …`.
+/// Displayed as `rules/tone.md:3: unknown include mode `often`; known are …`,
+/// always on one line that a terminal can be trusted with. The fields hold the
+/// names as they are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     /// Which file or folder.
@@ -87,13 +89,36 @@ impl Problem {
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.path.display())?;
+        let mut out = Harmless(f);
+        write!(out, "{}", self.path.display())?;
         if let Some(line) = self.line {
-            write!(f, ":{line}")?;
+            write!(out, ":{line}")?;
         }
-        write!(f, ": {}", self.what)?;
-        self.hint.iter().try_for_each(|hint| write!(f, "; {hint}"))
+        write!(out, ": {}", self.what)?;
+        self.hint.iter().try_for_each(|hint| write!(out, "; {hint}"))
     }
+}
+
+/// Escapes what acts on a terminal. Whoever names a file could otherwise forge
+/// a second problem with a line break, or hide this one.
+struct Harmless<'a, 'f>(&'a mut fmt::Formatter<'f>);
+
+impl Write for Harmless<'_, '_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        for c in text.chars() {
+            if acts_on_terminals(c) {
+                write!(self.0, "{}", c.escape_debug())?;
+            } else {
+                self.0.write_char(c)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Control characters, and those that turn the direction of the text around them.
+fn acts_on_terminals(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 #[cfg(test)]
@@ -111,6 +136,18 @@ mod tests {
             "rules/tone.md:3: unknown include mode `sometimes`; known are always, manual, agent"
         );
         assert_eq!(Problem::error(&path, "is empty").to_string(), "rules/tone.md: is empty");
+    }
+
+    #[test]
+    fn nothing_in_a_problem_acts_on_the_terminal() {
+        let forged =
+            "a\nwarning: \u{1b}[31mb\r\0\u{7f}\u{85}\u{9b}\u{202a}\u{202e}\u{2066}\u{2069}é🙂";
+        let path: Arc<Path> = Arc::from(Path::new(forged));
+        let problem = Problem::warning(&path, forged).at(1).hint(forged);
+        let shown =
+            r"a\nwarning: \u{1b}[31mb\r\0\u{7f}\u{85}\u{9b}\u{202a}\u{202e}\u{2066}\u{2069}é🙂";
+        assert_eq!(problem.to_string(), format!("{shown}:1: {shown}; {shown}"));
+        assert_eq!(problem.what, forged, "the fields stay as they are");
     }
 
     #[test]

@@ -5,14 +5,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use recto_context::{Catalog, Document, ItemId, ItemKind, Skill, Source, ToolSpec};
+use recto_context::{Catalog, Document, ItemId, ItemKind, Notice, Skill, Source, ToolSpec};
 
 use crate::options::Options;
 use crate::place::Role;
 use crate::problem::Problem;
 use crate::read::{Parsed, Value};
 use crate::skill::{self, folder_name};
-use crate::stamp::Seen;
 use crate::state::{Content, Slot};
 
 /// What an agent has, at one moment.
@@ -23,7 +22,8 @@ pub struct Snapshot {
     /// What is wrong with the files, in the order in which they are read.
     /// Those that left a file out are notices of the catalog too.
     pub problems: Vec<Problem>,
-    /// Items that are fine but were left out for a reason.
+    /// Items that are fine but were left out for a reason. Those that no other
+    /// file overwrites are notices of the catalog too.
     pub skipped: Vec<Skipped>,
 }
 
@@ -52,21 +52,21 @@ pub enum SkipReason {
     MissingPrograms(Vec<String>),
 }
 
-impl Snapshot {
-    /// Nothing, because the workspace is not there.
-    pub(crate) fn without_workspace(path: &Path, seen: &Seen) -> Self {
-        let what = match seen {
-            Seen::Missing => "the workspace does not exist".to_owned(),
-            Seen::DeadLink => "the workspace is a link to nothing".to_owned(),
-            Seen::Unreachable(failure) => format!("the workspace cannot be read: {failure}"),
-            Seen::Present(_) => "the workspace is not a folder".to_owned(),
-        };
-        let mut gathering = Gathering::new();
-        let hint = "run `recto init`, or set the path of the workspace";
-        gathering.report(Problem::error(&path.into(), what).hint(hint));
-        gathering.snapshot
+impl SkipReason {
+    /// What the record says. Nothing of an item that was overwritten, because
+    /// the catalog has one of its name.
+    fn notice(&self) -> Option<String> {
+        match self {
+            SkipReason::Disabled => Some("left out: disabled in the config".to_owned()),
+            SkipReason::MissingPrograms(programs) => {
+                Some(format!("left out: these programs are missing: {}", programs.join(", ")))
+            }
+            SkipReason::Overwritten { .. } => None,
+        }
     }
+}
 
+impl Snapshot {
     /// Merges what the slots hold, in their order.
     pub(crate) fn build<'a>(
         options: &Options,
@@ -218,7 +218,12 @@ impl Gathering {
         self.skip(item, old, SkipReason::Overwritten { by: new.clone() });
     }
 
+    /// Leaves an item out, on the record: a turn without it should say why.
     fn skip(&mut self, item: ItemId, path: &Arc<Path>, reason: SkipReason) {
+        let notice = reason
+            .notice()
+            .map(|problem| Notice { source: Source::File(path.clone()), problem: problem.into() });
+        self.snapshot.catalog.notices.extend(notice);
         self.snapshot.skipped.push(Skipped { item, path: path.clone(), reason });
     }
 

@@ -24,9 +24,10 @@ use crate::snapshot::Snapshot;
 use crate::stamp::{Kind, Seen, look};
 
 /// All that is known of a workspace.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct State {
     root: Root,
+    /// Those of the workspace are not among them while it is unusable.
     folders: Vec<Folder>,
     slots: Vec<Slot>,
     snapshot: Option<Arc<Snapshot>>,
@@ -35,11 +36,12 @@ pub(crate) struct State {
 }
 
 /// The workspace folder itself.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq, Eq)]
 enum Root {
+    #[default]
     Unknown,
     There,
-    Unusable(Seen),
+    Unusable(Problem),
 }
 
 /// One file and what was last read of it.
@@ -65,17 +67,6 @@ pub(crate) enum Content {
 }
 
 impl State {
-    pub(crate) fn new(options: &Options) -> Self {
-        let folders = place::shelves(options);
-        State {
-            root: Root::Unknown,
-            folders: folders.iter().map(|(path, shelf)| Folder::new(path, *shelf)).collect(),
-            slots: Vec::new(),
-            snapshot: None,
-            outdated: true,
-        }
-    }
-
     /// The last snapshot, if there is one.
     pub(crate) fn snapshot(&self) -> Option<Arc<Snapshot>> {
         self.snapshot.clone()
@@ -84,20 +75,28 @@ impl State {
     /// Looks at the workspace, its folders and its files, and gives the files
     /// that changed or may have.
     pub(crate) fn survey(&mut self, options: &Options) -> Vec<Errand> {
-        let root = Root::look(&options.workspace);
-        if root != self.root {
-            self.root = root;
-            self.slots.clear();
-            self.folders.iter_mut().for_each(Folder::forget);
-            self.outdated = true;
-        }
-        if self.root != Root::There {
-            return Vec::new();
-        }
+        self.look_at_root(options);
         if self.look_at_folders() == News::Changed {
-            self.make_slots(&options.workspace);
+            self.make_slots(options);
         }
         self.slots.iter().enumerate().filter_map(|(index, slot)| slot.errand(index)).collect()
+    }
+
+    /// A workspace that comes or goes takes its folders along; those shared by
+    /// all agents stay. New folders are news at the next look.
+    fn look_at_root(&mut self, options: &Options) {
+        let root = Root::look(&options.workspace);
+        if root == self.root {
+            return;
+        }
+        self.root = root;
+        let shelves = place::shelves(options, self.workspace(options));
+        self.folders = shelves.iter().map(|(path, shelf)| Folder::new(path, *shelf)).collect();
+    }
+
+    /// The workspace, if it is there.
+    fn workspace<'a>(&self, options: &'a Options) -> Option<&'a Path> {
+        (self.root == Root::There).then_some(&*options.workspace)
     }
 
     /// Lists the folders again that changed or may have.
@@ -132,12 +131,13 @@ impl State {
     }
 
     /// Makes a slot for every file; what is known of one stays known.
-    fn make_slots(&mut self, workspace: &Path) {
+    fn make_slots(&mut self, options: &Options) {
         let known = std::mem::take(&mut self.slots);
         let mut known: BTreeMap<_, _> =
             known.into_iter().map(|slot| (slot.place, slot.last)).collect();
         let listed = self.folders.iter().flat_map(Folder::places);
-        self.slots = fixed_places(workspace)
+        let fixed = self.workspace(options).into_iter().flat_map(fixed_places);
+        self.slots = fixed
             .chain(listed)
             .map(|place| Slot { last: known.remove(&place).flatten(), place })
             .collect();
@@ -145,22 +145,32 @@ impl State {
     }
 
     fn build(&self, options: &Options) -> Snapshot {
-        match &self.root {
-            Root::Unusable(seen) => Snapshot::without_workspace(&options.workspace, seen),
-            Root::Unknown | Root::There => Snapshot::build(
-                options,
-                &self.slots,
-                self.folders.iter().flat_map(Folder::problems),
-            ),
-        }
+        let folder_problems = self.folders.iter().flat_map(Folder::problems);
+        Snapshot::build(
+            options,
+            &self.slots,
+            self.root.problem().into_iter().chain(folder_problems),
+        )
     }
 }
 
 impl Root {
     fn look(path: &Path) -> Self {
-        match look(path) {
-            Seen::Present(stamp) if stamp.kind == Kind::Folder => Root::There,
-            seen => Root::Unusable(seen),
+        let what = match look(path) {
+            Seen::Present(stamp) if stamp.kind == Kind::Folder => return Root::There,
+            Seen::Present(_) => "the workspace is not a folder".to_owned(),
+            Seen::Missing => "the workspace does not exist".to_owned(),
+            Seen::DeadLink => "the workspace is a link to nothing".to_owned(),
+            Seen::Unreachable(failure) => format!("the workspace cannot be read: {failure}"),
+        };
+        let hint = "run `recto init`, or set the path of the workspace";
+        Root::Unusable(Problem::error(&path.into(), what).hint(hint))
+    }
+
+    fn problem(&self) -> Option<&Problem> {
+        match self {
+            Root::Unusable(problem) => Some(problem),
+            Root::Unknown | Root::There => None,
         }
     }
 }

@@ -35,8 +35,9 @@ pub(crate) fn read_tools(content: &str, report: &mut Report<'_>) -> Vec<ToolSpec
     };
     let mut names = BTreeSet::new();
     let mut tools = Vec::new();
+    let mut lines = Lines::new(content);
     for raw in declared {
-        let line = line_of(content, raw);
+        let line = lines.line_of(raw);
         match read_tool(raw, line) {
             Ok(tool) if names.insert(tool.id.name.clone()) => {
                 tools.push(ToolSpec { source: Source::File(report.path().clone()), ..tool });
@@ -55,7 +56,8 @@ fn split_tools(content: &str) -> Result<Vec<&str>, Flaw> {
     let Some(tools) = parts.get("tools") else {
         return Ok(Vec::new());
     };
-    let tools: Vec<&RawValue> = parse(tools.get(), line_of(content, tools.get()))?;
+    let line = Lines::new(content).line_of(tools.get());
+    let tools: Vec<&RawValue> = parse(tools.get(), line)?;
     Ok(tools.into_iter().map(RawValue::get).collect())
 }
 
@@ -88,11 +90,28 @@ fn is_tool_name(name: &str) -> bool {
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-')
 }
 
-/// The line, from 1, on which `part` begins. `part` is a slice of `content`.
-fn line_of(content: &str, part: &str) -> usize {
-    let offset = part.as_ptr().addr().saturating_sub(content.as_ptr().addr());
-    let before = content.as_bytes().get(..offset).unwrap_or_default();
-    1 + before.iter().filter(|byte| **byte == b'\n').count()
+/// Tells on which line a part of a text begins. Counts on from the part before,
+/// so that many parts, asked for in their order, cost one pass over the text.
+struct Lines<'a> {
+    content: &'a str,
+    offset: usize,
+    line: usize,
+}
+
+impl<'a> Lines<'a> {
+    fn new(content: &'a str) -> Self {
+        Lines { content, offset: 0, line: 1 }
+    }
+
+    /// The line, from 1. `part` is a slice of the content.
+    fn line_of(&mut self, part: &str) -> usize {
+        let offset = part.as_ptr().addr().saturating_sub(self.content.as_ptr().addr());
+        if let Some(passed) = self.content.as_bytes().get(self.offset..offset) {
+            self.line += passed.iter().filter(|byte| **byte == b'\n').count();
+            self.offset = offset;
+        }
+        self.line
+    }
 }
 
 /// The error without its place, which a problem shows in front.
@@ -134,8 +153,8 @@ mod tests {
                 { "name": "list", "extra": 1 }
               ], "allowlist": {"grep": ["x"]}, "execution": [{}] }"#,
             &expect![[r#"
-                {"name":"search","description":"Finds.","parameters":{"type":"object","properties":{"z":{},"a":{}}}}
-                {"name":"list","description":"","parameters":{"type":"object","properties":{}}}
+                {"type":"function","function":{"name":"search","description":"Finds.","parameters":{"type":"object","properties":{"z":{},"a":{}}}}}
+                {"type":"function","function":{"name":"list","description":"","parameters":{"type":"object","properties":{}}}}
             "#]],
         );
         check("{}", &expect![]);
@@ -148,8 +167,8 @@ mod tests {
              {\"name\": \"d\", \"parameters\": []},\n  {\n    \"description\": \"no name\"\n  },\n  \
              {\n    \"name\":\n      5\n  },\n  \"text\",\n  {\"name\": \"z\"}\n]}",
             &expect![[r#"
-                {"name":"a","description":"","parameters":{"type":"object","properties":{}}}
-                {"name":"z","description":"","parameters":{"type":"object","properties":{}}}
+                {"type":"function","function":{"name":"a","description":"","parameters":{"type":"object","properties":{}}}}
+                {"type":"function","function":{"name":"z","description":"","parameters":{"type":"object","properties":{}}}}
                 tools.json:3: `b c` is not a tool name: 1 to 64 letters, digits, `_` and `-` are
                 tools.json:4: there are two tools `a`
                 tools.json:5: the parameters of tool `d` are not a JSON object
@@ -158,6 +177,20 @@ mod tests {
                 tools.json:13: a tool is not a JSON object
             "#]],
         );
+    }
+
+    // Counting the lines anew for each tool would take a minute.
+    #[test]
+    fn thousands_of_tools_are_read_in_one_pass() {
+        let text = "x".repeat(150);
+        let tool = |n| format!("{{\"name\": \"t{n}\", \"description\": \"{text}\"}},\n");
+        let tools: String = (0..20_000).map(tool).collect();
+        let content = format!("{{\"tools\": [\n{tools}5]}}");
+        let path: Arc<Path> = Arc::from(Path::new("tools.json"));
+        let mut report = Report::new(&path);
+        assert_eq!(read_tools(&content, &mut report).len(), 20_000);
+        let problem = report.problems[0].to_string();
+        assert_eq!(problem, "tools.json:20002: a tool is not a JSON object");
     }
 
     #[test]

@@ -27,8 +27,7 @@ pub struct Workspace {
 impl Workspace {
     /// Reads nothing yet.
     pub fn new(options: Options) -> Self {
-        let state = Arc::new(Mutex::new(State::new(&options)));
-        Workspace { options: Arc::new(options), state }
+        Workspace { options: Arc::new(options), state: Arc::default() }
     }
 
     /// The agent's catalog as the files are now. The same `Arc` as before when

@@ -86,7 +86,7 @@ impl From<ModeArg> for ContextMode {
 pub enum ItemCommand {
     /// List them, with include mode and token cost
     List(JsonArg),
-    /// Show one as the model would read it
+    /// Show the text of one
     Show {
         /// Its name
         name: String,

@@ -195,7 +195,13 @@ fn named_variables(raw: &Raw) -> BTreeSet<&str> {
 fn read_file(sources: &Sources) -> Result<String, Problems> {
     let bytes = match read_bytes(sources) {
         Ok(bytes) => bytes,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(String::new()),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            // A link that leads nowhere was meant to lead somewhere.
+            if fs::symlink_metadata(&sources.file).is_ok() {
+                return Err(sources.file_problem("is a link to nothing").into());
+            }
+            return Ok(String::new());
+        }
         Err(error) => {
             let problem = sources.file_problem(format!("can't be read: {error}"));
             return Err(problem.hint(format!("look at {}", sources.file.display())).into());

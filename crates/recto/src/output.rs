@@ -1,30 +1,75 @@
 //! Where text goes: data to standard output, everything else to standard error.
-//! Colours only where a person looks, and a closed pipe is no failure.
+//!
+//! Data for programs goes out byte for byte. What is drawn for people may have
+//! colours, which only a terminal gets to see. Files and messages are written by
+//! others: what would move the cursor or reverse the text is made visible before
+//! a person's terminal sees it.
 
 use std::fmt::Display;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 
 use crate::failure::Failure;
 
-/// Prints data. Colours in it are taken out unless a terminal shows them.
-pub(crate) fn print(text: &str) -> Result<(), Failure> {
-    let mut out = anstream::stdout().lock();
-    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-    match written {
+/// Prints what is drawn for people. Colours are taken out unless a terminal
+/// shows them.
+pub(crate) fn print(drawing: &str) -> Result<(), Failure> {
+    written(|| {
+        let mut out = anstream::stdout().lock();
+        out.write_all(drawing.as_bytes())?;
+        out.flush()
+    })
+}
+
+/// Prints data as it is.
+pub(crate) fn print_data(data: &str) -> Result<(), Failure> {
+    written(|| {
+        let mut out = io::stdout().lock();
+        out.write_all(data.as_bytes())?;
+        out.flush()
+    })
+}
+
+/// Prints data for programs.
+pub(crate) fn print_json(value: &serde_json::Value) -> Result<(), Failure> {
+    print_data(&format!("{value:#}\n"))
+}
+
+/// Prints a text of a file: as it is, but tame where a person looks.
+pub(crate) fn print_text(text: &str) -> Result<(), Failure> {
+    if io::stdout().is_terminal() { print_data(&tame_lines(text)) } else { print_data(text) }
+}
+
+/// Tells a person something that is not data.
+pub(crate) fn tell(what: &dyn Display) {
+    let text = tame_lines(&what.to_string());
+    // Nobody is left to be told when standard error is gone.
+    let _ = writeln!(io::stderr(), "{text}");
+}
+
+/// A name or path on one line, with everything visible that is not text.
+pub(crate) fn tame(text: &str) -> String {
+    text.chars().flat_map(|c| visible(c, &[])).collect()
+}
+
+/// A text of several lines, with everything visible that is not text.
+pub(crate) fn tame_lines(text: &str) -> String {
+    text.chars().flat_map(|c| visible(c, &['\n', '\t'])).collect()
+}
+
+fn visible(c: char, allowed: &[char]) -> Vec<char> {
+    let turns_text = matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    if (c.is_control() || turns_text) && !allowed.contains(&c) {
+        c.escape_unicode().collect()
+    } else {
+        vec![c]
+    }
+}
+
+fn written(write: impl FnOnce() -> io::Result<()>) -> Result<(), Failure> {
+    match write() {
         // The reader has seen enough, as `head` does.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         Err(error) => Err(Failure::new("cannot write to standard output").because(&error)),
         Ok(()) => Ok(()),
     }
-}
-
-/// Prints data for programs.
-pub(crate) fn print_json(value: &serde_json::Value) -> Result<(), Failure> {
-    print(&format!("{value:#}\n"))
-}
-
-/// Tells a person something that is not data.
-pub(crate) fn tell(what: &dyn Display) {
-    // Nobody is left to be told when standard error is gone.
-    let _ = writeln!(anstream::stderr(), "{what}");
 }

@@ -5,12 +5,14 @@ use std::collections::BTreeMap;
 use std::env;
 use std::sync::Arc;
 
-use recto_context::mode::{self, ModeSetting, OlderPair, Resolved};
+use recto_context::mode::{self, ModeSetting, OlderPair, Resolved, Uncertain};
 use recto_context::{Layout, Limits, Priority, Tokens, Window};
 use recto_llm::{CallOptions, Wire};
 use recto_workspace::{Options, Override, Snapshot, Workspace};
 
-use crate::config::{self, Flag, ItemSettings, Loaded, ModelSettings, Settings, Sources, Verdict};
+use crate::config::{
+    self, Flag, ItemSettings, Loaded, ModelSettings, Place, Settings, Sources, Verdict,
+};
 use crate::failure::Failure;
 use crate::home::Home;
 use crate::output::tell;
@@ -27,8 +29,12 @@ pub(crate) fn load(home: &Home, flags: Vec<Flag>) -> Result<Settings, Failure> {
 /// Loads the config with its warnings and origins.
 pub(crate) fn load_all(home: &Home, flags: Vec<Flag>) -> Result<Loaded, Failure> {
     config::load(&sources(home, flags)).map_err(|problems| {
-        Failure::new(format!("the config can't be used\n\n{problems}"))
-            .hint(format!("edit {}", home.path().join("config.toml").display()))
+        let failure = Failure::new(format!("the config can't be used\n\n{problems}"));
+        let in_file = problems.iter().any(|problem| matches!(problem.place, Place::File { .. }));
+        match in_file {
+            true => failure.hint(format!("edit {}", home.path().join("config.toml").display())),
+            false => failure,
+        }
     })
 }
 
@@ -61,7 +67,7 @@ fn resolve_mode(model: &ModelSettings) -> Result<Resolved, mode::Contradiction> 
         minimal_system: settings.minimal_system.as_ref().map(|placed| placed.value),
     };
     let context_mode = settings.context_mode.as_ref().map(|placed| placed.value);
-    mode::resolve(context_mode, pair, settings.auto_uncertain)
+    mode::resolve(context_mode, pair)
 }
 
 /// The agent's files as they are now; problems with them are told.
@@ -107,6 +113,7 @@ pub(crate) struct Model {
     pub(crate) options: CallOptions,
     pub(crate) window: Window,
     pub(crate) mode: ModeSetting,
+    pub(crate) uncertain: Uncertain,
     pub(crate) layout: Layout,
     pub(crate) limits: Limits,
 }
@@ -130,6 +137,7 @@ impl Model {
             mode: chosen
                 .and_then(|model| resolve_mode(model).ok())
                 .map_or_else(ModeSetting::default, |resolved| resolved.setting),
+            uncertain: chosen.map_or_else(Uncertain::default, |model| model.mode.auto_uncertain),
             layout: layout(settings, chosen),
             limits: limits(settings, chosen),
         }

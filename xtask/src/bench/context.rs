@@ -4,7 +4,8 @@
 //! Warm is the turn of a gateway that runs: it has read every file and checks
 //! whether they changed. Cold is the first turn after a start; the operating
 //! system may still hold the files in memory. The session grows by an exchange
-//! a turn, so that trims of the history are among what is measured.
+//! a turn, so that trims of the history are among what is measured. Minimal is a
+//! session that never sends its history, and so never trims it.
 
 use std::future::Future;
 use std::path::Path;
@@ -54,25 +55,17 @@ async fn measure(folder: &Path) -> Result<Report> {
         messages: synthetic::conversation(HISTORY + 2 * TURNS),
     };
 
-    let mut carry = Carry::default();
-    let mut warm = Vec::with_capacity(WARM_TURNS);
-    let mut prompt = Tokens::ZERO;
-    for turn in 0..TURNS {
-        let (spent, request) = session.take_turn(&workspace, turn, carry).await?;
-        if turn >= WARM_UP {
-            warm.push(spent);
-        }
-        prompt = prompt.max(request.budget.used);
-        carry = request.carry;
-    }
-
+    let (warm, last) = session.play(&workspace, Mode::Full).await?;
+    let (minimal, _) = session.play(&workspace, Mode::Minimal).await?;
+    let prompt = last.budget.used;
+    let mut carry = last.carry;
     let mut cold = Vec::with_capacity(COLD_TURNS);
     for _ in 0..COLD_TURNS {
-        let (spent, request) = session.take_turn(&open(folder), TURNS, carry).await?;
+        let (spent, request) = session.take_turn(&open(folder), Mode::Full, TURNS, carry).await?;
         cold.push(spent);
         carry = request.carry;
     }
-    report(&warm, &cold, prompt).ok_or_else(|| "nothing was measured".into())
+    report(&warm, &minimal, &cold, prompt).ok_or_else(|| "nothing was measured".into())
 }
 
 fn open(folder: &Path) -> Workspace {
@@ -103,10 +96,29 @@ struct Session {
 }
 
 impl Session {
+    /// All turns of the session with files that are known; gives the costs
+    /// after the warm-up, and the last request.
+    async fn play(
+        &self,
+        workspace: &Workspace,
+        mode: Mode,
+    ) -> Result<(Vec<Spent>, RequestContext)> {
+        let (first, mut last) = self.take_turn(workspace, mode, 0, Carry::default()).await?;
+        let mut spent = vec![first];
+        for turn in 1..TURNS {
+            let (cost, request) = self.take_turn(workspace, mode, turn, last.carry).await?;
+            spent.push(cost);
+            last = request;
+        }
+        spent.drain(..WARM_UP);
+        Ok((spent, last))
+    }
+
     /// The measured part: from the message's arrival to the request.
     async fn take_turn(
         &self,
         workspace: &Workspace,
+        mode: Mode,
         turn: usize,
         carry: Carry,
     ) -> Result<(Spent, RequestContext)> {
@@ -118,7 +130,7 @@ impl Session {
                 .model("bench")
                 .session(&self.items)
                 .history(history)
-                .mode(full())
+                .mode(decided(mode))
                 .window(Window::from_config(Tokens::new(WINDOW)))
                 .carry(carry)
                 .turn(TurnNumber(turn as u32 + 1))
@@ -129,8 +141,8 @@ impl Session {
     }
 }
 
-fn full() -> ModeDecision {
-    ModeDecision { chosen: Mode::Full, reason: ModeReason::Configured, matched: Vec::new() }
+fn decided(chosen: Mode) -> ModeDecision {
+    ModeDecision { chosen, reason: ModeReason::Configured, matched: Vec::new() }
 }
 
 /// What a turn cost, by stage.
@@ -165,12 +177,14 @@ async fn spend<T>(work: impl Future<Output = T>) -> (Cost, T) {
     (Cost { time, allocated: alloc::so_far() - before }, result)
 }
 
-fn report(warm: &[Spent], cold: &[Spent], prompt: Tokens) -> Option<Report> {
+fn report(warm: &[Spent], minimal: &[Spent], cold: &[Spent], prompt: Tokens) -> Option<Report> {
     let turn = Summary::of(warm, Spent::sum)?;
     let rows = vec![
         turn.row("turn, warm"),
         Summary::of(warm, |spent| spent.files)?.row("  file checks and catalog"),
         Summary::of(warm, |spent| spent.assembly)?.row("  assembly"),
+        Summary::of(minimal, Spent::sum)?.row("turn, warm, minimal"),
+        Summary::of(minimal, |spent| spent.assembly)?.row("  assembly"),
         Summary::of(cold, Spent::sum)?.row("turn, cold"),
         Summary::of(cold, |spent| spent.files)?.row("  files and catalog"),
         Summary::of(cold, |spent| spent.assembly)?.row("  assembly"),
@@ -178,7 +192,7 @@ fn report(warm: &[Spent], cold: &[Spent], prompt: Tokens) -> Option<Report> {
     let setup = format!(
         "One turn: {SKILLS} skills in full ({TOOLS} with a tool), {MEMORIES} memories, {RULES} \
          rules ({RULES_ALWAYS} always), a session of {HISTORY} messages and more; a window of \
-         {WINDOW} tokens, of which the largest prompt took {prompt}."
+         {WINDOW} tokens, of which the last prompt took {prompt}."
     );
     Some(Report { setup, rows, goals: goals(&turn) })
 }

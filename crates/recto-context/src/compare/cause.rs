@@ -4,9 +4,9 @@
 use serde::Serialize;
 
 use crate::context::{OfferedTool, RequestContext};
-use crate::item::{Include, ItemId, ItemKind};
+use crate::item::{ItemId, ItemKind, Source};
 use crate::layer::Layer;
-use crate::page::Part;
+use crate::page::{Part, Reason};
 
 /// Why two prompts part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -80,13 +80,21 @@ pub(super) fn of_parts(
     old: Option<&Part>,
     new: Option<&Part>,
 ) -> Cause {
+    if before.model != after.model {
+        return Cause::ModelChanged;
+    }
+    if was_edited(old, new) {
+        return if layer_is(new, Layer::Memory) {
+            Cause::MemoryReplaced
+        } else {
+            Cause::ItemChanged
+        };
+    }
     if let Some(cause) = of_the_whole(before, after) {
         return cause;
     }
     let same_turn = before.sent.id == after.sent.id;
-    let is_pick = |part: Option<&Part>| {
-        part.and_then(|part| part.item.as_ref()).is_some_and(|item| item.include == Include::Agent)
-    };
+    let is_pick = |part: Option<&Part>| part.is_some_and(|part| part.reason == Reason::Found);
     let old_layer = old.map(|part| part.layer);
     if old_layer == Some(Layer::Picks) || (is_pick(old) && old_layer != Some(Layer::History)) {
         return if same_turn { Cause::LayerCut } else { Cause::PicksLeft };
@@ -95,6 +103,10 @@ pub(super) fn of_parts(
         Layer::Memory if shed_changed(before, after, ItemKind::Memory) => Cause::LayerCut,
         Layer::Skills if shed_changed(before, after, ItemKind::Skill) => Cause::LayerCut,
         Layer::Memory => Cause::MemoryReplaced,
+        Layer::Tools if shows_tool_unknown_to(before, new) => Cause::ToolOffered,
+        Layer::Tools if was_trimmed(before, after) && shows_tool_unknown_to(after, old) => {
+            Cause::HistoryTrimmed
+        }
         Layer::System | Layer::Bootstrap | Layer::Skills | Layer::Tools | Layer::Items => {
             Cause::ItemChanged
         }
@@ -126,10 +138,35 @@ fn of_conversation(before: &RequestContext, after: &RequestContext) -> Cause {
 }
 
 fn was_trimmed(before: &RequestContext, after: &RequestContext) -> bool {
-    let (old, new) = (&before.carry, &after.carry);
-    old.history_from != new.history_from
-        || old.picks_from != new.picks_from
-        || old.condensed != new.condensed
+    before.carry.trims != after.carry.trims
+}
+
+fn layer_is(part: Option<&Part>, layer: Layer) -> bool {
+    part.is_some_and(|part| part.layer == layer)
+}
+
+/// Whether two parts show the same file or item in the same form, with another
+/// text.
+fn was_edited(old: Option<&Part>, new: Option<&Part>) -> bool {
+    let (Some(old), Some(new)) = (old, new) else { return false };
+    let same_item = old.item.is_some() && id(old) == id(new);
+    let same_file = matches!(old.source, Source::File(_)) && old.source == new.source;
+    let same_form = old.lead.is_empty() == new.lead.is_empty() && old.reason == new.reason;
+    let stable = old.layer <= Layer::Items && old.layer == new.layer;
+    stable
+        && same_form
+        && id(old) == id(new)
+        && (same_item || same_file)
+        && old.hash() != new.hash()
+}
+
+fn id(part: &Part) -> Option<&ItemId> {
+    part.item.as_ref().map(|item| &item.id)
+}
+
+/// Whether a part documents a tool that the other request does not offer.
+fn shows_tool_unknown_to(other: &RequestContext, part: Option<&Part>) -> bool {
+    part.and_then(id).is_some_and(|id| !other.tools.iter().any(|tool| tool.spec.id == *id))
 }
 
 fn shed_changed(before: &RequestContext, after: &RequestContext, kind: ItemKind) -> bool {

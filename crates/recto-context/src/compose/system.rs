@@ -3,7 +3,8 @@
 
 use std::sync::{Arc, LazyLock};
 
-use super::{Composer, tool_doc};
+use super::Composer;
+use super::as_text::tool_doc;
 use crate::catalog::{File, Memory};
 use crate::inputs::Bootstrap;
 use crate::item::{Include, ItemKind, Priority};
@@ -48,19 +49,21 @@ static BULLET: LazyLock<Text> = LazyLock::new(|| Text::from("- "));
 
 impl Composer<'_> {
     pub(super) fn system_layers(&self, plan: &Plan<'_>) -> Vec<Part> {
-        let mut parts = self.system();
+        let mut parts = self.system(plan);
         parts.extend(self.bootstrap());
         parts.extend(self.memory(plan));
         parts.extend(self.skills(plan));
         parts.extend(self.tools(plan));
         parts.extend(self.items(plan));
         if self.inputs.layout.preset.is_plain() {
-            self.close_plain(&mut parts);
+            let ends_in_list = plan.skills.iter().any(|skill| skill.form == SkillForm::Listed);
+            let join = if ends_in_list { Join::Line } else { Join::Paragraph };
+            self.close_plain(&mut parts, join);
         }
         parts
     }
 
-    fn system(&self) -> Vec<Part> {
+    fn system(&self, plan: &Plan<'_>) -> Vec<Part> {
         let files = &self.inputs.catalog.system;
         let preset = self.inputs.layout.preset;
         let file = |file: &Option<File>| file.as_ref().map(|file| self.file(Layer::System, file));
@@ -71,8 +74,9 @@ impl Composer<'_> {
             let default = || self.part(Layer::System, text, Reason::DefaultForMissing(name));
             found.or_else(|| preset.has_defaults().then(default))
         };
-        let minimal = self.inputs.mode.chosen.is_minimal();
-        let how_to = minimal.then(|| self.part(Layer::System, &HOW_TO_CALL, Reason::Generated));
+        let asks_for_calls = self.inputs.mode.chosen.is_minimal() && !plan.tools.is_empty();
+        let how_to =
+            asks_for_calls.then(|| self.part(Layer::System, &HOW_TO_CALL, Reason::Generated));
         let parts = [
             or_default(file(&files.soul), &DEFAULT_SOUL, "SOUL.md"),
             file(&files.identity),
@@ -107,15 +111,11 @@ impl Composer<'_> {
     }
 
     fn remembered(&self, memory: &Memory) -> Part {
-        let lead = match &memory.day {
-            Some(day) => format!("- [{day}] ").into(),
-            None => BULLET.clone(),
-        };
         let id = memory_id(memory);
         let item = ItemUse { id, include: Include::Always, priority: None, scores: None };
         Part {
             join: Join::Line,
-            lead,
+            lead: memory.lead.clone(),
             source: memory.source.clone(),
             item: Some(item),
             ..self.part(Layer::Memory, &memory.text, Reason::Snapshot)
@@ -152,7 +152,8 @@ impl Composer<'_> {
         let mut parts = self.layer_heading(Layer::Skills, &SKILLS);
         parts.extend(self.skills_intro(&full));
         parts.extend(full);
-        parts.extend(self.skill_list(listed, parts.len()));
+        let list = self.skill_list(listed, &parts);
+        parts.extend(list);
         parts
     }
 
@@ -167,17 +168,16 @@ impl Composer<'_> {
     }
 
     /// The list of skills, under a heading that fits what stands before it.
-    fn skill_list(&self, mut entries: Vec<Part>, before: usize) -> Vec<Part> {
+    fn skill_list(&self, mut entries: Vec<Part>, before: &[Part]) -> Vec<Part> {
         let Some(first) = entries.first_mut() else { return entries };
-        let headed = before > 0 && !self.has_layer_headings();
-        let heading: Option<&Text> = match (headed, before) {
-            (true, _) => Some(&LIST_HEADING),
-            (false, 0) => Some(&SKILLS),
-            (false, _) => None,
+        let heading: Option<&Text> = match before {
+            [] => Some(&SKILLS),
+            [_] if self.has_layer_headings() => None,
+            _ => {
+                first.join = Join::Paragraph;
+                Some(&LIST_HEADING)
+            }
         };
-        if headed {
-            first.join = Join::Paragraph;
-        }
         let heading = heading.map(|text| self.part(Layer::Skills, text, Reason::Heading));
         heading.into_iter().chain(entries).collect()
     }
@@ -272,15 +272,16 @@ impl Composer<'_> {
 
     /// Preset `plain` ends as it always has: an empty line behind AGENTS.md or
     /// the last body, a line break behind the last entry of a list.
-    fn close_plain(&self, parts: &mut Vec<Part>) {
-        let Some(last) = parts.last() else { return };
-        let closing = self.part(last.layer, &NOTHING, Reason::Heading);
-        let list = last.layer == Layer::Skills && self.inputs.layout.skills != SkillRender::Full;
-        parts.push(Part { join: if list { Join::Line } else { Join::Paragraph }, ..closing });
+    fn close_plain(&self, parts: &mut Vec<Part>, join: Join) {
+        if let Some(last) = parts.last() {
+            let closing = self.part(last.layer, &NOTHING, Reason::Heading);
+            parts.push(Part { join, ..closing });
+        }
     }
 }
 
-fn item_order(part: &Part) -> Option<(ItemKind, Priority, Arc<str>)> {
+/// Rules, then references, by priority and name.
+pub(super) fn item_order(part: &Part) -> Option<(ItemKind, Priority, Arc<str>)> {
     let item = part.item.as_ref()?;
     Some((item.id.kind, item.priority.unwrap_or_default(), item.id.name.clone()))
 }

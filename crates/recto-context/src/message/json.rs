@@ -1,11 +1,12 @@
 //! Messages as JSON: one form to write, and a lenient reader for the forms
 //! that people and other programs have.
 //!
-//! Read are `content` as a string or a list of parts, calls as `{id, name,
-//! arguments}` or nested in `function` as OpenAI and Ollama write them, and
-//! results by `tool_call_id` or, where a server gives no ids, by order.
+//! Read are `content` as a string or a list of parts (also OpenAI's images),
+//! calls as `{id, name, arguments}` or nested in `function` as OpenAI and Ollama
+//! write them, and results by `tool_call_id` or, where a server gives no ids, by
+//! order within their round.
 
-use std::collections::VecDeque;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize, Serializer};
@@ -30,9 +31,10 @@ pub struct HistoryProblem {
 
 /// Reads a history of one JSON message a line; blank lines are skipped.
 /// Messages are numbered in order unless every one of them brings its own,
-/// growing id. All lines that can't be read are reported at once.
+/// growing number. All lines that can't be read are reported at once.
 pub fn read_jsonl(text: &str) -> Result<Vec<Arc<Message>>, Vec<HistoryProblem>> {
     let mut reader = HistoryReader::default();
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     for (index, line) in text.lines().enumerate() {
         if line.trim().is_empty() {
             continue;
@@ -48,15 +50,18 @@ pub fn read_jsonl(text: &str) -> Result<Vec<Arc<Message>>, Vec<HistoryProblem>> 
 struct HistoryReader {
     messages: Vec<Message>,
     given_ids: Vec<Option<u64>>,
-    /// Calls that no result has answered yet, oldest first.
-    open_calls: VecDeque<(CallId, Arc<str>)>,
+    round: OpenRound,
     problems: Vec<HistoryProblem>,
 }
 
 impl HistoryReader {
     fn read(&mut self, line: &str) -> Result<(), String> {
-        let raw: RawMessage = serde_json::from_str(line).map_err(|error| error.to_string())?;
-        let given = raw.id;
+        let value: Value = serde_json::from_str(line).map_err(|error| error.to_string())?;
+        if !value.is_object() {
+            return Err("a message is a JSON object".to_owned());
+        }
+        let raw: RawMessage = serde_json::from_value(value).map_err(|error| error.to_string())?;
+        let given = raw.id.as_u64();
         let number = self.messages.len() as u64 + 1;
         let body = self.body(raw, number)?;
         self.messages.push(Message { id: MessageId(number), body });
@@ -65,57 +70,44 @@ impl HistoryReader {
     }
 
     fn body(&mut self, raw: RawMessage, number: u64) -> Result<Body, String> {
+        let content = parts(raw.content)?;
         match raw.role.as_str() {
-            "user" => Ok(Body::User(UserMessage {
-                content: raw.content.into_parts(),
-                stamp: raw.stamp.as_deref().map(Stamp::new),
-                framing: raw.framing,
-                picks: raw.picks.into_iter().map(KeptPick::from).collect(),
-            })),
+            "user" => {
+                self.round = OpenRound::default();
+                Ok(Body::User(UserMessage {
+                    content,
+                    stamp: raw.stamp.as_deref().map(Stamp::new),
+                    framing: raw.framing,
+                    picks: raw.picks.into_iter().map(KeptPick::from).collect(),
+                }))
+            }
             "assistant" => {
                 let calls = raw.tool_calls.into_iter().enumerate();
                 let calls: Vec<_> = calls.map(|(n, call)| call.into_call(number, n)).collect();
-                self.open_calls
-                    .extend(calls.iter().map(|call| (call.id.clone(), call.name.clone())));
-                Ok(Body::Assistant { content: raw.content.into_parts(), calls })
+                self.round = OpenRound::of(&calls);
+                Ok(Body::Assistant { content, calls })
             }
             "tool" => {
-                let (call, name) = self.answered_call(raw.tool_call_id, raw.name, number);
-                Ok(Body::Tool { call, name, content: raw.content.into_parts() })
+                let (call, name) = self.round.answer(raw.tool_call_id, raw.name, number);
+                Ok(Body::Tool { call, name, content })
             }
-            "error" => Ok(Body::Error(raw.content.into_text())),
-            "approval" => Ok(Body::Approval(raw.content.into_text())),
+            "error" => Ok(Body::Error(joined_text(&content))),
+            "approval" => Ok(Body::Approval(joined_text(&content))),
             "system" => Err("a history holds no system messages: Recto makes them".to_owned()),
             other => Err(format!(
-                "unknown role `{other}`; known are user, assistant, tool, error, approval"
+                "unknown role `{}`; known are user, assistant, tool, error, approval",
+                other.escape_debug()
             )),
         }
     }
 
-    /// The call that a result answers: the one it names, or the oldest open one.
-    fn answered_call(
-        &mut self,
-        id: Option<String>,
-        name: Option<String>,
-        number: u64,
-    ) -> (CallId, Arc<str>) {
-        let position = match &id {
-            Some(id) => self.open_calls.iter().position(|(open, _)| *open.0 == **id),
-            None => self
-                .open_calls
-                .iter()
-                .position(|(_, open)| name.as_deref().is_none_or(|name| **open == *name)),
-        };
-        let open = position.and_then(|at| self.open_calls.remove(at));
-        let fallback = || CallId(Arc::from(format!("result_{number}")));
-        let (open_id, open_name) = open.unzip();
-        let id = id.map(|id| CallId(id.into())).or(open_id).unwrap_or_else(fallback);
-        (id, name.map(Arc::from).or(open_name).unwrap_or_else(|| Arc::from("tool")))
-    }
-
     fn finish(mut self) -> Vec<Arc<Message>> {
         let given: Option<Vec<u64>> = self.given_ids.iter().copied().collect();
-        if let Some(ids) = given.filter(|ids| ids.is_sorted_by(|a, b| a < b)) {
+        // A number behind the last must be left for the message that follows.
+        let usable = |ids: &Vec<u64>| {
+            ids.is_sorted_by(|a, b| a < b) && ids.last().is_none_or(|last| *last < u64::MAX)
+        };
+        if let Some(ids) = given.filter(usable) {
             for (message, id) in self.messages.iter_mut().zip(ids) {
                 message.id = MessageId(id);
             }
@@ -124,14 +116,60 @@ impl HistoryReader {
     }
 }
 
+/// The calls of the last assistant message, and which of them are answered.
+#[derive(Default)]
+struct OpenRound {
+    calls: Vec<(CallId, Arc<str>)>,
+    answered: Vec<bool>,
+    by_id: HashMap<CallId, usize>,
+}
+
+impl OpenRound {
+    fn of(calls: &[ToolCall]) -> Self {
+        OpenRound {
+            calls: calls.iter().map(|call| (call.id.clone(), call.name.clone())).collect(),
+            answered: vec![false; calls.len()],
+            by_id: calls.iter().enumerate().map(|(at, call)| (call.id.clone(), at)).collect(),
+        }
+    }
+
+    /// The call that a result answers: the one it names, or the oldest open one
+    /// of its tool.
+    fn answer(
+        &mut self,
+        id: Option<String>,
+        name: Option<String>,
+        number: u64,
+    ) -> (CallId, Arc<str>) {
+        let id = id.map(|id| CallId(id.into()));
+        let at = match &id {
+            Some(id) => self.by_id.get(id).copied(),
+            None => self.oldest_open(name.as_deref()),
+        };
+        if let Some(at) = at {
+            self.answered[at] = true;
+        }
+        let (open_id, open_name) = at.map(|at| self.calls[at].clone()).unzip();
+        let fallback = || CallId(Arc::from(format!("result_{number}")));
+        let id = id.or(open_id).unwrap_or_else(fallback);
+        (id, name.map(Arc::from).or(open_name).unwrap_or_else(|| Arc::from("tool")))
+    }
+
+    fn oldest_open(&self, name: Option<&str>) -> Option<usize> {
+        let fits = |at: &usize| name.is_none_or(|name| *self.calls[*at].1 == *name);
+        (0..self.calls.len()).filter(|at| !self.answered[*at]).find(fits)
+    }
+}
+
 /// A message in any of the forms that are read.
 #[derive(Deserialize)]
 struct RawMessage {
     role: String,
+    /// Any kind of id is accepted; only numbers are used.
     #[serde(default)]
-    id: Option<u64>,
+    id: Value,
     #[serde(default)]
-    content: RawContent,
+    content: Value,
     #[serde(default, deserialize_with = "null_as_default")]
     tool_calls: Vec<RawCall>,
     #[serde(default)]
@@ -154,47 +192,50 @@ where
     Ok(Option::<T>::deserialize(deserializer)?.unwrap_or_default())
 }
 
-#[derive(Deserialize, Default)]
-#[serde(untagged)]
-enum RawContent {
-    Text(String),
-    Parts(Vec<RawPart>),
-    #[default]
-    Null,
+/// The parts of a message: none, one text, or a list.
+fn parts(content: Value) -> Result<Vec<ContentPart>, String> {
+    match content {
+        Value::Null => Ok(Vec::new()),
+        Value::String(text) => Ok(vec![ContentPart::Text(text.into())]),
+        Value::Array(parts) => parts.iter().map(part).collect(),
+        _ => Err("`content` is a text or a list of parts".to_owned()),
+    }
 }
 
-impl RawContent {
-    fn into_parts(self) -> Vec<ContentPart> {
-        match self {
-            RawContent::Text(text) => vec![ContentPart::Text(text.into())],
-            RawContent::Parts(parts) => parts.into_iter().map(ContentPart::from).collect(),
-            RawContent::Null => Vec::new(),
+fn part(value: &Value) -> Result<ContentPart, String> {
+    let kind = value["type"].as_str().unwrap_or("none").to_owned();
+    let read = |field: &str| value[field].as_str().map(str::to_owned);
+    let part = match kind.as_str() {
+        "text" => read("text").map(|text| ContentPart::Text(text.into())),
+        "image" => read("data").zip(read("media_type")).map(|(data, media_type)| {
+            ContentPart::Image(Image { media_type: media_type.into(), data: data.into() })
+        }),
+        "image_url" => {
+            value["image_url"]["url"].as_str().and_then(data_url).map(ContentPart::Image)
         }
-    }
-
-    fn into_text(self) -> Text {
-        let parts = self.into_parts();
-        let texts: Vec<&str> = parts.iter().filter_map(|p| p.as_text().map(Text::as_str)).collect();
-        texts.concat().into()
-    }
+        "opaque" => read("provider").zip(read("json")).map(|(provider, json)| {
+            ContentPart::Opaque(Opaque { provider: provider.into(), json: json.into() })
+        }),
+        _ => None,
+    };
+    part.ok_or_else(|| {
+        format!(
+            "can't read a part of type `{}`; known are text (`text`), image (`media_type` and \
+             base64 `data`, or `image_url` with a data URL) and opaque (`provider`, `json`)",
+            kind.escape_debug()
+        )
+    })
 }
 
-#[derive(Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-enum RawPart {
-    Text { text: Text },
-    Image(Image),
-    Opaque(Opaque),
+/// An image within its URL; one that would have to be fetched is none.
+fn data_url(url: &str) -> Option<Image> {
+    let (media_type, data) = url.strip_prefix("data:")?.split_once(";base64,")?;
+    Some(Image { media_type: media_type.into(), data: data.into() })
 }
 
-impl From<RawPart> for ContentPart {
-    fn from(raw: RawPart) -> Self {
-        match raw {
-            RawPart::Text { text } => ContentPart::Text(text),
-            RawPart::Image(image) => ContentPart::Image(image),
-            RawPart::Opaque(opaque) => ContentPart::Opaque(opaque),
-        }
-    }
+fn joined_text(parts: &[ContentPart]) -> Text {
+    let texts: Vec<&str> = parts.iter().filter_map(|p| p.as_text().map(Text::as_str)).collect();
+    texts.concat().into()
 }
 
 #[derive(Deserialize)]
@@ -256,7 +297,7 @@ impl Serialize for Message {
 impl<'de> Deserialize<'de> for Message {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = RawMessage::deserialize(deserializer)?;
-        let id = MessageId(raw.id.unwrap_or_default());
+        let id = MessageId(raw.id.as_u64().unwrap_or_default());
         let body = HistoryReader::default().body(raw, id.0).map_err(serde::de::Error::custom)?;
         Ok(Message { id, body })
     }
@@ -321,7 +362,7 @@ impl<'a> WrittenMessage<'a> {
 }
 
 /// A lone text as a string, as everybody writes it; anything else as parts.
-pub(crate) fn content_json(content: &[ContentPart]) -> Value {
+fn content_json(content: &[ContentPart]) -> Value {
     match content {
         [] => Value::Null,
         [ContentPart::Text(text)] => text.as_str().into(),
@@ -329,7 +370,7 @@ pub(crate) fn content_json(content: &[ContentPart]) -> Value {
     }
 }
 
-fn part_json(part: &ContentPart) -> Value {
+pub(crate) fn part_json(part: &ContentPart) -> Value {
     match part {
         ContentPart::Text(text) => serde_json::json!({"type": "text", "text": text.as_str()}),
         ContentPart::Image(Image { media_type, data }) => {
@@ -401,6 +442,46 @@ mod tests {
         assert_eq!(call.arguments.as_str(), r#"{"zone":"UTC"}"#);
         let Body::Tool { call: answered, name, .. } = &history[2].body else { panic!("a result") };
         assert_eq!((answered, &**name), (&call.id, "time"));
+    }
+
+    #[test]
+    fn a_result_without_an_id_answers_a_call_of_its_own_round() {
+        let history = read_jsonl(concat!(
+            r#"{"role":"assistant","tool_calls":[{"function":{"name":"time"}}]}"#,
+            "\n",
+            r#"{"role":"user","content":"again"}"#,
+            "\n",
+            r#"{"role":"assistant","tool_calls":[{"function":{"name":"time"}}]}"#,
+            "\n",
+            r#"{"role":"tool","content":"12:00"}"#,
+        ))
+        .unwrap();
+        let Body::Tool { call, .. } = &history[3].body else { panic!("a result") };
+        assert_eq!(*call, history[2].calls()[0].id);
+    }
+
+    #[test]
+    fn ids_of_any_kind_a_mark_at_the_start_and_images_in_urls_are_read() {
+        let history = read_jsonl(concat!(
+            "\u{feff}",
+            r#"{"id":"msg_1","role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,aGk="}}]}"#,
+        ))
+        .unwrap();
+        assert!(matches!(history[0].content(), [ContentPart::Image(_)]));
+        let last =
+            read_jsonl(r#"{"id":18446744073709551615,"role":"user","content":"x"}"#).unwrap();
+        assert_eq!(last[0].id, MessageId(1), "a number must be left for the next message");
+    }
+
+    #[test]
+    fn problems_are_told_in_the_words_of_people() {
+        let problem = |line: &str| read_jsonl(line).unwrap_err()[0].problem.clone();
+        assert_eq!(problem(r#"["x"]"#), "a message is a JSON object");
+        assert_eq!(
+            problem(r#"{"role":"user","content":7}"#),
+            "`content` is a text or a list of parts"
+        );
+        assert!(problem(r#"{"role":"user","content":[{"type":"video"}]}"#).contains("`video`"));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::layer::Layer;
 use crate::message::{Message, MessageId};
 use crate::mode::words;
 use crate::page::Part;
-use crate::tokens::Tokens;
+use crate::tokens::{Profile, Tokens};
 
 /// An exchange of the history, and its parts on the page.
 pub(crate) struct Exchange {
@@ -43,10 +43,10 @@ impl Exchange {
     }
 }
 
-impl Plan<'_> {
+impl<'a> Plan<'a> {
     pub(super) fn plan_history(&mut self) {
         let inputs = self.inputs;
-        let messages = open_history(inputs, &self.carry);
+        let messages = self.sent_history();
         let mended = mend(messages, Layer::History, &inputs.counter, &mut self.dropped);
         let composer = Composer::new(inputs, &self.carry);
         let is_condensed = |exchange: &[Arc<Message>]| {
@@ -58,9 +58,26 @@ impl Plan<'_> {
         });
         self.history = history.collect();
         self.note_earlier_trims();
-        if !inputs.mode.chosen.sends_history() {
-            self.keep_last_exchanges(kept_without_history(inputs));
+    }
+
+    /// The messages that the mode sends. Those that it does not are counted and
+    /// not composed: a session that never sends its history may be long.
+    fn sent_history(&mut self) -> &'a [Arc<Message>] {
+        let messages = open_history(self.inputs, &self.carry);
+        if self.inputs.mode.chosen.sends_history() {
+            return messages;
         }
+        let kept = kept_without_history(self.inputs);
+        let users = (0..messages.len()).rev().filter(|&at| messages[at].is_user());
+        let start = users.take(kept).last().unwrap_or(messages.len());
+        let (left, sent) = messages.split_at(start);
+        let visible = left.iter().filter(|message| message.is_for_models());
+        let mut left_out = LeftOut { count: visible.clone().count(), ..LeftOut::default() };
+        let profile = visible.fold(Profile::default(), |sum, message| sum + message.profile());
+        left_out.tokens = self.inputs.counter.profile(&profile);
+        let names = ["message", "messages"];
+        self.dropped.extend(left_out.dropped(Layer::History, names, DropReason::Mode));
+        sent
     }
 
     fn note_earlier_trims(&mut self) {
@@ -68,16 +85,6 @@ impl Plan<'_> {
         let left_out = LeftOut { count: trimmed.messages, tokens: trimmed.tokens };
         let names = ["message", "messages"];
         self.dropped.extend(left_out.dropped(Layer::History, names, DropReason::TrimmedEarlier));
-    }
-
-    fn keep_last_exchanges(&mut self, count: usize) {
-        let leaving = self.history.len().saturating_sub(count);
-        let mut left_out = LeftOut::default();
-        for exchange in self.history.drain(..leaving) {
-            left_out.add_exchange(&exchange);
-        }
-        let names = ["message", "messages"];
-        self.dropped.extend(left_out.dropped(Layer::History, names, DropReason::Mode));
     }
 }
 

@@ -41,6 +41,11 @@ impl Plan<'_> {
             {
                 continue;
             }
+            if self.carry.cut_picks.contains(&pick.item) {
+                let tokens = inputs.counter.text(&text);
+                self.drop(pick.item.to_string(), Layer::Picks, tokens, DropReason::NoRoom);
+                continue;
+            }
             if let Some(reason) = self.hides_pick(pick) {
                 let tokens = inputs.counter.text(&text);
                 self.drop(pick.item.to_string(), Layer::Picks, tokens, reason);

@@ -8,11 +8,11 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::{Plan, Session, reason, scores_of};
-use crate::catalog::{Skill, ToolSpec};
+use crate::catalog::{Catalog, Skill, ToolSpec};
 use crate::context::{DropReason, OfferedTool};
-use crate::item::{Include, ItemId, ItemKind};
+use crate::item::{Include, ItemId, ItemKind, Joined, Pick, SessionItem};
 use crate::layer::Layer;
-use crate::layout::{SkillRender, ToolCalls};
+use crate::layout::{Layout, SkillRender, ToolCalls};
 use crate::page::{ItemUse, Reason};
 use crate::skills::READ_SKILL;
 use crate::tokens::Tokens;
@@ -20,17 +20,45 @@ use crate::tokens::Tokens;
 /// Minimal mode offers every tool while there are fewer than this.
 const FEW: usize = 10;
 
+/// Whether a turn in minimal mode would have any tool to offer: without one, the
+/// mode would ask for calls that can't be made.
+pub fn has_tools(
+    catalog: &Catalog,
+    session: &[SessionItem],
+    picks: &[Pick],
+    layout: &Layout,
+) -> bool {
+    let in_session = |tool: &ToolSpec| session.iter().any(|item| item.item == tool.id);
+    let picked = |tool: &ToolSpec| picks.iter().any(|pick| brings(pick, &tool.id));
+    let few = catalog.all_tools().count() < FEW;
+    reads_skills_on_demand(catalog, layout)
+        || catalog.all_tools().any(|tool| few || in_session(tool) || picked(tool))
+}
+
+/// Whether a pick brings a tool: by itself, or with the tool's skill.
+pub(crate) fn brings(pick: &Pick, tool: &ItemId) -> bool {
+    pick.item == *tool
+        || (pick.item.kind == ItemKind::Skill && tool.server.as_ref() == Some(&pick.item.name))
+}
+
+fn reads_skills_on_demand(catalog: &Catalog, layout: &Layout) -> bool {
+    layout.skills == SkillRender::ReadOnDemand && !catalog.skills.is_empty()
+}
+
 impl<'a> Plan<'a> {
     pub(super) fn offer_tools(&mut self, session: &Session<'_>) {
         let mut names = HashSet::new();
-        if self.reads_skills_on_demand() {
+        if reads_skills_on_demand(self.inputs.catalog, &self.inputs.layout) {
             self.offer(&READ_SKILL, Include::Always, Reason::Always, &mut names);
         }
         let tools = ordered_tools(self.inputs.catalog);
         for (tool, skill) in &tools {
             let with_skill =
                 skill.is_none_or(|s| session.joined(ItemKind::Skill, &s.name).is_some());
-            if let Some(joined) = session.holds(&tool.id).filter(|_| with_skill) {
+            let joined = session.holds(&tool.id);
+            // What a person added by hand needs nothing else.
+            let joined = joined.filter(|joined| with_skill || *joined == Joined::ByHand);
+            if let Some(joined) = joined {
                 self.offer(tool, joined.include(), reason(joined), &mut names);
             }
         }
@@ -49,8 +77,9 @@ impl<'a> Plan<'a> {
         names: &mut Names<'a>,
     ) {
         for id in std::mem::take(&mut self.carry.found_tools) {
-            if let Some((tool, _)) = tools.iter().find(|(tool, _)| tool.id == id) {
-                self.offer_found(tool, Reason::FoundEarlier, names);
+            match tools.iter().find(|(tool, _)| tool.id == id) {
+                Some((tool, _)) => self.offer_found(tool, Reason::FoundEarlier, names),
+                None => self.drop(id.to_string(), Layer::Tools, Tokens::ZERO, DropReason::Vanished),
             }
         }
         for pick in self.inputs.picks {
@@ -73,8 +102,11 @@ impl<'a> Plan<'a> {
         }
     }
 
+    /// Offers a tool that search found. It is remembered also when it is offered
+    /// for another reason now: that may not hold in the next turn.
     fn offer_found(&mut self, tool: &'a ToolSpec, reason: Reason, names: &mut Names<'a>) {
-        if self.offer_unless_there(tool, reason, names) {
+        self.offer_unless_there(tool, reason, names);
+        if !self.carry.found_tools.contains(&tool.id) {
             self.carry.found_tools.push(tool.id.clone());
         }
     }
@@ -102,7 +134,7 @@ impl<'a> Plan<'a> {
             ToolCalls::Text => Tokens::ZERO,
         };
         if !names.insert(&tool.id.name) {
-            self.drop(tool.id.to_string(), Layer::Tools, tokens, DropReason::NameTaken);
+            self.drop_once(tool.id.to_string(), tokens);
             return false;
         }
         let scores = scores_of(self.inputs.picks, &tool.id);
@@ -111,9 +143,12 @@ impl<'a> Plan<'a> {
         true
     }
 
-    fn reads_skills_on_demand(&self) -> bool {
-        self.inputs.layout.skills == SkillRender::ReadOnDemand
-            && !self.inputs.catalog.skills.is_empty()
+    /// A tool can be tried twice: as one of the session and as one that was found.
+    fn drop_once(&mut self, what: String, tokens: Tokens) {
+        let reason = DropReason::NameTaken;
+        if !self.dropped.iter().any(|dropped| dropped.what == what && dropped.reason == reason) {
+            self.drop(what, Layer::Tools, tokens, reason);
+        }
     }
 
     /// Whether any of a skill's tools is offered.
@@ -129,7 +164,7 @@ impl<'a> Plan<'a> {
 type Names<'a> = HashSet<&'a Arc<str>>;
 
 /// Tools of Recto and of servers, then those of skills by the skill's name.
-fn ordered_tools(catalog: &crate::catalog::Catalog) -> Vec<(&ToolSpec, Option<&Skill>)> {
+fn ordered_tools(catalog: &Catalog) -> Vec<(&ToolSpec, Option<&Skill>)> {
     let mut skills: Vec<&Skill> = catalog.skills.iter().filter(|s| !s.tools.is_empty()).collect();
     skills.sort_by(|a, b| a.name.cmp(&b.name));
     let own = catalog.tools.iter().map(|tool| (tool, None));

@@ -76,3 +76,38 @@ fn two_tools_of_one_name_are_told_apart_by_dropping_one() {
     assert_eq!(request.tools.len(), 1);
     assert_eq!(drops(&request), ["tools: tool b.run (another tool of this name is offered)"]);
 }
+
+#[test]
+fn results_stand_in_the_order_of_their_calls() {
+    // Some wires match them by that alone.
+    let catalog = Catalog::default();
+    let mut history = talk("user: a / model: call x{} y{} / tool: first / tool: second");
+    history.swap(2, 3);
+    let request = Inputs::new(&catalog, "now").history(&history).assemble().unwrap();
+    let texts: Vec<_> = request.messages[3..5].iter().map(|message| message.text()).collect();
+    assert_eq!(texts, ["first", "second"]);
+}
+
+#[test]
+fn a_round_of_many_calls_is_mended_in_no_time() {
+    let catalog = Catalog::default();
+    let calls: Vec<String> = (0..20_000).map(|n| format!("t{{\"n\":{n}}}")).collect();
+    let results = " / tool: x".repeat(20_000);
+    let mut history = talk(&format!("user: a / model: call {}{results}", calls.join(" ")));
+    history[2..].reverse();
+    let inputs = Inputs::new(&catalog, "now").history(&history);
+    assert_eq!(inputs.assemble().unwrap().carry.trimmed.messages, 20_001);
+}
+
+#[test]
+fn bad_arguments_stay_json_where_calls_are_text() {
+    let catalog = Catalog::default();
+    let layout =
+        recto_context::Layout { tool_calls: recto_context::ToolCalls::Text, ..Default::default() };
+    let rounds = talk("model: call x{not json} / tool: ok");
+    let request = Inputs::new(&catalog, "now").layout(layout).rounds(&rounds).assemble().unwrap();
+    let call = request.messages[2].text();
+    let json = call.trim_start_matches("<tool_call>").trim_end_matches("</tool_call>");
+    let value: serde_json::Value = serde_json::from_str(json).unwrap();
+    assert_eq!(value["arguments"], "{not json}");
+}

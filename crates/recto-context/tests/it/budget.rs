@@ -35,37 +35,25 @@ fn what_may_be_cut_leaves_in_its_order() {
         let inputs = Inputs::new(&catalog, "now").session(&session).history(&history).picks(&picks);
         inputs.window(window(tokens)).assemble()
     };
-    let state = |request: &RequestContext| {
-        let items = |layer| request.layer(layer).filter(|part| part.item.is_some()).count();
-        let bodies = request.layer(Layer::Skills).filter(|p| p.text().starts_with("word")).count();
-        (
-            request.layer(Layer::History).count() > 0,
-            items(Layer::Picks) > 0,
-            items(Layer::Memory) > 0,
-            bodies,
-        )
+    let items = |request: &RequestContext, layer| {
+        request.layer(layer).filter(|part| part.item.is_some()).count()
     };
-    let mut seen = Vec::new();
+    let bodies = |request: &RequestContext| {
+        request.layer(Layer::Skills).filter(|part| part.text().starts_with("word")).count()
+    };
+    let (mut states, mut history_left_first) = (Vec::new(), false);
     for tokens in (200..6_000).rev().step_by(10) {
-        if let Ok(request) = with(tokens) {
-            fits(&request);
-            seen.push(state(&request));
-        }
+        let Ok(request) = with(tokens) else { continue };
+        fits(&request);
+        let rest =
+            (items(&request, Layer::Picks), items(&request, Layer::Memory), bodies(&request));
+        history_left_first |= rest == (1, 1, 4) && request.layer(Layer::History).count() == 0;
+        states.push(rest);
     }
-    seen.dedup();
-    assert_eq!(
-        seen,
-        [
-            (true, true, true, 4),
-            (false, true, true, 4),
-            (false, false, true, 4),
-            (false, false, false, 4),
-            (false, false, false, 3),
-            (false, false, false, 2),
-            (false, false, false, 1),
-            (false, false, false, 0),
-        ]
-    );
+    states.dedup();
+    let in_order = [(1, 1, 4), (0, 1, 4), (0, 0, 4), (0, 0, 3), (0, 0, 2), (0, 0, 1), (0, 0, 0)];
+    assert_eq!(states, in_order);
+    assert!(history_left_first, "the rest is whole until no history is left");
     let error = with(200).unwrap_err();
     assert!(error.needed() > error.budget.messages);
 }
@@ -253,7 +241,7 @@ fn exact_counts_are_used_where_they_are_known() {
     let counter = Counter::exact(&table, Rates::default());
     let request = Inputs::new(&catalog, "hello there").counter(counter).assemble().unwrap();
     assert_eq!(request.layer_tokens(Layer::Message), Tokens::new(130));
-    assert_eq!(request.counted, CountKind::Exact);
+    assert_eq!(request.counted, CountKind::Mixed, "the system text was not counted");
     // An exact count of the whole prompt that came out larger is made up for.
     let limits = Limits { margin: Tokens::new(100), ..Limits::default() };
     let tight = Inputs::new(&catalog, "hello there").limits(limits).assemble().unwrap();
@@ -333,4 +321,29 @@ fn a_memory_without_room_is_not_replaced_by_the_next_one() {
     assert!(!first.carry.shed.is_empty() && !shown(&first).is_empty());
     let second = assemble("short", first.carry.clone(), 900);
     assert_eq!(shown(&second), shown(&first));
+}
+
+#[test]
+fn the_newest_exchange_stays_while_it_is_within_the_limit() {
+    // Above three quarters of the limit, and not above the limit.
+    let catalog = Catalog::default();
+    let history = talk("user: a / model: b / user: c / model: d");
+    let limits = Limits { history_messages: 2, ..Limits::default() };
+    let request = Inputs::new(&catalog, "x").history(&history).limits(limits).assemble().unwrap();
+    let shown: Vec<&str> = request.layer(Layer::History).map(|part| part.text()).collect();
+    assert_eq!(shown, ["c", "d"]);
+}
+
+#[test]
+fn the_memory_limit_counts_what_stands_before_each_memory() {
+    let mut catalog = Catalog::default();
+    let tea = |n: usize| memory(&format!("MEMORY.md:{n}"), Some("2026-01-01"), "Likes tea.");
+    catalog.memories = (0..60).map(tea).collect();
+    let limits =
+        Limits { memory_entries: 60, memory_tokens: Tokens::new(100), ..Limits::default() };
+    let request = Inputs::new(&catalog, "x").limits(limits).assemble().unwrap();
+    let memories = request.layer(Layer::Memory).filter(|part| part.item.is_some());
+    let (mut count, mut tokens) = (0, Tokens::ZERO);
+    memories.for_each(|part| (count, tokens) = (count + 1, tokens + part.tokens));
+    assert!(count > 2 && tokens <= Tokens::new(100), "{count}: {tokens}");
 }

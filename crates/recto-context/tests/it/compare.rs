@@ -80,10 +80,17 @@ fn a_new_tool_a_new_memory_a_new_mode_and_a_new_model_are_told_apart() {
     assert_eq!(cause(request(&memories, &session, Mode::Full, "a")), Cause::MemoryReplaced);
 
     assert_eq!(cause(request(&base, &session, Mode::Minimal, "a")), Cause::ModeFlipped);
+    // Another model has read nothing, also where the bytes are the same.
+    let other_model = request(&base, &session, Mode::Full, "b");
+    assert_eq!(compare(&first, &other_model).agreed_tokens, Tokens::ZERO);
+    assert_eq!(cause(other_model), Cause::ModelChanged);
     let mut other = base.clone();
     other.system.soul = file("SOUL.md", "You are Bob.");
-    assert_eq!(cause(request(&other, &session, Mode::Full, "b")), Cause::ModelChanged);
     assert_eq!(cause(request(&other, &session, Mode::Full, "a")), Cause::ItemChanged);
+    // An edit is named also when the mode flips with it.
+    let both = compare(&first, &request(&other, &session, Mode::Minimal, "a")).change.unwrap();
+    assert_eq!(both.cause, Cause::ItemChanged);
+    assert_eq!(both.source.unwrap().name(), "SOUL.md");
 }
 
 #[test]
@@ -107,4 +114,45 @@ fn requests_of_two_sessions_are_unrelated() {
     let a = Inputs::new(&catalog, "x").history(&one).assemble().unwrap();
     let b = Inputs::new(&catalog, "x").history(&two).assemble().unwrap();
     assert_eq!(compare(&a, &b).change.unwrap().cause, Cause::Unrelated);
+}
+
+#[test]
+fn an_edited_skill_that_search_could_bring_is_a_change_and_no_pick() {
+    let mut before = catalog();
+    before.skills[0].include = Include::Agent;
+    let mut after = before.clone();
+    let edited = skill("notes", Some("Something else."), "Use `notes add`.", &["add_note"]);
+    after.skills[0] = recto_context::Skill { include: Include::Agent, ..edited };
+    let session = before.session_at_start();
+    let a = Inputs::new(&before, "go").session(&session).assemble().unwrap();
+    let b = Inputs::new(&after, "go").session(&session).assemble().unwrap();
+    let change = compare(&a, &b).change.unwrap();
+    assert_eq!((change.layer, change.cause), (Layer::Skills, Cause::ItemChanged));
+}
+
+#[test]
+fn tools_that_stand_on_the_page_are_compared_there() {
+    let before = catalog();
+    let mut after = before.clone();
+    after.tools.push(tool(None, "write_file"));
+    let layout =
+        recto_context::Layout { tool_calls: recto_context::ToolCalls::Text, ..Default::default() };
+    let request = |catalog: &recto_context::Catalog| {
+        let session = catalog.session_at_start();
+        Inputs::new(catalog, "go").session(&session).layout(layout).assemble().unwrap()
+    };
+    let comparison = compare(&request(&before), &request(&after));
+    let change = comparison.change.unwrap();
+    assert_eq!((change.layer, change.cause), (Layer::Tools, Cause::ToolOffered));
+    assert!(comparison.agreed_tokens > Tokens::new(50));
+}
+
+#[test]
+fn the_first_byte_never_lies_within_a_character() {
+    let (mut a, mut b) = (catalog(), catalog());
+    a.system.soul = file("SOUL.md", "caf\u{e9}");
+    b.system.soul = file("SOUL.md", "caf\u{e8}");
+    let a = Inputs::new(&a, "go").assemble().unwrap();
+    let b = Inputs::new(&b, "go").assemble().unwrap();
+    assert_eq!(compare(&a, &b).change.unwrap().byte, 3);
 }

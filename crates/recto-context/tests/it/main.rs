@@ -1,6 +1,6 @@
 //! What a model is sent, checked from the outside.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::field_reassign_with_default)]
 
 mod acceptance;
 mod bad_input;
@@ -9,6 +9,7 @@ mod compare;
 mod kept_picks;
 mod minimal;
 mod modes;
+mod order;
 mod prefix;
 mod presets;
 mod support;

@@ -26,11 +26,12 @@ fn the_older_pair_means_what_it_always_did() {
         (None, None, Mode::Full),
     ];
     for (turn, system, expected) in table {
-        let resolved = mode::resolve(None, older(turn, system), Uncertain::Minimal).unwrap();
+        let resolved = mode::resolve(None, older(turn, system)).unwrap();
         assert_eq!(resolved.setting, ModeSetting::Fixed(expected), "{turn:?} {system:?}");
         for (has_tools, expected) in [(true, expected), (false, Mode::Full)] {
             let question = Question {
                 setting: resolved.setting,
+                uncertain: Uncertain::Minimal,
                 mark: None,
                 has_tools,
                 found: None,
@@ -45,9 +46,7 @@ fn the_older_pair_means_what_it_always_did() {
 fn explicit_settings_win_and_contradictions_are_errors() {
     // PITFALL 16.
     use ToolTurnContext::{Full, Minimal};
-    let resolve = |context, turn, system| {
-        mode::resolve(Some(context), older(turn, system), Uncertain::Minimal)
-    };
+    let resolve = |context, turn, system| mode::resolve(Some(context), older(turn, system));
     let fixed = |mode| Ok(ModeSetting::Fixed(mode));
     let table = [
         (ContextMode::Minimal, None, None, fixed(Mode::Minimal)),
@@ -66,7 +65,7 @@ fn explicit_settings_win_and_contradictions_are_errors() {
             Err(Contradiction { asked: Mode::Minimal, pair: Mode::Full }),
         ),
         (ContextMode::Auto, Some(Minimal), Some(true), fixed(Mode::Minimal)),
-        (ContextMode::Auto, None, None, Ok(ModeSetting::Auto(Uncertain::Minimal))),
+        (ContextMode::Auto, None, None, Ok(ModeSetting::Auto)),
     ];
     for (context, turn, system, expected) in table {
         let resolved = resolve(context, turn, system);
@@ -106,9 +105,10 @@ fn auto_tells_work_from_talk() {
 #[test]
 fn marks_come_before_settings_and_search_before_talk() {
     let found = pick(ItemKind::Tool, "weather", 0.9);
-    let auto = ModeSetting::Auto(Uncertain::Minimal);
+    let auto = ModeSetting::Auto;
     let question = |setting, mark, found, message| {
-        mode::decide(&Question { setting, mark, has_tools: true, found, message })
+        let uncertain = Uncertain::Minimal;
+        mode::decide(&Question { setting, uncertain, mark, has_tools: true, found, message })
     };
     let fixed = ModeSetting::Fixed(Mode::Full);
     let marked = question(fixed, Some(ContextMode::Minimal), None, "thanks!");
@@ -129,10 +129,15 @@ fn what_nothing_decides_a_setting_decides() {
     for (uncertain, expected) in
         [(Uncertain::Minimal, Mode::Minimal), (Uncertain::Full, Mode::Full)]
     {
-        let setting = ModeSetting::Auto(uncertain);
-        let question =
-            Question { setting, mark: None, has_tools: true, found: None, message: "blorp wib" };
-        let decision = mode::decide(&question);
-        assert_eq!((decision.chosen, decision.reason), (expected, ModeReason::Uncertain));
+        // Also when a person asks for auto beside a fixed setting.
+        for (setting, mark) in
+            [(ModeSetting::Auto, None), (ModeSetting::Fixed(Mode::Full), Some(ContextMode::Auto))]
+        {
+            let message = "blorp wib";
+            let question =
+                Question { setting, uncertain, mark, has_tools: true, found: None, message };
+            let decision = mode::decide(&question);
+            assert_eq!((decision.chosen, decision.reason), (expected, ModeReason::Uncertain));
+        }
     }
 }

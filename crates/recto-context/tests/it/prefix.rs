@@ -9,9 +9,10 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use recto_context::{
-    Body, CallId, Carry, Catalog, Cause, ChatRole, ContentPart, Include, Inputs, ItemKind, Layer,
-    Layout, Limits, Message, MessageId, Mode, ModeDecision, ModeReason, Pick, PickPlacement,
-    Preset, RequestContext, SessionItem, Stamp, Tokens, ToolCall, TurnNumber, Window, compare,
+    Body, CallId, Carry, Catalog, Cause, ChatMessage, ChatRole, ContentPart, Include, Inputs,
+    ItemKind, Layer, Layout, Limits, Message, MessageId, Mode, ModeDecision, ModeReason, Pick,
+    PickMessages, PickPlacement, Preset, RequestContext, SessionItem, Stamp, Tokens, ToolCall,
+    ToolCalls, TurnNumber, Window, compare,
 };
 
 use crate::support::*;
@@ -23,7 +24,7 @@ struct Turn {
     reply: String,
     rounds: Vec<Round>,
     picks: Vec<(usize, f32)>,
-    minimal: bool,
+    mode: Mode,
     edit: Option<Edit>,
     failed: bool,
 }
@@ -43,6 +44,21 @@ enum Edit {
     Tool,
     NewTool,
     NewRule,
+    AgentSkill,
+    Model,
+}
+
+impl Edit {
+    /// Where it shows.
+    fn layer(self) -> Layer {
+        match self {
+            Edit::Soul | Edit::Model => Layer::System,
+            Edit::Rule | Edit::NewRule => Layer::Items,
+            Edit::Skill | Edit::AgentSkill => Layer::Skills,
+            Edit::Memory => Layer::Memory,
+            Edit::Tool | Edit::NewTool => Layer::Tools,
+        }
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -52,6 +68,8 @@ struct Play {
     max_messages: usize,
     minimal_history: usize,
     placement: PickPlacement,
+    pick_messages: PickMessages,
+    tool_calls: ToolCalls,
     stamped: bool,
 }
 
@@ -77,22 +95,30 @@ fn turn() -> impl Strategy<Value = Turn> {
         1 => Just(Some(Edit::Tool)),
         1 => Just(Some(Edit::NewTool)),
         1 => Just(Some(Edit::NewRule)),
+        1 => Just(Some(Edit::AgentSkill)),
+        1 => Just(Some(Edit::Model)),
+    ];
+    let mode = prop_oneof![
+        8 => Just(Mode::Full),
+        2 => Just(Mode::Minimal),
+        2 => Just(Mode::FullWithoutHistory),
+        2 => Just(Mode::MinimalWithHistory),
     ];
     (
         text(),
         text(),
         prop::collection::vec(round, 0..3),
         prop::collection::vec((0..6usize, 0.0..1.0f32), 0..3),
-        prop::bool::weighted(0.2),
+        mode,
         edit,
         prop::bool::weighted(0.1),
     )
-        .prop_map(|(message, reply, rounds, picks, minimal, edit, failed)| Turn {
+        .prop_map(|(message, reply, rounds, picks, mode, edit, failed)| Turn {
             message,
             reply,
             rounds,
             picks,
-            minimal,
+            mode,
             edit,
             failed,
         })
@@ -106,15 +132,31 @@ fn play() -> impl Strategy<Value = Play> {
         prop_oneof![Just(50usize), 3..12usize],
         0..3usize,
         placement,
+        prop_oneof![Just(PickMessages::Merged), Just(PickMessages::Separate)],
+        prop_oneof![3 => Just(ToolCalls::Native), 1 => Just(ToolCalls::Text)],
         any::<bool>(),
     )
-        .prop_map(|(turns, window, max_messages, minimal_history, placement, stamped)| Play {
-            turns,
-            window,
-            max_messages,
-            minimal_history,
-            placement,
-            stamped,
+        .prop_map(|play| {
+            let (
+                turns,
+                window,
+                max_messages,
+                minimal_history,
+                placement,
+                pick_messages,
+                tool_calls,
+                stamped,
+            ) = play;
+            Play {
+                turns,
+                window,
+                max_messages,
+                minimal_history,
+                placement,
+                pick_messages,
+                tool_calls,
+                stamped,
+            }
         })
 }
 
@@ -177,6 +219,12 @@ fn apply(edit: Edit, catalog: &mut Catalog, session: &mut Vec<SessionItem>, numb
             catalog.tools[0] = recto_context::ToolSpec::new(id, "Reads.", parameters);
         }
         Edit::NewTool => catalog.tools.push(tool(None, &format!("tool_{number}"))),
+        Edit::AgentSkill => {
+            let about = format!("Look things up, {number}.");
+            let web = skill("web", Some(&about), "Use curl with care.", &["fetch"]);
+            catalog.skills[2] = recto_context::Skill { include: Include::Agent, ..web };
+        }
+        Edit::Model => {}
         Edit::NewRule => {
             let name = format!("rule{number}");
             catalog.rules.push(rule(&name, 700, Include::Always, "New."));
@@ -193,6 +241,8 @@ struct Session {
     history: Vec<Arc<Message>>,
     carry: Carry,
     next_id: u64,
+    /// How often the model was changed.
+    models: usize,
     /// What was edited since the last request that was sent.
     edits: Vec<Edit>,
     before: Option<RequestContext>,
@@ -229,6 +279,7 @@ impl Session {
     fn turn(&mut self, number: usize, turn: &Turn) -> Result<(), TestCaseError> {
         if let Some(edit) = turn.edit {
             apply(edit, &mut self.catalog, &mut self.items, number);
+            self.models += usize::from(edit == Edit::Model);
             self.edits.push(edit);
         }
         let message_id = self.id();
@@ -274,7 +325,7 @@ impl Session {
         picks: &'a [Pick],
         rounds: &'a [Arc<Message>],
     ) -> Inputs<'a> {
-        let chosen = if turn.minimal { Mode::Minimal } else { Mode::Full };
+        let chosen = turn.mode;
         let limits = Limits {
             history_messages: self.play.max_messages,
             minimal_history: self.play.minimal_history,
@@ -283,7 +334,13 @@ impl Session {
         let inputs = Inputs::new(&self.catalog, turn.message.as_str())
             .message_id(id)
             .turn(TurnNumber(number as u32 + 1))
-            .layout(Layout { picks: self.play.placement, ..Layout::default() })
+            .model(format!("model {}", self.models))
+            .layout(Layout {
+                picks: self.play.placement,
+                pick_messages: self.play.pick_messages,
+                tool_calls: self.play.tool_calls,
+                ..Layout::default()
+            })
             .bootstrap(bootstrap())
             .mode(ModeDecision { chosen, reason: ModeReason::Configured, matched: vec![] })
             .window(Window::from_config(Tokens::new(self.play.window)))
@@ -320,8 +377,11 @@ fn check_request(request: &RequestContext, turn: &Turn) -> Result<(), TestCaseEr
     let current: Vec<_> = request.layer(Layer::Message).collect();
     prop_assert_eq!(current.len(), 1);
     prop_assert_eq!(current[0].text(), turn.message.as_str());
-    let at = request.messages.iter().rposition(|message| message.role == ChatRole::User).unwrap();
-    prop_assert!(request.messages[at].text().ends_with(turn.message.as_str()));
+    let at = request.parts.iter().position(|part| part.layer == Layer::Message).unwrap();
+    let shows = |message: &&ChatMessage| message.spans.iter().any(|span| span.part == at);
+    let message = request.messages.iter().find(shows).unwrap();
+    prop_assert_eq!(message.role, ChatRole::User);
+    prop_assert!(message.text().ends_with(turn.message.as_str()));
     check_calls(request)
 }
 
@@ -358,31 +418,39 @@ fn check_prefix(
         prop_assert!(comparison.agreed_parts >= history_end, "{:?}", comparison);
         return Ok(());
     }
+    let edited = |layer: Layer| !same_turn && edits.iter().any(|edit| edit.layer() == layer);
     let right = match cause {
+        Cause::ModelChanged => edits.contains(&Edit::Model),
         Cause::ModeFlipped => before.mode.chosen != after.mode.chosen,
-        Cause::ItemChanged => !edits.is_empty() && !same_turn,
-        Cause::MemoryReplaced => edits.contains(&Edit::Memory) && !same_turn,
+        Cause::ItemChanged => edited(change.layer),
+        Cause::MemoryReplaced => edited(Layer::Memory) && change.layer == Layer::Memory,
         Cause::ToolOffered => {
             let known = |id| before.tools.iter().any(|tool| tool.spec.id == id);
             !same_turn && change.item.clone().is_some_and(|id| !known(id))
         }
         Cause::HistoryTrimmed => {
-            marks(before) != marks(after) || after.mode.chosen == Mode::Minimal
+            trims(before) != trims(after) || !after.mode.chosen.sends_history()
         }
         // Once sent shortened, a result stays so in the turns to come.
         Cause::ResultShortened => same_turn && before.carry.shortened != after.carry.shortened,
-        // What was cut comes back at a trim, and not before.
-        Cause::LayerCut => same_turn || marks(before) != marks(after),
-        Cause::ModelChanged | Cause::Unrelated | Cause::PicksLeft => false,
+        // What was cut comes back at a trim and with a turn, and not before.
+        Cause::LayerCut if same_turn => picked(after).is_subset(&picked(before)),
+        Cause::LayerCut => trims(before) != trims(after),
+        Cause::Unrelated | Cause::PicksLeft => false,
     };
     prop_assert!(right, "{:?} does not explain it: {:#?}", cause, change);
     Ok(())
 }
 
-/// How the history begins; another beginning means that it was trimmed.
-fn marks(request: &RequestContext) -> impl PartialEq + use<> {
-    let Carry { history_from, picks_from, condensed, .. } = request.carry.clone();
-    (history_from, picks_from, condensed)
+/// How often something had to leave; another number means that it did again.
+fn trims(request: &RequestContext) -> u32 {
+    request.carry.trims
+}
+
+/// The items that search brought and that are shown.
+fn picked(request: &RequestContext) -> HashSet<String> {
+    let picks = request.layer(Layer::Picks).filter_map(|part| part.item.as_ref());
+    picks.map(|item| item.id.to_string()).collect()
 }
 
 proptest! {
@@ -398,6 +466,7 @@ proptest! {
             history: Vec::new(),
             carry: Carry::default(),
             next_id: 0,
+            models: 0,
             edits: Vec::new(),
             before: None,
         };
@@ -428,6 +497,8 @@ proptest! {
         match inputs.assemble() {
             Ok(request) => {
                 prop_assert!(request.prompt_tokens() + request.budget.reply <= request.budget.window);
+                let parts: Tokens = request.parts.iter().map(|part| part.tokens).sum();
+                prop_assert_eq!(parts, request.budget.used);
                 prop_assert!(request.messages.last().unwrap().text().ends_with(&message));
                 check_calls(&request)?;
             }

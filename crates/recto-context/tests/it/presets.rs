@@ -268,6 +268,9 @@ fn layered_puts_picks_into_the_layers_of_their_kinds() {
         Create and search notes.
 
         Use `notes add`.
+
+        ## Available skills
+
         - **git**: Look at history."#]]
     .assert_eq(&skills.unwrap());
 }

@@ -43,12 +43,7 @@ pub(crate) fn catalog() -> Catalog {
 }
 
 pub(crate) fn memory(name: &str, day: Option<&str>, text: &str) -> Memory {
-    Memory {
-        name: name.into(),
-        text: text.into(),
-        day: day.map(Into::into),
-        source: Source::file("memory/MEMORY.md"),
-    }
+    Memory { source: Source::file("memory/MEMORY.md"), ..Memory::new(name, text, day) }
 }
 
 pub(crate) fn rule(name: &str, priority: u16, include: Include, text: &str) -> Document {
@@ -153,9 +148,10 @@ fn calls(text: &str, message: u64) -> Vec<ToolCall> {
 
 /// The mode as a model set to `mode` would get it for `message`.
 pub(crate) fn mode(setting: ContextMode, message: &str) -> ModeDecision {
-    let setting = mode::resolve(Some(setting), Default::default(), Default::default()).unwrap();
+    let setting = mode::resolve(Some(setting), Default::default()).unwrap();
     mode::decide(&Question {
         setting: setting.setting,
+        uncertain: Default::default(),
         mark: None,
         has_tools: true,
         found: None,

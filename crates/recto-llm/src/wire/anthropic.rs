@@ -8,6 +8,8 @@
 //! texts, which no turn changes, and one at the end of the history, which turns
 //! only append to; four would be allowed.
 
+mod ids;
+
 use recto_context::{
     ChatMessage, ChatRole, ContentPart, ContentPiece, Image, Layer, OfferedTool, RequestContext,
     ToolCall,
@@ -15,6 +17,7 @@ use recto_context::{
 use serde_json::{Value, json};
 
 use super::{CallOptions, Object, Wire, arguments_object, must_call, native_tools, own};
+use ids::Ids;
 
 /// Stands in front of a conversation that does not begin with a user message.
 /// Anthropic refuses those, and leaving the reply out could part a result from
@@ -54,12 +57,13 @@ struct Turn {
 
 fn messages(request: &RequestContext) -> Vec<Value> {
     let history_end = request.messages.iter().rposition(|message| is_history(request, message));
+    let mut ids = Ids::new(&request.messages);
     let mut turns = Vec::new();
     for (index, message) in request.messages.iter().enumerate() {
         if is_system(message) {
             continue;
         }
-        let mut blocks = blocks(message);
+        let mut blocks = blocks(message, &mut ids);
         if history_end == Some(index) {
             mark_end(&mut blocks);
         }
@@ -97,11 +101,12 @@ fn begin_with_user(turns: &mut Vec<Turn>) {
     }
 }
 
-fn blocks(message: &ChatMessage) -> Vec<Value> {
-    match &message.answers {
-        Some((id, _)) => vec![result(&id.0, content(message))],
-        None => content(message).into_iter().chain(message.calls.iter().map(call)).collect(),
+fn blocks<'a>(message: &'a ChatMessage, ids: &mut Ids<'a>) -> Vec<Value> {
+    if let Some((id, _)) = &message.answers {
+        return vec![result(&ids.of_answered(id), content(message))];
     }
+    let calls = message.calls.iter().zip(ids.of_calls(&message.calls));
+    content(message).into_iter().chain(calls.map(|(made, id)| call(made, &id))).collect()
 }
 
 fn content(message: &ChatMessage) -> Vec<Value> {
@@ -131,10 +136,10 @@ fn image(image: &Image) -> Value {
     })
 }
 
-fn call(call: &ToolCall) -> Value {
+fn call(call: &ToolCall, id: &str) -> Value {
     json!({
         "type": "tool_use",
-        "id": &*call.id.0,
+        "id": id,
         "name": &*call.name,
         "input": arguments_object(call),
     })

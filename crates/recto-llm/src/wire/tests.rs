@@ -225,6 +225,79 @@ fn opaque_parts_go_back_to_their_provider_alone() {
 }
 
 #[test]
+fn opaque_parts_set_no_field_that_the_encoder_writes() {
+    let fields = r#"{"role":"system","content":"x","images":["x"],"tool_calls":[{}],
+        "tool_call_id":"x","tool_name":"x","Tool_Calls":[{}],"imageſ":["x"],"kept":1}"#;
+    for wire in [Wire::Ollama, Wire::OpenAi] {
+        let content = vec![ContentPart::Text("Hello.".into()), opaque(wire.name(), fields)];
+        let history = [user(1, "hi"), reply(2, content, &[])];
+        let body = encode(wire, &options(), &plain_request(&history));
+        let message = body["messages"][1].to_string();
+        assert_eq!(message, r#"{"role":"assistant","content":"Hello.","kept":1}"#);
+    }
+}
+
+/// The ids of the calls and results that Anthropic gets, a round a line.
+fn check_ids(rounds: &[&[&str]], expected: &Expect) {
+    let mut history = vec![user(1, "hi")];
+    for calls in rounds {
+        let with_arguments: Vec<_> = calls.iter().map(|id| (*id, "{}")).collect();
+        history.push(assistant(2, "", &with_arguments));
+        history.extend(calls.iter().map(|id| result(3, id, "ok")));
+    }
+    let body = encode(Wire::Anthropic, &options(), &plain_request(&history));
+    let ids = |turn: &Value, key: &str| {
+        let blocks = turn["content"].as_array().unwrap().iter();
+        blocks.filter_map(|block| block[key].as_str()).collect::<Vec<_>>().join(" ")
+    };
+    let turns = body["messages"].as_array().unwrap();
+    let mut shown = String::new();
+    for round in turns[1..].chunks(2) {
+        let [calls, results] = round else { panic!("a call without a result: {round:?}") };
+        assert_eq!(ids(calls, "id"), ids(results, "tool_use_id"));
+        shown += &format!("{}\n", ids(calls, "id"));
+    }
+    expected.assert_eq(&shown);
+}
+
+#[test]
+fn anthropic_gets_ids_that_it_takes() {
+    check_ids(
+        &[&["a.b:0", "fine_-9"], &["", "é"], &["a/b/0"]],
+        &expect![[r#"
+            a_b_0 fine_-9
+            call _
+            a_b_0-2
+        "#]],
+    );
+}
+
+#[test]
+fn anthropic_gets_every_id_once() {
+    check_ids(
+        &[&["c", "c"], &["c", "d"], &["c-2"], &["c"]],
+        &expect![[r#"
+            c c-3
+            c-4 d
+            c-2
+            c-5
+        "#]],
+    );
+}
+
+#[test]
+fn ids_that_are_fine_stay_when_others_would_become_them() {
+    check_ids(
+        &[&["a.b"], &["a_b"], &["a:b"]],
+        &expect![[r#"
+            a_b-2
+            a_b
+            a_b-3
+        "#]],
+    );
+}
+
+#[test]
 fn anthropic_marks_the_block_before_trailing_reasoning() {
     let thinking = opaque("anthropic", r#"{"type":"redacted_thinking","data":"x"}"#);
     let history =

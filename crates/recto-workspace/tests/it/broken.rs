@@ -3,6 +3,7 @@
 use std::fs;
 
 use expect_test::{Expect, expect};
+use recto_workspace::{Options, Workspace};
 
 use crate::Home;
 
@@ -131,13 +132,35 @@ async fn empty_files_and_folders_are_warnings() {
 
 #[tokio::test]
 async fn a_workspace_that_does_not_exist_is_one_problem() {
-    let home = Home::with(&[("skills/a/SKILL.md", "---\ndescription: d\n---\nbody")]);
-    fs::remove_dir(home.path("workspace")).unwrap();
+    let home = without_workspace();
     let snapshot = home.read().await;
     expect![[r#"
+        skill a always: "body"
         Error, LeftOut: workspace: the workspace does not exist; run `recto init`, or set the path of the workspace
     "#]].assert_eq(&home.show(&snapshot));
     assert!(!home.path("workspace").exists());
+}
+
+#[tokio::test]
+async fn a_workspace_that_is_no_folder_is_one_problem() {
+    let home = without_workspace();
+    home.write("workspace", "a file");
+    home.write("extra/b/SKILL.md", "---\ndescription: d\n---\nextra");
+    let options = Options { extra_skill_dirs: vec![home.path("extra")], ..home.options() };
+    let snapshot = Workspace::new(options).catalog().await;
+    expect![[r#"
+        skill a always: "body"
+        skill b always: "extra"
+        Error, LeftOut: workspace: the workspace is not a folder; run `recto init`, or set the path of the workspace
+    "#]].assert_eq(&home.show(&snapshot));
+    assert_eq!(snapshot.catalog.notices.len(), 1);
+}
+
+/// A home with one skill that all agents share, and nothing else.
+fn without_workspace() -> Home {
+    let home = Home::with(&[("skills/a/SKILL.md", "---\ndescription: d\n---\nbody")]);
+    fs::remove_dir(home.path("workspace")).unwrap();
+    home
 }
 
 #[cfg(unix)]
@@ -168,6 +191,16 @@ mod unix {
             Error, LeftOut: workspace/skills/round/SKILL.md: cannot be read: Too many levels of symbolic links (os error 40)
             Error, LeftOut: workspace/rules/loop.md: cannot be read: Too many levels of symbolic links (os error 40)
         "#]]).await;
+    }
+
+    #[tokio::test]
+    async fn a_workspace_that_cannot_be_reached_is_one_problem() {
+        let home = without_workspace();
+        symlink("workspace", home.path("workspace")).unwrap();
+        expect![[r#"
+            skill a always: "body"
+            Error, LeftOut: workspace: the workspace cannot be read: Too many levels of symbolic links (os error 40); run `recto init`, or set the path of the workspace
+        "#]].assert_eq(&home.show(&*home.read().await));
     }
 
     #[tokio::test]

@@ -11,6 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use recto_context::Notice;
 use recto_workspace::{Options, SkipReason, Snapshot, Workspace};
 use tempfile::TempDir;
 
@@ -63,8 +64,17 @@ impl Home {
 
     /// A snapshot as text, with paths from the home on.
     fn show(&self, snapshot: &Snapshot) -> String {
-        let root = format!("{}/", self.folder.path().display());
-        describe(snapshot).replace(&root, "")
+        self.shorten(&describe(snapshot))
+    }
+
+    /// The notices for the record, one a line.
+    fn show_notices(&self, snapshot: &Snapshot) -> String {
+        let show = |notice: &Notice| format!("{}: {}\n", notice.source, notice.problem);
+        self.shorten(&snapshot.catalog.notices.iter().map(show).collect::<String>())
+    }
+
+    fn shorten(&self, text: &str) -> String {
+        text.replace(&format!("{}/", self.folder.path().display()), "")
     }
 }
 

@@ -45,6 +45,21 @@ async fn a_whole_workspace_becomes_a_catalog() {
     .assert_eq(&home.show(&*home.read().await));
 }
 
+#[tokio::test]
+async fn blank_lines_before_the_frontmatter_are_skipped() {
+    let home = Home::with(&[
+        ("workspace/skills/a/SKILL.md", "\n---\nname: a\ndescription: d\n---\nbody"),
+        ("workspace/rules/r.md", "\n---\npriority: 007\n---\nrule"),
+        ("workspace/references/r.md", " \n\n---\ninclude: agent\n---\nreference"),
+    ]);
+    expect![[r#"
+        skill a always: "body"
+        rule r 007 manual: "rule"
+        reference r 500 agent: "reference"
+    "#]]
+    .assert_eq(&home.show(&*home.read().await));
+}
+
 // PITFALL 6.
 #[tokio::test]
 async fn a_large_file_is_read_whole() {
@@ -82,6 +97,7 @@ async fn later_skill_folders_overwrite_earlier_ones_in_place() {
         skipped skill c of skills/c/SKILL.md: overwritten by extra/c/SKILL.md
     "#]]
     .assert_eq(&home.show(&snapshot));
+    assert_eq!(home.show_notices(&snapshot), "", "that is what the folders are for");
 }
 
 #[tokio::test]
@@ -123,22 +139,31 @@ async fn disabled_skills_are_left_out_without_noise() {
         skipped skill torn of workspace/skills/torn/SKILL.md: disabled
     "#]]
     .assert_eq(&home.show(&snapshot));
+    expect![[r#"
+        workspace/skills/off/SKILL.md: left out: disabled in the config
+        workspace/skills/torn/SKILL.md: left out: disabled in the config
+    "#]]
+    .assert_eq(&home.show_notices(&snapshot));
 }
 
 #[tokio::test]
 async fn a_skill_whose_programs_are_missing_is_skipped_and_overwrites_nothing() {
-    let needy =
-        "---\ndescription: d\nmetadata:\n  requires:\n    bins: [no-such-program]\n---\nneedy";
+    let needy = "---\ndescription: d\nmetadata:\n  requires:\n    bins: [no-such-program, nor-this]\n---\nneedy";
     let home = Home::with(&[
         ("skills/a/SKILL.md", SKILL),
         ("workspace/skills/a/SKILL.md", needy),
         ("workspace/skills/a/tools.json", r#"{"tools": [{"name": "x"}]}"#),
     ]);
+    let snapshot = home.read().await;
     expect![[r#"
         skill a always: "body"
-        skipped skill a of workspace/skills/a/SKILL.md: lacks no-such-program
+        skipped skill a of workspace/skills/a/SKILL.md: lacks no-such-program, nor-this
     "#]]
-    .assert_eq(&home.show(&*home.read().await));
+    .assert_eq(&home.show(&snapshot));
+    expect![[r#"
+        workspace/skills/a/SKILL.md: left out: these programs are missing: no-such-program, nor-this
+    "#]]
+    .assert_eq(&home.show_notices(&snapshot));
 }
 
 #[tokio::test]

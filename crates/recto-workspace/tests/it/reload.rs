@@ -131,18 +131,24 @@ async fn a_skill_file_that_appears_later_is_found() {
 #[tokio::test]
 async fn a_workspace_that_vanishes_is_one_problem_and_may_come_back() {
     let home = sample();
+    home.write("skills/shared/SKILL.md", SKILL);
     let workspace = home.open();
-    workspace.catalog().await;
+    let body = |snapshot: &Snapshot| snapshot.catalog.skills[0].body.as_str().as_ptr();
+    let before = body(&*workspace.catalog().await);
     fs::rename(home.path("workspace"), home.path("moved")).unwrap();
     let gone = workspace.catalog().await;
     assert_eq!(gone.problems.len(), 1);
     assert_eq!(gone.catalog.notices.len(), 1);
     assert_eq!(soul(&gone), None);
-    assert!(gone.catalog.skills.is_empty());
+    let names: Vec<_> = gone.catalog.skills.iter().map(|skill| &*skill.name).collect();
+    assert_eq!(names, ["shared"], "what all agents share stays");
+    assert_eq!(before, body(&gone), "and is not parsed again");
     assert!(Arc::ptr_eq(&gone, &workspace.catalog().await), "it is reported once");
     assert!(!home.path("workspace").exists());
     fs::rename(home.path("moved"), home.path("workspace")).unwrap();
-    assert_eq!(soul(&*workspace.catalog().await), Some("aaaa"));
+    let back = workspace.catalog().await;
+    assert_eq!(soul(&back), Some("aaaa"));
+    assert_eq!((back.catalog.skills.len(), back.catalog.rules.len()), (2, 1));
 }
 
 #[tokio::test]

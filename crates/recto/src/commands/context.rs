@@ -9,7 +9,7 @@ use jiff::Zoned;
 use recto_context::mode::{self, Question};
 use recto_context::{
     Bootstrap, ContextMode, Inputs, Message, MessageId, RequestContext, Stamp, WindowSource,
-    read_jsonl,
+    has_tools, read_jsonl,
 };
 
 use crate::cli::ContextArgs;
@@ -17,7 +17,7 @@ use crate::config::{Flag, Settings};
 use crate::draw;
 use crate::failure::Failure;
 use crate::home::Home;
-use crate::output::{print, print_json, tell};
+use crate::output::{print, print_data, print_json, tame, tell};
 use crate::setup::{self, Model};
 
 pub(crate) fn run(home: &Home, args: &ContextArgs) -> Result<ExitCode, Failure> {
@@ -34,8 +34,9 @@ pub(crate) fn run(home: &Home, args: &ContextArgs) -> Result<ExitCode, Failure> 
     let session = catalog.session_at_start();
     let mode = mode::decide(&Question {
         setting: model.mode,
+        uncertain: model.uncertain,
         mark: args.context_mode.map(ContextMode::from),
-        has_tools: catalog.has_tools(&model.layout),
+        has_tools: has_tools(catalog, &session, &[], &model.layout),
         found: None,
         message: &message,
     });
@@ -62,7 +63,7 @@ fn show(args: &ContextArgs, model: &Model, request: &RequestContext) -> Result<(
         print_json(&request.report())
     } else if args.raw {
         // Compact, as it would be sent.
-        print(&format!("{}\n", recto_llm::encode(model.wire, &model.options, request)))
+        print_data(&format!("{}\n", recto_llm::encode(model.wire, &model.options, request)))
     } else {
         print(&draw::request(request))
     }
@@ -78,20 +79,42 @@ fn message(args: &ContextArgs) -> Result<String, Failure> {
         }
         _ => {}
     }
-    let mut message = String::new();
-    std::io::stdin().read_to_string(&mut message).map_err(|error| {
+    read_text(std::io::stdin().lock()).map_err(|error| {
         Failure::new("cannot read the message from standard input").because(&error)
-    })?;
-    Ok(message)
+    })
 }
+
+/// How many unreadable lines of a history are told one by one.
+const TOLD_LINES: usize = 20;
 
 fn read_history(path: &Path) -> Result<Vec<Arc<Message>>, Failure> {
     let failure = || Failure::new(format!("cannot read the history `{}`", path.display()));
-    let text = std::fs::read_to_string(path).map_err(|error| failure().because(&error))?;
+    let file = std::fs::File::open(path).map_err(|error| failure().because(&error))?;
+    let text = read_text(file).map_err(|error| failure().because(&error))?;
     read_jsonl(&text).map_err(|problems| {
-        let failure = problems.iter().fold(failure(), |failure, problem| failure.because(problem));
-        failure.hint("each line is a JSON message: {\"role\": \"user\", \"content\": \"hi\"}")
+        let told = problems.iter().take(TOLD_LINES);
+        let failure = told.fold(failure(), |failure, problem| failure.because(problem));
+        let rest = problems.len().saturating_sub(TOLD_LINES);
+        let more =
+            if rest > 0 { format!("{rest} more lines have problems; ") } else { String::new() };
+        failure.hint(format!(
+            "{more}each line is a JSON message: {{\"role\": \"user\", \"content\": \"hi\"}}"
+        ))
     })
+}
+
+/// The most that is read of a message or a history: more than any window holds,
+/// and not all of a device that never ends.
+const MOST_BYTES: u64 = 256 << 20;
+
+fn read_text(source: impl Read) -> std::io::Result<String> {
+    let mut text = String::new();
+    source.take(MOST_BYTES + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > MOST_BYTES {
+        let what = format!("it is larger than {} MiB", MOST_BYTES >> 20);
+        return Err(std::io::Error::new(std::io::ErrorKind::FileTooLarge, what));
+    }
+    Ok(text)
 }
 
 fn next_id(history: &[Arc<Message>]) -> MessageId {
@@ -118,7 +141,8 @@ fn warn_of_assumed_window(settings: &Settings, model: &Model) {
         Some(entry) => tell(&format_args!(
             "warning: the window of model `{}` is unknown; {tokens} tokens are assumed\n  \
              hint: set `window` in [models.{}]",
-            entry.name, entry.name
+            tame(&entry.name),
+            tame(&entry.name)
         )),
         None => tell(&format_args!(
             "warning: no model is configured; a window of {tokens} tokens is assumed\n  \

@@ -13,7 +13,7 @@ use crate::config::Settings;
 use crate::draw::Table;
 use crate::failure::Failure;
 use crate::home::Home;
-use crate::output::{print, print_json, tell};
+use crate::output::{print, print_json, print_text, tame, tell};
 use crate::setup;
 
 /// A kind of items that can be looked at.
@@ -147,8 +147,7 @@ fn list(view: &View, as_json: bool) -> Result<ExitCode, Failure> {
         print(&entry_table(&entries, shelf).to_string())?;
     }
     if problems > 0 {
-        let files = if problems == 1 { "1 problem" } else { &format!("{problems} problems") };
-        tell(&format_args!("{files}; see `recto {} check`", shelf.folder()));
+        tell(&format_args!("{}; see `recto {} check`", counted(problems), shelf.folder()));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -183,13 +182,14 @@ fn show(view: &View, name: &str, as_json: bool) -> Result<ExitCode, Failure> {
         print_json(&value)?;
     } else {
         tell(&format_args!(
-            "{} {name} · {} · {} tokens · {}",
+            "{} {} · {} · {} tokens · {}",
             view.shelf.kind(),
+            tame(name),
             entry.include,
             entry.tokens,
-            entry.source
+            tame(&entry.source.to_string())
         ));
-        print(&format!("{}\n", entry.text))?;
+        print_text(&format!("{}\n", entry.text))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -204,12 +204,13 @@ fn not_there(view: &View, entries: &[Entry<'_>], name: &str) -> Failure {
         .find(|skipped| skipped.item.kind == shelf.kind() && *skipped.item.name == *name);
     let failure = Failure::new(format!("there is no {} `{name}`", shelf.kind()));
     if let Some(skipped) = skipped {
-        return failure.hint(format!("{}: {}", skipped.path.display(), why_skipped(skipped)));
+        let path = tame(&skipped.path.to_string_lossy());
+        return failure.hint(format!("{path}: {}", why_skipped(skipped)));
     }
     let nearest = entries.iter().map(|entry| (strsim::jaro_winkler(entry.name, name), entry.name));
     match nearest.max_by(|(a, _), (b, _)| a.total_cmp(b)) {
         Some((similarity, nearest)) if similarity > 0.7 => {
-            failure.hint(format!("did you mean `{nearest}`?"))
+            failure.hint(format!("did you mean `{}`?", tame(nearest)))
         }
         _ => failure.hint(format!("`recto {} list` lists those there are", shelf.folder())),
     }
@@ -218,9 +219,12 @@ fn not_there(view: &View, entries: &[Entry<'_>], name: &str) -> Failure {
 fn why_skipped(skipped: &Skipped) -> String {
     match &skipped.reason {
         SkipReason::Disabled => "disabled in the config".to_owned(),
-        SkipReason::Overwritten { by } => format!("overwritten by {}", by.display()),
+        SkipReason::Overwritten { by } => {
+            format!("overwritten by {}", tame(&by.to_string_lossy()))
+        }
         SkipReason::MissingPrograms(programs) => {
-            format!("left out because these programs are missing: {}", programs.join(", "))
+            let programs = tame(&programs.join(", "));
+            format!("left out because these programs are missing: {programs}")
         }
     }
 }
@@ -248,14 +252,19 @@ fn check(view: &View, as_json: bool) -> Result<ExitCode, Failure> {
             print(&format!("{}: {problem}\n", severity(problem)))?;
         }
         for item in skipped {
+            let (name, path) = (item.item.to_string(), item.path.to_string_lossy());
             let why = why_skipped(item);
-            print(&format!("skipped: {} ({}): {why}\n", item.item, item.path.display()))?;
+            print(&format!("skipped: {} ({}): {why}\n", tame(&name), tame(&path)))?;
         }
         let count = entries(&snapshot.catalog, *shelf).len();
-        tell(&format_args!("{count} {} in use, {} problems", shelf.folder(), problems.len()));
+        tell(&format_args!("{}: {count} in use, {}", shelf.folder(), counted(problems.len())));
     }
     let broken = problems.iter().any(|problem| problem.severity == Severity::Error);
     Ok(if broken { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+fn counted(problems: usize) -> String {
+    if problems == 1 { "1 problem".to_owned() } else { format!("{problems} problems") }
 }
 
 fn severity(problem: &Problem) -> &'static str {

@@ -7,6 +7,7 @@ use anstyle::{AnsiColor, Style};
 use recto_context::{Dropped, Layer, OfferedTool, Part, Reason, RequestContext, Tokens};
 
 use super::Table;
+use crate::output::tame;
 
 /// Columns of the bar.
 const BAR: usize = 72;
@@ -29,7 +30,7 @@ fn heading(request: &RequestContext) -> String {
     let RequestContext { mode, window, budget, .. } = request;
     let matched = match &mode.matched[..] {
         [] => String::new(),
-        words => format!(" ({})", words.join(", ")),
+        words => format!(" ({})", tame(&words.join(", "))),
     };
     let used = request.prompt_tokens();
     let room = budget.messages + budget.tools;
@@ -38,7 +39,7 @@ fn heading(request: &RequestContext) -> String {
          mode    {}: {}{matched}\n\
          window  {} tokens, {}\n\
          prompt  {used} of {room} tokens ({}), {} kept for the reply\n",
-        request.model,
+        tame(&request.model),
         mode.chosen.name(),
         mode.reason.describe(),
         window.tokens,
@@ -50,7 +51,7 @@ fn heading(request: &RequestContext) -> String {
 
 fn percent(part: Tokens, whole: Tokens) -> String {
     let whole = u64::from(whole.get().max(1));
-    format!("{}%", (u64::from(part.get()) * 100).div_ceil(whole))
+    format!("{}%", (u64::from(part.get()) * 100 + whole / 2) / whole)
 }
 
 /// The layers as one bar, a letter each, and a line for each that holds
@@ -179,7 +180,7 @@ fn history_row(table: &mut Table, request: &RequestContext) {
 }
 
 fn dropped(request: &RequestContext) -> String {
-    if request.dropped.is_empty() {
+    if request.dropped.is_empty() && request.notices.is_empty() {
         return String::new();
     }
     let mut table = Table::new(["layer", "left out", "tokens", "why"]);
@@ -188,6 +189,10 @@ fn dropped(request: &RequestContext) -> String {
         let Dropped { what, layer, reason, .. } = dropped;
         let tokens = dropped.tokens().to_string();
         table.row([layer.to_string(), what.clone(), tokens, reason.describe()]);
+    }
+    for notice in &request.notices {
+        let source = notice.source.to_string();
+        table.row(["file".to_owned(), source, String::new(), notice.problem.to_string()]);
     }
     table.to_string()
 }

@@ -5,6 +5,8 @@ use std::fmt;
 use anstyle::Style;
 use unicode_width::UnicodeWidthStr;
 
+use crate::output::tame;
+
 /// A table in the making.
 pub(crate) struct Table {
     heading: Vec<String>,
@@ -23,11 +25,11 @@ impl Table {
         self.right[column] = true;
     }
 
-    /// Adds a row. Line breaks and control characters would break the table, and
-    /// texts of others must not be able to move the cursor: they become spaces.
+    /// Adds a row. A line break in a cell becomes a space; whatever else could
+    /// break the table or move the cursor is made visible.
     pub(crate) fn row<const N: usize>(&mut self, cells: [String; N]) {
-        let tame = |cell: String| cell.replace(|c: char| c.is_control(), " ");
-        self.rows.push(cells.map(tame).to_vec());
+        let one_line = |cell: String| tame(&cell.replace(['\n', '\t', '\r'], " "));
+        self.rows.push(cells.map(one_line).to_vec());
     }
 
     fn widths(&self) -> Vec<usize> {
@@ -72,7 +74,7 @@ mod tests {
         assert_eq!(
             plain,
             "name  tokens  text\n\
-             日本       7  two lines [2J\n\
+             日本       7  two lines\\u{1b}[2J\n\
              a      1,234\n"
         );
     }

@@ -136,3 +136,60 @@ fn odd_messages_are_sent_as_they_are() {
         assert!(content.ends_with(message), "{content:?}");
     }
 }
+
+#[test]
+fn names_and_files_of_others_cannot_act_on_the_terminal() {
+    let home = Home::with(&[
+        (
+            "workspace/rules/evil.md",
+            "---\nname: evil\n---\nbad \u{1b}]0;owned\u{7}\u{1b}[2J text\n",
+        ),
+        ("workspace/rules/q\u{1b}[2J\nwarning: forged.md", "---\nx: [\n---\n"),
+    ]);
+    for arguments in
+        [&["context", "see \u{1b}[2J.txt"][..], &["rules", "check"], &["rules", "list"]]
+    {
+        let run = home.run(arguments);
+        let shown = run.out + &run.err;
+        assert!(!shown.contains('\u{1b}') && !shown.contains('\u{7}'), "{shown:?}");
+        assert!(!shown.lines().any(|line| line.starts_with("warning: forged")), "{shown}");
+    }
+    // A program that reads the text gets all of it.
+    assert!(home.run(&["rules", "show", "evil"]).out.contains("\u{1b}]0;owned\u{7}"));
+}
+
+#[test]
+fn data_goes_out_byte_for_byte() {
+    let home = Home::with(&[]);
+    let run = home.run(&["context", "a\u{7f}b\u{1b}[1m", "--raw"]);
+    let body: serde_json::Value = serde_json::from_str(&run.out).unwrap();
+    let content = body["messages"][1]["content"].as_str().unwrap();
+    assert!(content.ends_with("a\u{7f}b\u{1b}[1m"), "{content:?}");
+}
+
+#[test]
+#[cfg(unix)]
+fn a_source_that_never_ends_is_an_error() {
+    let home = Home::with(&[]);
+    home.run(&["context", "x", "--history", "/dev/zero"]).fails_with("larger than");
+}
+
+#[test]
+fn a_history_full_of_mistakes_is_told_in_short() {
+    let home = Home::with(&[("talk.jsonl", &"nope\n".repeat(5_000))]);
+    let file = home.path("talk.jsonl");
+    let run = home.run(&["context", "hi", "--history", file.to_str().unwrap()]);
+    run.fails_with("4980 more lines have problems");
+    assert!(run.err.lines().count() < 30, "{}", run.err);
+}
+
+#[test]
+fn a_skill_that_lacks_its_programs_is_in_the_record() {
+    let home = Home::with(&[(
+        "workspace/skills/x/SKILL.md",
+        "---\nname: x\ndescription: d\nmetadata: {requires: {bins: [no-such-program-here]}}\n---\nX",
+    )]);
+    let context = home.context("hi", &[]);
+    assert!(context["notices"][0]["problem"].as_str().unwrap().contains("no-such-program-here"));
+    assert!(home.run(&["context", "hi"]).out.contains("no-such-program-here"));
+}

@@ -77,3 +77,19 @@ fn a_key_in_the_file_is_never_shown() {
         assert!((run.out + &run.err).contains("api_key_env"));
     }
 }
+
+#[test]
+#[cfg(unix)]
+fn a_link_to_nothing_is_no_config() {
+    let home = Home::with(&[]);
+    std::os::unix::fs::symlink(home.path("gone"), home.path("config.toml")).unwrap();
+    home.run(&["config", "check"]).fails_with("is a link to nothing");
+}
+
+#[test]
+fn a_wrong_flag_is_not_blamed_on_the_file() {
+    let home = Home::ready();
+    let run = home.run(&["context", "hi", "--model", "nope"]);
+    run.fails_with("--model");
+    assert!(!run.err.contains("hint: edit"), "{}", run.err);
+}

@@ -1,0 +1,309 @@
+//! Within each layer: what leaves first, what stays, and in which order things
+//! stand. Each test pins one direction.
+
+use std::sync::Arc;
+
+use recto_context::{
+    Carry, Catalog, Counter, DropReason, Include, Inputs, ItemId, ItemKind, Joined, Layer, Limits,
+    Message, MessageId, Mode, ModeDecision, ModeReason, RequestContext, SessionItem, Stamp, Tokens,
+    Window, compare, has_tools,
+};
+
+use crate::support::*;
+
+fn window(tokens: u32) -> Window {
+    Window::from_config(Tokens::new(tokens))
+}
+
+fn in_mode(chosen: Mode) -> ModeDecision {
+    ModeDecision { chosen, reason: ModeReason::Configured, matched: Vec::new() }
+}
+
+fn shown(request: &RequestContext, layer: Layer) -> Vec<String> {
+    request.layer(layer).filter(|part| part.item.is_some()).map(|part| part.name()).collect()
+}
+
+fn words(count: usize) -> String {
+    "word ".repeat(count)
+}
+
+#[test]
+fn the_least_probable_pick_leaves_first() {
+    let mut catalog = Catalog::default();
+    for name in ["low", "high", "middle"] {
+        catalog.rules.push(rule(name, 5, Include::Agent, &words(100)));
+    }
+    let picks = [
+        pick(ItemKind::Rule, "middle", 0.5),
+        pick(ItemKind::Rule, "low", 0.2),
+        pick(ItemKind::Rule, "high", 0.9),
+    ];
+    let with = |tokens| {
+        let inputs = Inputs::new(&catalog, "x").picks(&picks).window(window(tokens));
+        shown(&inputs.assemble().unwrap(), Layer::Picks)
+    };
+    assert_eq!(with(460), ["middle", "high"]);
+    assert_eq!(with(320), ["high"]);
+}
+
+#[test]
+fn the_least_relevant_memory_and_the_last_body_leave_first() {
+    let mut catalog = Catalog::default();
+    catalog.memories =
+        ["best", "good", "poor"].map(|name| memory(name, None, &words(100))).to_vec();
+    let request = Inputs::new(&catalog, "x").window(window(460)).assemble().unwrap();
+    assert_eq!(shown(&request, Layer::Memory), ["best", "good"]);
+
+    let mut catalog = Catalog::default();
+    catalog.skills = ["a", "b", "c"].map(|name| skill(name, None, &words(100), &[])).to_vec();
+    let session = catalog.session_at_start();
+    let inputs = Inputs::new(&catalog, "x").session(&session).window(window(480));
+    let request = inputs.assemble().unwrap();
+    let bodies = request.layer(Layer::Skills).filter(|part| part.text().starts_with("word"));
+    assert_eq!(bodies.map(|part| part.name()).collect::<Vec<_>>(), ["a", "b"]);
+}
+
+#[test]
+fn older_results_are_shortened_before_memories_leave_and_the_newest_stays_whole() {
+    let mut catalog = Catalog::default();
+    catalog.memories = vec![memory("m", None, &words(60))];
+    let rounds = talk(&format!(
+        "model: call a{{}} / tool: {0} / model: call b{{}} / tool: {0} / model: call c{{}} / tool: {0}",
+        words(500).trim_end()
+    ));
+    let inputs = Inputs::new(&catalog, "x").rounds(&rounds).window(window(1_900));
+    let request = inputs.assemble().unwrap();
+    let whole: Vec<bool> = request
+        .layer(Layer::Rounds)
+        .filter(|part| part.text().starts_with("word"))
+        .map(|part| !part.text().contains("left out"))
+        .collect();
+    assert_eq!(whole, [false, true, true]);
+    assert_eq!(shown(&request, Layer::Memory), ["m"]);
+}
+
+#[test]
+fn the_token_limit_of_the_history_holds_and_is_trimmed_to_three_quarters() {
+    let catalog = Catalog::default();
+    let history = talk(&"user: one two three / model: four five six / ".repeat(20));
+    let exchange = {
+        let one = Inputs::new(&catalog, "x").history(&history[..2]).assemble().unwrap();
+        one.layer_tokens(Layer::History).get()
+    };
+    let limits = Limits { history_tokens: Tokens::new(exchange * 16), ..Limits::default() };
+    let request = Inputs::new(&catalog, "x").history(&history).limits(limits).assemble().unwrap();
+    assert_eq!(request.layer_tokens(Layer::History).get(), exchange * 12);
+    let reason = DropReason::HistoryTokens { limit: limits.history_tokens };
+    assert_eq!(request.dropped[0].reason, reason);
+    assert_eq!(request.dropped[0].before.get(), exchange * 8);
+}
+
+#[test]
+fn what_was_shed_comes_back_at_the_next_trim_and_trims_add_up() {
+    let mut catalog = Catalog::default();
+    catalog.memories = vec![memory("m", None, &words(200))];
+    let turn = |message: &str, id: u64, history: &[Arc<Message>], carry: Carry| {
+        let inputs = Inputs::new(&catalog, message).message_id(MessageId(id)).history(history);
+        inputs.carry(carry).window(window(700)).assemble().unwrap()
+    };
+    let first = turn(&words(300), 1, &[], Carry::default());
+    assert_eq!(shown(&first, Layer::Memory), [""; 0]);
+    // The long message does not fit with the next one and the memory: it leaves.
+    let history = [first.sent.clone(), Arc::new(Message::assistant(2, words(200)))];
+    let second = turn("short", 3, &history, first.carry.clone());
+    assert_eq!(shown(&second, Layer::Memory), ["m"]);
+    assert_eq!(second.carry.trimmed.messages, 2);
+    assert!(second.carry.shed.is_empty());
+    let history = [second.sent.clone(), Arc::new(Message::assistant(4, words(400)))];
+    let third = turn("short", 5, &history, second.carry.clone());
+    assert_eq!(third.carry.trimmed.messages, 4, "what left before is counted, too");
+}
+
+#[test]
+fn in_every_mode_that_shows_memories_they_come_back() {
+    let mut catalog = Catalog::default();
+    catalog.memories = vec![memory("m", None, &words(200))];
+    catalog.rules = vec![rule("long", 5, Include::Agent, &words(600))];
+    let picks = [pick(ItemKind::Rule, "long", 0.9)];
+    let turn = |message: &str, picks, carry| {
+        let inputs = Inputs::new(&catalog, message).mode(in_mode(Mode::FullWithoutHistory));
+        inputs.picks(picks).carry(carry).window(window(700)).assemble().unwrap()
+    };
+    let first = turn(&words(300), &[][..], Carry::default());
+    assert_eq!(first.carry.shed.len(), 1);
+    let second = turn("short", &[], first.carry.clone());
+    assert_eq!(second.carry.shed.len(), 1, "nothing makes it trim here");
+    let third = turn("short", &picks, second.carry.clone());
+    assert_eq!(shown(&third, Layer::Memory), ["m"]);
+    assert_eq!(shown(&third, Layer::Picks), [""; 0], "picks leave before memories");
+}
+
+#[test]
+fn a_found_tool_stays_until_a_trim_in_any_mode() {
+    let mut catalog = Catalog::default();
+    catalog.tools.push(tool(Some("mail"), "send"));
+    catalog.tools[0].include = Include::Agent;
+    let mut found = pick(ItemKind::Tool, "send", 0.9);
+    found.item.server = Some("mail".into());
+    let picks = [found];
+    let offers = |request: &RequestContext| !request.tools.is_empty();
+    let turn = |id: u64, mode, picks, history: &[Arc<Message>], carry, tokens| {
+        let inputs = Inputs::new(&catalog, "x").message_id(MessageId(id)).mode(in_mode(mode));
+        let inputs = inputs.history(history).picks(picks).carry(carry);
+        inputs.window(window(tokens)).assemble().unwrap()
+    };
+    let first = turn(1, Mode::Full, &picks[..], &[], Carry::default(), 4_000);
+    let minimal = turn(3, Mode::Minimal, &[], &[], first.carry.clone(), 4_000);
+    let third = turn(5, Mode::Full, &[], &[], minimal.carry.clone(), 4_000);
+    assert!(offers(&first) && offers(&minimal) && offers(&third));
+    let long = [Arc::new(Message::user(4, words(900)))];
+    let trimmed = turn(7, Mode::Full, &[], &long, third.carry.clone(), 700);
+    assert!(!offers(&trimmed), "a trim takes it away");
+    let again = turn(7, Mode::Full, &picks[..], &long, third.carry.clone(), 700);
+    assert!(offers(&again), "unless it is found again");
+}
+
+#[test]
+fn tools_found_again_at_a_trim_keep_their_places() {
+    let mut catalog = Catalog::default();
+    catalog.tools = ["a", "b"].map(|name| tool(None, name)).to_vec();
+    catalog.tools.iter_mut().for_each(|tool| tool.include = Include::Agent);
+    let picks = ["a", "b"].map(|name| pick(ItemKind::Tool, name, 0.9));
+    let history = [Arc::new(Message::user(1, words(900)))];
+    let found_tools = vec![picks[1].item.clone(), picks[0].item.clone()];
+    let carry = Carry { found_tools: found_tools.clone(), ..Carry::default() };
+    let inputs = Inputs::new(&catalog, "x").message_id(MessageId(2)).history(&history);
+    let request = inputs.picks(&picks).carry(carry).window(window(800)).assemble().unwrap();
+    assert_eq!(request.carry.trims, 1);
+    assert_eq!(request.carry.found_tools, found_tools);
+}
+
+#[test]
+fn a_found_tool_whose_server_is_gone_is_recorded() {
+    let carry =
+        Carry { found_tools: vec![ItemId::tool(Some("mail".into()), "send")], ..Carry::default() };
+    let catalog = Catalog::default();
+    let request = Inputs::new(&catalog, "x").carry(carry).assemble().unwrap();
+    assert_eq!(
+        drops(&request),
+        ["tools: tool mail.send (in the session, but gone from the workspace)"]
+    );
+    assert!(request.carry.found_tools.is_empty());
+}
+
+#[test]
+fn a_tool_added_by_hand_needs_nothing_else() {
+    let mut catalog = Catalog::default();
+    catalog.skills.push(skill("web", None, "Use curl.", &["fetch"]));
+    catalog.skills[0].include = Include::Agent;
+    let item = catalog.skills[0].tools[0].id.clone();
+    let session = [SessionItem { item, joined: Joined::ByHand }];
+    let request = Inputs::new(&catalog, "x").session(&session).assemble().unwrap();
+    assert_eq!(request.tools.len(), 1);
+}
+
+#[test]
+fn all_tools_means_fewer_than_ten() {
+    let offered = |count: usize| {
+        let mut catalog = Catalog::default();
+        catalog.tools = (0..count).map(|n| tool(None, &format!("t{n}"))).collect();
+        catalog.tools.iter_mut().for_each(|tool| tool.include = Include::Manual);
+        let request = Inputs::new(&catalog, "x").mode(in_mode(Mode::Minimal)).assemble().unwrap();
+        let has_tools = has_tools(&catalog, &[], &[], &Default::default());
+        assert_eq!(has_tools, !request.tools.is_empty());
+        // Nothing asks for calls that can't be made.
+        let asks = request.messages.last().unwrap().text().contains("calling");
+        assert_eq!(asks, has_tools);
+        request.tools.len()
+    };
+    assert_eq!((offered(9), offered(10)), (9, 0));
+}
+
+#[test]
+fn priority_comes_before_name() {
+    let mut catalog = Catalog::default();
+    catalog.rules = vec![
+        rule("alpha", 9, Include::Always, "A."),
+        rule("beta", 9, Include::Always, "B."),
+        rule("zeta", 5, Include::Always, "Z."),
+    ];
+    let session = catalog.session_at_start();
+    let request = Inputs::new(&catalog, "x").session(&session).assemble().unwrap();
+    assert_eq!(shown(&request, Layer::Items), ["zeta", "alpha", "beta"]);
+    let layout = recto_context::Preset::Attached.layout();
+    let request = Inputs::new(&catalog, "x").session(&session).layout(layout).assemble().unwrap();
+    assert_eq!(shown(&request, Layer::Picks), ["zeta", "alpha", "beta"]);
+}
+
+#[test]
+fn calls_and_the_names_of_their_tools_count_and_compare() {
+    // PITFALL 9.
+    let catalog = Catalog::default();
+    let request = |rounds: &str| {
+        let rounds = talk(rounds);
+        Inputs::new(&catalog, "x").rounds(&rounds).assemble().unwrap()
+    };
+    let tokens = |rounds: &str| request(rounds).layer_tokens(Layer::Rounds).get();
+    let short = tokens("model: call a{} / tool: ok");
+    let name = "a_very_long_name_of_a_tool";
+    let cost = Counter::estimated().text(&name.into()).get();
+    // The name stands with the call and with the result.
+    assert!(tokens(&format!("model: call {name}{{}} / tool: ok")) >= short + 2 * cost - 2);
+    assert!(short > 2 * 4 + 2, "a call costs more than its bare text: {short}");
+
+    let (a, b) = (request("model: call a{} / tool: ok"), request("model: call a{1} / tool: ok"));
+    let comparison = compare(&a, &b);
+    assert_eq!(comparison.change.map(|change| change.layer), Some(Layer::Rounds));
+    let hash = |request: &RequestContext| request.layer(Layer::Rounds).next().unwrap().hash();
+    assert_ne!(hash(&a), hash(&b));
+    assert!(compare(&a, &a).agreed_bytes > compare(&a, &request("")).agreed_bytes + 2);
+}
+
+#[test]
+fn no_clock_stands_before_the_message() {
+    // PITFALL 13.
+    let catalog = catalog();
+    let session = catalog.session_at_start();
+    let at = |time: &str| {
+        let inputs = Inputs::new(&catalog, "x").session(&session).bootstrap(bootstrap());
+        inputs.stamp(Stamp::new(time)).assemble().unwrap()
+    };
+    let change = compare(&at("2026-11-15 08:07"), &at("2026-11-16 23:59")).change.unwrap();
+    assert_eq!(change.layer, Layer::Message);
+}
+
+#[test]
+fn a_minimal_turn_that_trims_leaves_the_history_of_full_turns_whole() {
+    let catalog = Catalog::default();
+    let rounds = "model: call a{} / tool: text / ".repeat(6);
+    let history = talk(&format!("user: work / {rounds}model: done"));
+    let limits = Limits { minimal_history: 1, ..Limits::default() };
+    let minimal = Inputs::new(&catalog, words(300).as_str())
+        .message_id(MessageId(50))
+        .history(&history)
+        .limits(limits)
+        .mode(in_mode(Mode::Minimal))
+        .window(window(520))
+        .assemble()
+        .unwrap();
+    assert!(minimal.carry.trims > 0 && minimal.carry.condensed.is_empty());
+    let full = Inputs::new(&catalog, "x")
+        .message_id(MessageId(51))
+        .history(&history)
+        .carry(minimal.carry.clone())
+        .window(window(8_000))
+        .assemble()
+        .unwrap();
+    assert_eq!(full.layer(Layer::History).count(), history.len());
+}
+
+#[test]
+fn bodies_that_can_never_fit_do_not_cost_the_history() {
+    let mut catalog = Catalog::default();
+    catalog.skills = vec![skill("huge", None, &words(2_500), &[])];
+    let session = catalog.session_at_start();
+    let history = talk(&"user: q / model: a / ".repeat(30));
+    let inputs = Inputs::new(&catalog, "x").session(&session).history(&history);
+    let request = inputs.window(window(2_000)).assemble().unwrap();
+    assert_eq!(request.layer(Layer::History).count(), 36);
+}
