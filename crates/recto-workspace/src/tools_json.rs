@@ -182,8 +182,7 @@ mod tests {
     // Counting the lines anew for each tool would take a minute.
     #[test]
     fn thousands_of_tools_are_read_in_one_pass() {
-        let text = "x".repeat(150);
-        let tool = |n| format!("{{\"name\": \"t{n}\", \"description\": \"{text}\"}},\n");
+        let tool = |n| format!("{{\"name\": \"t{n}\", \"extra\": 1}},\n");
         let tools: String = (0..20_000).map(tool).collect();
         let content = format!("{{\"tools\": [\n{tools}5]}}");
         let path: Arc<Path> = Arc::from(Path::new("tools.json"));
