@@ -4,6 +4,7 @@
 //! decided here, layer by layer in the order of [`Layer`], and nowhere else.
 
 mod as_text;
+mod picks;
 mod shorten;
 mod system;
 
@@ -13,14 +14,15 @@ use crate::carry::Carry;
 use crate::inputs::Inputs;
 use crate::item::{ItemKind, Source};
 use crate::layer::Layer;
-use crate::layout::{PickMessages, PickPlacement, SystemMessages, ToolCalls};
-use crate::message::{Body, Framing, KeptPick, Message, Shown, TurnNumber, UserMessage};
-use crate::page::{ChatRole, Content, ItemUse, Join, Part, Reason};
-use crate::plan::{Plan, PlannedItem, PlannedPick, shows_kept_picks};
+use crate::layout::{PickPlacement, SystemMessages, ToolCalls};
+use crate::message::{Body, Framing, KeptPick, Message, UserMessage};
+use crate::page::{ChatRole, Content, Join, Part, Reason};
+use crate::plan::{Plan, PlannedPick, shows_kept_picks};
 use crate::text::Text;
 use crate::tokens::Tokens;
 
 use as_text::{calls_as_text, result_lead};
+use picks::Picks;
 pub(crate) use shorten::{can_shorten, shorten};
 
 /// What minimal mode puts in front of the user's message.
@@ -28,8 +30,6 @@ const CALL_TOOLS: &str = "You must respond by calling one or more of the provide
     Do not answer without calling a tool when the request involves files or workspace.\n\n\
     User request: ";
 
-static PICKS_BEGIN: LazyLock<Text> = LazyLock::new(|| Text::from("[context for this message]"));
-static PICKS_END: LazyLock<Text> = LazyLock::new(|| Text::from("[end of context]"));
 static EMPTY: LazyLock<Text> = LazyLock::new(Text::default);
 
 /// The parts of the page that `plan` describes.
@@ -109,10 +109,9 @@ impl<'a> Composer<'a> {
             let picks: &[KeptPick] = if shown { &user.picks } else { &[] };
             parts = self.kept_picks(picks);
         }
-        let join = self.join_behind(&parts);
-        let mut part = self.message_part(message, Layer::History, Reason::Recent);
-        part.join = join;
-        parts.push(part);
+        let picks = if parts.is_empty() { Picks::None } else { Picks::InFront };
+        let part = self.message_part(message, Layer::History, Reason::Recent);
+        parts.push(Part { join: self.join_behind(picks), ..part });
         parts.into_iter().map(|part| self.price(part)).collect()
     }
 
@@ -160,141 +159,13 @@ impl<'a> Composer<'a> {
         }
     }
 
-    /// The picks of this turn, where they stand behind the history.
-    fn picks(&self, plan: &Plan<'_>) -> Vec<Part> {
-        let mut parts = Vec::new();
-        if self.inputs.layout.preset.attaches_items() {
-            parts = self.attachments(plan);
-        } else if self.inputs.layout.picks != PickPlacement::InLayer {
-            let picks = plan.picks.iter().map(|pick| self.pick(pick, Layer::Picks, Reason::Found));
-            parts = self.delimit(picks.collect(), Layer::Picks, &Reason::Heading);
-        }
-        parts.into_iter().map(|part| self.price(part)).collect()
-    }
-
-    /// Picks between a line that opens and one that closes them.
-    fn delimit(&self, picks: Vec<Part>, layer: Layer, heading: &Reason) -> Vec<Part> {
-        if picks.is_empty() {
-            return picks;
-        }
-        let line = |text: &Text, join| Part {
-            role: ChatRole::User,
-            join,
-            ..self.part(layer, text, heading.clone())
-        };
-        let mut parts = vec![line(&PICKS_BEGIN, Join::NewMessage)];
-        parts.extend(picks);
-        parts.push(line(&PICKS_END, Join::Paragraph));
-        parts
-    }
-
-    fn pick(&self, pick: &PlannedPick, layer: Layer, reason: Reason) -> Part {
-        let part = self.shown_pick(&pick.item, &pick.shown, pick.since, layer, reason);
-        Part { source: pick.source.clone(), ..part }
-    }
-
-    fn shown_pick(
-        &self,
-        item: &ItemUse,
-        shown: &Shown,
-        since: TurnNumber,
-        layer: Layer,
-        reason: Reason,
-    ) -> Part {
-        let label = format!("[{}: {}]", item.id.kind, item.id.name);
-        let (lead, text, reason) = match shown {
-            Shown::Text(text) => (format!("{label}\n").into(), text.clone(), reason),
-            Shown::Above => {
-                let note = format!("{label} stands above, since turn {since}.");
-                (EMPTY.clone(), Text::from(note), Reason::StandsAbove(since))
-            }
-        };
-        Part {
-            role: ChatRole::User,
-            lead,
-            item: Some(item.clone()),
-            ..self.part(layer, &text, reason)
-        }
-    }
-
-    /// Picks that stay in front of an earlier message, as they were sent.
-    fn kept_picks(&self, picks: &[KeptPick]) -> Vec<Part> {
-        let kept = picks.iter().map(|pick| {
-            let item = ItemUse {
-                id: pick.item.clone(),
-                include: crate::item::Include::Agent,
-                priority: None,
-                scores: None,
-            };
-            let reason = Reason::KeptSince(pick.since);
-            self.shown_pick(&item, &pick.shown, pick.since, Layer::History, reason)
-        });
-        let parts = kept.collect();
-        if self.inputs.layout.preset.attaches_items() {
-            return self.attach(parts);
-        }
-        self.delimit(parts, Layer::History, &Reason::Heading)
-    }
-
-    /// Preset `attached`: references, then rules, a user message each, first
-    /// those of the session, then those that search brought.
-    fn attachments(&self, plan: &Plan<'_>) -> Vec<Part> {
-        let session = plan.items.iter().map(|item| self.session_item(item, Layer::Picks));
-        let mut parts: Vec<Part> = session.collect();
-        parts.sort_by_key(system::item_order);
-        parts.extend(plan.picks.iter().map(|pick| self.pick(pick, Layer::Picks, Reason::Found)));
-        parts.sort_by_key(|part| part.item.as_ref().map(|item| attached_order(item.id.kind)));
-        self.attach(parts)
-    }
-
-    fn attach(&self, parts: Vec<Part>) -> Vec<Part> {
-        let attach = |part: Part| {
-            let kind = part.item.as_ref().map(|item| item.id.kind);
-            Part {
-                role: ChatRole::User,
-                join: Join::NewMessage,
-                lead: kind.map_or(EMPTY.clone(), attached_lead),
-                ..part
-            }
-        };
-        parts.into_iter().map(attach).collect()
-    }
-
-    fn session_item(&self, item: &PlannedItem<'_>, layer: Layer) -> Part {
-        let document = item.document;
-        let id = crate::item::ItemId::new(item.kind, document.name.clone());
-        let item_use =
-            ItemUse { id, include: item.include, priority: Some(document.priority), scores: None };
-        Part {
-            lead: item_lead(item.kind, &document.name),
-            source: document.source.clone(),
-            item: Some(item_use),
-            ..self.part(layer, &document.text, item.reason.clone())
-        }
-    }
-
-    /// How the current message follows what stands before it.
-    fn join_behind(&self, picks: &[Part]) -> Join {
-        match self.inputs.layout.pick_messages {
-            PickMessages::Merged if !picks.is_empty() => Join::Paragraph,
-            _ => Join::NewMessage,
-        }
-    }
-
     fn current_message(&self, plan: &Plan<'_>) -> Part {
+        let behind_history = self.inputs.layout.picks != PickPlacement::InLayer;
+        let in_front = behind_history && !plan.picks.is_empty();
+        let picks = if in_front { Picks::InFront } else { Picks::None };
         let sent = Arc::new(sent_message(plan));
-        let mut part = self.message_part(&sent, Layer::Message, Reason::Current);
-        let in_front = self.picks_in_front(plan);
-        part.join = if in_front { Join::Paragraph } else { Join::NewMessage };
-        self.price(part)
-    }
-
-    fn picks_in_front(&self, plan: &Plan<'_>) -> bool {
-        let layout = &self.inputs.layout;
-        layout.pick_messages == PickMessages::Merged
-            && !layout.preset.attaches_items()
-            && layout.picks != PickPlacement::InLayer
-            && !plan.picks.is_empty()
+        let part = self.message_part(&sent, Layer::Message, Reason::Current);
+        self.price(Part { join: self.join_behind(picks), ..part })
     }
 }
 
@@ -313,26 +184,6 @@ pub(crate) fn sent_message(plan: &Plan<'_>) -> Message {
         user.picks = plan.picks.iter().map(keep).collect();
     }
     Message { id: inputs.message_id, body: Body::User(user) }
-}
-
-fn attached_order(kind: ItemKind) -> u8 {
-    match kind {
-        ItemKind::Reference => 0,
-        ItemKind::Rule => 1,
-        ItemKind::Skill => 2,
-        ItemKind::Memory => 3,
-        ItemKind::Tool => 4,
-    }
-}
-
-fn attached_lead(kind: ItemKind) -> Text {
-    Text::from(match kind {
-        ItemKind::Reference => "Reference: ",
-        ItemKind::Rule => "Rule: ",
-        ItemKind::Skill => "Skill: ",
-        ItemKind::Memory => "Memory: ",
-        ItemKind::Tool => "Tool: ",
-    })
 }
 
 /// Stands before a rule or reference of the session.

@@ -1,0 +1,166 @@
+//! What search brought, between two lines that set it off; and what preset
+//! `attached` puts behind the history instead.
+
+use std::sync::LazyLock;
+
+use super::{Composer, EMPTY, item_lead, system};
+use crate::item::{Include, ItemId, ItemKind};
+use crate::layer::Layer;
+use crate::layout::{PickMessages, PickPlacement};
+use crate::message::{KeptPick, Shown, TurnNumber};
+use crate::page::{ChatRole, ItemUse, Join, Part, Reason};
+use crate::plan::{Plan, PlannedItem, PlannedPick};
+use crate::text::Text;
+
+static PICKS_BEGIN: LazyLock<Text> = LazyLock::new(|| Text::from("[context for this message]"));
+static PICKS_END: LazyLock<Text> = LazyLock::new(|| Text::from("[end of context]"));
+
+impl Composer<'_> {
+    /// The picks of this turn, where they stand behind the history.
+    pub(super) fn picks(&self, plan: &Plan<'_>) -> Vec<Part> {
+        let mut parts = Vec::new();
+        if self.inputs.layout.preset.attaches_items() {
+            parts = self.attachments(plan);
+        } else if self.inputs.layout.picks != PickPlacement::InLayer {
+            let picks = plan.picks.iter().map(|pick| self.pick(pick, Layer::Picks, Reason::Found));
+            parts = self.delimit(picks.collect(), Layer::Picks);
+        }
+        parts.into_iter().map(|part| self.price(part)).collect()
+    }
+
+    /// Picks between a line that opens and one that closes them.
+    fn delimit(&self, picks: Vec<Part>, layer: Layer) -> Vec<Part> {
+        if picks.is_empty() {
+            return picks;
+        }
+        let line = |text: &Text, join| Part {
+            role: ChatRole::User,
+            join,
+            ..self.part(layer, text, Reason::Heading)
+        };
+        let mut parts = vec![line(&PICKS_BEGIN, Join::NewMessage)];
+        parts.extend(picks);
+        parts.push(line(&PICKS_END, Join::Paragraph));
+        parts
+    }
+
+    pub(super) fn pick(&self, pick: &PlannedPick, layer: Layer, reason: Reason) -> Part {
+        let part = self.shown_pick(&pick.item, &pick.shown, pick.since, layer, reason);
+        Part { source: pick.source.clone(), ..part }
+    }
+
+    fn shown_pick(
+        &self,
+        item: &ItemUse,
+        shown: &Shown,
+        since: TurnNumber,
+        layer: Layer,
+        reason: Reason,
+    ) -> Part {
+        let label = format!("[{}: {}]", item.id.kind, item.id.name);
+        let (lead, text, reason) = match shown {
+            Shown::Text(text) => (format!("{label}\n").into(), text.clone(), reason),
+            Shown::Above => {
+                let note = format!("{label} stands above, since turn {since}.");
+                (EMPTY.clone(), Text::from(note), Reason::StandsAbove(since))
+            }
+        };
+        Part {
+            role: ChatRole::User,
+            lead,
+            item: Some(item.clone()),
+            ..self.part(layer, &text, reason)
+        }
+    }
+
+    /// Picks that stay in front of an earlier message, as they were sent.
+    pub(super) fn kept_picks(&self, picks: &[KeptPick]) -> Vec<Part> {
+        let kept = picks.iter().map(|pick| {
+            let item = ItemUse {
+                id: pick.item.clone(),
+                include: Include::Agent,
+                priority: None,
+                scores: None,
+            };
+            let reason = Reason::KeptSince(pick.since);
+            self.shown_pick(&item, &pick.shown, pick.since, Layer::History, reason)
+        });
+        let parts = kept.collect();
+        if self.inputs.layout.preset.attaches_items() {
+            return self.attach(parts);
+        }
+        self.delimit(parts, Layer::History)
+    }
+
+    /// Preset `attached`: references, then rules, a user message each, first
+    /// those of the session, then those that search brought.
+    fn attachments(&self, plan: &Plan<'_>) -> Vec<Part> {
+        let session = plan.items.iter().map(|item| self.session_item(item, Layer::Picks));
+        let mut parts: Vec<Part> = session.collect();
+        parts.sort_by_key(system::item_order);
+        parts.extend(plan.picks.iter().map(|pick| self.pick(pick, Layer::Picks, Reason::Found)));
+        parts.sort_by_key(|part| part.item.as_ref().map(|item| attached_order(item.id.kind)));
+        self.attach(parts)
+    }
+
+    fn attach(&self, parts: Vec<Part>) -> Vec<Part> {
+        let attach = |part: Part| {
+            let kind = part.item.as_ref().map(|item| item.id.kind);
+            Part {
+                role: ChatRole::User,
+                join: Join::NewMessage,
+                lead: kind.map_or(EMPTY.clone(), attached_lead),
+                ..part
+            }
+        };
+        parts.into_iter().map(attach).collect()
+    }
+
+    pub(super) fn session_item(&self, item: &PlannedItem<'_>, layer: Layer) -> Part {
+        let document = item.document;
+        let id = ItemId::new(item.kind, document.name.clone());
+        let item_use =
+            ItemUse { id, include: item.include, priority: Some(document.priority), scores: None };
+        Part {
+            lead: item_lead(item.kind, &document.name),
+            source: document.source.clone(),
+            item: Some(item_use),
+            ..self.part(layer, &document.text, item.reason.clone())
+        }
+    }
+
+    /// How a message follows its picks: in the same message, or in one of its own.
+    pub(super) fn join_behind(&self, picks: Picks) -> Join {
+        let layout = &self.inputs.layout;
+        let merged =
+            layout.pick_messages == PickMessages::Merged && !layout.preset.attaches_items();
+        if merged && picks == Picks::InFront { Join::Paragraph } else { Join::NewMessage }
+    }
+}
+
+/// Whether a message has picks in front of it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Picks {
+    InFront,
+    None,
+}
+
+fn attached_order(kind: ItemKind) -> u8 {
+    match kind {
+        ItemKind::Reference => 0,
+        ItemKind::Rule => 1,
+        ItemKind::Skill => 2,
+        ItemKind::Memory => 3,
+        ItemKind::Tool => 4,
+    }
+}
+
+fn attached_lead(kind: ItemKind) -> Text {
+    Text::from(match kind {
+        ItemKind::Reference => "Reference: ",
+        ItemKind::Rule => "Rule: ",
+        ItemKind::Skill => "Skill: ",
+        ItemKind::Memory => "Memory: ",
+        ItemKind::Tool => "Tool: ",
+    })
+}
