@@ -28,6 +28,7 @@ pub fn assemble(inputs: &Inputs<'_>) -> Result<RequestContext, OverBudget> {
         parts,
         tool_calls: inputs.layout.tool_calls,
         tool_choice: tool_choice(&plan),
+        available: plan.available(),
         candidates: inputs.candidates.to_vec(),
         notices: inputs.catalog.notices.clone(),
         sent: Arc::new(sent_message(&plan)),

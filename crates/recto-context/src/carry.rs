@@ -5,6 +5,7 @@
 //! as a value and comes into the next; the store keeps it with the session.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -16,6 +17,10 @@ use crate::tokens::Tokens;
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Carry {
+    /// The message that the last request was for.
+    pub message: Option<MessageId>,
+    /// The model that it was for.
+    pub made_for: Option<MadeFor>,
     /// How often something had to leave to make room.
     pub trims: u32,
     /// The first message that is still sent; everything before it has left.
@@ -29,13 +34,23 @@ pub struct Carry {
     /// Memories and skill bodies that did not fit. They stay out until the next
     /// trim, when the prefix breaks anyway.
     pub shed: BTreeSet<ItemId>,
-    /// Picks of this turn that did not fit; they stay out for the rest of it.
+    /// Picks and found tools of this turn that did not fit; they stay out for the
+    /// rest of it.
     pub cut_picks: BTreeSet<ItemId>,
     /// Exchanges, by their first message, that are shown without their calls and
     /// results: together with those they did not fit.
     pub condensed: BTreeSet<MessageId>,
     /// Results that are shown shortened.
     pub shortened: BTreeSet<MessageId>,
+}
+
+/// Whom a request was made for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MadeFor {
+    /// The model entry.
+    pub model: Arc<str>,
+    /// Its window.
+    pub window: Tokens,
 }
 
 /// Messages that left the history.

@@ -191,6 +191,11 @@ pub struct Notice {
     pub problem: Arc<str>,
 }
 
+/// A skill's tools come no sooner than the skill itself.
+fn tools_of(skill: &Skill) -> impl Iterator<Item = (ItemId, Include)> + '_ {
+    skill.tools.iter().map(|tool| (tool.id.clone(), tool.include.max(skill.include)))
+}
+
 impl Catalog {
     /// The items that a new session begins with: those included always.
     pub fn session_at_start(&self) -> Vec<SessionItem> {
@@ -213,7 +218,8 @@ impl Catalog {
             .into_iter()
             .chain(documents(ItemKind::Reference, &self.references))
             .chain(skills)
-            .chain(self.all_tools().map(|tool| (tool.id.clone(), tool.include)))
+            .chain(self.tools.iter().map(|tool| (tool.id.clone(), tool.include)))
+            .chain(self.skills.iter().flat_map(tools_of))
     }
 
     /// Built-in and server tools, then those of the skills, in a fixed order.

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use crate::context::RequestContext;
+use crate::context::{OfferedTool, RequestContext};
 use crate::item::{ItemId, Source};
 use crate::layer::Layer;
 use crate::layout::ToolCalls;
@@ -189,15 +189,16 @@ fn first_part(context: &RequestContext, message: usize) -> usize {
 }
 
 /// The part that holds a byte of a message's first text. A byte just behind the
-/// text belongs to whatever follows.
+/// text belongs to what else the message holds, or else to the part that follows.
 fn part_at(context: &RequestContext, message: usize, byte: usize) -> usize {
-    let Some(spans) = context.messages.get(message).map(|message| &message.spans) else {
-        return context.parts.len();
-    };
-    match spans.iter().find(|span| byte < span.bytes.end) {
-        Some(span) => span.part,
-        None => spans.last().map_or(context.parts.len(), |span| span.part),
+    let Some(message) = context.messages.get(message) else { return context.parts.len() };
+    if let Some(span) = message.spans.iter().find(|span| byte < span.bytes.end) {
+        return span.part;
     }
+    let holds_more =
+        message.content.len() > 1 || !message.calls.is_empty() || first_text(message).is_empty();
+    let last = message.spans.last().map(|span| span.part + usize::from(!holds_more));
+    last.unwrap_or(context.parts.len())
 }
 
 fn agreed_tokens(after: &RequestContext, point: &Divergence) -> Tokens {
@@ -216,8 +217,9 @@ fn describe(
         Place::Tool { byte } => {
             let (a, b) =
                 (before.tools.get(point.agreed_tools), after.tools.get(point.agreed_tools));
-            let item = b.or(a).map(|tool| tool.spec.id.clone());
-            let source = b.or(a).map(|tool| tool.spec.source.clone());
+            let named = b.filter(|tool| !offers(before, tool)).or(a).or(b);
+            let item = named.map(|tool| tool.spec.id.clone());
+            let source = named.map(|tool| tool.spec.source.clone());
             let cause = cause::of_tools(before, after, a, b);
             Change { message: None, byte, layer: Layer::Tools, item, source, cause }
         }
@@ -226,7 +228,7 @@ fn describe(
             let new = after.parts.get(point.after_part);
             let cause = cause::of_parts(before, after, old, new);
             let layer = changed_layer(old, new);
-            let part = [new, old].into_iter().flatten().find(|part| part.layer == layer);
+            let part = concerned_part(before, old, new, layer);
             let item = part.and_then(|part| part.item.as_ref()).map(|item| item.id.clone());
             let source = part.map(|part| part.source.clone());
             Change { message: Some(message), byte, layer, item, source, cause }
@@ -234,10 +236,33 @@ fn describe(
     }
 }
 
+fn offers(context: &RequestContext, tool: &OfferedTool) -> bool {
+    context.tools.iter().any(|other| other.spec.schema == tool.spec.schema)
+}
+
+/// The part that came or changed; if the new one was there before, the old one
+/// that left.
+fn concerned_part<'a>(
+    before: &RequestContext,
+    old: Option<&'a Part>,
+    new: Option<&'a Part>,
+    layer: Layer,
+) -> Option<&'a Part> {
+    let (old, new) = [old, new].map(|part| part.filter(|part| part.layer == layer)).into();
+    let was_there = |part: &&Part| before.parts.iter().any(|other| shows_the_same(part, other));
+    new.filter(|part| !was_there(part)).or(old).or(new)
+}
+
+fn shows_the_same(a: &Part, b: &Part) -> bool {
+    let id = |part: &Part| part.item.as_ref().map(|item| item.id.clone());
+    a.layer == b.layer && a.source == b.source && id(a) == id(b) && a.hash() == b.hash()
+}
+
 /// Picks leave with their turn, and what then stands in their place is history:
 /// the layer that changed is theirs. Otherwise it is the earlier of the two.
 fn changed_layer(old: Option<&Part>, new: Option<&Part>) -> Layer {
     match (old.map(|part| part.layer), new.map(|part| part.layer)) {
+        (Some(Layer::Picks), Some(new)) if new < Layer::History => new,
         (Some(Layer::Picks), _) => Layer::Picks,
         (Some(a), Some(b)) => a.min(b),
         (Some(layer), None) | (None, Some(layer)) => layer,

@@ -12,7 +12,7 @@ use crate::budget::{Budget, Window};
 use crate::carry::Carry;
 use crate::catalog::{Notice, ToolSpec};
 use crate::counter::CountKind;
-use crate::item::Pick;
+use crate::item::{Include, ItemId, Pick};
 use crate::layer::Layer;
 use crate::layout::ToolCalls;
 use crate::message::Message;
@@ -45,6 +45,8 @@ pub struct RequestContext {
     pub tool_choice: ToolChoice,
     /// What was left out, and why.
     pub dropped: Vec<Dropped>,
+    /// What the agent has and the session has not, with its include mode.
+    pub available: Vec<(ItemId, Include)>,
     /// What search looked at and did not take.
     pub candidates: Vec<Pick>,
     /// Files that could not be used.

@@ -4,12 +4,14 @@
 //! exchanges until three quarters of that limit are left. The page then stays
 //! as it is for a while, and so does the prefix that a server has already read.
 
+use std::collections::BTreeSet;
+
 use crate::budget::{Budget, OverBudget};
 use crate::carry::{Carry, Trimmed};
 use crate::compose::{can_shorten, compose, shorten};
-use crate::context::{DropReason, Dropped};
+use crate::context::{DropReason, Dropped, OfferedTool};
 use crate::inputs::{Inputs, Limits};
-use crate::item::ItemId;
+use crate::item::{ItemId, ItemKind};
 use crate::layer::Layer;
 use crate::message::{Body, MessageId};
 use crate::page::{Part, Reason};
@@ -45,9 +47,7 @@ pub(crate) fn fit<'a>(inputs: &'a Inputs<'a>) -> Result<Fitted<'a>, OverBudget> 
 /// History is the first to leave: the rest is cut only as far as it would not
 /// fit without any history. What room is left then is the history's.
 fn trim<'a>(inputs: &'a Inputs<'a>) -> Result<Fitted<'a>, OverBudget> {
-    let mut plan = plan(inputs, at_trim(inputs));
-    let history = std::mem::take(&mut plan.history);
-    cut_the_rest(&mut plan)?;
+    let (mut plan, history) = plan_the_rest(inputs)?;
     plan.history = history;
     trim_to_limits(&mut plan, &inputs.limits);
     let mut parts = compose(&plan);
@@ -58,6 +58,25 @@ fn trim<'a>(inputs: &'a Inputs<'a>) -> Result<Fitted<'a>, OverBudget> {
         budget = share(&plan, &parts);
     }
     Ok(Fitted { plan, parts, budget })
+}
+
+/// Everything but the history, cut until it fits, and the history apart.
+fn plan_the_rest<'a>(inputs: &'a Inputs<'a>) -> Result<(Plan<'a>, Vec<Exchange>), OverBudget> {
+    let carry = at_trim(inputs);
+    let mut rest = plan(inputs, carry.clone());
+    let mut history = std::mem::take(&mut rest.history);
+    cut_the_rest(&mut rest)?;
+    // A body that has to go makes more room than was missing: what else leaves
+    // is decided again without it.
+    let bodies = rest.carry.shed.iter().filter(|item| item.kind == ItemKind::Skill);
+    let bodies: BTreeSet<ItemId> = bodies.cloned().collect();
+    if inputs.rounds.is_empty() && !bodies.is_empty() {
+        let without = Carry { shed: bodies, made_for: rest.carry.made_for, ..carry };
+        rest = plan(inputs, without);
+        history = std::mem::take(&mut rest.history);
+        cut_the_rest(&mut rest)?;
+    }
+    Ok((rest, history))
 }
 
 /// Cuts everything but the history, stage by stage, until it fits.
@@ -86,7 +105,8 @@ fn cut_the_rest(plan: &mut Plan<'_>) -> Result<(), OverBudget> {
 type Stage = fn(&mut Plan<'_>, Tokens) -> bool;
 
 /// The order in which things leave, behind the history.
-const STAGES: [Stage; 4] = [cut_picks, shorten_results, cut_memories, cut_skill_bodies];
+const STAGES: [Stage; 5] =
+    [cut_picks, cut_found_tools, shorten_results, cut_memories, cut_skill_bodies];
 
 /// The carry to plan with when the prefix breaks anyway. A turn that does not
 /// send the history leaves the history's own state alone.
@@ -250,6 +270,22 @@ fn cut_picks(plan: &mut Plan<'_>, over: Tokens) -> bool {
         plan.carry.cut_picks.insert(pick.item.id);
     }
     freed > Tokens::ZERO
+}
+
+/// Tools that search found leave, the last found first; not in the middle of a
+/// turn, when the model may be about to call one.
+fn cut_found_tools(plan: &mut Plan<'_>, _over: Tokens) -> bool {
+    let found = |tool: &OfferedTool| {
+        matches!(tool.reason, Reason::Found | Reason::FoundEarlier | Reason::OfSkill(_))
+    };
+    let last = plan.tools.iter().rposition(found).filter(|_| plan.inputs.rounds.is_empty());
+    let Some(at) = last else { return false };
+    let tool = plan.tools.remove(at);
+    plan.carry.found_tools.retain(|id| *id != tool.spec.id);
+    plan.carry.cut_picks.insert(tool.spec.id.clone());
+    let what = tool.spec.id.to_string();
+    plan.dropped.push(Dropped::whole(what, Layer::Tools, tool.tokens, DropReason::NoRoom));
+    true
 }
 
 /// Older results of this turn are shortened, oldest first. The newest round

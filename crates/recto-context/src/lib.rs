@@ -36,7 +36,7 @@ mod tokens;
 
 pub use assemble::assemble;
 pub use budget::{Budget, OverBudget, Window, WindowSource};
-pub use carry::{Carry, Trimmed};
+pub use carry::{Carry, MadeFor, Trimmed};
 pub use catalog::{Catalog, Document, File, Memory, Notice, Skill, SystemFiles, ToolSpec};
 pub use compare::{Cause, Change, Comparison, compare};
 pub use context::{DropReason, Dropped, OfferedTool, RequestContext, ToolChoice};

@@ -108,18 +108,15 @@ impl OlderPair {
 }
 
 /// A model's mode settings, checked against each other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ModeSetting {
+    /// Nothing is set: full.
+    #[default]
+    Unset,
     /// Always this mode when there are tools.
     Fixed(Mode),
     /// Decided by each message.
     Auto,
-}
-
-impl Default for ModeSetting {
-    fn default() -> Self {
-        ModeSetting::Fixed(Mode::Full)
-    }
 }
 
 /// Settings that hold, and what a person should know about them.
@@ -161,7 +158,7 @@ pub fn resolve(
                 None => plain(ModeSetting::Auto),
             });
         }
-        None => return Ok(plain(ModeSetting::Fixed(pair.mode().unwrap_or(Mode::Full)))),
+        None => return Ok(plain(pair.mode().map_or(ModeSetting::Unset, ModeSetting::Fixed))),
     };
     match pair.mode() {
         Some(pair) if pair != explicit => Err(Contradiction { asked: explicit, pair }),
@@ -204,6 +201,8 @@ pub enum ModeReason {
     NoTools,
     /// A person marked the turn or session.
     Marked,
+    /// Nothing says otherwise.
+    Default,
     /// The model's settings say so.
     Configured,
     /// Search found this tool or skill.
@@ -220,6 +219,7 @@ impl ModeReason {
         match self {
             ModeReason::NoTools => "no tools are offered".to_owned(),
             ModeReason::Marked => "asked for by the person".to_owned(),
+            ModeReason::Default => "the default".to_owned(),
             ModeReason::Configured => "as the model is set".to_owned(),
             ModeReason::Found(item) => format!("search found {item}"),
             ModeReason::Words(sign) => sign.describe().to_owned(),
@@ -249,6 +249,7 @@ pub fn decide(question: &Question<'_>) -> ModeDecision {
     match (question.mark, question.setting) {
         (Some(ContextMode::Full), _) => ModeDecision::new(Mode::Full, ModeReason::Marked),
         (Some(ContextMode::Minimal), _) => ModeDecision::new(Mode::Minimal, ModeReason::Marked),
+        (None, ModeSetting::Unset) => ModeDecision::new(Mode::Full, ModeReason::Default),
         (None, ModeSetting::Fixed(mode)) => ModeDecision::new(mode, ModeReason::Configured),
         (Some(ContextMode::Auto), _) | (None, ModeSetting::Auto) => decide_by_evidence(question),
     }

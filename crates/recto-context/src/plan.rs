@@ -10,7 +10,7 @@ mod tools;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::carry::Carry;
+use crate::carry::{Carry, MadeFor};
 use crate::catalog::{Document, Memory, Skill};
 use crate::compose::item_lead;
 use crate::context::{DropReason, Dropped, OfferedTool};
@@ -19,7 +19,7 @@ use crate::exchange::mend;
 use crate::inputs::Inputs;
 use crate::item::{Include, ItemId, ItemKind, Joined, Pick, Scores};
 use crate::layer::Layer;
-use crate::layout::SkillRender;
+use crate::layout::{PickPlacement, SkillRender};
 use crate::message::Message;
 use crate::page::Reason;
 use crate::text::Text;
@@ -69,8 +69,15 @@ pub(crate) struct PlannedItem<'a> {
 
 /// Plans the page for `inputs`, going on from `carry`.
 pub(crate) fn plan<'a>(inputs: &'a Inputs<'a>, mut carry: Carry) -> Plan<'a> {
-    if inputs.rounds.is_empty() {
+    if carry.message != Some(inputs.message_id) {
+        carry.message = Some(inputs.message_id);
         carry.cut_picks.clear();
+    }
+    let made_for = MadeFor { model: inputs.model.clone(), window: inputs.window.tokens };
+    if carry.made_for.as_ref() != Some(&made_for) {
+        // Another model reads everything anew, and may have more room.
+        carry.made_for = Some(made_for);
+        carry.shed.clear();
     }
     let session = Session::new(inputs);
     let mut plan = Plan {
@@ -154,6 +161,17 @@ impl<'a> Plan<'a> {
         }
     }
 
+    /// Items that are neither in the session nor brought for this turn.
+    pub(crate) fn available(&self) -> Vec<(ItemId, Include)> {
+        let Inputs { catalog, session, picks, .. } = self.inputs;
+        let here: HashSet<&ItemId> = session.iter().map(|item| &item.item).collect();
+        let brought = |id: &ItemId| {
+            picks.iter().any(|pick| pick.item == *id)
+                || self.tools.iter().any(|tool| tool.spec.id == *id)
+        };
+        catalog.items().filter(|(id, _)| !here.contains(id) && !brought(id)).collect()
+    }
+
     /// Files that the mode or the preset has no place for.
     fn note_hidden_files(&mut self) {
         let Inputs { catalog, layout, mode, .. } = self.inputs;
@@ -209,7 +227,11 @@ impl<'a> Plan<'a> {
         let mut left_out = LeftOut::default();
         for skill in skills {
             let joined = session.joined(ItemKind::Skill, &skill.name);
-            let picked = || scores_of(self.inputs.picks, &skill_id(skill)).is_some();
+            // Elsewhere the body of a picked skill stands among the picks.
+            let picked = || {
+                layout.picks == PickPlacement::InLayer
+                    && scores_of(self.inputs.picks, &skill_id(skill)).is_some()
+            };
             if mode.chosen.is_minimal() && !self.offers_tool_of(skill) && !picked() {
                 left_out.add(self.inputs.counter.text(&skill.entry));
                 continue;

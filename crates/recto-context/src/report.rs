@@ -35,6 +35,12 @@ impl RequestContext {
             "tools": self.tools.iter().map(tool_json).collect::<Vec<_>>(),
             "tool_choice": self.tool_choice,
             "dropped": self.dropped.iter().map(dropped_json).collect::<Vec<_>>(),
+            "available": self.available.iter().map(|(id, include)| json!({
+                "kind": id.kind,
+                "name": &*id.name,
+                "server": id.server.as_deref(),
+                "include": include,
+            })).collect::<Vec<_>>(),
             "candidates": self.candidates.iter().map(candidate_json).collect::<Vec<_>>(),
             "notices": self.notices.iter().map(|notice| json!({
                 "source": notice.source.to_string(),

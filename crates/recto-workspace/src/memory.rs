@@ -35,6 +35,8 @@ pub(crate) fn read_memories(content: &str, path: &Arc<Path>) -> Vec<Memory> {
 struct Reader {
     day: Option<Date>,
     open: Option<Entry>,
+    /// How far the last bullet that began an entry is indented.
+    indent: usize,
     entries: Vec<Entry>,
 }
 
@@ -66,15 +68,23 @@ impl Reader {
             self.day = day_at_start(title).or(self.day);
         } else if is_rule(text) {
             self.close();
-        } else if line.starts_with([' ', '\t']) && self.open.is_some() {
+        } else if self.continues(line, text) {
             self.extend(text);
         } else if let Some(text) = bullet(text) {
             self.start(Shape::Bullet, number, text);
+            self.indent = indent(line);
         } else if self.open.as_ref().is_some_and(|entry| entry.shape == Shape::Paragraph) {
             self.extend(text);
         } else {
             self.start(Shape::Paragraph, number, text);
         }
+    }
+
+    /// Whether a line belongs to the open entry: it is indented, and if it is a
+    /// bullet, further than the one that is open.
+    fn continues(&self, line: &str, text: &str) -> bool {
+        let deeper = bullet(text).is_none() || indent(line) > self.indent;
+        self.open.is_some() && indent(line) > 0 && deeper
     }
 
     fn start(&mut self, shape: Shape, line: usize, text: &str) {
@@ -115,6 +125,12 @@ impl Entry {
             ..Memory::new(format!("{file}:{}", self.line), self.text.trim(), day.as_deref())
         }
     }
+}
+
+/// How far a line is indented; a tab counts as four.
+fn indent(line: &str) -> usize {
+    let blanks = line.chars().take_while(|c| matches!(c, ' ' | '\t'));
+    blanks.map(|c| if c == '\t' { 4 } else { 1 }).sum()
 }
 
 /// The title of a heading of any level.
@@ -164,6 +180,16 @@ mod tests {
             shown += &format!("{} {day} {:?}\n", memory.name, &*memory.text);
         }
         expected.assert_eq(&shown);
+    }
+
+    #[test]
+    fn an_indented_list_is_a_list() {
+        let content = "  - a\n  - b (added at 2026-03-01)\n    - deeper\n  - c\n";
+        let memories = read_memories(content, &Arc::from(Path::new("MEMORY.md")));
+        let mut texts: Vec<&str> = memories.iter().map(|memory| memory.text.as_str()).collect();
+        texts.sort_unstable();
+        assert_eq!(texts.len(), 3, "{texts:?}");
+        assert!(texts.contains(&"a") && texts.contains(&"c"));
     }
 
     #[test]

@@ -23,7 +23,6 @@
 mod choices;
 mod env;
 pub mod keys;
-mod nearest;
 mod problem;
 mod raw;
 pub mod reference;

@@ -17,9 +17,9 @@ impl Home {
     pub(crate) fn find(flag: Option<&Path>) -> Result<Self, Failure> {
         let user = env::home_dir().filter(|home| !home.as_os_str().is_empty());
         let variable = env::var_os("RECTO_HOME").filter(|value| !value.is_empty());
-        let path = flag
-            .map(Path::to_path_buf)
-            .or_else(|| variable.map(PathBuf::from))
+        let named = flag.map(Path::to_path_buf).or_else(|| variable.map(PathBuf::from));
+        let path = named
+            .map(|path| expanded(&path, user.as_deref()))
             .or_else(|| user.as_ref().map(|user| user.join(".recto")))
             .ok_or_else(|| {
                 Failure::new("cannot tell where Recto's home is: there is no home directory")
@@ -39,5 +39,13 @@ impl Home {
     /// The person's own home, which `~` stands for.
     pub(crate) fn user(&self) -> Option<&Path> {
         self.user.as_deref()
+    }
+}
+
+/// A path whose `~` the shell has left alone, as it does within quotes.
+fn expanded(path: &Path, user: Option<&Path>) -> PathBuf {
+    match (path.strip_prefix("~"), user) {
+        (Ok(rest), Some(user)) => user.join(rest),
+        _ => path.to_path_buf(),
     }
 }

@@ -7,6 +7,7 @@ pub mod config;
 mod draw;
 mod failure;
 mod home;
+mod nearest;
 mod output;
 pub mod reference;
 mod setup;

@@ -10,6 +10,7 @@ use recto_context::{Layout, Limits, Priority, Tokens, Window};
 use recto_llm::{CallOptions, Wire};
 use recto_workspace::{Options, Override, Snapshot, Workspace};
 
+use crate::commands::items::severity;
 use crate::config::{
     self, Flag, ItemSettings, Loaded, ModelSettings, Place, Settings, Sources, Verdict,
 };
@@ -70,7 +71,7 @@ fn resolve_mode(model: &ModelSettings) -> Result<Resolved, mode::Contradiction> 
     mode::resolve(context_mode, pair)
 }
 
-/// The agent's files as they are now; problems with them are told.
+/// The agent's files as they are now.
 pub(crate) fn read_workspace(settings: &Settings) -> Result<Arc<Snapshot>, Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().build().map_err(|error| {
         Failure::new("cannot start the threads that read files").because(&error)
@@ -82,7 +83,7 @@ pub(crate) fn read_workspace(settings: &Settings) -> Result<Arc<Snapshot>, Failu
 /// Tells a person what is wrong with files of the workspace.
 pub(crate) fn tell_problems(snapshot: &Snapshot) {
     for problem in &snapshot.problems {
-        tell(&format_args!("warning: {problem}"));
+        tell(&format_args!("{}: {problem}", severity(problem)));
     }
 }
 

@@ -6,6 +6,7 @@ use serde::Serialize;
 use crate::context::{OfferedTool, RequestContext};
 use crate::item::{ItemId, ItemKind, Source};
 use crate::layer::Layer;
+use crate::message::Body;
 use crate::page::{Part, Reason};
 
 /// Why two prompts part.
@@ -96,8 +97,13 @@ pub(super) fn of_parts(
     let same_turn = before.sent.id == after.sent.id;
     let is_pick = |part: Option<&Part>| part.is_some_and(|part| part.reason == Reason::Found);
     let old_layer = old.map(|part| part.layer);
-    if old_layer == Some(Layer::Picks) || (is_pick(old) && old_layer != Some(Layer::History)) {
-        return if same_turn { Cause::LayerCut } else { Cause::PicksLeft };
+    let in_front = new.is_some_and(|part| part.layer < Layer::History);
+    let behind = old_layer == Some(Layer::Picks) && !in_front;
+    if behind || (is_pick(old) && old_layer != Some(Layer::History)) {
+        return of_picks(before, after);
+    }
+    if let Some(cause) = of_offered_tools(before, after, old, new) {
+        return cause;
     }
     match super::changed_layer(old, new) {
         Layer::Memory if shed_changed(before, after, ItemKind::Memory) => Cause::LayerCut,
@@ -113,6 +119,42 @@ pub(super) fn of_parts(
         Layer::Picks if same_turn => Cause::LayerCut,
         Layer::Picks => Cause::PicksLeft,
         Layer::History | Layer::Message | Layer::Rounds => of_conversation(before, after),
+    }
+}
+
+/// Picks leave with their turn, unless they are kept: then only a trim takes them.
+fn of_picks(before: &RequestContext, after: &RequestContext) -> Cause {
+    let kept = matches!(&before.sent.body, Body::User(user) if !user.picks.is_empty());
+    if before.sent.id == after.sent.id {
+        Cause::LayerCut
+    } else if kept && was_trimmed(before, after) {
+        Cause::HistoryTrimmed
+    } else {
+        Cause::PicksLeft
+    }
+}
+
+/// In minimal mode the system text and the list of skills follow from the tools
+/// that are offered.
+fn of_offered_tools(
+    before: &RequestContext,
+    after: &RequestContext,
+    old: Option<&Part>,
+    new: Option<&Part>,
+) -> Option<Cause> {
+    let follows = |layer| layer_is(old, layer) || layer_is(new, layer);
+    if !after.mode.chosen.is_minimal() || !(follows(Layer::System) || follows(Layer::Skills)) {
+        return None;
+    }
+    let lacks = |context: &RequestContext, tool: &OfferedTool| {
+        !context.tools.iter().any(|other| other.spec.id == tool.spec.id)
+    };
+    if after.tools.iter().any(|tool| lacks(before, tool)) {
+        Some(Cause::ToolOffered)
+    } else if was_trimmed(before, after) && before.tools.iter().any(|tool| lacks(after, tool)) {
+        Some(Cause::HistoryTrimmed)
+    } else {
+        None
     }
 }
 
@@ -166,7 +208,8 @@ fn id(part: &Part) -> Option<&ItemId> {
 
 /// Whether a part documents a tool that the other request does not offer.
 fn shows_tool_unknown_to(other: &RequestContext, part: Option<&Part>) -> bool {
-    part.and_then(id).is_some_and(|id| !other.tools.iter().any(|tool| tool.spec.id == *id))
+    let unknown = |id: &ItemId| !other.tools.iter().any(|tool| tool.spec.id == *id);
+    part.and_then(id).is_some_and(|id| id.kind == ItemKind::Tool && unknown(id))
 }
 
 fn shed_changed(before: &RequestContext, after: &RequestContext, kind: ItemKind) -> bool {

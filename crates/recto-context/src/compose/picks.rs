@@ -99,11 +99,11 @@ impl Composer<'_> {
         let mut parts: Vec<Part> = session.collect();
         parts.sort_by_key(system::item_order);
         parts.extend(plan.picks.iter().map(|pick| self.pick(pick, Layer::Picks, Reason::Found)));
-        parts.sort_by_key(|part| part.item.as_ref().map(|item| attached_order(item.id.kind)));
         self.attach(parts)
     }
 
-    fn attach(&self, parts: Vec<Part>) -> Vec<Part> {
+    fn attach(&self, mut parts: Vec<Part>) -> Vec<Part> {
+        parts.sort_by_key(|part| part.item.as_ref().map(|item| attached_order(item.id.kind)));
         let attach = |part: Part| {
             let kind = part.item.as_ref().map(|item| item.id.kind);
             Part {

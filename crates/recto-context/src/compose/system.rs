@@ -28,9 +28,7 @@ static DEFAULT_AGENTS: LazyLock<Text> = LazyLock::new(|| {
 
 static HOW_TO_CALL: LazyLock<Text> = LazyLock::new(|| {
     Text::from(
-        "Use the tools you are given to do what the user asks. Call the tool that fits, with all \
-         its required parameters, instead of describing what you would do. When a result is in, \
-         call the next tool or answer from the results.",
+        "Call the tool that fits, with all its required parameters; then answer from its result.",
     )
 });
 

@@ -28,11 +28,32 @@ pub fn has_tools(
     picks: &[Pick],
     layout: &Layout,
 ) -> bool {
-    let in_session = |tool: &ToolSpec| session.iter().any(|item| item.item == tool.id);
+    let holds = |id: &ItemId| session.iter().find(|item| item.item == *id).map(|item| item.joined);
+    let tools = ordered_tools(catalog);
     let picked = |tool: &ToolSpec| picks.iter().any(|pick| brings(pick, &tool.id));
-    let few = catalog.all_tools().count() < FEW;
     reads_skills_on_demand(catalog, layout)
-        || catalog.all_tools().any(|tool| few || in_session(tool) || picked(tool))
+        || tools.iter().any(|(tool, skill)| {
+            tools.len() < FEW || in_session(tool, *skill, holds).is_some() || picked(tool)
+        })
+}
+
+/// How a tool came into the session: by itself, or with a skill that a person
+/// added. A tool of a skill that is not there is not there either, unless a
+/// person added the tool itself.
+fn in_session(
+    tool: &ToolSpec,
+    skill: Option<&Skill>,
+    holds: impl Fn(&ItemId) -> Option<Joined>,
+) -> Option<Joined> {
+    let of_skill = skill.map(|skill| holds(&ItemId::new(ItemKind::Skill, skill.name.clone())));
+    match (holds(&tool.id), of_skill) {
+        (Some(Joined::ByHand), _) => Some(Joined::ByHand),
+        (_, Some(None)) => None,
+        (None, Some(Some(Joined::ByHand))) if tool.include == Include::Always => {
+            Some(Joined::ByHand)
+        }
+        (joined, _) => joined,
+    }
 }
 
 /// Whether a pick brings a tool: by itself, or with the tool's skill.
@@ -53,12 +74,7 @@ impl<'a> Plan<'a> {
         }
         let tools = ordered_tools(self.inputs.catalog);
         for (tool, skill) in &tools {
-            let with_skill =
-                skill.is_none_or(|s| session.joined(ItemKind::Skill, &s.name).is_some());
-            let joined = session.holds(&tool.id);
-            // What a person added by hand needs nothing else.
-            let joined = joined.filter(|joined| with_skill || *joined == Joined::ByHand);
-            if let Some(joined) = joined {
+            if let Some(joined) = in_session(tool, *skill, |id| session.holds(id)) {
                 self.offer(tool, joined.include(), reason(joined), &mut names);
             }
         }
@@ -105,6 +121,10 @@ impl<'a> Plan<'a> {
     /// Offers a tool that search found. It is remembered also when it is offered
     /// for another reason now: that may not hold in the next turn.
     fn offer_found(&mut self, tool: &'a ToolSpec, reason: Reason, names: &mut Names<'a>) {
+        if self.carry.cut_picks.contains(&tool.id) {
+            let tokens = self.inputs.counter.text(&tool.schema);
+            return self.drop(tool.id.to_string(), Layer::Tools, tokens, DropReason::NoRoom);
+        }
         self.offer_unless_there(tool, reason, names);
         if !self.carry.found_tools.contains(&tool.id) {
             self.carry.found_tools.push(tool.id.clone());

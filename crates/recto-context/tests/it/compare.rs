@@ -156,3 +156,67 @@ fn the_first_byte_never_lies_within_a_character() {
     let b = Inputs::new(&b, "go").assemble().unwrap();
     assert_eq!(compare(&a, &b).change.unwrap().byte, 3);
 }
+
+/// The layer, cause and name that are told when `after` follows `before`.
+fn told(before: &recto_context::Catalog, after: &recto_context::Catalog) -> (Layer, Cause, String) {
+    let (s1, s2) = (before.session_at_start(), after.session_at_start());
+    let a = Inputs::new(before, "go").session(&s1).assemble().unwrap();
+    let b = Inputs::new(after, "go").session(&s2).assemble().unwrap();
+    let change = compare(&a, &b).change.unwrap();
+    let name = match change.item {
+        Some(item) => item.name.to_string(),
+        None => change.source.unwrap().name(),
+    };
+    (change.layer, change.cause, name)
+}
+
+#[test]
+fn what_came_left_or_ended_earlier_is_named_and_not_its_neighbour() {
+    let base = catalog();
+    let edited = |edit: fn(&mut recto_context::Catalog)| {
+        let mut catalog = catalog();
+        edit(&mut catalog);
+        catalog
+    };
+    let bare = edited(|c| (c.rules, c.references) = (vec![], vec![]));
+    let first_rule = edited(|c| {
+        c.rules.truncate(1);
+        c.references.clear();
+    });
+    assert_eq!(told(&bare, &first_rule), (Layer::Items, Cause::ItemChanged, "tone".into()));
+    assert_eq!(told(&first_rule, &bare), (Layer::Items, Cause::ItemChanged, "tone".into()));
+
+    let without_dates = edited(|c| c.rules.truncate(1));
+    assert_eq!(told(&base, &without_dates), (Layer::Items, Cause::ItemChanged, "dates".into()));
+
+    let shorter = edited(|c| c.system.soul = file("SOUL.md", "You are"));
+    assert_eq!(told(&base, &shorter), (Layer::System, Cause::ItemChanged, "SOUL.md".into()));
+
+    let forgetful = edited(|c| drop(c.memories.remove(0)));
+    let (layer, cause, name) = told(&base, &forgetful);
+    assert_eq!(
+        (layer, cause, name.as_str()),
+        (Layer::Memory, Cause::MemoryReplaced, "MEMORY.md:4")
+    );
+
+    let toolless = edited(|c| c.tools.clear());
+    assert_eq!(told(&base, &toolless), (Layer::Tools, Cause::ItemChanged, "read_file".into()));
+}
+
+#[test]
+fn kept_picks_that_leave_at_a_trim_are_a_trim() {
+    let mut catalog = catalog();
+    catalog.rules.push(rule("auth", 1, Include::Agent, "Use tokens."));
+    let picks = [pick(ItemKind::Rule, "auth", 0.9)];
+    let layout =
+        recto_context::Layout { picks: recto_context::PickPlacement::Kept, ..Default::default() };
+    let limits = recto_context::Limits { history_messages: 1, ..Default::default() };
+    let turn = |id: u64, picks, history: &[Arc<Message>], carry| {
+        let inputs = Inputs::new(&catalog, "x").message_id(MessageId(id)).layout(layout);
+        inputs.limits(limits).picks(picks).history(history).carry(carry).assemble().unwrap()
+    };
+    let first = turn(1, &picks[..], &[], Default::default());
+    let history = [first.sent.clone(), Arc::new(Message::assistant(2, "ok"))];
+    let second = turn(3, &[], &history, first.carry.clone());
+    assert_eq!(compare(&first, &second).change.unwrap().cause, Cause::HistoryTrimmed);
+}

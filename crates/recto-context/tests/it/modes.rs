@@ -27,7 +27,9 @@ fn the_older_pair_means_what_it_always_did() {
     ];
     for (turn, system, expected) in table {
         let resolved = mode::resolve(None, older(turn, system)).unwrap();
-        assert_eq!(resolved.setting, ModeSetting::Fixed(expected), "{turn:?} {system:?}");
+        let unset = turn.is_none() && system.is_none();
+        let setting = if unset { ModeSetting::Unset } else { ModeSetting::Fixed(expected) };
+        assert_eq!(resolved.setting, setting, "{turn:?} {system:?}");
         for (has_tools, expected) in [(true, expected), (false, Mode::Full)] {
             let question = Question {
                 setting: resolved.setting,

@@ -307,3 +307,77 @@ fn bodies_that_can_never_fit_do_not_cost_the_history() {
     let request = inputs.window(window(2_000)).assemble().unwrap();
     assert_eq!(request.layer(Layer::History).count(), 36);
 }
+
+#[test]
+fn a_body_that_has_to_go_leaves_room_for_the_rest() {
+    let mut catalog = Catalog::default();
+    catalog.skills = vec![skill("long", None, &words(600), &[])];
+    catalog.memories = vec![memory("m", None, "Likes tea.")];
+    catalog.rules = vec![rule("auth", 5, Include::Agent, "Use tokens.")];
+    let session = catalog.session_at_start();
+    let picks = [pick(ItemKind::Rule, "auth", 0.9)];
+    let inputs = Inputs::new(&catalog, "x").session(&session).picks(&picks);
+    let request = inputs.window(window(800)).assemble().unwrap();
+    assert_eq!(shown(&request, Layer::Memory), ["m"]);
+    assert_eq!(shown(&request, Layer::Picks), ["auth"]);
+    assert_eq!(drops(&request), ["skills: body of skill long (no room in the window)"]);
+}
+
+#[test]
+fn a_found_tool_cannot_fail_a_turn() {
+    let mut catalog = Catalog::default();
+    let schema = serde_json::json!({"type": "object", "description": words(1_400)});
+    let id = ItemId::new(ItemKind::Tool, "big");
+    let big = recto_context::ToolSpec::new(id, "Big.", schema);
+    catalog.tools = vec![recto_context::ToolSpec { include: Include::Agent, ..big }];
+    let picks = [pick(ItemKind::Tool, "big", 0.9)];
+    let request =
+        Inputs::new(&catalog, "x").picks(&picks).window(window(1_500)).assemble().unwrap();
+    assert!(request.tools.is_empty());
+    assert_eq!(drops(&request), ["tools: tool big (no room in the window)"]);
+}
+
+#[test]
+fn another_model_brings_back_what_was_shed() {
+    let mut catalog = Catalog::default();
+    catalog.memories = vec![memory("m", None, &words(600))];
+    let small = Inputs::new(&catalog, "x").window(window(500)).assemble().unwrap();
+    assert_eq!(small.carry.shed.len(), 1);
+    let inputs = Inputs::new(&catalog, "y").message_id(MessageId(9)).model("larger");
+    let large = inputs.carry(small.carry.clone()).window(window(9_000)).assemble().unwrap();
+    assert_eq!(shown(&large, Layer::Memory), ["m"]);
+}
+
+#[test]
+fn tools_of_a_skill_come_with_it_and_not_before() {
+    let mut catalog = Catalog::default();
+    for n in 0..11 {
+        let tool = format!("t{n}");
+        catalog.skills.push(skill(&format!("s{n}"), None, "Body.", &[&tool]));
+        catalog.skills[n].include = Include::Manual;
+    }
+    let session = catalog.session_at_start();
+    assert!(session.is_empty());
+    assert!(!has_tools(&catalog, &session, &[], &Default::default()));
+    let item = ItemId::new(ItemKind::Skill, "s3");
+    let session = [SessionItem { item, joined: Joined::ByHand }];
+    let request = Inputs::new(&catalog, "x").session(&session).assemble().unwrap();
+    let names: Vec<_> = request.tools.iter().map(|tool| &*tool.spec.id.name).collect();
+    assert_eq!(names, ["t3"]);
+    assert!(has_tools(&catalog, &session, &[], &Default::default()));
+}
+
+#[test]
+fn a_pick_does_not_change_the_list_of_skills_in_minimal_mode() {
+    let mut catalog = catalog();
+    catalog.skills[1].include = Include::Agent;
+    let session = catalog.session_at_start();
+    let picks = [pick(ItemKind::Skill, "git", 0.9)];
+    let turn = |picks| {
+        let inputs = Inputs::new(&catalog, "x").session(&session).picks(picks);
+        inputs.mode(in_mode(Mode::MinimalWithHistory)).assemble().unwrap()
+    };
+    let (with, without) = (turn(&picks[..]), turn(&[]));
+    assert_eq!(shown(&with, Layer::Skills), shown(&without, Layer::Skills));
+    assert_eq!(shown(&with, Layer::Picks), ["git"]);
+}

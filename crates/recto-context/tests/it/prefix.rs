@@ -169,6 +169,8 @@ fn agent() -> Catalog {
     catalog.skills[2].include = Include::Agent;
     catalog.tools.push(tool(Some("mail"), "send"));
     catalog.tools[1].include = Include::Agent;
+    catalog.skills.push(skill("quiet", None, "No tools here.", &[]));
+    catalog.skills[3].include = Include::Agent;
     // Long enough that small windows can't always hold them.
     catalog.skills.push(skill("long", Some("Much to read."), &"word ".repeat(250), &[]));
     catalog.memories.push(memory("MEMORY.md:9", None, &"fact ".repeat(120)));
@@ -185,7 +187,7 @@ fn candidates() -> [(ItemKind, &'static str); 6] {
         (ItemKind::Skill, "web"),
         (ItemKind::Memory, "MEMORY.md:2"),
         (ItemKind::Tool, "send"),
-        (ItemKind::Rule, "auth"),
+        (ItemKind::Skill, "quiet"),
     ]
 }
 

@@ -2,14 +2,14 @@
 
 use std::process::ExitCode;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::cli::ConfigCommand;
 use crate::config::{self, Loaded, Problem};
 use crate::draw::Table;
 use crate::failure::Failure;
 use crate::home::Home;
-use crate::output::{print, print_json, tell};
+use crate::output::{print, print_json, tame_lines, tell};
 use crate::setup;
 
 pub(crate) fn run(home: &Home, command: &ConfigCommand) -> Result<ExitCode, Failure> {
@@ -25,8 +25,7 @@ fn show(home: &Home, as_json: bool) -> Result<ExitCode, Failure> {
         tell(&format_args!("warning: {warning}"));
     }
     if as_json {
-        let row =
-            |row: &config::Row| json!({"key": row.key, "value": row.value, "origin": origin(row)});
+        let row = |row: &config::Row| json!({"key": row.key, "value": value_json(&row.value), "origin": origin(row)});
         print_json(&loaded.rows().iter().map(row).collect())?;
     } else {
         let mut table = Table::new(["key", "value", "set in"]);
@@ -36,6 +35,13 @@ fn show(home: &Home, as_json: bool) -> Result<ExitCode, Failure> {
         print(&table.to_string())?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// A value in TOML as the same value in JSON.
+fn value_json(toml: &str) -> Value {
+    let table: Option<toml::Table> = toml::from_str(&format!("value = {toml}")).ok();
+    let value = table.as_ref().and_then(|table| table.get("value"));
+    value.and_then(|value| serde_json::to_value(value).ok()).unwrap_or_else(|| toml.into())
 }
 
 fn origin(row: &config::Row) -> String {
@@ -53,16 +59,17 @@ fn check(home: &Home, as_json: bool) -> Result<ExitCode, Failure> {
         print_json(&json!({"problems": list(&problems), "warnings": list(&warnings)}))?;
     } else {
         for problem in &problems {
-            print(&format!("{problem}\n"))?;
+            print(&format!("{}\n", tame_lines(&problem.to_string())))?;
         }
         for warning in &warnings {
-            print(&format!("warning: {warning}\n"))?;
+            print(&format!("warning: {}\n", tame_lines(&warning.to_string())))?;
         }
-        tell(&verdict(problems.len(), file.exists(), &file.display().to_string()));
+        tell(&verdict(problems.len() + warnings.len(), file.exists(), &file.display().to_string()));
     }
     Ok(if problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
+/// What was found, problems and warnings together.
 fn verdict(problems: usize, exists: bool, file: &str) -> String {
     match (problems, exists) {
         (0, true) => format!("{file}: no problems"),
@@ -72,6 +79,6 @@ fn verdict(problems: usize, exists: bool, file: &str) -> String {
     }
 }
 
-fn problem_json(problem: &Problem) -> serde_json::Value {
+fn problem_json(problem: &Problem) -> Value {
     json!({"place": problem.place.to_string(), "what": problem.what, "hint": problem.hint})
 }

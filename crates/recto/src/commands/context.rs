@@ -89,7 +89,9 @@ const TOLD_LINES: usize = 20;
 
 fn read_history(path: &Path) -> Result<Vec<Arc<Message>>, Failure> {
     let failure = || Failure::new(format!("cannot read the history `{}`", path.display()));
-    let file = std::fs::File::open(path).map_err(|error| failure().because(&error))?;
+    let file = std::fs::File::open(path).map_err(|error| {
+        failure().because(&error).hint("name a file with one JSON message a line")
+    })?;
     let text = read_text(file).map_err(|error| failure().because(&error))?;
     read_jsonl(&text).map_err(|problems| {
         let told = problems.iter().take(TOLD_LINES);

@@ -1,11 +1,11 @@
 //! `recto skills`, `recto rules` and `recto references`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use recto_context::{Catalog, Counter, Document, Include, ItemKind, Skill, Source, Tokens};
-use recto_workspace::{Problem, Severity, SkipReason, Skipped, Snapshot};
+use recto_workspace::{Effect, Problem, Severity, SkipReason, Skipped, Snapshot};
 use serde_json::{Value, json};
 
 use crate::cli::ItemCommand;
@@ -13,6 +13,7 @@ use crate::config::Settings;
 use crate::draw::Table;
 use crate::failure::Failure;
 use crate::home::Home;
+use crate::nearest::nearest;
 use crate::output::{print, print_json, print_text, tame, tell};
 use crate::setup;
 
@@ -207,13 +208,21 @@ fn not_there(view: &View, entries: &[Entry<'_>], name: &str) -> Failure {
         let path = tame(&skipped.path.to_string_lossy());
         return failure.hint(format!("{path}: {}", why_skipped(skipped)));
     }
-    let nearest = entries.iter().map(|entry| (strsim::jaro_winkler(entry.name, name), entry.name));
-    match nearest.max_by(|(a, _), (b, _)| a.total_cmp(b)) {
-        Some((similarity, nearest)) if similarity > 0.7 => {
-            failure.hint(format!("did you mean `{}`?", tame(nearest)))
-        }
-        _ => failure.hint(format!("`recto {} list` lists those there are", shelf.folder())),
+    if let Some(problem) = view.snapshot.problems.iter().find(|problem| is_of(problem, name)) {
+        return failure.hint(problem.to_string());
     }
+    match nearest(name, entries.iter().map(|entry| entry.name)) {
+        Some(nearest) => failure.hint(format!("did you mean `{}`?", tame(nearest))),
+        None => failure.hint(format!("`recto {} list` lists those there are", shelf.folder())),
+    }
+}
+
+/// Whether a problem left out the item whose file or folder has this name.
+fn is_of(problem: &Problem, name: &str) -> bool {
+    let is_named = |path: &Path| path.file_stem().is_some_and(|stem| stem == name);
+    let of_folder =
+        problem.path.ends_with("SKILL.md") && problem.path.parent().is_some_and(is_named);
+    problem.effect == Effect::LeftOut && (of_folder || is_named(&problem.path))
 }
 
 fn why_skipped(skipped: &Skipped) -> String {
@@ -267,7 +276,7 @@ fn counted(problems: usize) -> String {
     if problems == 1 { "1 problem".to_owned() } else { format!("{problems} problems") }
 }
 
-fn severity(problem: &Problem) -> &'static str {
+pub(crate) fn severity(problem: &Problem) -> &'static str {
     match problem.severity {
         Severity::Warning => "warning",
         Severity::Error => "error",

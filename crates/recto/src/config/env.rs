@@ -8,15 +8,15 @@ use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 
 use super::keys::{self, KEYS, Key};
-use super::nearest::nearest;
 use super::problem::{Place, Problem, quoted};
 use super::setting::Setting;
+use crate::nearest::nearest;
 
 /// What all of Recto's variables begin with.
 const PREFIX: &str = "RECTO_";
 
 /// Variables that are Recto's and no settings: the caller handles them.
-const OTHERS: &[&str] = &["RECTO_HOME", "RECTO_LOG"];
+const OTHERS: &[&str] = &["RECTO_HOME"];
 
 /// A flag of the command line that sets a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -128,7 +128,6 @@ mod tests {
         let layer = read(&[
             ("PATH", "/bin"),
             ("RECTO_HOME", "/h"),
-            ("RECTO_LOG", "debug"),
             ("RECTO_OPENAI_KEY", "hunter2"),
             ("RECTO_RELOAD", ""),
         ]);

@@ -2,8 +2,7 @@
 //! default, and what it does.
 //!
 //! The reader of the file, the reader of variables, the resolver's defaults and
-//! the reference page all come from here, so they can't disagree. A key stands
-//! here only when it works; the table makes no promises.
+//! the reference page all come from here, so they can't disagree.
 
 use std::fmt;
 
@@ -103,13 +102,16 @@ pub static KEYS: &[Key] = &[
              the file.",
         ),
     key("models.<name>.window", Kind::Integer { min: 512, max: MAX_WINDOW })
-        .prose("as the server says")
+        .prose("unknown; 4,096 is assumed")
         .example("16384")
         .doc("The model's window in tokens, prompt and reply together."),
     key("models.<name>.max_output_tokens", Kind::Integer { min: 1, max: MAX_WINDOW })
         .default("1024")
         .example("2048")
-        .doc("The room kept free for the reply, and the longest reply asked for."),
+        .doc(
+            "The room kept free for the reply, and the longest reply asked for; at most a quarter \
+             of the window.",
+        ),
     key("models.<name>.temperature", Kind::Float { min: 0.0, max: 2.0 })
         .prose("the server's")
         .example("0.7")
@@ -168,7 +170,7 @@ pub static KEYS: &[Key] = &[
     key("items.<kind>.<name>.priority", Kind::Integer { min: 0, max: 999 })
         .prose("as the item's own file says")
         .example("100")
-        .doc("Where the item stands among others of its kind; low numbers first."),
+        .doc("Where a rule or reference stands among others of its kind; low numbers first."),
 ];
 
 /// A key that the config accepts.
@@ -438,7 +440,7 @@ mod tests {
 
     #[test]
     fn no_two_keys_share_a_spelling_or_a_variable() {
-        let mut seen = BTreeSet::from(["RECTO_HOME".to_owned(), "RECTO_LOG".to_owned()]);
+        let mut seen = BTreeSet::from(["RECTO_HOME".to_owned()]);
         for key in KEYS {
             let mut spellings = key.spellings();
             spellings.push(key.name().to_owned());

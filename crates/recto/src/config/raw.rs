@@ -13,10 +13,10 @@ use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
 use super::keys::{self, Child, Key, Kind};
-use super::nearest::{folded, nearest};
 use super::problem::{Mismatch, Place, Problem, listed, quoted};
 use super::setting::{KeyPath, Setting};
 use super::value::{self, Value};
+use crate::nearest::{folded, nearest};
 
 /// What to do with a key that should not be in a file.
 pub(super) const SECRET_HINT: &str =

@@ -9,7 +9,6 @@ use std::path::{Component, Path, PathBuf};
 
 use super::choices::{ItemKind, Named};
 use super::keys::{self, Fallback};
-use super::nearest::nearest;
 use super::problem::{Mismatch, Place, Problem, listed, quoted};
 use super::raw::NamedTable;
 use super::setting::{KeyPath, Setting};
@@ -19,6 +18,7 @@ use super::settings::{
 };
 use super::value::{self, Value};
 use super::{Row, Sources, Verdict};
+use crate::nearest::nearest;
 
 /// The agent that is there when the file names none.
 const DEFAULT_AGENT: &str = "main";
@@ -262,12 +262,11 @@ impl Resolver<'_> {
         let names = &[kind.as_str(), name.as_str()];
         let include = self.get("items.<kind>.<name>.include", names);
         let priority = self.get("items.<kind>.<name>.priority", names);
-        let item = ItemSettings {
-            kind: ItemKind::from_name(kind)?,
-            name: name.clone(),
-            include,
-            priority,
-        };
+        let kind = ItemKind::from_name(kind)?;
+        if priority.is_some() && !matches!(kind, ItemKind::Rule | ItemKind::Reference) {
+            self.refuse_priority(kind, path);
+        }
+        let item = ItemSettings { kind, name: name.clone(), include, priority };
         (item.include.is_some() || item.priority.is_some()).then_some(item)
     }
 }
@@ -385,6 +384,16 @@ impl<'a> Resolver<'a> {
                 None
             }
         }
+    }
+
+    /// Only rules and references stand in an order that people set.
+    fn refuse_priority(&mut self, kind: ItemKind, path: &KeyPath) {
+        let what = format!("{} sets a priority, which a {kind} does not have", quoted(path));
+        let problem = match self.places.get(path.parts()) {
+            Some(place) => Problem::new((*place).clone(), what),
+            None => self.sources.file_problem(what),
+        };
+        self.problems.push(problem);
     }
 
     fn missing(&mut self, path: &KeyPath) {

@@ -6,8 +6,8 @@
 use std::fmt;
 
 use super::keys::{Kind, camel_case};
-use super::nearest::nearest;
 use super::problem::{Mismatch, quoted};
+use crate::nearest::nearest;
 
 /// A value that fits its key.
 #[derive(Debug, Clone, PartialEq)]

@@ -23,7 +23,25 @@ pub(crate) fn request(request: &RequestContext) -> String {
     if !dropped.is_empty() {
         let _ = write!(out, "\n{dropped}");
     }
+    if !request.available.is_empty() {
+        let _ = write!(out, "\nnot in the session: {}\n", available(request));
+    }
     out
+}
+
+/// How many items outside the session are named.
+const NAMED: usize = 12;
+
+/// What could be added, with how it would come in.
+fn available(request: &RequestContext) -> String {
+    let named = request.available.iter().take(NAMED);
+    let named = named.map(|(id, include)| format!("{} ({include})", tame(&id.to_string())));
+    let mut named: Vec<String> = named.collect();
+    let more = request.available.len().saturating_sub(NAMED);
+    if more > 0 {
+        named.push(format!("and {more} more"));
+    }
+    named.join(", ")
 }
 
 fn heading(request: &RequestContext) -> String {

@@ -58,6 +58,13 @@ fn show_tells_where_each_setting_comes_from() {
         let rows = rows.as_array().unwrap();
         rows.iter().find(|row| row["key"] == key).unwrap()["origin"].as_str().unwrap().to_owned()
     };
+    let value = |key: &str| {
+        let rows = rows.as_array().unwrap();
+        rows.iter().find(|row| row["key"] == key).unwrap()["value"].clone()
+    };
+    assert_eq!(value("history.max_messages"), 7);
+    assert_eq!(value("reload"), "turn");
+    assert_eq!(value("skills.disabled"), serde_json::json!([]));
     assert_eq!(origin("history.max_messages"), "config.toml:2");
     assert_eq!(origin("memory.max_tokens"), "RECTO_MEMORY_MAX_TOKENS");
     assert_eq!(origin("history.max_tokens"), "default");
@@ -92,4 +99,18 @@ fn a_wrong_flag_is_not_blamed_on_the_file() {
     let run = home.run(&["context", "hi", "--model", "nope"]);
     run.fails_with("--model");
     assert!(!run.err.contains("hint: edit"), "{}", run.err);
+}
+
+#[test]
+fn a_setting_without_effect_is_refused() {
+    let home = Home::with(&[("config.toml", "[items.skill.clock]\npriority = 3\n")]);
+    home.run(&["config", "check"]).fails_with("which a skill does not have");
+}
+
+#[test]
+fn names_in_the_config_cannot_act_on_the_terminal() {
+    let home = Home::with(&[("config.toml", "\"a\u{202e}b\" = 1\n")]);
+    let run = home.run(&["config", "check"]);
+    assert_eq!(run.code, 1);
+    assert!(!run.out.contains('\u{202e}'), "{}", run.out);
 }

@@ -64,7 +64,9 @@ fn the_drawing_reads_without_colour() {
         system AGENTS.md file in the workspace
         skills skill notes always always included
         items rule tone always always included
-        message message the message"#]]
+        message message the message
+
+        not in the session: rule extra (manual)"#]]
     .assert_eq(&rows.join("\n"));
 }
 

@@ -84,3 +84,32 @@ fn the_examples_in_the_config_are_right() {
     assert_eq!(context["window"]["tokens"], 16_384);
     assert!(names(&context, "items").contains(&"commits".to_owned()));
 }
+
+#[test]
+fn minimal_mode_is_the_shorter_one() {
+    let home = Home::ready();
+    let prompt = |mode: &str| {
+        let context = home.context("fix src/main.rs", &["--context-mode", mode]);
+        let budget = &context["budget"];
+        budget["used"].as_u64().unwrap() + budget["tools"].as_u64().unwrap()
+    };
+    assert!(prompt("minimal") < prompt("full"));
+}
+
+#[test]
+fn what_is_not_in_the_session_is_named() {
+    let home = Home::ready();
+    home.write("workspace/rules/moo.md", "Always say moo.");
+    let context = home.context("hi", &[]);
+    let available: Vec<(&str, &str)> = context["available"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|item| (item["name"].as_str().unwrap(), item["include"].as_str().unwrap()))
+        .collect();
+    assert_eq!(
+        available,
+        [("commits", "manual"), ("moo", "manual"), ("units", "agent"), ("recto", "agent")]
+    );
+    assert!(home.run(&["context", "hi"]).out.contains("not in the session: rule commits (manual)"));
+}

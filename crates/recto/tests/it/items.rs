@@ -84,3 +84,13 @@ fn check_reports_with_file_and_line_and_fails_on_errors() {
     assert!(home.run(&["rules", "list"]).out.contains("ok "));
     assert_eq!(home.run(&["references", "check"]).code, 0);
 }
+
+#[test]
+fn show_says_what_is_wrong_with_a_file_that_was_left_out() {
+    let home = Home::with(&[
+        ("workspace/rules/zz.md", "---\nname: [unclosed\n---\ntext"),
+        ("workspace/skills/yy/SKILL.md", "---\nname: [unclosed\n---\ntext"),
+    ]);
+    home.run(&["rules", "show", "zz"]).fails_with("zz.md:2");
+    home.run(&["skills", "show", "yy"]).fails_with("SKILL.md:2");
+}

@@ -5,7 +5,7 @@ const MAX_COMPARED: usize = 64;
 
 /// The known name that `asked` was probably meant to be. Case, `_` and `-` make
 /// no difference; of two equally near names the first wins.
-pub(super) fn nearest<'a>(
+pub(crate) fn nearest<'a>(
     asked: &str,
     known: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {
@@ -24,7 +24,7 @@ pub(super) fn nearest<'a>(
 }
 
 /// The name without what people vary: case and the marks between words.
-pub(super) fn folded(name: &str) -> String {
+pub(crate) fn folded(name: &str) -> String {
     name.chars().filter(|c| !matches!(c, '_' | '-')).flat_map(char::to_lowercase).collect()
 }
 
