@@ -33,7 +33,8 @@ fn required(metadata: &Value) -> impl Iterator<Item = &str> {
         .filter_map(Value::as_str)
 }
 
-fn is_on(search_path: Option<&OsStr>, program: &str) -> bool {
+/// Whether a program is on the search path.
+pub(crate) fn is_on(search_path: Option<&OsStr>, program: &str) -> bool {
     let Some(search_path) = search_path else {
         return false;
     };

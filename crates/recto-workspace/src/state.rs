@@ -9,6 +9,7 @@
 //! is given up between two steps leaves nothing behind but work to do.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -19,7 +20,9 @@ use crate::folder::{Folder, News};
 use crate::options::Options;
 use crate::place::{self, Place, fixed_places};
 use crate::problem::Problem;
-use crate::read::{Errand, Outcome, Parsed, Reading};
+use crate::programs::is_on;
+use crate::read::{Errand, Outcome, Parsed, Reading, Value};
+use crate::skill::Found;
 use crate::snapshot::Snapshot;
 use crate::stamp::{Kind, Seen, look};
 
@@ -79,7 +82,8 @@ impl State {
         if self.look_at_folders() == News::Changed {
             self.make_slots(options);
         }
-        self.slots.iter().enumerate().filter_map(|(index, slot)| slot.errand(index)).collect()
+        let path = options.search_path.as_deref();
+        self.slots.iter().enumerate().filter_map(|(index, slot)| slot.errand(index, path)).collect()
     }
 
     /// A workspace that comes or goes takes its folders along; those shared by
@@ -181,12 +185,16 @@ impl Slot {
         self.last.as_ref().map_or(&Content::Missing, |last| &last.content)
     }
 
-    fn errand(&self, slot: usize) -> Option<Errand> {
+    fn errand(&self, slot: usize, search_path: Option<&OsStr>) -> Option<Errand> {
         let seen = look(&self.place.path);
-        if self.last.as_ref().is_some_and(|last| last.seen == seen && !seen.is_racy(last.at)) {
+        let last = self.last.as_ref();
+        let installed = last.is_some_and(|last| last.content.lacks_nothing_any_more(search_path));
+        let same = last.is_some_and(|last| last.seen == seen && !seen.is_racy(last.at));
+        if same && !installed {
             return None;
         }
-        let known = self.last.as_ref().and_then(|last| last.content.hash());
+        // The same bytes mean something else once a program is there.
+        let known = last.and_then(|last| last.content.hash()).filter(|_| !installed);
         Some(Errand { slot, place: self.place.clone(), known })
     }
 
@@ -214,6 +222,16 @@ fn merge(before: Option<Content>, outcome: Outcome) -> (Content, News) {
 }
 
 impl Content {
+    /// Whether the programs have come that a skill was left out for.
+    fn lacks_nothing_any_more(&self, search_path: Option<&OsStr>) -> bool {
+        match self {
+            Content::Parsed(Parsed {
+                value: Value::Skill(Found::Lacks { programs, .. }), ..
+            }) => programs.iter().all(|program| is_on(search_path, program)),
+            _ => false,
+        }
+    }
+
     fn hash(&self) -> Option<ContentHash> {
         match self {
             Content::Parsed(parsed) => Some(parsed.hash),

@@ -200,3 +200,20 @@ fn a_workspace_can_be_shared_between_threads() {
     shared::<Workspace>();
     shared::<Snapshot>();
 }
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_skill_comes_when_its_program_is_installed() {
+    use std::os::unix::fs::PermissionsExt;
+    let skill = "---\ndescription: d\nmetadata: {requires: {bins: [mytool]}}\n---\nbody";
+    let home = Home::with(&[("workspace/skills/a/SKILL.md", skill), ("bin/other", "")]);
+    let options = Options { search_path: Some(home.path("bin").into()), ..home.options() };
+    let workspace = Workspace::new(options);
+    sleep(SETTLED);
+    assert_eq!(workspace.catalog().await.catalog.skills.len(), 0);
+    home.write("bin/mytool", "#!/bin/sh\n");
+    fs::set_permissions(home.path("bin/mytool"), fs::Permissions::from_mode(0o755)).unwrap();
+    let snapshot = workspace.catalog().await;
+    assert_eq!(snapshot.catalog.skills.len(), 1);
+    assert!(snapshot.catalog.notices.is_empty());
+}
