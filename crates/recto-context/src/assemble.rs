@@ -23,7 +23,7 @@ pub fn assemble(inputs: &Inputs<'_>) -> Result<RequestContext, OverBudget> {
         mode: inputs.mode.clone(),
         window: inputs.window,
         budget,
-        counted: inputs.counter.kind(&parts),
+        counted: inputs.counter.kind(&parts, &plan.tools),
         messages: render(&parts),
         parts,
         tool_calls: inputs.layout.tool_calls,

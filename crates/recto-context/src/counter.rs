@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
 
+use crate::context::OfferedTool;
 use crate::message::{Body, ContentPart, Message, ToolCall};
 use crate::page::{Content, Part};
 use crate::text::{ContentHash, Text};
@@ -76,10 +77,14 @@ impl<'a> Counter<'a> {
         Counter { rates, exact: Some(table), calibrated: true }
     }
 
-    /// What the counts of these parts are worth.
-    pub(crate) fn kind(&self, parts: &[Part]) -> CountKind {
+    /// What the counts of these parts and tools are worth.
+    pub(crate) fn kind(&self, parts: &[Part], tools: &[OfferedTool]) -> CountKind {
+        let counted = |table: &CountTable| {
+            parts.iter().all(|part| table.covers(part))
+                && tools.iter().all(|tool| table.counts.contains_key(&tool.spec.schema.hash()))
+        };
         match (self.exact, self.calibrated) {
-            (Some(table), _) if parts.iter().all(|part| table.covers(part)) => CountKind::Exact,
+            (Some(table), _) if counted(table) => CountKind::Exact,
             (Some(_), _) => CountKind::Mixed,
             (None, true) => CountKind::Calibrated,
             (None, false) => CountKind::Estimated,

@@ -243,6 +243,13 @@ fn exact_counts_are_used_where_they_are_known() {
     let request = Inputs::new(&catalog, "hello there").counter(counter).assemble().unwrap();
     assert_eq!(request.layer_tokens(Layer::Message), Tokens::new(130));
     assert_eq!(request.counted, CountKind::Mixed, "the system text was not counted");
+    let texts =
+        request.parts.iter().flat_map(|part| [part.lead.to_string(), part.text().to_owned()]);
+    let whole = texts.map(|text| (recto_context::ContentHash::of(text.as_bytes()), Tokens::new(1)));
+    let table = CountTable { counts: whole.collect(), ..CountTable::default() };
+    let counter = Counter::exact(&table, Rates::default());
+    let exact = Inputs::new(&catalog, "hello there").counter(counter).assemble().unwrap();
+    assert_eq!(exact.counted, CountKind::Exact);
     // An exact count of the whole prompt that came out larger is made up for.
     let limits = Limits { margin: Tokens::new(100), ..Limits::default() };
     let tight = Inputs::new(&catalog, "hello there").limits(limits).assemble().unwrap();
