@@ -78,6 +78,12 @@ impl Budget {
         let prompt = target.map_or(window - reply, |target| target.min(window - reply));
         Budget { window, reply, tools, messages: prompt - tools, used: Tokens::ZERO }
     }
+
+    /// Whether the messages have room. Where the tools have taken all there is,
+    /// nothing does, not even a message that costs nothing.
+    pub fn fits(&self) -> bool {
+        self.messages > Tokens::ZERO && self.used <= self.messages
+    }
 }
 
 /// What can't be cut takes more room than there is. Nothing was sent.

@@ -33,7 +33,7 @@ pub(crate) fn fit<'a>(inputs: &'a Inputs<'a>) -> Result<Fitted<'a>, OverBudget> 
     if history_is_within(&plan, &inputs.limits) {
         let parts = compose(&plan);
         let budget = share(&plan, &parts);
-        if budget.used <= budget.messages {
+        if budget.fits() {
             return Ok(Fitted { plan, parts, budget });
         }
     }
@@ -52,7 +52,7 @@ fn trim<'a>(inputs: &'a Inputs<'a>) -> Result<Fitted<'a>, OverBudget> {
     trim_to_limits(&mut plan, &inputs.limits);
     let mut parts = compose(&plan);
     let mut budget = share(&plan, &parts);
-    if budget.used > budget.messages {
+    if !budget.fits() {
         cut_history(&mut plan, budget);
         parts = compose(&plan);
         budget = share(&plan, &parts);
@@ -84,7 +84,7 @@ fn cut_the_rest(plan: &mut Plan<'_>) -> Result<(), OverBudget> {
     for stage in STAGES {
         loop {
             let budget = share(plan, &compose(plan));
-            if budget.used <= budget.messages {
+            if budget.fits() {
                 return Ok(());
             }
             if !stage(plan, budget.used - budget.messages) {
@@ -94,7 +94,7 @@ fn cut_the_rest(plan: &mut Plan<'_>) -> Result<(), OverBudget> {
     }
     let parts = compose(plan);
     let budget = share(plan, &parts);
-    if budget.used <= budget.messages {
+    if budget.fits() {
         return Ok(());
     }
     Err(OverBudget { budget, layers: by_layer(&parts) })

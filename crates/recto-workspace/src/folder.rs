@@ -134,3 +134,21 @@ fn is_markdown(name: &OsStr) -> bool {
     let extension = Path::new(name).extension().unwrap_or_default();
     extension.eq_ignore_ascii_case("md") || extension.eq_ignore_ascii_case("mdc")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_that_changed_a_moment_ago_is_listed_again() {
+        let home = tempfile::tempdir().unwrap();
+        fs::write(home.path().join("a.md"), "text").unwrap();
+        let mut folder = Folder::new(home.path(), Shelf::Rules);
+        assert_eq!(folder.refresh(), News::Changed);
+        assert_eq!(folder.refresh(), News::Same);
+        // As if the file had come within the same tick of the clock.
+        folder.last.as_mut().unwrap().listing = Listing::default();
+        assert_eq!(folder.refresh(), News::Changed);
+        assert_eq!(folder.places().count(), 1);
+    }
+}

@@ -257,6 +257,20 @@ fn exact_counts_are_used_where_they_are_known() {
 }
 
 #[test]
+fn schemas_larger_than_the_window_never_leave() {
+    // Not even with a page that costs nothing.
+    let mut catalog = Catalog::default();
+    let wide = serde_json::json!({"type": "object", "description": "x ".repeat(900)});
+    catalog.tools.push(ToolSpec::new(tool(None, "wide").id, "Wide.", wide));
+    let session = catalog.session_at_start();
+    let table = CountTable::default();
+    let inputs = Inputs::new(&catalog, "").session(&session).window(window(512));
+    let inputs = inputs.layout(recto_context::Preset::Plain.layout());
+    let error = inputs.counter(Counter::exact(&table, Rates::default())).assemble().unwrap_err();
+    assert_eq!(error.budget.messages, Tokens::ZERO);
+}
+
+#[test]
 fn the_reply_gets_at_most_a_quarter_of_the_window() {
     let catalog = Catalog::default();
     let request = Inputs::new(&catalog, "x").window(window(2_000)).assemble().unwrap();
