@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::item::{Include, ItemId, ItemKind, Joined, Priority, SessionItem, Source};
@@ -124,7 +125,8 @@ pub struct ToolSpec {
     pub description: Arc<str>,
     /// The JSON schema of its parameters.
     pub parameters: Arc<Value>,
-    /// The tool as compact JSON, about as wires carry it: what is counted and compared.
+    /// The tool as compact JSON, about as wires carry it: what is counted, compared and kept in
+    /// records. It holds the description and the parameters as they stand above.
     pub schema: Text,
     /// When it is offered.
     pub include: Include,
@@ -150,6 +152,16 @@ impl ToolSpec {
             include: Include::Always,
             source: Source::BuiltIn,
         }
+    }
+
+    /// The tool that a schema made by [`ToolSpec::new`] describes; `None` for any other text.
+    pub(crate) fn from_schema(id: ItemId, schema: Text) -> Option<Self> {
+        let mut value: Value = serde_json::from_str(&schema).ok()?;
+        let function = value.get_mut("function")?;
+        let description = function.get("description")?.as_str()?.into();
+        let parameters = Arc::new(function.get_mut("parameters")?.take());
+        let (include, source) = (Include::Always, Source::BuiltIn);
+        Some(ToolSpec { id, description, parameters, schema, include, source })
     }
 }
 
@@ -183,7 +195,7 @@ impl Memory {
 }
 
 /// A file that could not be used as it stands, for the record and the person.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Notice {
     /// Which file.
     pub source: Source,

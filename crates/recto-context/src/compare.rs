@@ -277,24 +277,34 @@ fn item_changes(before: &RequestContext, after: &RequestContext) -> ItemChanges 
     let (old, new) = (items(before), items(after));
     let added = new.keys().filter(|id| !old.contains_key(*id)).cloned().collect();
     let removed = old.keys().filter(|id| !new.contains_key(*id)).cloned().collect();
-    // An item may be shown twice, such as in a list and in full.
+    // An item may be shown twice, such as in a list and in full; one of the two may
+    // come or leave without the item being another.
+    let is_another =
+        |before: &BTreeSet<_>, now: &BTreeSet<_>| !before.is_subset(now) && !now.is_subset(before);
     let changed =
-        old.iter().filter(|(id, texts)| new.get(*id).is_some_and(|now| now.is_disjoint(texts)));
+        old.iter().filter(|(id, texts)| new.get(*id).is_some_and(|now| is_another(texts, now)));
     (added, removed, changed.map(|(id, _)| id.clone()).collect())
 }
 
-/// The items on the page, with the texts they show. A note that one stands
-/// further up shows nothing of it.
-fn items(context: &RequestContext) -> BTreeMap<ItemId, BTreeSet<ContentHash>> {
+/// What an item shows in one place: the hashes of its heading, if it has one, and
+/// of its text.
+type Showing = (Option<ContentHash>, ContentHash);
+
+/// The items on the page, with what they show. A note that one stands further up
+/// shows nothing of it.
+fn items(context: &RequestContext) -> BTreeMap<ItemId, BTreeSet<Showing>> {
     let shows = |part: &&Part| {
         part.layer != Layer::History && !matches!(part.reason, Reason::StandsAbove(_))
     };
     let parts = context.parts.iter().filter(shows);
-    let parts = parts.filter_map(|part| Some((part.item.as_ref()?.id.clone(), part.hash())));
-    let tools = context.tools.iter().map(|tool| (tool.spec.id.clone(), tool.spec.schema.hash()));
-    let mut items: BTreeMap<ItemId, BTreeSet<ContentHash>> = BTreeMap::new();
-    for (id, hash) in parts.chain(tools) {
-        items.entry(id).or_default().insert(hash);
+    let parts = parts.filter_map(|part| {
+        Some((part.item.as_ref()?.id.clone(), (Some(part.lead.hash()), part.hash())))
+    });
+    let tools =
+        context.tools.iter().map(|tool| (tool.spec.id.clone(), (None, tool.spec.schema.hash())));
+    let mut items: BTreeMap<ItemId, BTreeSet<Showing>> = BTreeMap::new();
+    for (id, showing) in parts.chain(tools) {
+        items.entry(id).or_default().insert(showing);
     }
     items
 }

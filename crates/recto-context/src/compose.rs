@@ -21,6 +21,7 @@ use crate::plan::{Plan, PlannedPick, shows_kept_picks};
 use crate::text::Text;
 use crate::tokens::Tokens;
 
+pub use as_text::{before_calls, read_calls};
 use as_text::{calls_as_text, result_lead};
 use picks::Picks;
 pub(crate) use shorten::{can_shorten, shorten};
@@ -29,6 +30,30 @@ pub(crate) use shorten::{can_shorten, shorten};
 const CALL_TOOLS: &str = "You must respond by calling one or more of the provided tools. \
     Do not answer without calling a tool when the request involves files or workspace.\n\n\
     User request: ";
+
+/// What a person said, out of a user message as a model gets it: without the
+/// stamp and the instruction that stand in front of it. For those who answer in a
+/// model's place.
+///
+/// ```
+/// assert_eq!(recto_context::spoken("[2026-11-15 08:07] hello"), "hello");
+/// assert_eq!(recto_context::spoken("[draft] hello"), "[draft] hello");
+/// ```
+pub fn spoken(message: &str) -> &str {
+    let unstamped = message
+        .strip_prefix('[')
+        .and_then(|rest| rest.split_once("] "))
+        .filter(|(stamp, _)| is_stamp(stamp))
+        .map_or(message, |(_, rest)| rest);
+    unstamped.strip_prefix(CALL_TOOLS).unwrap_or(unstamped)
+}
+
+/// Digits where `2026-11-15 08:07` has digits, and its marks where it has them.
+fn is_stamp(text: &str) -> bool {
+    const FORM: &str = "0000-00-00 00:00";
+    let fits = |(form, c): (char, char)| if form == '0' { c.is_ascii_digit() } else { c == form };
+    text.len() == FORM.len() && FORM.chars().zip(text.chars()).all(fits)
+}
 
 static EMPTY: LazyLock<Text> = LazyLock::new(Text::default);
 
@@ -72,16 +97,7 @@ impl<'a> Composer<'a> {
 
     /// Sets what the part costs, now that everything about it is known.
     fn price(&self, mut part: Part) -> Part {
-        let counter = &self.inputs.counter;
-        let (text, message) = match &part.content {
-            Content::Text(text) => (text, Tokens::ZERO),
-            Content::Message(message) => (&*EMPTY, counter.message(message)),
-        };
-        part.tokens = message
-            + match part.join {
-                Join::NewMessage => counter.per_message() + counter.led(&part.lead, text),
-                Join::Paragraph | Join::Line => counter.line(&part.lead, text),
-            };
+        part.tokens = self.inputs.counter.part(&part);
         part
     }
 

@@ -21,7 +21,7 @@ use crate::page::{ChatMessage, ItemUse, Part, Reason};
 use crate::tokens::Tokens;
 
 /// All that goes into a request.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct RequestContext {
     /// The model entry that it was made for.
     pub model: Arc<str>,
@@ -79,13 +79,13 @@ impl RequestContext {
 }
 
 /// A tool that is offered to the model.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct OfferedTool {
     /// What it is.
     pub spec: ToolSpec,
     /// How it came in.
     pub item: ItemUse,
-    /// What its schema costs.
+    /// What its schema costs; for the first tool also what templates say about tools at all.
     pub tokens: Tokens,
     /// Why it is offered.
     pub reason: Reason,
@@ -128,8 +128,9 @@ impl Dropped {
     }
 }
 
-/// Why something was left out.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Why something was left out. Records keep the names of the variants.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum DropReason {
     /// More messages than `history.max_messages`.
     HistoryMessages {
@@ -150,7 +151,7 @@ pub enum DropReason {
     /// The mode of the turn leaves it out.
     Mode,
     /// The preset has no place for it.
-    Preset(&'static str),
+    Preset(Arc<str>),
     /// The session has it, but it is gone from the workspace.
     Vanished,
     /// Another tool of this name is offered.

@@ -1,16 +1,28 @@
 //! Counts what parts of the page cost, exactly where a tokenizer has counted
 //! them, by estimate where none has.
+//!
+//! An estimate goes by what a part is made of, [`Part::profile`], and is rounded
+//! once. The same profiles, added up, are what a [`Calibration`] learns from, so
+//! that it corrects the very numbers that the budget is made of.
+//!
+//! [`Calibration`]: crate::Calibration
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
 
-use crate::context::OfferedTool;
+use crate::context::{OfferedTool, RequestContext};
+use crate::layer::Layer;
+use crate::layout::ToolCalls;
 use crate::message::{Body, ContentPart, Message, ToolCall};
-use crate::page::{Content, Part};
+use crate::page::{Content, Join, Part};
 use crate::text::{ContentHash, Text};
-use crate::tokens::{Profile, Rates, Tokens};
+use crate::tokens::{Class, Profile, Rates, Tokens};
+
+/// Templates that explain to the model how it calls tools do so in about as many tokens as they
+/// put around this many tools.
+const EXPLAINED_AS: u32 = 3;
 
 static LINE_BREAK: LazyLock<Profile> = LazyLock::new(|| Profile::of("\n\n"));
 
@@ -39,7 +51,8 @@ impl CountTable {
         let content = match &part.content {
             Content::Text(text) => known(text),
             Content::Message(message) => {
-                let texts = message.content().iter().all(|p| p.as_text().is_some_and(known));
+                let mut content = message.content_in(part.layer);
+                let texts = content.all(|p| p.as_text().is_some_and(known));
                 texts && message.calls().iter().all(|call| known(&call.arguments))
             }
         };
@@ -97,15 +110,33 @@ impl<'a> Counter<'a> {
         counted.copied().unwrap_or_else(|| self.profile(text.profile()))
     }
 
-    /// What a text costs with what stands before it. Estimates are rounded once.
-    pub(crate) fn led(&self, lead: &Text, text: &Text) -> Tokens {
-        if self.exact.is_some() {
-            return self.text(lead) + self.text(text);
+    /// What a part costs: its content, its lead, and the line break or the overhead of the message
+    /// that it begins with.
+    pub(crate) fn part(&self, part: &Part) -> Tokens {
+        if self.exact.is_none() {
+            return self.profile(&part.profile());
         }
-        self.profile(&(*lead.profile() + *text.profile()))
+        let join = match part.join {
+            Join::NewMessage => self.per_message(),
+            Join::Paragraph | Join::Line => self.profile(&LINE_BREAK),
+        };
+        let content = match &part.content {
+            Content::Text(text) => self.text(text),
+            Content::Message(message) => self.message(message, part.layer),
+        };
+        join + self.text(&part.lead) + content
     }
 
-    /// The same behind a line break.
+    /// What the schema of a tool costs, if these are offered already. The first brings along what
+    /// templates say about tools.
+    pub(crate) fn tool(&self, schema: &Text, offered: &[OfferedTool]) -> Tokens {
+        if self.exact.is_some() {
+            return self.text(schema);
+        }
+        self.profile(&tool_profile(schema, offered.len()))
+    }
+
+    /// What a text costs behind a line break and its lead.
     pub(crate) fn line(&self, lead: &Text, text: &Text) -> Tokens {
         if self.exact.is_some() {
             return self.profile(&LINE_BREAK) + self.text(lead) + self.text(text);
@@ -123,9 +154,12 @@ impl<'a> Counter<'a> {
         self.exact.map_or_else(|| self.rates.per_message(), |table| table.per_message)
     }
 
-    /// What a message's content and calls cost, without its overhead.
-    pub fn message(&self, message: &Message) -> Tokens {
-        let content: Tokens = message.content().iter().map(|part| self.content(part)).sum();
+    /// What a message's content and calls cost in `layer`, without its overhead.
+    pub fn message(&self, message: &Message, layer: Layer) -> Tokens {
+        if self.exact.is_none() {
+            return self.profile(&message.profile(layer));
+        }
+        let content: Tokens = message.content_in(layer).map(|part| self.content(part)).sum();
         let calls: Tokens = message.calls().iter().map(|call| self.call(call)).sum();
         let name = match &message.body {
             Body::Tool { name, .. } => self.profile(&Profile::of(name)),
@@ -145,4 +179,46 @@ impl<'a> Counter<'a> {
     fn call(&self, call: &ToolCall) -> Tokens {
         self.profile(&Profile::of(&call.name)) + self.text(&call.arguments) + self.per_message()
     }
+}
+
+impl Part {
+    /// What the part adds to a prompt; a message that it begins is counted as one.
+    pub fn profile(&self) -> Profile {
+        let join = match self.join {
+            Join::NewMessage => Profile::default().with_messages(1),
+            Join::Paragraph | Join::Line => *LINE_BREAK,
+        };
+        let content = match &self.content {
+            Content::Text(text) => *text.profile(),
+            Content::Message(message) => message.profile(self.layer),
+        };
+        join + *self.lead.profile() + content
+    }
+}
+
+impl RequestContext {
+    /// What the whole prompt is made of, and over how many messages it is spread, as
+    /// [`Calibration::observe`] wants it: together with what the server counted for this request,
+    /// it tells how the model's tokens are to be estimated.
+    ///
+    /// Calls count as messages, too, because templates frame them alike.
+    ///
+    /// [`Calibration::observe`]: crate::Calibration::observe
+    pub fn profile(&self) -> (Profile, u32) {
+        let parts = self.parts.iter().map(Part::profile);
+        let schemas = match self.tool_calls {
+            ToolCalls::Native => self.tools.as_slice(),
+            ToolCalls::Text => &[],
+        };
+        let schemas = schemas.iter().enumerate();
+        let schemas = schemas.map(|(place, tool)| tool_profile(&tool.spec.schema, place));
+        let profile: Profile = parts.chain(schemas).sum();
+        (profile, profile.count(Class::Message))
+    }
+}
+
+/// What the tool at this place, from 0, adds to a prompt.
+fn tool_profile(schema: &Text, place: usize) -> Profile {
+    let explained = if place == 0 { EXPLAINED_AS } else { 0 };
+    schema.profile().with_tools(1 + explained)
 }

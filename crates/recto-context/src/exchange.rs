@@ -91,7 +91,7 @@ impl Mender<'_> {
 
     fn drop_result(&mut self, result: &Message) {
         let what = format!("result in message {}", result.id.0);
-        self.drop(what, self.counter.message(result), DropReason::ResultWithoutCall);
+        self.drop(what, self.counter.message(result, self.layer), DropReason::ResultWithoutCall);
     }
 
     /// Keeps a message without the calls that nothing answered, if anything is
@@ -102,7 +102,8 @@ impl Mender<'_> {
         let calls = answered.map(|(call, _)| call.clone()).collect();
         let rest =
             Message { id: message.id, body: Body::Assistant { content: content.clone(), calls } };
-        let freed = self.counter.message(message) - self.counter.message(&rest);
+        let cost = |message: &Message| self.counter.message(message, self.layer);
+        let freed = cost(message) - cost(&rest);
         let what = format!("call in message {}", message.id.0);
         self.drop(what, freed, DropReason::CallWithoutResult);
         let is_blank = |part: &ContentPart| part.as_text().is_some_and(|text| text.is_empty());

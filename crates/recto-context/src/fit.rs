@@ -13,7 +13,7 @@ use crate::context::{DropReason, Dropped, OfferedTool};
 use crate::inputs::{Inputs, Limits};
 use crate::item::{ItemId, ItemKind};
 use crate::layer::Layer;
-use crate::message::{Body, MessageId};
+use crate::message::{Body, Message, MessageId};
 use crate::page::{Part, Reason};
 use crate::plan::{
     Exchange, LeftOut, Plan, SkillForm, brings, memory_id, plan, shed_body, skill_id,
@@ -301,8 +301,9 @@ fn shorten_results(plan: &mut Plan<'_>, over: Tokens) -> bool {
         if !can_shorten(message) || !plan.carry.shortened.insert(message.id) {
             continue;
         }
-        let before = counter.message(message);
-        let after = shorten(message).map_or(before, |short| counter.message(&short));
+        let cost = |message: &Message| counter.message(message, Layer::Rounds);
+        let before = cost(message);
+        let after = shorten(message).map_or(before, |short| cost(&short));
         freed += (before - after).max(Tokens::new(1));
         let what = result_name(&message.body, message.id);
         let reason = DropReason::Shortened;

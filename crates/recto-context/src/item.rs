@@ -105,7 +105,7 @@ impl fmt::Display for Include {
 
 /// The place of an item among others of its kind: 0 comes first, 999 last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
+#[serde(try_from = "u16", into = "u16")]
 pub struct Priority(u16);
 
 impl Priority {
@@ -120,6 +120,20 @@ impl Priority {
     /// The number, 0 to 999.
     pub fn get(self) -> u16 {
         self.0
+    }
+}
+
+impl TryFrom<u16> for Priority {
+    type Error = &'static str;
+
+    fn try_from(value: u16) -> Result<Self, Self::Error> {
+        Priority::new(value).ok_or("a priority is at most 999")
+    }
+}
+
+impl From<Priority> for u16 {
+    fn from(priority: Priority) -> u16 {
+        priority.get()
     }
 }
 

@@ -29,7 +29,9 @@ mod message;
 pub mod mode;
 mod page;
 mod plan;
+mod record;
 mod report;
+mod room;
 mod skills;
 mod text;
 mod tokens;
@@ -39,6 +41,7 @@ pub use budget::{Budget, OverBudget, Window, WindowSource};
 pub use carry::{Carry, MadeFor, Trimmed};
 pub use catalog::{Catalog, Document, File, Memory, Notice, Skill, SystemFiles, ToolSpec};
 pub use compare::{Cause, Change, Comparison, compare};
+pub use compose::{before_calls, read_calls, spoken};
 pub use context::{DropReason, Dropped, OfferedTool, RequestContext, ToolChoice};
 pub use counter::{CountKind, CountTable, Counter};
 pub use inputs::{Bootstrap, Inputs, Limits};
@@ -56,5 +59,6 @@ pub use page::{
     ChatMessage, ChatRole, Content, ContentPiece, ItemUse, Join, Part, Reason, Span, render,
 };
 pub use plan::has_tools;
+pub use record::{Contents, MessageRef, Record, Recorded, Referred, RestoreError};
 pub use text::{ContentHash, ParseHashError, Text};
 pub use tokens::{Calibration, Class, Observed, Profile, Rates, Tokens};

@@ -6,6 +6,7 @@
 //! of its turn, picks that stay with it): a later request repeats those bytes,
 //! so that the prompt's prefix agrees with the one before.
 
+mod hash;
 mod json;
 
 use std::fmt;
@@ -14,6 +15,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::item::ItemId;
+use crate::layer::Layer;
 use crate::text::Text;
 use crate::tokens::Profile;
 
@@ -96,6 +98,9 @@ pub enum Framing {
     Plain,
     /// Behind the instruction of minimal mode to call tools.
     CallTools,
+    /// Not at all: it did not fit into the window, and never will. Models don't
+    /// see it later either, or it would drive out everything else.
+    Unsent,
 }
 
 /// A short stamp of date and time, such as `2026-11-15 08:07`.
@@ -196,7 +201,11 @@ impl Message {
 
     /// Whether a model may see it.
     pub fn is_for_models(&self) -> bool {
-        !matches!(self.body, Body::Error(_) | Body::Approval(_))
+        match &self.body {
+            Body::User(user) => user.framing != Framing::Unsent,
+            Body::Error(_) | Body::Approval(_) => false,
+            Body::Assistant { .. } | Body::Tool { .. } => true,
+        }
     }
 
     /// Whether it begins an exchange.
@@ -213,11 +222,23 @@ impl Message {
         }
     }
 
-    /// What its content and calls are made of.
-    pub fn profile(&self) -> Profile {
-        let content = self.content().iter().map(ContentPart::profile);
-        let calls = self.calls().iter().map(|call| *call.arguments.profile());
-        content.chain(calls).sum()
+    /// What its content, its calls and the name of its tool are made of, as far as they cost
+    /// anything in `layer`; not the overhead of the message itself, which it may share with what
+    /// stands in front of it.
+    pub fn profile(&self, layer: Layer) -> Profile {
+        let content = self.content_in(layer).map(ContentPart::profile);
+        let calls = self.calls().iter().map(ToolCall::profile);
+        let name = match &self.body {
+            Body::Tool { name, .. } => Some(Profile::of(name)),
+            _ => None,
+        };
+        content.chain(calls).chain(name).sum()
+    }
+
+    /// The parts of its content that cost something in `layer`. Whatever counts a message counts
+    /// these.
+    pub(crate) fn content_in(&self, layer: Layer) -> impl Iterator<Item = &ContentPart> {
+        self.content().iter().filter(move |part| part.costs_in(layer))
     }
 
     /// The calls it asks for.
@@ -229,12 +250,31 @@ impl Message {
     }
 }
 
+impl ToolCall {
+    /// What it is made of: name, arguments, and the frame that templates put around them, which
+    /// is much like a message's.
+    pub fn profile(&self) -> Profile {
+        let frame = Profile::default().with_messages(1);
+        Profile::of(&self.name) + *self.arguments.profile() + frame
+    }
+}
+
 impl ContentPart {
     /// The text, if it is one.
     pub fn as_text(&self) -> Option<&Text> {
         match self {
             ContentPart::Text(text) => Some(text),
             _ => None,
+        }
+    }
+
+    /// Whether it costs anything in `layer`. Reasoning is read within its own turn alone: chat
+    /// templates and providers leave it out of earlier ones, and a wire does not even send what is
+    /// another provider's.
+    fn costs_in(&self, layer: Layer) -> bool {
+        match self {
+            ContentPart::Text(_) | ContentPart::Image(_) => true,
+            ContentPart::Opaque(_) => layer != Layer::History,
         }
     }
 

@@ -184,18 +184,20 @@ pub struct Question<'a> {
 }
 
 /// A mode, and why.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModeDecision {
     /// The mode.
     pub chosen: Mode,
     /// Why.
     pub reason: ModeReason,
     /// The words of the message that decided, if words did.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub matched: Vec<String>,
 }
 
-/// Why a mode was chosen.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Why a mode was chosen. Records keep the names of the variants.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ModeReason {
     /// There is no tool to call.
     NoTools,

@@ -8,6 +8,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::item::{Include, ItemId, Priority, Scores, Source};
 use crate::layer::Layer;
 use crate::message::{Body, CallId, ContentPart, Message, ToolCall, TurnNumber};
@@ -15,7 +17,7 @@ use crate::text::{ContentHash, Text};
 use crate::tokens::Tokens;
 
 /// A piece of the page, with where it comes from and why it is there.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Part {
     /// Its place.
     pub layer: Layer,
@@ -38,7 +40,7 @@ pub struct Part {
 }
 
 /// What a part holds.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Content {
     /// A text.
     Text(Text),
@@ -47,7 +49,8 @@ pub enum Content {
 }
 
 /// How a part follows the one before it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Join {
     /// Begins a message of its own.
     NewMessage,
@@ -68,25 +71,29 @@ impl Join {
 }
 
 /// The item that a part shows, and how it came onto the page.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ItemUse {
     /// Which item.
+    #[serde(flatten)]
     pub id: ItemId,
     /// How it came in.
     pub include: Include,
     /// Its place among others, for rules and references.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<Priority>,
     /// What search said, if search brought it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scores: Option<Scores>,
 }
 
-/// Why a part is on the page.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Why a part is on the page. Records keep the names of the variants.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Reason {
     /// The workspace has this file.
     WorkspaceFile,
     /// The workspace has no such file, or it is blank or can't be read.
-    DefaultForMissing(&'static str),
+    DefaultForMissing(Arc<str>),
     /// Recto writes it for every turn.
     Generated,
     /// A heading for what follows.
@@ -156,7 +163,8 @@ impl Reason {
 }
 
 /// Who speaks in a message as a model gets it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ChatRole {
     /// Recto, on behalf of the agent's owner.
     System,
@@ -218,7 +226,7 @@ impl Part {
     pub fn hash(&self) -> ContentHash {
         match &self.content {
             Content::Text(text) => text.hash(),
-            Content::Message(message) => message_hash(message),
+            Content::Message(message) => message.hash(),
         }
     }
 
@@ -231,38 +239,6 @@ impl Part {
             }
         }
     }
-}
-
-/// Everything of a message that a model gets to see goes into its hash.
-fn message_hash(message: &Message) -> ContentHash {
-    let mut bytes = Vec::new();
-    let mut add = |field: &[u8]| {
-        bytes.extend_from_slice(&field.len().to_le_bytes());
-        bytes.extend_from_slice(field);
-    };
-    for part in message.content() {
-        match part {
-            ContentPart::Text(text) => add(text.hash().as_bytes()),
-            ContentPart::Image(image) => {
-                add(image.media_type.as_bytes());
-                add(image.data.hash().as_bytes());
-            }
-            ContentPart::Opaque(opaque) => {
-                add(opaque.provider.as_bytes());
-                add(opaque.json.hash().as_bytes());
-            }
-        }
-    }
-    for call in message.calls() {
-        add(call.id.0.as_bytes());
-        add(call.name.as_bytes());
-        add(call.arguments.hash().as_bytes());
-    }
-    if let Body::Tool { call, name, .. } = &message.body {
-        add(call.0.as_bytes());
-        add(name.as_bytes());
-    }
-    ContentHash::of(&bytes)
 }
 
 impl ChatMessage {

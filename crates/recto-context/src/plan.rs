@@ -180,7 +180,10 @@ impl<'a> Plan<'a> {
         let in_system = [&system.soul, &system.identity, &system.user];
         let (files, reason) = if layout.preset.is_plain() {
             let system = in_system.map(|file| (Layer::System, file));
-            (system.into_iter().chain([tools]).collect(), DropReason::Preset(layout.preset.name()))
+            (
+                system.into_iter().chain([tools]).collect(),
+                DropReason::Preset(layout.preset.name().into()),
+            )
         } else if mode.chosen.is_minimal() {
             (vec![tools], DropReason::Mode)
         } else {
@@ -282,7 +285,7 @@ impl<'a> Plan<'a> {
     fn hides_layer(&self, layer: Layer) -> Option<DropReason> {
         let Inputs { layout, mode, .. } = self.inputs;
         match layer {
-            _ if layout.preset.is_plain() => Some(DropReason::Preset(layout.preset.name())),
+            _ if layout.preset.is_plain() => Some(DropReason::Preset(layout.preset.name().into())),
             Layer::Memory if mode.chosen.is_minimal() => Some(DropReason::Mode),
             _ => None,
         }

@@ -19,6 +19,8 @@ pub enum Cause {
     ModeFlipped,
     /// A workspace file or an item is another than before, came, or left.
     ItemChanged,
+    /// What the page says of where the agent runs: the day, the folder, the version.
+    SurroundingsChanged,
     /// The session's memory snapshot was replaced.
     MemoryReplaced,
     /// A tool is offered for the first time.
@@ -42,6 +44,9 @@ impl Cause {
             Cause::ModelChanged => "the model changed",
             Cause::ModeFlipped => "the mode flipped",
             Cause::ItemChanged => "a workspace file or item changed",
+            Cause::SurroundingsChanged => {
+                "what the page says of where the agent runs changed (day, folder, version)"
+            }
             Cause::MemoryReplaced => "the memory snapshot was replaced",
             Cause::ToolOffered => "a tool is offered for the first time",
             Cause::HistoryTrimmed => "history was trimmed",
@@ -85,10 +90,10 @@ pub(super) fn of_parts(
         return Cause::ModelChanged;
     }
     if was_edited(old, new) {
-        return if layer_is(new, Layer::Memory) {
-            Cause::MemoryReplaced
-        } else {
-            Cause::ItemChanged
+        return match new.map(|part| part.layer) {
+            Some(Layer::Memory) => Cause::MemoryReplaced,
+            Some(Layer::Bootstrap) => Cause::SurroundingsChanged,
+            _ => Cause::ItemChanged,
         };
     }
     if let Some(cause) = of_the_whole(before, after) {
@@ -113,9 +118,8 @@ pub(super) fn of_parts(
         Layer::Tools if was_trimmed(before, after) && shows_tool_unknown_to(after, old) => {
             Cause::HistoryTrimmed
         }
-        Layer::System | Layer::Bootstrap | Layer::Skills | Layer::Tools | Layer::Items => {
-            Cause::ItemChanged
-        }
+        Layer::Bootstrap => Cause::SurroundingsChanged,
+        Layer::System | Layer::Skills | Layer::Tools | Layer::Items => Cause::ItemChanged,
         Layer::Picks if same_turn => Cause::LayerCut,
         Layer::Picks => Cause::PicksLeft,
         Layer::History | Layer::Message | Layer::Rounds => of_conversation(before, after),

@@ -1,10 +1,20 @@
-//! Tools, calls and results as text, for models whose server knows no tools.
+//! Tools, calls and results as text, for models whose server knows no tools:
+//! how they are shown, and (in `read.rs`) how what the model wrote is read.
+
+mod read;
 
 use std::sync::Arc;
 
 use crate::context::OfferedTool;
 use crate::message::{Body, ContentPart, Message};
 use crate::text::Text;
+
+pub use read::{before_calls, read_calls};
+
+/// Stands before a call that a model writes.
+const OPEN: &str = "<tool_call>";
+/// Stands behind it.
+const CLOSE: &str = "</tool_call>";
 
 /// Stands before a result where the model's server knows no tools.
 pub(super) fn result_lead(tool: &str) -> Text {
@@ -19,9 +29,7 @@ pub(super) fn calls_as_text(message: Arc<Message>) -> Arc<Message> {
             let written = calls.iter().map(|call| {
                 let name = serde_json::Value::from(&*call.name);
                 let arguments = json_or_string(&call.arguments);
-                let call = format!(
-                    "<tool_call>{{\"name\": {name}, \"arguments\": {arguments}}}</tool_call>"
-                );
+                let call = format!("{OPEN}{{\"name\": {name}, \"arguments\": {arguments}}}{CLOSE}");
                 ContentPart::Text(call.into())
             });
             content.iter().cloned().chain(written).collect()

@@ -68,8 +68,9 @@ impl Composer<'_> {
         if preset.is_plain() {
             return file(&files.agents).into_iter().collect();
         }
-        let or_default = |found: Option<Part>, text: &Text, name| {
-            let default = || self.part(Layer::System, text, Reason::DefaultForMissing(name));
+        let or_default = |found: Option<Part>, text: &Text, name: &str| {
+            let reason = || Reason::DefaultForMissing(name.into());
+            let default = || self.part(Layer::System, text, reason());
             found.or_else(|| preset.has_defaults().then(default))
         };
         let asks_for_calls = self.inputs.mode.chosen.is_minimal() && !plan.tools.is_empty();

@@ -46,6 +46,10 @@ pub fn read_jsonl(text: &str) -> Result<Vec<Arc<Message>>, Vec<HistoryProblem>> 
     if reader.problems.is_empty() { Ok(reader.finish()) } else { Err(reader.problems) }
 }
 
+/// The largest number that a message can bring along. All programs read it from
+/// JSON as it is, and it leaves room for the messages that follow.
+const LARGEST_NUMBER: u64 = 1 << 53;
+
 #[derive(Default)]
 struct HistoryReader {
     messages: Vec<Message>,
@@ -103,9 +107,8 @@ impl HistoryReader {
 
     fn finish(mut self) -> Vec<Arc<Message>> {
         let given: Option<Vec<u64>> = self.given_ids.iter().copied().collect();
-        // A number behind the last must be left for the message that follows.
         let usable = |ids: &Vec<u64>| {
-            ids.is_sorted_by(|a, b| a < b) && ids.last().is_none_or(|last| *last < u64::MAX)
+            ids.is_sorted_by(|a, b| a < b) && ids.last().is_none_or(|last| *last <= LARGEST_NUMBER)
         };
         if let Some(ids) = given.filter(usable) {
             for (message, id) in self.messages.iter_mut().zip(ids) {

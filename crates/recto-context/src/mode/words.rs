@@ -44,6 +44,8 @@ mod spelling;
 mod statement;
 mod thing;
 
+use serde::{Deserialize, Serialize};
+
 use lex::{Kind, Token};
 
 /// What a message asks for.
@@ -58,7 +60,9 @@ pub enum Verdict {
 }
 
 /// What in the message decided: a code for branching, with [`Sign::describe`] for people.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Records keep the names of the variants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Sign {
     /// A file is named: `notes.txt`.
     FileName,
@@ -77,7 +81,8 @@ pub enum Sign {
 }
 
 /// The kinds of talk, as far as they can be told apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum TalkKind {
     /// "hello", "good night".
     Greeting,

@@ -73,7 +73,7 @@ impl<'a> Plan<'a> {
         let (left, sent) = messages.split_at(start);
         let visible = left.iter().filter(|message| message.is_for_models());
         let mut left_out = LeftOut { count: visible.clone().count(), ..LeftOut::default() };
-        let profile = visible.fold(Profile::default(), |sum, message| sum + message.profile());
+        let profile: Profile = visible.map(|message| message.profile(Layer::History)).sum();
         left_out.tokens = self.inputs.counter.profile(&profile);
         let names = ["message", "messages"];
         self.dropped.extend(left_out.dropped(Layer::History, names, DropReason::Mode));

@@ -150,7 +150,7 @@ impl<'a> Plan<'a> {
         names: &mut Names<'a>,
     ) -> bool {
         let tokens = match self.inputs.layout.tool_calls {
-            ToolCalls::Native => self.inputs.counter.text(&tool.schema),
+            ToolCalls::Native => self.inputs.counter.tool(&tool.schema, &self.tools),
             ToolCalls::Text => Tokens::ZERO,
         };
         if !names.insert(&tool.id.name) {

@@ -25,11 +25,15 @@ const MARGIN: f64 = 1.01;
 const REACH: f64 = 8.0;
 /// A count this many times above the estimate is some other number. Llama 2 reaches 2.4 in Korean.
 const TOO_HIGH: f64 = 4.0;
+/// With fewer counts than this no rate falls below the prior's: one low count of a short prompt
+/// says little about the long text that comes next, and a prompt that is too long costs more than
+/// room left over.
+const FEW: u32 = 3;
 /// How wrong a learned estimate must be, as a share of the count, for all that was learned to be
 /// doubted.
 const DOUBT: f64 = 0.25;
 /// The form of the stored state: its classes, their order and the prior behind it.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// What became of an observation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,12 +90,18 @@ impl Calibration {
 
     /// The rates as they are known now.
     pub fn rates(&self) -> Rates {
-        if self.observations == 0 {
-            return self.prior.clone();
+        match self.observations {
+            0 => self.prior.clone(),
+            few if few < FEW => self.rates_from(1.0),
+            _ => self.rates_from(0.0),
         }
+    }
+
+    /// The learned rates, none less than `least` times the prior's.
+    fn rates_from(&self, least: f64) -> Rates {
         let prior = self.prior.as_array();
         Rates::from_array(std::array::from_fn(|class| {
-            (f64::from(prior[class]) * self.factors[class] * MARGIN) as f32
+            (f64::from(prior[class]) * (self.factors[class] * MARGIN).max(least)) as f32
         }))
     }
 
@@ -128,7 +138,7 @@ impl Calibration {
     fn is_astray(&self, prompt: &Profile, counted: Tokens) -> bool {
         let counted = f64::from(counted.get());
         let miss = |rates: &Rates| (rates.exact(prompt) - counted).abs();
-        let learned = miss(&self.rates());
+        let learned = miss(&self.rates_from(0.0));
         learned > DOUBT * counted && learned > miss(&self.prior)
     }
 
@@ -168,6 +178,8 @@ fn least_share(class: Class) -> f64 {
     match class {
         Class::Devanagari | Class::Script => 0.18,
         Class::Alphabet => 0.3,
+        // Some templates explain at length how tools are called, others say nothing.
+        Class::Tool => 0.0,
         _ => 0.5,
     }
 }

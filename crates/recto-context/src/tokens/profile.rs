@@ -74,11 +74,13 @@ pub enum Class {
     Image,
     /// What the model's template adds around a message.
     Message,
+    /// What the model's template adds around a tool, and to explain that there are any.
+    Tool,
 }
 
 impl Class {
     /// How many classes there are.
-    pub const COUNT: usize = Class::Message as usize + 1;
+    pub const COUNT: usize = Class::Tool as usize + 1;
 
     /// All classes, in their order.
     pub const ALL: [Class; Class::COUNT] = [
@@ -111,6 +113,7 @@ impl Class {
         Class::Sign,
         Class::Image,
         Class::Message,
+        Class::Tool,
     ];
 }
 
@@ -150,6 +153,13 @@ impl Profile {
     #[must_use]
     pub fn with_messages(mut self, messages: u32) -> Profile {
         self.counts[Class::Message as usize] = messages;
+        self
+    }
+
+    /// The same text, as the schemas of this many tools.
+    #[must_use]
+    pub fn with_tools(mut self, tools: u32) -> Profile {
+        self.counts[Class::Tool as usize] = tools;
         self
     }
 

@@ -264,12 +264,13 @@ fn nasty_texts_have_a_sane_cost() {
 }
 
 #[test]
-fn images_and_messages_count() {
+fn images_messages_and_tools_count() {
     let rates = Rates::default();
     let text = Profile::of("What is in this picture?");
     let bare = rates.estimate(&text);
     assert_eq!(rates.estimate(&text.with_images(2)), bare + Tokens::new(1_600));
     assert_eq!(rates.estimate(&text.with_messages(3)), bare + Tokens::new(12));
+    assert_eq!(rates.estimate(&text.with_tools(2)), bare + Tokens::new(40));
     assert_eq!(rates.per_message(), Tokens::new(4));
 }
 
@@ -379,12 +380,27 @@ fn a_cheap_script_is_learned() {
     let prompt: Profile = (0..20).map(|_| Profile::of(hindi.text)).sum();
     let actual = Tokens::new(20 * hindi.gemma3);
     let mut calibration = Calibration::new(Rates::default());
-    assert_eq!(calibration.observe(&prompt, 2, actual), Observed::Used);
+    for _ in 0..3 {
+        assert_eq!(calibration.observe(&prompt, 2, actual), Observed::Used);
+    }
     let estimate = calibration.rates().estimate(&prompt.with_messages(2));
     assert!(
         estimate >= actual && estimate.get() < actual.get() * 21 / 20,
         "{estimate} for {actual}"
     );
+}
+
+#[test]
+fn one_count_can_only_raise_the_rates() {
+    let prompt = Profile::of("some words about nothing in particular ").with_messages(1);
+    let counted = Rates::default().estimate(&prompt);
+    let estimate = |share: u32| {
+        let mut calibration = Calibration::new(Rates::default());
+        calibration.observe(&prompt, 1, Tokens::new(counted.get() * share / 10));
+        calibration.rates().estimate(&prompt)
+    };
+    assert_eq!(estimate(6), counted);
+    assert!(estimate(15) > counted);
 }
 
 #[test]
@@ -447,6 +463,6 @@ fn a_calibration_survives_a_restart() {
     let (kept, back) = (session.ratio(&calibration), session.ratio(&restored));
     assert!((kept - back).abs() < 1e-3, "{kept} and {back}");
 
-    let older = stored.replacen("\"version\":1", "\"version\":0", 1);
+    let older = stored.replacen("\"version\":2", "\"version\":1", 1);
     assert!(serde_json::from_str::<Calibration>(&older).is_err());
 }

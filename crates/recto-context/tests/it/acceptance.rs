@@ -55,7 +55,10 @@ fn criterion_2_missing_files_get_defaults_that_are_recorded() {
     let defaults: Vec<&Reason> = request.layer(Layer::System).map(|part| &part.reason).collect();
     assert_eq!(
         defaults,
-        [&Reason::DefaultForMissing("SOUL.md"), &Reason::DefaultForMissing("AGENTS.md")]
+        [
+            &Reason::DefaultForMissing("SOUL.md".into()),
+            &Reason::DefaultForMissing("AGENTS.md".into())
+        ]
     );
     assert!(request.layer(Layer::System).all(|part| part.source == Source::BuiltIn));
 }

@@ -1,362 +1,28 @@
 //! The promises of the page, over random sessions.
 //!
-//! A session is played turn by turn: messages of many kinds, picks, tool rounds,
-//! edited files, new tools, flipped modes, small windows. Each request is held
-//! against the one before it, and against what must be true of every request.
+//! Each request is held against the one before it, and against what must be true
+//! of every request.
 
 use std::collections::HashSet;
-use std::sync::Arc;
 
 use proptest::prelude::*;
 use recto_context::{
-    Body, CallId, Carry, Catalog, Cause, ChatMessage, ChatRole, ContentPart, Include, Inputs,
-    ItemKind, Layer, Layout, Limits, Message, MessageId, Mode, ModeDecision, ModeReason, Pick,
-    PickMessages, PickPlacement, Preset, RequestContext, SessionItem, Stamp, Tokens, ToolCall,
-    ToolCalls, TurnNumber, Window, compare,
+    CallId, Cause, ChatMessage, ChatRole, Inputs, Layer, Preset, RequestContext, Tokens, Window,
+    compare,
 };
 
+use crate::play::*;
 use crate::support::*;
 
-/// What happens before and in a turn.
-#[derive(Debug, Clone)]
-struct Turn {
-    message: String,
-    reply: String,
-    rounds: Vec<Round>,
-    picks: Vec<(usize, f32)>,
-    mode: Mode,
-    edit: Option<Edit>,
-    failed: bool,
-}
-
-#[derive(Debug, Clone)]
-struct Round {
-    calls: usize,
-    result: String,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Edit {
-    Soul,
-    Rule,
-    Skill,
-    Memory,
-    Tool,
-    NewTool,
-    NewRule,
-    AgentSkill,
-    Model,
-}
-
-impl Edit {
-    /// Where it shows.
-    fn layer(self) -> Layer {
-        match self {
-            Edit::Soul | Edit::Model => Layer::System,
-            Edit::Rule | Edit::NewRule => Layer::Items,
-            Edit::Skill | Edit::AgentSkill => Layer::Skills,
-            Edit::Memory => Layer::Memory,
-            Edit::Tool | Edit::NewTool => Layer::Tools,
-        }
-    }
-}
-
-#[derive(Debug, Clone)]
-struct Play {
-    turns: Vec<Turn>,
-    window: u32,
-    max_messages: usize,
-    minimal_history: usize,
-    placement: PickPlacement,
-    pick_messages: PickMessages,
-    tool_calls: ToolCalls,
-    stamped: bool,
-}
-
-fn text() -> impl Strategy<Value = String> {
-    prop_oneof![
-        4 => "[a-z ]{0,40}",
-        1 => "\\PC{0,60}",
-        1 => "[\\n\\t \\r]{0,6}",
-        1 => "(日本語|👍|é|ы){0,30}",
-        1 => "(word ){50,300}",
-    ]
-}
-
-fn turn() -> impl Strategy<Value = Turn> {
-    let round = (1..3usize, prop_oneof![text(), "(output line\n){150,260}"])
-        .prop_map(|(calls, result)| Round { calls, result });
-    let edit = prop_oneof![
-        8 => Just(None),
-        1 => Just(Some(Edit::Soul)),
-        1 => Just(Some(Edit::Rule)),
-        1 => Just(Some(Edit::Skill)),
-        1 => Just(Some(Edit::Memory)),
-        1 => Just(Some(Edit::Tool)),
-        1 => Just(Some(Edit::NewTool)),
-        1 => Just(Some(Edit::NewRule)),
-        1 => Just(Some(Edit::AgentSkill)),
-        1 => Just(Some(Edit::Model)),
-    ];
-    let mode = prop_oneof![
-        8 => Just(Mode::Full),
-        2 => Just(Mode::Minimal),
-        2 => Just(Mode::FullWithoutHistory),
-        2 => Just(Mode::MinimalWithHistory),
-    ];
-    (
-        text(),
-        text(),
-        prop::collection::vec(round, 0..3),
-        prop::collection::vec((0..6usize, 0.0..1.0f32), 0..3),
-        mode,
-        edit,
-        prop::bool::weighted(0.1),
-    )
-        .prop_map(|(message, reply, rounds, picks, mode, edit, failed)| Turn {
-            message,
-            reply,
-            rounds,
-            picks,
-            mode,
-            edit,
-            failed,
-        })
-}
-
-fn play() -> impl Strategy<Value = Play> {
-    let placement = prop_oneof![Just(PickPlacement::TurnOnly), Just(PickPlacement::Kept)];
-    (
-        prop::collection::vec(turn(), 1..14),
-        prop_oneof![4 => 700..2_500u32, 1 => Just(8_192), 1 => Just(100_000)],
-        prop_oneof![Just(50usize), 3..12usize],
-        0..3usize,
-        placement,
-        prop_oneof![Just(PickMessages::Merged), Just(PickMessages::Separate)],
-        prop_oneof![3 => Just(ToolCalls::Native), 1 => Just(ToolCalls::Text)],
-        any::<bool>(),
-    )
-        .prop_map(|play| {
-            let (
-                turns,
-                window,
-                max_messages,
-                minimal_history,
-                placement,
-                pick_messages,
-                tool_calls,
-                stamped,
-            ) = play;
-            Play {
-                turns,
-                window,
-                max_messages,
-                minimal_history,
-                placement,
-                pick_messages,
-                tool_calls,
-                stamped,
-            }
-        })
-}
-
-/// The agent that is played with: something of every kind, some of it for search.
-fn agent() -> Catalog {
-    let mut catalog = catalog();
-    catalog.rules.push(rule("auth", 1, Include::Agent, "Use tokens for everything."));
-    catalog.references.push(rule("manual", 2, Include::Agent, &"manual page ".repeat(30)));
-    catalog.skills.push(skill("web", Some("Look things up."), "Use curl with care.", &["fetch"]));
-    catalog.skills[2].include = Include::Agent;
-    catalog.tools.push(tool(Some("mail"), "send"));
-    catalog.tools[1].include = Include::Agent;
-    catalog.skills.push(skill("quiet", None, "No tools here.", &[]));
-    catalog.skills[3].include = Include::Agent;
-    // Long enough that small windows can't always hold them.
-    catalog.skills.push(skill("long", Some("Much to read."), &"word ".repeat(250), &[]));
-    catalog.memories.push(memory("MEMORY.md:9", None, &"fact ".repeat(120)));
-    let more = |n| memory(&format!("MEMORY.md:{n}"), None, &format!("{n} {}", "detail ".repeat(9)));
-    catalog.memories.extend((10..40).map(more));
-    catalog
-}
-
-/// What search could bring.
-fn candidates() -> [(ItemKind, &'static str); 6] {
-    [
-        (ItemKind::Rule, "auth"),
-        (ItemKind::Reference, "manual"),
-        (ItemKind::Skill, "web"),
-        (ItemKind::Memory, "MEMORY.md:2"),
-        (ItemKind::Tool, "send"),
-        (ItemKind::Skill, "quiet"),
-    ]
-}
-
-fn picks(turn: &Turn) -> Vec<Pick> {
-    let chosen = turn.picks.iter().map(|(at, probability)| {
-        let (kind, name) = candidates()[*at];
-        let mut pick = pick(kind, name, *probability);
-        if kind == ItemKind::Tool {
-            pick.item.server = Some("mail".into());
-        }
-        pick
-    });
-    chosen.collect()
-}
-
-fn apply(edit: Edit, catalog: &mut Catalog, session: &mut Vec<SessionItem>, number: usize) {
-    match edit {
-        Edit::Soul => catalog.system.soul = file("SOUL.md", &format!("You are Ada {number}.")),
-        Edit::Rule => catalog.rules[0].text = format!("Stay calm {number}.").into(),
-        Edit::Skill => {
-            catalog.skills[0] =
-                skill("notes", Some("Notes."), &format!("Use v{number}."), &["add_note"]);
-        }
-        Edit::Memory => {
-            let name = format!("MEMORY.md:{}", 100 + number);
-            catalog.memories.insert(0, memory(&name, None, &format!("Fact {number}.")));
-        }
-        Edit::Tool => {
-            let parameters = serde_json::json!({"type": "object", "description": number});
-            let id = catalog.tools[0].id.clone();
-            catalog.tools[0] = recto_context::ToolSpec::new(id, "Reads.", parameters);
-        }
-        Edit::NewTool => catalog.tools.push(tool(None, &format!("tool_{number}"))),
-        Edit::AgentSkill => {
-            let about = format!("Look things up, {number}.");
-            let web = skill("web", Some(&about), "Use curl with care.", &["fetch"]);
-            catalog.skills[2] = recto_context::Skill { include: Include::Agent, ..web };
-        }
-        Edit::Model => {}
-        Edit::NewRule => {
-            let name = format!("rule{number}");
-            catalog.rules.push(rule(&name, 700, Include::Always, "New."));
-        }
-    }
-    *session = catalog.session_at_start();
-}
-
-/// A session in play.
-struct Session {
-    play: Play,
-    catalog: Catalog,
-    items: Vec<SessionItem>,
-    history: Vec<Arc<Message>>,
-    carry: Carry,
-    next_id: u64,
-    /// How often the model was changed.
-    models: usize,
-    /// What was edited since the last request that was sent.
-    edits: Vec<Edit>,
-    before: Option<RequestContext>,
-}
-
-impl Session {
-    fn id(&mut self) -> MessageId {
-        self.next_id += 1;
-        MessageId(self.next_id)
-    }
-
-    fn message(&mut self, body: Body) -> Arc<Message> {
-        Arc::new(Message { id: self.id(), body })
-    }
-
-    fn round(&mut self, round: &Round) -> Vec<Arc<Message>> {
-        let first = self.next_id;
-        let call = |n: usize| ToolCall {
-            id: CallId(format!("{first}-{n}").into()),
-            name: "read_file".into(),
-            arguments: "{\"path\":\"a\"}".into(),
-        };
-        let calls: Vec<ToolCall> = (0..round.calls).map(call).collect();
-        let mut messages =
-            vec![self.message(Body::Assistant { content: vec![], calls: calls.clone() })];
-        for call in calls {
-            let content = vec![ContentPart::Text(round.result.as_str().into())];
-            messages.push(self.message(Body::Tool { call: call.id, name: call.name, content }));
-        }
-        messages
-    }
-
-    /// Plays a turn, one request for the message and one for each round.
-    fn turn(&mut self, number: usize, turn: &Turn) -> Result<(), TestCaseError> {
-        if let Some(edit) = turn.edit {
-            apply(edit, &mut self.catalog, &mut self.items, number);
-            self.models += usize::from(edit == Edit::Model);
-            self.edits.push(edit);
-        }
-        let message_id = self.id();
-        let picks = picks(turn);
-        let mut rounds: Vec<Arc<Message>> = Vec::new();
-        let mut sent = Arc::new(Message::user(message_id.0, turn.message.as_str()));
-        for step in 0..=turn.rounds.len() {
-            if let Some(round) = step.checked_sub(1).map(|at| &turn.rounds[at]) {
-                let messages = self.round(round);
-                rounds.extend(messages);
-            }
-            let inputs = self.inputs(turn, number, message_id, &picks, &rounds);
-            let Ok(request) = inputs.assemble() else {
-                // Nothing was sent; the turn has failed.
-                prop_assert!(over_budget_is_honest(&inputs));
-                break;
-            };
-            prop_assert_eq!(page(&request), page(&inputs.assemble().unwrap()));
-            check_request(&request, turn)?;
-            if let Some(before) = &self.before {
-                check_prefix(before, &request, &self.edits)?;
-            }
-            self.edits.clear();
-            sent = request.sent.clone();
-            self.carry = request.carry.clone();
-            self.before = Some(request);
-        }
-        self.history.push(sent);
-        self.history.extend(rounds);
-        if !turn.failed {
-            let content = vec![ContentPart::Text(turn.reply.as_str().into())];
-            let reply = self.message(Body::Assistant { content, calls: vec![] });
-            self.history.push(reply);
-        }
-        Ok(())
-    }
-
-    fn inputs<'a>(
-        &'a self,
-        turn: &Turn,
-        number: usize,
-        id: MessageId,
-        picks: &'a [Pick],
-        rounds: &'a [Arc<Message>],
-    ) -> Inputs<'a> {
-        let chosen = turn.mode;
-        let limits = Limits {
-            history_messages: self.play.max_messages,
-            minimal_history: self.play.minimal_history,
-            ..Limits::default()
-        };
-        let inputs = Inputs::new(&self.catalog, turn.message.as_str())
-            .message_id(id)
-            .turn(TurnNumber(number as u32 + 1))
-            .model(format!("model {}", self.models))
-            .layout(Layout {
-                picks: self.play.placement,
-                pick_messages: self.play.pick_messages,
-                tool_calls: self.play.tool_calls,
-                ..Layout::default()
-            })
-            .bootstrap(bootstrap())
-            .mode(ModeDecision { chosen, reason: ModeReason::Configured, matched: vec![] })
-            .window(Window::from_config(Tokens::new(self.play.window)))
-            .limits(limits)
-            .session(&self.items)
-            .history(&self.history)
-            .carry(self.carry.clone())
-            .picks(picks)
-            .rounds(rounds);
-        match self.play.stamped {
-            true => inputs.stamp(Stamp::new(&format!("2026-11-15 08:{number:02}"))),
-            false => inputs,
-        }
-    }
+/// What is true of every step.
+fn check_step(step: &Step<'_>) -> Result<(), TestCaseError> {
+    let Ok(request) = step.result else {
+        prop_assert!(over_budget_is_honest(step.inputs));
+        return Ok(());
+    };
+    prop_assert_eq!(page(request), page(&step.inputs.assemble().unwrap()));
+    check_request(request, step.turn)?;
+    step.before.map_or(Ok(()), |before| check_prefix(before, request, step.edits))
 }
 
 /// An error is only right when what can't be cut really is too large.
@@ -438,7 +104,7 @@ fn check_prefix(
         // What was cut comes back at a trim and with a turn, and not before.
         Cause::LayerCut if same_turn => picked(after).is_subset(&picked(before)),
         Cause::LayerCut => trims(before) != trims(after),
-        Cause::Unrelated | Cause::PicksLeft => false,
+        Cause::Unrelated | Cause::PicksLeft | Cause::SurroundingsChanged => false,
     };
     prop_assert!(right, "{:?} does not explain it: {:#?}", cause, change);
     Ok(())
@@ -460,21 +126,7 @@ proptest! {
 
     #[test]
     fn the_promises_hold_over_random_sessions(play in play()) {
-        let catalog = agent();
-        let items = catalog.session_at_start();
-        let turns = play.turns.clone();
-        let mut session = Session {
-            play, catalog, items,
-            history: Vec::new(),
-            carry: Carry::default(),
-            next_id: 0,
-            models: 0,
-            edits: Vec::new(),
-            before: None,
-        };
-        for (number, turn) in turns.iter().enumerate() {
-            session.turn(number, turn)?;
-        }
+        play_through(play, &check_step)?;
     }
 
     #[test]

@@ -1,0 +1,213 @@
+//! The record of a request: every part's place and reason, the texts taken out.
+//!
+//! A session's requests repeat each other for the most part. So a record names
+//! texts and messages by their hashes, and a store keeps each of them once. The
+//! record itself is made to resemble the one before it: rows that stay the same
+//! while the part does, with the token counts in lists of their own, because a
+//! calibration moves them all at once.
+//!
+//! [`Record::restore`] makes the same request from a record and the contents it
+//! names. It never looks at a workspace, a catalog or a setting of today, and
+//! every content is held against its hash: what was changed since is an error.
+//!
+//! Not here: where records are kept, and the body that went over the wire.
+
+mod restore;
+mod rows;
+mod write;
+
+use std::collections::{BTreeSet, HashMap};
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::budget::{Budget, Window};
+use crate::carry::Carry;
+use crate::catalog::Notice;
+use crate::context::ToolChoice;
+use crate::counter::CountKind;
+use crate::item::{Include, ItemId};
+use crate::layout::ToolCalls;
+use crate::message::{Message, MessageId};
+use crate::mode::ModeDecision;
+use crate::text::{ContentHash, Text};
+
+use rows::{CandidateRow, ContentRow, Counts, DroppedRow, PartRow, SentRow, TextRef, ToolRow};
+
+/// The form of today's records. A change that older versions could not read, or
+/// that could not be read from older records, needs the next number and a reader
+/// for this one.
+const VERSION: u32 = 1;
+
+/// What is kept of a request: every part's place and reason, the texts only by hash.
+///
+/// It is written by serde, best as compact JSON, and read by [`Record::from_json`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    version: u32,
+    model: Arc<str>,
+    tool_calls: ToolCalls,
+    // What stays from turn to turn stands in front.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    notices: Vec<Notice>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    available: Vec<(ItemId, Include)>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<ToolRow>,
+    parts: Vec<PartRow>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    dropped: Vec<DroppedRow>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    candidates: Vec<CandidateRow>,
+    mode: ModeDecision,
+    tool_choice: ToolChoice,
+    sent: SentRow,
+    carry: Carry,
+    window: Window,
+    counted: CountKind,
+    budget: Budget,
+    tokens: Counts,
+}
+
+/// A record, and all that it refers to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recorded {
+    /// The record.
+    pub record: Record,
+    /// The texts that it refers to, each once.
+    pub texts: Vec<Text>,
+    /// The messages that it refers to, each once. One that stands on the page as
+    /// the session has it has the hash of the session's message; one that was
+    /// shortened, or whose calls are written out, has a hash of its own.
+    pub messages: Vec<Arc<Message>>,
+}
+
+/// A message in one of its forms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(from = "(MessageId, ContentHash)", into = "(MessageId, ContentHash)")]
+pub struct MessageRef {
+    /// Its number.
+    pub id: MessageId,
+    /// What it says: [`Message::hash`].
+    pub hash: ContentHash,
+}
+
+impl MessageRef {
+    /// The reference to `message`.
+    pub fn of(message: &Message) -> Self {
+        MessageRef { id: message.id, hash: message.hash() }
+    }
+}
+
+impl From<(MessageId, ContentHash)> for MessageRef {
+    fn from((id, hash): (MessageId, ContentHash)) -> Self {
+        MessageRef { id, hash }
+    }
+}
+
+impl From<MessageRef> for (MessageId, ContentHash) {
+    fn from(reference: MessageRef) -> Self {
+        (reference.id, reference.hash)
+    }
+}
+
+/// What a record refers to, as it was found: under the hash that the record
+/// names, whether it still has that hash or not.
+#[derive(Debug, Clone, Default)]
+pub struct Contents {
+    /// Texts.
+    pub texts: HashMap<ContentHash, Text>,
+    /// Messages. Their stamps, framing and kept picks don't matter.
+    pub messages: HashMap<MessageRef, Arc<Message>>,
+}
+
+/// Something that a record refers to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Referred {
+    /// A text.
+    Text(ContentHash),
+    /// A message.
+    Message(MessageRef),
+}
+
+impl fmt::Display for Referred {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Referred::Text(hash) => write!(f, "text {hash}"),
+            Referred::Message(MessageRef { id, hash }) => write!(f, "message {} ({hash})", id.0),
+        }
+    }
+}
+
+/// A record does not give its request back.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RestoreError {
+    /// Another version of Recto wrote it, in a form that this one does not know.
+    #[error("the record has form {found}; this version of Recto reads form {VERSION}")]
+    Version {
+        /// Its form.
+        found: u32,
+    },
+    /// It is no record, or damaged.
+    #[error("the record can't be read: {problem}")]
+    Unreadable {
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// Something that it refers to is not there.
+    #[error("{what} is missing")]
+    Missing {
+        /// What.
+        what: Referred,
+    },
+    /// Something that it refers to is not what it was.
+    #[error("{expected} was changed: it is {found} now")]
+    Changed {
+        /// What the record refers to.
+        expected: Referred,
+        /// What is there instead.
+        found: Referred,
+    },
+}
+
+impl Record {
+    /// Reads a record. Its form is looked at first, so that one of another form is told from one
+    /// that is damaged.
+    pub fn from_json(json: &[u8]) -> Result<Self, RestoreError> {
+        #[derive(Deserialize)]
+        struct Form {
+            version: u32,
+        }
+        let Form { version } = serde_json::from_slice(json).map_err(unreadable)?;
+        check_version(version)?;
+        serde_json::from_slice(json).map_err(unreadable)
+    }
+
+    /// The texts that it refers to.
+    pub fn text_hashes(&self) -> BTreeSet<ContentHash> {
+        let parts = self.parts.iter().flat_map(PartRow::texts);
+        let schemas = self.tools.iter().map(|tool| &tool.schema);
+        let chunks = self.candidates.iter().filter_map(|candidate| candidate.chunk.as_ref());
+        let picks = self.sent.picks.iter().filter_map(|pick| pick.text.as_ref());
+        parts.chain(schemas).chain(chunks).chain(picks).filter_map(TextRef::hash).collect()
+    }
+
+    /// The messages that it refers to.
+    pub fn message_refs(&self) -> BTreeSet<MessageRef> {
+        let message = |row: &PartRow| match row.what {
+            ContentRow::Message { message } => Some(message),
+            ContentRow::Text(_) => None,
+        };
+        self.parts.iter().filter_map(message).chain([self.sent.message]).collect()
+    }
+}
+
+fn check_version(found: u32) -> Result<(), RestoreError> {
+    if found == VERSION { Ok(()) } else { Err(RestoreError::Version { found }) }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "for map_err")]
+fn unreadable(error: serde_json::Error) -> RestoreError {
+    RestoreError::Unreadable { problem: error.to_string() }
+}

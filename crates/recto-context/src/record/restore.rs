@@ -1,0 +1,183 @@
+//! Puts the texts back into a request, and checks each.
+
+use std::sync::Arc;
+
+use super::rows::{
+    CandidateRow, ContentRow, DroppedRow, PartRow, PickRow, SentRow, TextRef, ToolRow,
+};
+use super::{Contents, MessageRef, Record, Referred, RestoreError, check_version};
+use crate::catalog::ToolSpec;
+use crate::context::{Dropped, OfferedTool, RequestContext};
+use crate::item::{Pick, Source};
+use crate::message::{Body, KeptPick, Message, Shown, UserMessage};
+use crate::page::{Content, Part, render};
+use crate::text::Text;
+use crate::tokens::Tokens;
+
+impl Record {
+    /// The request, made again from its parts alone. [`Record::text_hashes`] and
+    /// [`Record::message_refs`] say what `contents` must hold.
+    pub fn restore(&self, contents: &Contents) -> Result<RequestContext, RestoreError> {
+        check_version(self.version)?;
+        self.check_rows()?;
+        let sent = contents.sent(&self.sent)?;
+        let reader = Reader { contents, sent: &sent, reference: self.sent.message };
+        let parts = self.parts.iter().zip(&self.tokens.parts);
+        let parts: Vec<Part> =
+            parts.map(|(row, tokens)| reader.part(row, *tokens)).collect::<Result<_, _>>()?;
+        let tools = self.tools.iter().zip(&self.tokens.tools);
+        let dropped = self.dropped.iter().zip(&self.tokens.dropped);
+        Ok(RequestContext {
+            model: self.model.clone(),
+            mode: self.mode.clone(),
+            window: self.window,
+            budget: self.budget,
+            counted: self.counted,
+            messages: render(&parts),
+            parts,
+            tools: tools
+                .map(|(row, tokens)| contents.tool(row, *tokens))
+                .collect::<Result<_, _>>()?,
+            tool_calls: self.tool_calls,
+            tool_choice: self.tool_choice,
+            dropped: dropped.map(|(row, tokens)| restore_dropped(row, *tokens)).collect(),
+            available: self.available.clone(),
+            candidates: self
+                .candidates
+                .iter()
+                .map(|row| contents.candidate(row))
+                .collect::<Result<_, _>>()?,
+            notices: self.notices.clone(),
+            carry: self.carry.clone(),
+            sent,
+        })
+    }
+
+    /// What no record of Recto's lacks, and a damaged one might.
+    fn check_rows(&self) -> Result<(), RestoreError> {
+        let tokens = &self.tokens;
+        let counted = tokens.parts.len() == self.parts.len()
+            && tokens.tools.len() == self.tools.len()
+            && tokens.dropped.len() == self.dropped.len();
+        if !counted {
+            return Err(damaged("it has more rows than counts, or fewer"));
+        }
+        if !self.parts.is_sorted_by_key(|part| part.at) {
+            return Err(damaged("its parts are not in the order of the layers"));
+        }
+        Ok(())
+    }
+}
+
+fn damaged(problem: &str) -> RestoreError {
+    RestoreError::Unreadable { problem: problem.to_owned() }
+}
+
+/// Reads parts, and knows the message of the turn, which the record holds in full.
+struct Reader<'a> {
+    contents: &'a Contents,
+    sent: &'a Arc<Message>,
+    reference: MessageRef,
+}
+
+impl Reader<'_> {
+    fn part(&self, row: &PartRow, tokens: Tokens) -> Result<Part, RestoreError> {
+        let content = match &row.what {
+            ContentRow::Text(text) => Content::Text(self.contents.text(text)?),
+            ContentRow::Message { message } if *message == self.reference => {
+                Content::Message(Arc::clone(self.sent))
+            }
+            ContentRow::Message { message } => {
+                Content::Message(Arc::clone(self.contents.message(*message)?))
+            }
+        };
+        let lead = row.lead.as_ref().map(|lead| self.contents.text(lead)).transpose()?;
+        Ok(Part {
+            layer: row.at,
+            role: row.by,
+            join: row.join,
+            lead: lead.unwrap_or_default(),
+            content,
+            tokens,
+            source: source(&row.from),
+            item: row.item.clone(),
+            reason: row.why.clone(),
+        })
+    }
+}
+
+impl Contents {
+    fn text(&self, text: &TextRef) -> Result<Text, RestoreError> {
+        let hash = match text {
+            TextRef::Inline(text) => return Ok(text.clone()),
+            TextRef::Hash { hash } => *hash,
+        };
+        let expected = Referred::Text(hash);
+        let found = self.texts.get(&hash).ok_or(RestoreError::Missing { what: expected })?;
+        if found.hash() != hash {
+            let found = Referred::Text(found.hash());
+            return Err(RestoreError::Changed { expected, found });
+        }
+        Ok(found.clone())
+    }
+
+    fn message(&self, reference: MessageRef) -> Result<&Arc<Message>, RestoreError> {
+        let expected = Referred::Message(reference);
+        let found = self.messages.get(&reference);
+        let message = found.ok_or(RestoreError::Missing { what: expected })?;
+        match MessageRef::of(message) {
+            found if found == reference => Ok(message),
+            other => Err(RestoreError::Changed { expected, found: Referred::Message(other) }),
+        }
+    }
+
+    /// The message of the turn, as it was sent.
+    fn sent(&self, row: &SentRow) -> Result<Arc<Message>, RestoreError> {
+        let message = self.message(row.message)?;
+        let Body::User(user) = &message.body else {
+            return Err(damaged("its turn was not opened by a person's message"));
+        };
+        let picks = row.picks.iter().map(|pick| self.kept_pick(pick));
+        let body = Body::User(UserMessage {
+            content: user.content.clone(),
+            stamp: row.stamp.clone(),
+            framing: row.framing,
+            picks: picks.collect::<Result<_, _>>()?,
+        });
+        Ok(Arc::new(Message { id: message.id, body }))
+    }
+
+    fn kept_pick(&self, row: &PickRow) -> Result<KeptPick, RestoreError> {
+        let shown = match &row.text {
+            Some(text) => Shown::Text(self.text(text)?),
+            None => Shown::Above,
+        };
+        Ok(KeptPick { item: row.item.clone(), since: row.since, shown })
+    }
+
+    fn tool(&self, row: &ToolRow, tokens: Tokens) -> Result<OfferedTool, RestoreError> {
+        let schema = self.text(&row.schema)?;
+        let spec = ToolSpec::from_schema(row.item.id.clone(), schema)
+            .ok_or_else(|| damaged("the schema of a tool is none"))?;
+        let include = row.include.unwrap_or(row.item.include);
+        let spec = ToolSpec { include, source: source(&row.from), ..spec };
+        Ok(OfferedTool { spec, item: row.item.clone(), tokens, reason: row.why.clone() })
+    }
+
+    fn candidate(&self, row: &CandidateRow) -> Result<Pick, RestoreError> {
+        let chunk = row.chunk.as_ref().map(|chunk| self.text(chunk)).transpose()?;
+        Ok(Pick {
+            item: row.item.clone(),
+            scores: row.scores,
+            best_chunk: chunk.map(|chunk| chunk.as_str().into()),
+        })
+    }
+}
+
+fn restore_dropped(row: &DroppedRow, (before, after): (Tokens, Tokens)) -> Dropped {
+    Dropped { what: row.what.clone(), layer: row.at, before, after, reason: row.why.clone() }
+}
+
+fn source(from: &Option<Source>) -> Source {
+    from.clone().unwrap_or(Source::BuiltIn)
+}

@@ -1,0 +1,174 @@
+//! Takes the texts out of a request.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::rows::{
+    CandidateRow, ContentRow, Counts, DroppedRow, PartRow, PickRow, SentRow, TextRef, ToolRow,
+};
+use super::{MessageRef, Record, Recorded, VERSION};
+use crate::catalog::Notice;
+use crate::context::{Dropped, OfferedTool, RequestContext};
+use crate::item::{Pick, Source};
+use crate::message::{Body, KeptPick, Message, Shown, UserMessage};
+use crate::page::{Content, Part};
+use crate::text::{ContentHash, Text};
+
+/// Shorter texts stand in the record itself: a hash would not be shorter.
+const SHORT: usize = 64;
+/// The same for leads. They may be longer, because most are made for one part
+/// (a stamp and an instruction), and no store finds them twice.
+const SHORT_LEAD: usize = 512;
+
+impl RequestContext {
+    /// What is to be kept of the request, before it is sent.
+    pub fn record(&self) -> Recorded {
+        let mut writer = Writer::default();
+        let record = Record {
+            version: VERSION,
+            model: self.model.clone(),
+            tool_calls: self.tool_calls,
+            notices: self.notices.iter().map(notice).collect(),
+            available: self.available.clone(),
+            tools: self.tools.iter().map(|tool| writer.tool(tool)).collect(),
+            parts: self.parts.iter().map(|part| writer.part(part)).collect(),
+            dropped: self.dropped.iter().map(dropped).collect(),
+            candidates: self.candidates.iter().map(|pick| writer.candidate(pick)).collect(),
+            mode: self.mode.clone(),
+            tool_choice: self.tool_choice,
+            sent: writer.sent(&self.sent),
+            carry: self.carry.clone(),
+            window: self.window,
+            counted: self.counted,
+            budget: self.budget,
+            tokens: counts(self),
+        };
+        Recorded { record, texts: writer.texts, messages: writer.messages }
+    }
+}
+
+/// Collects what the rows refer to.
+#[derive(Default)]
+struct Writer {
+    texts: Vec<Text>,
+    messages: Vec<Arc<Message>>,
+    known_texts: HashSet<ContentHash>,
+    known_messages: HashSet<MessageRef>,
+}
+
+impl Writer {
+    fn text(&mut self, text: &Text) -> TextRef {
+        if text.len() < SHORT { TextRef::Inline(text.clone()) } else { self.hashed(text) }
+    }
+
+    fn lead(&mut self, lead: &Text) -> Option<TextRef> {
+        match lead.len() {
+            0 => None,
+            1..SHORT_LEAD => Some(TextRef::Inline(lead.clone())),
+            _ => Some(self.hashed(lead)),
+        }
+    }
+
+    fn hashed(&mut self, text: &Text) -> TextRef {
+        let hash = text.hash();
+        if self.known_texts.insert(hash) {
+            self.texts.push(text.clone());
+        }
+        TextRef::Hash { hash }
+    }
+
+    fn message(&mut self, message: &Arc<Message>) -> MessageRef {
+        let reference = MessageRef::of(message);
+        if self.known_messages.insert(reference) {
+            self.messages.push(Arc::clone(message));
+        }
+        reference
+    }
+
+    fn part(&mut self, part: &Part) -> PartRow {
+        let what = match &part.content {
+            Content::Text(text) => ContentRow::Text(self.text(text)),
+            Content::Message(message) => ContentRow::Message { message: self.message(message) },
+        };
+        PartRow {
+            at: part.layer,
+            by: part.role,
+            join: part.join,
+            lead: self.lead(&part.lead),
+            what,
+            from: source(&part.source),
+            item: part.item.clone(),
+            why: part.reason.clone(),
+        }
+    }
+
+    fn tool(&mut self, tool: &OfferedTool) -> ToolRow {
+        let own = tool.spec.include;
+        ToolRow {
+            item: tool.item.clone(),
+            schema: self.text(&tool.spec.schema),
+            include: (own != tool.item.include).then_some(own),
+            from: source(&tool.spec.source),
+            why: tool.reason.clone(),
+        }
+    }
+
+    fn candidate(&mut self, pick: &Pick) -> CandidateRow {
+        CandidateRow {
+            item: pick.item.clone(),
+            scores: pick.scores,
+            chunk: pick.best_chunk.as_deref().map(|chunk| self.text(&chunk.into())),
+        }
+    }
+
+    fn sent(&mut self, sent: &Arc<Message>) -> SentRow {
+        let nothing = UserMessage::default();
+        let user = match &sent.body {
+            Body::User(user) => user,
+            _ => &nothing,
+        };
+        SentRow {
+            message: self.message(sent),
+            stamp: user.stamp.clone(),
+            framing: user.framing,
+            picks: user.picks.iter().map(|pick| self.kept_pick(pick)).collect(),
+        }
+    }
+
+    fn kept_pick(&mut self, pick: &KeptPick) -> PickRow {
+        let text = match &pick.shown {
+            Shown::Text(text) => Some(self.text(text)),
+            Shown::Above => None,
+        };
+        PickRow { item: pick.item.clone(), since: pick.since, text }
+    }
+}
+
+/// Where something comes from; `None` for Recto itself. A path that is not
+/// Unicode is kept as it is shown, since JSON has no other way to write it.
+fn source(source: &Source) -> Option<Source> {
+    match source {
+        Source::BuiltIn => None,
+        Source::File(path) if path.to_str().is_none() => {
+            Some(Source::file(path.to_string_lossy().as_ref()))
+        }
+        known => Some(known.clone()),
+    }
+}
+
+fn notice(notice: &Notice) -> Notice {
+    let source = source(&notice.source).unwrap_or(Source::BuiltIn);
+    Notice { source, problem: notice.problem.clone() }
+}
+
+fn dropped(dropped: &Dropped) -> DroppedRow {
+    DroppedRow { what: dropped.what.clone(), at: dropped.layer, why: dropped.reason.clone() }
+}
+
+fn counts(context: &RequestContext) -> Counts {
+    Counts {
+        parts: context.parts.iter().map(|part| part.tokens).collect(),
+        tools: context.tools.iter().map(|tool| tool.tokens).collect(),
+        dropped: context.dropped.iter().map(|dropped| (dropped.before, dropped.after)).collect(),
+    }
+}
