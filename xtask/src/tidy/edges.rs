@@ -4,14 +4,16 @@ use super::Problem;
 use crate::project::{Dependency, Package, TextFile};
 
 /// The floors of the house, lowest first. A crate sees those on lower floors,
-/// never its neighbours and never upwards.
-const FLOORS: [&[&str]; 6] = [
+/// never its neighbours and never upwards. On the roof are fakes of the outside
+/// world: above everything, so that only tests can reach them.
+const FLOORS: [&[&str]; 7] = [
     &["recto-context"],
     &["recto-workspace", "recto-search", "recto-llm", "recto-tools", "recto-store"],
     &["recto-agent"],
     &["recto-server", "recto-channels"],
     &["recto"],
     &["xtask"],
+    &["recto-fakes"],
 ];
 
 /// All that the pure core may be built from. None of them can reach a file, a

@@ -37,9 +37,11 @@ fn misplaced(file: &TextFile, literal: &str) -> Option<String> {
     None
 }
 
-/// The report shows a request's tool choice under the same name.
+/// Fakes speak as the vendors do. The report and the record show a request's
+/// tool choice under the same name.
 fn may_name_vendor_keys(file: &TextFile) -> bool {
-    file.crate_name() == "recto-llm" || file.path == "crates/recto-context/src/report.rs"
+    matches!(file.crate_name(), "recto-llm" | "recto-fakes")
+        || file.path == "crates/recto-context/src/report.rs"
 }
 
 #[cfg(test)]

@@ -1,0 +1,77 @@
+//! A gate in an answer's way, so that a test decides when the next piece goes
+//! out, instead of sleeping and hoping.
+
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
+
+use tokio::sync::Semaphore;
+
+use crate::lock::lock;
+
+/// How long a test may wait for something that must happen.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Holds an answer before each of its pieces until it is released. Clones are
+/// the same gate.
+#[derive(Debug, Clone)]
+pub struct Gate {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    /// Pieces that may pass; closed once everything may.
+    permits: Semaphore,
+    /// How often an answer has come to the gate.
+    arrivals: Mutex<usize>,
+    arrived: Condvar,
+}
+
+impl Gate {
+    /// A gate that lets nothing pass yet.
+    pub fn new() -> Self {
+        let inner =
+            Inner { permits: Semaphore::new(0), arrivals: Mutex::new(0), arrived: Condvar::new() };
+        Gate { inner: Arc::new(inner) }
+    }
+
+    /// Lets so many more pieces pass.
+    pub fn release(&self, pieces: usize) {
+        self.inner.permits.add_permits(pieces);
+    }
+
+    /// Lets everything pass from now on.
+    pub fn open(&self) {
+        self.inner.permits.close();
+    }
+
+    /// Blocks until answers have come to the gate so many times in all. The
+    /// first time is before anything but the headers was sent; the second says
+    /// that the first piece is on its way to the client; and so on.
+    ///
+    /// # Panics
+    ///
+    /// When it takes more than a minute: then the request was never made.
+    pub fn wait_for(&self, times: usize) {
+        let arrivals = lock(&self.inner.arrivals);
+        let waited = self.inner.arrived.wait_timeout_while(arrivals, PATIENCE, |n| *n < times);
+        let came = waited.is_ok_and(|(_, timeout)| !timeout.timed_out());
+        assert!(came, "no answer came to the gate for the {times}th time");
+    }
+
+    /// Waits for a permit. On the server's side.
+    pub(crate) async fn pass(&self) {
+        *lock(&self.inner.arrivals) += 1;
+        self.inner.arrived.notify_all();
+        // An error means that the gate was opened for good.
+        if let Ok(permit) = self.inner.permits.acquire().await {
+            permit.forget();
+        }
+    }
+}
+
+impl Default for Gate {
+    fn default() -> Self {
+        Gate::new()
+    }
+}

@@ -1,0 +1,53 @@
+//! Strict fakes of model servers, for tests only.
+//!
+//! A [`Fake`] is a server on loopback, in the test's own process, that speaks
+//! the protocol of Ollama or of an OpenAI-compatible server. It is written from
+//! what the vendors publish, not from what Recto sends: it refuses what the
+//! real servers refuse, with their status and their words, and keeps why. So a
+//! test that passes against it says something about the real thing.
+//!
+//! What it answers is up to the test: each chat that passes the checks takes
+//! the next [`Answer`] of a queue, and when the queue is empty, the fake repeats
+//! the last user message. An answer can go wrong in every way a server can.
+//!
+//! ```
+//! use recto_fakes::{Answer, Call, Fake};
+//! use serde_json::json;
+//!
+//! let fake = Fake::ollama()
+//!     .answer(Answer::calls([Call::new("clock", json!({ "zone": "UTC" }))]))
+//!     .answer(Answer::text("It is noon."))
+//!     .answer(Answer::refusal(429, "slow down").header("retry-after", "1"))
+//!     .start();
+//! assert!(fake.url().starts_with("http://127.0.0.1:"));
+//! assert!(fake.rejections().is_empty());
+//! ```
+//!
+//! It has limits of its own:
+//!
+//! - It runs no model and knows no template; tokens are counted by a simple
+//!   rule, a token for every four bytes.
+//! - It has no clock of its own: times in its answers are fixed, and nothing
+//!   waits unless the test asks for it.
+//! - Where a real server lets something pass that no client can mean, it is
+//!   stricter, and says so where it is.
+
+mod answer;
+mod base64;
+mod count;
+mod fake;
+mod gate;
+mod lock;
+mod log;
+mod model;
+mod ollama;
+mod openai;
+mod reaction;
+mod server;
+
+pub use answer::{Answer, Call, Refusal, Reply, Usage};
+pub use fake::{Fake, FakeBuilder};
+pub use gate::Gate;
+pub use log::{Ending, Received};
+pub use model::{Capability, Model};
+pub use openai::Dialect;

@@ -1,0 +1,103 @@
+//! What the fake was asked, kept for the test.
+
+use std::collections::BTreeMap;
+use std::sync::{Condvar, Mutex};
+
+use serde_json::Value;
+
+use crate::gate::PATIENCE;
+use crate::lock::lock;
+
+/// A request, and what became of it.
+#[derive(Debug, Clone)]
+pub struct Received {
+    /// Its method, in capitals.
+    pub method: String,
+    /// Its path, without the query.
+    pub path: String,
+    /// Its headers, their names in lower case.
+    pub headers: BTreeMap<String, String>,
+    /// Its body, byte for byte.
+    pub body: Vec<u8>,
+    /// Its body as JSON, if it is that.
+    pub json: Option<Value>,
+    /// The status of the answer; `None` while there is none.
+    pub status: Option<u16>,
+    /// Why the fake rejected it as the real server would. An error that the
+    /// test asked for is no rejection.
+    pub rejected: Option<String>,
+    /// How far the answer came.
+    pub ending: Ending,
+}
+
+/// How far an answer came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// It has not ended yet.
+    Open,
+    /// The fake sent all it meant to, also when that was to be cut off.
+    Sent,
+    /// The client closed the connection before that.
+    ClientLeft,
+}
+
+impl Received {
+    /// A header, by its name in lower case.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).map(String::as_str)
+    }
+
+    /// Whether it asks the model something.
+    pub fn is_chat(&self) -> bool {
+        self.method == "POST" && matches!(self.path.as_str(), "/api/chat" | "/v1/chat/completions")
+    }
+
+    /// Whether its media type is this one, whatever its parameters.
+    pub(crate) fn is_of_type(&self, media_type: &str) -> bool {
+        let given = self.header("content-type").and_then(|value| value.split(';').next());
+        given.is_some_and(|value| value.trim().eq_ignore_ascii_case(media_type))
+    }
+
+    /// Whether it bears this key.
+    pub(crate) fn bears(&self, key: &str) -> bool {
+        self.header("authorization").and_then(|value| value.strip_prefix("Bearer ")) == Some(key)
+    }
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Log {
+    entries: Mutex<Vec<Received>>,
+    changed: Condvar,
+}
+
+impl Log {
+    /// Adds a request; its number is what the other calls take.
+    pub(crate) fn add(&self, received: Received) -> usize {
+        let mut entries = lock(&self.entries);
+        entries.push(received);
+        self.changed.notify_all();
+        entries.len() - 1
+    }
+
+    pub(crate) fn update(&self, number: usize, change: impl FnOnce(&mut Received)) {
+        if let Some(entry) = lock(&self.entries).get_mut(number) {
+            change(entry);
+        }
+        self.changed.notify_all();
+    }
+
+    pub(crate) fn entries(&self) -> Vec<Received> {
+        lock(&self.entries).clone()
+    }
+
+    /// Blocks until `reached` holds; gives `None` when it never does.
+    pub(crate) fn wait_until(
+        &self,
+        mut reached: impl FnMut(&[Received]) -> bool,
+    ) -> Option<Vec<Received>> {
+        let entries = lock(&self.entries);
+        let waited = self.changed.wait_timeout_while(entries, PATIENCE, |all| !reached(all));
+        let (entries, timeout) = waited.ok()?;
+        (!timeout.timed_out()).then(|| entries.clone())
+    }
+}
