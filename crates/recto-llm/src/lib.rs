@@ -1,21 +1,51 @@
-//! What vendors' wires look like.
+//! Model servers, and what their wires look like.
 //!
-//! The rest of Recto knows one page, the [`RequestContext`]; this crate knows
-//! how each vendor wants it written down. Nothing outside of it names a field
-//! of a vendor's JSON.
+//! The rest of Recto knows one page, the [`RequestContext`], and one [`Reply`].
+//! This crate knows how each vendor wants the one written down and how it writes
+//! the other, where its server listens, what it refuses and how it says so.
+//! Nothing outside of it names a field of a vendor's JSON.
 //!
-//! [`encode`] is pure: the same request and options give the same bytes, so
-//! that what was recorded is what was sent, and a server's cache finds the
-//! prefix it has seen before. It has four limits of its own:
+//! There are two halves. The pure one turns values into bytes and back:
 //!
-//! - It adds nothing to the page and leaves nothing out, apart from what a wire
-//!   refuses; each such case is named where it is handled.
-//! - It never alters a text.
-//! - It never fails. A request that exists can be written on every wire.
-//! - It never sees a credential: those travel in headers, not in bodies.
+//! - [`encode`]: the same request and options give the same bytes, so that what
+//!   was recorded is what was sent, and a server's cache finds the prefix it has
+//!   seen before. It adds nothing to the page and leaves nothing out, apart from
+//!   what a wire refuses; each such case is named where it is handled. It never
+//!   alters a text, never fails, and never sees a credential: those travel in
+//!   headers, not in bodies.
+//! - [`Decoder`]: bytes, cut anywhere, to a reply. What the model wrote stays as
+//!   it wrote it; what its provider wants back verbatim is kept so.
+//!
+//! The other half talks. A [`Client`] stands for one model entry's server; its
+//! [`stream`](Client::stream) is the only way to call a model, and whoever wants
+//! the reply whole [`collect`]s it. Its limits:
+//!
+//! - It sends a body exactly as given, and keeps nothing of a conversation.
+//! - It tries again only while nothing of a reply has arrived, and says so.
+//! - It follows no redirects, and its key appears in no error, log or address.
+//! - It ends with the stream: there are no tasks in the background.
 //!
 //! [`RequestContext`]: recto_context::RequestContext
 
+mod address;
+mod client;
+mod error;
+mod http;
+mod probe;
+mod provider;
+mod reply;
+mod retry;
+mod script;
+mod secret;
+mod stream;
 mod wire;
 
-pub use wire::{CallOptions, Wire, encode};
+pub use client::{Client, ClientOptions, TimeLimits};
+pub use error::{LlmError, WaitingFor};
+pub use probe::{ModelHealth, Presence, ServerWindow, Support};
+pub use provider::Provider;
+pub use reply::{Finish, Reply, StreamEvent, Usage};
+pub use retry::RetryPolicy;
+pub use secret::Secret;
+pub use stream::{ReplyStream, collect};
+pub use wire::{CallOptions, Decoder, Delta, Wire, encode};

@@ -1,20 +1,26 @@
 //! The wires, and what they share.
 //!
-//! A vendor's module says what its body looks like and nothing else. What two
-//! of them have in common stands here.
+//! A vendor's module says what its bodies look like, there and back, and
+//! nothing else. What two of them have in common stands here. Nothing in this
+//! module does I/O.
 
 mod anthropic;
+mod decode;
+pub(crate) mod failure;
+mod frame;
 mod ollama;
 mod openai;
 #[cfg(test)]
 mod tests;
 
 use recto_context::{
-    ChatMessage, ContentPart, ContentPiece, Image, OfferedTool, Opaque, RequestContext, ToolCall,
-    ToolCalls, ToolChoice,
+    ChatMessage, ContentPart, ContentPiece, Image, Layer, OfferedTool, Opaque, RequestContext,
+    ToolCall, ToolCalls, ToolChoice,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+
+pub use decode::{Decoder, Delta};
 
 /// A vendor's way to write requests down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -41,13 +47,15 @@ impl Wire {
 
 /// What a model entry sets for its calls. The window and the room for the reply
 /// are not among it: they come with the request, which was made to fit them.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct CallOptions {
     /// The model's name on its server.
     pub model: String,
     /// How freely the model chooses its words; the server decides when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
     /// How much of the probable words it chooses from; the server decides when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub top_p: Option<f64>,
 }
 
@@ -71,6 +79,22 @@ pub fn encode(wire: Wire, options: &CallOptions, request: &RequestContext) -> Va
         Wire::OpenAi => openai::encode(options, request),
         Wire::Anthropic => anthropic::encode(options, request),
     }
+}
+
+/// The model that a body asks for, which stands under the same name on every
+/// wire; empty when it names none.
+pub(crate) fn model_of(body: &[u8]) -> String {
+    #[derive(Deserialize)]
+    struct Asked {
+        model: String,
+    }
+    serde_json::from_slice(body).map(|asked: Asked| asked.model).unwrap_or_default()
+}
+
+/// Where on the page a message stands.
+fn layer(request: &RequestContext, message: &ChatMessage) -> Option<Layer> {
+    let first = message.spans.first().and_then(|span| request.parts.get(span.part));
+    first.map(|part| part.layer)
 }
 
 /// The tools to send as schemas: none when they stand on the page as text.
@@ -114,6 +138,15 @@ fn arguments_object(call: &ToolCall) -> Value {
     }
 }
 
+/// A name that servers take: a model may have made one up that they refuse, and
+/// with it the whole conversation. Those of real tools are safe already.
+fn safe_name(name: &str) -> String {
+    const LONGEST: usize = 64;
+    let safe = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
+    let name: String = name.chars().map(safe).take(LONGEST).collect();
+    if name.is_empty() { "_".to_owned() } else { name }
+}
+
 fn object(text: &str) -> Option<Map<String, Value>> {
     serde_json::from_str(text).ok()
 }
@@ -131,24 +164,14 @@ fn own(wire: Wire, opaque: &Opaque) -> Option<Map<String, Value>> {
     (&*opaque.provider == wire.name()).then(|| object(&opaque.json)).flatten()
 }
 
-/// The fields of a message that its encoder writes, on one wire or the other. An
-/// opaque part could otherwise add calls that nothing answers, or images.
-const ENCODED: [&str; 6] = ["role", "content", "images", "tool_calls", "tool_call_id", "tool_name"];
-
-/// Ollama ignores the case of names, and takes `ſ` for an `s`, so this does too.
-fn is_encoded(field: &str) -> bool {
-    let field = field.to_uppercase();
-    ENCODED.iter().any(|name| name.to_uppercase() == field)
-}
-
-/// Opaque parts on wires whose messages have fields for them, such as Ollama's
-/// `thinking`: each is an object of such fields.
+/// The opaque parts of a message that are `wire`'s own, on wires whose messages
+/// have fields for them: each is an object of such fields.
 fn own_fields(wire: Wire, message: &ChatMessage) -> impl Iterator<Item = (String, Value)> {
     let opaque = move |piece: &ContentPiece| match piece {
         ContentPiece::Other(ContentPart::Opaque(opaque)) => own(wire, opaque),
         _ => None,
     };
-    message.content.iter().filter_map(opaque).flatten().filter(|(field, _)| !is_encoded(field))
+    message.content.iter().filter_map(opaque).flatten()
 }
 
 /// A JSON object under construction. Keys stand in the order in which they are added.

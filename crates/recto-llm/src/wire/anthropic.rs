@@ -8,6 +8,7 @@
 //! texts, which no turn changes, and one at the end of the history, which turns
 //! only append to; four would be allowed.
 
+mod decode;
 mod ids;
 
 use recto_context::{
@@ -16,7 +17,10 @@ use recto_context::{
 };
 use serde_json::{Value, json};
 
-use super::{CallOptions, Object, Wire, arguments_object, must_call, native_tools, own};
+use super::{
+    CallOptions, Object, Wire, arguments_object, layer, must_call, native_tools, own, safe_name,
+};
+pub(super) use decode::Reader;
 use ids::Ids;
 
 /// Stands in front of a conversation that does not begin with a user message.
@@ -75,8 +79,7 @@ fn messages(request: &RequestContext) -> Vec<Value> {
 }
 
 fn is_history(request: &RequestContext, message: &ChatMessage) -> bool {
-    let first = message.spans.first().and_then(|span| request.parts.get(span.part));
-    first.is_some_and(|part| part.layer == Layer::History)
+    layer(request, message) == Some(Layer::History)
 }
 
 /// Results are the user's to bring.
@@ -140,7 +143,7 @@ fn call(call: &ToolCall, id: &str) -> Value {
     json!({
         "type": "tool_use",
         "id": id,
-        "name": &*call.name,
+        "name": safe_name(&call.name),
         "input": arguments_object(call),
     })
 }

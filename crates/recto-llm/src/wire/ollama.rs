@@ -8,10 +8,14 @@
 //! There is no `tool_choice` here, and results are matched with calls by their
 //! order and the tool's name, not by ids.
 
+mod decode;
+
 use recto_context::{ChatMessage, RequestContext, ToolCall};
 use serde_json::{Value, json};
 
 use super::{CallOptions, Object, Wire, arguments_object, function_tools, images, own_fields};
+
+pub(super) use decode::Reader;
 
 pub(super) fn encode(options: &CallOptions, request: &RequestContext) -> Value {
     let messages: Vec<Value> = request.messages.iter().map(message).collect();
@@ -43,8 +47,19 @@ fn message(message: &ChatMessage) -> Value {
         .with_list("images", images)
         .with_list("tool_calls", calls)
         .with_some("tool_name", message.answers.as_ref().map(|(_, name)| &**name))
-        .with_new(own_fields(Wire::Ollama, message))
+        .with_new(own_fields(Wire::Ollama, message).filter(|(field, _)| !is_encoded(field)))
         .into()
+}
+
+/// The fields of a message that are written here, or that mean something to other
+/// versions of the server. An opaque part could otherwise add calls that nothing
+/// answers, or images.
+const ENCODED: [&str; 6] = ["role", "content", "images", "tool_calls", "tool_call_id", "tool_name"];
+
+/// Ollama ignores the case of names, and takes `ſ` for an `s`, so this does too.
+fn is_encoded(field: &str) -> bool {
+    let field = field.to_uppercase();
+    ENCODED.iter().any(|name| name.to_uppercase() == field)
 }
 
 fn call(call: &ToolCall) -> Value {

@@ -1,13 +1,26 @@
 //! Chat completions, in the dialect that OpenAI, LM Studio, llama.cpp and vLLM
 //! have in common: `max_tokens` instead of its newer name, and plain strings
 //! wherever a message holds nothing but text.
+//!
+//! What the model thought is no part of that dialect. Servers that think want it
+//! back as `reasoning_content`, and only while the turn goes on in which it was
+//! thought: some do not go on without it. Stricter ones refuse a history that
+//! holds it, and none wants `reasoning` back, under which others send it.
+
+mod calls;
+mod decode;
 
 use recto_context::{
-    ChatMessage, ChatRole, ContentPart, ContentPiece, Image, RequestContext, ToolCall,
+    ChatMessage, ChatRole, ContentPart, ContentPiece, Image, Layer, RequestContext, ToolCall,
 };
 use serde_json::{Value, json};
 
-use super::{CallOptions, Object, Wire, function_tools, images, must_call, own_fields};
+use super::{
+    CallOptions, Object, Wire, arguments_object, function_tools, images, layer, must_call, object,
+    own_fields, safe_name,
+};
+
+pub(super) use decode::Reader;
 
 pub(super) fn encode(options: &CallOptions, request: &RequestContext) -> Value {
     Object::new()
@@ -25,7 +38,7 @@ pub(super) fn encode(options: &CallOptions, request: &RequestContext) -> Value {
 
 fn messages(request: &RequestContext) -> Vec<Value> {
     let both_results = |a: &ChatMessage, b: &ChatMessage| is_result(a) && is_result(b);
-    request.messages.chunk_by(both_results).flat_map(run).collect()
+    request.messages.chunk_by(both_results).flat_map(|messages| run(request, messages)).collect()
 }
 
 fn is_result(message: &ChatMessage) -> bool {
@@ -35,8 +48,8 @@ fn is_result(message: &ChatMessage) -> bool {
 /// A message alone, or results in a row. Results may hold only text on this
 /// wire, and nothing may stand between them, so a user message behind the last
 /// one shows their images.
-fn run(run: &[ChatMessage]) -> Vec<Value> {
-    let mut messages: Vec<Value> = run.iter().map(message).collect();
+fn run(request: &RequestContext, run: &[ChatMessage]) -> Vec<Value> {
+    let mut messages: Vec<Value> = run.iter().map(|each| message(request, each)).collect();
     let shown: Vec<Value> =
         run.iter().filter(|message| is_result(message)).flat_map(images).map(image).collect();
     if !shown.is_empty() {
@@ -45,14 +58,24 @@ fn run(run: &[ChatMessage]) -> Vec<Value> {
     messages
 }
 
-fn message(message: &ChatMessage) -> Value {
+fn message(request: &RequestContext, message: &ChatMessage) -> Value {
     Object::new()
         .with("role", message.role.name())
         .with("content", content(message))
         .with_list("tool_calls", message.calls.iter().map(call).collect())
         .with_some("tool_call_id", message.answers.as_ref().map(|(id, _)| &*id.0))
-        .with_new(own_fields(Wire::OpenAi, message))
+        .with_some(THOUGHT, thought(request, message))
         .into()
+}
+
+/// The field in which a thought of this turn goes back.
+const THOUGHT: &str = "reasoning_content";
+
+/// What the model thought before a call of this turn.
+fn thought(request: &RequestContext, message: &ChatMessage) -> Option<Value> {
+    let is_of_turn = layer(request, message) == Some(Layer::Rounds);
+    let mut fields = own_fields(Wire::OpenAi, message).filter(|(field, _)| field == THOUGHT);
+    is_of_turn.then(|| fields.next()).flatten().map(|(_, thought)| thought)
 }
 
 fn content(message: &ChatMessage) -> Value {
@@ -81,11 +104,16 @@ fn image(image: &Image) -> Value {
     json!({ "type": "image_url", "image_url": { "url": url } })
 }
 
-/// The arguments go back as the model wrote them, JSON or not.
+/// Arguments go back as the model wrote them where they are a JSON object. Strict
+/// servers refuse anything else, and would refuse the session from there on.
 fn call(call: &ToolCall) -> Value {
+    let arguments = match object(&call.arguments) {
+        Some(_) => call.arguments.as_str().to_owned(),
+        None => arguments_object(call).to_string(),
+    };
     json!({
         "id": &*call.id.0,
         "type": "function",
-        "function": { "name": &*call.name, "arguments": call.arguments.as_str() },
+        "function": { "name": safe_name(&call.name), "arguments": arguments },
     })
 }

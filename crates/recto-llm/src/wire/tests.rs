@@ -162,9 +162,9 @@ fn arguments_that_are_no_object_keep_their_bytes() {
     "#]]
     .assert_eq(&lines(&calls(Wire::Ollama)["tool_calls"]));
     expect![[r#"
-        {"id":"c1","type":"function","function":{"name":"weather","arguments":"{\"city\": \"Os"}}
-        {"id":"c2","type":"function","function":{"name":"weather","arguments":"[1]"}}
-        {"id":"c3","type":"function","function":{"name":"weather","arguments":""}}
+        {"id":"c1","type":"function","function":{"name":"weather","arguments":"{\"_raw\":\"{\\\"city\\\": \\\"Os\"}"}}
+        {"id":"c2","type":"function","function":{"name":"weather","arguments":"{\"_raw\":\"[1]\"}"}}
+        {"id":"c3","type":"function","function":{"name":"weather","arguments":"{}"}}
     "#]]
     .assert_eq(&lines(&calls(Wire::OpenAi)["tool_calls"]));
     expect![[r#"
@@ -209,7 +209,7 @@ fn opaque_parts_go_back_to_their_provider_alone() {
         &history,
         &expect![[r#"
             {"role":"user","content":"hi"}
-            {"role":"assistant","content":"Hello.","reasoning_content":"so"}
+            {"role":"assistant","content":"Hello."}
             {"role":"user","content":"go on"}
         "#]],
     );
@@ -228,13 +228,65 @@ fn opaque_parts_go_back_to_their_provider_alone() {
 fn opaque_parts_set_no_field_that_the_encoder_writes() {
     let fields = r#"{"role":"system","content":"x","images":["x"],"tool_calls":[{}],
         "tool_call_id":"x","tool_name":"x","Tool_Calls":[{}],"imageſ":["x"],"kept":1}"#;
-    for wire in [Wire::Ollama, Wire::OpenAi] {
+    let message = |wire: Wire| {
         let content = vec![ContentPart::Text("Hello.".into()), opaque(wire.name(), fields)];
-        let history = [user(1, "hi"), reply(2, content, &[])];
-        let body = encode(wire, &options(), &plain_request(&history));
-        let message = body["messages"][1].to_string();
-        assert_eq!(message, r#"{"role":"assistant","content":"Hello.","kept":1}"#);
-    }
+        encode(wire, &options(), &round_request(&[reply(2, content, &[])]))["messages"][1]
+            .to_string()
+    };
+    assert_eq!(message(Wire::Ollama), r#"{"role":"assistant","content":"Hello.","kept":1}"#);
+    assert_eq!(message(Wire::OpenAi), r#"{"role":"assistant","content":"Hello."}"#);
+}
+
+/// A request in the middle of a turn that began with "hi".
+fn round_request(rounds: &[Arc<Message>]) -> RequestContext {
+    let catalog = Catalog::default();
+    let inputs = Inputs::new(&catalog, "hi").message_id(MessageId(1)).rounds(rounds);
+    inputs.mode(mode(Mode::Full)).layout(Preset::Plain.layout()).assemble().unwrap()
+}
+
+#[test]
+fn thoughts_go_back_to_openai_only_while_their_turn_goes_on() {
+    let thinking = |field: &str| {
+        let content = vec![opaque("openai", &json!({ field: "so" }).to_string())];
+        [reply(2, content, &[("c1", "{}")]), result(3, "c1", "snow")]
+    };
+    let check = |request: &RequestContext, expected: &Expect| {
+        let body = encode(Wire::OpenAi, &options(), request);
+        expected.assert_eq(&lines(&body["messages"]));
+    };
+    check(
+        &round_request(&thinking("reasoning_content")),
+        &expect![[r#"
+            {"role":"user","content":"hi"}
+            {"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"weather","arguments":"{}"}}],"reasoning_content":"so"}
+            {"role":"tool","content":"snow","tool_call_id":"c1"}
+        "#]],
+    );
+    let without = expect![[r#"
+        {"role":"user","content":"hi"}
+        {"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"weather","arguments":"{}"}}]}
+        {"role":"tool","content":"snow","tool_call_id":"c1"}
+    "#]];
+    check(&round_request(&thinking("reasoning")), &without);
+    let [call, result] = thinking("reasoning_content");
+    let body = encode(Wire::OpenAi, &options(), &plain_request(&[user(1, "hi"), call, result]));
+    let messages = body["messages"].as_array().unwrap();
+    without.assert_eq(&lines(&messages[..3].into()));
+}
+
+/// Where tools stand on the page as text, results look like a user's messages.
+#[test]
+fn a_turn_goes_on_behind_results_that_are_text() {
+    let content = vec![opaque("openai", r#"{"reasoning_content":"so"}"#)];
+    let rounds = [reply(2, content, &[("c1", "{}")]), result(3, "c1", "snow")];
+    let catalog = Catalog::default();
+    let layout = Layout { tool_calls: ToolCalls::Text, ..Preset::Plain.layout() };
+    let inputs = Inputs::new(&catalog, "hi").message_id(MessageId(1)).rounds(&rounds);
+    let request = inputs.mode(mode(Mode::Full)).layout(layout).assemble().unwrap();
+    let body = encode(Wire::OpenAi, &options(), &request);
+    let roles = body["messages"].as_array().unwrap().iter().map(|message| &message["role"]);
+    assert_eq!(roles.collect::<Vec<_>>(), ["user", "assistant", "user"]);
+    assert_eq!(body["messages"][1]["reasoning_content"], "so");
 }
 
 /// The ids of the calls and results that Anthropic gets, a round a line.
@@ -445,5 +497,25 @@ fn anthropic_marks_the_last_of_several_system_texts() {
 fn wires_are_named_as_in_the_config() {
     for wire in [Wire::Ollama, Wire::OpenAi, Wire::Anthropic] {
         assert_eq!(serde_json::to_value(wire).unwrap(), wire.name());
+    }
+}
+
+#[test]
+fn names_that_a_model_made_up_go_back_in_a_form_that_servers_take() {
+    // Strict servers refuse the whole conversation for one of them.
+    let made_up = ["clock.utc_time", "", "rm\u{1b}[31m", &"x".repeat(5_000), "fine_name-1"];
+    for name in made_up {
+        let call = ToolCall { id: CallId("c1".into()), name: name.into(), arguments: "{}".into() };
+        let body = Body::Assistant { content: Vec::new(), calls: vec![call] };
+        let history =
+            [user(1, "hi"), Arc::new(Message { id: MessageId(2), body }), result(3, "c1", "no")];
+        let sent = |wire| encode(wire, &options(), &plain_request(&history))["messages"][1].clone();
+        let openai = sent(Wire::OpenAi)["tool_calls"][0]["function"]["name"].clone();
+        let anthropic = sent(Wire::Anthropic)["content"][0]["name"].clone();
+        let openai = openai.as_str().unwrap();
+        assert_eq!(anthropic, openai);
+        assert!((1..=64).contains(&openai.len()), "{openai}");
+        let is_safe = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+        assert!(openai.bytes().all(is_safe), "{openai}");
     }
 }

@@ -1,0 +1,150 @@
+//! One model entry's server, ready to be called.
+//!
+//! A client knows nothing of pages or turns. It takes a body, and sends it
+//! exactly as given.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::address::Address;
+use crate::error::LlmError;
+use crate::http::Http;
+use crate::provider::Provider;
+use crate::retry::RetryPolicy;
+use crate::script::Script;
+use crate::secret::Secret;
+use crate::stream::ReplyStream;
+use crate::wire::Wire;
+
+/// What a model entry says about its server.
+#[derive(Debug, Clone)]
+pub struct ClientOptions {
+    /// Who answers.
+    pub provider: Provider,
+    /// Where the server listens, with or without the interface's version; the
+    /// provider's usual address when absent.
+    pub base_url: Option<String>,
+    /// The key, for servers that want one.
+    pub api_key: Option<Secret>,
+    /// The file of answers of a scripted model.
+    pub script: Option<PathBuf>,
+    /// How long the server may be silent.
+    pub limits: TimeLimits,
+    /// When a call is made again.
+    pub retry: RetryPolicy,
+}
+
+impl ClientOptions {
+    /// A provider at its usual address, without a key.
+    pub fn new(provider: Provider) -> Self {
+        ClientOptions {
+            provider,
+            base_url: None,
+            api_key: None,
+            script: None,
+            limits: TimeLimits::default(),
+            retry: RetryPolicy::default(),
+        }
+    }
+}
+
+/// How long a server may be silent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TimeLimits {
+    /// Until the connection stands.
+    pub connect: Duration,
+    /// From the request to the first piece of the reply. Local models load
+    /// first, and then read long prompts.
+    pub first_byte: Duration,
+    /// Between two pieces of the reply. Bytes that are no part of it, such as
+    /// comments, don't count.
+    pub idle: Duration,
+}
+
+impl Default for TimeLimits {
+    fn default() -> Self {
+        TimeLimits {
+            connect: Duration::from_secs(10),
+            first_byte: Duration::from_secs(300),
+            idle: Duration::from_secs(120),
+        }
+    }
+}
+
+/// A model entry's server. Clones share connections, and a script's place.
+#[derive(Clone)]
+pub struct Client(Arc<Inner>);
+
+pub(crate) struct Inner {
+    pub(crate) provider: Provider,
+    pub(crate) transport: Transport,
+    /// For people.
+    pub(crate) url: String,
+    pub(crate) key: Option<Secret>,
+    pub(crate) limits: TimeLimits,
+    pub(crate) retry: RetryPolicy,
+}
+
+/// How a body gets an answer.
+pub(crate) enum Transport {
+    Http(Http),
+    Script(Script),
+}
+
+impl Client {
+    /// Prepares a client, without connecting. A script is read here.
+    pub fn new(options: ClientOptions) -> Result<Self, LlmError> {
+        let ClientOptions { provider, base_url, api_key, script, limits, retry } = options;
+        let (transport, url) = match (base_url.as_deref(), provider.default_base_url()) {
+            (_, None) => {
+                let script = Script::read(script)?;
+                let url = script.describe();
+                (Transport::Script(script), url)
+            }
+            (given, Some(usual)) => {
+                let address = Address::new(provider.wire(), given.unwrap_or(usual))?;
+                let url = address.root().to_owned();
+                let http = Http::new(provider.wire(), address, api_key.clone(), limits.connect)?;
+                (Transport::Http(http), url)
+            }
+        };
+        Ok(Client(Arc::new(Inner { provider, transport, url, key: api_key, limits, retry })))
+    }
+
+    /// Who answers.
+    pub fn provider(&self) -> Provider {
+        self.0.provider
+    }
+
+    /// How bodies have to be written for it.
+    pub fn wire(&self) -> Wire {
+        self.0.provider.wire()
+    }
+
+    /// The server's address, or the script's path. It holds no credential.
+    pub fn url(&self) -> &str {
+        &self.0.url
+    }
+
+    /// Sends `body` exactly as given, and gives what comes back. Nothing is sent
+    /// before the stream is read from; dropping it closes the connection, which
+    /// makes servers stop.
+    pub fn stream(&self, body: impl Into<Vec<u8>>) -> ReplyStream {
+        ReplyStream::new(Arc::clone(&self.0), body.into())
+    }
+
+    pub(crate) fn inner(&self) -> &Inner {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client")
+            .field("provider", &self.0.provider)
+            .field("url", &self.0.url)
+            .finish()
+    }
+}

@@ -1,0 +1,241 @@
+//! What a server says about itself: which models it has, how large their
+//! windows are, whether they can call tools.
+//!
+//! Every vendor tells it elsewhere, and most tell only a part. So a server is
+//! asked several questions, each for a short time. One that knows nothing of a
+//! question has answered it; one that hangs, is loading or wants another key has
+//! not, and what it would have said must not be taken for unknown. Which of the
+//! two it was is decided in [`settle`], and nowhere else.
+
+mod ollama;
+mod openai;
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::client::{Client, Transport};
+use crate::error::LlmError;
+use crate::http::Http;
+use crate::provider::Provider;
+
+/// How long one question may take.
+const LIMIT: Duration = Duration::from_secs(3);
+
+/// What a server says of a model's window, not capped yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ServerWindow {
+    /// The window that the server has loaded the model with, or is set to.
+    Loaded(u32),
+    /// What the model was trained for. The server may give it less.
+    Trained(u32),
+    /// The server does not say.
+    #[default]
+    Unknown,
+}
+
+/// What is known of a model and its server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelHealth {
+    /// Whether the server has the model.
+    pub presence: Presence,
+    /// The model's window.
+    pub window: ServerWindow,
+    /// Where in the server's interface the window was found.
+    pub window_source: Option<&'static str>,
+    /// Whether the model can call tools.
+    pub tools: Support,
+}
+
+/// Whether a server has a model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Presence {
+    /// It does.
+    Listed,
+    /// It does not list it. Servers with a single model may answer to any name.
+    NotListed {
+        /// What it lists instead.
+        served: Vec<String>,
+    },
+    /// It keeps no list.
+    Unknown,
+}
+
+/// Whether something is supported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Support {
+    /// It is.
+    Yes,
+    /// It is not.
+    No,
+    /// The server does not say.
+    Unknown,
+}
+
+/// A window, and where in the server's interface it was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Found {
+    window: ServerWindow,
+    source: Option<&'static str>,
+}
+
+impl Found {
+    fn loaded(tokens: Option<u32>, source: &'static str) -> Option<Self> {
+        tokens.map(|tokens| Found { window: ServerWindow::Loaded(tokens), source: Some(source) })
+    }
+
+    fn trained(tokens: Option<u32>, source: &'static str) -> Option<Self> {
+        tokens.map(|tokens| Found { window: ServerWindow::Trained(tokens), source: Some(source) })
+    }
+}
+
+impl Client {
+    /// The window of `model`, as far as the server tells. Fails when the server
+    /// gave no answer that could be relied on later: it is not there, hangs, is
+    /// still loading, or does not take the key.
+    pub async fn server_window(&self, model: &str) -> Result<ServerWindow, LlmError> {
+        Ok(self.features(model).await?.0.window)
+    }
+
+    /// Whether the server can be reached and takes the key, and what it says
+    /// about `model`.
+    pub async fn check(&self, model: &str) -> Result<ModelHealth, LlmError> {
+        let presence = self.presence(model).await?;
+        let (found, tools) = self.features(model).await?;
+        Ok(ModelHealth { presence, window: found.window, window_source: found.source, tools })
+    }
+
+    /// The names of the models that the server has. A script has none of its
+    /// own: it answers to all.
+    pub async fn served_models(&self) -> Result<Vec<String>, LlmError> {
+        let Transport::Http(http) = &self.inner().transport else { return Ok(Vec::new()) };
+        let listed = match self.provider() {
+            Provider::Ollama => ollama::served(http).await,
+            _ => openai::served(http).await,
+        };
+        listed.map_err(|error| error.told(self.inner().key.as_ref()))
+    }
+
+    async fn presence(&self, model: &str) -> Result<Presence, LlmError> {
+        let is_listed = |served: &[String]| match self.provider() {
+            Provider::Ollama => served.iter().any(|name| ollama::is_same(name, model)),
+            Provider::Scripted => true,
+            _ => served.iter().any(|name| name == model),
+        };
+        match self.served_models().await {
+            Ok(served) if is_listed(&served) => Ok(Presence::Listed),
+            Ok(served) => Ok(Presence::NotListed { served }),
+            // Some servers that speak like OpenAI's have no list.
+            Err(LlmError::NoSuchEndpoint { .. }) if self.provider() == Provider::OpenAi => {
+                Ok(Presence::Unknown)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn features(&self, model: &str) -> Result<(Found, Support), LlmError> {
+        let Transport::Http(http) = &self.inner().transport else {
+            return Ok((Found::default(), Support::Yes));
+        };
+        let features = match self.provider() {
+            Provider::Ollama => ollama::features(http, model).await,
+            Provider::OpenAi => {
+                openai::window(http, model).await.map(|found| (found, Support::Unknown))
+            }
+            // Anthropic's list of models says nothing of either.
+            Provider::Anthropic | Provider::Scripted => Ok((Found::default(), Support::Unknown)),
+        };
+        features.map_err(|error| error.told(self.inner().key.as_ref()))
+    }
+}
+
+/// What a server makes of a question.
+enum Answer {
+    /// It answers. Nothing, if it knows no such question.
+    Given(Value),
+    /// It could have an answer at another time, or for someone else.
+    Failed(LlmError),
+}
+
+impl Answer {
+    fn of(answer: Result<Value, LlmError>) -> Self {
+        const NOT_IMPLEMENTED: Option<u16> = Some(501);
+        match answer {
+            Ok(value) => Answer::Given(value),
+            Err(
+                error @ (LlmError::Unreachable { .. }
+                | LlmError::Handshake { .. }
+                | LlmError::TimedOut { .. }
+                | LlmError::Unauthorized { .. }
+                | LlmError::Forbidden { .. }
+                | LlmError::Redirected { .. }
+                | LlmError::RateLimited { .. }
+                | LlmError::Unavailable { .. }
+                | LlmError::Cut { .. }),
+            ) => Answer::Failed(error),
+            Err(LlmError::Server { status, message }) if status != NOT_IMPLEMENTED => {
+                Answer::Failed(LlmError::Server { status, message })
+            }
+            Err(_) => Answer::Given(Value::Null),
+        }
+    }
+
+    /// What the server says, which may be nothing.
+    fn value(&self) -> &Value {
+        match self {
+            Answer::Given(value) => value,
+            Answer::Failed(_) => &Value::Null,
+        }
+    }
+
+    fn failure(self) -> Option<LlmError> {
+        match self {
+            Answer::Given(_) => None,
+            Answer::Failed(error) => Some(error),
+        }
+    }
+}
+
+/// What the answers come to: the window that was found in one of them; else that
+/// the server does not say, if it is known not to. `main` answers the question
+/// that every server of the kind should know; others are asked `beside` it.
+fn settle<const N: usize>(
+    found: Option<Found>,
+    main: Answer,
+    beside: [Answer; N],
+) -> Result<Found, LlmError> {
+    if let Some(found) = found {
+        return Ok(found);
+    }
+    let failures: Vec<LlmError> = beside.into_iter().filter_map(Answer::failure).collect();
+    match main {
+        // Some keys may not ask for models, and are fine for everything else; some
+        // servers have a page for people there.
+        Answer::Failed(LlmError::Forbidden { .. } | LlmError::Redirected { .. })
+            if failures.len() < N =>
+        {
+            Ok(Found::default())
+        }
+        Answer::Failed(error) => Err(error),
+        // llama.cpp lists its model while it loads, and says elsewhere that it does.
+        Answer::Given(_) => {
+            let is_loading = |error: &LlmError| matches!(error, LlmError::Unavailable { .. });
+            failures.into_iter().find(is_loading).map_or_else(|| Ok(Found::default()), Err)
+        }
+    }
+}
+
+async fn get(http: &Http, url: String) -> Result<Value, LlmError> {
+    http.get(url, LIMIT).await
+}
+
+/// A number of tokens. Zero is what some servers say when they don't know.
+fn tokens(value: &Value) -> Option<u32> {
+    value.as_u64().and_then(|tokens| u32::try_from(tokens).ok()).filter(|tokens| *tokens > 0)
+}
+
+/// The texts under `key` of the entries in a list.
+fn names(list: &Value, key: &str) -> Vec<String> {
+    let entries = list.as_array().map(Vec::as_slice).unwrap_or_default();
+    entries.iter().filter_map(|entry| entry[key].as_str()).map(str::to_owned).collect()
+}

@@ -1,0 +1,100 @@
+//! What Ollama says about its models.
+
+use serde_json::{Value, json};
+use tokio::join;
+
+use super::{Answer, Found, LIMIT, Support, get, names, settle, tokens};
+use crate::error::LlmError;
+use crate::http::Http;
+
+pub(super) async fn served(http: &Http) -> Result<Vec<String>, LlmError> {
+    let list = get(http, http.address().of_interface("tags")).await?;
+    Ok(names(&list["models"], "name"))
+}
+
+/// What the model is set to counts before what it is loaded with: every request
+/// names the window, so that another one that is loaded makes way.
+pub(super) async fn features(http: &Http, model: &str) -> Result<(Found, Support), LlmError> {
+    let address = http.address();
+    let question = json!({ "model": model });
+    let (shown, running) = join!(
+        http.post(address.of_interface("show"), &question, LIMIT),
+        get(http, address.of_interface("ps")),
+    );
+    let (shown, running) = (Answer::of(shown), Answer::of(running));
+    let tools = tools(shown.value());
+    let found = set(shown.value())
+        .or_else(|| loaded(running.value(), model))
+        .or_else(|| trained(shown.value()));
+    Ok((settle(found, shown, [running])?, tools))
+}
+
+/// Names without a tag mean the latest.
+pub(super) fn is_same(name: &str, model: &str) -> bool {
+    fn whole(name: &str) -> (&str, &str) {
+        let tag = name.rsplit('/').next().and_then(|last| last.split_once(':'));
+        match tag {
+            Some((_, tag)) => (&name[..name.len() - tag.len() - 1], tag),
+            None => (name, "latest"),
+        }
+    }
+    whole(name) == whole(model)
+}
+
+/// The parameters of a model file come as lines of name and value.
+fn set(shown: &Value) -> Option<Found> {
+    let parameters = shown["parameters"].as_str().unwrap_or_default();
+    let value = |line: &str| {
+        let mut words = line.split_whitespace();
+        (words.next() == Some("num_ctx")).then(|| words.next()?.parse().ok()).flatten()
+    };
+    let set = parameters.lines().find_map(value).filter(|tokens| *tokens > 0);
+    Found::loaded(set, "`num_ctx` in `/api/show`")
+}
+
+fn loaded(running: &Value, model: &str) -> Option<Found> {
+    let entries = running["models"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let names_it = |entry: &&Value| {
+        ["name", "model"].iter().any(|key| entry[key].as_str().is_some_and(|n| is_same(n, model)))
+    };
+    let entry = entries.iter().find(names_it);
+    Found::loaded(entry.and_then(|entry| tokens(&entry["context_length"])), "`/api/ps`")
+}
+
+fn trained(shown: &Value) -> Option<Found> {
+    let info = &shown["model_info"];
+    let architecture = info["general.architecture"].as_str()?;
+    let length = tokens(&info[format!("{architecture}.context_length")]);
+    Found::trained(length, "`context_length` in `/api/show`")
+}
+
+fn tools(shown: &Value) -> Support {
+    match shown["capabilities"].as_array() {
+        Some(capabilities) if capabilities.iter().any(|name| name == "tools") => Support::Yes,
+        Some(_) => Support::No,
+        None => Support::Unknown,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_without_a_tag_means_the_latest() {
+        assert!(is_same("qwen3:latest", "qwen3"));
+        assert!(is_same("qwen3", "qwen3"));
+        assert!(is_same("host:5000/me/qwen3:latest", "host:5000/me/qwen3"));
+        assert!(!is_same("qwen3:8b", "qwen3"));
+        assert!(!is_same("qwen3:latest", "qwen"));
+    }
+
+    #[test]
+    fn the_window_is_one_parameter_among_others() {
+        let found = |parameters: &str| set(&json!({ "parameters": parameters }));
+        let text =
+            "stop                           \"<|im_end|>\"\nnum_ctx                        4096";
+        assert_eq!(found(text), Found::loaded(Some(4_096), "`num_ctx` in `/api/show`"));
+        assert_eq!(found("num_ctx many\nnum_ctxs 5\nnum_ctx 0"), None);
+    }
+}

@@ -1,0 +1,47 @@
+//! What servers with OpenAI's interface say about their models. The interface
+//! itself has only names; each server has its own place for more.
+
+use serde_json::Value;
+use tokio::join;
+
+use super::{Answer, Found, get, names, settle, tokens};
+use crate::error::LlmError;
+use crate::http::Http;
+
+/// Anthropic's list has the same form.
+pub(super) async fn served(http: &Http) -> Result<Vec<String>, LlmError> {
+    let list = get(http, http.address().of_interface("models")).await?;
+    Ok(names(&list["data"], "id"))
+}
+
+/// All places are asked at once; a server answers at one of them at most.
+pub(super) async fn window(http: &Http, model: &str) -> Result<Found, LlmError> {
+    let address = http.address();
+    let (props, list, own_list) = join!(
+        get(http, address.of_root("props")),
+        get(http, address.of_interface("models")),
+        get(http, address.of_root("api/v0/models")),
+    );
+    let (props, list, own_list) = (Answer::of(props), Answer::of(list), Answer::of(own_list));
+    let (vllm, lm_studio) = (entry(list.value(), model), entry(own_list.value(), model));
+    let n_ctx = tokens(&props.value()["default_generation_settings"]["n_ctx"]);
+    let found = Found::loaded(n_ctx, "`n_ctx` in `/props`")
+        .or_else(|| {
+            Found::loaded(tokens(&vllm["max_model_len"]), "`max_model_len` in `/v1/models`")
+        })
+        .or_else(|| {
+            let loaded = tokens(&lm_studio["loaded_context_length"]);
+            Found::loaded(loaded, "`loaded_context_length` in `/api/v0/models`")
+        })
+        .or_else(|| {
+            let trained = tokens(&lm_studio["max_context_length"]);
+            Found::trained(trained, "`max_context_length` in `/api/v0/models`")
+        });
+    settle(found, list, [props, own_list])
+}
+
+/// The entry of a model in a list, or nothing.
+fn entry<'a>(list: &'a Value, model: &str) -> &'a Value {
+    let entries = list["data"].as_array().map(Vec::as_slice).unwrap_or_default();
+    entries.iter().find(|entry| entry["id"] == model).unwrap_or(&Value::Null)
+}

@@ -1,0 +1,81 @@
+//! What comes back from a model: events while it speaks, and the reply when it
+//! has spoken.
+
+use std::time::Duration;
+
+use recto_context::{ContentPart, Text, ToolCall};
+use serde::{Deserialize, Serialize};
+
+use crate::error::LlmError;
+
+/// What happens during a call. [`StreamEvent::Done`] comes exactly once, as the
+/// last event; a call that fails ends with an error instead.
+#[derive(Debug, Clone, PartialEq)]
+pub enum StreamEvent {
+    /// The server was not ready. The call is made again after a while; nothing
+    /// of the reply had arrived.
+    Retrying {
+        /// How long the call waits.
+        after: Duration,
+        /// Why the attempt before failed.
+        error: LlmError,
+    },
+    /// A piece of the reply's text.
+    Text(String),
+    /// A piece of what the model thinks before and while it replies.
+    Thinking(String),
+    /// The whole reply. The texts before add up to its text.
+    Done(Reply),
+}
+
+/// A model's reply.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Reply {
+    /// What it said, with what its provider wants back verbatim.
+    pub content: Vec<ContentPart>,
+    /// What it wants run. Ids are unique within the reply.
+    pub calls: Vec<ToolCall>,
+    /// Why it ended.
+    pub finish: Finish,
+    /// What the server counted.
+    pub usage: Usage,
+}
+
+impl Reply {
+    /// The texts of its content, joined.
+    pub fn text(&self) -> String {
+        self.content.iter().filter_map(|part| part.as_text().map(Text::as_str)).collect()
+    }
+}
+
+/// Why a reply ended.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Finish {
+    /// The model was done.
+    #[default]
+    Stop,
+    /// There was no more room. The last call may be cut short.
+    Length,
+    /// The model waits for the results of its calls. There is at least one,
+    /// whatever word the server used.
+    ToolCalls,
+    /// The provider withheld the rest.
+    Filtered,
+    /// A reason that only the server knows, in its words.
+    Other(String),
+}
+
+/// What the server counted; what it did not say stays unknown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Usage {
+    /// Tokens of the prompt, those from the server's cache among them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<u32>,
+    /// How many of them came from the server's cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cached: Option<u32>,
+    /// Tokens of the reply.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completion: Option<u32>,
+}

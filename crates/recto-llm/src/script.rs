@@ -1,0 +1,225 @@
+//! A model that plays a file.
+//!
+//! For tests and demonstrations, so it cuts no corners: an answer becomes the
+//! bytes that an OpenAI server would send, and is decoded like those; an error
+//! becomes a status and a body, and is typed and retried like those. Only the
+//! socket is missing.
+//!
+//! A line of the file is an answer, `{"content": "…"}`, with `"tool_calls"` or
+//! these alone; or `{"error": {"status": 503, "body": "…"}}`. Every attempt takes
+//! the next line. When there is none left, the model repeats what the user said.
+//! Token counts are sent only where the file gives them: made-up ones would
+//! mislead whoever learns from them.
+
+use std::collections::VecDeque;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use recto_context::spoken;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::time::sleep;
+
+use crate::error::LlmError;
+use crate::wire::failure::{self, Answer};
+use crate::wire::{Wire, model_of};
+
+/// A file of answers, and how far it was played.
+#[derive(Debug)]
+pub(crate) struct Script {
+    path: Option<PathBuf>,
+    lines: Vec<Line>,
+    next: AtomicUsize,
+}
+
+/// What an answer is played from.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Line {
+    content: Option<String>,
+    #[serde(default)]
+    tool_calls: Vec<Call>,
+    /// How long the model thinks before it answers.
+    #[serde(default)]
+    delay_ms: u64,
+    error: Option<Failure>,
+    usage: Option<Counts>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Call {
+    name: String,
+    /// An object; or a text, which is sent as it is, JSON or not.
+    #[serde(default)]
+    arguments: Value,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Failure {
+    status: u16,
+    #[serde(default)]
+    body: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Counts {
+    prompt: Option<u32>,
+    completion: Option<u32>,
+    cached: Option<u32>,
+}
+
+/// The bytes of a reply, in the pieces in which a server would send them.
+#[derive(Debug, Default)]
+pub(crate) struct Chunks(VecDeque<Vec<u8>>);
+
+impl Chunks {
+    pub(crate) fn next(&mut self) -> Option<Vec<u8>> {
+        self.0.pop_front()
+    }
+
+    fn event(&mut self, data: &Value) {
+        self.0.push_back(format!("data: {data}\n\n").into_bytes());
+    }
+
+    fn piece(&mut self, delta: &Value) {
+        self.event(&json!({ "choices": [{ "index": 0, "delta": delta, "finish_reason": null }] }));
+    }
+}
+
+impl Script {
+    /// Reads the file at `path`, if there is one.
+    pub(crate) fn read(path: Option<PathBuf>) -> Result<Self, LlmError> {
+        let lines = path.as_deref().map_or_else(|| Ok(Vec::new()), read_lines)?;
+        Ok(Script { path, lines, next: AtomicUsize::new(0) })
+    }
+
+    /// The script's path, for people.
+    pub(crate) fn describe(&self) -> String {
+        let path = self.path.as_ref().map(|path| path.display().to_string());
+        path.unwrap_or_else(|| "scripted".to_owned())
+    }
+
+    /// What the next line says to `body`.
+    pub(crate) async fn answer(&self, body: &[u8]) -> Result<Chunks, LlmError> {
+        let Some(line) = self.lines.get(self.next.fetch_add(1, Ordering::Relaxed)) else {
+            let echo = format!("You said: {}", spoken(&last_user_text(body)));
+            return Ok(chunks(&Line { content: Some(echo), ..Line::default() }));
+        };
+        sleep(Duration::from_millis(line.delay_ms)).await;
+        match &line.error {
+            Some(error) => Err(self.failure(error, body)),
+            None => Ok(chunks(line)),
+        }
+    }
+
+    fn failure(&self, failure: &Failure, body: &[u8]) -> LlmError {
+        let answer = Answer {
+            url: &self.describe(),
+            status: failure.status,
+            retry_after: None,
+            location: None,
+            body: &failure.body,
+        };
+        failure::of_answer(Wire::OpenAi, &answer, &model_of(body))
+    }
+}
+
+/// The answers in a file. Blank lines and those that begin with `#` are for
+/// people.
+fn read_lines(path: &Path) -> Result<Vec<Line>, LlmError> {
+    let at = |line: Option<usize>, problem: String| LlmError::Script {
+        path: path.to_owned(),
+        line,
+        problem,
+    };
+    let text = fs::read_to_string(path).map_err(|error| at(None, error.to_string()))?;
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    let numbered = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
+    numbered
+        .filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
+        .map(|(number, line)| parse(line).map_err(|problem| at(Some(number), problem)))
+        .collect()
+}
+
+fn parse(text: &str) -> Result<Line, String> {
+    let line: Line = serde_json::from_str(text).map_err(|error| without_place(&error))?;
+    let answers = line.content.is_some() || !line.tool_calls.is_empty();
+    match &line.error {
+        Some(_) if answers => Err("it is an answer and an error at once".to_owned()),
+        Some(error) if !(400..600).contains(&error.status) => {
+            Err(format!("the status of an error lies between 400 and 599, not {}", error.status))
+        }
+        None if !answers => Err("it has none of `content`, `tool_calls` and `error`".to_owned()),
+        _ => Ok(line),
+    }
+}
+
+/// The parser counts lines, too, and knows of only one.
+fn without_place(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let place = format!(" at line {} column {}", error.line(), error.column());
+    match text.strip_suffix(&place) {
+        Some(problem) => format!("{problem} (column {})", error.column()),
+        None => text,
+    }
+}
+
+/// A reply as an OpenAI server streams it: the text word by word, calls without
+/// ids, which the decoder then makes unique.
+fn chunks(line: &Line) -> Chunks {
+    let mut chunks = Chunks::default();
+    chunks.piece(&json!({ "role": "assistant" }));
+    let content = line.content.as_deref().unwrap_or_default();
+    for word in content.split_inclusive(char::is_whitespace) {
+        chunks.piece(&json!({ "content": word }));
+    }
+    for (index, call) in line.tool_calls.iter().enumerate() {
+        let function = json!({ "name": call.name, "arguments": arguments(call) });
+        let call = json!({ "index": index, "type": "function", "function": function });
+        chunks.piece(&json!({ "tool_calls": [call] }));
+    }
+    let finish = if line.tool_calls.is_empty() { "stop" } else { "tool_calls" };
+    chunks.event(&json!({ "choices": [{ "index": 0, "delta": {}, "finish_reason": finish }] }));
+    if let Some(counts) = &line.usage {
+        chunks.event(&json!({ "choices": [], "usage": usage(counts) }));
+    }
+    chunks.0.push_back(b"data: [DONE]\n\n".to_vec());
+    chunks
+}
+
+fn arguments(call: &Call) -> String {
+    match &call.arguments {
+        Value::Null => "{}".to_owned(),
+        Value::String(text) => text.clone(),
+        object => object.to_string(),
+    }
+}
+
+fn usage(counts: &Counts) -> Value {
+    json!({
+        "prompt_tokens": counts.prompt,
+        "completion_tokens": counts.completion,
+        "prompt_tokens_details": { "cached_tokens": counts.cached },
+    })
+}
+
+/// The text of the last user message; empty when there is none.
+fn last_user_text(body: &[u8]) -> String {
+    let body: Value = serde_json::from_slice(body).unwrap_or_default();
+    let messages = body["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
+    match messages.iter().rfind(|message| message["role"] == "user").map(|user| &user["content"]) {
+        Some(Value::String(text)) => text.clone(),
+        Some(Value::Array(parts)) => {
+            parts.iter().filter_map(|part| part["text"].as_str()).collect()
+        }
+        _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,241 @@
+//! A call as a stream of events.
+//!
+//! The call is a small machine: send, perhaps wait and send again, then read.
+//! It goes on only while someone reads from the stream, so that dropping the
+//! stream is all there is to cancelling.
+//!
+//! Once the first byte of a reply has arrived, nothing is tried again: the
+//! person may have read it already.
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use futures_util::{Stream, StreamExt, stream};
+use tokio::time::{Instant, sleep, timeout};
+
+use crate::client::{Inner, Transport};
+use crate::error::{LlmError, WaitingFor};
+use crate::http::HttpAnswer;
+use crate::reply::{Reply, StreamEvent};
+use crate::retry::chance;
+use crate::script::Chunks;
+use crate::wire::{Decoder, Delta, model_of};
+
+/// How long the end of the connection is waited for when the reply is complete,
+/// so that the next call can use the same one.
+const GRACE: Duration = Duration::from_millis(100);
+
+/// What comes back from a call. The last event is [`StreamEvent::Done`] or an
+/// error.
+pub struct ReplyStream(Pin<Box<dyn Stream<Item = Result<StreamEvent, LlmError>> + Send>>);
+
+/// Waits for the whole reply.
+pub async fn collect(mut stream: ReplyStream) -> Result<Reply, LlmError> {
+    while let Some(event) = stream.next().await {
+        if let StreamEvent::Done(reply) = event? {
+            return Ok(reply);
+        }
+    }
+    Err(LlmError::Cut { cause: "the stream was read before".to_owned() })
+}
+
+impl ReplyStream {
+    pub(crate) fn new(client: Arc<Inner>, body: Vec<u8>) -> Self {
+        let call =
+            Call { client, body, phase: Phase::Sending { earlier: 0 }, ready: VecDeque::new() };
+        ReplyStream(Box::pin(stream::unfold(call, Call::next)))
+    }
+}
+
+impl Stream for ReplyStream {
+    type Item = Result<StreamEvent, LlmError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.0.as_mut().poll_next(context)
+    }
+}
+
+struct Call {
+    client: Arc<Inner>,
+    body: Vec<u8>,
+    phase: Phase,
+    /// Events that were made but not read yet.
+    ready: VecDeque<Result<StreamEvent, LlmError>>,
+}
+
+enum Phase {
+    /// `earlier` attempts have failed.
+    Sending {
+        earlier: u32,
+    },
+    /// Before the next attempt.
+    Waiting {
+        wait: Duration,
+        earlier: u32,
+    },
+    Reading(Box<Reading>),
+    Over,
+}
+
+struct Reading {
+    source: Source,
+    decoder: Decoder,
+    waiting_for: WaitingFor,
+    /// How long the next frame may take, and since when. Bytes that are no part
+    /// of the reply, such as comments, don't win any time.
+    limit: Duration,
+    since: Instant,
+}
+
+/// How the bytes of a reply came to an end.
+enum End {
+    /// As the server meant it.
+    Regular,
+    /// By something else.
+    Broken(LlmError),
+}
+
+/// Where a reply's bytes come from.
+enum Source {
+    Http(HttpAnswer),
+    Script(Chunks),
+}
+
+impl Source {
+    async fn chunk(&mut self) -> Result<Option<Vec<u8>>, LlmError> {
+        match self {
+            Source::Http(answer) => answer.chunk().await,
+            Source::Script(chunks) => Ok(chunks.next()),
+        }
+    }
+}
+
+impl Call {
+    /// The next event, and the call after it.
+    async fn next(mut self) -> Option<(Result<StreamEvent, LlmError>, Self)> {
+        loop {
+            if let Some(event) = self.ready.pop_front() {
+                return Some((event, self));
+            }
+            self.phase = match std::mem::replace(&mut self.phase, Phase::Over) {
+                Phase::Sending { earlier } => self.send(earlier).await,
+                Phase::Waiting { wait, earlier } => {
+                    sleep(wait).await;
+                    Phase::Sending { earlier }
+                }
+                Phase::Reading(reading) => self.read(reading).await,
+                Phase::Over => return None,
+            };
+        }
+    }
+
+    async fn send(&mut self, earlier: u32) -> Phase {
+        let (limit, since) = (self.client.limits.first_byte, Instant::now());
+        let waiting_for = WaitingFor::FirstByte;
+        let attempt = timeout(limit, self.attempt()).await;
+        match attempt.unwrap_or_else(|_| Err(self.late(waiting_for, limit))) {
+            Ok(source) => {
+                let decoder = Decoder::new(self.client.provider.wire(), &self.body);
+                let decoder = decoder.keeping(self.client.key.clone());
+                Phase::Reading(Box::new(Reading { source, decoder, waiting_for, limit, since }))
+            }
+            Err(error) => self.try_again(earlier, error),
+        }
+    }
+
+    /// A source of bytes, if the server has begun a reply.
+    async fn attempt(&self) -> Result<Source, LlmError> {
+        match &self.client.transport {
+            Transport::Http(http) => {
+                let answer = http.chat(self.body.clone()).await?;
+                if answer.is_success() {
+                    return Ok(Source::Http(answer));
+                }
+                Err(http.refusal(answer, &model_of(&self.body)).await)
+            }
+            Transport::Script(script) => script.answer(&self.body).await.map(Source::Script),
+        }
+    }
+
+    fn try_again(&mut self, earlier: u32, error: LlmError) -> Phase {
+        let wait = self.client.retry.wait(earlier, error.retry_after(), chance());
+        let Some(after) = wait.filter(|_| error.is_retryable()) else { return self.fail(error) };
+        let error = error.told(self.client.key.as_ref());
+        self.ready.push_back(Ok(StreamEvent::Retrying { after, error }));
+        Phase::Waiting { wait: after, earlier: earlier + 1 }
+    }
+
+    async fn read(&mut self, mut reading: Box<Reading>) -> Phase {
+        let left = reading.limit.saturating_sub(reading.since.elapsed());
+        let chunk = match timeout(left, reading.source.chunk()).await {
+            Ok(chunk) => chunk,
+            Err(_) => Err(self.late(reading.waiting_for, reading.limit)),
+        };
+        match chunk {
+            Ok(Some(chunk)) => self.decode(reading, &chunk).await,
+            Ok(None) => self.end(reading.decoder, End::Regular),
+            Err(error) => self.end(reading.decoder, End::Broken(error)),
+        }
+    }
+
+    async fn decode(&mut self, mut reading: Box<Reading>, chunk: &[u8]) -> Phase {
+        let mut deltas = Vec::new();
+        let frames = reading.decoder.frames();
+        let pushed = reading.decoder.push(chunk, &mut deltas);
+        self.tell(deltas);
+        if let Err(error) = pushed {
+            return self.fail(error);
+        }
+        if reading.decoder.is_complete() {
+            let _ = timeout(GRACE, reading.source.chunk()).await;
+            return self.end(reading.decoder, End::Regular);
+        }
+        if reading.decoder.frames() > frames {
+            reading.waiting_for = WaitingFor::NextBytes;
+            reading.limit = self.client.limits.idle;
+            reading.since = Instant::now();
+        } else if reading.since.elapsed() >= reading.limit {
+            // Bytes that are always there never let the wait for them run out.
+            let late = self.late(reading.waiting_for, reading.limit);
+            return self.end(reading.decoder, End::Broken(late));
+        }
+        Phase::Reading(reading)
+    }
+
+    /// No more bytes come. A reply that lacks no more than its last formality
+    /// is taken, however they ended.
+    fn end(&mut self, mut decoder: Decoder, end: End) -> Phase {
+        let mut deltas = Vec::new();
+        let closed = decoder.close(&mut deltas);
+        self.tell(deltas);
+        match (closed.and_then(|()| decoder.finish()), end) {
+            (Ok(reply), _) => {
+                self.ready.push_back(Ok(StreamEvent::Done(reply)));
+                Phase::Over
+            }
+            (Err(LlmError::Cut { .. }), End::Broken(error)) => self.fail(error),
+            // What the server said itself tells more than how it fell silent.
+            (Err(error), _) => self.fail(error),
+        }
+    }
+
+    fn tell(&mut self, deltas: Vec<Delta>) {
+        let event = |delta| match delta {
+            Delta::Text(text) => StreamEvent::Text(text),
+            Delta::Thinking(thought) => StreamEvent::Thinking(thought),
+        };
+        self.ready.extend(deltas.into_iter().map(event).map(Ok));
+    }
+
+    fn fail(&mut self, error: LlmError) -> Phase {
+        self.ready.push_back(Err(error.told(self.client.key.as_ref())));
+        Phase::Over
+    }
+
+    fn late(&self, waiting_for: WaitingFor, after: Duration) -> LlmError {
+        LlmError::TimedOut { url: self.client.url.clone(), waiting_for, after }
+    }
+}

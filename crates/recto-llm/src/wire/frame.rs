@@ -1,0 +1,238 @@
+//! Bytes to frames: lines of JSON, or server-sent events. What a frame means is
+//! not known here.
+//!
+//! Chunks arrive cut anywhere, also within a character, so nothing is looked at
+//! before its frame is complete. Every byte is looked at once.
+
+/// A server that sends more than this in one frame is not going to stop.
+const LONGEST_FRAME: usize = 16 * 1024 * 1024;
+
+/// The fields that events have. Of the last three, nothing is used: the kind of
+/// an event stands in its data, too.
+const FIELDS: [&[u8]; 4] = [b"data", b"event", b"id", b"retry"];
+
+/// As much as is kept of text that is no event.
+const LONGEST_STRAY: usize = 4 * 1024;
+
+/// A frame that never ends.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct TooLong;
+
+/// Cuts bytes into frames.
+#[derive(Debug)]
+pub(super) enum Frames {
+    /// JSON, one value a line.
+    Lines(Lines),
+    /// Server-sent events, of which only the data is of interest.
+    Events(Events),
+}
+
+impl Frames {
+    pub(super) fn lines() -> Self {
+        Frames::Lines(Lines::default())
+    }
+
+    pub(super) fn events() -> Self {
+        Frames::Events(Events::default())
+    }
+
+    /// Appends the frames that `bytes` complete.
+    pub(super) fn push(&mut self, bytes: &[u8], frames: &mut Vec<Vec<u8>>) -> Result<(), TooLong> {
+        match self {
+            Frames::Lines(lines) => lines.push(bytes, frames),
+            Frames::Events(events) => events.push(bytes, frames),
+        }
+    }
+
+    /// What stands behind the last complete frame, when nothing more comes.
+    pub(super) fn close(&mut self) -> Option<Vec<u8>> {
+        match self {
+            Frames::Lines(lines) => lines.close(),
+            Frames::Events(events) => events.close(),
+        }
+    }
+
+    /// Text that belongs to no frame: what servers send that don't stream.
+    pub(super) fn stray(&self) -> &[u8] {
+        match self {
+            Frames::Lines(_) => &[],
+            Frames::Events(events) => &events.stray,
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Lines {
+    line: Vec<u8>,
+}
+
+impl Lines {
+    fn push(&mut self, bytes: &[u8], frames: &mut Vec<Vec<u8>>) -> Result<(), TooLong> {
+        let mut pieces = bytes.split(|byte| *byte == b'\n');
+        self.line.extend(pieces.next().unwrap_or_default());
+        for piece in pieces {
+            frames.extend(self.close());
+            self.line.extend(piece);
+        }
+        if self.line.len() > LONGEST_FRAME { Err(TooLong) } else { Ok(()) }
+    }
+
+    /// `None` for a blank line.
+    fn close(&mut self) -> Option<Vec<u8>> {
+        let line = std::mem::take(&mut self.line);
+        (!line.trim_ascii().is_empty()).then_some(line)
+    }
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Events {
+    line: Vec<u8>,
+    /// The data of the current event; `None` before its first line of data.
+    data: Option<Vec<u8>>,
+    /// The last byte was a carriage return. It ended its line, and a line feed
+    /// behind it belongs to it.
+    after_return: bool,
+    stray: Vec<u8>,
+}
+
+impl Events {
+    fn push(&mut self, bytes: &[u8], frames: &mut Vec<Vec<u8>>) -> Result<(), TooLong> {
+        for &byte in bytes {
+            let after_return = std::mem::replace(&mut self.after_return, byte == b'\r');
+            match byte {
+                b'\n' if after_return => {}
+                b'\n' | b'\r' => frames.extend(self.end_line()),
+                _ => self.line.push(byte),
+            }
+        }
+        let held = self.line.len() + self.data.as_ref().map_or(0, Vec::len);
+        if held > LONGEST_FRAME { Err(TooLong) } else { Ok(()) }
+    }
+
+    /// The event that the line ends: an empty one ends an event.
+    fn end_line(&mut self) -> Option<Vec<u8>> {
+        let line = std::mem::take(&mut self.line);
+        if line.is_empty() {
+            return self.data.take();
+        }
+        let (field, value) = field(&line);
+        match field {
+            b"data" => self.add_data(value),
+            // Comments have no name.
+            b"" => {}
+            name if FIELDS.contains(&name) => {}
+            _ => self.add_stray(&line),
+        }
+        None
+    }
+
+    /// Lines of data make one text.
+    fn add_data(&mut self, value: &[u8]) {
+        match &mut self.data {
+            Some(data) => {
+                data.push(b'\n');
+                data.extend(value);
+            }
+            None => self.data = Some(value.to_owned()),
+        }
+    }
+
+    fn add_stray(&mut self, line: &[u8]) {
+        let room = LONGEST_STRAY.saturating_sub(self.stray.len());
+        self.stray.extend(line.iter().chain(b"\n").take(room));
+    }
+
+    /// An event without the empty line behind it is given, too. Whether it is
+    /// whole, its reader has to see.
+    fn close(&mut self) -> Option<Vec<u8>> {
+        let is_cut_name = FIELDS.iter().any(|name| name.starts_with(&self.line));
+        if is_cut_name {
+            self.line.clear();
+        }
+        self.end_line().or_else(|| self.data.take())
+    }
+}
+
+/// A line's name and value. A byte order mark before the first is no part of it.
+fn field(line: &[u8]) -> (&[u8], &[u8]) {
+    let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
+    match line.iter().position(|byte| *byte == b':') {
+        Some(at) => {
+            let value = &line[at + 1..];
+            (&line[..at], value.strip_prefix(b" ").unwrap_or(value))
+        }
+        None => (line, &[]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The frames of `input`, also when it comes byte by byte.
+    fn check(frames: fn() -> Frames, input: &str, expected: &[&str]) {
+        let whole = cut(frames(), [input.as_bytes()].into_iter());
+        assert_eq!(whole, expected);
+        assert_eq!(cut(frames(), input.as_bytes().chunks(1)), expected);
+    }
+
+    fn cut<'a>(mut frames: Frames, chunks: impl Iterator<Item = &'a [u8]>) -> Vec<String> {
+        let mut found = Vec::new();
+        for chunk in chunks {
+            frames.push(chunk, &mut found).unwrap();
+        }
+        found.extend(frames.close());
+        found.into_iter().map(|frame| String::from_utf8(frame).unwrap()).collect()
+    }
+
+    #[test]
+    fn lines_end_with_the_line_or_the_stream() {
+        check(
+            Frames::lines,
+            "{\"a\":1}\n\n \r\n{\"b\":2}\r\nü",
+            &["{\"a\":1}", "{\"b\":2}\r", "ü"],
+        );
+        check(Frames::lines, "", &[]);
+    }
+
+    #[test]
+    fn events_end_with_an_empty_line_of_any_kind() {
+        check(Frames::events, "data: a\n\ndata: b\r\n\r\ndata: c\r\rdata:d", &["a", "b", "c", "d"]);
+        check(Frames::events, "\u{feff}data: a\n\n", &["a"]);
+    }
+
+    #[test]
+    fn data_of_several_lines_is_one_text() {
+        check(Frames::events, "data: {\ndata:  1\ndata\ndata: }\n\n", &["{\n 1\n\n}"]);
+    }
+
+    #[test]
+    fn comments_and_other_fields_are_no_data() {
+        check(Frames::events, ": keep-alive\n\nevent: x\nid: 1\nretry: 9\n\ndata: a\n\n", &["a"]);
+    }
+
+    #[test]
+    fn text_that_is_no_event_is_kept_apart() {
+        let mut frames = Frames::events();
+        let mut found = Vec::new();
+        frames.push(b"{\n\"a\": 1}", &mut found).unwrap();
+        assert_eq!((frames.close(), found), (None, vec![]));
+        assert_eq!(frames.stray(), b"{\n\"a\": 1}\n");
+    }
+
+    #[test]
+    fn text_that_is_no_event_is_not_kept_without_end() {
+        let mut frames = Frames::events();
+        frames.push(&b"x\n".repeat(LONGEST_STRAY), &mut Vec::new()).unwrap();
+        assert_eq!(frames.stray().len(), LONGEST_STRAY);
+    }
+
+    #[test]
+    fn a_frame_without_end_is_refused() {
+        for mut frames in [Frames::lines(), Frames::events()] {
+            let chunk = vec![b'x'; LONGEST_FRAME];
+            assert_eq!(frames.push(&chunk, &mut Vec::new()), Ok(()));
+            assert_eq!(frames.push(b"xx", &mut Vec::new()), Err(TooLong));
+        }
+    }
+}
