@@ -1,0 +1,55 @@
+//! The file tools: read, write and list, inside the workspace and nowhere else.
+//!
+//! A path that a model writes becomes an open folder in `walk.rs` and only
+//! there, one step at a time, so that neither `..` nor a link leads out, also
+//! not a link that is made while a call runs. What no tool may write, because
+//! it decides what the agent is and may do, is in `guard.rs`.
+
+mod guard;
+mod lines;
+mod list;
+mod problem;
+mod read;
+mod walk;
+mod write;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::options::ToolOptions;
+use crate::tool::Tool;
+use problem::FileProblem;
+use walk::Root;
+
+/// Bytes of a call's output that stay free for notes on what was left out.
+const NOTE_ROOM: usize = 512;
+
+/// What the file tools share.
+#[derive(Debug)]
+pub(crate) struct Files {
+    workspace: PathBuf,
+    protected: Vec<PathBuf>,
+    /// Bytes of content that fit into a call's output.
+    room: usize,
+}
+
+impl Files {
+    pub(crate) fn new(options: ToolOptions) -> Self {
+        let ToolOptions { workspace, protected, limits } = options;
+        Files { workspace, protected, room: limits.max_output_bytes.saturating_sub(NOTE_ROOM) }
+    }
+
+    fn open(&self) -> Result<Root, FileProblem> {
+        Root::open(&self.workspace)
+    }
+}
+
+/// The tools, in the order in which they are offered.
+pub(crate) fn tools(files: Files) -> [Arc<dyn Tool>; 3] {
+    let files = Arc::new(files);
+    [
+        Arc::new(read::ReadFile::new(files.clone())),
+        Arc::new(write::WriteFile::new(files.clone())),
+        Arc::new(list::ListFiles::new(files)),
+    ]
+}

@@ -1,0 +1,163 @@
+//! What no tool may write: that which decides what the agent is and may do.
+//!
+//! An agent must not be able to promote itself. So the config, the store, what
+//! skills declare and run, and the settings of sub-agents are out of every
+//! tool's reach; the files that say who the agent is need a person's approval.
+//!
+//! Names are compared as the most forgiving file system would compare them,
+//! because on such a system `Soul.MD` is SOUL.md. That also refuses a few names
+//! which would be harmless here.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+use recto_context::{Catalog, File, Source};
+
+use super::problem::FileProblem;
+use super::walk::{Root, shown};
+
+/// Files at the top of the workspace that say who the agent is.
+const WHO_IT_IS: [&str; 5] = ["soul.md", "agents.md", "identity.md", "user.md", "tools.md"];
+
+/// What a skill is; written in lower case, as all names are compared.
+const SKILL: &str = "skill.md";
+
+/// What a skill's tools may run, and what a sub-agent may use.
+const WHAT_IT_MAY: [&str; 2] = ["tools.json", "agent.toml"];
+
+/// Where a skill keeps what its tools run.
+const SCRIPTS: &str = "scripts";
+
+/// Where skills are kept, below the workspace or elsewhere.
+const SKILLS: &str = "skills";
+
+/// Why something may not be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Denial {
+    Never,
+    NeedsApproval,
+}
+
+/// Whether a tool may write what these names lead to from the workspace on.
+/// None of them is a link.
+pub(crate) fn check(
+    root: &Root,
+    names: &[OsString],
+    protected: &[PathBuf],
+    catalog: &Catalog,
+) -> Result<(), FileProblem> {
+    let denial =
+        by_name(root, names).or_else(|| by_path(root.real_path(), names, protected, catalog));
+    let path = || shown(names);
+    match denial {
+        None => Ok(()),
+        Some(Denial::Never) => Err(FileProblem::NeverWritable { path: path() }),
+        Some(Denial::NeedsApproval) => Err(FileProblem::NeedsApproval { path: path() }),
+    }
+}
+
+/// What the names alone say. A folder that has the name of such a file counts
+/// as well: it would stand in the file's way.
+fn by_name(root: &Root, names: &[OsString]) -> Option<Denial> {
+    let folded: Vec<String> = names.iter().map(|name| fold(name)).collect();
+    let has = |wanted: &str| folded.iter().any(|name| name == wanted);
+    let in_scripts = (0..folded.len()).any(|at| is_scripts_of_a_skill(root, names, &folded, at));
+    if in_scripts || WHAT_IT_MAY.iter().any(|name| has(name)) {
+        return Some(Denial::Never);
+    }
+    let at_top = folded.first().is_some_and(|first| WHO_IT_IS.contains(&first.as_str()));
+    (at_top || has(SKILL)).then_some(Denial::NeedsApproval)
+}
+
+/// Whether the name at this position is the `scripts` of a skill: of a folder
+/// among the skills, or of any folder with a SKILL.md.
+fn is_scripts_of_a_skill(root: &Root, names: &[OsString], folded: &[String], at: usize) -> bool {
+    if folded[at] != SCRIPTS {
+        return false;
+    }
+    let among_skills = at >= 2 && folded[at - 2] == SKILLS;
+    let above = root.folder(&names[..at]);
+    among_skills || above.is_ok_and(|folder| folder.symlink_metadata("SKILL.md").is_ok())
+}
+
+/// What is protected by its path, wherever links lead from there: what the
+/// options name, and the files that the agent was in fact made of.
+fn by_path(
+    workspace: &Path,
+    names: &[OsString],
+    protected: &[PathBuf],
+    catalog: &Catalog,
+) -> Option<Denial> {
+    let target = fold_path(&workspace.join(names.iter().collect::<PathBuf>()));
+    let protected = protected.iter().map(|path| (path.clone(), Denial::Never));
+    let mut guarded = protected.chain(files_of(catalog));
+    let hit = guarded.find(|(path, _)| covers(&fold_path(&without_links(path)), &target));
+    hit.map(|(_, denial)| denial)
+}
+
+/// Whether `target` is the guarded path, or below it, or a companion: SQLite
+/// believes the journal that it finds beside a database, `recto.db-journal`.
+fn covers(guarded: &[String], target: &[String]) -> bool {
+    let Some((name, above)) = guarded.split_last() else { return false };
+    let Some((next, _)) = target.strip_prefix(above).and_then(<[String]>::split_first) else {
+        return false;
+    };
+    next.strip_prefix(name.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+}
+
+/// The files that the agent was made of. They need not stand where they usually
+/// do: a skill may come from any folder, and SOUL.md may be a link.
+fn files_of(catalog: &Catalog) -> impl Iterator<Item = (PathBuf, Denial)> {
+    let system = &catalog.system;
+    let files = [&system.soul, &system.identity, &system.agents, &system.user, &catalog.tools_doc];
+    let files = files.into_iter().flatten().filter_map(|File { source, .. }| path_of(source));
+    let skills = catalog.skills.iter().filter_map(|skill| path_of(&skill.source));
+    let of_skills = skills.clone().flat_map(|path| {
+        let beside = |name| (path.with_file_name(name), Denial::Never);
+        [beside("tools.json"), beside(SCRIPTS)]
+    });
+    of_skills.chain(files.chain(skills).map(|path| (path.to_owned(), Denial::NeedsApproval)))
+}
+
+fn path_of(source: &Source) -> Option<&Path> {
+    match source {
+        Source::File(path) => Some(path),
+        _ => None,
+    }
+}
+
+/// The path with all links resolved, as far as it is there.
+fn without_links(path: &Path) -> PathBuf {
+    if let Ok(real) = std::fs::canonicalize(path) {
+        return real;
+    }
+    match (path.parent(), path.file_name()) {
+        (Some(parent), Some(name)) => without_links(parent).join(name),
+        _ => path.to_owned(),
+    }
+}
+
+fn fold_path(path: &Path) -> Vec<String> {
+    path.components().map(|component| fold(component.as_os_str())).collect()
+}
+
+/// A name as the most forgiving file system reads it: without case, without
+/// characters that HFS+ skips, without the dots and spaces at the end and the
+/// name of a stream that Windows drops.
+fn fold(name: &OsStr) -> String {
+    let name = name.to_string_lossy();
+    let name = name.split(':').next().unwrap_or_default().trim_end_matches(['.', ' ']);
+    let kept = name.chars().filter(|c| !is_skipped(*c));
+    // Upper case first: some letters, such as `ſ`, have no other way to their kin.
+    kept.flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect()
+}
+
+fn is_skipped(c: char) -> bool {
+    matches!(
+        c,
+        '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}'
+    )
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,158 @@
+//! Ways around the guard.
+#![cfg(unix)]
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use recto_context::{Skill, SystemFiles};
+use tempfile::TempDir;
+
+use super::*;
+
+/// A home with a config, a store and a workspace `w` in it.
+fn home() -> TempDir {
+    let home = tempfile::tempdir().unwrap();
+    fs::create_dir_all(home.path().join("w")).unwrap();
+    home
+}
+
+fn make(home: &TempDir, path: &str) {
+    let path = home.path().join(path);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, "").unwrap();
+}
+
+/// `free`, `never` or `approval`.
+fn verdict(home: &TempDir, path: &str, protected: &[&str], catalog: &Catalog) -> &'static str {
+    let root = Root::open(&home.path().join("w")).unwrap();
+    let names: Vec<OsString> = path.split('/').map(OsString::from).collect();
+    let protected: Vec<PathBuf> = protected.iter().map(|path| home.path().join(path)).collect();
+    match check(&root, &names, &protected, catalog) {
+        Ok(()) => "free",
+        Err(FileProblem::NeverWritable { .. }) => "never",
+        Err(FileProblem::NeedsApproval { .. }) => "approval",
+        Err(other) => panic!("{other}"),
+    }
+}
+
+fn by_its_name(home: &TempDir, path: &str) -> &'static str {
+    verdict(home, path, &[], &Catalog::default())
+}
+
+#[test]
+fn who_the_agent_is_needs_approval() {
+    let home = home();
+    for name in ["SOUL.md", "AGENTS.md", "IDENTITY.md", "USER.md", "TOOLS.md", "SKILL.md"] {
+        assert_eq!(by_its_name(&home, name), "approval", "{name}");
+    }
+    assert_eq!(by_its_name(&home, "skills/notes/SKILL.md"), "approval");
+    assert_eq!(by_its_name(&home, "SOUL.md/inside"), "approval");
+    for name in ["notes.md", "docs/SOUL.md", "docs/AGENTS.md", "SOUL.md.txt", "SOUL", "x-SOUL.md"] {
+        assert_eq!(by_its_name(&home, name), "free", "{name}");
+    }
+}
+
+#[test]
+fn what_the_agent_may_is_never_writable() {
+    let home = home();
+    for name in [
+        "skills/notes/tools.json",
+        "tools.json",
+        "agents/ada/agent.toml",
+        "agents/ada/agent.toml/x",
+        "skills/notes/scripts/run.sh",
+        "skills/notes/scripts/lib/deep.sh",
+        "other/skills/notes/scripts/run.sh",
+    ] {
+        assert_eq!(by_its_name(&home, name), "never", "{name}");
+    }
+    for name in ["scripts/build.sh", "src/scripts/run.sh", "skills/notes/data.json", "agent.tom"] {
+        assert_eq!(by_its_name(&home, name), "free", "{name}");
+    }
+    make(&home, "w/tricks/dance/SKILL.md");
+    assert_eq!(by_its_name(&home, "tricks/dance/scripts/run.sh"), "never");
+    assert_eq!(by_its_name(&home, "tricks/dance/notes.txt"), "free");
+}
+
+#[test]
+fn other_spellings_are_the_same() {
+    let home = home();
+    for name in [
+        "soul.md",
+        "Soul.MD",
+        "SOUL.md.",
+        "SOUL.md ",
+        "SOUL.md. .",
+        "SOUL.md::$DATA",
+        "ſoul.md",
+        "SO\u{200d}UL.md",
+        "S\u{212a}ILL.md".replace('S', "s").as_str(),
+    ] {
+        assert_eq!(by_its_name(&home, name), "approval", "{name:?}");
+    }
+    for name in ["skills/a/TOOLS.JSON", "Skills/a/Scripts/x", "skills/a/tools.json:x", "AGENT.toml"]
+    {
+        assert_eq!(by_its_name(&home, name), "never", "{name:?}");
+    }
+}
+
+#[test]
+fn protected_paths_are_never_writable() {
+    let home = home();
+    make(&home, "w/config.toml");
+    make(&home, "w/recto.db");
+    let protected = ["w/config.toml", "w/recto.db", "w/private", "w/later/config.toml"];
+    let none = Catalog::default();
+    for path in [
+        "config.toml",
+        "Config.TOML",
+        "recto.db",
+        "recto.db-wal",
+        "recto.db-journal",
+        "private/deep/file",
+        "later/config.toml",
+    ] {
+        assert_eq!(verdict(&home, path, &protected, &none), "never", "{path}");
+    }
+    for path in ["config.toml.md", "recto.dbx", "privately", "later/other.toml", "config"] {
+        assert_eq!(verdict(&home, path, &protected, &none), "free", "{path}");
+    }
+    // The workspace itself, or all above it.
+    assert_eq!(verdict(&home, "a", &["w"], &none), "never");
+    assert_eq!(verdict(&home, "a", &[""], &none), "never");
+}
+
+#[test]
+fn what_a_protected_link_points_to_is_protected() {
+    let home = home();
+    make(&home, "w/settings/real.toml");
+    symlink("w/settings/real.toml", home.path().join("config.toml")).unwrap();
+    let none = Catalog::default();
+    assert_eq!(verdict(&home, "settings/real.toml", &["config.toml"], &none), "never");
+}
+
+#[test]
+fn what_the_agent_was_made_of_is_guarded_wherever_it_is() {
+    let home = home();
+    let path = |name: &str| home.path().join(name);
+    make(&home, "w/texts/soul.txt");
+    symlink("texts/soul.txt", path("w/SOUL.md")).unwrap();
+    make(&home, "w/shared/run.sh");
+    make(&home, "tricks/dance/SKILL.md");
+    symlink(path("w/shared"), path("tricks/dance/scripts")).unwrap();
+    make(&home, "w/shared-tools.txt");
+    symlink(path("w/shared-tools.txt"), path("tricks/dance/tools.json")).unwrap();
+    let soul = File { text: "".into(), source: Source::file(path("w/SOUL.md")) };
+    let mut dance = Skill::new("dance", None, "".into());
+    dance.source = Source::file(path("tricks/dance/SKILL.md"));
+    let catalog = Catalog {
+        system: SystemFiles { soul: Some(soul), ..SystemFiles::default() },
+        skills: vec![dance, Skill::new("built-in", None, "".into())],
+        ..Catalog::default()
+    };
+    assert_eq!(verdict(&home, "texts/soul.txt", &[], &catalog), "approval");
+    assert_eq!(verdict(&home, "shared/run.sh", &[], &catalog), "never");
+    assert_eq!(verdict(&home, "shared/new.sh", &[], &catalog), "never");
+    assert_eq!(verdict(&home, "shared-tools.txt", &[], &catalog), "never");
+    assert_eq!(verdict(&home, "texts/other.txt", &[], &catalog), "free");
+}

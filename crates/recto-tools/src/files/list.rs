@@ -1,0 +1,236 @@
+//! `list_files`: what is in a folder.
+//!
+//! Nearer entries come before deeper ones when there is not room for all, and
+//! nothing is left out without saying so. Links are shown, never followed.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::ffi::OsString;
+use std::io;
+use std::sync::Arc;
+
+use cap_std::fs::Dir;
+use futures_util::future::{BoxFuture, FutureExt};
+use recto_context::{ItemId, ItemKind, ToolSpec};
+use serde_json::json;
+
+use super::Files;
+use super::problem::FileProblem;
+use super::walk::{LastLink, Place, Root, shown};
+use super::write::is_draft;
+use crate::arguments::Arguments;
+use crate::blocking::{Stop, blocking};
+use crate::tool::{CallContext, Tool, ToolOutput};
+
+/// More would help no model.
+const MAX_ENTRIES: usize = 1_000;
+
+/// Folders that could not be listed and are named.
+const MAX_UNLISTED: usize = 3;
+
+/// Lists a folder.
+#[derive(Debug)]
+pub(crate) struct ListFiles {
+    spec: ToolSpec,
+    files: Arc<Files>,
+}
+
+impl ListFiles {
+    pub(crate) fn new(files: Arc<Files>) -> Self {
+        let spec = ToolSpec::new(
+            ItemId::new(ItemKind::Tool, "list_files"),
+            "List a folder in the workspace.",
+            json!({
+                "type": "object",
+                "properties": {
+                    "path": {"type": "string"},
+                    "depth": {"type": "integer", "minimum": 1, "description": "default 1"}
+                }
+            }),
+        );
+        ListFiles { spec, files }
+    }
+}
+
+impl Tool for ListFiles {
+    fn id(&self) -> &ItemId {
+        &self.spec.id
+    }
+
+    fn spec(&self) -> Option<&ToolSpec> {
+        Some(&self.spec)
+    }
+
+    fn run<'a>(
+        &'a self,
+        arguments: Arguments,
+        _context: &'a CallContext,
+    ) -> BoxFuture<'a, ToolOutput> {
+        let files = self.files.clone();
+        blocking(move |stop| Ok(list(&files, &arguments, stop)?)).boxed()
+    }
+}
+
+fn list(files: &Files, arguments: &Arguments, stop: &Stop) -> Result<String, FileProblem> {
+    let path = arguments.text("path").unwrap_or_default();
+    let depth = arguments.whole_number("depth").unwrap_or(1);
+    let root = files.open()?;
+    let place = root.find(path, LastLink::Followed)?;
+    if !place.below.is_empty() {
+        return Err(no_folder(&place, path));
+    }
+    let mut listing = Listing::new(files.room);
+    let failed = |cause| FileProblem::Io { path: path.to_owned(), cause };
+    listing.add(&place.folder, &place.above, stop).map_err(failed)?;
+    listing.go_deeper(&root, place.above.len(), depth, stop);
+    Ok(listing.show())
+}
+
+fn no_folder(place: &Place, path: &str) -> FileProblem {
+    let path = path.to_owned();
+    match place.below.as_slice() {
+        [name] if place.folder.symlink_metadata(name).is_ok() => FileProblem::NotFolder { path },
+        _ => FileProblem::Missing { path },
+    }
+}
+
+/// The entries found so far.
+#[derive(Debug)]
+struct Listing {
+    entries: Vec<Entry>,
+    /// Folders to be listed, nearest first.
+    waiting: VecDeque<Vec<OsString>>,
+    /// Folders that could not be listed, and why.
+    unlisted: Vec<String>,
+    /// Bytes that are left.
+    room: usize,
+    /// Entries that were seen and not taken.
+    left_out: usize,
+    /// Folders that were taken, but not what is in them.
+    unopened: usize,
+}
+
+#[derive(Debug)]
+struct Entry {
+    names: Vec<OsString>,
+    line: String,
+}
+
+impl Listing {
+    fn new(room: usize) -> Self {
+        Listing {
+            entries: Vec::new(),
+            waiting: VecDeque::new(),
+            unlisted: Vec::new(),
+            room,
+            left_out: 0,
+            unopened: 0,
+        }
+    }
+
+    /// Adds the entries of a folder, in order of their names.
+    fn add(&mut self, folder: &Dir, above: &[OsString], stop: &Stop) -> io::Result<()> {
+        let most = MAX_ENTRIES.saturating_sub(self.entries.len());
+        // Never more names in memory than can be taken, however full the folder is.
+        let mut names = BTreeSet::new();
+        for entry in folder.entries()? {
+            if stop.is_raised() {
+                return Ok(());
+            }
+            let name = entry?.file_name();
+            if is_draft(&name) {
+                continue;
+            }
+            names.insert(name);
+            if names.len() > most {
+                names.pop_last();
+                self.left_out += 1;
+            }
+        }
+        names.into_iter().for_each(|name| self.take(folder, above, name));
+        Ok(())
+    }
+
+    fn take(&mut self, folder: &Dir, above: &[OsString], name: OsString) {
+        let mut names = above.to_vec();
+        names.push(name);
+        let (kind, line) = describe(folder, &names);
+        if line.len() >= self.room {
+            // Nor does a shorter one slip in behind it.
+            self.room = 0;
+            self.left_out += 1;
+            return;
+        }
+        self.room -= line.len() + 1;
+        if kind == Kind::Folder {
+            self.waiting.push_back(names.clone());
+        }
+        self.entries.push(Entry { names, line });
+    }
+
+    fn is_full(&self) -> bool {
+        self.room == 0 || self.entries.len() >= MAX_ENTRIES
+    }
+
+    /// Lists the folders found, those in them, and so on.
+    fn go_deeper(&mut self, root: &Root, start: usize, depth: u64, stop: &Stop) {
+        let is_wanted = |names: &Vec<OsString>| ((names.len() - start) as u64) < depth;
+        while let Some(names) = self.waiting.pop_front().filter(is_wanted) {
+            if stop.is_raised() {
+                return;
+            }
+            if self.is_full() {
+                self.unopened = 1 + self.waiting.iter().filter(|names| is_wanted(names)).count();
+                return;
+            }
+            let folder = root.folder(&names);
+            if let Err(error) = folder.and_then(|folder| self.add(&folder, &names, stop)) {
+                self.unlisted.push(format!("`{}` can't be listed: {error}", shown(&names)));
+            }
+        }
+    }
+
+    fn show(mut self) -> String {
+        self.entries.sort_by(|a, b| a.names.cmp(&b.names));
+        let mut lines: Vec<String> = self.entries.into_iter().map(|entry| entry.line).collect();
+        if lines.is_empty() && self.left_out == 0 {
+            lines.push("[the folder is empty]".to_owned());
+        }
+        if self.left_out + self.unopened > 0 {
+            lines.push(format!(
+                "[{} entries shown; left out: {} more, and what is in {} folders]",
+                lines.len(),
+                self.left_out,
+                self.unopened
+            ));
+        }
+        let more = self.unlisted.len().saturating_sub(MAX_UNLISTED);
+        self.unlisted.truncate(MAX_UNLISTED);
+        lines.extend(self.unlisted.into_iter().map(|what| format!("[{what}]")));
+        if more > 0 {
+            lines.push(format!("[{more} more folders can't be listed]"));
+        }
+        lines.join("\n")
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Folder,
+    Other,
+}
+
+/// An entry's line: its path, and what it is.
+fn describe(folder: &Dir, names: &[OsString]) -> (Kind, String) {
+    let path = shown(names);
+    let Some(name) = names.last() else { return (Kind::Folder, path) };
+    match folder.symlink_metadata(name) {
+        Ok(found) if found.is_dir() => (Kind::Folder, format!("{path}/")),
+        Ok(found) if found.is_symlink() => {
+            let target = folder.read_link_contents(name).unwrap_or_default();
+            (Kind::Other, format!("{path} -> {}", shown([&target.into_os_string()])))
+        }
+        Ok(found) if found.is_file() => (Kind::Other, format!("{path} ({} bytes)", found.len())),
+        Ok(_) => (Kind::Other, format!("{path} (not a regular file)")),
+        Err(_) => (Kind::Other, format!("{path} (can't be looked at)")),
+    }
+}

@@ -1,0 +1,51 @@
+//! What can go wrong with a file, in words for a model.
+
+use std::io;
+use std::path::PathBuf;
+
+use crate::tool::ToolError;
+
+/// What went wrong. Paths are as the model wrote them, or from the workspace on.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum FileProblem {
+    #[error("the path has a NUL character")]
+    Nul,
+    #[error("the path is longer than {limit} bytes")]
+    LongPath { limit: usize },
+    #[error("`{path}` leads through more than {limit} folders and links")]
+    LongWay { path: String, limit: usize },
+    #[error("`{path}`: `~` has no meaning here; write paths from the workspace on")]
+    Home { path: String },
+    #[error("`{path}` is outside the workspace; write paths from the workspace on")]
+    Outside { path: String },
+    #[error("`{path}` does not exist")]
+    Missing { path: String },
+    #[error("`{path}` is a folder, not a file")]
+    Folder { path: String },
+    #[error("`{path}` is not a folder")]
+    NotFolder { path: String },
+    #[error("`{path}` is a link; write to what it points to")]
+    Link { path: String },
+    #[error("`{path}` is not a regular file")]
+    Special { path: String },
+    #[error("`{path}` is not a text file in UTF-8")]
+    NotText { path: String },
+    #[error("`{path}` is read-only")]
+    ReadOnly { path: String },
+    #[error("`{path}` ends before line {asked}: it has {lines} lines")]
+    PastEnd { path: String, asked: u64, lines: u64 },
+    #[error("`{path}` needs a person's approval, which this version can't ask for")]
+    NeedsApproval { path: String },
+    #[error("`{path}` is out of reach: no tool may write it")]
+    NeverWritable { path: String },
+    #[error("the workspace `{}` can't be opened: {cause}", .path.display())]
+    Workspace { path: PathBuf, cause: io::Error },
+    #[error("`{path}`: {cause}")]
+    Io { path: String, cause: io::Error },
+}
+
+impl From<FileProblem> for ToolError {
+    fn from(problem: FileProblem) -> Self {
+        ToolError::new(problem.to_string())
+    }
+}

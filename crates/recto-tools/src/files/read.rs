@@ -1,0 +1,194 @@
+//! `read_file`: a text file, or some lines of it.
+//!
+//! Only what fits into a call's output is ever in memory. Files of usual size
+//! are read to their end, to tell how many lines there are; larger ones only as
+//! far as the lines that were asked for.
+
+use std::ffi::OsString;
+use std::io::{self, Read};
+use std::sync::Arc;
+
+use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt, OpenOptionsSyncExt};
+use cap_std::fs::{Dir, File, OpenOptions};
+use futures_util::future::{BoxFuture, FutureExt};
+use recto_context::{ItemId, ItemKind, ToolSpec};
+use serde_json::json;
+
+use super::Files;
+use super::lines::{Extent, Lines, Taken, Window};
+use super::problem::FileProblem;
+use super::walk::LastLink;
+use crate::arguments::Arguments;
+use crate::blocking::{Stop, blocking};
+use crate::tool::{CallContext, Tool, ToolOutput};
+
+/// Larger files are not read to their end just to count their lines.
+const LARGE: u64 = 5 * 1024 * 1024;
+
+/// Bytes read at a time.
+const CHUNK: usize = 64 * 1024;
+
+/// Reads a text file, or some lines of it.
+#[derive(Debug)]
+pub(crate) struct ReadFile {
+    spec: ToolSpec,
+    files: Arc<Files>,
+}
+
+impl ReadFile {
+    pub(crate) fn new(files: Arc<Files>) -> Self {
+        let spec = ToolSpec::new(
+            ItemId::new(ItemKind::Tool, "read_file"),
+            "Read a text file in the workspace.",
+            json!({
+                "type": "object",
+                "properties": {
+                    "path": {"type": "string"},
+                    "offset": {"type": "integer", "minimum": 1, "description": "first line"},
+                    "limit": {"type": "integer", "minimum": 1, "description": "how many lines"}
+                },
+                "required": ["path"]
+            }),
+        );
+        ReadFile { spec, files }
+    }
+}
+
+impl Tool for ReadFile {
+    fn id(&self) -> &ItemId {
+        &self.spec.id
+    }
+
+    fn spec(&self) -> Option<&ToolSpec> {
+        Some(&self.spec)
+    }
+
+    fn run<'a>(
+        &'a self,
+        arguments: Arguments,
+        _context: &'a CallContext,
+    ) -> BoxFuture<'a, ToolOutput> {
+        let files = self.files.clone();
+        blocking(move |stop| Ok(read(&files, &arguments, stop)?)).boxed()
+    }
+}
+
+fn read(files: &Files, arguments: &Arguments, stop: &Stop) -> Result<String, FileProblem> {
+    let path = arguments.text("path").unwrap_or_default();
+    let window = Window {
+        first: arguments.whole_number("offset").unwrap_or(1),
+        count: arguments.whole_number("limit").unwrap_or(u64::MAX),
+        room: files.room,
+    };
+    let place = files.open()?.find(path, LastLink::Followed)?;
+    let (mut file, size) = match place.below.as_slice() {
+        [] => return Err(FileProblem::Folder { path: path.to_owned() }),
+        [name] => open(&place.folder, name, path)?,
+        _ => return Err(FileProblem::Missing { path: path.to_owned() }),
+    };
+    let failed = |cause| FileProblem::Io { path: path.to_owned(), cause };
+    let (taken, coverage) = take(&mut file, window, size, stop).map_err(failed)?;
+    if taken.lines == 0 && window.first > 1 {
+        let (asked, lines) = (window.first, taken.seen);
+        return Err(FileProblem::PastEnd { path: path.to_owned(), asked, lines });
+    }
+    let note = note(&taken, window, coverage, size);
+    let text = text_of(taken).ok_or_else(|| FileProblem::NotText { path: path.to_owned() })?;
+    Ok(with_note(text, note))
+}
+
+/// Opens a regular file. What else may be there is not even opened if that can
+/// be told before: opening a device can have effects. If it takes the file's
+/// place just then, it is opened without waiting and not read.
+fn open(folder: &Dir, name: &OsString, path: &str) -> Result<(File, u64), FileProblem> {
+    let problem = |cause: io::Error| match cause.kind() {
+        io::ErrorKind::NotFound => FileProblem::Missing { path: path.to_owned() },
+        _ => FileProblem::Io { path: path.to_owned(), cause },
+    };
+    let special = || FileProblem::Special { path: path.to_owned() };
+    if !folder.symlink_metadata(name).map_err(problem)?.is_file() {
+        return Err(special());
+    }
+    let mut options = OpenOptions::new();
+    options.read(true).nonblock(true).follow(FollowSymlinks::No);
+    let file = folder.open_with(name, &options).map_err(problem)?;
+    let found = file.metadata().map_err(problem)?;
+    if !found.is_file() {
+        return Err(special());
+    }
+    Ok((file, found.len()))
+}
+
+/// How far a file was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Coverage {
+    ToItsEnd,
+    InPart,
+}
+
+fn take(file: &mut File, window: Window, size: u64, stop: &Stop) -> io::Result<(Taken, Coverage)> {
+    let mut lines = Lines::new(window);
+    let mut chunk = vec![0; CHUNK];
+    while !stop.is_raised() {
+        if size > LARGE && lines.is_complete() {
+            return Ok((lines.finish(), Coverage::InPart));
+        }
+        match file.read(&mut chunk) {
+            Ok(0) => break,
+            Ok(read) => lines.feed(&chunk[..read]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok((lines.finish(), Coverage::ToItsEnd))
+}
+
+/// The bytes as text; `None` if they are none. Text has no NUL, even if UTF-8 has.
+fn text_of(taken: Taken) -> Option<String> {
+    let mut bytes = taken.bytes;
+    if taken.extent == Extent::Beginning
+        && let Err(error) = str::from_utf8(&bytes)
+        && error.error_len().is_none()
+    {
+        // The last character was cut in two.
+        bytes.truncate(error.valid_up_to());
+    }
+    String::from_utf8(bytes).ok().filter(|text| !text.contains('\0'))
+}
+
+/// What to say of lines that are not shown.
+fn note(taken: &Taken, window: Window, coverage: Coverage, size: u64) -> Option<String> {
+    let last = window.first + taken.lines.saturating_sub(1);
+    let whole = match coverage {
+        Coverage::ToItsEnd => format!("{} lines", taken.seen),
+        Coverage::InPart => format!("{size} bytes"),
+    };
+    if taken.extent == Extent::Beginning {
+        let bytes = taken.bytes.len();
+        return Some(format!(
+            "[only the first {bytes} bytes of line {last} are shown; the file has {whole}]"
+        ));
+    }
+    match coverage {
+        Coverage::ToItsEnd if taken.seen == 0 => Some("[the file is empty]".to_owned()),
+        Coverage::ToItsEnd if taken.seen == taken.lines => None,
+        Coverage::ToItsEnd if taken.seen == last => {
+            Some(format!("[lines {} to {last}, the end of the file]", window.first))
+        }
+        _ => Some(format!(
+            "[lines {} to {last}; the file has {whole}; go on with offset {}]",
+            window.first,
+            last + 1
+        )),
+    }
+}
+
+fn with_note(mut text: String, note: Option<String>) -> String {
+    if let Some(note) = note {
+        if !text.is_empty() && !text.ends_with('\n') {
+            text.push('\n');
+        }
+        text.push_str(&note);
+    }
+    text
+}

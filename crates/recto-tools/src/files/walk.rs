@@ -1,0 +1,241 @@
+//! From a path that a model wrote to an open folder inside the workspace.
+//!
+//! The way is gone one step at a time, from an open folder to the next, and no
+//! step follows a link: a link is read, and its target gone in the same way. So
+//! whatever others do to the folders meanwhile, no step leaves the workspace,
+//! and the names of the steps are where the folder truly is.
+
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+use cap_fs_ext::DirExt;
+use cap_std::ambient_authority;
+use cap_std::fs::Dir;
+
+use super::problem::FileProblem;
+
+/// The longest path that is looked at; most systems take no longer ones.
+const MAX_PATH_BYTES: usize = 4095;
+
+/// Steps of a way, those of links included. Also what ends a circle of links.
+const MAX_STEPS: usize = 256;
+
+/// The workspace, open.
+#[derive(Debug)]
+pub(crate) struct Root {
+    /// Its path as configured, which is the one that the model knows.
+    given: PathBuf,
+    /// Its path without links.
+    real: PathBuf,
+    folder: Dir,
+}
+
+/// Where a path leads.
+#[derive(Debug)]
+pub(crate) struct Place {
+    /// The last folder on the way that is there.
+    pub(crate) folder: Dir,
+    /// The names that lead to it from the workspace, none of them a link.
+    pub(crate) above: Vec<OsString>,
+    /// What follows it: nothing if the path is that of the folder, one name if
+    /// the path is that of something in it, more if folders are missing.
+    pub(crate) below: Vec<OsString>,
+}
+
+/// What is done with a link at the very end of a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LastLink {
+    /// The place is what it points to.
+    Followed,
+    /// The place is the link itself.
+    Kept,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Step {
+    Up,
+    Into(OsString),
+}
+
+/// What a name stands for.
+enum Entry {
+    Folder,
+    Link,
+    Other,
+    Missing,
+}
+
+impl Root {
+    /// Opens the workspace.
+    pub(crate) fn open(path: &Path) -> Result<Self, FileProblem> {
+        let open = || -> io::Result<Root> {
+            let given = std::path::absolute(path)?;
+            let real = std::fs::canonicalize(path)?;
+            let folder = Dir::open_ambient_dir(&real, ambient_authority())?;
+            Ok(Root { given, real, folder })
+        };
+        open().map_err(|cause| FileProblem::Workspace { path: path.to_owned(), cause })
+    }
+
+    /// Its path without links.
+    pub(crate) fn real_path(&self) -> &Path {
+        &self.real
+    }
+
+    /// Goes where `path` leads.
+    pub(crate) fn find(&self, path: &str, last: LastLink) -> Result<Place, FileProblem> {
+        if path.contains('\0') {
+            return Err(FileProblem::Nul);
+        }
+        if path.len() > MAX_PATH_BYTES {
+            return Err(FileProblem::LongPath { limit: MAX_PATH_BYTES });
+        }
+        if is_of_a_home(path) {
+            return Err(FileProblem::Home { path: path.to_owned() });
+        }
+        Walk { root: self, asked: path, last }.go()
+    }
+
+    /// Opens a folder by the names that lead to it, following no link.
+    pub(crate) fn folder(&self, names: &[OsString]) -> io::Result<Dir> {
+        let start = self.folder.try_clone()?;
+        names.iter().try_fold(start, |folder, name| folder.open_dir_nofollow(name))
+    }
+
+    /// The steps of a path; `None` if it starts outside the workspace.
+    fn steps(&self, path: &Path) -> Option<Vec<Step>> {
+        let path = if path.has_root() {
+            path.strip_prefix(&self.given).or_else(|_| path.strip_prefix(&self.real)).ok()?
+        } else {
+            path
+        };
+        let step = |component| match component {
+            Component::CurDir => None,
+            Component::ParentDir => Some(Some(Step::Up)),
+            Component::Normal(name) => Some(Some(Step::Into(name.to_owned()))),
+            Component::Prefix(_) | Component::RootDir => Some(None),
+        };
+        path.components().filter_map(step).collect()
+    }
+}
+
+/// `~`, `~/notes`, `~ada/notes`. A shell would make a home of it; here it would
+/// become a folder of this name, which nobody means.
+fn is_of_a_home(path: &str) -> bool {
+    path == "~" || path.starts_with('~') && path.contains('/')
+}
+
+/// A way to be gone.
+struct Walk<'a> {
+    root: &'a Root,
+    asked: &'a str,
+    last: LastLink,
+}
+
+impl Walk<'_> {
+    fn go(&self) -> Result<Place, FileProblem> {
+        let mut steps = VecDeque::from(self.steps(Path::new(self.asked))?);
+        let mut above = Vec::new();
+        let mut folder = self.reopen(&above)?;
+        for gone in 0..=MAX_STEPS {
+            if gone + steps.len() > MAX_STEPS {
+                break;
+            }
+            let name = match steps.pop_front() {
+                None => return Ok(Place { folder, above, below: Vec::new() }),
+                Some(Step::Up) => {
+                    above.pop().ok_or_else(|| self.outside())?;
+                    folder = self.reopen(&above)?;
+                    continue;
+                }
+                Some(Step::Into(name)) => name,
+            };
+            match self.look(&folder, &name)? {
+                Entry::Folder => {
+                    folder = folder.open_dir_nofollow(&name).map_err(|e| self.failed(e))?;
+                    above.push(name);
+                }
+                Entry::Link if !steps.is_empty() || self.last == LastLink::Followed => {
+                    let target = folder.read_link_contents(&name).map_err(|e| self.failed(e))?;
+                    if target.has_root() {
+                        above.clear();
+                        folder = self.reopen(&above)?;
+                    }
+                    self.steps(&target)?.into_iter().rev().for_each(|step| steps.push_front(step));
+                }
+                Entry::Other if !steps.is_empty() => {
+                    above.push(name);
+                    return Err(FileProblem::NotFolder { path: shown(&above) });
+                }
+                Entry::Link | Entry::Other | Entry::Missing => {
+                    let below = self.names(name, steps)?;
+                    return Ok(Place { folder, above, below });
+                }
+            }
+        }
+        Err(FileProblem::LongWay { path: self.asked.to_owned(), limit: MAX_STEPS })
+    }
+
+    fn steps(&self, path: &Path) -> Result<Vec<Step>, FileProblem> {
+        self.root.steps(path).ok_or_else(|| self.outside())
+    }
+
+    fn reopen(&self, names: &[OsString]) -> Result<Dir, FileProblem> {
+        self.root.folder(names).map_err(|error| self.failed(error))
+    }
+
+    fn look(&self, folder: &Dir, name: &OsString) -> Result<Entry, FileProblem> {
+        match folder.symlink_metadata(name) {
+            Ok(found) if found.is_symlink() => Ok(Entry::Link),
+            Ok(found) if found.is_dir() => Ok(Entry::Folder),
+            Ok(_) => Ok(Entry::Other),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Entry::Missing),
+            Err(error) => Err(self.failed(error)),
+        }
+    }
+
+    /// The rest of the way as names. There is no way up from what is not there.
+    fn names(&self, first: OsString, rest: VecDeque<Step>) -> Result<Vec<OsString>, FileProblem> {
+        let mut names = vec![first];
+        for step in rest {
+            match step {
+                Step::Into(name) => names.push(name),
+                Step::Up => return Err(FileProblem::Missing { path: self.asked.to_owned() }),
+            }
+        }
+        Ok(names)
+    }
+
+    fn outside(&self) -> FileProblem {
+        FileProblem::Outside { path: self.asked.to_owned() }
+    }
+
+    fn failed(&self, cause: io::Error) -> FileProblem {
+        FileProblem::Io { path: self.asked.to_owned(), cause }
+    }
+}
+
+impl Place {
+    /// Its path from the workspace on, for people and models.
+    pub(crate) fn path(&self) -> String {
+        shown(self.above.iter().chain(&self.below))
+    }
+}
+
+/// Names as a path from the workspace on, with `/` on every system. What a
+/// model could mistake for a line of its own is escaped.
+pub(crate) fn shown<'a>(names: impl IntoIterator<Item = &'a OsString>) -> String {
+    let name = |name: &OsString| -> String {
+        let escape = |c: char| match c.is_control() {
+            true => c.escape_default().to_string(),
+            false => c.to_string(),
+        };
+        name.to_string_lossy().chars().map(escape).collect()
+    };
+    names.into_iter().map(name).collect::<Vec<_>>().join("/")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,244 @@
+//! Rounds of calls, with tools that behave and tools that don't.
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use futures_util::future::{self, BoxFuture};
+use recto_context::{CallId, ItemId, ItemKind};
+use serde_json::json;
+use tokio::sync::Barrier;
+
+use super::*;
+use crate::tool::{ToolError, ToolOutput};
+
+/// A tool made from a function of its only argument.
+struct Made<F> {
+    spec: ToolSpec,
+    run: F,
+}
+
+impl<F> Tool for Made<F>
+where
+    F: Fn(String) -> BoxFuture<'static, ToolOutput> + Send + Sync,
+{
+    fn id(&self) -> &ItemId {
+        &self.spec.id
+    }
+
+    fn spec(&self) -> Option<&ToolSpec> {
+        Some(&self.spec)
+    }
+
+    fn run<'a>(&'a self, arguments: Arguments, _: &'a CallContext) -> BoxFuture<'a, ToolOutput> {
+        (self.run)(arguments.text("text").unwrap_or_default().to_owned())
+    }
+}
+
+fn spec(id: ItemId) -> ToolSpec {
+    let parameters = json!({"type": "object", "properties": {"text": {"type": "string"}}});
+    ToolSpec::new(id, "A tool.", parameters)
+}
+
+fn made(
+    name: &str,
+    run: impl Fn(String) -> BoxFuture<'static, ToolOutput> + Send + Sync + 'static,
+) -> Arc<dyn Tool> {
+    Arc::new(Made { spec: spec(ItemId::new(ItemKind::Tool, name)), run })
+}
+
+fn echo() -> Arc<dyn Tool> {
+    made("echo", |text| future::ready(Ok(text)).boxed())
+}
+
+fn calls(calls: &[(&str, &str)]) -> Vec<ToolCall> {
+    let call = |(number, (name, arguments)): (usize, &(&str, &str))| ToolCall {
+        id: CallId(format!("call-{number}").into()),
+        name: (*name).into(),
+        arguments: (*arguments).into(),
+    };
+    calls.iter().enumerate().map(call).collect()
+}
+
+/// A round against these tools, all of them offered: `id outcome text`.
+async fn round(tools: Vec<Arc<dyn Tool>>, limits: CallLimits, asked: &[(&str, &str)]) -> String {
+    let toolbox = Toolbox::new(tools, limits);
+    let offered = toolbox.specs();
+    let context = CallContext::default();
+    show(&toolbox.run_all(&calls(asked), &offered, &context).await)
+}
+
+fn show(results: &[ToolResult]) -> String {
+    let show = |result: &ToolResult| {
+        format!("{} {} {:?}: {}", result.call.0, result.name, result.outcome, result.text)
+    };
+    results.iter().map(show).collect::<Vec<_>>().join("\n")
+}
+
+#[tokio::test]
+async fn results_stand_in_the_order_of_the_calls() {
+    // The first call ends only after the last one has.
+    let (told, has_told) = tokio::sync::oneshot::channel::<()>();
+    let (told, has_told) = (Mutex::new(Some(told)), Mutex::new(Some(has_told)));
+    let slow = made("slow", move |text| {
+        let has_told = has_told.lock().unwrap().take().unwrap();
+        async move {
+            has_told.await.unwrap();
+            Ok(text)
+        }
+        .boxed()
+    });
+    let last = made("last", move |text| {
+        let _ = told.lock().unwrap().take().unwrap().send(());
+        future::ready(Ok(text)).boxed()
+    });
+    let asked = [
+        ("slow", r#"{"text": "one"}"#),
+        ("echo", r#"{"text": "two"}"#),
+        ("last", r#"{"text": "three"}"#),
+    ];
+    assert_eq!(
+        round(vec![slow, echo(), last], CallLimits::default(), &asked).await,
+        "call-0 slow Done: one\ncall-1 echo Done: two\ncall-2 last Done: three"
+    );
+}
+
+#[tokio::test]
+async fn calls_run_side_by_side() {
+    // Nobody passes before all three are there.
+    let barrier = Arc::new(Barrier::new(3));
+    let meet = made("meet", move |text| {
+        let barrier = barrier.clone();
+        async move {
+            barrier.wait().await;
+            Ok(text)
+        }
+        .boxed()
+    });
+    let asked = ["1", "2", "3"].map(|text| format!(r#"{{"text": "{text}"}}"#));
+    let asked = asked.each_ref().map(|arguments| ("meet", arguments.as_str()));
+    assert_eq!(
+        round(vec![meet], CallLimits::default(), &asked).await,
+        "call-0 meet Done: 1\ncall-1 meet Done: 2\ncall-2 meet Done: 3"
+    );
+}
+
+#[tokio::test]
+async fn many_calls_all_get_results() {
+    let asked = vec![("echo", "{}"); 10 * AT_ONCE];
+    let shown = round(vec![echo()], CallLimits::default(), &asked).await;
+    let ids: Vec<&str> = shown.lines().filter_map(|line| line.split(' ').next()).collect();
+    let expected: Vec<String> = (0..10 * AT_ONCE).map(|number| format!("call-{number}")).collect();
+    assert_eq!(ids, expected);
+}
+
+#[tokio::test]
+async fn each_result_comes_as_soon_as_it_is_there() {
+    let never = made("never", |_| future::pending().boxed());
+    let toolbox = Toolbox::new(vec![never, echo()], CallLimits::default());
+    let (asked, offered) = (calls(&[("never", ""), ("echo", "")]), toolbox.specs());
+    let context = CallContext::default();
+    let mut results = Box::pin(toolbox.run_each(&asked, &offered, &context));
+    let (position, result) = results.next().await.unwrap();
+    assert_eq!((position, &*result.name), (1, "echo"));
+}
+
+#[tokio::test]
+async fn a_tool_that_panics_has_failed_and_spoils_nothing() {
+    let at_once = made("at_once", |_| panic!("no such luck"));
+    let later = made("later", |text| async move { panic!("not {text}") }.boxed());
+    let elsewhere = made("elsewhere", |_| blocking(|_| panic!("on a thread")).boxed());
+    let asked =
+        [("at_once", ""), ("later", r#"{"text": "me"}"#), ("elsewhere", ""), ("echo", "{}")];
+    assert_eq!(
+        round(vec![at_once, later, elsewhere, echo()], CallLimits::default(), &asked).await,
+        "call-0 at_once Failed: at_once broke off by a fault of its own: no such luck\n\
+         call-1 later Failed: later broke off by a fault of its own: not me\n\
+         call-2 elsewhere Failed: elsewhere broke off by a fault of its own: on a thread\n\
+         call-3 echo Done: "
+    );
+}
+
+#[tokio::test]
+async fn a_tool_that_hangs_is_stopped() {
+    let never = made("never", |_| future::pending().boxed());
+    let limits = CallLimits { time_limit: Duration::from_millis(20), ..CallLimits::default() };
+    assert_eq!(
+        round(vec![never], limits, &[("never", "")]).await,
+        "call-0 never Failed: never was stopped: it took longer than 0.02 s"
+    );
+}
+
+#[tokio::test]
+async fn outputs_and_errors_keep_to_the_limit() {
+    let fails = made("fails", |text| future::ready(Err(ToolError::new(text))).boxed());
+    let limits = CallLimits { max_output_bytes: 100, ..CallLimits::default() };
+    let long = json!({"text": "x".repeat(1_000)}).to_string();
+    let shown = round(vec![echo(), fails], limits, &[("echo", &long), ("fails", &long)]).await;
+    let half = "x".repeat(18);
+    let head = "x".repeat(4);
+    assert_eq!(
+        shown,
+        format!(
+            "call-0 echo Done: {half}\n[… 964 bytes left out …]\n{half}\n\
+             call-1 fails Failed: fails failed: {head}\n[… 978 bytes left out …]\n{half}"
+        )
+    );
+}
+
+#[tokio::test]
+async fn calls_of_tools_that_are_not_there() {
+    let asked = [("ehco", "{}"), ("weather", "{}"), ("", "{}")];
+    assert_eq!(
+        round(vec![echo()], CallLimits::default(), &asked).await,
+        "call-0 ehco Refused: there is no tool `ehco`; did you mean `echo`?\n\
+         call-1 weather Refused: there is no tool `weather`; the tools are echo\n\
+         call-2  Refused: there is no tool ``; the tools are echo"
+    );
+    assert_eq!(
+        round(vec![], CallLimits::default(), &asked[..1]).await,
+        "call-0 ehco Refused: there is no tool `ehco`; there are no tools in this turn"
+    );
+}
+
+#[tokio::test]
+async fn a_tool_that_is_there_but_was_not_offered_stays_untouched() {
+    let toolbox = Toolbox::new(vec![echo()], CallLimits::default());
+    let results = toolbox.run_all(&calls(&[("echo", "")]), &[], &CallContext::default()).await;
+    assert_eq!(
+        show(&results),
+        "call-0 echo Refused: there is no tool `echo`; there are no tools in this turn"
+    );
+}
+
+#[tokio::test]
+async fn a_declared_tool_does_not_run_a_built_in_one_of_its_name() {
+    let toolbox = Toolbox::new(vec![echo()], CallLimits::default());
+    let declared = spec(ItemId::tool(Some("shouting".into()), "echo"));
+    let context = CallContext::default();
+    let results = toolbox.run_all(&calls(&[("echo", "")]), &[declared], &context).await;
+    assert_eq!(
+        show(&results),
+        "call-0 echo Failed: echo can't be run: this version of Recto has no way to run it"
+    );
+}
+
+#[tokio::test]
+async fn arguments_are_checked_first() {
+    let asked = [("echo", "{\"text\""), ("echo", "[]"), ("echo", r#"{"text": 1}"#)];
+    assert_eq!(
+        round(vec![echo()], CallLimits::default(), &asked).await,
+        "call-0 echo Refused: echo was not run: the arguments are not valid JSON: EOF while \
+         parsing an object at line 1 column 7\n\
+         call-1 echo Refused: echo was not run: the arguments must be a JSON object, not an \
+         array\n\
+         call-2 echo Refused: echo was not run: the arguments don't fit.\n\
+         - `text` must be of type string, not a number\n\
+         Parameters: text (string)"
+    );
+}
+
+#[test]
+fn a_toolbox_can_be_shared() {
+    fn shared<T: Send + Sync>(_: &T) {}
+    shared(&Toolbox::built_in(ToolOptions::new("workspace")));
+}
