@@ -1,0 +1,117 @@
+//! A thread that moves the write-ahead log into the database, so that no commit
+//! has to. It works while others write, and so may never quite finish; when the
+//! log has become large, the writer is asked to pause and do the rest.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use rusqlite::Connection;
+
+/// How long commits gather before they are moved.
+const PAUSE: Duration = Duration::from_millis(250);
+
+/// A log of this many pages, 64 MB, is large.
+const LARGE: i64 = 16 << 10;
+
+/// The thread; it ends when this is dropped.
+pub(crate) struct Checkpointer {
+    bell: Bell,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Tells the thread that something was committed.
+#[derive(Clone, Default)]
+pub(crate) struct Bell(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+    log_is_large: AtomicBool,
+}
+
+#[derive(Default, Clone, Copy, PartialEq, Eq)]
+enum State {
+    #[default]
+    Quiet,
+    Rung,
+    Closing,
+}
+
+impl Checkpointer {
+    /// Moves what is committed whenever the bell is rung.
+    pub(crate) fn start(db: Connection) -> Self {
+        let bell = Bell::default();
+        let mine = bell.clone();
+        let work = move || {
+            while mine.wait() {
+                mine.0.log_is_large.store(checkpoint(&db) > LARGE, Ordering::Relaxed);
+            }
+        };
+        // Without the thread the log only grows until the store closes.
+        let thread = thread::Builder::new().name("recto-checkpoint".into()).spawn(work).ok();
+        Checkpointer { bell, thread }
+    }
+
+    pub(crate) fn bell(&self) -> Bell {
+        self.bell.clone()
+    }
+}
+
+impl Drop for Checkpointer {
+    fn drop(&mut self) {
+        self.bell.set(State::Closing);
+        if let Some(thread) = self.thread.take() {
+            // A panic of the thread has harmed nothing but the log's size.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Bell {
+    /// Something was committed by `db`, which has no transaction open. Where the
+    /// log has become large, it is moved at once: with nobody writing, the next
+    /// commit begins at its start again.
+    pub(crate) fn ring(&self, db: &Connection) {
+        if self.0.log_is_large.swap(false, Ordering::Relaxed) {
+            checkpoint(db);
+        }
+        self.set(State::Rung);
+    }
+
+    fn set(&self, state: State) {
+        let mut current = self.lock();
+        if *current != state && *current != State::Closing {
+            *current = state;
+            self.0.changed.notify_all();
+        }
+    }
+
+    /// Waits until it rings, and a little longer; false when it is time to end.
+    fn wait(&self) -> bool {
+        let quiet = |state: &mut State| *state == State::Quiet;
+        let rung = self.0.changed.wait_while(self.lock(), quiet);
+        let rung = rung.unwrap_or_else(PoisonError::into_inner);
+        let open = |state: &mut State| *state != State::Closing;
+        let waited = self.0.changed.wait_timeout_while(rung, PAUSE, open);
+        let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        if *state == State::Closing {
+            return false;
+        }
+        *state = State::Quiet;
+        true
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Moves what can be moved without waiting, and says how many pages the log
+/// has. A failure shows again, with its cause, at the next commit.
+fn checkpoint(db: &Connection) -> i64 {
+    let pages = |row: &rusqlite::Row<'_>| row.get("log");
+    db.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], pages).unwrap_or_default()
+}

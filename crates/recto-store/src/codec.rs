@@ -1,0 +1,197 @@
+//! Texts made small: by themselves, or as the difference from another text.
+//!
+//! Pure functions over bytes. A packed text is the text itself, or a zstd frame
+//! where that is shorter; which of the two shows by its first bytes, because no
+//! UTF-8 text begins like a frame. A difference always is a frame, and carries
+//! a checksum: against another text than its own it is found to be damaged.
+
+use zstd::zstd_safe::{CCtx, CParameter, DCtx, DParameter, SafeResult, get_frame_content_size};
+
+/// How hard zstd tries. Higher levels gain little on texts of this size.
+const LEVEL: i32 = 3;
+
+/// Shorter texts hardly shrink.
+const WORTH_TRYING: usize = 128;
+
+/// What a frame begins with; its second byte never follows the first in UTF-8.
+const FRAME: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+
+/// No text that was ever packed is larger. A frame that claims to be is damaged,
+/// and no reason to ask the system for so much memory.
+const LARGEST: u64 = 1 << 30;
+
+/// How far back a frame may reach: as far as decoders go without being told.
+const WINDOW_LOGS: (u32, u32) = (10, 27);
+
+/// In a parent of this size, matches are lost unless they are looked for in zstd's
+/// way for long distances.
+const LONG: usize = 64 << 10;
+
+/// The bytes are not what was packed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Unreadable;
+
+/// Packs a text by itself.
+pub(crate) fn pack(text: &str) -> Vec<u8> {
+    let frame = (text.len() >= WORTH_TRYING).then(|| compress(text, None)).flatten();
+    match frame {
+        Some(frame) if frame.len() < text.len() => frame,
+        _ => text.as_bytes().to_vec(),
+    }
+}
+
+/// Undoes [`pack`].
+pub(crate) fn unpack(packed: &[u8]) -> Result<String, Unreadable> {
+    if packed.starts_with(&FRAME) {
+        return decompress(packed, None);
+    }
+    String::from_utf8(packed.to_vec()).map_err(|_| Unreadable)
+}
+
+/// The difference of a text from `parent`, if zstd can make one.
+pub(crate) fn pack_against(parent: &str, text: &str) -> Option<Vec<u8>> {
+    compress(text, Some(parent))
+}
+
+/// Undoes [`pack_against`].
+pub(crate) fn unpack_against(parent: &str, packed: &[u8]) -> Result<String, Unreadable> {
+    decompress(packed, Some(parent))
+}
+
+fn compress(text: &str, parent: Option<&str>) -> Option<Vec<u8>> {
+    let mut context = CCtx::try_create()?;
+    let mut frame = Vec::with_capacity(zstd::zstd_safe::compress_bound(text.len()));
+    set_up(&mut context, text, parent).ok()?;
+    context.compress2(&mut frame, text.as_bytes()).ok()?;
+    Some(frame)
+}
+
+fn set_up<'a>(context: &mut CCtx<'a>, text: &str, parent: Option<&'a str>) -> SafeResult {
+    context.set_parameter(CParameter::CompressionLevel(LEVEL))?;
+    let Some(parent) = parent else { return Ok(0) };
+    context.set_parameter(CParameter::ChecksumFlag(true))?;
+    context.set_parameter(CParameter::WindowLog(window_log(parent.len() + text.len())))?;
+    context.set_parameter(CParameter::EnableLongDistanceMatching(parent.len() >= LONG))?;
+    context.ref_prefix(parent.as_bytes())
+}
+
+/// The smallest window that reaches back over `length` bytes.
+fn window_log(length: usize) -> u32 {
+    let bits = usize::BITS - length.leading_zeros();
+    bits.clamp(WINDOW_LOGS.0, WINDOW_LOGS.1)
+}
+
+fn decompress(frame: &[u8], parent: Option<&str>) -> Result<String, Unreadable> {
+    let length = get_frame_content_size(frame).ok().flatten().ok_or(Unreadable)?;
+    let length = usize::try_from(length.min(LARGEST + 1)).map_err(|_| Unreadable)?;
+    let mut text = Vec::new();
+    if length as u64 > LARGEST || text.try_reserve_exact(length).is_err() {
+        return Err(Unreadable);
+    }
+    let mut context = DCtx::try_create().ok_or(Unreadable)?;
+    let read = read_into(&mut context, &mut text, frame, parent);
+    read.map_err(|_| Unreadable)?;
+    String::from_utf8(text).map_err(|_| Unreadable)
+}
+
+fn read_into<'a>(
+    context: &mut DCtx<'a>,
+    text: &mut Vec<u8>,
+    frame: &[u8],
+    parent: Option<&'a str>,
+) -> SafeResult {
+    context.set_parameter(DParameter::WindowLogMax(WINDOW_LOGS.1))?;
+    if let Some(parent) = parent {
+        context.ref_prefix(parent.as_bytes())?;
+    }
+    context.decompress(text, frame)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn short_texts_stay_as_they_are() {
+        assert_eq!(pack("hello"), b"hello");
+        assert_eq!(pack(""), b"");
+        assert_eq!(unpack(b""), Ok(String::new()));
+    }
+
+    #[test]
+    fn a_text_never_grows() {
+        // Digits of a hash can't be made shorter than half of them.
+        let digits = (0..64).map(|n: u32| format!("{:08x}", n.wrapping_mul(0x9e37_79b9)));
+        let text: String = digits.collect();
+        assert!(pack(&text).len() <= text.len());
+        assert!(pack(&"the same words again ".repeat(100)).len() < 60);
+    }
+
+    #[test]
+    fn a_difference_reaches_back_over_documents_of_any_size() {
+        // Lines that have nothing in common but their digits.
+        let line = |n: u64| format!("{:016x}\n", n.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let parent: String = (0..200_000).map(line).collect();
+        let text = format!("{parent}one more line");
+        let packed = pack_against(&parent, &text).unwrap();
+        assert!(packed.len() < 2_000, "{} of {}", packed.len(), text.len());
+        assert_eq!(unpack_against(&parent, &packed), Ok(text));
+    }
+
+    #[test]
+    fn a_difference_is_not_read_against_another_text() {
+        let parent = "some words that occur in both of them, ".repeat(20);
+        let packed = pack_against(&parent, &format!("{parent}and more")).unwrap();
+        let other = parent.replace("both", "none");
+        assert_eq!(unpack_against(&other, &packed), Err(Unreadable));
+        assert_eq!(unpack(&packed), Err(Unreadable));
+    }
+
+    #[test]
+    fn a_frame_that_claims_to_be_huge_is_not_believed() {
+        // A single segment of 2^60 bytes.
+        let mut frame = FRAME.to_vec();
+        frame.push(0b1110_0000);
+        frame.extend((1_u64 << 60).to_le_bytes());
+        assert_eq!(unpack(&frame), Err(Unreadable));
+    }
+
+    /// Texts with much and with little in common.
+    fn texts() -> impl Strategy<Value = (String, String)> {
+        let words = proptest::collection::vec("[a-zé日]{1,9} |\\PC{0,4}", 0..200);
+        (words.clone(), words.clone(), words).prop_map(|(shared, old, new)| {
+            let [shared, old, new] = [shared, old, new].map(|words| words.concat());
+            (format!("{shared}{old}"), format!("{new}{shared}{new}"))
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_packed_comes_back((parent, text) in texts()) {
+            prop_assert_eq!(unpack(&pack(&text)), Ok(text.clone()));
+            let difference = pack_against(&parent, &text).unwrap();
+            prop_assert_eq!(unpack_against(&parent, &difference), Ok(text));
+        }
+
+        #[test]
+        fn damage_is_an_error_or_the_same_text(
+            (parent, text) in texts(),
+            at in any::<prop::sample::Index>(),
+            bit in 0..8_u8,
+        ) {
+            let mut packed = pack_against(&parent, &text).unwrap();
+            let at = at.index(packed.len());
+            packed[at] ^= 1 << bit;
+            if let Ok(read) = unpack_against(&parent, &packed) {
+                prop_assert_eq!(read, text);
+            }
+        }
+
+        #[test]
+        fn any_bytes_can_be_looked_at(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+            let framed = [FRAME.as_slice(), &bytes].concat();
+            let _ = (unpack(&bytes), unpack(&framed), unpack_against("parent", &framed));
+        }
+    }
+}

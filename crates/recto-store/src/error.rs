@@ -1,0 +1,271 @@
+//! What can go wrong, told apart by SQLite's codes and never by its texts.
+//!
+//! Inside the crate work fails with a [`Fault`], which doesn't know where the
+//! database is; at the door it becomes a [`StoreError`], which does.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use recto_context::MessageId;
+use rusqlite::ErrorCode;
+
+use crate::ids::{RequestId, SessionId, TurnId};
+use crate::owner::Owner;
+use crate::turns::TurnStatus;
+
+/// Why the store did not do what it was asked for.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// Another turn of the session comes first.
+    #[error("turn {turn} of this session is not finished ({owner})")]
+    Busy {
+        /// The turn that comes first.
+        turn: TurnId,
+        /// Who has it.
+        owner: Owner,
+    },
+    /// The turn belongs to another process.
+    #[error("turn {turn} belongs to another process ({owner})")]
+    NotOurs {
+        /// Which turn.
+        turn: TurnId,
+        /// Who has it.
+        owner: Owner,
+    },
+    /// The turn is not at the point that the call needs.
+    #[error("turn {turn} is {status}")]
+    WrongStatus {
+        /// Which turn.
+        turn: TurnId,
+        /// Where it is.
+        status: TurnStatus,
+    },
+    /// A message's number does not lie above the last one of its session: some
+    /// other writer was faster.
+    #[error("message {} can't follow message {}", .message.0, .last.0)]
+    OutOfOrder {
+        /// The number that was refused.
+        message: MessageId,
+        /// The last number in the session, 0 if it is empty.
+        last: MessageId,
+    },
+    /// What came back for the request is stored already.
+    #[error("request {request} has its answer already")]
+    Answered {
+        /// Which request.
+        request: RequestId,
+    },
+    /// An open session has this name.
+    #[error("an open session is named `{name}` already")]
+    NameTaken {
+        /// The name.
+        name: String,
+    },
+    /// There is no such row.
+    #[error("there is no {0}")]
+    NotFound(Thing),
+    /// A later version of Recto has written the database.
+    #[error("the database `{}` has version {version}, and this Recto knows {known}", .path.display())]
+    Newer {
+        /// The database.
+        path: PathBuf,
+        /// Its version.
+        version: i64,
+        /// The last version that is known.
+        known: i64,
+    },
+    /// The file holds something else.
+    #[error("`{}` is not a database", .path.display())]
+    NotADatabase {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A database, but some other program's.
+    #[error("the database `{}` is not Recto's", .path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+    },
+    /// What is stored is not what was written.
+    #[error("the store is damaged: {what}")]
+    Damaged {
+        /// What can't be trusted.
+        what: String,
+    },
+    /// The database can be read only.
+    #[error("the database `{}` can't be written", .path.display())]
+    ReadOnly {
+        /// The database.
+        path: PathBuf,
+    },
+    /// No room is left.
+    #[error("no room is left for the database `{}`", .path.display())]
+    Full {
+        /// The database.
+        path: PathBuf,
+    },
+    /// Another process held the database longer than we wait.
+    #[error("another process keeps the database `{}` locked", .path.display())]
+    Locked {
+        /// The database.
+        path: PathBuf,
+    },
+    /// A file or folder of the store can't be opened or made.
+    #[error("cannot open `{}`: {why}", .path.display())]
+    CannotOpen {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        why: String,
+    },
+    /// Reading or writing failed.
+    #[error("input or output failed on `{}`: {why}", .path.display())]
+    Io {
+        /// The database.
+        path: PathBuf,
+        /// What the system said.
+        why: String,
+    },
+    /// Something that should not happen, with its text for people.
+    #[error("the store failed: {what}")]
+    Failed {
+        /// What happened.
+        what: String,
+    },
+    /// The store is closing.
+    #[error("the store is closed")]
+    Closed,
+}
+
+impl StoreError {
+    /// What a person can do about it.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            StoreError::Busy { .. } => Some("wait for its reply, or send `/stop`"),
+            StoreError::NameTaken { .. } => Some(
+                "choose another name, or give that session another one with `recto sessions rename`",
+            ),
+            StoreError::Newer { .. } => Some("use the newer Recto that wrote it"),
+            StoreError::NotADatabase { .. } | StoreError::Foreign { .. } => {
+                Some("move the file away, or choose another home with `--home`")
+            }
+            StoreError::Damaged { .. } => {
+                Some("restore the database from a backup; what is not damaged can still be read")
+            }
+            StoreError::ReadOnly { .. } | StoreError::CannotOpen { .. } => Some(
+                "check who owns the file and its folder, and that their file system can be written",
+            ),
+            StoreError::Full { .. } => Some("free some space; nothing that was stored is lost"),
+            StoreError::Locked { .. } => Some("look for another program that has it open"),
+            _ => None,
+        }
+    }
+}
+
+/// Something that is looked up by its number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Thing {
+    /// A session.
+    Session(SessionId),
+    /// A turn.
+    Turn(TurnId),
+    /// A request.
+    Request(RequestId),
+}
+
+impl std::fmt::Display for Thing {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Thing::Session(id) => write!(f, "session {id}"),
+            Thing::Turn(id) => write!(f, "turn {id}"),
+            Thing::Request(id) => write!(f, "request {id}"),
+        }
+    }
+}
+
+/// Why a piece of work on a connection failed.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    /// SQLite refused.
+    Sqlite(rusqlite::Error),
+    /// The store has its own reason.
+    Store(StoreError),
+}
+
+impl From<rusqlite::Error> for Fault {
+    fn from(error: rusqlite::Error) -> Self {
+        Fault::Sqlite(error)
+    }
+}
+
+impl From<StoreError> for Fault {
+    fn from(error: StoreError) -> Self {
+        Fault::Store(error)
+    }
+}
+
+impl Fault {
+    /// Something stored that can't be trusted.
+    pub(crate) fn damaged(what: impl Into<String>) -> Self {
+        Fault::Store(StoreError::Damaged { what: what.into() })
+    }
+
+    /// Whether a unique column had the value already.
+    pub(crate) fn is_duplicate(&self) -> bool {
+        let Fault::Sqlite(rusqlite::Error::SqliteFailure(error, _)) = self else { return false };
+        error.extended_code == rusqlite::ffi::SQLITE_CONSTRAINT_UNIQUE
+    }
+
+    /// Whether what is stored can't be trusted, as opposed to all other reasons
+    /// for which it could not be read just now.
+    pub(crate) fn is_damage(&self) -> bool {
+        match self {
+            Fault::Store(error) => matches!(error, StoreError::Damaged { .. }),
+            // What has no code is a column that holds what was never written there.
+            Fault::Sqlite(error) => {
+                matches!(error.sqlite_error_code(), None | Some(ErrorCode::DatabaseCorrupt))
+            }
+        }
+    }
+
+    /// As seen by whoever asked, for the database at `path`.
+    pub(crate) fn at(self, path: &Path) -> StoreError {
+        match self {
+            Fault::Store(error) => error,
+            Fault::Sqlite(error) => from_sqlite(&error, path.to_path_buf()),
+        }
+    }
+}
+
+fn from_sqlite(error: &rusqlite::Error, path: PathBuf) -> StoreError {
+    let why = error.to_string();
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Locked { path },
+        Some(ErrorCode::ReadOnly) => StoreError::ReadOnly { path },
+        Some(ErrorCode::DiskFull) => StoreError::Full { path },
+        Some(ErrorCode::NotADatabase) => StoreError::NotADatabase { path },
+        Some(ErrorCode::DatabaseCorrupt) => {
+            StoreError::Damaged { what: format!("the database `{}`", path.display()) }
+        }
+        Some(ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
+            StoreError::CannotOpen { path, why }
+        }
+        Some(ErrorCode::SystemIoFailure | ErrorCode::FileLockingProtocolFailed) => {
+            StoreError::Io { path, why }
+        }
+        Some(_) => StoreError::Failed { what: why },
+        // Not from SQLite: a column that holds what was never written there.
+        None => StoreError::Damaged { what: format!("a row of `{}` ({why})", path.display()) },
+    }
+}
+
+/// A file or folder beside the database that can't be opened or made.
+pub(crate) fn cannot_open(path: &Path, error: &io::Error) -> StoreError {
+    let path = path.to_path_buf();
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => StoreError::Full { path },
+        io::ErrorKind::ReadOnlyFilesystem => StoreError::ReadOnly { path },
+        _ => StoreError::CannotOpen { path, why: error.to_string() },
+    }
+}

@@ -1,0 +1,61 @@
+//! Sessions, turns and the record of every request, kept for good.
+//!
+//! Start at [`Store`]. It has what was said ([`Session`], [`StoredMessage`]),
+//! what is being worked on ([`Turn`], [`TurnCommit`]) and what was sent and
+//! came back ([`NewRequest`], [`RequestRecord`]). A turn goes through it like
+//! this:
+//!
+//! ```text
+//! load       the session's state, in one read
+//! begin      the inbound, its message and the first request, in one commit
+//! advance    an answer, and with it the results and the next request, or the
+//!            outcome; once for each step
+//! ```
+//!
+//! What a call has answered is on the disk. A turn that another process is at
+//! work on can't be written by this one; a turn whose process has ended can be
+//! taken over ([`Store::take_over`]).
+//!
+//! Inside there are one thread that writes, with everything that waits in one
+//! commit (`writer`), a few connections that read and never wait for it
+//! (`readers`), and a thread that moves the log into the database
+//! (`checkpoint`). Records are kept small by `documents` and `codec`.
+//!
+//! This crate alone knows SQL, and no type of SQLite leaves it: PostgreSQL is
+//! to come behind the same door. It does not know what a turn does, what a
+//! request means, or what the time is.
+
+mod checkpoint;
+mod codec;
+mod commit;
+mod documents;
+mod error;
+mod files;
+mod ids;
+mod items;
+mod names;
+mod owner;
+mod readers;
+mod records;
+mod rows;
+mod schema;
+mod search;
+mod sessions;
+mod store;
+mod transcript;
+mod turns;
+mod writer;
+
+pub use commit::{Begun, NewMessage, Outcome, TurnCommit};
+pub use documents::{Fidelity, NewRequest};
+pub use error::{StoreError, Thing};
+pub use ids::{Moment, ParseIdError, RequestId, SessionId, TurnId};
+pub use items::ItemState;
+pub use names::{NameError, SessionName};
+pub use owner::Owner;
+pub use records::{RequestAnswer, RequestRecord, Usage};
+pub use search::{Hit, Role};
+pub use sessions::{BindingKey, NewSession, Session, SessionFilter, SessionSummary, Settings};
+pub use store::{Store, StoreOptions};
+pub use transcript::{SessionState, StoredMessage};
+pub use turns::{Ending, NewTurn, OpenTurns, Turn, TurnStatus};

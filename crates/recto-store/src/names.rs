@@ -1,0 +1,104 @@
+//! The names that people give to sessions. A name is no path and no key: any
+//! visible text will do.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// A session's name: one line of 1 to 128 characters.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct SessionName(String);
+
+/// The text can't be a session's name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NameError {
+    /// Nothing is left of it without the spaces around it.
+    #[error("a session's name can't be empty")]
+    Empty,
+    /// It is longer than 128 characters.
+    #[error("a session's name has at most {} characters", SessionName::LONGEST)]
+    TooLong,
+    /// It has a line break or another control character.
+    #[error("a session's name can't have control characters")]
+    Control,
+    /// It could be the number of another session.
+    #[error("a session's name can't be a number: numbers name sessions by themselves")]
+    Number,
+}
+
+impl SessionName {
+    /// How many characters a name may have.
+    pub const LONGEST: usize = 128;
+
+    /// Takes the spaces around it away.
+    pub fn new(text: &str) -> Result<Self, NameError> {
+        let name = text.trim();
+        if name.is_empty() {
+            Err(NameError::Empty)
+        } else if name.chars().any(char::is_control) {
+            Err(NameError::Control)
+        } else if name.chars().count() > Self::LONGEST {
+            Err(NameError::TooLong)
+        } else if name.bytes().all(|byte| byte.is_ascii_digit()) {
+            Err(NameError::Number)
+        } else {
+            Ok(SessionName(name.to_owned()))
+        }
+    }
+
+    /// The name's text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for SessionName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+impl FromStr for SessionName {
+    type Err = NameError;
+
+    fn from_str(text: &str) -> Result<Self, NameError> {
+        SessionName::new(text)
+    }
+}
+
+impl TryFrom<String> for SessionName {
+    type Error = NameError;
+
+    fn try_from(text: String) -> Result<Self, NameError> {
+        SessionName::new(&text)
+    }
+}
+
+impl From<SessionName> for String {
+    fn from(name: SessionName) -> Self {
+        name.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_visible_line_is_a_name() {
+        for name in ["a", "work/recto ../etc", "a:b", "会話", "📎", &"ü".repeat(128)] {
+            assert_eq!(SessionName::new(name).unwrap().as_str(), name);
+        }
+        assert_eq!(SessionName::new("  a b ").unwrap().as_str(), "a b");
+    }
+
+    #[test]
+    fn what_is_no_name_is_refused_with_its_reason() {
+        assert_eq!(SessionName::new(" \n "), Err(NameError::Empty));
+        assert_eq!(SessionName::new("a\nb"), Err(NameError::Control));
+        assert_eq!(SessionName::new("a\0"), Err(NameError::Control));
+        assert_eq!(SessionName::new(&"ü".repeat(129)), Err(NameError::TooLong));
+    }
+}

@@ -1,0 +1,83 @@
+//! A few connections that only read. Each read sees the database as of one
+//! instant, and no read waits for a writer.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use rusqlite::{Connection, Transaction, TransactionBehavior};
+use tokio::sync::Semaphore;
+use tokio::task::spawn_blocking;
+
+use crate::error::{Fault, StoreError};
+use crate::rows::Outcome;
+use crate::schema::{self, Purpose};
+
+/// How many read at once. They are as many connections, and reads are short.
+const AT_ONCE: usize = 8;
+
+/// Connections that read.
+#[derive(Debug)]
+pub(crate) struct Readers {
+    path: PathBuf,
+    busy: Duration,
+    permits: Semaphore,
+    idle: Mutex<Vec<Connection>>,
+}
+
+impl Readers {
+    pub(crate) fn new(path: PathBuf, busy: Duration, first: Connection) -> Self {
+        let idle = Mutex::new(vec![first]);
+        Readers { path, busy, permits: Semaphore::new(AT_ONCE), idle }
+    }
+
+    /// The database that they read.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Runs `work` on a blocking thread.
+    pub(crate) async fn read<T: Send + 'static>(
+        readers: &Arc<Self>,
+        work: impl FnOnce(&Connection) -> Outcome<T> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let _permit = readers.permits.acquire().await.map_err(|_| StoreError::Closed)?;
+        let mine = readers.clone();
+        let read = spawn_blocking(move || {
+            let db = mine.take()?;
+            let found = in_transaction(&db, work);
+            mine.lock().push(db);
+            found
+        });
+        match read.await {
+            Ok(found) => found.map_err(|fault| fault.at(&readers.path)),
+            Err(error) if error.is_panic() => {
+                Err(StoreError::Failed { what: "a read panicked".into() })
+            }
+            Err(_) => Err(StoreError::Closed),
+        }
+    }
+
+    fn take(&self) -> Outcome<Connection> {
+        match self.lock().pop() {
+            Some(db) => Ok(db),
+            None => schema::connect(&self.path, Purpose::Reading, self.busy),
+        }
+    }
+
+    /// A connection whose reader panicked is not put back.
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Connection>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Several queries see the same instant only within a transaction.
+fn in_transaction<T>(
+    db: &Connection,
+    work: impl FnOnce(&Connection) -> Outcome<T>,
+) -> Result<T, Fault> {
+    let transaction = Transaction::new_unchecked(db, TransactionBehavior::Deferred)?;
+    let found = work(&transaction)?;
+    transaction.commit()?;
+    Ok(found)
+}

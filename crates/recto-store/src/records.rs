@@ -1,0 +1,215 @@
+//! What was sent and what came back, read again and checked.
+
+use std::collections::HashMap;
+
+use recto_context::{ContentHash, MessageId, Text};
+use rusqlite::{Connection, Row};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::documents::{self, Document, Documents, Fidelity, PartKey};
+use crate::error::{Fault, StoreError, Thing};
+use crate::ids::{Moment, RequestId, SessionId, TurnId};
+use crate::rows::{self, Outcome};
+use crate::store::Store;
+
+/// What is known of a request, but for its body.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RequestRecord {
+    /// Its number, counted over all sessions.
+    pub id: RequestId,
+    /// The turn that it belongs to.
+    pub turn: TurnId,
+    /// The session of that turn.
+    pub session: SessionId,
+    /// Its number within the turn.
+    pub number: u32,
+    /// When it was sent.
+    pub at: Moment,
+    /// The model entry.
+    pub model: String,
+    /// The wire format.
+    pub wire: String,
+    /// The model's options.
+    pub options: Value,
+    /// What "exact" means for the body.
+    pub fidelity: Fidelity,
+    /// The caller's context, byte for byte.
+    pub context: String,
+    /// More about it.
+    pub notes: Value,
+    /// How many bytes the body has.
+    pub body_length: u64,
+    /// What came back, if something did.
+    pub answer: Option<RequestAnswer>,
+}
+
+/// What came back for a request.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RequestAnswer {
+    /// Which request.
+    pub request: RequestId,
+    /// When the answer was complete, or the error certain.
+    pub at: Moment,
+    /// The message that it became.
+    pub reply: Option<MessageId>,
+    /// What the server counted.
+    pub usage: Usage,
+    /// More about it: why it finished, when the first token came, the error.
+    pub result: Value,
+}
+
+/// What a server counted; what it did not say is absent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Usage {
+    /// Tokens of the prompt, with those from the cache.
+    pub prompt: Option<u32>,
+    /// Tokens of the prompt that came from the cache.
+    pub cached: Option<u32>,
+    /// Tokens of the reply.
+    pub completion: Option<u32>,
+}
+
+impl Store {
+    /// The requests of a turn, in order.
+    pub async fn requests(&self, turn: TurnId) -> Result<Vec<RequestRecord>, StoreError> {
+        self.read(move |db| {
+            let mut documents = Documents::default();
+            let mut select = select(db, "requests.turn = ?1 ORDER BY requests.number")?;
+            rows::all(&mut select.query([turn.0])?, |row| read(db, row, &mut documents))
+        })
+        .await
+    }
+
+    /// The requests of a turn by their numbers in it, in order. Needs none of
+    /// their documents, so that a damaged one does not hide the others.
+    pub async fn request_ids(&self, turn: TurnId) -> Result<Vec<(u32, RequestId)>, StoreError> {
+        self.read(move |db| {
+            let mut select = db.prepare_cached(
+                "SELECT number, id FROM requests WHERE turn = ?1 ORDER BY number",
+            )?;
+            rows::all(&mut select.query([turn.0])?, |row| {
+                Ok((row.get("number")?, RequestId(row.get("id")?)))
+            })
+        })
+        .await
+    }
+
+    /// A request by its number.
+    pub async fn request(&self, id: RequestId) -> Result<Option<RequestRecord>, StoreError> {
+        self.read(move |db| {
+            let mut select = select(db, "requests.id = ?1")?;
+            let mut found = select.query([id.0])?;
+            rows::first(&mut found, |row| read(db, row, &mut Documents::default()))
+        })
+        .await
+    }
+
+    /// The last request of a session.
+    pub async fn last_request(
+        &self,
+        session: SessionId,
+    ) -> Result<Option<RequestRecord>, StoreError> {
+        self.read(move |db| {
+            let last =
+                "turns.session = ?1 ORDER BY turns.number DESC, requests.number DESC LIMIT 1";
+            let mut select = select(db, last)?;
+            let mut found = select.query([session.0])?;
+            rows::first(&mut found, |row| read(db, row, &mut Documents::default()))
+        })
+        .await
+    }
+
+    /// The exact bytes that were sent, checked against their hash.
+    pub async fn body(&self, id: RequestId) -> Result<Vec<u8>, StoreError> {
+        self.read(move |db| body(db, id)).await
+    }
+
+    /// Texts that a context refers to, each checked against its hash.
+    pub async fn contents(
+        &self,
+        hashes: Vec<ContentHash>,
+    ) -> Result<HashMap<ContentHash, Text>, StoreError> {
+        self.read(move |db| hashes.into_iter().map(|hash| content(db, hash)).collect()).await
+    }
+
+    /// What was learned about a model's tokens.
+    pub async fn calibration(&self, model: &str) -> Result<Option<Value>, StoreError> {
+        let model = model.to_owned();
+        self.read(move |db| {
+            let mut select =
+                db.prepare_cached("SELECT state FROM calibrations WHERE model = ?1")?;
+            rows::first(&mut select.query([model])?, |row| rows::json(row, "state"))
+        })
+        .await
+    }
+}
+
+/// Requests with their sessions, where `condition` holds.
+fn select<'a>(db: &'a Connection, condition: &str) -> Outcome<rusqlite::CachedStatement<'a>> {
+    Ok(db.prepare_cached(&format!(
+        "SELECT requests.*, turns.session FROM requests JOIN turns ON turns.id = requests.turn
+         WHERE {condition}"
+    ))?)
+}
+
+fn read(db: &Connection, row: &Row<'_>, documents: &mut Documents) -> Outcome<RequestRecord> {
+    let id = RequestId(row.get("id")?);
+    let document = documents.read(db, id)?;
+    let context = document.context().to_owned();
+    let Document { header, .. } = document;
+    let missing = || Fault::damaged(format!("the record of request {id}"));
+    Ok(RequestRecord {
+        id,
+        turn: TurnId(row.get("turn")?),
+        session: SessionId(row.get("session")?),
+        number: rows::unsigned(row, "number")?.ok_or_else(missing)?,
+        at: rows::moment(row, "at")?,
+        model: header.model,
+        wire: header.wire,
+        options: header.options,
+        fidelity: header.fidelity,
+        context,
+        notes: header.notes,
+        body_length: rows::unsigned(row, "body_length")?.ok_or_else(missing)?,
+        answer: read_answer(row, id)?,
+    })
+}
+
+fn read_answer(row: &Row<'_>, request: RequestId) -> Outcome<Option<RequestAnswer>> {
+    let Some(at) = rows::optional_moment(row, "ended")? else { return Ok(None) };
+    let usage = Usage {
+        prompt: rows::unsigned(row, "prompt")?,
+        cached: rows::unsigned(row, "cached")?,
+        completion: rows::unsigned(row, "completion")?,
+    };
+    Ok(Some(RequestAnswer {
+        request,
+        at,
+        reply: rows::message_id(row, "reply")?,
+        usage,
+        result: rows::packed_json(row, "result")?.unwrap_or_default(),
+    }))
+}
+
+fn body(db: &Connection, id: RequestId) -> Outcome<Vec<u8>> {
+    let mut select =
+        db.prepare_cached("SELECT body_hash, body_length FROM requests WHERE id = ?1")?;
+    let expected = rows::first(&mut select.query([id.0])?, |row| {
+        Ok((row.get::<_, Vec<u8>>("body_hash")?, rows::unsigned::<usize>(row, "body_length")?))
+    })?;
+    let (hash, length) = expected.ok_or(StoreError::NotFound(Thing::Request(id)))?;
+    let body = Documents::default().read(db, id)?.header.body(db)?.into_bytes();
+    let is_intact =
+        Some(body.len()) == length && ContentHash::of(&body).as_bytes().as_slice() == hash;
+    if is_intact { Ok(body) } else { Err(Fault::damaged(format!("the body of request {id}"))) }
+}
+
+fn content(db: &Connection, hash: ContentHash) -> Outcome<(ContentHash, Text)> {
+    let text = Text::new(documents::part(db, PartKey::of(hash))?);
+    if text.hash() == hash {
+        Ok((hash, text))
+    } else {
+        Err(Fault::damaged(format!("the text {hash}")))
+    }
+}

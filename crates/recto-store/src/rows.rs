@@ -1,0 +1,117 @@
+//! From columns to values. What can't be read was not written by this crate:
+//! it is reported as damaged.
+
+use recto_context::{MessageId, TurnNumber};
+use rusqlite::Row;
+use rusqlite::types::FromSql;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::codec;
+use crate::error::{Fault, StoreError};
+use crate::ids::Moment;
+
+/// What work on a connection gives.
+pub(crate) type Outcome<T> = Result<T, Fault>;
+
+/// The first row's value, if there is a row.
+pub(crate) fn first<T>(
+    rows: &mut rusqlite::Rows<'_>,
+    read: impl FnOnce(&Row<'_>) -> Outcome<T>,
+) -> Outcome<Option<T>> {
+    rows.next()?.map(read).transpose()
+}
+
+/// Every row's value.
+pub(crate) fn all<T>(
+    rows: &mut rusqlite::Rows<'_>,
+    mut read: impl FnMut(&Row<'_>) -> Outcome<T>,
+) -> Outcome<Vec<T>> {
+    let mut values = Vec::new();
+    while let Some(row) = rows.next()? {
+        values.push(read(row)?);
+    }
+    Ok(values)
+}
+
+/// What was read; nothing where that is damaged. For what can be done without.
+pub(crate) fn unless_damaged<T>(read: Outcome<Option<T>>) -> Outcome<Option<T>> {
+    match read {
+        Err(fault) if fault.is_damage() => Ok(None),
+        read => read,
+    }
+}
+
+/// A moment from its column.
+pub(crate) fn moment(row: &Row<'_>, column: &str) -> Outcome<Moment> {
+    optional_moment(row, column)?.ok_or_else(|| Fault::damaged(format!("a time in `{column}`")))
+}
+
+/// A moment that may be absent.
+pub(crate) fn optional_moment(row: &Row<'_>, column: &str) -> Outcome<Option<Moment>> {
+    let Some(microseconds) = row.get::<_, Option<i64>>(column)? else { return Ok(None) };
+    let moment = Moment::from_microseconds(microseconds);
+    moment.map(Some).ok_or_else(|| Fault::damaged(format!("a time in `{column}`")))
+}
+
+/// A message's number from its column, where it may be absent.
+pub(crate) fn message_id(row: &Row<'_>, column: &str) -> Outcome<Option<MessageId>> {
+    let number = unsigned::<u64>(row, column)?;
+    Ok(number.map(MessageId))
+}
+
+/// A turn's number within its session.
+pub(crate) fn turn_number(row: &Row<'_>, column: &str) -> Outcome<TurnNumber> {
+    let number = unsigned::<u32>(row, column)?;
+    number.map(TurnNumber).ok_or_else(|| Fault::damaged(format!("a number in `{column}`")))
+}
+
+/// A number without sign that may be absent.
+pub(crate) fn unsigned<T: TryFrom<i64>>(row: &Row<'_>, column: &str) -> Outcome<Option<T>> {
+    let Some(number) = row.get::<_, Option<i64>>(column)? else { return Ok(None) };
+    let number = T::try_from(number);
+    number.map(Some).map_err(|_| Fault::damaged(format!("a number in `{column}`")))
+}
+
+/// A value kept as plain JSON.
+pub(crate) fn json<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> Outcome<T> {
+    from_json(&row.get::<_, String>(column)?, column)
+}
+
+/// The same, where it may be absent.
+pub(crate) fn optional_json<T: DeserializeOwned>(
+    row: &Row<'_>,
+    column: &str,
+) -> Outcome<Option<T>> {
+    let text: Option<String> = row.get(column)?;
+    text.map(|text| from_json(&text, column)).transpose()
+}
+
+/// A value kept as packed JSON, where it may be absent.
+pub(crate) fn packed_json<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> Outcome<Option<T>> {
+    let Some(packed) = row.get::<_, Option<Vec<u8>>>(column)? else { return Ok(None) };
+    let text = codec::unpack(&packed).map_err(|_| Fault::damaged(format!("`{column}`")))?;
+    from_json(&text, column).map(Some)
+}
+
+/// A value from JSON that stands in `what`. What serde says about it is left out:
+/// it would quote what people wrote.
+pub(crate) fn from_json<T: DeserializeOwned>(text: &str, what: &str) -> Outcome<T> {
+    serde_json::from_str(text).map_err(|_| Fault::damaged(format!("`{what}`")))
+}
+
+/// A value as JSON.
+pub(crate) fn to_json(value: &impl Serialize) -> Result<String, StoreError> {
+    serde_json::to_string(value).map_err(|error| StoreError::Failed { what: error.to_string() })
+}
+
+/// A message's number as its column has it; the largest numbers have no place.
+pub(crate) fn message_column(id: MessageId) -> Outcome<i64> {
+    let too_large = StoreError::OutOfOrder { message: id, last: MessageId(i64::MAX as u64) };
+    i64::try_from(id.0).map_err(|_| too_large.into())
+}
+
+/// The value in the first column of the only row.
+pub(crate) fn only<T: FromSql>(row: &Row<'_>) -> rusqlite::Result<T> {
+    row.get(0)
+}

@@ -1,0 +1,264 @@
+//! Finds words in what was said.
+//!
+//! A scan over all messages, newest first, that holds one of them at a time.
+//! Slower than an index of words, but right for every script and for parts of
+//! words, and no second copy of every conversation is kept.
+
+use std::ops::Range;
+
+use recto_context::{Body, ContentPart, Message, MessageId};
+use rusqlite::{Connection, OptionalExtension};
+use serde::Serialize;
+
+use crate::codec;
+use crate::error::StoreError;
+use crate::ids::{Moment, SessionId};
+use crate::names::SessionName;
+use crate::rows::{self, Outcome};
+use crate::store::Store;
+use crate::transcript;
+
+/// How many characters a snippet shows on each side of what was found.
+const AROUND: usize = 60;
+
+/// A message that has every word of the query.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Hit {
+    /// The session that it was said in.
+    pub session: SessionId,
+    /// That session's name.
+    pub name: Option<SessionName>,
+    /// The message.
+    pub message: MessageId,
+    /// Who said it.
+    pub role: Role,
+    /// When.
+    pub at: Moment,
+    /// Some of its text around the first word that was found, on one line.
+    pub snippet: String,
+    /// Where in the snippet that word is, in bytes.
+    pub found: Range<usize>,
+}
+
+/// Who said something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// A person.
+    User,
+    /// A model.
+    Assistant,
+    /// A tool.
+    Tool,
+    /// Recto, about a turn that failed.
+    Error,
+    /// Recto, about a question whether a tool may run.
+    Approval,
+}
+
+impl Role {
+    /// The name that messages have it by.
+    pub fn name(self) -> &'static str {
+        match self {
+            Role::User => "user",
+            Role::Assistant => "assistant",
+            Role::Tool => "tool",
+            Role::Error => "error",
+            Role::Approval => "approval",
+        }
+    }
+}
+
+impl Store {
+    /// Messages that have all words of `query`, in any case and also as parts
+    /// of longer words; those stored last come first.
+    pub async fn search(&self, query: &str, limit: usize) -> Result<Vec<Hit>, StoreError> {
+        let words: Vec<String> = query.split_whitespace().map(fold).collect();
+        self.read(move |db| search(db, &words, limit)).await
+    }
+}
+
+fn search(db: &Connection, words: &[String], limit: usize) -> Outcome<Vec<Hit>> {
+    let mut hits = Vec::new();
+    if words.is_empty() || limit == 0 {
+        return Ok(hits);
+    }
+    let mut select =
+        db.prepare_cached("SELECT session, id, at, body FROM messages ORDER BY position DESC")?;
+    let mut messages = select.query([])?;
+    while let Some(row) = messages.next()? {
+        if !may_match(row.get_ref("body")?.as_blob().unwrap_or_default(), words) {
+            continue;
+        }
+        let message = transcript::read_message(row)?;
+        let Some((snippet, found)) = find(&texts(&message), words) else { continue };
+        let session = SessionId(row.get("session")?);
+        hits.push(Hit {
+            session,
+            name: session_name(db, session)?,
+            message: message.id,
+            role: role(&message),
+            at: rows::moment(row, "at")?,
+            snippet,
+            found,
+        });
+        if hits.len() == limit {
+            break;
+        }
+    }
+    Ok(hits)
+}
+
+/// Passes over most messages without taking them apart: a word that needs no
+/// escape in JSON stands in a message's JSON as it stands in its text. What
+/// can't be unpacked is passed on, to be reported.
+fn may_match(packed: &[u8], words: &[String]) -> bool {
+    let Ok(json) = codec::unpack(packed) else { return true };
+    let json = fold(&json);
+    let is_plain = |word: &&String| !word.contains(['"', '\\']) && !word.contains(char::is_control);
+    words.iter().filter(is_plain).all(|word| json.contains(word.as_str()))
+}
+
+/// What a person could look for in a message.
+fn texts(message: &Message) -> Vec<&str> {
+    match &message.body {
+        Body::Error(text) | Body::Approval(text) => vec![text.as_str()],
+        _ => {
+            message.content().iter().filter_map(ContentPart::as_text).map(|t| t.as_str()).collect()
+        }
+    }
+}
+
+fn role(message: &Message) -> Role {
+    match message.body {
+        Body::User(_) => Role::User,
+        Body::Assistant { .. } => Role::Assistant,
+        Body::Tool { .. } => Role::Tool,
+        Body::Error(_) => Role::Error,
+        Body::Approval(_) => Role::Approval,
+    }
+}
+
+fn session_name(db: &Connection, session: SessionId) -> Outcome<Option<SessionName>> {
+    let name: Option<Option<String>> = db
+        .prepare_cached("SELECT name FROM sessions WHERE id = ?1")?
+        .query_row([session.0], rows::only)
+        .optional()?;
+    Ok(name.flatten().and_then(|name| SessionName::try_from(name).ok()))
+}
+
+/// The snippet around the word that comes first, if all words are there.
+fn find(texts: &[&str], words: &[String]) -> Option<(String, Range<usize>)> {
+    let folded: Vec<Folded> = texts.iter().map(|text| Folded::new(text)).collect();
+    let mut first: Option<(usize, Range<usize>)> = None;
+    for word in words {
+        let place =
+            folded.iter().enumerate().find_map(|(at, text)| Some((at, text.find(word)?)))?;
+        let comes_first =
+            first.as_ref().is_none_or(|(at, found)| (place.0, place.1.start) < (*at, found.start));
+        if comes_first {
+            first = Some(place);
+        }
+    }
+    first.map(|(at, found)| snippet(texts[at], found))
+}
+
+/// The text around `found`, and where that is in it.
+fn snippet(text: &str, found: Range<usize>) -> (String, Range<usize>) {
+    let before = &text[..found.start];
+    let start = before.char_indices().rev().take(AROUND).last().map_or(found.start, |(at, _)| at);
+    let behind = text[found.end..].char_indices().nth(AROUND);
+    let end = behind.map_or(text.len(), |(at, _)| found.end + at);
+    // One byte for one byte, so that places stay.
+    let line = text[start..end].replace(|c: char| c.is_ascii_control(), " ");
+    (line, found.start - start..found.end - start)
+}
+
+/// A text without the difference between capitals and small letters.
+fn fold(text: &str) -> String {
+    text.chars().flat_map(fold_char).collect()
+}
+
+/// The final form of sigma is the same letter; Unicode's small letters keep it.
+fn fold_char(c: char) -> impl Iterator<Item = char> {
+    c.to_lowercase().map(|small| if small == 'ς' { 'σ' } else { small })
+}
+
+/// A folded text that knows where its letters came from.
+struct Folded {
+    text: String,
+    /// For each byte of the folded text the character of the original that it
+    /// came from.
+    origins: Vec<Range<usize>>,
+}
+
+impl Folded {
+    fn new(original: &str) -> Self {
+        let mut folded = Folded { text: String::new(), origins: Vec::new() };
+        for (at, c) in original.char_indices() {
+            folded.text.extend(fold_char(c));
+            folded.origins.resize(folded.text.len(), at..at + c.len_utf8());
+        }
+        folded
+    }
+
+    /// Where a folded word first stands in the original.
+    fn find(&self, word: &str) -> Option<Range<usize>> {
+        let at = self.text.find(word)?;
+        let last = (at + word.len()).checked_sub(1)?;
+        Some(self.origins.get(at)?.start..self.origins.get(last)?.end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[track_caller]
+    fn check(text: &str, query: &str, expected: Option<&str>) {
+        let words: Vec<String> = query.split_whitespace().map(fold).collect();
+        let found = find(&[text], &words);
+        assert_eq!(found.as_ref().map(|(line, found)| &line[found.clone()]), expected);
+    }
+
+    #[test]
+    fn the_word_that_stands_first_is_shown() {
+        check("Reset the ROUTER now", "router reset", Some("Reset"));
+        check("Reset the ROUTER now", "router cable", None);
+        check("a_b 100%", "%", Some("%"));
+        check("a-b 100", "_", None);
+        check("start", "art", Some("art"));
+    }
+
+    #[test]
+    fn letters_are_the_same_in_every_case_and_script() {
+        check("在北京的天气", "北京", Some("北京"));
+        check("STRASSE Äpfel ΟΔΟΣ", "äpfel", Some("Äpfel"));
+        check("STRASSE Äpfel ΟΔΟΣ", "οδος", Some("ΟΔΟΣ"));
+        // This capital becomes two characters when it is made small.
+        check("xİy", "Y", Some("y"));
+        check("xİy", "i", Some("İ"));
+    }
+
+    #[test]
+    fn a_snippet_is_one_line_of_what_stands_around() {
+        let text = format!("{}\nthe\tneedle\n{}", "é".repeat(100), "日".repeat(100));
+        let (line, found) = find(&[&text], &["needle".into()]).unwrap();
+        assert_eq!(&line[found.clone()], "needle");
+        assert_eq!(line[..found.start].chars().count(), AROUND);
+        assert_eq!(line[found.end..].chars().count(), AROUND);
+        assert!(!line.contains(['\n', '\t']));
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_found_is_what_was_looked_for(text in "\\PC{0,40}", query in "\\PC{1,3}") {
+            let words: Vec<String> = query.split_whitespace().map(fold).collect();
+            if let Some((line, found)) = find(&[&text], &words) {
+                let shown = fold(&line[found]);
+                prop_assert!(words.iter().any(|word| shown.contains(word.as_str())));
+            }
+        }
+    }
+}

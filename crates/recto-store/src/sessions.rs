@@ -1,0 +1,365 @@
+//! Sessions: their names, their settings, and which conversation is bound to
+//! which. A session is archived, never deleted.
+
+use recto_context::{Message, Text};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::commit::{NewMessage, PackedMessage};
+use crate::error::{Fault, StoreError, Thing};
+use crate::ids::{Moment, SessionId};
+use crate::names::SessionName;
+use crate::rows::{self, Outcome};
+use crate::store::{Store, aside};
+use crate::transcript;
+
+/// A session's own settings, over those of its agent: a JSON object.
+pub type Settings = Map<String, Value>;
+
+/// One conversation.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Session {
+    /// Its number.
+    pub id: SessionId,
+    /// Its name, if somebody gave it one.
+    pub name: Option<SessionName>,
+    /// Whose conversation it is.
+    pub agent: String,
+    /// Where it began: `terminal`, `telegram`, ….
+    pub surface: String,
+    /// When it began.
+    pub created: Moment,
+    /// Since when it is archived.
+    pub archived: Option<Moment>,
+    /// Its own settings.
+    pub settings: Settings,
+}
+
+impl Session {
+    /// What people call it: its name, or else its number.
+    pub fn label(&self) -> String {
+        self.name.as_ref().map_or_else(|| self.id.to_string(), ToString::to_string)
+    }
+}
+
+/// A session to be made.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewSession {
+    /// Whose conversation it is.
+    pub agent: String,
+    /// Its name; one without is called by its number.
+    pub name: Option<SessionName>,
+    /// Where it begins.
+    pub surface: String,
+    /// When it begins.
+    pub at: Moment,
+    /// Its own settings.
+    pub settings: Settings,
+}
+
+/// The place where a conversation is held. The parts are kept apart, so that
+/// `a:b` in one of them is not taken for two.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct BindingKey {
+    /// Which agent is spoken to.
+    pub agent: String,
+    /// Where: `terminal`, `telegram`, ….
+    pub surface: String,
+    /// Through which bot or token.
+    pub account: String,
+    /// In which conversation there.
+    pub conversation: String,
+    /// By whom, where everybody has a session of their own.
+    pub user: Option<String>,
+}
+
+/// Which sessions to list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SessionFilter {
+    /// Those that are not archived.
+    #[default]
+    Open,
+    /// All of them.
+    All,
+}
+
+/// A session in a list.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SessionSummary {
+    /// The session.
+    pub session: Session,
+    /// How many messages it has.
+    pub messages: u64,
+    /// How many turns it has had.
+    pub turns: u64,
+    /// When something was last said; when it began if nothing was.
+    pub last: Moment,
+    /// The first words of its first message, if that can be read.
+    pub opening: Option<String>,
+}
+
+impl Store {
+    /// The open session bound to `key`, or a new one bound to it.
+    pub async fn bind(&self, key: BindingKey, new: NewSession) -> Result<Session, StoreError> {
+        let key = key_column(&key)?;
+        self.write(move |db| match bound(db, &key)? {
+            Some(session) => Ok(session),
+            None => bind_new(db, &key, &new),
+        })
+        .await
+    }
+
+    /// A session by its number.
+    pub async fn session(&self, id: SessionId) -> Result<Option<Session>, StoreError> {
+        self.read(move |db| find(db, id)).await
+    }
+
+    /// A session by its name, open ones first, then the one archived last; or
+    /// else by its number.
+    pub async fn find_session(&self, name: &str) -> Result<Option<Session>, StoreError> {
+        let name = name.trim().to_owned();
+        self.read(move |db| match by_name(db, &name)? {
+            Some(session) => Ok(Some(session)),
+            None => name.parse().ok().map_or(Ok(None), |id| find(db, id)),
+        })
+        .await
+    }
+
+    /// Sessions, the one spoken in last first.
+    pub async fn sessions(&self, filter: SessionFilter) -> Result<Vec<SessionSummary>, StoreError> {
+        self.read(move |db| list(db, filter)).await
+    }
+
+    /// Gives a session another name. A conversation that is called by the old one
+    /// goes by the new one: the old name is free for another session.
+    pub async fn rename(&self, id: SessionId, name: SessionName) -> Result<Session, StoreError> {
+        self.write(move |db| {
+            if let Some(old) = must_exist(db, id)?.name {
+                move_binding(db, id, &old, &name)?;
+            }
+            let changed = db
+                .prepare_cached("UPDATE sessions SET name = ?2 WHERE id = ?1")?
+                .execute(params![id.0, name.as_str()])
+                .map_err(|error| name_taken(error.into(), Some(&name)))?;
+            changed_session(db, id, changed)
+        })
+        .await
+    }
+
+    /// Puts a session away. The next message of its conversation begins another.
+    pub async fn archive(&self, id: SessionId, at: Moment) -> Result<Session, StoreError> {
+        self.write(move |db| set_archived(db, id, Some(at))).await
+    }
+
+    /// Opens an archived session again.
+    pub async fn unarchive(&self, id: SessionId) -> Result<Session, StoreError> {
+        self.write(move |db| set_archived(db, id, None)).await
+    }
+
+    /// Replaces a session's own settings.
+    pub async fn set_settings(
+        &self,
+        id: SessionId,
+        settings: Settings,
+    ) -> Result<Session, StoreError> {
+        let settings = rows::to_json(&settings)?;
+        self.write(move |db| {
+            let changed = db
+                .prepare_cached("UPDATE sessions SET settings = ?2 WHERE id = ?1")?
+                .execute(params![id.0, settings])?;
+            changed_session(db, id, changed)
+        })
+        .await
+    }
+
+    /// A new session bound to `key`, with messages from elsewhere. Their numbers
+    /// must grow.
+    pub async fn import(
+        &self,
+        key: BindingKey,
+        new: NewSession,
+        messages: Vec<NewMessage>,
+    ) -> Result<Session, StoreError> {
+        let pack = move || messages.iter().map(PackedMessage::new).collect::<Result<Vec<_>, _>>();
+        let messages = aside(pack).await?;
+        let key = key_column(&key)?;
+        self.write(move |db| {
+            let session = bind_new(db, &key, &new)?;
+            transcript::append(db, session.id, None, &messages)?;
+            Ok(session)
+        })
+        .await
+    }
+}
+
+fn key_column(key: &BindingKey) -> Result<String, StoreError> {
+    let BindingKey { agent, surface, account, conversation, user } = key;
+    rows::to_json(&(agent, surface, account, conversation, user))
+}
+
+fn bound(db: &Connection, key: &str) -> Outcome<Option<Session>> {
+    let mut select = db.prepare_cached(
+        "SELECT sessions.* FROM bindings JOIN sessions ON sessions.id = bindings.session
+         WHERE bindings.key = ?1 AND sessions.archived IS NULL",
+    )?;
+    rows::first(&mut select.query([key])?, read)
+}
+
+fn bind_new(db: &Connection, key: &str, new: &NewSession) -> Outcome<Session> {
+    let session = insert(db, new)?;
+    db.prepare_cached(
+        "INSERT INTO bindings (key, session) VALUES (?1, ?2)
+         ON CONFLICT (key) DO UPDATE SET session = excluded.session",
+    )?
+    .execute(params![key, session.id.0])?;
+    Ok(session)
+}
+
+/// Replaces the conversation in the key of a binding, where it is the old name.
+fn move_binding(
+    db: &Connection,
+    session: SessionId,
+    old: &SessionName,
+    new: &SessionName,
+) -> Outcome<()> {
+    // What another session left under the new key is of an archived one.
+    db.prepare_cached(
+        "UPDATE OR REPLACE bindings SET key = json_set(key, '$[3]', ?3)
+         WHERE session = ?1 AND key ->> '$[3]' = ?2",
+    )?
+    .execute(params![session.0, old.as_str(), new.as_str()])?;
+    Ok(())
+}
+
+fn insert(db: &Connection, new: &NewSession) -> Outcome<Session> {
+    let name = new.name.as_ref().map(SessionName::as_str);
+    let settings = rows::to_json(&new.settings)?;
+    let id = db
+        .prepare_cached(
+            "INSERT INTO sessions (name, agent, surface, created, settings)
+             VALUES (?1, ?2, ?3, ?4, ?5)",
+        )?
+        .insert(params![name, new.agent, new.surface, new.at.microseconds(), settings])
+        .map_err(|error| name_taken(error.into(), new.name.as_ref()))?;
+    let NewSession { agent, name, surface, at, settings } = new.clone();
+    Ok(Session { id: SessionId(id), name, agent, surface, created: at, archived: None, settings })
+}
+
+/// Says which name it was that another open session has.
+fn name_taken(fault: Fault, name: Option<&SessionName>) -> Fault {
+    match name {
+        Some(name) if fault.is_duplicate() => {
+            StoreError::NameTaken { name: name.as_str().to_owned() }.into()
+        }
+        _ => fault,
+    }
+}
+
+/// Archives a session, or opens it again. Doing it twice changes nothing.
+fn set_archived(db: &Connection, id: SessionId, at: Option<Moment>) -> Outcome<Session> {
+    let session = must_exist(db, id)?;
+    if session.archived.is_some() == at.is_some() {
+        return Ok(session);
+    }
+    let changed = db
+        .prepare_cached("UPDATE sessions SET archived = ?2 WHERE id = ?1")?
+        .execute(params![id.0, at.map(Moment::microseconds)])
+        .map_err(|error| name_taken(error.into(), session.name.as_ref()))?;
+    changed_session(db, id, changed)
+}
+
+fn changed_session(db: &Connection, id: SessionId, changed: usize) -> Outcome<Session> {
+    match changed {
+        0 => Err(StoreError::NotFound(Thing::Session(id)).into()),
+        _ => must_exist(db, id),
+    }
+}
+
+/// The session, which the caller takes to be there.
+pub(crate) fn must_exist(db: &Connection, id: SessionId) -> Outcome<Session> {
+    find(db, id)?.ok_or_else(|| StoreError::NotFound(Thing::Session(id)).into())
+}
+
+fn find(db: &Connection, id: SessionId) -> Outcome<Option<Session>> {
+    let mut select = db.prepare_cached("SELECT * FROM sessions WHERE id = ?1")?;
+    rows::first(&mut select.query([id.0])?, read)
+}
+
+fn by_name(db: &Connection, name: &str) -> Outcome<Option<Session>> {
+    let mut open =
+        db.prepare_cached("SELECT * FROM sessions WHERE name = ?1 AND archived IS NULL")?;
+    if let Some(session) = rows::first(&mut open.query([name])?, read)? {
+        return Ok(Some(session));
+    }
+    let mut archived = db.prepare_cached(
+        "SELECT * FROM sessions WHERE name = ?1 AND archived IS NOT NULL
+         ORDER BY archived DESC, id DESC LIMIT 1",
+    )?;
+    rows::first(&mut archived.query([name])?, read)
+}
+
+/// Reads a whole row of `sessions`.
+pub(crate) fn read(row: &Row<'_>) -> Outcome<Session> {
+    let name = row.get::<_, Option<String>>("name")?.map(SessionName::try_from).transpose();
+    Ok(Session {
+        id: SessionId(row.get("id")?),
+        name: name.map_err(|error| Fault::damaged(format!("a session's name ({error})")))?,
+        agent: row.get("agent")?,
+        surface: row.get("surface")?,
+        created: rows::moment(row, "created")?,
+        archived: rows::optional_moment(row, "archived")?,
+        settings: rows::json(row, "settings")?,
+    })
+}
+
+fn list(db: &Connection, filter: SessionFilter) -> Outcome<Vec<SessionSummary>> {
+    let mut select = db.prepare_cached(match filter {
+        SessionFilter::Open => "SELECT * FROM sessions WHERE archived IS NULL",
+        SessionFilter::All => "SELECT * FROM sessions",
+    })?;
+    let mut summaries = rows::all(&mut select.query([])?, |row| summarise(db, read(row)?))?;
+    summaries.sort_by_key(|summary| std::cmp::Reverse((summary.last, summary.session.id)));
+    Ok(summaries)
+}
+
+fn summarise(db: &Connection, session: Session) -> Outcome<SessionSummary> {
+    let id = session.id.0;
+    let count = |sql| db.prepare_cached(sql)?.query_row([id], |row| row.get::<_, i64>(0));
+    let messages = count("SELECT count(*) FROM messages WHERE session = ?1")?;
+    let turns = count("SELECT count(*) FROM turns WHERE session = ?1")?;
+    let last = db
+        .prepare_cached("SELECT at FROM messages WHERE session = ?1 ORDER BY id DESC LIMIT 1")?
+        .query_row([id], rows::only)
+        .optional();
+    // A list of all sessions is what people need most when one of them is damaged.
+    let last = rows::unless_damaged(last.map_err(Fault::from))?;
+    let first = rows::unless_damaged(transcript::first_message(db, session.id))?;
+    Ok(SessionSummary {
+        messages: messages.unsigned_abs(),
+        turns: turns.unsigned_abs(),
+        last: last.and_then(Moment::from_microseconds).unwrap_or(session.created),
+        opening: first.and_then(|message| first_words(&message)),
+        session,
+    })
+}
+
+/// How many characters of a session's first message a list shows.
+const OPENING: usize = 80;
+
+fn first_words(message: &Message) -> Option<String> {
+    let text = message.content().iter().find_map(|part| part.as_text().map(Text::as_str))?;
+    let mut words = String::new();
+    for word in text.split_whitespace() {
+        if !words.is_empty() {
+            words.push(' ');
+        }
+        words.push_str(word);
+        if let Some((end, _)) = words.char_indices().nth(OPENING) {
+            words.truncate(end);
+            words.push('…');
+            break;
+        }
+    }
+    Some(words)
+}

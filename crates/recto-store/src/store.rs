@@ -1,0 +1,214 @@
+//! The door of the crate: a database opened once, and the two ways into it.
+//! What can be asked for stands with each concern (`sessions`, `turns`, …).
+
+use std::panic::resume_unwind;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use rusqlite::Connection;
+use tokio::task::spawn_blocking;
+
+use crate::checkpoint::Checkpointer;
+use crate::commit::{PackedCommit, TurnCommit, Written};
+use crate::documents::{self, LastDocument, LastDocuments, PackedRequest};
+use crate::error::{Fault, StoreError, cannot_open};
+use crate::files;
+use crate::ids::SessionId;
+use crate::owner::Owners;
+use crate::readers::Readers;
+use crate::rows::Outcome;
+use crate::schema::{self, Purpose};
+use crate::writer::Writer;
+
+/// How long to wait for another process that is writing.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Commits with more bytes than this are packed on a blocking thread.
+const LARGE: usize = 256 << 10;
+
+/// Where the store is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoreOptions {
+    /// The database. Its folder is made if need be; the files beside it are the
+    /// store's, too.
+    pub path: PathBuf,
+    /// How long to wait for another process that is writing.
+    pub busy_timeout: Duration,
+}
+
+impl StoreOptions {
+    /// The database at `path`, and patience for other processes.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        StoreOptions { path: path.into(), busy_timeout: PATIENCE }
+    }
+}
+
+/// An open store. Clones share it; it closes with the last of them.
+#[derive(Clone)]
+pub struct Store(Arc<Inner>);
+
+struct Inner {
+    // Dropped in this order: when this owner's lock is free, nothing of it is
+    // at work any more.
+    writer: Writer,
+    readers: Arc<Readers>,
+    _checkpointer: Checkpointer,
+    last_documents: Mutex<LastDocuments>,
+    owners: Arc<Owners>,
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Store").field("path", &self.path()).finish_non_exhaustive()
+    }
+}
+
+impl Store {
+    /// Opens the store, making or migrating the database as needed. Blocks for
+    /// some milliseconds.
+    pub fn open(options: &StoreOptions) -> Result<Self, StoreError> {
+        let StoreOptions { path, busy_timeout } = options;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        files::private_folder(folder).map_err(|error| cannot_open(folder, &error))?;
+        files::private_database(path).map_err(|error| cannot_open(path, &error))?;
+        let connect = |purpose| schema::connect(path, purpose, *busy_timeout);
+        let open = || {
+            let writing = connect(Purpose::Writing)?;
+            schema::migrate(&writing, path, *busy_timeout)?;
+            Ok((writing, connect(Purpose::Writing)?, connect(Purpose::Reading)?))
+        };
+        let (writing, checkpointing, reading) = open().map_err(|fault: Fault| fault.at(path))?;
+        let owners_folder = folder.join("owners");
+        let owners = Owners::join(owners_folder.clone())
+            .map_err(|error| cannot_open(&owners_folder, &error))?;
+        let checkpointer = Checkpointer::start(checkpointing);
+        Ok(Store(Arc::new(Inner {
+            writer: Writer::start(writing, path.clone(), checkpointer.bell()),
+            readers: Arc::new(Readers::new(path.clone(), *busy_timeout, reading)),
+            _checkpointer: checkpointer,
+            last_documents: Mutex::default(),
+            owners: Arc::new(owners),
+        })))
+    }
+
+    /// The database.
+    pub(crate) fn path(&self) -> &Path {
+        self.0.readers.path()
+    }
+
+    pub(crate) fn owners(&self) -> Arc<Owners> {
+        self.0.owners.clone()
+    }
+
+    /// Reads as of one instant, without waiting for anybody who writes.
+    pub(crate) async fn read<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Connection) -> Outcome<T> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        Readers::read(&self.0.readers, work).await
+    }
+
+    /// Writes in a transaction. The work may be done more than once, as long as
+    /// nothing of it is committed.
+    pub(crate) async fn write<T: Send + 'static>(
+        &self,
+        work: impl FnMut(&Connection) -> Outcome<T> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        self.0.writer.write(work).await
+    }
+
+    /// Writes a step of a turn by `work`. A commit with a request names its
+    /// session.
+    pub(crate) async fn commit<T: Written>(
+        &self,
+        session: Option<SessionId>,
+        commit: TurnCommit,
+        work: impl Fn(&Connection, &PackedCommit) -> Outcome<T> + Send + Sync + 'static,
+    ) -> Result<T, StoreError> {
+        let (commit, work) = (Arc::new(commit), Arc::new(work));
+        let last = match session.filter(|_| commit.request.is_some()) {
+            Some(session) => self.last_document(session).await?,
+            None => None,
+        };
+        if let Some(written) = self.try_commit(session, &commit, last, &work).await? {
+            return Ok(written);
+        }
+        // It was remembered, but is gone from the database.
+        let written = self.try_commit(session, &commit, None, &work).await?;
+        written.ok_or_else(|| StoreError::Failed { what: "a record lost the one before it".into() })
+    }
+
+    /// `None` when the last document is missing.
+    async fn try_commit<T, W>(
+        &self,
+        session: Option<SessionId>,
+        commit: &Arc<TurnCommit>,
+        last: Option<Arc<LastDocument>>,
+        work: &Arc<W>,
+    ) -> Result<Option<T>, StoreError>
+    where
+        T: Written,
+        W: Fn(&Connection, &PackedCommit) -> Outcome<T> + Send + Sync + 'static,
+    {
+        let packed = Arc::new(pack(commit.clone(), last.clone()).await?);
+        let (to_write, work) = (packed.clone(), work.clone());
+        let written = self.write(move |db| match &to_write.request {
+            Some(request) if request.is_orphaned(db)? => Ok(None),
+            _ => work(db, &to_write).map(Some),
+        });
+        let written = written.await?;
+        if let (Some(session), Some(request)) = (session, &packed.request) {
+            let id = written.as_ref().and_then(T::request);
+            self.remember(session, id.map(|id| request.written_as(id, last.as_deref())));
+        }
+        Ok(written)
+    }
+
+    /// The document that the session's next request is kept against.
+    async fn last_document(
+        &self,
+        session: SessionId,
+    ) -> Result<Option<Arc<LastDocument>>, StoreError> {
+        if let Some(document) = self.lock_documents().get(session) {
+            return Ok(Some(document));
+        }
+        Ok(self.read(move |db| documents::last(db, session)).await?.map(Arc::new))
+    }
+
+    fn remember(&self, session: SessionId, document: Option<LastDocument>) {
+        let mut documents = self.lock_documents();
+        match document {
+            Some(document) => documents.put(session, Arc::new(document)),
+            None => documents.forget(session),
+        }
+    }
+
+    /// A panic elsewhere leaves nothing behind that could be wrong here: what is
+    /// remembered was written.
+    fn lock_documents(&self) -> std::sync::MutexGuard<'_, LastDocuments> {
+        self.0.last_documents.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+async fn pack(
+    commit: Arc<TurnCommit>,
+    last: Option<Arc<LastDocument>>,
+) -> Result<PackedCommit, StoreError> {
+    let is_large = commit.size() > LARGE;
+    let pack = move || {
+        let request = commit.request.as_ref();
+        let request = request.map(|request| PackedRequest::new(request, last.as_deref()));
+        PackedCommit::new(&commit, request.transpose()?)
+    };
+    if is_large { aside(pack).await } else { pack() }
+}
+
+/// Does heavy work where it keeps no other task waiting.
+pub(crate) async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    match spawn_blocking(work).await {
+        Ok(done) => done,
+        // It ends early only by a panic, which goes on here.
+        Err(error) => resume_unwind(error.into_panic()),
+    }
+}

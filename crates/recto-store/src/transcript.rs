@@ -1,0 +1,197 @@
+//! What was said in a session. A transcript only grows: messages are appended
+//! with growing numbers, and never changed.
+
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use recto_context::{Carry, ItemId, Message, MessageId, TurnNumber};
+use rusqlite::{Connection, Row, params};
+use serde::Serialize;
+
+use crate::codec;
+use crate::commit::PackedMessage;
+use crate::error::{Fault, StoreError};
+use crate::ids::{Moment, SessionId, TurnId};
+use crate::items::{self, ItemState};
+use crate::rows::{self, Outcome};
+use crate::sessions::{self, Session};
+use crate::store::Store;
+use crate::turns;
+
+/// A message of a session.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StoredMessage {
+    /// What was said.
+    pub message: Arc<Message>,
+    /// When.
+    pub at: Moment,
+    /// In which turn; an imported message has none.
+    pub turn: Option<TurnId>,
+}
+
+/// What a turn needs to know of its session when it begins.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SessionState {
+    /// The session with its settings.
+    pub session: Session,
+    /// What its last request handed on; a fresh session's where that is damaged.
+    pub carry: Carry,
+    /// Its items, and those that a person removed, in the order they came.
+    pub items: Vec<(ItemId, ItemState)>,
+    /// The messages behind those that the caller knows.
+    pub messages: Vec<StoredMessage>,
+    /// The number of its last message.
+    pub last_message: Option<MessageId>,
+    /// The number of its last turn.
+    pub last_turn: Option<TurnNumber>,
+}
+
+impl Store {
+    /// A session's messages, all or from one on.
+    pub async fn messages(
+        &self,
+        session: SessionId,
+        from: Option<MessageId>,
+    ) -> Result<Vec<StoredMessage>, StoreError> {
+        self.read(move |db| {
+            sessions::must_exist(db, session)?;
+            messages_behind(db, session, from.and_then(before), LAST)
+        })
+        .await
+    }
+
+    /// A session's messages with these numbers.
+    pub async fn messages_within(
+        &self,
+        session: SessionId,
+        numbers: RangeInclusive<MessageId>,
+    ) -> Result<Vec<StoredMessage>, StoreError> {
+        self.read(move |db| {
+            sessions::must_exist(db, session)?;
+            messages_behind(db, session, before(*numbers.start()), *numbers.end())
+        })
+        .await
+    }
+
+    /// All that a turn needs to begin, as of one instant. Of the messages those
+    /// behind `known_up_to`, which the caller has already; or else those that can
+    /// still be sent: what the carry says has left the page is not read again.
+    pub async fn load(
+        &self,
+        session: SessionId,
+        known_up_to: Option<MessageId>,
+    ) -> Result<SessionState, StoreError> {
+        self.read(move |db| load(db, session, known_up_to)).await
+    }
+}
+
+fn load(
+    db: &Connection,
+    session: SessionId,
+    known_up_to: Option<MessageId>,
+) -> Outcome<SessionState> {
+    let session_row = sessions::must_exist(db, session)?;
+    let carry = carry(db, session)?;
+    let left = || carry.history_from.and_then(before);
+    let known_up_to = known_up_to.or_else(left);
+    Ok(SessionState {
+        session: session_row,
+        carry,
+        items: items::of(db, session)?,
+        messages: messages_behind(db, session, known_up_to, LAST)?,
+        last_message: last_message(db, session)?,
+        last_turn: turns::last_number(db, session)?,
+    })
+}
+
+/// Behind every message that there is.
+const LAST: MessageId = MessageId(u64::MAX);
+
+/// The number before this one, if there is one.
+fn before(id: MessageId) -> Option<MessageId> {
+    id.0.checked_sub(1).map(MessageId)
+}
+
+/// The messages whose numbers lie above `known`, up to `last`: a range of an
+/// index.
+fn messages_behind(
+    db: &Connection,
+    session: SessionId,
+    known: Option<MessageId>,
+    last: MessageId,
+) -> Outcome<Vec<StoredMessage>> {
+    let column = |id: MessageId| i64::try_from(id.0).unwrap_or(i64::MAX);
+    // No number is below zero.
+    let known = known.map_or(-1, column);
+    let mut select = db.prepare_cached(
+        "SELECT id, turn, at, body FROM messages
+         WHERE session = ?1 AND id > ?2 AND id <= ?3 ORDER BY id",
+    )?;
+    rows::all(&mut select.query([session.0, known, column(last)])?, read)
+}
+
+/// Reads `id`, `turn`, `at` and `body` of a message.
+fn read(row: &Row<'_>) -> Outcome<StoredMessage> {
+    Ok(StoredMessage {
+        message: Arc::new(read_message(row)?),
+        at: rows::moment(row, "at")?,
+        turn: row.get::<_, Option<i64>>("turn")?.map(TurnId),
+    })
+}
+
+/// Reads `id` and `body` of a message.
+pub(crate) fn read_message(row: &Row<'_>) -> Outcome<Message> {
+    let id: i64 = row.get("id")?;
+    let damaged = || Fault::damaged(format!("message {id}"));
+    let packed = row.get_ref("body")?.as_blob().map_err(|_| damaged())?;
+    let json = codec::unpack(packed).map_err(|_| damaged())?;
+    let message: Message = serde_json::from_str(&json).map_err(|_| damaged())?;
+    if i64::try_from(message.id.0) == Ok(id) { Ok(message) } else { Err(damaged()) }
+}
+
+/// The message that began the session.
+pub(crate) fn first_message(db: &Connection, session: SessionId) -> Outcome<Option<Message>> {
+    let mut select =
+        db.prepare_cached("SELECT id, body FROM messages WHERE session = ?1 ORDER BY id LIMIT 1")?;
+    rows::first(&mut select.query([session.0])?, read_message)
+}
+
+fn last_message(db: &Connection, session: SessionId) -> Outcome<Option<MessageId>> {
+    let mut select = db.prepare_cached("SELECT max(id) AS id FROM messages WHERE session = ?1")?;
+    let last = rows::first(&mut select.query([session.0])?, |row| rows::message_id(row, "id"))?;
+    Ok(last.flatten())
+}
+
+/// Appends messages. Their numbers lie above the last one and grow; that they
+/// do not is how a second writer of the same session is found out.
+pub(crate) fn append(
+    db: &Connection,
+    session: SessionId,
+    turn: Option<TurnId>,
+    messages: &[PackedMessage],
+) -> Outcome<()> {
+    let mut last = last_message(db, session)?;
+    let mut insert = db.prepare_cached(
+        "INSERT INTO messages (session, id, turn, at, body) VALUES (?1, ?2, ?3, ?4, ?5)",
+    )?;
+    for PackedMessage { id, at, body, .. } in messages {
+        if last.is_some_and(|last| *id <= last) {
+            let last = last.unwrap_or_default();
+            return Err(StoreError::OutOfOrder { message: *id, last }.into());
+        }
+        let column = rows::message_column(*id)?;
+        let turn = turn.map(TurnId::get);
+        insert.execute(params![session.0, column, turn, at.microseconds(), body])?;
+        last = Some(*id);
+    }
+    Ok(())
+}
+
+/// What the session's last request handed on. A session can go on without it:
+/// what has left the page is decided anew.
+fn carry(db: &Connection, session: SessionId) -> Outcome<Carry> {
+    let mut select = db.prepare_cached("SELECT carry FROM sessions WHERE id = ?1")?;
+    let mut found = select.query([session.0])?;
+    let carry = rows::first(&mut found, |row| rows::optional_json(row, "carry"));
+    Ok(rows::unless_damaged(carry)?.flatten().unwrap_or_default())
+}

@@ -1,0 +1,480 @@
+//! Turns: accepted, run, ended, and never two of one session at once.
+//!
+//! Who may run a turn is decided inside the transaction that writes: a turn
+//! begins or is claimed only when no older one of its session is open, and is
+//! written only by the owner that runs it.
+
+use std::fmt;
+use std::path::Path;
+
+use recto_context::{Body, ContentPart, Message, MessageId, TurnNumber, UserMessage};
+use rusqlite::{Connection, Row, params};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::codec;
+use crate::commit::{self, Begun, PackedCommit, TurnCommit};
+use crate::error::{Fault, StoreError, Thing};
+use crate::ids::{Moment, RequestId, SessionId, TurnId};
+use crate::owner::{Owner, OwnerId, Owners};
+use crate::rows::{self, Outcome};
+use crate::sessions::{self, Settings};
+use crate::store::Store;
+
+/// A message that came in and wants a turn.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewTurn {
+    /// Where it belongs.
+    pub session: SessionId,
+    /// When it came.
+    pub at: Moment,
+    /// What was said.
+    pub content: Vec<ContentPart>,
+    /// Who said it, where several people can.
+    pub sender: Option<String>,
+    /// What holds for this turn alone: a JSON object.
+    pub settings: Settings,
+}
+
+/// A turn.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Turn {
+    /// Its number, counted over all sessions.
+    pub id: TurnId,
+    /// The session that it belongs to.
+    pub session: SessionId,
+    /// Its number within the session, from 1.
+    pub number: TurnNumber,
+    /// How far it is.
+    pub status: TurnStatus,
+    /// Who runs it or is to run it; nobody once it has ended.
+    pub owner: Option<Owner>,
+    /// Who asked for it, where several people can.
+    pub sender: Option<String>,
+    /// What holds for this turn alone: a JSON object.
+    pub settings: Settings,
+    /// What was received, until it stands in the transcript as the turn's first
+    /// message.
+    pub inbound: Option<Vec<ContentPart>>,
+    /// When it was accepted.
+    pub accepted: Moment,
+    /// When it began to run.
+    pub started: Option<Moment>,
+    /// When it ended.
+    pub ended: Option<Moment>,
+    /// The first message that it added to the transcript.
+    pub first_message: Option<MessageId>,
+    /// The state of the running turn, as it was last written.
+    pub state: Option<Value>,
+    /// More about its end, for people.
+    pub detail: Option<String>,
+}
+
+/// The turns that are queued or running.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct OpenTurns {
+    /// Those that can be read, oldest first.
+    pub turns: Vec<Turn>,
+    /// Those that can't, each with what is wrong with it.
+    pub damaged: Vec<(TurnId, StoreError)>,
+}
+
+/// How far a turn is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum TurnStatus {
+    /// Stored, and waiting for its turn.
+    Queued,
+    /// Being worked on.
+    Running,
+    /// Over.
+    Ended(Ending),
+}
+
+/// How a turn ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ending {
+    /// With a reply.
+    Done,
+    /// With an error.
+    Failed,
+    /// Because a person said so.
+    Stopped,
+    /// Its process ended first.
+    Interrupted,
+}
+
+impl Ending {
+    const ALL: [Ending; 4] = [Ending::Done, Ending::Failed, Ending::Stopped, Ending::Interrupted];
+
+    /// The name that records and people use.
+    pub fn name(self) -> &'static str {
+        match self {
+            Ending::Done => "done",
+            Ending::Failed => "failed",
+            Ending::Stopped => "stopped",
+            Ending::Interrupted => "interrupted",
+        }
+    }
+}
+
+impl TurnStatus {
+    /// The name that records and people use.
+    pub fn name(self) -> &'static str {
+        match self {
+            TurnStatus::Queued => "queued",
+            TurnStatus::Running => "running",
+            TurnStatus::Ended(ending) => ending.name(),
+        }
+    }
+
+    fn from_name(name: &str) -> Option<Self> {
+        let ended = Ending::ALL.map(TurnStatus::Ended);
+        let mut all = [TurnStatus::Queued, TurnStatus::Running].into_iter().chain(ended);
+        all.find(|status| status.name() == name)
+    }
+}
+
+impl fmt::Display for TurnStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl Serialize for TurnStatus {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+impl Store {
+    /// Stores what came in, to be run later by this process.
+    pub async fn accept(&self, inbound: NewTurn) -> Result<Turn, StoreError> {
+        let owners = self.owners();
+        let content = pack_content(&inbound.content)?;
+        self.write(move |db| {
+            let (id, _) = insert(db, owners.own(), &inbound, Start::Queued, Some(&content))?;
+            must_exist(db, &owners, id)
+        })
+        .await
+    }
+
+    /// Stores what came in together with the turn's first step. Refused as
+    /// [`StoreError::Busy`] while another turn of the session is open; then the
+    /// inbound can be [accepted](Store::accept).
+    pub async fn begin(&self, inbound: NewTurn, commit: TurnCommit) -> Result<Begun, StoreError> {
+        // Where the commit has the message itself, it need not be stored twice.
+        let has_message = commit.messages.first().is_some_and(|new| new.message.is_user());
+        let content = (!has_message).then(|| pack_content(&inbound.content)).transpose()?;
+        let owners = self.owners();
+        self.commit(Some(inbound.session), commit, move |db, packed| {
+            begin(db, &owners, &inbound, content.as_deref(), packed)
+        })
+        .await
+    }
+
+    /// Starts to run a queued turn of this process. Refused as
+    /// [`StoreError::Busy`] while an older turn of the session is open.
+    pub async fn claim(&self, turn: TurnId, at: Moment) -> Result<Turn, StoreError> {
+        let owners = self.owners();
+        self.write(move |db| claim(db, &owners, turn, at)).await
+    }
+
+    /// Writes the next step of a running turn of this process.
+    pub async fn advance(
+        &self,
+        turn: TurnId,
+        commit: TurnCommit,
+    ) -> Result<Option<RequestId>, StoreError> {
+        let owners = self.owners();
+        // Only a request needs to know its session before the transaction.
+        let session = match commit.request {
+            Some(_) => Some(self.read(move |db| standing(db, turn)).await?.session),
+            None => None,
+        };
+        self.commit(session, commit, move |db, packed| {
+            let standing = standing(db, turn)?;
+            check(&owners, turn, standing, TurnStatus::Running)?;
+            commit::apply(db, standing.session, turn, packed)
+        })
+        .await
+    }
+
+    /// Makes an open turn whose owner is gone one of this process. It stays
+    /// queued or running as it was.
+    pub async fn take_over(&self, turn: TurnId) -> Result<Turn, StoreError> {
+        let owners = self.owners();
+        self.write(move |db| take_over(db, &owners, turn)).await
+    }
+
+    /// Ends an open turn of a process that is gone, without reading what it holds:
+    /// for one that is damaged.
+    pub async fn end_unread(
+        &self,
+        turn: TurnId,
+        outcome: commit::Outcome,
+    ) -> Result<(), StoreError> {
+        let owners = self.owners();
+        self.write(move |db| {
+            let Standing { status, owner, .. } = standing(db, turn)?;
+            match owner.map(|id| owners.look(id)) {
+                Some(Owner::Gone) => commit::end(db, turn, &outcome),
+                Some(owner) => Err(StoreError::NotOurs { turn, owner }.into()),
+                None => Err(StoreError::WrongStatus { turn, status }.into()),
+            }
+        })
+        .await
+    }
+
+    /// A turn by its number.
+    pub async fn turn(&self, id: TurnId) -> Result<Option<Turn>, StoreError> {
+        let owners = self.owners();
+        self.read(move |db| find(db, &owners, id)).await
+    }
+
+    /// A session's turns, oldest first.
+    pub async fn turns(&self, session: SessionId) -> Result<Vec<Turn>, StoreError> {
+        let owners = self.owners();
+        self.read(move |db| {
+            let sql = "SELECT * FROM turns WHERE session = ?1 ORDER BY number";
+            let mut select = db.prepare_cached(sql)?;
+            rows::all(&mut select.query([session.0])?, |row| read(row, &owners))
+        })
+        .await
+    }
+
+    /// The last turn of a session, or of all.
+    pub async fn last_turn(&self, session: Option<SessionId>) -> Result<Option<Turn>, StoreError> {
+        let owners = self.owners();
+        self.read(move |db| match session {
+            Some(session) => {
+                let sql = "SELECT * FROM turns WHERE session = ?1 ORDER BY number DESC LIMIT 1";
+                let mut select = db.prepare_cached(sql)?;
+                rows::first(&mut select.query([session.0])?, |row| read(row, &owners))
+            }
+            None => {
+                let mut select =
+                    db.prepare_cached("SELECT * FROM turns ORDER BY id DESC LIMIT 1")?;
+                rows::first(&mut select.query([])?, |row| read(row, &owners))
+            }
+        })
+        .await
+    }
+
+    /// All turns that are queued or running. One that is damaged does not keep
+    /// the others from being read.
+    pub async fn open_turns(&self) -> Result<OpenTurns, StoreError> {
+        let (owners, path) = (self.owners(), self.path().to_path_buf());
+        self.read(move |db| open_turns(db, &owners, &path)).await
+    }
+}
+
+/// How a turn enters the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Start {
+    Queued,
+    Running,
+}
+
+fn begin(
+    db: &Connection,
+    owners: &Owners,
+    inbound: &NewTurn,
+    content: Option<&[u8]>,
+    commit: &PackedCommit,
+) -> Outcome<Begun> {
+    let session = inbound.session;
+    if let Some(open) = oldest_open(db, session)? {
+        return Err(open.is_busy(owners));
+    }
+    let (turn, number) = insert(db, owners.own(), inbound, Start::Running, content)?;
+    let request = commit::apply(db, session, turn, commit)?;
+    Ok(Begun { turn, number, request })
+}
+
+fn claim(db: &Connection, owners: &Owners, id: TurnId, at: Moment) -> Outcome<Turn> {
+    let standing = standing(db, id)?;
+    check(owners, id, standing, TurnStatus::Queued)?;
+    match oldest_open(db, standing.session)? {
+        Some(oldest) if oldest.turn != id => return Err(oldest.is_busy(owners)),
+        _ => {}
+    }
+    db.prepare_cached("UPDATE turns SET status = ?2, started = ?3 WHERE id = ?1")?
+        .execute(params![id.0, TurnStatus::Running.name(), at.microseconds()])?;
+    must_exist(db, owners, id)
+}
+
+fn take_over(db: &Connection, owners: &Owners, id: TurnId) -> Outcome<Turn> {
+    let Standing { status, owner, .. } = standing(db, id)?;
+    match owner.map(|id| owners.look(id)) {
+        Some(Owner::Here) => {}
+        Some(Owner::Gone) => {
+            db.prepare_cached("UPDATE turns SET owner = ?2 WHERE id = ?1")?
+                .execute([id.0, owners.own().0])?;
+        }
+        Some(owner) => return Err(StoreError::NotOurs { turn: id, owner }.into()),
+        None => return Err(StoreError::WrongStatus { turn: id, status }.into()),
+    }
+    must_exist(db, owners, id)
+}
+
+/// What decides who may do something with a turn.
+#[derive(Debug, Clone, Copy)]
+struct Standing {
+    session: SessionId,
+    status: TurnStatus,
+    owner: Option<OwnerId>,
+}
+
+fn standing(db: &Connection, id: TurnId) -> Outcome<Standing> {
+    let mut select = db.prepare_cached("SELECT session, status, owner FROM turns WHERE id = ?1")?;
+    let standing = rows::first(&mut select.query([id.0])?, |row| {
+        Ok(Standing {
+            session: SessionId(row.get("session")?),
+            status: read_status(row, id)?,
+            owner: row.get::<_, Option<i64>>("owner")?.map(OwnerId),
+        })
+    })?;
+    standing.ok_or_else(|| StoreError::NotFound(Thing::Turn(id)).into())
+}
+
+/// Passes a turn that this process has, at the status that it should have.
+fn check(owners: &Owners, turn: TurnId, standing: Standing, status: TurnStatus) -> Outcome<()> {
+    match standing.owner.map(|id| owners.look(id)) {
+        Some(owner) if owner != Owner::Here => Err(StoreError::NotOurs { turn, owner }.into()),
+        _ if standing.status != status => {
+            Err(StoreError::WrongStatus { turn, status: standing.status }.into())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The turn that comes first in its session.
+struct Oldest {
+    turn: TurnId,
+    owner: Option<OwnerId>,
+}
+
+impl Oldest {
+    fn is_busy(&self, owners: &Owners) -> Fault {
+        // An open turn always has an owner.
+        let owner = self.owner.map_or(Owner::Gone, |id| owners.look(id));
+        StoreError::Busy { turn: self.turn, owner }.into()
+    }
+}
+
+fn oldest_open(db: &Connection, session: SessionId) -> Outcome<Option<Oldest>> {
+    let mut select = db.prepare_cached(
+        "SELECT id, owner FROM turns WHERE session = ?1 AND ended IS NULL ORDER BY id LIMIT 1",
+    )?;
+    rows::first(&mut select.query([session.0])?, |row| {
+        let owner = row.get::<_, Option<i64>>("owner")?.map(OwnerId);
+        Ok(Oldest { turn: TurnId(row.get("id")?), owner })
+    })
+}
+
+fn insert(
+    db: &Connection,
+    owner: OwnerId,
+    inbound: &NewTurn,
+    start: Start,
+    content: Option<&[u8]>,
+) -> Outcome<(TurnId, TurnNumber)> {
+    sessions::must_exist(db, inbound.session)?;
+    let last = last_number(db, inbound.session)?.map_or(0, |last| last.0);
+    let number = TurnNumber(last.saturating_add(1));
+    let at = inbound.at.microseconds();
+    let own = (!inbound.settings.is_empty()).then_some(&inbound.settings);
+    let settings = own.map(rows::to_json).transpose()?;
+    let (status, started) = match start {
+        Start::Queued => (TurnStatus::Queued, None),
+        Start::Running => (TurnStatus::Running, Some(at)),
+    };
+    let id = db
+        .prepare_cached(
+            "INSERT INTO turns
+                 (session, number, status, owner, sender, inbound, accepted, started, settings)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+        )?
+        .insert(params![
+            inbound.session.0,
+            number.0,
+            status.name(),
+            owner.0,
+            inbound.sender,
+            content,
+            at,
+            started,
+            settings,
+        ])?;
+    Ok((TurnId(id), number))
+}
+
+/// Content is kept in the form of a user's message, which is what it becomes.
+fn pack_content(content: &[ContentPart]) -> Result<Vec<u8>, StoreError> {
+    let user = UserMessage { content: content.to_vec(), ..UserMessage::default() };
+    let message = Message { id: MessageId::default(), body: Body::User(user) };
+    rows::to_json(&message).map(|json| codec::pack(&json))
+}
+
+/// The number of the session's last turn.
+pub(crate) fn last_number(db: &Connection, session: SessionId) -> Outcome<Option<TurnNumber>> {
+    let mut select = db.prepare_cached(
+        "SELECT number FROM turns WHERE session = ?1 ORDER BY number DESC LIMIT 1",
+    )?;
+    rows::first(&mut select.query([session.0])?, |row| rows::turn_number(row, "number"))
+}
+
+/// Every row is read by itself: a query over all of them ends at the first that
+/// SQLite can't read.
+fn open_turns(db: &Connection, owners: &Owners, path: &Path) -> Outcome<OpenTurns> {
+    let sql = "SELECT id FROM turns INDEXED BY open_turns WHERE ended IS NULL ORDER BY id";
+    let mut select = db.prepare_cached(sql)?;
+    let ids = rows::all(&mut select.query([])?, |row| Ok(TurnId(row.get("id")?)))?;
+    let mut open = OpenTurns::default();
+    for id in ids {
+        match must_exist(db, owners, id) {
+            Ok(turn) => open.turns.push(turn),
+            Err(fault) if fault.is_damage() => open.damaged.push((id, fault.at(path))),
+            Err(fault) => return Err(fault),
+        }
+    }
+    Ok(open)
+}
+
+fn must_exist(db: &Connection, owners: &Owners, id: TurnId) -> Outcome<Turn> {
+    find(db, owners, id)?.ok_or_else(|| StoreError::NotFound(Thing::Turn(id)).into())
+}
+
+fn find(db: &Connection, owners: &Owners, id: TurnId) -> Outcome<Option<Turn>> {
+    let mut select = db.prepare_cached("SELECT * FROM turns WHERE id = ?1")?;
+    rows::first(&mut select.query([id.0])?, |row| read(row, owners))
+}
+
+/// Reads a whole row of `turns`.
+fn read(row: &Row<'_>, owners: &Owners) -> Outcome<Turn> {
+    let id = TurnId(row.get("id")?);
+    let inbound: Option<Message> = rows::packed_json(row, "inbound")?;
+    let owner: Option<i64> = row.get("owner")?;
+    Ok(Turn {
+        id,
+        session: SessionId(row.get("session")?),
+        number: rows::turn_number(row, "number")?,
+        status: read_status(row, id)?,
+        owner: owner.map(|id| owners.look(OwnerId(id))),
+        sender: row.get("sender")?,
+        settings: rows::optional_json(row, "settings")?.unwrap_or_default(),
+        inbound: inbound.map(|message| message.content().to_vec()),
+        accepted: rows::moment(row, "accepted")?,
+        started: rows::optional_moment(row, "started")?,
+        ended: rows::optional_moment(row, "ended")?,
+        first_message: rows::message_id(row, "first_message")?,
+        state: rows::packed_json(row, "state")?,
+        detail: row.get("detail")?,
+    })
+}
+
+fn read_status(row: &Row<'_>, id: TurnId) -> Outcome<TurnStatus> {
+    let status = row.get_ref("status")?.as_str().ok().and_then(TurnStatus::from_name);
+    status.ok_or_else(|| Fault::damaged(format!("turn {id}")))
+}

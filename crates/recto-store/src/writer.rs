@@ -1,0 +1,176 @@
+//! The one thread that writes.
+//!
+//! Jobs wait in a channel. The thread takes all that are there, does them in
+//! one transaction, commits, and then answers each: the more there is to do,
+//! the fewer commits it takes. Every job has a savepoint, so that one that
+//! fails leaves the others alone. Where SQLite gives up the whole transaction
+//! (a full disk), each job gets a transaction of its own.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::slice;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::{self, JoinHandle};
+
+use rusqlite::{Connection, Transaction, TransactionBehavior};
+use tokio::sync::oneshot;
+
+use crate::checkpoint::Bell;
+use crate::error::{Fault, StoreError};
+use crate::rows::Outcome;
+
+/// So many jobs share a commit at most; those behind them wait no longer.
+const AT_ONCE: usize = 256;
+
+/// The way to the thread; it ends when this is dropped.
+pub(crate) struct Writer {
+    path: Arc<PathBuf>,
+    jobs: Option<Sender<Box<dyn Job>>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Writer {
+    /// Starts to write to `db`, the database at `path`.
+    pub(crate) fn start(db: Connection, path: PathBuf, bell: Bell) -> Self {
+        let (sender, jobs) = channel();
+        let path = Arc::new(path);
+        let mine = path.clone();
+        let thread = thread::Builder::new()
+            .name("recto-writer".into())
+            .spawn(move || run(&db, &jobs, &mine, &bell))
+            .ok();
+        Writer { path, jobs: Some(sender), thread }
+    }
+
+    /// Does `work` in a transaction; once this answers, it is on the disk.
+    pub(crate) async fn write<T: Send + 'static>(
+        &self,
+        work: impl FnMut(&Connection) -> Outcome<T> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let (reply, answer) = oneshot::channel();
+        let job = Task { work, done: None, reply, path: self.path.clone() };
+        let jobs = self.jobs.as_ref().ok_or(StoreError::Closed)?;
+        jobs.send(Box::new(job)).map_err(|_| StoreError::Closed)?;
+        answer.await.unwrap_or(Err(StoreError::Closed))
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        // What is in the channel is still done.
+        self.jobs = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Something to write.
+trait Job: Send {
+    /// Does it, possibly for a second time. What it gave is kept for the answer.
+    fn attempt(&mut self, db: &Connection) -> Attempt;
+
+    /// Answers, now that all of the transaction is committed or has failed.
+    fn answer(self: Box<Self>, transaction: Result<(), StoreError>);
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Attempt {
+    Worked,
+    Failed,
+}
+
+struct Task<T, W> {
+    work: W,
+    done: Option<Outcome<T>>,
+    reply: oneshot::Sender<Result<T, StoreError>>,
+    path: Arc<PathBuf>,
+}
+
+impl<T, W> Job for Task<T, W>
+where
+    T: Send,
+    W: FnMut(&Connection) -> Outcome<T> + Send,
+{
+    fn attempt(&mut self, db: &Connection) -> Attempt {
+        // What a job that panicked has written is rolled back with it.
+        let done = catch_unwind(AssertUnwindSafe(|| (self.work)(db)))
+            .unwrap_or_else(|_| Err(StoreError::Failed { what: "a write panicked".into() }.into()));
+        let attempt = if done.is_ok() { Attempt::Worked } else { Attempt::Failed };
+        self.done = Some(done);
+        attempt
+    }
+
+    fn answer(self: Box<Self>, transaction: Result<(), StoreError>) {
+        let done = match (self.done, transaction) {
+            (Some(Err(fault)), _) => Err(fault.at(&self.path)),
+            (_, Err(error)) => Err(error),
+            (Some(Ok(value)), Ok(())) => Ok(value),
+            (None, Ok(())) => Err(StoreError::Closed),
+        };
+        // Whoever asked may have stopped waiting.
+        let _ = self.reply.send(done);
+    }
+}
+
+fn run(db: &Connection, jobs: &Receiver<Box<dyn Job>>, path: &Path, bell: &Bell) {
+    while let Ok(first) = jobs.recv() {
+        let mut batch = vec![first];
+        batch.extend(jobs.try_iter().take(AT_ONCE - 1));
+        match together(db, &mut batch) {
+            Err(Lost::Midway(_)) if batch.len() > 1 => {
+                for mut job in batch {
+                    let done = together(db, slice::from_mut(&mut job));
+                    job.answer(done.map_err(|lost| lost.at(path)));
+                }
+            }
+            done => {
+                let done = done.map_err(|lost| lost.at(path));
+                batch.into_iter().for_each(|job| job.answer(done.clone()));
+            }
+        }
+        bell.ring(db);
+    }
+}
+
+/// Why nothing of a transaction was committed.
+enum Lost {
+    /// It could not begin.
+    AtStart(Fault),
+    /// It could not go on, or not be committed.
+    Midway(Fault),
+}
+
+impl Lost {
+    fn at(self, path: &Path) -> StoreError {
+        let (Lost::AtStart(fault) | Lost::Midway(fault)) = self;
+        fault.at(path)
+    }
+}
+
+/// Does all jobs in one transaction and commits it.
+fn together(db: &Connection, jobs: &mut [Box<dyn Job>]) -> Result<(), Lost> {
+    let begun = Transaction::new_unchecked(db, TransactionBehavior::Immediate);
+    let transaction = begun.map_err(|error| Lost::AtStart(error.into()))?;
+    let midway = |error: rusqlite::Error| Lost::Midway(error.into());
+    for job in jobs {
+        attempt(&transaction, job.as_mut()).map_err(midway)?;
+    }
+    transaction.commit().map_err(midway)
+}
+
+/// Does one job within its savepoint. Fails only when the whole transaction is
+/// lost.
+fn attempt(db: &Connection, job: &mut dyn Job) -> rusqlite::Result<()> {
+    let step = |sql| db.prepare_cached(sql)?.execute([]).map(drop);
+    step("SAVEPOINT job")?;
+    if job.attempt(db) == Attempt::Failed {
+        // Fails when SQLite has rolled back everything already.
+        step("ROLLBACK TO job")?;
+    }
+    step("RELEASE job")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,42 @@
+//! A session's items.
+
+use recto_context::{ItemId, ItemKind, Joined};
+use recto_store::{ItemState, SessionId, StoreError, Thing, TurnCommit};
+
+use crate::support::{Bench, begin};
+
+#[tokio::test]
+async fn items_keep_their_order_and_their_state() {
+    let bench = Bench::new();
+    let session = bench.session("a").await;
+    let rule = ItemId::new(ItemKind::Rule, "tone");
+    let tool = ItemId::tool(Some("git".into()), "log");
+    let same_name = ItemId::tool(None, "log");
+    let items = vec![
+        (rule.clone(), ItemState::In(Joined::AtStart)),
+        (tool.clone(), ItemState::In(Joined::Late)),
+    ];
+    let turn = begin(&bench.store, &session, 1, "hi").await.unwrap().turn;
+    let commit = TurnCommit { items, ..TurnCommit::default() };
+    bench.store.advance(turn, commit).await.unwrap();
+    bench.store.set_item(session.id, rule.clone(), ItemState::Removed).await.unwrap();
+    let by_hand = ItemState::In(Joined::ByHand);
+    bench.store.set_item(session.id, same_name.clone(), by_hand).await.unwrap();
+
+    let bench = bench.reopened();
+    assert_eq!(
+        bench.store.load(session.id, None).await.unwrap().items,
+        [(rule, ItemState::Removed), (tool, ItemState::In(Joined::Late)), (same_name, by_hand)]
+    );
+}
+
+#[tokio::test]
+async fn a_session_that_is_not_there_has_no_items() {
+    let bench = Bench::new();
+    let missing: SessionId = "5".parse().unwrap();
+    let item = ItemId::new(ItemKind::Skill, "clock");
+    assert_eq!(
+        bench.store.set_item(missing, item, ItemState::Removed).await,
+        Err(StoreError::NotFound(Thing::Session(missing)))
+    );
+}

@@ -1,0 +1,14 @@
+//! The store from the outside, on real files.
+
+#![allow(clippy::unwrap_used)]
+
+mod broken;
+mod items;
+mod owners;
+mod reading;
+mod records;
+mod searching;
+mod sessions;
+mod size;
+mod support;
+mod turns;

@@ -1,0 +1,129 @@
+//! Several processes on one store.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, Command, Stdio};
+
+use recto_context::Message;
+use recto_store::{
+    Ending, Outcome, Owner, Store, StoreError, StoreOptions, TurnCommit, TurnStatus,
+};
+
+use crate::support::{Bench, at, begin, done, exchange, id, new_turn, reply, said, transcript};
+
+/// Names the database to the process that the tests start.
+const DATABASE: &str = "RECTO_TEST_DATABASE";
+
+#[tokio::test]
+async fn two_stores_never_run_one_session_at_once() {
+    let bench = Bench::new();
+    let other = bench.another();
+    let session = bench.session("a").await;
+    let turn = begin(&bench.store, &session, 1, "mine").await.unwrap().turn;
+
+    let busy = StoreError::Busy { turn, owner: Owner::Elsewhere };
+    assert_eq!(begin(&other, &session, 2, "yours").await, Err(busy.clone()));
+    let queued = other.accept(new_turn(&session, "yours")).await.unwrap().id;
+    assert_eq!(other.claim(queued, at(1)).await, Err(busy));
+    let not_ours = StoreError::NotOurs { turn, owner: Owner::Elsewhere };
+    let commit = TurnCommit { outcome: done(), ..TurnCommit::default() };
+    assert_eq!(other.advance(turn, commit).await, Err(not_ours.clone()));
+    assert_eq!(other.take_over(turn).await, Err(not_ours));
+    let not_ours = StoreError::NotOurs { turn: queued, owner: Owner::Elsewhere };
+    assert_eq!(bench.store.claim(queued, at(1)).await, Err(not_ours));
+
+    // What one writes the other sees, and goes on from there.
+    reply(&bench.store, turn, 2, "done").await;
+    assert_eq!(other.claim(queued, at(2)).await.unwrap().status, TurnStatus::Running);
+    reply(&other, queued, 3, "done, too").await;
+    exchange(&bench.store, &session, 4, ["and", "more"]).await;
+    assert_eq!(transcript(&other, &session).await.len(), 5);
+}
+
+#[tokio::test]
+async fn the_turns_of_a_process_that_is_killed_are_taken_over() {
+    let bench = Bench::new();
+    let session = bench.session("a").await;
+    let mut child = Process::start(&bench);
+    let running = child.said("running");
+    let queued = child.said("queued");
+    let (running, queued) = (running.parse().unwrap(), queued.parse().unwrap());
+
+    let alive = bench.store.turn(running).await.unwrap().unwrap();
+    assert_eq!((alive.status, alive.owner), (TurnStatus::Running, Some(Owner::Elsewhere)));
+    let refused = bench.store.take_over(running).await;
+    assert_eq!(refused, Err(StoreError::NotOurs { turn: running, owner: Owner::Elsewhere }));
+
+    child.kill();
+    let open = bench.store.open_turns().await.unwrap();
+    let owners: Vec<_> = open.turns.iter().map(|turn| (turn.id, turn.owner)).collect();
+    assert_eq!(owners, [(running, Some(Owner::Gone)), (queued, Some(Owner::Gone))]);
+    let busy = StoreError::Busy { turn: running, owner: Owner::Gone };
+    assert_eq!(begin(&bench.store, &session, 2, "next").await, Err(busy));
+
+    // Of two that try, one gets it.
+    let other = bench.another();
+    let (ours, theirs) = tokio::join!(bench.store.take_over(running), other.take_over(running));
+    assert_eq!(usize::from(ours.is_ok()) + usize::from(theirs.is_ok()), 1);
+    let (first, second) =
+        if ours.is_ok() { (&bench.store, &other) } else { (&other, &bench.store) };
+    let outcome = Outcome { ending: Ending::Interrupted, detail: None, at: at(7) };
+    let messages = vec![said(Message::assistant(2, "that was interrupted"))];
+    let commit = TurnCommit { messages, outcome: Some(outcome), ..TurnCommit::default() };
+    first.advance(running, commit).await.unwrap();
+    let waiting = second.take_over(queued).await.unwrap();
+    assert_eq!((waiting.status, waiting.owner), (TurnStatus::Queued, Some(Owner::Here)));
+    second.claim(queued, at(8)).await.unwrap();
+    reply(second, queued, 3, "here it is").await;
+    assert_eq!(transcript(&bench.store, &session).await.len(), 3);
+    assert_eq!(bench.store.messages(session.id, Some(id(1))).await.unwrap()[0].at, at(1));
+}
+
+/// Another process, at work on the same database.
+struct Process {
+    child: Child,
+    output: BufReader<std::process::ChildStdout>,
+}
+
+impl Process {
+    fn start(bench: &Bench) -> Self {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "owners::another_process", "--ignored", "--nocapture"])
+            .env(DATABASE, bench.path())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        Process { child, output }
+    }
+
+    /// What it says about `what`; waits for it.
+    fn said(&mut self, what: &str) -> String {
+        for line in (&mut self.output).lines() {
+            if let Some((_, said)) = line.unwrap().split_once(&format!("{what}: ")) {
+                return said.to_owned();
+            }
+        }
+        panic!("the process ended early");
+    }
+
+    fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+/// Not a test: the other process. Begins a turn, accepts another, and waits to
+/// be killed.
+#[tokio::test]
+#[ignore = "run by other tests, as another process"]
+async fn another_process() {
+    let Some(path) = std::env::var_os(DATABASE) else { return };
+    let store = Store::open(&StoreOptions::new(path)).unwrap();
+    let session = store.find_session("a").await.unwrap().unwrap();
+    let running = begin(&store, &session, 1, "hello").await.unwrap().turn;
+    let queued = store.accept(new_turn(&session, "and then")).await.unwrap().id;
+    println!("\nrunning: {running}\nqueued: {queued}");
+    std::io::stdout().flush().unwrap();
+    // The parent kills this process; if it has ended itself, this ends, too.
+    std::thread::sleep(std::time::Duration::from_secs(60));
+}

@@ -1,0 +1,72 @@
+//! Reading while others write, and reading only what is asked for.
+
+use recto_context::Message;
+use recto_store::NewMessage;
+
+use crate::support::{Bench, at, exchange, id, key, new_session, said};
+
+#[tokio::test]
+async fn a_reader_does_not_wait_for_a_writer() {
+    let bench = Bench::new();
+    let session = bench.session("a").await;
+    exchange(&bench.store, &session, 1, ["hello", "hi"]).await;
+    let writer = bench.database();
+    writer.execute_batch("BEGIN EXCLUSIVE; UPDATE sessions SET agent = 'x'").unwrap();
+    // As of before the transaction, and while it is open.
+    let state = bench.store.load(session.id, None).await.unwrap();
+    assert_eq!((state.session.agent.as_str(), state.messages.len()), ("main", 2));
+    writer.execute_batch("COMMIT").unwrap();
+    assert_eq!(bench.store.load(session.id, None).await.unwrap().session.agent, "x");
+}
+
+#[tokio::test]
+async fn many_can_read_at_once() {
+    let bench = Bench::new();
+    let session = bench.session("a").await;
+    exchange(&bench.store, &session, 1, ["hello", "hi"]).await;
+    let mut reads = tokio::task::JoinSet::new();
+    for _ in 0..100 {
+        let (store, session) = (bench.store.clone(), session.id);
+        reads.spawn(async move { store.messages(session, None).await.unwrap().len() });
+    }
+    assert!(reads.join_all().await.iter().all(|count| *count == 2));
+}
+
+#[tokio::test]
+async fn only_what_is_new_is_loaded() {
+    let bench = Bench::new();
+    let message =
+        |n: u64| NewMessage { at: at(0), ..said(Message::user(n, format!("message {n}"))) };
+    let messages = (1..=10_000).map(message).collect();
+    let session = bench.store.import(key("long"), new_session("long"), messages).await.unwrap();
+    let state = bench.store.load(session.id, Some(id(9_998))).await.unwrap();
+    let ids: Vec<u64> = state.messages.iter().map(|stored| stored.message.id.0).collect();
+    assert_eq!((ids, state.last_message), (vec![9_999, 10_000], Some(id(10_000))));
+    assert!(bench.store.load(session.id, Some(id(u64::MAX))).await.unwrap().messages.is_empty());
+}
+
+#[test]
+fn what_a_turn_reads_is_found_by_indexes() {
+    let bench = Bench::new();
+    let plan = |sql: &str| -> String {
+        let database = bench.database();
+        let mut explain = database.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+        let steps = explain.query_map([], |row| row.get::<_, String>("detail")).unwrap();
+        steps.map(Result::unwrap).collect::<Vec<_>>().join("; ")
+    };
+    for sql in [
+        "SELECT id, turn, at, body FROM messages
+         WHERE session = 1 AND id > 2 AND id <= 9 ORDER BY id",
+        "SELECT max(id) AS id FROM messages WHERE session = 1",
+        "SELECT id, owner FROM turns WHERE session = 1 AND ended IS NULL ORDER BY id LIMIT 1",
+        "SELECT id FROM turns INDEXED BY open_turns WHERE ended IS NULL ORDER BY id",
+        "SELECT number, id FROM requests WHERE turn = 1 ORDER BY number",
+        "SELECT requests.id FROM turns JOIN requests ON requests.turn = turns.id
+         WHERE turns.session = 1 ORDER BY turns.number DESC, requests.number DESC LIMIT 1",
+    ] {
+        let plan = plan(sql);
+        assert!(plan.contains("INDEX"), "{sql}: {plan}");
+        assert!(!plan.contains("SCAN messages"), "{sql}: {plan}");
+        assert!(!plan.contains("SCAN requests"), "{sql}: {plan}");
+    }
+}

@@ -1,0 +1,195 @@
+//! Sessions, their names and their bindings.
+
+use recto_context::{Body, Message};
+use recto_store::{
+    BindingKey, NameError, NewMessage, NewSession, SessionFilter, SessionId, SessionName,
+    StoreError, Thing,
+};
+use serde_json::json;
+
+use crate::support::{Bench, at, exchange, id, key, new_session, said, transcript};
+
+#[tokio::test]
+async fn a_conversation_keeps_its_session_over_a_restart() {
+    let bench = Bench::new();
+    let first = bench.session("work").await;
+    exchange(&bench.store, &first, 1, ["hello", "hi"]).await;
+    let bench = bench.reopened();
+    let again = bench.session("work").await;
+    assert_eq!(again, first);
+    assert_eq!(
+        transcript(&bench.store, &again).await,
+        [(1, "hello".to_owned()), (2, "hi".to_owned())]
+    );
+}
+
+#[tokio::test]
+async fn places_that_differ_in_any_part_have_sessions_of_their_own() {
+    let bench = Bench::new();
+    let place = |surface: &str, account: &str, conversation: &str, user: Option<&str>| BindingKey {
+        agent: "main".into(),
+        surface: surface.into(),
+        account: account.into(),
+        conversation: conversation.into(),
+        user: user.map(str::to_owned),
+    };
+    let places = [
+        place("telegram", "bot", "42", None),
+        place("discord", "bot", "42", None),
+        place("telegram", "other", "42", None),
+        place("telegram", "bot", "42", Some("42")),
+        place("telegram", "bot", "42", Some("")),
+        place("telegram", "bot:42", "", None),
+        place("telegram", "bot", ":42", None),
+        place("telegram", "bot\",\"42", "", None),
+    ];
+    let mut sessions = Vec::new();
+    for place in &places {
+        let new = NewSession { name: None, ..new_session("x") };
+        sessions.push(bench.store.bind(place.clone(), new).await.unwrap().id);
+    }
+    let distinct: std::collections::BTreeSet<_> = sessions.iter().collect();
+    assert_eq!(distinct.len(), places.len());
+    let new = NewSession { name: None, ..new_session("x") };
+    assert_eq!(bench.store.bind(places[3].clone(), new).await.unwrap().id, sessions[3]);
+}
+
+#[tokio::test]
+async fn an_archived_session_is_kept_and_its_conversation_begins_anew() {
+    let bench = Bench::new();
+    let old = bench.session("work").await;
+    exchange(&bench.store, &old, 1, ["hello", "hi"]).await;
+    let archived = bench.store.archive(old.id, at(50)).await.unwrap();
+    assert_eq!(archived.archived, Some(at(50)));
+
+    let new = bench.session("work").await;
+    assert_ne!(new.id, old.id);
+    assert_eq!(bench.store.find_session("work").await, Ok(Some(new.clone())));
+    assert_eq!(transcript(&bench.store, &old).await.len(), 2);
+
+    // Its name is in use again, so it can't come back under it.
+    let taken = StoreError::NameTaken { name: "work".into() };
+    assert_eq!(bench.store.unarchive(old.id).await, Err(taken));
+    let name = SessionName::new("old work").unwrap();
+    bench.store.rename(old.id, name).await.unwrap();
+    assert_eq!(bench.store.unarchive(old.id).await.unwrap().archived, None);
+}
+
+#[tokio::test]
+async fn sessions_are_found_by_name_and_by_number() {
+    let bench = Bench::new();
+    let first = bench.session("a/b ../c").await;
+    let other = bench.session("1a").await;
+    assert_eq!((first.id.get(), SessionName::new("1")), (1, Err(NameError::Number)));
+    let find = |name: &'static str| bench.store.find_session(name);
+    assert_eq!(find("a/b ../c").await, Ok(Some(first.clone())));
+    assert_eq!(find(" 1 ").await, Ok(Some(first.clone())));
+    assert_eq!(find("2").await, Ok(Some(other.clone())));
+    assert_eq!(find("1a").await, Ok(Some(other)));
+    assert_eq!(find("nothing").await, Ok(None));
+
+    bench.store.archive(first.id, at(5)).await.unwrap();
+    let second = bench.session("a/b ../c").await;
+    bench.store.archive(second.id, at(6)).await.unwrap();
+    assert_eq!(find("a/b ../c").await.unwrap().unwrap().id, second.id);
+}
+
+#[tokio::test]
+async fn names_are_unique_among_open_sessions() {
+    let bench = Bench::new();
+    bench.session("a").await;
+    let taken = Err(StoreError::NameTaken { name: "a".into() });
+    assert_eq!(bench.store.bind(key("elsewhere"), new_session("a")).await, taken);
+    let other = bench.session("b").await;
+    assert_eq!(bench.store.rename(other.id, SessionName::new("a").unwrap()).await, taken);
+    let missing = "77".parse::<SessionId>().unwrap();
+    assert_eq!(
+        bench.store.archive(missing, at(1)).await,
+        Err(StoreError::NotFound(Thing::Session(missing)))
+    );
+}
+
+#[tokio::test]
+async fn a_renamed_session_frees_its_name_and_keeps_its_conversation() {
+    let bench = Bench::new();
+    let session = bench.session("draft").await;
+    bench.store.rename(session.id, SessionName::new("final \"x\"").unwrap()).await.unwrap();
+    assert_eq!(bench.session("final \"x\"").await.id, session.id);
+    assert_ne!(bench.session("draft").await.id, session.id);
+}
+
+#[tokio::test]
+async fn settings_are_kept() {
+    let bench = Bench::new();
+    let session = bench.session("a").await;
+    let settings = json!({"model": "large", "temperature": 0.25, "nested": {"z": 1, "a": [2]}});
+    let settings = settings.as_object().unwrap().clone();
+    bench.store.set_settings(session.id, settings.clone()).await.unwrap();
+    let bench = bench.reopened();
+    assert_eq!(bench.store.session(session.id).await.unwrap().unwrap().settings, settings);
+}
+
+#[tokio::test]
+async fn a_list_begins_with_what_was_spoken_in_last() {
+    let bench = Bench::new();
+    let long = bench.session("long ago").await;
+    let recent = bench.session("recent").await;
+    let empty = bench.session("empty").await;
+    let words = format!("  first\n\twords {}", "and ".repeat(100));
+    exchange(&bench.store, &long, 1, [&words, "yes"]).await;
+    exchange(&bench.store, &recent, 7, ["hello", "hi"]).await;
+    bench.store.archive(empty.id, at(1)).await.unwrap();
+
+    let list = bench.store.sessions(SessionFilter::Open).await.unwrap();
+    let drawn: Vec<_> = list
+        .iter()
+        .map(|summary| (summary.session.label(), summary.messages, summary.turns, summary.last))
+        .collect();
+    assert_eq!(drawn, [("recent".to_owned(), 2, 1, at(8)), ("long ago".to_owned(), 2, 1, at(2))]);
+    let opening = list[1].opening.as_deref().unwrap();
+    assert!(opening.starts_with("first words and and"), "{opening}");
+    assert_eq!(opening.chars().count(), 81);
+    let all = bench.store.sessions(SessionFilter::All).await.unwrap();
+    let archived: Vec<_> =
+        all.iter().filter(|summary| summary.session.archived.is_some()).collect();
+    assert_eq!((all.len(), archived.len()), (3, 1));
+    assert_eq!((archived[0].messages, &archived[0].opening), (0, &None));
+}
+
+#[tokio::test]
+async fn what_is_imported_is_there_as_it_was() {
+    let bench = Bench::new();
+    let messages = vec![
+        said(Message::user(3, "a\n## Assistant\nb \\n c\0")),
+        NewMessage { at: at(-1_000_000), ..said(Message::assistant(9, "x".repeat(5_000_000))) },
+        said(Message { id: id(10), body: Body::Error("no answer".into()) }),
+    ];
+    let session =
+        bench.store.import(key("old"), new_session("old"), messages.clone()).await.unwrap();
+    let bench = bench.reopened();
+    let stored = bench.store.messages(session.id, None).await.unwrap();
+    for (stored, new) in stored.iter().zip(&messages) {
+        assert_eq!((&stored.message, stored.at, stored.turn), (&new.message, new.at, None));
+    }
+    assert_eq!(stored.len(), messages.len());
+    assert_eq!(bench.store.messages(session.id, Some(id(9))).await.unwrap(), stored[1..]);
+    let within = async |numbers| bench.store.messages_within(session.id, numbers).await.unwrap();
+    assert_eq!(within(id(9)..=id(9)).await, stored[1..2]);
+    assert_eq!(within(id(0)..=id(9)).await, stored[..2]);
+    assert_eq!(within(id(4)..=id(8)).await, []);
+    assert_eq!(within(id(10)..=id(u64::MAX)).await, stored[2..]);
+    assert_eq!(within(id(u64::MAX)..=id(u64::MAX)).await, []);
+}
+
+#[tokio::test]
+async fn an_import_whose_numbers_do_not_grow_leaves_nothing_behind() {
+    let bench = Bench::new();
+    let messages = vec![said(Message::user(2, "a")), said(Message::user(2, "b"))];
+    let refused = bench.store.import(key("x"), new_session("x"), messages).await;
+    assert_eq!(refused, Err(StoreError::OutOfOrder { message: id(2), last: id(2) }));
+    assert_eq!(bench.store.sessions(SessionFilter::All).await, Ok(Vec::new()));
+    let message = Message::user(u64::MAX, "too far").into();
+    let messages = vec![NewMessage { message, at: at(0) }];
+    let refused = bench.store.import(key("x"), new_session("x"), messages).await;
+    assert!(matches!(refused, Err(StoreError::OutOfOrder { .. })), "{refused:?}");
+}
