@@ -1,0 +1,272 @@
+//! The door of the crate.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use recto_context::{ContentPart, RequestContext};
+use recto_store::{
+    BindingKey, Moment, NameError, NewSession, NewTurn, Session, SessionId, SessionName, Settings,
+    Store, StoreError, Thing, TurnId,
+};
+use tokio::sync::{broadcast, mpsc, oneshot};
+
+use crate::error::AgentError;
+use crate::event::TurnEvent;
+use crate::mailbox::{Mail, Mailbox};
+use crate::options::{ModelEntry, Parts, SessionSettings};
+use crate::recover;
+use crate::shared::{Shared, lock};
+use crate::turn::visible_text;
+
+/// An agent that can be talked to. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Agent {
+    shared: Arc<Shared>,
+    mailboxes: Mailboxes,
+}
+
+type Mailboxes = Arc<Mutex<HashMap<SessionId, Mailbox>>>;
+
+/// Where a conversation is held.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Conversation {
+    /// The surface, such as `terminal`.
+    pub surface: String,
+    /// The bot or token that people talk to there.
+    pub account: String,
+    /// The conversation's name there.
+    pub name: String,
+}
+
+/// A message on its way in.
+#[derive(Debug, Clone, Default)]
+pub struct Inbound {
+    /// What was said.
+    pub content: Vec<ContentPart>,
+    /// Who said it, where there is more than one who could.
+    pub sender: Option<String>,
+    /// What holds for this turn alone.
+    pub settings: SessionSettings,
+}
+
+impl Inbound {
+    /// A text.
+    pub fn text(text: &str) -> Self {
+        Inbound { content: vec![ContentPart::Text(text.into())], ..Inbound::default() }
+    }
+}
+
+/// A message that is stored.
+#[derive(Debug)]
+pub struct Submission {
+    /// The turn that it begins.
+    pub turn: TurnId,
+    /// What happens in the session from here on; other turns' events are among it.
+    pub events: broadcast::Receiver<TurnEvent>,
+}
+
+impl Agent {
+    /// Starts the agent, and finishes in the background what an earlier process
+    /// left unfinished. Must be called within a tokio runtime.
+    pub async fn start(parts: Parts) -> Result<Agent, AgentError> {
+        let agent = Agent::idle(parts);
+        for turn in recover::settle(agent.store()).await? {
+            let mail = Mail::Open(turn.id, agent.shared.begin_work());
+            agent.with_mailbox(turn.session, |mailbox| mailbox.post(mail));
+        }
+        Ok(agent)
+    }
+
+    /// An agent that takes up nothing of what was left unfinished: to be looked
+    /// at, not to be talked to.
+    pub fn idle(parts: Parts) -> Agent {
+        Agent { shared: Arc::new(Shared::new(parts)), mailboxes: Mailboxes::default() }
+    }
+
+    /// Where everything is kept.
+    pub fn store(&self) -> &Store {
+        &self.shared.parts.store
+    }
+
+    /// The model entries, the default first.
+    pub fn models(&self) -> &[ModelEntry] {
+        &self.shared.parts.models
+    }
+
+    /// The model entry of that name.
+    pub fn model(&self, name: &str) -> Result<&ModelEntry, AgentError> {
+        self.shared.model(Some(name))
+    }
+
+    /// The session of a conversation: the one that it is bound to, or a new one.
+    /// What another surface calls the same is another conversation.
+    pub async fn find_or_begin(&self, conversation: &Conversation) -> Result<Session, AgentError> {
+        self.begin(conversation).await
+    }
+
+    /// The session that a person asks for by its name, wherever it began: the
+    /// open one of that name, or else as [`Agent::find_or_begin`] has it. A number
+    /// names a session, too, and takes it out of the archive.
+    pub async fn find_named_or_begin(
+        &self,
+        conversation: &Conversation,
+    ) -> Result<Session, AgentError> {
+        match self.store().find_session(&conversation.name).await? {
+            Some(session) if session.archived.is_none() => Ok(session),
+            Some(session) if conversation.name.trim() == session.id.to_string() => {
+                Ok(self.store().unarchive(session.id).await?)
+            }
+            _ => match conversation.name.trim().parse() {
+                Ok(number) => Err(StoreError::NotFound(Thing::Session(number)).into()),
+                Err(_) => {
+                    // A number that no session can have is no name either.
+                    SessionName::new(&conversation.name)?;
+                    self.begin(conversation).await
+                }
+            },
+        }
+    }
+
+    /// Puts a session into the archive and begins another in its conversation.
+    pub async fn renew(
+        &self,
+        conversation: &Conversation,
+        session: SessionId,
+    ) -> Result<Session, AgentError> {
+        let old = self.store().archive(session, Moment::now()).await?;
+        // It may have been found by its number, or renamed since.
+        let name = old.name.map_or_else(|| conversation.name.clone(), String::from);
+        self.begin_named(conversation, &name).await
+    }
+
+    async fn begin(&self, conversation: &Conversation) -> Result<Session, AgentError> {
+        self.begin_named(conversation, &conversation.name).await
+    }
+
+    async fn begin_named(
+        &self,
+        conversation: &Conversation,
+        name: &str,
+    ) -> Result<Session, AgentError> {
+        let agent = self.shared.parts.options.name.to_string();
+        let key = BindingKey {
+            agent: agent.clone(),
+            surface: conversation.surface.clone(),
+            account: conversation.account.clone(),
+            conversation: conversation.name.clone(),
+            user: None,
+        };
+        let new = NewSession {
+            agent,
+            name: match SessionName::new(name) {
+                Err(NameError::Number) => None,
+                name => Some(name?),
+            },
+            surface: conversation.surface.clone(),
+            at: Moment::now(),
+            settings: Settings::default(),
+        };
+        match self.store().bind(key.clone(), new.clone()).await {
+            // A conversation elsewhere has the same name; numbers are enough.
+            Err(StoreError::NameTaken { .. }) => {
+                Ok(self.store().bind(key, NewSession { name: None, ..new }).await?)
+            }
+            bound => Ok(bound?),
+        }
+    }
+
+    /// Takes a message in. When this returns, the message is stored, and nothing
+    /// that happens to this process can lose it.
+    pub async fn submit(
+        &self,
+        session: SessionId,
+        inbound: Inbound,
+    ) -> Result<Submission, AgentError> {
+        check(&inbound.content)?;
+        let new = NewTurn {
+            session,
+            at: Moment::now(),
+            content: inbound.content,
+            sender: inbound.sender,
+            settings: inbound.settings.kept(),
+        };
+        let (ack, stored) = oneshot::channel();
+        let events = self.with_mailbox(session, |mailbox| {
+            let events = mailbox.subscribe();
+            mailbox.post(Mail::Message(new, ack, self.shared.begin_work()));
+            events
+        });
+        let turn = stored.await.map_err(|_| AgentError::Ended)??;
+        Ok(Submission { turn, events })
+    }
+
+    /// Stops the turn that runs in a session, and says whether one did.
+    pub fn stop(&self, session: SessionId) -> bool {
+        lock(&self.mailboxes).get(&session).is_some_and(Mailbox::stop)
+    }
+
+    /// Waits until every turn that this agent has taken up is over.
+    pub async fn finished(&self) {
+        self.shared.no_work().await;
+    }
+
+    /// What happens in a session from here on.
+    pub fn subscribe(&self, session: SessionId) -> broadcast::Receiver<TurnEvent> {
+        self.with_mailbox(session, Mailbox::subscribe)
+    }
+
+    /// What a model would be sent for a message. Nothing is stored or called,
+    /// except that a server may be asked for its window.
+    pub async fn preview(
+        &self,
+        session: SessionId,
+        inbound: Inbound,
+    ) -> Result<RequestContext, AgentError> {
+        let (answer, answered) = oneshot::channel();
+        self.with_mailbox(session, |mailbox| mailbox.ask(inbound, answer));
+        answered.await.map_err(|_| AgentError::Ended)?
+    }
+
+    /// The session's mailbox, started if need be. Mail is posted under the same
+    /// lock under which an idle task ends, so that none is lost between the two.
+    fn with_mailbox<T>(&self, session: SessionId, f: impl FnOnce(&Mailbox) -> T) -> T {
+        let mut mailboxes = lock(&self.mailboxes);
+        if mailboxes.get(&session).is_some_and(Mailbox::is_closed) {
+            mailboxes.remove(&session);
+        }
+        let mailbox = mailboxes.entry(session).or_insert_with(|| {
+            Mailbox::start(self.shared.clone(), session, forgetter(&self.mailboxes, session))
+        });
+        f(mailbox)
+    }
+}
+
+/// Lets an idle task end, unless mail came in at the last moment.
+fn forgetter(
+    mailboxes: &Mailboxes,
+    session: SessionId,
+) -> impl Fn(&mut mpsc::UnboundedReceiver<Mail>) -> Option<Mail> + Send + use<> {
+    let mailboxes = Arc::downgrade(mailboxes);
+    move |mail| {
+        let mailboxes = mailboxes.upgrade()?;
+        let mut mailboxes = lock(&mailboxes);
+        let last = mail.try_recv().ok();
+        if last.is_none() {
+            mailboxes.remove(&session);
+        }
+        last
+    }
+}
+
+/// What can be told to be no message before anything is stored.
+fn check(content: &[ContentPart]) -> Result<(), AgentError> {
+    let has_more = content.iter().any(|part| !matches!(part, ContentPart::Text(_)));
+    let text = visible_text(content);
+    if text.trim().is_empty() && !has_more {
+        return Err(AgentError::EmptyMessage);
+    }
+    match text.find('\0') {
+        Some(at) => Err(AgentError::NulInMessage { at }),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,190 @@
+//! What people can say to Recto rather than to the model.
+//!
+//! Commands are exact and stand at the start of a message: `/new` is one, "How do
+//! I start a /new one?" and "/new york" are messages. What a command answers is
+//! data; each surface draws it in its own way.
+
+mod parse;
+
+use recto_context::{ContextMode, RequestContext};
+use recto_store::{Session, SessionFilter, SessionId, SessionSummary};
+
+use crate::agent::{Agent, Conversation};
+use crate::error::AgentError;
+use crate::options::SessionSettings;
+use crate::record;
+
+pub use parse::CommandProblem;
+
+/// A command, as it can be typed.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Command {
+    /// `/new`.
+    New,
+    /// `/help`.
+    Help,
+    /// `/context`.
+    Context,
+    /// `/model`, `/model NAME`.
+    Model(Option<Setting<String>>),
+    /// `/mode`, `/mode full`.
+    Mode(Option<Setting<ContextMode>>),
+    /// `/set`, `/set KEY VALUE`.
+    Set(Option<Change>),
+    /// `/sessions`.
+    Sessions,
+    /// `/stop`.
+    Stop,
+}
+
+/// A value for the session, or the agent's own again.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Setting<T> {
+    /// This one.
+    To(T),
+    /// What the agent has.
+    Default,
+}
+
+/// A change of one of the session's settings.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Change {
+    /// `model`.
+    Model(Setting<String>),
+    /// `temperature`.
+    Temperature(Setting<f64>),
+    /// `top_p`.
+    TopP(Setting<f64>),
+    /// `max_output_tokens`.
+    MaxOutputTokens(Setting<u32>),
+    /// `max_rounds`.
+    MaxRounds(Setting<u32>),
+    /// `context_mode`.
+    ContextMode(Setting<ContextMode>),
+}
+
+/// How a command is typed, and what it does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CommandHelp {
+    /// Such as `/model`.
+    pub name: &'static str,
+    /// What can follow it.
+    pub arguments: &'static str,
+    /// What it does.
+    pub about: &'static str,
+}
+
+const fn help(name: &'static str, arguments: &'static str, about: &'static str) -> CommandHelp {
+    CommandHelp { name, arguments, about }
+}
+
+/// All commands.
+pub const COMMANDS: &[CommandHelp] = &[
+    help("/help", "", "list the commands"),
+    help("/context", "", "show what the last request sent, by layer"),
+    help("/new", "", "put this session into the archive and begin a new one"),
+    help("/model", "[NAME | default]", "show the models, or answer with another one"),
+    help("/mode", "[full | minimal | auto | default]", "show or set the context mode"),
+    help("/set", "[KEY VALUE | KEY default]", "show or change the settings of this session"),
+    help("/sessions", "", "list the sessions"),
+    help("/stop", "", "stop the turn that runs"),
+];
+
+/// What a command answers.
+#[derive(Debug)]
+pub enum Answer {
+    /// The commands.
+    Help,
+    /// A new session began.
+    Began(Session),
+    /// The last request, if there is one.
+    Context(Option<Box<RequestContext>>),
+    /// The models, and which one answers.
+    Models {
+        /// All entries.
+        names: Vec<String>,
+        /// The one that answers.
+        current: Option<String>,
+    },
+    /// The session's settings as they are now.
+    Settings(SessionSettings),
+    /// The sessions, newest first.
+    Sessions(Vec<SessionSummary>),
+    /// Whether a turn ran that is being stopped.
+    Stopped(bool),
+}
+
+impl Agent {
+    /// Performs a command in a conversation's session.
+    pub async fn command(
+        &self,
+        conversation: &Conversation,
+        session: SessionId,
+        command: Command,
+    ) -> Result<Answer, AgentError> {
+        Ok(match command {
+            Command::Help => Answer::Help,
+            Command::Stop => Answer::Stopped(self.stop(session)),
+            Command::New => Answer::Began(self.renew(conversation, session).await?),
+            Command::Sessions => {
+                Answer::Sessions(self.store().sessions(SessionFilter::default()).await?)
+            }
+            Command::Context => {
+                let last = record::last_of_session(self.store(), session).await?;
+                Answer::Context(last.map(Box::new))
+            }
+            Command::Model(None) => self.models_of(session).await?,
+            Command::Model(Some(name)) => {
+                self.change(session, Change::Model(name)).await?;
+                self.models_of(session).await?
+            }
+            Command::Mode(Some(mode)) => self.change(session, Change::ContextMode(mode)).await?,
+            Command::Set(Some(change)) => self.change(session, change).await?,
+            Command::Mode(None) | Command::Set(None) => {
+                Answer::Settings(self.settings(session).await?)
+            }
+        })
+    }
+
+    async fn settings(&self, session: SessionId) -> Result<SessionSettings, AgentError> {
+        let session = self.store().session(session).await?;
+        Ok(session.map_or_else(SessionSettings::default, |session| {
+            SessionSettings::of(&session.settings)
+        }))
+    }
+
+    async fn models_of(&self, session: SessionId) -> Result<Answer, AgentError> {
+        let names: Vec<String> = self.models().iter().map(|entry| entry.name.to_string()).collect();
+        let current = self.settings(session).await?.model.or_else(|| names.first().cloned());
+        Ok(Answer::Models { names, current })
+    }
+
+    async fn change(&self, session: SessionId, change: Change) -> Result<Answer, AgentError> {
+        if let Change::Model(Setting::To(name)) = &change {
+            self.model(name)?;
+        }
+        let mut settings = self.settings(session).await?;
+        settings.change(change);
+        self.store().set_settings(session, settings.kept()).await?;
+        Ok(Answer::Settings(settings))
+    }
+}
+
+impl SessionSettings {
+    fn change(&mut self, change: Change) {
+        fn to<T>(setting: Setting<T>) -> Option<T> {
+            match setting {
+                Setting::To(value) => Some(value),
+                Setting::Default => None,
+            }
+        }
+        match change {
+            Change::Model(name) => self.model = to(name),
+            Change::Temperature(value) => self.temperature = to(value),
+            Change::TopP(value) => self.top_p = to(value),
+            Change::MaxOutputTokens(value) => self.max_output_tokens = to(value),
+            Change::MaxRounds(value) => self.max_rounds = to(value),
+            Change::ContextMode(mode) => self.context_mode = to(mode),
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! The turn: from a message to its reply, kept for good.
+//!
+//! [`Agent`] is the door. A message goes in by [`Agent::submit`] and is stored
+//! before it is acknowledged; its session's mailbox runs one turn at a time; the
+//! turn gathers, assembles, records, calls and runs tools until the model has
+//! said its last word. What happens next is decided by a pure function
+//! ([`step::TurnState::step`]); what it decides is performed by a thin shell.
+//! Events tell of all of it while it happens.
+//!
+//! This crate knows no surface: who typed a message, and how a reply is shown,
+//! is decided above it. It knows no vendor's JSON and no SQL either.
+
+mod agent;
+mod commands;
+mod error;
+mod event;
+mod mailbox;
+mod memory;
+mod opening;
+mod options;
+mod preview;
+mod record;
+mod recover;
+mod shared;
+pub mod step;
+mod turn;
+
+pub use agent::{Agent, Conversation, Inbound, Submission};
+pub use commands::{Answer, COMMANDS, Command, CommandHelp, CommandProblem};
+pub use error::AgentError;
+pub use event::{Event, Finished, Totals, Trouble, TurnEvent};
+pub use options::{AgentOptions, ModelEntry, Parts, SessionSettings};
+pub use record::{Verdict, rebuild, restore, verify};
+pub use recover::settle;
+pub use shared::window_of;

@@ -1,0 +1,405 @@
+//! A task for each session that is being talked to: one turn at a time, in the
+//! order in which the messages came. Other sessions have tasks of their own and
+//! wait for none of it.
+//!
+//! A message that finds the session idle is stored in one commit with its first
+//! request. One that comes while a turn runs is stored at once, and waits.
+
+use std::any::Any;
+use std::collections::VecDeque;
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use recto_context::RequestContext;
+use recto_store::{
+    Ending, Moment, NewTurn, Owner, SessionId, Store, StoreError, Turn, TurnId, TurnStatus,
+};
+use tokio::sync::{Notify, broadcast, mpsc, oneshot};
+
+use crate::agent::Inbound;
+use crate::error::AgentError;
+use crate::event::{Event, Finished, Totals, TurnEvent};
+use crate::memory::SessionMemory;
+use crate::opening::Desk;
+use crate::preview::preview;
+use crate::shared::{AtWork, Shared, lock};
+
+/// How many events a listener may be behind before it misses some.
+const EVENTS_KEPT: usize = 512;
+/// How long a task waits for the next message before it ends.
+const IDLE: Duration = Duration::from_secs(300);
+/// How often a turn that another process runs is looked at.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
+
+/// The way to a session's task.
+#[derive(Debug)]
+pub(crate) struct Mailbox {
+    post: mpsc::UnboundedSender<Mail>,
+    events: broadcast::Sender<TurnEvent>,
+    running: Running,
+}
+
+/// How to stop the turn that runs, if one does.
+type Running = Arc<Mutex<Option<Arc<Notify>>>>;
+
+/// Tells the sender that the message is stored, or why not.
+pub(crate) type Ack = oneshot::Sender<Result<TurnId, AgentError>>;
+
+/// What comes in.
+#[derive(Debug)]
+pub(crate) enum Mail {
+    /// A message.
+    Message(NewTurn, Ack, AtWork),
+    /// A turn that is stored already, and that its process left unfinished.
+    Open(TurnId, AtWork),
+    /// A question what a model would be sent.
+    Preview(Inbound, Preview),
+}
+
+/// Takes the answer to such a question.
+pub(crate) type Preview = oneshot::Sender<Result<RequestContext, AgentError>>;
+
+impl Mailbox {
+    /// Starts the session's task. `forget` is called when it has been idle for
+    /// long; it says whether the task may end.
+    pub(crate) fn start(
+        shared: Arc<Shared>,
+        session: SessionId,
+        forget: impl Fn(&mut mpsc::UnboundedReceiver<Mail>) -> Option<Mail> + Send + 'static,
+    ) -> Self {
+        let (post, mail) = mpsc::unbounded_channel();
+        let (events, _) = broadcast::channel(EVENTS_KEPT);
+        let running = Running::default();
+        let task = Task {
+            shared,
+            memory: SessionMemory::new(session),
+            waiting: VecDeque::new(),
+            events: events.clone(),
+            running: running.clone(),
+        };
+        tokio::spawn(task.serve(mail, forget));
+        Mailbox { post, events, running }
+    }
+
+    /// Hands in mail. The task is there as long as the mailbox is.
+    pub(crate) fn post(&self, mail: Mail) {
+        // A task that is gone drops the mail, and with it the sender of its
+        // answer, which tells the one who waits for it.
+        let _ = self.post.send(mail);
+    }
+
+    /// Hands in a question what a model would be sent.
+    pub(crate) fn ask(&self, inbound: Inbound, answer: Preview) {
+        let _ = self.post.send(Mail::Preview(inbound, answer));
+    }
+
+    /// Whether the task has ended, as it does when something in it panics.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.post.is_closed()
+    }
+
+    pub(crate) fn subscribe(&self) -> broadcast::Receiver<TurnEvent> {
+        self.events.subscribe()
+    }
+
+    /// Stops the turn that runs, and says whether one did.
+    pub(crate) fn stop(&self) -> bool {
+        let running = lock(&self.running);
+        running.as_ref().inspect(|stop| stop.notify_one()).is_some()
+    }
+}
+
+/// Who hears of a turn.
+#[derive(Debug)]
+pub(crate) struct Listeners {
+    session: SessionId,
+    events: broadcast::Sender<TurnEvent>,
+    waiting: Mutex<Waiting>,
+    /// Rings when the message is stored.
+    stored: Notify,
+}
+
+/// What the sender of a message waits for.
+#[derive(Debug)]
+enum Waiting {
+    /// That the message is stored.
+    ForAck(Ack),
+    /// That the turn is over.
+    ForEnd(TurnId),
+}
+
+impl Listeners {
+    fn new(events: &broadcast::Sender<TurnEvent>, session: SessionId, waiting: Waiting) -> Self {
+        let (events, waiting) = (events.clone(), Mutex::new(waiting));
+        Listeners { session, events, waiting, stored: Notify::new() }
+    }
+
+    /// The message is stored.
+    pub(crate) fn accepted(&self, turn: TurnId) {
+        let before = std::mem::replace(&mut *lock(&self.waiting), Waiting::ForEnd(turn));
+        if let Waiting::ForAck(ack) = before {
+            self.emit(turn, Event::Accepted);
+            let _ = ack.send(Ok(turn));
+            self.stored.notify_one();
+        }
+    }
+
+    /// Whether the message is not stored yet.
+    pub(crate) fn wait_for_ack(&self) -> bool {
+        matches!(*lock(&self.waiting), Waiting::ForAck(_))
+    }
+
+    /// Something went wrong that the store could not keep. Whoever waits hears of
+    /// it: as the answer to the message, or as the end of its turn.
+    fn failed(self, error: AgentError) {
+        match self.waiting.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            Waiting::ForAck(ack) => {
+                let _ = ack.send(Err(error));
+            }
+            Waiting::ForEnd(turn) => {
+                let event = Event::Finished(Finished {
+                    status: Ending::Failed,
+                    reply: None,
+                    error: Some(error.trouble()),
+                    usage: Totals::default(),
+                });
+                let _ = self.events.send(TurnEvent { session: self.session, turn, event });
+            }
+        }
+    }
+
+    /// Nobody may be listening.
+    pub(crate) fn emit(&self, turn: TurnId, event: Event) {
+        let _ = self.events.send(TurnEvent { session: self.session, turn, event });
+    }
+}
+
+/// A turn to be run, and who waits for it.
+struct Work {
+    started: Started,
+    waiting: Waiting,
+    _at_work: AtWork,
+}
+
+enum Started {
+    Fresh(NewTurn),
+    Open(TurnId),
+}
+
+impl Work {
+    fn fresh(inbound: NewTurn, ack: Ack, at_work: AtWork) -> Self {
+        let (started, waiting) = (Started::Fresh(inbound), Waiting::ForAck(ack));
+        Work { started, waiting, _at_work: at_work }
+    }
+
+    fn open(turn: TurnId, at_work: AtWork) -> Self {
+        let (started, waiting) = (Started::Open(turn), Waiting::ForEnd(turn));
+        Work { started, waiting, _at_work: at_work }
+    }
+}
+
+struct Task {
+    shared: Arc<Shared>,
+    memory: SessionMemory,
+    waiting: VecDeque<Work>,
+    events: broadcast::Sender<TurnEvent>,
+    running: Running,
+}
+
+impl Task {
+    async fn serve(
+        mut self,
+        mut mail: mpsc::UnboundedReceiver<Mail>,
+        forget: impl Fn(&mut mpsc::UnboundedReceiver<Mail>) -> Option<Mail>,
+    ) {
+        loop {
+            if let Some(work) = self.waiting.pop_front() {
+                self.work(work, &mut mail).await;
+                continue;
+            }
+            let arrived = match tokio::time::timeout(IDLE, mail.recv()).await {
+                Ok(arrived) => arrived,
+                Err(_) => forget(&mut mail),
+            };
+            match arrived {
+                Some(Mail::Message(inbound, ack, at_work)) => {
+                    self.work(Work::fresh(inbound, ack, at_work), &mut mail).await;
+                }
+                Some(Mail::Open(turn, at_work)) => {
+                    self.work(Work::open(turn, at_work), &mut mail).await;
+                }
+                Some(Mail::Preview(inbound, answer)) => {
+                    let asked = preview(&self.shared, &mut self.memory, &inbound).await;
+                    let _ = answer.send(asked);
+                }
+                None => return,
+            }
+        }
+    }
+
+    /// Runs one turn, and tells whoever waits when it went wrong.
+    async fn work(&mut self, work: Work, mail: &mut mpsc::UnboundedReceiver<Mail>) {
+        let stop = Arc::new(Notify::new());
+        *lock(&self.running) = Some(stop.clone());
+        let Work { started, waiting, _at_work } = work;
+        let listeners = Listeners::new(&self.events, self.memory.id, waiting);
+        let ran = self.run(&listeners, &stop, started, mail).await;
+        *lock(&self.running) = None;
+        if let Err(error) = ran {
+            // What is known may not be what is stored any more.
+            self.memory.known = None;
+            listeners.failed(error);
+        }
+    }
+
+    /// Runs a turn, and meanwhile stores what else comes in. What came behind a
+    /// message that is not stored yet waits for that, so that the order stays.
+    async fn run(
+        &mut self,
+        listeners: &Listeners,
+        stop: &Notify,
+        started: Started,
+        mail: &mut mpsc::UnboundedReceiver<Mail>,
+    ) -> Result<(), AgentError> {
+        let shared = &self.shared;
+        let mut desk = Desk { shared, memory: &mut self.memory, listeners, stop };
+        let mut stored = matches!(started, Started::Open(_));
+        let turn = run(&mut desk, started);
+        tokio::pin!(turn);
+        let mut open = true;
+        loop {
+            let arrived = tokio::select! {
+                ran = &mut turn => return ran,
+                () = listeners.stored.notified(), if !stored => {
+                    stored = true;
+                    continue;
+                }
+                arrived = mail.recv(), if open && stored => arrived,
+            };
+            match arrived {
+                Some(Mail::Message(inbound, ack, at_work)) => {
+                    let accepted = accept(shared, &self.events, inbound, ack).await;
+                    self.waiting.extend(accepted.map(|turn| Work::open(turn, at_work)));
+                }
+                Some(Mail::Open(turn, at_work)) => {
+                    self.waiting.push_back(Work::open(turn, at_work));
+                }
+                Some(Mail::Preview(inbound, answer)) => {
+                    // What the turn knows of the session is in use.
+                    let memory = SessionMemory::new(listeners.session);
+                    tokio::spawn(preview_apart(shared.clone(), memory, inbound, answer));
+                }
+                None => open = false,
+            }
+        }
+    }
+}
+
+/// Answers a question while a turn runs, without holding it up.
+async fn preview_apart(
+    shared: Arc<Shared>,
+    mut memory: SessionMemory,
+    inbound: Inbound,
+    answer: Preview,
+) {
+    let _ = answer.send(preview(&shared, &mut memory, &inbound).await);
+}
+
+/// Stores a message that has to wait.
+async fn accept(
+    shared: &Shared,
+    events: &broadcast::Sender<TurnEvent>,
+    inbound: NewTurn,
+    ack: Ack,
+) -> Option<TurnId> {
+    let listeners = Listeners::new(events, inbound.session, Waiting::ForAck(ack));
+    match shared.parts.store.accept(inbound).await {
+        Ok(turn) => {
+            listeners.accepted(turn.id);
+            Some(turn.id)
+        }
+        Err(error) => {
+            listeners.failed(error.into());
+            None
+        }
+    }
+}
+
+/// Runs a turn to its end. An error means that the store did not take something.
+async fn run(desk: &mut Desk<'_>, started: Started) -> Result<(), AgentError> {
+    let turn = match started {
+        Started::Open(turn) => Some(turn),
+        Started::Fresh(inbound) => {
+            let ran = AssertUnwindSafe(desk.run_at_once(inbound)).catch_unwind().await;
+            ran.map_err(|panic| fault(&*panic))??
+        }
+    };
+    match turn {
+        Some(turn) => run_when_free(desk, turn).await,
+        None => Ok(()),
+    }
+}
+
+/// Waits until the turns before this one are over, then runs it. One that its
+/// process left unfinished is finished here.
+async fn run_when_free(desk: &mut Desk<'_>, id: TurnId) -> Result<(), AgentError> {
+    let store = desk.shared.parts.store.clone();
+    loop {
+        let turn = match store.take_over(id).await {
+            Ok(turn) => turn,
+            // Another process has it, or it is over.
+            Err(StoreError::NotOurs { .. } | StoreError::WrongStatus { .. }) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        };
+        if turn.status == TurnStatus::Running {
+            return run_claimed(desk, &turn).await;
+        }
+        match store.claim(id, Moment::now()).await {
+            Ok(turn) => return run_claimed(desk, &turn).await,
+            Err(StoreError::Busy { turn: older, owner: Owner::Elsewhere }) => {
+                wait_for(&store, older).await?;
+            }
+            Err(StoreError::Busy { turn: older, .. }) => {
+                Box::pin(run_when_free(desk, older)).await?;
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// Waits until another process is done with a turn, or has ended.
+async fn wait_for(store: &Store, turn: TurnId) -> Result<(), StoreError> {
+    while store.turn(turn).await?.is_some_and(|turn| turn.owner == Some(Owner::Elsewhere)) {
+        tokio::time::sleep(LOOK_AGAIN).await;
+    }
+    Ok(())
+}
+
+/// Runs a turn that is this process's. One that can never be run (the model that
+/// it is for is gone, its record is damaged, it makes Recto panic) is closed: it
+/// would stand in the way for ever.
+async fn run_claimed(desk: &mut Desk<'_>, turn: &Turn) -> Result<(), AgentError> {
+    match AssertUnwindSafe(desk.run_claimed(turn)).catch_unwind().await {
+        Ok(Err(error)) if is_hopeless(&error) => desk.give_up(turn, &error).await,
+        Ok(ran) => ran,
+        Err(panic) => desk.give_up(turn, &fault(&*panic)).await,
+    }
+}
+
+/// Whether trying again would end the same way.
+fn is_hopeless(error: &AgentError) -> bool {
+    matches!(
+        error,
+        AgentError::NoModel
+            | AgentError::NoSuchModel { .. }
+            | AgentError::Store(StoreError::Damaged { .. })
+    )
+}
+
+fn fault(panic: &(dyn Any + Send)) -> AgentError {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+    AgentError::Fault { what: text.unwrap_or("a panic without a word").to_owned() }
+}

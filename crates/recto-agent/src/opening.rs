@@ -1,0 +1,316 @@
+//! How a turn begins: what is gathered before its first request, and where a
+//! turn goes on that another process left.
+
+use std::sync::Arc;
+
+use jiff::tz::TimeZone;
+use recto_context::mode::{self, Question};
+use recto_context::{
+    Body, Bootstrap, Calibration, CallId, Catalog, Message, MessageId, ModeDecision,
+    RequestContext, SessionItem, Stamp, Text, TurnNumber, UserMessage, Window, has_tools,
+};
+use recto_llm::LlmError;
+use recto_store::{Ending, NewTurn, Session, Turn, TurnCommit, TurnId};
+use tokio::sync::Notify;
+
+use crate::error::AgentError;
+use crate::event::{Event, Finished, Totals};
+use crate::mailbox::Listeners;
+use crate::memory::{Known, SessionMemory};
+use crate::options::{AgentOptions, ModelEntry, SessionSettings};
+use crate::record;
+use crate::recover::closing_commit;
+use crate::shared::Shared;
+use crate::step::{Input, KeptCall, Outcome, TurnState};
+use crate::turn::{Page, TurnRun, is_overtaken, stamp, visible_text};
+
+/// Where the turns of a session are worked on.
+pub(crate) struct Desk<'a> {
+    pub(crate) shared: &'a Shared,
+    pub(crate) memory: &'a mut SessionMemory,
+    pub(crate) listeners: &'a Listeners,
+    pub(crate) stop: &'a Notify,
+}
+
+impl Desk<'_> {
+    /// Runs a turn whose message is not stored yet, in one commit with its first
+    /// request. Where that must wait (for another turn, or for a server that has
+    /// to be asked for its window), the message is stored alone, and its turn
+    /// handed back.
+    pub(crate) async fn run_at_once(
+        &mut self,
+        inbound: NewTurn,
+    ) -> Result<Option<TurnId>, AgentError> {
+        let settings = SessionSettings::of(&inbound.settings);
+        let gathered = Gathered::read(self.shared, self.memory, &settings).await?;
+        if self.shared.known_window(&gathered.entry).is_some() {
+            let state = gathered.fresh_state(self.known()?, self.shared, &inbound);
+            match self.run(gathered, &inbound, Place::default(), state, Input::Begin).await {
+                // Only while nothing is stored: a message is never stored twice.
+                Err(error) if is_overtaken(&error) && self.listeners.wait_for_ack() => {}
+                ran => return ran.map(|()| None),
+            }
+        }
+        let turn = self.shared.parts.store.accept(inbound).await?;
+        self.listeners.accepted(turn.id);
+        Ok(Some(turn.id))
+    }
+
+    /// Runs a turn that this process has claimed: from its beginning, or from
+    /// where another process left it.
+    pub(crate) async fn run_claimed(&mut self, turn: &Turn) -> Result<(), AgentError> {
+        let kept = turn.state.as_ref().and_then(TurnState::read);
+        let mut settings = SessionSettings::of(&turn.settings);
+        if let Some(kept) = &kept {
+            // Whatever was chosen since: a turn stays with its model.
+            settings.model = Some(kept.model().to_owned());
+        }
+        let gathered = Gathered::read(self.shared, self.memory, &settings).await?;
+        let known = self.known()?;
+        let inbound = inbound_of(turn, known);
+        let made = self.shared.parts.store.request_ids(turn.id).await?;
+        let place = Place {
+            turn: Some(turn.id),
+            number: Some(turn.number),
+            message: turn.first_message,
+            requests: made.last().map_or(0, |(number, _)| *number),
+        };
+        let fresh = gathered.fresh_state(known, self.shared, &inbound);
+        let (state, input) = match (kept, turn.first_message) {
+            (_, None) => (fresh, Input::Begin),
+            (Some(kept), Some(_)) => (kept, Input::Resume),
+            (None, Some(first)) => {
+                let calls = open_calls(known.split_at(first).1);
+                (fresh.with_open_calls(calls), Input::Resume)
+            }
+        };
+        self.run(gathered, &inbound, place, state, input).await
+    }
+
+    /// Closes a turn that can't be run, and says why. Its message is kept.
+    pub(crate) async fn give_up(
+        &mut self,
+        turn: &Turn,
+        error: &AgentError,
+    ) -> Result<(), AgentError> {
+        let store = &self.shared.parts.store;
+        let known = self.memory.refresh(store).await?;
+        let trouble = error.trouble();
+        let unsaid = turn.first_message.is_none().then(|| {
+            let content = inbound_of(turn, known).content;
+            Body::User(UserMessage {
+                content,
+                stamp: Some(stamp(turn.accepted)),
+                ..Default::default()
+            })
+        });
+        let of_turn = turn.first_message.map_or(&[][..], |first| known.split_at(first).1);
+        let unanswered = open_calls(of_turn);
+        let results = unanswered.iter().map(|call| call.answered(Outcome::Failed));
+        let told = Body::Error(Text::from(trouble.text()));
+        let said = unsaid.into_iter().chain(results).chain([told]);
+        let commit = closing_commit(said, known.last, Ending::Failed, Some(trouble.text()));
+        store.advance(turn.id, commit).await?;
+        self.listeners.emit(
+            turn.id,
+            Event::Finished(Finished {
+                status: Ending::Failed,
+                reply: None,
+                error: Some(trouble),
+                usage: Totals::default(),
+            }),
+        );
+        Ok(())
+    }
+
+    fn known(&self) -> Result<&Known, AgentError> {
+        self.memory.known.as_ref().ok_or(AgentError::Ended)
+    }
+
+    async fn run(
+        &mut self,
+        gathered: Gathered,
+        inbound: &NewTurn,
+        place: Place,
+        state: TurnState,
+        first: Input<'_>,
+    ) -> Result<(), AgentError> {
+        let carry = self.memory.known.as_ref().map(|known| &known.carry);
+        if self.memory.previous.as_ref().map(|previous| &previous.carry) != carry {
+            // A record that is damaged can't be compared with; the turn goes on.
+            let last = record::last_of_session(&self.shared.parts.store, self.memory.id).await;
+            self.memory.previous = last.unwrap_or_default();
+        }
+        let known = self.memory.known.as_mut().ok_or(AgentError::Ended)?;
+        let message = place.message.unwrap_or(MessageId(known.last.0 + 1));
+        let entry = gathered.entry.clone();
+        let said = known.message(message).and_then(stamp_of);
+        let stamp = said.unwrap_or_else(|| stamp(inbound.at));
+        let page = gathered.page(self.shared, known, self.memory.previous.as_ref(), stamp).await;
+        let mut run = TurnRun {
+            shared: self.shared,
+            number: place.number.unwrap_or(TurnNumber(known.turns + 1)),
+            known,
+            previous: &mut self.memory.previous,
+            listeners: self.listeners,
+            stop: self.stop,
+            inbound,
+            turn: place.turn,
+            state,
+            entry,
+            page,
+            message,
+            requests: place.requests,
+            pending: TurnCommit::default(),
+            calls: Vec::new(),
+            trouble: None,
+            said: None,
+            totals: Totals::default(),
+            fresh: None,
+        };
+        run.play(first).await
+    }
+}
+
+/// Where a turn stands in the store.
+#[derive(Debug, Default)]
+struct Place {
+    turn: Option<TurnId>,
+    number: Option<TurnNumber>,
+    message: Option<MessageId>,
+    requests: u32,
+}
+
+/// What a turn needs to know before its first request.
+pub(crate) struct Gathered {
+    pub(crate) catalog: Arc<Catalog>,
+    pub(crate) entry: ModelEntry,
+    pub(crate) settings: SessionSettings,
+    pub(crate) calibration: Calibration,
+    pub(crate) joining: Vec<SessionItem>,
+}
+
+impl Gathered {
+    /// Reads the session and the files at once.
+    pub(crate) async fn read(
+        shared: &Shared,
+        memory: &mut SessionMemory,
+        of_turn: &SessionSettings,
+    ) -> Result<Self, AgentError> {
+        let (known, catalog) = tokio::join!(memory.refresh(&shared.parts.store), shared.catalog());
+        let known = known?;
+        let joining = known.join(&catalog);
+        let settings = known.settings.overridden_by(of_turn);
+        let entry = settings.apply(shared.model(settings.model.as_deref())?);
+        let calibration = shared.calibration(&entry).await?;
+        Ok(Gathered { catalog, entry, settings, calibration, joining })
+    }
+
+    /// The mode of a turn: decided once, by its message.
+    pub(crate) fn mode(&self, known: &Known, message: &str) -> ModeDecision {
+        mode::decide(&Question {
+            setting: self.entry.mode,
+            uncertain: self.entry.uncertain,
+            mark: self.settings.context_mode,
+            has_tools: has_tools(&self.catalog, &known.items, &[], &self.entry.layout),
+            found: None,
+            message,
+        })
+    }
+
+    /// What all requests of the turn share. May ask the server for its window.
+    pub(crate) async fn page(
+        self,
+        shared: &Shared,
+        known: &Known,
+        previous: Option<&RequestContext>,
+        stamp: Stamp,
+    ) -> Page {
+        Page {
+            window: self.window(shared, known, previous).await,
+            bootstrap: bootstrap(&shared.parts.options, &known.session),
+            stamp,
+            catalog: self.catalog,
+            calibration: self.calibration,
+            joining: self.joining,
+        }
+    }
+
+    /// The model's window. A server that does not answer for a moment must not
+    /// cost a session its history: then the window of the last request holds, and
+    /// where there is none, only a session without a history may assume one.
+    async fn window(
+        &self,
+        shared: &Shared,
+        known: &Known,
+        previous: Option<&RequestContext>,
+    ) -> Result<Window, LlmError> {
+        let error = match shared.window(&self.entry).await {
+            Ok(window) => return Ok(window),
+            Err(error) => error,
+        };
+        let same_model = |request: &&RequestContext| request.model == self.entry.name;
+        match previous.filter(same_model) {
+            Some(previous) => Ok(previous.window),
+            None if known.messages.is_empty() => Ok(Window::ASSUMED),
+            None => Err(error),
+        }
+    }
+
+    fn fresh_state(&self, known: &Known, shared: &Shared, inbound: &NewTurn) -> TurnState {
+        let mode = self.mode(known, &visible_text(&inbound.content));
+        let rounds = self.settings.max_rounds.unwrap_or(shared.parts.options.max_rounds);
+        TurnState::new(mode, &*self.entry.name, rounds)
+    }
+}
+
+/// The stamp that a message was sent with: it never changes.
+fn stamp_of(message: &Arc<Message>) -> Option<Stamp> {
+    match &message.body {
+        Body::User(user) => user.stamp.clone(),
+        _ => None,
+    }
+}
+
+/// What was said, as it came in. Once a turn has its message, the transcript has it.
+fn inbound_of(turn: &Turn, known: &Known) -> NewTurn {
+    let said = || turn.first_message.and_then(|id| known.message(id));
+    let content = match &turn.inbound {
+        Some(content) => content.clone(),
+        None => said().map_or_else(Vec::new, |message| message.content().to_vec()),
+    };
+    NewTurn {
+        session: turn.session,
+        at: turn.accepted,
+        content,
+        sender: turn.sender.clone(),
+        settings: turn.settings.clone(),
+    }
+}
+
+/// What the page says of where the agent runs.
+fn bootstrap(options: &AgentOptions, session: &Session) -> Bootstrap {
+    let began = session.created.timestamp().to_zoned(TimeZone::system());
+    Bootstrap {
+        agent: options.name.clone(),
+        version: options.version.clone(),
+        workspace: options.workspace.clone(),
+        system: std::env::consts::OS.into(),
+        day: began.strftime("%Y-%m-%d").to_string().into(),
+        surface: session.surface.as_str().into(),
+    }
+}
+
+/// Calls of a turn that have no result yet.
+pub(crate) fn open_calls(messages: &[Arc<Message>]) -> Vec<KeptCall> {
+    let answered = |id: &CallId, after: &[Arc<Message>]| {
+        after.iter().any(|message| matches!(&message.body, Body::Tool { call, .. } if call == id))
+    };
+    let mut open = Vec::new();
+    for (index, message) in messages.iter().enumerate() {
+        let after = &messages[index + 1..];
+        let unanswered = message.calls().iter().filter(|call| !answered(&call.id, after));
+        open.extend(unanswered.map(KeptCall::of));
+    }
+    open
+}

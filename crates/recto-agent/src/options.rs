@@ -1,0 +1,137 @@
+//! What an agent is made of. Settings come in typed; nothing here reads a config.
+
+use std::sync::Arc;
+
+use recto_context::mode::{ModeSetting, Uncertain};
+use recto_context::{ContextMode, Layout, Limits, Tokens, ToolSpec};
+use recto_llm::{CallOptions, Client};
+use recto_store::Store;
+use recto_tools::Toolbox;
+use recto_workspace::Workspace;
+use serde::{Deserialize, Serialize};
+
+/// All that an agent is made of.
+#[derive(Debug)]
+pub struct Parts {
+    /// Names and limits.
+    pub options: AgentOptions,
+    /// Who can answer. The first is taken where nothing else is chosen.
+    pub models: Vec<ModelEntry>,
+    /// Its files.
+    pub workspace: Workspace,
+    /// What it can run.
+    pub tools: Toolbox,
+    /// Where everything is kept.
+    pub store: Store,
+}
+
+/// Names and limits of an agent.
+#[derive(Debug, Clone)]
+pub struct AgentOptions {
+    /// The agent's name.
+    pub name: Arc<str>,
+    /// Recto's version, as the page tells it.
+    pub version: Arc<str>,
+    /// The workspace folder, as the page tells it.
+    pub workspace: Arc<str>,
+    /// Rounds of tool calls in one turn.
+    pub max_rounds: u32,
+    /// The most that is used of what a model was trained for, where nobody says
+    /// what its server has.
+    pub window_cap: Tokens,
+    /// The built-in tools that it has.
+    pub built_in: Vec<ToolSpec>,
+}
+
+/// A model that can answer, and how it wants to be asked.
+#[derive(Debug, Clone)]
+pub struct ModelEntry {
+    /// The entry's name.
+    pub name: Arc<str>,
+    /// The way to its server.
+    pub client: Client,
+    /// What is said in each call.
+    pub call: CallOptions,
+    /// Its window, where a person set it.
+    pub window: Option<Tokens>,
+    /// Minimal, full or auto.
+    pub mode: ModeSetting,
+    /// What *auto* does when nothing decides.
+    pub uncertain: Uncertain,
+    /// The form of the page.
+    pub layout: Layout,
+    /// What a request may hold.
+    pub limits: Limits,
+}
+
+impl ModelEntry {
+    /// What its server's counts are kept under: entries that ask the same model
+    /// of the same server learn together. Servers with a single model may call it
+    /// anything, so the address belongs to it.
+    pub(crate) fn counted_as(&self) -> String {
+        format!("{} {} {}", self.client.provider().name(), self.client.url(), self.call.model)
+    }
+}
+
+/// What a session sets over its agent.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SessionSettings {
+    /// The model entry.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// How freely the model chooses its words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<f64>,
+    /// How much of the probable words it chooses from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub top_p: Option<f64>,
+    /// The longest reply.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_output_tokens: Option<u32>,
+    /// Rounds of tool calls in one turn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_rounds: Option<u32>,
+    /// Minimal, full or auto.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub context_mode: Option<ContextMode>,
+}
+
+impl SessionSettings {
+    /// The settings as the store has them. What can't be read any more counts as
+    /// unset, because a setting must not keep a session from going on.
+    pub(crate) fn of(settings: &recto_store::Settings) -> Self {
+        Self::deserialize(settings).unwrap_or_default()
+    }
+
+    /// As the store keeps them.
+    pub(crate) fn kept(&self) -> recto_store::Settings {
+        match serde_json::to_value(self) {
+            Ok(serde_json::Value::Object(settings)) => settings,
+            _ => recto_store::Settings::default(),
+        }
+    }
+
+    /// These settings, with what another one says otherwise.
+    pub(crate) fn overridden_by(&self, other: &SessionSettings) -> Self {
+        SessionSettings {
+            model: other.model.clone().or_else(|| self.model.clone()),
+            temperature: other.temperature.or(self.temperature),
+            top_p: other.top_p.or(self.top_p),
+            max_output_tokens: other.max_output_tokens.or(self.max_output_tokens),
+            max_rounds: other.max_rounds.or(self.max_rounds),
+            context_mode: other.context_mode.or(self.context_mode),
+        }
+    }
+
+    /// The entry with what the session says otherwise.
+    pub(crate) fn apply(&self, entry: &ModelEntry) -> ModelEntry {
+        let mut entry = entry.clone();
+        entry.call.temperature = self.temperature.or(entry.call.temperature);
+        entry.call.top_p = self.top_p.or(entry.call.top_p);
+        if let Some(tokens) = self.max_output_tokens {
+            entry.limits.reply = Tokens::new(tokens);
+        }
+        entry
+    }
+}

@@ -1,0 +1,33 @@
+//! What a model would be sent: a turn's first request, without the turn.
+
+use recto_context::{MessageId, RequestContext, TurnNumber};
+use recto_store::Moment;
+
+use crate::agent::Inbound;
+use crate::error::AgentError;
+use crate::memory::SessionMemory;
+use crate::opening::Gathered;
+use crate::shared::Shared;
+use crate::turn::{Asked, stamp, visible_text};
+
+/// Assembles the request for a message. Nothing is stored.
+pub(crate) async fn preview(
+    shared: &Shared,
+    memory: &mut SessionMemory,
+    inbound: &Inbound,
+) -> Result<RequestContext, AgentError> {
+    let gathered = Gathered::read(shared, memory, &inbound.settings).await?;
+    let known = memory.known.as_ref().ok_or(AgentError::Ended)?;
+    let mode = gathered.mode(known, &visible_text(&inbound.content));
+    let asked = Asked {
+        content: &inbound.content,
+        message: MessageId(known.last.0 + 1),
+        number: TurnNumber(known.turns + 1),
+        mode: &mode,
+        history: &known.messages,
+        rounds: &[],
+    };
+    let entry = gathered.entry.clone();
+    let page = gathered.page(shared, known, memory.previous.as_ref(), stamp(Moment::now())).await;
+    page.assemble(known, &entry, &asked)
+}

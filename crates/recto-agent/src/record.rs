@@ -1,0 +1,148 @@
+//! The record of a request: into the store, and back out of it.
+//!
+//! A document holds the list of parts and everything that is not text; texts are
+//! kept once each, by their hash, and messages stand in the transcript. Out of
+//! these alone a request is made whole again ([`restore`]), and its body written
+//! anew ([`verify`]); the stored body is only what it is compared with.
+
+mod pieces;
+
+use std::collections::{BTreeSet, HashMap};
+use std::fmt::Display;
+use std::sync::Arc;
+
+use recto_context::{
+    Contents, Message, MessageId, MessageRef, Record, Recorded, RequestContext, Text,
+};
+use recto_llm::{CallOptions, Wire};
+use recto_store::{RequestId, RequestRecord, SessionId, Store};
+use serde::{Deserialize, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
+
+use crate::error::AgentError;
+
+pub(crate) use pieces::pieces;
+
+/// A request's record in the form in which the store keeps it.
+pub(crate) struct Document {
+    pub(crate) json: String,
+    pub(crate) texts: Vec<Text>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Kept<'a> {
+    /// As it was written: the core looks at its version before it reads it.
+    #[serde(borrow)]
+    record: &'a RawValue,
+    /// Messages that were sent in another form than the transcript has:
+    /// shortened, or without their calls.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    forms: Vec<Arc<Message>>,
+}
+
+impl Document {
+    pub(crate) fn of(
+        recorded: Recorded,
+        transcript: &HashMap<MessageId, &Arc<Message>>,
+    ) -> Document {
+        let Recorded { record, texts, messages } = recorded;
+        let is_there = |message: &Arc<Message>| {
+            transcript.get(&message.id).is_some_and(|known| known.hash() == message.hash())
+        };
+        let forms = messages.into_iter().filter(|message| !is_there(message)).collect();
+        // A record is plain data: writing it down can't fail.
+        let json = to_raw_value(&record)
+            .and_then(|record| serde_json::to_string(&Kept { record: &record, forms }))
+            .unwrap_or_default();
+        Document { json, texts }
+    }
+}
+
+/// Makes a recorded request whole again.
+pub async fn restore(store: &Store, request: &RequestRecord) -> Result<RequestContext, AgentError> {
+    let kept: Kept<'_> = serde_json::from_str(&request.context).map_err(damaged(request.id))?;
+    let record = Record::from_json(kept.record.get().as_bytes()).map_err(damaged(request.id))?;
+    let texts = store.contents(record.text_hashes().into_iter().collect()).await?;
+    let wanted = record.message_refs();
+    let transcript = match (wanted.first(), wanted.last()) {
+        (Some(first), Some(last)) => {
+            store.messages_within(request.session, first.id..=last.id).await?
+        }
+        _ => Vec::new(),
+    };
+    let messages = transcript.into_iter().map(|stored| stored.message).chain(kept.forms);
+    let contents = Contents { texts, messages: by_reference(&wanted, messages) };
+    record.restore(&contents).map_err(damaged(request.id))
+}
+
+/// The messages that a record names. One whose hash is another than it should be
+/// stands where the right one is missing, so that the record can say that it was
+/// changed.
+fn by_reference(
+    wanted: &BTreeSet<MessageRef>,
+    messages: impl Iterator<Item = Arc<Message>>,
+) -> HashMap<MessageRef, Arc<Message>> {
+    let mut found: HashMap<MessageRef, Arc<Message>> = HashMap::new();
+    for message in messages {
+        let reference = MessageRef::of(&message);
+        if wanted.contains(&reference) {
+            found.insert(reference, message);
+            continue;
+        }
+        for asked in wanted.iter().filter(|asked| asked.id == message.id) {
+            found.entry(*asked).or_insert_with(|| message.clone());
+        }
+    }
+    found
+}
+
+/// The last request of a session, if there is one.
+pub(crate) async fn last_of_session(
+    store: &Store,
+    session: SessionId,
+) -> Result<Option<RequestContext>, AgentError> {
+    match store.last_request(session).await? {
+        Some(request) => restore(store, &request).await.map(Some),
+        None => Ok(None),
+    }
+}
+
+fn damaged<E: Display>(request: RequestId) -> impl FnOnce(E) -> AgentError {
+    move |error| AgentError::Record { request, problem: error.to_string() }
+}
+
+/// What a recorded request's body is, written anew from its parts and options.
+pub async fn rebuild(store: &Store, request: &RequestRecord) -> Result<String, AgentError> {
+    let context = restore(store, request).await?;
+    let wire: Wire =
+        serde_json::from_value(request.wire.as_str().into()).map_err(damaged(request.id))?;
+    let options: CallOptions =
+        serde_json::from_value(request.options.clone()).map_err(damaged(request.id))?;
+    Ok(recto_llm::encode(wire, &options, &context).to_string())
+}
+
+/// Whether a body written anew is the one that was sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// Byte for byte.
+    Identical {
+        /// How long it is.
+        bytes: usize,
+    },
+    /// They part at this byte.
+    Different {
+        /// The first byte that differs.
+        at: usize,
+    },
+}
+
+/// Writes a recorded request's body anew and compares it with the one sent.
+pub async fn verify(store: &Store, request: &RequestRecord) -> Result<Verdict, AgentError> {
+    let rebuilt = rebuild(store, request).await?;
+    let sent = store.body(request.id).await?;
+    if rebuilt.as_bytes() == sent {
+        return Ok(Verdict::Identical { bytes: sent.len() });
+    }
+    let at = rebuilt.bytes().zip(&sent).take_while(|(a, b)| a == *b).count();
+    Ok(Verdict::Different { at })
+}

@@ -1,0 +1,120 @@
+//! What a process that was killed left behind.
+//!
+//! A turn whose tools may have run is closed: each of its calls gets a result
+//! that says so, and the person an explanation. A turn that only waited, for its
+//! beginning or for a model, is handed back, to be finished.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use recto_context::{Body, Message, MessageId, Text};
+use recto_store::{
+    Ending, Moment, NewMessage, Outcome, Owner, SessionId, Store, StoreError, Turn, TurnCommit,
+    TurnId,
+};
+
+use crate::error::AgentError;
+use crate::opening::open_calls;
+use crate::step::{Closing, Effect, Input, TurnState};
+
+/// Closes what can't be finished, and gives the turns that can, oldest first.
+/// Needs no model, so that every command can do it before it looks.
+pub async fn settle(store: &Store) -> Result<Vec<Turn>, AgentError> {
+    let mut unfinished = Vec::new();
+    let open = store.open_turns().await?;
+    for (turn, error) in open.damaged {
+        close_damaged(store, turn, &error).await?;
+    }
+    let elsewhere: HashSet<SessionId> = open
+        .turns
+        .iter()
+        .filter(|turn| turn.owner == Some(Owner::Elsewhere))
+        .map(|turn| turn.session)
+        .collect();
+    for turn in open.turns {
+        // What waits in a session where another process is at work is taken up
+        // when that is done, by whoever talks there next.
+        if turn.owner != Some(Owner::Gone) || elsewhere.contains(&turn.session) {
+            continue;
+        }
+        match interrupted(store, &turn).await {
+            Ok(Some(commit)) => close(store, turn.id, commit).await?,
+            Ok(None) => unfinished.push(turn),
+            Err(AgentError::Store(error @ StoreError::Damaged { .. })) => {
+                close_damaged(store, turn.id, &error).await?;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(unfinished)
+}
+
+/// Closes a turn that can't be read any more: it would stand in the way of its
+/// session for ever, and of every other command.
+async fn close_damaged(store: &Store, turn: TurnId, error: &StoreError) -> Result<(), AgentError> {
+    let detail = Some(format!("it can't be read any more: {error}"));
+    let outcome = Outcome { ending: Ending::Interrupted, detail, at: Moment::now() };
+    match store.end_unread(turn, outcome).await {
+        // Its process lives and will find out by itself, or it can't even be told
+        // whose it is.
+        Err(
+            StoreError::NotOurs { .. }
+            | StoreError::WrongStatus { .. }
+            | StoreError::Damaged { .. },
+        ) => Ok(()),
+        ended => Ok(ended?),
+    }
+}
+
+async fn close(store: &Store, turn: TurnId, commit: TurnCommit) -> Result<(), AgentError> {
+    match store.take_over(turn).await {
+        Ok(_) => store.advance(turn, commit).await.map(drop)?,
+        // Somebody else was faster.
+        Err(StoreError::NotOurs { .. } | StoreError::WrongStatus { .. }) => {}
+        Err(error) => return Err(error.into()),
+    }
+    Ok(())
+}
+
+/// How to close a turn, if it can't be finished.
+async fn interrupted(store: &Store, turn: &Turn) -> Result<Option<TurnCommit>, AgentError> {
+    let (Some(kept), Some(first)) = (&turn.state, turn.first_message) else { return Ok(None) };
+    let messages = store.messages(turn.session, Some(first)).await?;
+    let messages: Vec<_> = messages.into_iter().map(|stored| stored.message).collect();
+    let calls = open_calls(&messages);
+    let effect = match TurnState::read(kept) {
+        Some(mut state) => state.step(Input::Resume),
+        None if calls.is_empty() => return Ok(None),
+        None => Effect::End(Closing::interrupted(calls)),
+    };
+    let Effect::End(closing) = effect else { return Ok(None) };
+    let last = messages.last().map_or(first, |message| message.id);
+    Ok(Some(commit_of(&closing, last)))
+}
+
+fn commit_of(closing: &Closing, last: MessageId) -> TurnCommit {
+    let results = closing.unanswered.iter().map(|call| call.answered(closing.outcome));
+    let notice = closing.outcome.notice();
+    let told = notice.iter().map(|notice| Body::Error(Text::from(notice.as_str())));
+    closing_commit(results.chain(told), last, Ending::Interrupted, notice.clone())
+}
+
+/// The last commit of a turn: what is still to be said behind `last`, and how it
+/// ended.
+pub(crate) fn closing_commit(
+    said: impl Iterator<Item = Body>,
+    last: MessageId,
+    ending: Ending,
+    detail: Option<String>,
+) -> TurnCommit {
+    let now = Moment::now();
+    let message = |(index, body): (u64, Body)| NewMessage {
+        message: Arc::new(Message { id: MessageId(last.0 + index), body }),
+        at: now,
+    };
+    TurnCommit {
+        messages: (1..).zip(said).map(message).collect(),
+        outcome: Some(Outcome { ending, detail, at: now }),
+        ..TurnCommit::default()
+    }
+}

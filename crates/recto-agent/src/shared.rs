@@ -1,0 +1,184 @@
+//! What all sessions of an agent have in common.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use recto_context::{
+    Calibration, Catalog, Counter, Observed, Rates, RequestContext, Tokens, Window, WindowSource,
+};
+use recto_llm::{LlmError, ServerWindow};
+use recto_workspace::Snapshot;
+use tokio::sync::watch;
+
+use crate::error::AgentError;
+use crate::options::{ModelEntry, Parts};
+
+/// What all sessions of an agent have in common.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) parts: Parts,
+    /// The catalog with the built-in tools, and the snapshot it was made of.
+    catalog: Mutex<Option<(Arc<Snapshot>, Arc<Catalog>)>>,
+    /// Windows that servers have told, by model entry.
+    windows: Mutex<HashMap<Arc<str>, Window>>,
+    /// Rates by what [`ModelEntry::counted_as`] says.
+    calibrations: Mutex<HashMap<String, Calibration>>,
+    /// How many messages and turns wait or run, over all sessions.
+    work: watch::Sender<usize>,
+}
+
+impl Shared {
+    pub(crate) fn new(parts: Parts) -> Self {
+        Shared {
+            parts,
+            catalog: Mutex::default(),
+            windows: Mutex::default(),
+            calibrations: Mutex::default(),
+            work: watch::Sender::default(),
+        }
+    }
+
+    /// All that the agent has now: its files, and the built-in tools.
+    pub(crate) async fn catalog(&self) -> Arc<Catalog> {
+        let snapshot = self.parts.workspace.catalog().await;
+        let mut cached = lock(&self.catalog);
+        if let Some((of, catalog)) = &*cached
+            && Arc::ptr_eq(of, &snapshot)
+        {
+            return catalog.clone();
+        }
+        let mut catalog = snapshot.catalog.clone();
+        catalog.tools.extend(self.parts.options.built_in.iter().cloned());
+        let catalog = Arc::new(catalog);
+        *cached = Some((snapshot, catalog.clone()));
+        catalog
+    }
+
+    /// The model entry of that name, or the first.
+    pub(crate) fn model(&self, name: Option<&str>) -> Result<&ModelEntry, AgentError> {
+        let models = &self.parts.models;
+        let Some(name) = name else { return models.first().ok_or(AgentError::NoModel) };
+        models.iter().find(|entry| &*entry.name == name).ok_or_else(|| AgentError::NoSuchModel {
+            name: name.to_owned(),
+            known: models.iter().map(|entry| entry.name.to_string()).collect(),
+        })
+    }
+
+    /// The window of a model: as set, as its server says, or assumed where the
+    /// server does not say. A server is asked once; one that gives no answer is
+    /// asked again next time.
+    pub(crate) async fn window(&self, entry: &ModelEntry) -> Result<Window, LlmError> {
+        if let Some(window) = self.known_window(entry) {
+            return Ok(window);
+        }
+        let window = window_of(entry, self.parts.options.window_cap).await?;
+        lock(&self.windows).insert(entry.name.clone(), window);
+        Ok(window)
+    }
+
+    /// What was thought to be the window is too much for the server. It may have
+    /// said what it has; otherwise it is asked again.
+    pub(crate) fn correct_window(&self, entry: &ModelEntry, told: Option<u32>) {
+        let mut windows = lock(&self.windows);
+        match told.filter(|tokens| *tokens > 0) {
+            Some(tokens) => {
+                let window = Window { tokens: Tokens::new(tokens), source: WindowSource::Server };
+                windows.insert(entry.name.clone(), window);
+            }
+            None => {
+                windows.remove(&entry.name);
+            }
+        }
+    }
+
+    /// The window, if it is known without asking.
+    pub(crate) fn known_window(&self, entry: &ModelEntry) -> Option<Window> {
+        match entry.window {
+            Some(tokens) => Some(Window::from_config(tokens)),
+            None => lock(&self.windows).get(&entry.name).copied(),
+        }
+    }
+
+    /// How the model's tokens are counted, as far as its server has taught us.
+    pub(crate) async fn calibration(&self, entry: &ModelEntry) -> Result<Calibration, AgentError> {
+        let key = entry.counted_as();
+        if let Some(known) = lock(&self.calibrations).get(&key) {
+            return Ok(known.clone());
+        }
+        let kept = self.parts.store.calibration(&key).await?;
+        // A state of an older form is left behind, and learning begins anew.
+        let read = kept.and_then(|kept| serde_json::from_value(kept).ok());
+        let calibration = read.unwrap_or_else(|| Calibration::new(Rates::default()));
+        lock(&self.calibrations).insert(key, calibration.clone());
+        Ok(calibration)
+    }
+
+    /// Something is to be done, until what this gives is dropped.
+    pub(crate) fn begin_work(self: &Arc<Self>) -> AtWork {
+        self.work.send_modify(|work| *work += 1);
+        AtWork(self.clone())
+    }
+
+    /// Waits until nothing runs or waits any more.
+    pub(crate) async fn no_work(&self) {
+        // The sender lives as long as this does.
+        let _ = self.work.subscribe().wait_for(|work| *work == 0).await;
+    }
+
+    /// Learns what a server counted. Sessions learn together: each adds to what
+    /// the others have found.
+    pub(crate) fn observe(
+        &self,
+        entry: &ModelEntry,
+        request: &RequestContext,
+        counted: Tokens,
+    ) -> (Observed, Calibration) {
+        let mut calibrations = lock(&self.calibrations);
+        let calibration = calibrations
+            .entry(entry.counted_as())
+            .or_insert_with(|| Calibration::new(Rates::default()));
+        let (profile, messages) = request.profile();
+        (calibration.observe(&profile, messages, counted), calibration.clone())
+    }
+}
+
+/// Stands for a message or a turn that waits or runs.
+#[derive(Debug)]
+pub(crate) struct AtWork(Arc<Shared>);
+
+impl Drop for AtWork {
+    fn drop(&mut self) {
+        self.0.work.send_modify(|work| *work = work.saturating_sub(1));
+    }
+}
+
+/// A model's window: as set, or as its server says. Of what a model was trained
+/// for at most `cap` is used, because a window costs memory.
+pub async fn window_of(entry: &ModelEntry, cap: Tokens) -> Result<Window, LlmError> {
+    if let Some(tokens) = entry.window {
+        return Ok(Window::from_config(tokens));
+    }
+    let told = entry.client.server_window(&entry.call.model).await?;
+    Ok(match told {
+        ServerWindow::Loaded(tokens) => {
+            Window { tokens: Tokens::new(tokens), source: WindowSource::Server }
+        }
+        ServerWindow::Trained(tokens) => {
+            Window { tokens: Tokens::new(tokens).min(cap), source: WindowSource::Trained }
+        }
+        ServerWindow::Unknown => Window::ASSUMED,
+    })
+}
+
+/// The counter that a calibration makes.
+pub(crate) fn counter(calibration: &Calibration) -> Counter<'static> {
+    match calibration.observations() {
+        0 => Counter::estimated(),
+        _ => Counter::calibrated(calibration.rates()),
+    }
+}
+
+/// A lock whose holder panicked still holds sound values: each is replaced whole.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

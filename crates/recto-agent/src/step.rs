@@ -1,0 +1,345 @@
+//! What a turn does next: a pure function from its state and what came in to
+//! the one thing to do now.
+//!
+//! The shell around it (`turn.rs`) assembles, calls, runs and stores; here is
+//! only the decision, so that every way through a turn can be played in a test
+//! without a model, a tool or a store. The state is kept with the turn after
+//! each step: whoever takes a turn up after a crash goes on from there.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use recto_context::{Body, CallId, ContentHash, ContentPart, ModeDecision, ToolCall};
+use serde::{Deserialize, Serialize};
+
+/// The form of the kept state. Another form is not guessed at: the turn then
+/// counts as interrupted.
+const VERSION: u32 = 1;
+
+/// How often the same call may be asked for before the turn is ended: a model
+/// that asks a third time has not understood the answer it got twice.
+const SAME_CALL: u32 = 3;
+
+/// How often a turn is taken up again after its process has ended.
+const MOST_RESUMES: u32 = 3;
+
+/// Where a turn stands. It is all that another process needs to take it up,
+/// beside the transcript.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TurnState {
+    version: u32,
+    phase: Phase,
+    /// Minimal or full; decided once a turn.
+    mode: ModeDecision,
+    /// The model entry that answers this turn.
+    model: String,
+    rounds: u32,
+    max_rounds: u32,
+    /// How often the turn was taken up after its process had ended.
+    #[serde(default)]
+    resumed: u32,
+    /// How often each call was asked for.
+    #[serde(default)]
+    asked: BTreeMap<String, u32>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Phase {
+    /// A model is asked, or about to be.
+    Calling,
+    /// These calls run.
+    Running(Vec<KeptCall>),
+    /// It is over.
+    Ended,
+}
+
+/// A call as the state keeps it: enough to answer it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeptCall {
+    /// The call's identity.
+    pub id: String,
+    /// The tool's name.
+    pub name: String,
+}
+
+/// What came in.
+#[derive(Debug)]
+pub enum Input<'a> {
+    /// The turn begins.
+    Begin,
+    /// The model replied.
+    Reply {
+        /// What it wants run.
+        calls: &'a [ToolCall],
+        /// Whether it said anything.
+        text: Said,
+    },
+    /// The model could not be asked, or failed to reply.
+    CallFailed,
+    /// All calls of the round have their results.
+    Results,
+    /// The person wants no more of it.
+    Stop,
+    /// Another process takes the turn up.
+    Resume,
+}
+
+/// Whether a reply says anything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Said {
+    /// There is text in it.
+    Something,
+    /// It is blank.
+    Nothing,
+}
+
+/// The one thing to do now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Effect {
+    /// Assemble a request, record it, send it.
+    Call,
+    /// Run the calls of the reply.
+    Run,
+    /// Answer what is unanswered, tell the person, and close the turn.
+    End(Closing),
+}
+
+/// How a turn ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Closing {
+    /// Why.
+    pub outcome: Outcome,
+    /// Calls that will not run any more, or of which nobody knows whether they
+    /// did. Each gets a result that says so.
+    pub unanswered: Vec<KeptCall>,
+}
+
+/// Why a turn is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// The model said its last word.
+    Answered,
+    /// The model's last word was blank.
+    Empty,
+    /// The model could not be asked, or failed to reply.
+    Failed,
+    /// The person stopped it.
+    Stopped,
+    /// The process ended while tools ran.
+    Interrupted,
+    /// The process ended too often while the model was asked.
+    GivenUp,
+    /// More rounds of calls than allowed.
+    TooManyRounds {
+        /// The limit.
+        limit: u32,
+    },
+    /// The same call again and again.
+    Repeated,
+}
+
+impl Outcome {
+    /// What a call's result says when the turn ended before it ran to its end.
+    pub fn result_text(self) -> String {
+        match self {
+            Outcome::Stopped => "stopped by the person before it gave a result; whether it took \
+                effect is unknown"
+                .to_owned(),
+            Outcome::Interrupted => "interrupted: Recto was ended while this ran; whether it took \
+                effect is unknown"
+                .to_owned(),
+            Outcome::TooManyRounds { limit } => {
+                format!("not run: the turn has reached its limit of {limit} rounds of tool calls")
+            }
+            Outcome::Repeated => {
+                format!(
+                    "not run: the turn ended, because it asked for the same call {SAME_CALL} times"
+                )
+            }
+            Outcome::Answered | Outcome::Empty | Outcome::Failed | Outcome::GivenUp => {
+                "not run: the turn is over".to_owned()
+            }
+        }
+    }
+
+    /// What the person is told, where the reply itself does not.
+    pub fn notice(self) -> Option<String> {
+        match self {
+            Outcome::Answered | Outcome::Failed => None,
+            Outcome::Empty => Some("the model's answer was empty".to_owned()),
+            Outcome::Stopped => Some("stopped".to_owned()),
+            Outcome::Interrupted => Some(
+                "interrupted: Recto was ended while tools ran, so this turn was not finished; \
+                 ask again to go on"
+                    .to_owned(),
+            ),
+            Outcome::GivenUp => Some(format!(
+                "given up: Recto was ended {MOST_RESUMES} times while the model was asked; ask \
+                 again to go on"
+            )),
+            Outcome::TooManyRounds { limit } => Some(format!(
+                "ended after {limit} rounds of tool calls without an answer (tools.max_rounds)"
+            )),
+            Outcome::Repeated => Some(format!(
+                "ended because the model asked for the same tool call {SAME_CALL} times"
+            )),
+        }
+    }
+}
+
+impl TurnState {
+    /// A turn that has not begun.
+    pub fn new(mode: ModeDecision, model: impl Into<String>, max_rounds: u32) -> Self {
+        TurnState {
+            version: VERSION,
+            phase: Phase::Calling,
+            mode,
+            model: model.into(),
+            rounds: 0,
+            max_rounds,
+            resumed: 0,
+            asked: BTreeMap::new(),
+        }
+    }
+
+    /// A turn of which only the transcript is left, with calls that may have run.
+    pub(crate) fn with_open_calls(self, calls: Vec<KeptCall>) -> Self {
+        TurnState { phase: Phase::Running(calls), ..self }
+    }
+
+    /// The kept state, if this version can read it.
+    pub fn read(kept: &serde_json::Value) -> Option<Self> {
+        let version = kept.get("version").and_then(serde_json::Value::as_u64);
+        (version == Some(u64::from(VERSION))).then(|| Self::deserialize(kept).ok()).flatten()
+    }
+
+    /// Minimal or full, as decided when the turn began.
+    pub fn mode(&self) -> &ModeDecision {
+        &self.mode
+    }
+
+    /// The model entry that answers.
+    pub fn model(&self) -> &str {
+        &self.model
+    }
+
+    /// Takes in what came, and says what to do now.
+    pub fn step(&mut self, input: Input<'_>) -> Effect {
+        match (input, std::mem::replace(&mut self.phase, Phase::Ended)) {
+            (Input::Begin, Phase::Calling) | (Input::Results, Phase::Running(_)) => self.call(),
+            (Input::Resume, Phase::Calling) => self.resume(),
+            (Input::Reply { calls: [], text }, Phase::Calling) => end(match text {
+                Said::Something => Outcome::Answered,
+                Said::Nothing => Outcome::Empty,
+            }),
+            (Input::Reply { calls, .. }, Phase::Calling) => self.run(calls),
+            (Input::CallFailed, _) => end(Outcome::Failed),
+            (Input::Stop, Phase::Running(calls)) => end_with(Outcome::Stopped, calls),
+            (Input::Stop, _) => end(Outcome::Stopped),
+            (Input::Resume, Phase::Running(calls)) => end_with(Outcome::Interrupted, calls),
+            // A turn that is over stays so; what comes in between is not for it.
+            (Input::Begin | Input::Resume | Input::Results | Input::Reply { .. }, _) => {
+                end(Outcome::Interrupted)
+            }
+        }
+    }
+
+    fn call(&mut self) -> Effect {
+        self.phase = Phase::Calling;
+        Effect::Call
+    }
+
+    /// Calls again, but not for ever: a turn that ends its process each time is
+    /// better given up.
+    fn resume(&mut self) -> Effect {
+        self.resumed += 1;
+        if self.resumed > MOST_RESUMES { end(Outcome::GivenUp) } else { self.call() }
+    }
+
+    /// Runs the calls unless they would be a round too many, or a repetition.
+    fn run(&mut self, calls: &[ToolCall]) -> Effect {
+        let kept: Vec<KeptCall> = calls.iter().map(KeptCall::of).collect();
+        if self.rounds >= self.max_rounds {
+            return end_with(Outcome::TooManyRounds { limit: self.max_rounds }, kept);
+        }
+        if self.is_repetition(calls) {
+            return end_with(Outcome::Repeated, kept);
+        }
+        self.rounds += 1;
+        self.phase = Phase::Running(kept);
+        Effect::Run
+    }
+
+    /// Counts the calls. The same call twice in one round counts once: models
+    /// stutter, and both are answered.
+    fn is_repetition(&mut self, calls: &[ToolCall]) -> bool {
+        let mut keys: Vec<String> = calls.iter().map(call_key).collect();
+        keys.sort();
+        keys.dedup();
+        let mut repeated = false;
+        for key in keys {
+            let times = self.asked.entry(key).or_insert(0);
+            *times += 1;
+            repeated |= *times >= SAME_CALL;
+        }
+        repeated
+    }
+}
+
+/// What makes two calls the same: the tool and the arguments, by their meaning
+/// where they are JSON.
+fn call_key(call: &ToolCall) -> String {
+    let arguments = match serde_json::from_str::<serde_json::Value>(&call.arguments) {
+        Ok(value) => sorted(value).to_string(),
+        Err(_) => call.arguments.as_str().to_owned(),
+    };
+    let hash = ContentHash::of(arguments.as_bytes()).to_string();
+    format!("{}:{}", call.name, &hash[..16])
+}
+
+/// The same JSON with its keys in order.
+fn sorted(value: serde_json::Value) -> serde_json::Value {
+    match value {
+        serde_json::Value::Object(fields) => {
+            let fields: BTreeMap<_, _> =
+                fields.into_iter().map(|(key, value)| (key, sorted(value))).collect();
+            fields.into_iter().collect()
+        }
+        serde_json::Value::Array(items) => items.into_iter().map(sorted).collect(),
+        other => other,
+    }
+}
+
+fn end(outcome: Outcome) -> Effect {
+    end_with(outcome, Vec::new())
+}
+
+fn end_with(outcome: Outcome, unanswered: Vec<KeptCall>) -> Effect {
+    Effect::End(Closing { outcome, unanswered })
+}
+
+impl Closing {
+    /// The end of a turn whose calls may have run.
+    pub(crate) fn interrupted(unanswered: Vec<KeptCall>) -> Self {
+        Closing { outcome: Outcome::Interrupted, unanswered }
+    }
+}
+
+impl KeptCall {
+    pub(crate) fn of(call: &ToolCall) -> Self {
+        KeptCall { id: call.id.0.to_string(), name: call.name.to_string() }
+    }
+
+    /// The result that it gets when its turn ends without one.
+    pub(crate) fn answered(&self, outcome: Outcome) -> Body {
+        Body::Tool {
+            call: CallId(self.id.as_str().into()),
+            name: self.name.as_str().into(),
+            content: vec![ContentPart::Text(outcome.result_text().into())],
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! Turns played in a small notation: what comes in, separated by ` / `.
+
+use expect_test::{Expect, expect};
+use recto_context::{CallId, ModeDecision, ToolCall};
+
+use super::{Effect, Input, Outcome, Said, TurnState};
+
+/// Plays a turn. `begin`, `model: TEXT`, `model: call NAME{ARGUMENTS} …`,
+/// `results`, `fail`, `stop`, and `crash`: the state is written down, read again
+/// and resumed.
+fn check(script: &str, expected: &Expect) {
+    let mut state = TurnState::new(ModeDecision::without_tools(), "test", 4);
+    let mut shown = String::new();
+    for line in script.split(" / ") {
+        let effect = play(&mut state, line);
+        shown += &format!("{line} -> {}\n", describe(&effect));
+    }
+    expected.assert_eq(&shown);
+}
+
+fn play(state: &mut TurnState, line: &str) -> Effect {
+    let calls;
+    let input = match line.split_once(": ") {
+        Some(("model", said)) => {
+            calls = read_calls(said);
+            let blank = said.trim().is_empty() || !calls.is_empty();
+            let text = if blank { Said::Nothing } else { Said::Something };
+            Input::Reply { calls: &calls, text }
+        }
+        _ => match line {
+            "begin" => Input::Begin,
+            "results" => Input::Results,
+            "fail" => Input::CallFailed,
+            "stop" => Input::Stop,
+            "crash" => {
+                let kept = serde_json::to_value(&*state).unwrap();
+                *state = TurnState::read(&kept).unwrap();
+                Input::Resume
+            }
+            other => panic!("unknown line {other:?}"),
+        },
+    };
+    state.step(input)
+}
+
+fn read_calls(said: &str) -> Vec<ToolCall> {
+    let Some(calls) = said.strip_prefix("call ") else { return Vec::new() };
+    let call = |(index, call): (usize, &str)| {
+        let (name, arguments) = call.split_once('{').unwrap();
+        ToolCall {
+            id: CallId(format!("c{index}").into()),
+            name: name.into(),
+            arguments: format!("{{{arguments}").into(),
+        }
+    };
+    calls.split(' ').enumerate().map(call).collect()
+}
+
+fn describe(effect: &Effect) -> String {
+    match effect {
+        Effect::Call => "call".to_owned(),
+        Effect::Run => "run".to_owned(),
+        Effect::End(closing) => {
+            let unanswered: Vec<_> = closing.unanswered.iter().map(|call| &*call.name).collect();
+            format!("end {:?} unanswered [{}]", closing.outcome, unanswered.join(" "))
+        }
+    }
+}
+
+#[test]
+fn an_answer_ends_the_turn() {
+    check(
+        "begin / model: noon",
+        &expect![[r#"
+            begin -> call
+            model: noon -> end Answered unanswered []
+        "#]],
+    );
+}
+
+#[test]
+fn calls_run_and_their_results_go_to_the_model() {
+    check(
+        "begin / model: call time{} list{} / results / model: noon",
+        &expect![[r#"
+            begin -> call
+            model: call time{} list{} -> run
+            results -> call
+            model: noon -> end Answered unanswered []
+        "#]],
+    );
+}
+
+#[test]
+fn a_blank_answer_is_told() {
+    check(
+        "begin / model:  ",
+        &expect![[r#"
+            begin -> call
+            model:   -> end Empty unanswered []
+        "#]],
+    );
+}
+
+#[test]
+fn rounds_are_limited_and_every_call_is_answered() {
+    check(
+        "begin / model: call a{\"n\":1} / results / model: call a{\"n\":2} / results / \
+         model: call a{\"n\":3} / results / model: call a{\"n\":4} / results / \
+         model: call a{\"n\":5} b{}",
+        &expect![[r#"
+            begin -> call
+            model: call a{"n":1} -> run
+            results -> call
+            model: call a{"n":2} -> run
+            results -> call
+            model: call a{"n":3} -> run
+            results -> call
+            model: call a{"n":4} -> run
+            results -> call
+            model: call a{"n":5} b{} -> end TooManyRounds { limit: 4 } unanswered [a b]
+        "#]],
+    );
+}
+
+#[test]
+fn the_same_call_a_third_time_ends_the_turn() {
+    check(
+        "begin / model: call a{\"x\":1,\"y\":2} / results / model: call a{\"y\":2,\"x\":1} / \
+         results / model: call b{} a{\"x\":1,\"y\":2}",
+        &expect![[r#"
+            begin -> call
+            model: call a{"x":1,"y":2} -> run
+            results -> call
+            model: call a{"y":2,"x":1} -> run
+            results -> call
+            model: call b{} a{"x":1,"y":2} -> end Repeated unanswered [b a]
+        "#]],
+    );
+}
+
+#[test]
+fn a_stutter_within_a_round_is_one_call() {
+    check(
+        "begin / model: call a{} a{} a{} / results / model: call a{} / results / model: ok",
+        &expect![[r#"
+            begin -> call
+            model: call a{} a{} a{} -> run
+            results -> call
+            model: call a{} -> run
+            results -> call
+            model: ok -> end Answered unanswered []
+        "#]],
+    );
+}
+
+#[test]
+fn a_stop_while_tools_run_answers_their_calls() {
+    check(
+        "begin / model: call a{} b{} / stop",
+        &expect![[r#"
+            begin -> call
+            model: call a{} b{} -> run
+            stop -> end Stopped unanswered [a b]
+        "#]],
+    );
+    check(
+        "begin / stop / results",
+        &expect![[r#"
+            begin -> call
+            stop -> end Stopped unanswered []
+            results -> end Interrupted unanswered []
+        "#]],
+    );
+}
+
+#[test]
+fn a_failed_call_ends_the_turn() {
+    check(
+        "begin / model: call a{} / results / fail",
+        &expect![[r#"
+            begin -> call
+            model: call a{} -> run
+            results -> call
+            fail -> end Failed unanswered []
+        "#]],
+    );
+}
+
+#[test]
+fn after_a_crash_a_call_is_made_again_but_a_tool_is_not_run_again() {
+    check(
+        "begin / crash / model: call a{} / results / crash / model: done",
+        &expect![[r#"
+            begin -> call
+            crash -> call
+            model: call a{} -> run
+            results -> call
+            crash -> call
+            model: done -> end Answered unanswered []
+        "#]],
+    );
+    check(
+        "begin / model: call a{} b{} / crash",
+        &expect![[r#"
+            begin -> call
+            model: call a{} b{} -> run
+            crash -> end Interrupted unanswered [a b]
+        "#]],
+    );
+}
+
+#[test]
+fn a_crash_does_not_reset_the_loop_guard() {
+    check(
+        "begin / model: call a{} / results / crash / model: call a{} / results / crash / \
+         model: call a{}",
+        &expect![[r#"
+            begin -> call
+            model: call a{} -> run
+            results -> call
+            crash -> call
+            model: call a{} -> run
+            results -> call
+            crash -> call
+            model: call a{} -> end Repeated unanswered [a]
+        "#]],
+    );
+}
+
+#[test]
+fn a_turn_that_ends_its_process_each_time_is_given_up() {
+    check(
+        "begin / crash / crash / crash / crash",
+        &expect![[r#"
+            begin -> call
+            crash -> call
+            crash -> call
+            crash -> call
+            crash -> end GivenUp unanswered []
+        "#]],
+    );
+}
+
+#[test]
+fn a_state_of_another_version_is_not_read() {
+    let state = TurnState::new(ModeDecision::without_tools(), "test", 4);
+    let mut kept = serde_json::to_value(&state).unwrap();
+    assert_eq!(TurnState::read(&kept), Some(state));
+    kept["version"] = 2.into();
+    assert_eq!(TurnState::read(&kept), None);
+    assert_eq!(TurnState::read(&serde_json::Value::Null), None);
+}
+
+#[test]
+fn every_ending_but_an_answer_is_told() {
+    for outcome in [
+        Outcome::Empty,
+        Outcome::Stopped,
+        Outcome::Interrupted,
+        Outcome::GivenUp,
+        Outcome::TooManyRounds { limit: 4 },
+        Outcome::Repeated,
+    ] {
+        assert!(outcome.notice().is_some(), "{outcome:?}");
+        assert!(!outcome.result_text().is_empty());
+    }
+}

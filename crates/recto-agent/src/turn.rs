@@ -1,0 +1,392 @@
+//! A turn from its message to its reply: the shell that does what `step` says.
+//!
+//! What belongs together is committed together. A request and its body are in
+//! the store before they are sent, a reply before its calls run, the results
+//! with the request that carries them, and the last words with the outcome. So
+//! a process that is killed anywhere leaves a turn that another one can finish
+//! or mark, and never a call without a result.
+
+mod ask;
+mod assemble;
+mod notices;
+mod tools;
+
+use std::sync::Arc;
+
+use recto_context::{
+    Body, CallId, ContentPart, Framing, Message, MessageId, RequestContext, Stamp, Text, Tokens,
+    ToolCall, ToolCalls, TurnNumber, UserMessage, read_calls,
+};
+use recto_llm::{LlmError, Reply};
+use recto_store::{
+    Ending, Moment, NewMessage, NewTurn, RequestAnswer, RequestId, Store, StoreError, TurnCommit,
+    TurnId,
+};
+use recto_tools::ToolOutcome;
+use serde_json::json;
+use tokio::sync::Notify;
+
+use crate::error::AgentError;
+use crate::event::{Event, Finished, Totals, Trouble};
+use crate::mailbox::Listeners;
+use crate::memory::Known;
+use crate::options::ModelEntry;
+use crate::shared::Shared;
+use crate::step::{Closing, Effect, Input, KeptCall, Outcome, Said, TurnState};
+use ask::{Answer, Heard};
+pub(crate) use assemble::{Asked, Page};
+use notices::PromptCut;
+
+/// How often a commit is tried that another process's long one keeps waiting;
+/// the store itself waits for some seconds each time.
+const LOCKED_TRIES: usize = 5;
+
+/// What a turn is run with.
+pub(crate) struct TurnRun<'a> {
+    pub(crate) shared: &'a Shared,
+    pub(crate) known: &'a mut Known,
+    pub(crate) previous: &'a mut Option<RequestContext>,
+    pub(crate) listeners: &'a Listeners,
+    pub(crate) stop: &'a Notify,
+    /// What was said, as it was taken in.
+    pub(crate) inbound: &'a NewTurn,
+    /// Absent until the first commit, which stores message and request at once.
+    pub(crate) turn: Option<TurnId>,
+    pub(crate) number: TurnNumber,
+    pub(crate) state: TurnState,
+    pub(crate) entry: ModelEntry,
+    pub(crate) page: Page,
+    /// The number of the user's message.
+    pub(crate) message: MessageId,
+    /// How many requests the turn has made.
+    pub(crate) requests: u32,
+    /// What goes into the store with the next commit.
+    pub(crate) pending: TurnCommit,
+    /// The calls that the last reply asked for.
+    pub(crate) calls: Vec<ToolCall>,
+    pub(crate) trouble: Option<Trouble>,
+    pub(crate) said: Option<String>,
+    pub(crate) totals: Totals,
+    /// What of the last request does not agree with the one before it, where
+    /// there was one.
+    pub(crate) fresh: Option<Tokens>,
+}
+
+impl TurnRun<'_> {
+    /// Runs the turn to its end. An error means that the store did not take
+    /// something; everything else ends in a reply.
+    pub(crate) async fn play(&mut self, first: Input<'_>) -> Result<(), AgentError> {
+        let mut effect = self.state.step(first);
+        loop {
+            effect = match effect {
+                Effect::Call => self.call().await?,
+                Effect::Run => self.run_tools().await?,
+                Effect::End(closing) => return self.end(&closing).await,
+            };
+        }
+    }
+
+    /// Assembles a request, records it, sends it, and takes in what comes back.
+    async fn call(&mut self) -> Result<Effect, AgentError> {
+        let request = match self.assemble() {
+            Ok(request) => request,
+            Err(error) => return Ok(self.fail(&error)),
+        };
+        let body = recto_llm::encode(self.entry.client.wire(), &self.entry.call, &request);
+        let id = self.record(&request, &body).await?;
+        self.tell_of_cuts(&request);
+        let answer = self.ask(body.to_string()).await;
+        let effect = self.take_in(&request, id, answer);
+        *self.previous = Some(request);
+        Ok(effect)
+    }
+
+    fn take_in(&mut self, request: &RequestContext, id: RequestId, answer: Answer) -> Effect {
+        match answer {
+            Answer::Reply(reply, heard) => self.take_reply(request, id, *reply, &heard),
+            Answer::Failed(error, mut heard) => {
+                self.show_all(&mut heard);
+                self.keep_partial(id, &heard, Some(&error));
+                if let LlmError::ContextOverflow { window, .. } = &error {
+                    self.shared.correct_window(&self.entry, *window);
+                }
+                self.fail(&AgentError::model(&self.entry, error))
+            }
+            Answer::Stopped(mut heard) => {
+                self.show_all(&mut heard);
+                self.keep_partial(id, &heard, None);
+                self.state.step(Input::Stop)
+            }
+        }
+    }
+
+    fn take_reply(
+        &mut self,
+        request: &RequestContext,
+        id: RequestId,
+        reply: Reply,
+        heard: &Heard,
+    ) -> Effect {
+        self.totals.add(&reply.usage);
+        let cut = self.learn(request, &reply.usage);
+        self.tell_of_finish(&reply.finish);
+        let Reply { content, calls, finish, usage } = reply;
+        let (content, calls) = match request.tool_calls {
+            ToolCalls::Native => (content, calls),
+            ToolCalls::Text => calls_from_text(content, calls, self.next_message()),
+        };
+        let text = visible_text(&content);
+        if request.tool_calls == ToolCalls::Text {
+            self.show_words(heard, &text);
+        }
+        let said = if text.trim().is_empty() { Said::Nothing } else { Said::Something };
+        self.said = (said == Said::Something).then_some(text);
+        self.calls.clone_from(&calls);
+        let is_blank = said == Said::Nothing && calls.is_empty();
+        let message = (!is_blank).then(|| self.say(Body::Assistant { content, calls }));
+        self.pending.answer = Some(RequestAnswer {
+            request: id,
+            at: Moment::now(),
+            reply: message,
+            usage: recto_store::Usage {
+                prompt: usage.prompt,
+                cached: usage.cached,
+                completion: usage.completion,
+            },
+            result: json!({
+                "finish": finish,
+                "first_token": heard.first_token_at,
+                "prompt_cut": cut == PromptCut::Probably,
+            }),
+        });
+        let calls = std::mem::take(&mut self.calls);
+        let effect = self.state.step(Input::Reply { calls: &calls, text: said });
+        self.calls = calls;
+        effect
+    }
+
+    /// What was heard before a call ended early was shown to the person, so the
+    /// transcript keeps it.
+    fn keep_partial(&mut self, id: RequestId, heard: &Heard, error: Option<&LlmError>) {
+        let message = (!heard.text.trim().is_empty()).then(|| {
+            self.said = Some(heard.text.clone());
+            let content = vec![ContentPart::Text(heard.text.as_str().into())];
+            self.say(Body::Assistant { content, calls: Vec::new() })
+        });
+        let error = error.map(|error| json!({"code": error.code(), "message": error.to_string()}));
+        self.pending.answer = Some(RequestAnswer {
+            request: id,
+            at: Moment::now(),
+            reply: message,
+            usage: recto_store::Usage::default(),
+            result: json!({"error": error, "first_token": heard.first_token_at}),
+        });
+    }
+
+    pub(crate) fn fail(&mut self, error: &AgentError) -> Effect {
+        self.trouble = Some(error.trouble());
+        self.state.step(Input::CallFailed)
+    }
+
+    /// Answers what is unanswered, tells the person, and closes the turn.
+    async fn end(&mut self, closing: &Closing) -> Result<(), AgentError> {
+        self.say_the_message();
+        for call in &closing.unanswered {
+            self.answer_unrun(call, closing.outcome);
+        }
+        if self.trouble.is_none() {
+            self.trouble = closing.outcome.notice().map(|message| Trouble {
+                code: closing.outcome.code(),
+                message,
+                hint: None,
+            });
+        }
+        if let Some(trouble) = &self.trouble {
+            let text = Text::from(trouble.text());
+            self.say(Body::Error(text));
+        }
+        let status = closing.outcome.status();
+        let detail = self.trouble.as_ref().map(Trouble::text);
+        self.pending.outcome =
+            Some(recto_store::Outcome { ending: status, detail, at: Moment::now() });
+        self.commit().await?;
+        self.emit(Event::Finished(Finished {
+            status,
+            reply: self.said.clone(),
+            error: self.trouble.clone(),
+            usage: self.totals,
+        }));
+        Ok(())
+    }
+
+    fn answer_unrun(&mut self, call: &KeptCall, outcome: Outcome) {
+        let id = CallId(call.id.as_str().into());
+        let is_answer = |message: &NewMessage| matches!(&message.message.body, Body::Tool { call, .. } if *call == id);
+        // A stop may come when some calls of the round have their results.
+        if self.pending.messages.iter().any(is_answer) {
+            return;
+        }
+        let text = outcome.result_text();
+        self.emit(Event::Result {
+            id: call.id.clone(),
+            name: call.name.clone(),
+            outcome: ToolOutcome::Refused.name(),
+            text,
+        });
+        self.say(call.answered(outcome));
+    }
+
+    /// Adds a message to what the next commit stores.
+    pub(crate) fn say(&mut self, body: Body) -> MessageId {
+        let id = self.next_message();
+        let message = Arc::new(Message { id, body });
+        self.pending.messages.push(NewMessage { message, at: Moment::now() });
+        id
+    }
+
+    fn next_message(&self) -> MessageId {
+        let pending = self.pending.messages.last().map(|new| new.message.id);
+        MessageId(pending.unwrap_or(self.known.last).max(self.known.last).0 + 1)
+    }
+
+    /// The user's message stands in the transcript also when no request was made.
+    fn say_the_message(&mut self) {
+        if self.known.last >= self.message || !self.pending.messages.is_empty() {
+            return;
+        }
+        let user = UserMessage {
+            content: self.inbound.content.clone(),
+            stamp: Some(self.page.stamp.clone()),
+            framing: match self.trouble {
+                Some(Trouble { code: AgentError::OVER_BUDGET, .. }) => Framing::Unsent,
+                _ => Framing::Plain,
+            },
+            ..UserMessage::default()
+        };
+        let message = Arc::new(Message { id: self.message, body: Body::User(user) });
+        self.pending.messages.push(NewMessage { message, at: self.inbound.at });
+    }
+
+    /// Stores what is pending, together with the state of the turn.
+    pub(crate) async fn commit(&mut self) -> Result<Option<RequestId>, AgentError> {
+        let mut commit = std::mem::take(&mut self.pending);
+        if commit.outcome.is_none() {
+            commit.state = serde_json::to_value(&self.state).ok();
+        }
+        let messages: Vec<_> = commit.messages.iter().map(|new| new.message.clone()).collect();
+        let carry = commit.carry.clone();
+        let request = self.store(commit).await?;
+        self.known.append(&messages);
+        if let Some(carry) = carry {
+            self.known.carry = carry;
+        }
+        Ok(request)
+    }
+
+    /// Hands a commit to the store, again and again while another process keeps
+    /// it from writing: what the model said must not be lost for that.
+    async fn store(&mut self, commit: TurnCommit) -> Result<Option<RequestId>, AgentError> {
+        let store = &self.shared.parts.store;
+        for _ in 0..LOCKED_TRIES {
+            match self.store_once(store, commit.clone()).await {
+                Err(StoreError::Locked { .. }) => {}
+                stored => return Ok(stored?),
+            }
+        }
+        Ok(self.store_once(store, commit).await?)
+    }
+
+    async fn store_once(
+        &mut self,
+        store: &Store,
+        commit: TurnCommit,
+    ) -> Result<Option<RequestId>, StoreError> {
+        if let Some(turn) = self.turn {
+            return store.advance(turn, commit).await;
+        }
+        let begun = store.begin(self.inbound.clone(), commit).await?;
+        self.turn = Some(begun.turn);
+        self.listeners.accepted(begun.turn);
+        Ok(begun.request)
+    }
+
+    pub(crate) fn emit(&self, event: Event) {
+        if let Some(turn) = self.turn {
+            self.listeners.emit(turn, event);
+        }
+    }
+}
+
+impl Outcome {
+    /// What the store calls it.
+    fn status(self) -> Ending {
+        match self {
+            Outcome::Answered => Ending::Done,
+            Outcome::Stopped => Ending::Stopped,
+            Outcome::Interrupted | Outcome::GivenUp => Ending::Interrupted,
+            Outcome::Empty
+            | Outcome::Failed
+            | Outcome::TooManyRounds { .. }
+            | Outcome::Repeated => Ending::Failed,
+        }
+    }
+
+    fn code(self) -> &'static str {
+        match self {
+            Outcome::Answered => "answered",
+            Outcome::Empty => "empty_reply",
+            Outcome::Failed => "failed",
+            Outcome::Stopped => "stopped",
+            Outcome::Interrupted => "interrupted",
+            Outcome::GivenUp => "given_up",
+            Outcome::TooManyRounds { .. } => "too_many_rounds",
+            Outcome::Repeated => "repeated_call",
+        }
+    }
+}
+
+/// What a person reads of a reply.
+pub(crate) fn visible_text(content: &[ContentPart]) -> String {
+    let texts: Vec<&str> =
+        content.iter().filter_map(|part| part.as_text().map(Text::as_str)).collect();
+    texts.concat()
+}
+
+/// The calls of a model that writes them into its text, and the text without them.
+fn calls_from_text(
+    content: Vec<ContentPart>,
+    mut calls: Vec<ToolCall>,
+    message: MessageId,
+) -> (Vec<ContentPart>, Vec<ToolCall>) {
+    let mut rest = Vec::new();
+    for part in content {
+        let Some(text) = part.as_text() else {
+            rest.push(part);
+            continue;
+        };
+        let made = calls.len();
+        let id = |index| CallId(format!("call_{}_{}", message.0, made + index).into());
+        let (read, words) = read_calls(text, id);
+        if read.is_empty() {
+            rest.push(part);
+            continue;
+        }
+        calls.extend(read);
+        if !words.trim().is_empty() {
+            rest.push(ContentPart::Text(words.into()));
+        }
+    }
+    (rest, calls)
+}
+
+/// The date and time that stand in front of a message, in the person's zone.
+pub(crate) fn stamp(at: Moment) -> Stamp {
+    let local = at.timestamp().to_zoned(jiff::tz::TimeZone::system());
+    Stamp::new(&local.strftime("%Y-%m-%d %H:%M").to_string())
+}
+
+/// Whether another process was faster: its turn stands in the way, or has said
+/// something since the session was looked at.
+pub(crate) fn is_overtaken(error: &AgentError) -> bool {
+    matches!(error, AgentError::Store(StoreError::Busy { .. } | StoreError::OutOfOrder { .. }))
+}

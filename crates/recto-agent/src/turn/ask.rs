@@ -1,0 +1,102 @@
+//! The call itself: what streams in goes out to the listeners.
+
+use futures_util::StreamExt;
+use recto_context::{ToolCalls, before_calls};
+use recto_llm::{LlmError, Reply, StreamEvent};
+use recto_store::Moment;
+
+use super::TurnRun;
+use crate::event::Event;
+
+/// How a call ended.
+pub(super) enum Answer {
+    /// With a reply.
+    Reply(Box<Reply>, Heard),
+    /// With an error, perhaps after some text.
+    Failed(LlmError, Heard),
+    /// By the person.
+    Stopped(Heard),
+}
+
+/// What came in before a call ended.
+#[derive(Debug, Default)]
+pub(super) struct Heard {
+    pub(super) text: String,
+    /// How much of the text listeners have heard.
+    shown: usize,
+    pub(super) first_token_at: Option<Moment>,
+}
+
+impl TurnRun<'_> {
+    /// Sends the body and listens until the reply is whole, fails or is stopped.
+    pub(super) async fn ask(&self, body: String) -> Answer {
+        let mut stream = self.entry.client.stream(body);
+        let mut heard = Heard::default();
+        loop {
+            let next = tokio::select! {
+                biased;
+                // Leaving drops the stream, which ends the call.
+                () = self.stop.notified() => return Answer::Stopped(heard),
+                next = stream.next() => next,
+            };
+            match next {
+                Some(Ok(StreamEvent::Done(reply))) => return Answer::Reply(Box::new(reply), heard),
+                Some(Ok(event)) => self.hear(&mut heard, event),
+                Some(Err(error)) => return Answer::Failed(error, heard),
+                None => {
+                    return Answer::Failed(
+                        LlmError::Cut { cause: "the stream has no end".to_owned() },
+                        heard,
+                    );
+                }
+            }
+        }
+    }
+
+    fn hear(&self, heard: &mut Heard, event: StreamEvent) {
+        match event {
+            StreamEvent::Text(text) => {
+                heard.first_token_at.get_or_insert_with(Moment::now);
+                heard.text.push_str(&text);
+                let ready = match self.entry.layout.tool_calls {
+                    ToolCalls::Native => heard.text.len(),
+                    ToolCalls::Text => before_calls(&heard.text).len(),
+                };
+                self.show_to(heard, ready);
+            }
+            StreamEvent::Thinking(text) => {
+                heard.first_token_at.get_or_insert_with(Moment::now);
+                self.emit(Event::Thinking { text });
+            }
+            StreamEvent::Retrying { after, error } => {
+                let after_ms = u64::try_from(after.as_millis()).unwrap_or(u64::MAX);
+                self.emit(Event::Retrying { after_ms, error: error.to_string() });
+            }
+            StreamEvent::Done(_) => {}
+        }
+    }
+
+    fn show_to(&self, heard: &mut Heard, end: usize) {
+        if let Some(piece) = heard.text.get(heard.shown..end).filter(|piece| !piece.is_empty()) {
+            self.emit(Event::Text { text: piece.to_owned() });
+            heard.shown = end;
+        }
+    }
+
+    /// Shows what was held back because it could have become a call, when the
+    /// reply ended early.
+    pub(super) fn show_all(&self, heard: &mut Heard) {
+        self.show_to(heard, heard.text.len());
+    }
+
+    /// Shows what was held back and turned out to be no call. `words` is the
+    /// reply without its calls.
+    pub(super) fn show_words(&self, heard: &Heard, words: &str) {
+        let shown = heard.text.as_bytes().iter().take(heard.shown);
+        let common = shown.zip(words.as_bytes()).take_while(|(a, b)| a == b).count();
+        let rest = &words[words.floor_char_boundary(common)..];
+        if !rest.trim().is_empty() {
+            self.emit(Event::Text { text: rest.to_owned() });
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! From what is known to a request, and from the request to its record.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use recto_context::{
+    Bootstrap, Calibration, Catalog, Comparison, ContentPart, Inputs, Message, MessageId,
+    ModeDecision, RequestContext, SessionItem, Stamp, TurnNumber, Window, compare,
+};
+use recto_llm::LlmError;
+use recto_store::{Fidelity, ItemState, Moment, NewMessage, NewRequest, RequestId};
+use serde_json::{Value, json};
+
+use super::TurnRun;
+use crate::error::AgentError;
+use crate::event::Event;
+use crate::memory::Known;
+use crate::options::ModelEntry;
+use crate::record::{Document, pieces};
+use crate::shared::counter;
+
+/// What all requests of a turn share.
+#[derive(Debug)]
+pub(crate) struct Page {
+    pub(crate) catalog: Arc<Catalog>,
+    /// The model's window, or why nobody knows it.
+    pub(crate) window: Result<Window, LlmError>,
+    pub(crate) calibration: Calibration,
+    pub(crate) bootstrap: Bootstrap,
+    pub(crate) stamp: Stamp,
+    /// Items that join the session with this turn.
+    pub(crate) joining: Vec<SessionItem>,
+}
+
+/// What is asked of a page: the message, and what stands around it.
+pub(crate) struct Asked<'a> {
+    pub(crate) content: &'a [ContentPart],
+    pub(crate) message: MessageId,
+    pub(crate) number: TurnNumber,
+    pub(crate) mode: &'a ModeDecision,
+    pub(crate) history: &'a [Arc<Message>],
+    pub(crate) rounds: &'a [Arc<Message>],
+}
+
+impl Page {
+    /// The request for what is asked.
+    pub(crate) fn assemble(
+        &self,
+        known: &Known,
+        entry: &ModelEntry,
+        asked: &Asked<'_>,
+    ) -> Result<RequestContext, AgentError> {
+        let window = self.window.clone().map_err(|error| AgentError::model(entry, error))?;
+        Inputs::new(&self.catalog, "")
+            .content(asked.content.to_vec())
+            .message_id(asked.message)
+            .stamp(self.stamp.clone())
+            .model(entry.name.clone())
+            .bootstrap(self.bootstrap.clone())
+            .session(&known.items)
+            .history(asked.history)
+            .rounds(asked.rounds)
+            .mode(asked.mode.clone())
+            .window(window)
+            .limits(entry.limits)
+            .layout(entry.layout)
+            .counter(counter(&self.calibration))
+            .carry(known.carry.clone())
+            .turn(asked.number)
+            .assemble()
+            .map_err(|over| AgentError::OverBudget(Box::new(over)))
+    }
+}
+
+impl TurnRun<'_> {
+    /// The turn's next request.
+    pub(super) fn assemble(&self) -> Result<RequestContext, AgentError> {
+        let (history, of_turn) = self.known.split_at(self.message);
+        let pending = self.pending.messages.iter().map(|new| &new.message);
+        // The first message of the turn is the person's.
+        let rounds: Vec<_> = of_turn.iter().chain(pending).skip(1).cloned().collect();
+        self.page.assemble(
+            self.known,
+            &self.entry,
+            &Asked {
+                content: &self.inbound.content,
+                message: self.message,
+                number: self.number,
+                mode: self.state.mode(),
+                history,
+                rounds: &rounds,
+            },
+        )
+    }
+
+    /// Stores the request and its body, before anything is sent.
+    pub(super) async fn record(
+        &mut self,
+        request: &RequestContext,
+        body: &Value,
+    ) -> Result<RequestId, AgentError> {
+        if self.known.last < self.message && self.pending.messages.is_empty() {
+            let message = request.sent.clone();
+            self.pending.messages.push(NewMessage { message, at: self.inbound.at });
+        }
+        let comparison = self.previous.as_ref().map(|previous| compare(previous, request));
+        self.fresh = comparison.as_ref().map(|comparison| comparison.fresh_tokens);
+        self.requests += 1;
+        self.pending.request = Some(self.new_request(request, body, comparison.as_ref()));
+        self.pending.carry = Some(request.carry.clone());
+        let joining = std::mem::take(&mut self.page.joining).into_iter();
+        self.pending.items.extend(joining.map(|item| (item.item, ItemState::In(item.joined))));
+        let stored = self.commit().await?;
+        let id = stored.ok_or(AgentError::Ended)?;
+        self.emit(Event::Requested {
+            request: id,
+            number: self.requests,
+            model: self.entry.name.to_string(),
+            mode: request.mode.chosen.name(),
+            prompt_tokens: request.prompt_tokens().get(),
+            agreed_tokens: comparison.map_or(0, |comparison| comparison.agreed_tokens.get()),
+        });
+        Ok(id)
+    }
+
+    fn new_request(
+        &self,
+        request: &RequestContext,
+        body: &Value,
+        comparison: Option<&Comparison>,
+    ) -> NewRequest {
+        let pending = self.pending.messages.iter().map(|new| &new.message);
+        let transcript: HashMap<_, _> = self
+            .known
+            .messages
+            .iter()
+            .chain(pending)
+            .map(|message| (message.id, message))
+            .collect();
+        let document = Document::of(request.record(), &transcript);
+        NewRequest {
+            number: self.requests,
+            at: Moment::now(),
+            model: self.entry.name.to_string(),
+            wire: self.entry.client.wire().name().to_owned(),
+            options: serde_json::to_value(&self.entry.call).unwrap_or_default(),
+            fidelity: Fidelity::Wire,
+            context: document.json,
+            contents: document.texts,
+            body: pieces(body),
+            notes: comparison.map_or(Value::Null, |comparison| {
+                json!({
+                    "agreed_bytes": comparison.agreed_bytes,
+                    "agreed_tokens": comparison.agreed_tokens,
+                    "fresh_tokens": comparison.fresh_tokens,
+                    "cause": comparison.change.as_ref().map(|change| change.cause),
+                })
+            }),
+        }
+    }
+}

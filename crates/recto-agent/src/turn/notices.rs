@@ -1,0 +1,111 @@
+//! What a person should know of a request: what was cut, what was assumed, and
+//! whether the server read all of it.
+
+use recto_context::{DropReason, Observed, RequestContext, Tokens, WindowSource};
+use recto_llm::{Finish, Usage};
+
+use super::TurnRun;
+use crate::event::Event;
+
+impl TurnRun<'_> {
+    /// Tells of what had to leave since the last request, and of a window that
+    /// nobody knows.
+    pub(super) fn tell_of_cuts(&self, request: &RequestContext) {
+        let trims = self.previous.as_ref().map_or(0, |previous| previous.carry.trims);
+        if request.carry.trims > trims
+            && let Some(text) = describe_cuts(request)
+        {
+            self.emit(Event::Notice { text });
+        }
+        let assumed = |request: &RequestContext| request.window.source == WindowSource::Assumed;
+        let was_told =
+            |previous: &RequestContext| assumed(previous) && previous.model == request.model;
+        if assumed(request) && !self.previous.as_ref().is_some_and(was_told) {
+            let name = &self.entry.name;
+            let tokens = request.window.tokens;
+            self.emit(Event::Notice {
+                text: format!(
+                    "the window of model `{name}` is unknown; {tokens} tokens are assumed \
+                     (set `window` in [models.{name}])"
+                ),
+            });
+        }
+    }
+
+    /// Tells of a reply that ended before the model was done.
+    pub(super) fn tell_of_finish(&self, finish: &Finish) {
+        let text = match finish {
+            Finish::Length => format!(
+                "the reply was cut off at its limit of {} tokens (max_output_tokens, or the \
+                 server's own)",
+                self.entry.limits.reply
+            ),
+            Finish::Filtered => "the provider withheld the rest of the reply".to_owned(),
+            Finish::Stop | Finish::ToolCalls | Finish::Other(_) => return,
+        };
+        self.emit(Event::Notice { text });
+    }
+
+    /// Learns from the server's count of the prompt, and tells when it is so low
+    /// that the server must have cut it.
+    pub(super) fn learn(&mut self, request: &RequestContext, usage: &Usage) -> PromptCut {
+        let Some(counted) = usage.prompt else { return PromptCut::No };
+        let (verdict, calibration) =
+            self.shared.observe(&self.entry, request, Tokens::new(counted));
+        match verdict {
+            Observed::Used => {
+                let kept = serde_json::to_value(&calibration).ok();
+                self.pending.calibration = kept.map(|kept| (self.entry.counted_as(), kept));
+                self.page.calibration = calibration;
+                PromptCut::No
+            }
+            Observed::ImplausiblyLow if self.may_be_what_was_not_cached(counted) => PromptCut::No,
+            Observed::ImplausiblyLow => {
+                self.emit(Event::Notice {
+                    text: format!(
+                        "the server counted {counted} tokens in a prompt of about {}: it seems to \
+                         have cut the prompt, so the model may not have seen all of it",
+                        request.prompt_tokens()
+                    ),
+                });
+                PromptCut::Probably
+            }
+            Observed::Empty | Observed::ImplausiblyHigh => PromptCut::No,
+        }
+    }
+
+    /// Some servers count only what they had to read, and leave out what their
+    /// cache held. Then the count is about that of what is new in the request.
+    fn may_be_what_was_not_cached(&self, counted: u32) -> bool {
+        self.fresh.is_some_and(|fresh| counted <= fresh.get().saturating_mul(2))
+    }
+}
+
+/// Whether the server read all of a prompt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PromptCut {
+    /// Nothing says otherwise.
+    No,
+    /// It counted far fewer tokens than there are.
+    Probably,
+}
+
+fn describe_cuts(request: &RequestContext) -> Option<String> {
+    let cuts: Vec<String> = request
+        .dropped
+        .iter()
+        .filter(|dropped| {
+            matches!(
+                dropped.reason,
+                DropReason::HistoryMessages { .. }
+                    | DropReason::HistoryTokens { .. }
+                    | DropReason::NoRoom
+                    | DropReason::Shortened
+            )
+        })
+        .map(|dropped| {
+            format!("{} ({} tokens: {})", dropped.what, dropped.tokens(), dropped.reason.describe())
+        })
+        .collect();
+    (!cuts.is_empty()).then(|| format!("left out of the request: {}", cuts.join("; ")))
+}

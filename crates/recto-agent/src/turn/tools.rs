@@ -1,0 +1,128 @@
+//! A round of tool calls: all at once, each heard of as it ends.
+
+use futures_util::StreamExt;
+use recto_context::{Body, ContentPart, Counter, Layer, Tokens, ToolSpec};
+use recto_tools::{CallContext, ToolResult};
+
+use super::TurnRun;
+use crate::error::AgentError;
+use crate::event::Event;
+use crate::shared::counter;
+use crate::step::{Effect, Input};
+
+impl TurnRun<'_> {
+    /// Stores the reply, then runs its calls. Their results are stored with the
+    /// request that carries them, or with the end of the turn.
+    pub(super) async fn run_tools(&mut self) -> Result<Effect, AgentError> {
+        self.commit().await?;
+        for call in &self.calls {
+            self.emit(Event::Call {
+                id: call.id.0.to_string(),
+                name: call.name.to_string(),
+                arguments: call.arguments.as_str().to_owned(),
+            });
+        }
+        let (results, ended) = self.results().await;
+        let mut results: Vec<ToolResult> = results.into_iter().flatten().collect();
+        self.fit(&mut results);
+        for result in results {
+            let content = vec![ContentPart::Text(result.text.into())];
+            self.say(Body::Tool { call: result.call, name: result.name, content });
+        }
+        self.calls.clear();
+        Ok(self.state.step(match ended {
+            Ended::All => Input::Results,
+            Ended::Stopped => Input::Stop,
+        }))
+    }
+
+    /// The results, in the order of the calls; those that a stop cut off are absent.
+    async fn results(&self) -> (Vec<Option<ToolResult>>, Ended) {
+        let offered = self.offered();
+        let context = CallContext { catalog: self.page.catalog.clone() };
+        let mut running = self.shared.parts.tools.run_each(&self.calls, &offered, &context);
+        let mut results: Vec<Option<ToolResult>> = self.calls.iter().map(|_| None).collect();
+        loop {
+            let next = tokio::select! {
+                biased;
+                // A result that is there counts, stopped or not.
+                next = running.next() => next,
+                () = self.stop.notified() => return (results, Ended::Stopped),
+            };
+            let Some((index, result)) = next else { return (results, Ended::All) };
+            self.emit(Event::Result {
+                id: result.call.0.to_string(),
+                name: result.name.to_string(),
+                outcome: result.outcome.name(),
+                text: result.text.clone(),
+            });
+            results[index] = Some(result);
+        }
+    }
+
+    /// Shortens results in the middle that would not leave room for the next
+    /// request: the newest round is never cut later, because a model that asked
+    /// for something should see it.
+    fn fit(&self, results: &mut [ToolResult]) {
+        let Some(request) = self.previous.as_ref() else { return };
+        let counter = counter(&self.page.calibration);
+        let reply: Tokens = self.known.messages.last().map_or(Tokens::ZERO, |reply| {
+            counter.message(reply, Layer::Rounds) + counter.per_message()
+        });
+        let named = |result: &ToolResult| counter.text(&(&*result.name).into());
+        let overhead: Tokens =
+            results.iter().map(|result| counter.per_message() + named(result)).sum();
+        let room = request.room_for_round(&counter) - reply - overhead;
+        // Parts are rounded up one by one, which a sum of estimates does not see.
+        let mut room = Tokens::new(room.get() - room.get() / 50);
+        // The smallest first, so that what they leave goes to the larger ones.
+        let mut order: Vec<usize> = (0..results.len()).collect();
+        order.sort_by_key(|index| results[*index].text.len());
+        for (position, index) in order.into_iter().enumerate() {
+            let left = u32::try_from(results.len() - position).unwrap_or(u32::MAX);
+            let ToolResult { text, name, .. } = &mut results[index];
+            let whole = text.len();
+            shorten_to(text, &counter, Tokens::new(room.get() / left));
+            room = room - counter.text(&text.as_str().into());
+            if text.len() < whole {
+                let text = format!(
+                    "the result of {name} was shortened to make room: {} of {whole} bytes",
+                    text.len()
+                );
+                self.emit(Event::Notice { text });
+            }
+        }
+    }
+
+    /// The tools that the last request offered.
+    fn offered(&self) -> Vec<ToolSpec> {
+        let request = self.previous.as_ref();
+        request.map_or_else(Vec::new, |request| {
+            request.tools.iter().map(|tool| tool.spec.clone()).collect()
+        })
+    }
+}
+
+/// Why a round is over.
+enum Ended {
+    All,
+    Stopped,
+}
+
+/// A result never becomes shorter than this, in bytes: its note alone takes as much.
+const LEAST: usize = 256;
+
+fn shorten_to(text: &mut String, counter: &Counter<'_>, room: Tokens) {
+    let mut cost = counter.text(&text.as_str().into());
+    while cost > room && text.len() > LEAST {
+        // A little less than the share, because the note takes room, too.
+        let share = f64::from(room.get()) / f64::from(cost.get()) * 0.9;
+        let limit = ((text.len() as f64 * share) as usize).clamp(LEAST, text.len() - 1);
+        *text = recto_tools::shorten(std::mem::take(text), limit);
+        let now = counter.text(&text.as_str().into());
+        if now >= cost {
+            return;
+        }
+        cost = now;
+    }
+}

@@ -1,0 +1,12 @@
+//! A whole agent in the test's own process: a real database, real files, and a
+//! model server on loopback that does what the test wants.
+
+#![allow(clippy::unwrap_used)]
+
+mod events;
+mod order;
+mod recovery;
+mod sessions;
+mod stop;
+mod support;
+mod trouble;

@@ -1,0 +1,215 @@
+//! What a session keeps from turn to turn: its items, its settings, and what was
+//! learned about its model.
+
+use recto_agent::{Agent, Command, Conversation, Inbound};
+use recto_context::{ItemId, ItemKind, Joined, RequestContext};
+use recto_fakes::{Answer, Fake};
+use recto_llm::Provider;
+use recto_store::{ItemState, SessionId, Store};
+
+use crate::support::{
+    Bench, check_sound, conversation, entry, holds, model, runtime, say, session, text, transcript,
+};
+
+const SKILL: &str = "---\nname: knots\ndescription: Ties knots.\ninclude: always\n---\nTie them.\n";
+const RULE: &str = "---\ninclude: always\n---\nBe brief.\n";
+
+fn rule(name: &str) -> ItemId {
+    ItemId::new(ItemKind::Rule, name)
+}
+
+/// How the items stand to the session, without the tools.
+async fn items(store: &Store, session: SessionId) -> Vec<(String, ItemState)> {
+    let state = store.load(session, None).await.unwrap();
+    let items = state.items.into_iter().filter(|(item, _)| item.kind != ItemKind::Tool);
+    items.map(|(item, state)| (item.to_string(), state)).collect()
+}
+
+#[test]
+fn an_item_that_appears_between_turns_joins_late() {
+    let (bench, fake, runtime) = (Bench::new(), Fake::openai().start(), runtime());
+    bench.write("rules/tone.md", RULE);
+    runtime.block_on(async {
+        let agent = bench.agent(&fake).await;
+        let session = session(&agent, "k").await;
+        say(&agent, session, "one").await;
+        bench.write("rules/late.md", RULE);
+        bench.write("skills/knots/SKILL.md", SKILL);
+        say(&agent, session, "two").await;
+        let late = ItemState::In(Joined::Late);
+        let mut items = items(agent.store(), session).await;
+        items.sort_by(|(a, _), (b, _)| a.cmp(b));
+        assert_eq!(
+            items,
+            [
+                ("rule late".to_owned(), late),
+                ("rule tone".to_owned(), ItemState::In(Joined::AtStart)),
+                ("skill knots".to_owned(), late),
+            ]
+        );
+        check_sound(agent.store(), session).await;
+    });
+}
+
+/// A first message that has to wait, here until the server told its window, is
+/// a first message all the same.
+#[test]
+fn what_is_there_at_the_first_message_joins_at_the_start() {
+    let (bench, fake, runtime) = (Bench::new(), Fake::ollama().start(), runtime());
+    bench.write("rules/tone.md", RULE);
+    runtime.block_on(async {
+        let mut entry = entry("fake", Provider::Ollama, &fake);
+        entry.window = None;
+        let agent = Agent::start(bench.parts(vec![entry])).await.unwrap();
+        let session = session(&agent, "k").await;
+        say(&agent, session, "one").await;
+        let items = items(agent.store(), session).await;
+        assert_eq!(items, [("rule tone".to_owned(), ItemState::In(Joined::AtStart))]);
+    });
+    assert_eq!(fake.rejections(), [""; 0]);
+}
+
+#[test]
+fn a_removed_item_stays_out() {
+    let (bench, fake, runtime) = (Bench::new(), Fake::openai().start(), runtime());
+    bench.write("rules/tone.md", RULE);
+    runtime.block_on(async {
+        let agent = bench.agent(&fake).await;
+        let session = session(&agent, "k").await;
+        say(&agent, session, "one").await;
+        agent.store().set_item(session, rule("tone"), ItemState::Removed).await.unwrap();
+        say(&agent, session, "two").await;
+        bench.write("rules/tone.md", &RULE.replace("brief", "very brief"));
+        say(&agent, session, "three").await;
+        assert_eq!(
+            items(agent.store(), session).await,
+            [("rule tone".to_owned(), ItemState::Removed)]
+        );
+    });
+    let has_rule: Vec<bool> =
+        fake.chats().iter().map(|chat| chat["messages"].to_string().contains("brief")).collect();
+    assert_eq!(has_rule, [true, false, false]);
+}
+
+#[test]
+fn settings_are_applied_and_survive_a_restart() {
+    let (bench, fake) = (Bench::new(), Fake::openai().start());
+    let parts = || bench.parts(vec![model("fake", &fake), model("other", &fake)]);
+    let session = runtime().block_on(async {
+        let agent = Agent::start(parts()).await.unwrap();
+        let session = session(&agent, "k").await;
+        for line in [
+            "/model other",
+            "/set temperature 0.25",
+            "/set top_p 0.5",
+            "/set max_output_tokens 77",
+            "/set max_rounds 1",
+            "/mode minimal",
+        ] {
+            let command = Command::parse(line).unwrap().unwrap();
+            agent.command(&conversation("k"), session, command).await.unwrap();
+        }
+        session
+    });
+    runtime().block_on(async {
+        let agent = Agent::start(parts()).await.unwrap();
+        fake.push(holds(&["a"]));
+        fake.push(holds(&["b"]));
+        bench.held.let_go(1);
+        let finished = say(&agent, session, "work").await;
+        assert_eq!(finished.error.unwrap().code, "too_many_rounds");
+        check_sound(agent.store(), session).await;
+        let turn = agent.store().last_turn(Some(session)).await.unwrap().unwrap();
+        let requests = agent.store().requests(turn.id).await.unwrap();
+        assert!(requests.iter().all(|request| request.model == "other"));
+    });
+    assert_eq!(bench.held.runs(), 1);
+    let chat = &fake.chats()[0];
+    assert_eq!(chat["temperature"], 0.25);
+    assert_eq!(chat["top_p"], 0.5);
+    let most = chat.get("max_tokens").or_else(|| chat.get("max_completion_tokens"));
+    assert_eq!(most.unwrap(), 77);
+    // Minimal: the tools at hand are pointed at.
+    assert_eq!(chat["tool_choice"], "required", "{chat:#}");
+}
+
+#[test]
+fn conversations_of_two_surfaces_with_the_same_id_stay_apart() {
+    let (bench, fake, runtime) = (Bench::new(), Fake::openai().start(), runtime());
+    runtime.block_on(async {
+        let agent = bench.agent(&fake).await;
+        let mut sessions = Vec::new();
+        for name in ["4711", "general"] {
+            for (surface, account) in [("telegram", "bot"), ("discord", "bot"), ("telegram", "b")] {
+                let (surface, account) = (surface.to_owned(), account.to_owned());
+                let place = Conversation { surface, account, name: name.to_owned() };
+                let session = agent.find_or_begin(&place).await.unwrap().id;
+                say(&agent, session, &format!("{place:?}")).await;
+                sessions.push((place, session));
+            }
+        }
+        for (place, session) in sessions {
+            assert_eq!(agent.find_or_begin(&place).await.unwrap().id, session);
+            let messages = agent.store().messages(session, None).await.unwrap();
+            assert_eq!(messages.len(), 2);
+            assert_eq!(text(&messages[0].message), format!("{place:?}"));
+        }
+    });
+}
+
+#[test]
+fn a_preview_stores_nothing_and_shows_what_is_sent() {
+    let (bench, fake, runtime) = (Bench::new(), Fake::openai().start(), runtime());
+    runtime.block_on(async {
+        let agent = bench.agent(&fake).await;
+        let session = session(&agent, "k").await;
+        say(&agent, session, "one").await;
+        let before = transcript(agent.store(), session).await;
+        bench.write("rules/tone.md", RULE);
+        let previewed = agent.preview(session, Inbound::text("two")).await.unwrap();
+        assert_eq!(transcript(agent.store(), session).await, before);
+        assert_eq!(items(agent.store(), session).await, []);
+        assert_eq!(agent.store().turns(session).await.unwrap().len(), 1);
+        assert_eq!(fake.chats().len(), 1);
+        say(&agent, session, "two").await;
+        let turn = agent.store().last_turn(Some(session)).await.unwrap().unwrap();
+        let requests = agent.store().requests(turn.id).await.unwrap();
+        let sent = recto_agent::restore(agent.store(), &requests[0]).await.unwrap();
+        // All but the message itself, whose stamp has the minute in it.
+        let messages = |request: &RequestContext| {
+            let entry = model("fake", &fake);
+            let body = recto_llm::encode(entry.client.wire(), &entry.call, request);
+            let mut messages = body["messages"].as_array().unwrap().clone();
+            messages.pop();
+            messages
+        };
+        assert_eq!(messages(&previewed), messages(&sent));
+        assert!(format!("{:?}", messages(&sent)).contains("Be brief."));
+    });
+}
+
+#[test]
+fn what_was_learned_about_a_model_survives_a_restart() {
+    let (bench, fake) = (Bench::new(), Fake::openai().start());
+    let long = "The keeper lights the lamp and writes the weather down. ".repeat(40);
+    let estimate = |agent: Agent| {
+        let long = long.clone();
+        async move {
+            let session = session(&agent, "measured").await;
+            agent.preview(session, Inbound::text(&long)).await.unwrap().prompt_tokens()
+        }
+    };
+    let fresh = runtime().block_on(async { estimate(bench.agent(&fake).await).await });
+    let learned = runtime().block_on(async {
+        let agent = bench.agent(&fake).await;
+        let session = session(&agent, "k").await;
+        for number in 0..8 {
+            fake.push(Answer::text("noted"));
+            say(&agent, session, &format!("{number} {}", &long[..200 * (number + 1)])).await;
+        }
+        estimate(agent).await
+    });
+    let after_restart = runtime().block_on(async { estimate(bench.agent(&fake).await).await });
+    assert_ne!(fresh, learned);
+    assert_eq!(learned, after_restart);
+}

@@ -1,0 +1,111 @@
+//! `/stop`: ends the turn that runs, whatever it is doing, and no other.
+
+use expect_test::expect;
+use recto_agent::Event;
+use recto_fakes::{Answer, Ending as Sent, Fake, Gate};
+use recto_store::Ending;
+
+use crate::support::{
+    Bench, arrival, blocking, check_sound, ended, finished, holds, next, runtime, say, session,
+    statuses, submit, transcript, within,
+};
+
+#[test]
+fn a_stop_while_the_model_talks_keeps_what_it_said() {
+    let gate = Gate::new();
+    let fake = Fake::openai().answer(Answer::text("once upon a time").held(&gate)).start();
+    let (bench, runtime) = (Bench::new(), runtime());
+    runtime.block_on(async {
+        let agent = bench.agent(&fake).await;
+        let session = session(&agent, "k").await;
+        let mut told = submit(&agent, session, "tell").await;
+        gate.release(2);
+        let mut heard = String::new();
+        while heard.trim() != "once upon" {
+            if let Event::Text { text } = next(&mut told.events).await.event {
+                heard += &text;
+            }
+        }
+        assert!(agent.stop(session));
+        let finished = ended(&mut told.events, told.turn).await;
+        assert_eq!(finished.status, Ending::Stopped);
+        expect![[r#"
+            1 user: tell
+            2 assistant: once upon 
+            3 error: stopped
+        "#]]
+        .assert_eq(&transcript(agent.store(), session).await);
+        // The server is told, too: it need not go on.
+        gate.open();
+        let left = blocking(move || {
+            fake.wait_until(|log| log.iter().any(|received| received.ending == Sent::ClientLeft));
+            fake
+        });
+        left.await;
+    });
+}
+
+#[test]
+fn a_stop_while_tools_run_answers_their_calls() {
+    let fake = Fake::openai().answer(holds(&["a", "b"])).start();
+    let (bench, runtime) = (Bench::new(), runtime());
+    runtime.block_on(async {
+        let agent = bench.agent(&fake).await;
+        let session = session(&agent, "k").await;
+        let mut working = submit(&agent, session, "work").await;
+        bench.held.has_begun().await;
+        bench.held.has_begun().await;
+        // One of them is done before the stop.
+        bench.held.let_go(1);
+        loop {
+            if let Event::Result { .. } = next(&mut working.events).await.event {
+                break;
+            }
+        }
+        assert!(agent.stop(session));
+        assert_eq!(ended(&mut working.events, working.turn).await.status, Ending::Stopped);
+        check_sound(agent.store(), session).await;
+        let transcript = transcript(agent.store(), session).await;
+        assert_eq!(transcript.matches("hold: held").count(), 1, "{transcript}");
+        assert_eq!(transcript.matches("hold: stopped by the person").count(), 1);
+        // The session goes on, and the model sees a whole history.
+        assert_eq!(say(&agent, session, "and now?").await.reply.unwrap(), "You said: and now?");
+    });
+    assert_eq!(fake.rejections(), [""; 0]);
+}
+
+#[test]
+fn a_stop_while_nothing_runs_does_not_hit_the_next_turn() {
+    let (bench, fake, runtime) = (Bench::new(), Fake::openai().start(), runtime());
+    runtime.block_on(async {
+        let agent = bench.agent(&fake).await;
+        let session = session(&agent, "k").await;
+        assert!(!agent.stop(session));
+        assert_eq!(say(&agent, session, "one").await.status, Ending::Done);
+        within(agent.finished()).await;
+        assert!(!agent.stop(session));
+        assert_eq!(say(&agent, session, "two").await.status, Ending::Done);
+    });
+}
+
+#[test]
+fn two_stops_end_one_turn_and_leave_the_waiting_ones_to_be_answered() {
+    let gate = Gate::new();
+    let fake = Fake::openai().answer(Answer::text("never").held(&gate)).start();
+    let (bench, runtime) = (Bench::new(), runtime());
+    runtime.block_on(async {
+        let agent = bench.agent(&fake).await;
+        let session = session(&agent, "k").await;
+        let first = submit(&agent, session, "one").await;
+        arrival(&gate, 1).await;
+        let second = submit(&agent, session, "two").await;
+        let third = submit(&agent, session, "three").await;
+        agent.stop(session);
+        agent.stop(session);
+        assert_eq!(finished(first).await.status, Ending::Stopped);
+        assert_eq!(finished(second).await.status, Ending::Done);
+        assert_eq!(finished(third).await.status, Ending::Done);
+        assert_eq!(statuses(agent.store(), session).await, ["stopped", "done", "done"]);
+        check_sound(agent.store(), session).await;
+    });
+}

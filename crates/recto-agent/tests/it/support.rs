@@ -1,0 +1,359 @@
+//! A folder with a database and a workspace, agents that live in it, and short
+//! ways to look at what they left there.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use recto_agent::{
+    Agent, AgentOptions, Conversation, Event, Finished, Inbound, ModelEntry, Parts, Submission,
+    TurnEvent, Verdict, verify,
+};
+use recto_context::mode::{ModeSetting, Uncertain};
+use recto_context::{Body, ContentPart, ItemId, Layout, Limits, Message, Text, Tokens, ToolSpec};
+use recto_fakes::{Answer, Call, Fake, Gate, Model, Reply};
+use recto_llm::{CallOptions, Client, ClientOptions, Provider, RetryPolicy};
+use recto_store::{SessionId, Store, StoreOptions, TurnId, TurnStatus};
+use recto_tools::{Arguments, CallContext, CallLimits, Tool, ToolOutput, Toolbox};
+use recto_workspace::{Options, Workspace};
+use serde_json::json;
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+use tokio::sync::Semaphore;
+use tokio::sync::broadcast::Receiver;
+use tokio::time::timeout;
+
+/// How long a test waits for something that must happen.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A folder that agents share, as processes share a home.
+pub(crate) struct Bench {
+    folder: TempDir,
+    pub(crate) held: Held,
+}
+
+impl Bench {
+    pub(crate) fn new() -> Self {
+        let bench = Bench { folder: TempDir::new().unwrap(), held: Held::new() };
+        bench.write("SOUL.md", "You are a lighthouse keeper.\n");
+        bench
+    }
+
+    pub(crate) fn database(&self) -> PathBuf {
+        self.folder.path().join("data/recto.db")
+    }
+
+    /// A file of the workspace.
+    pub(crate) fn write(&self, name: &str, text: &str) {
+        let path = self.folder.path().join("workspace").join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    /// The store, as a process of its own has it.
+    pub(crate) fn store(&self) -> Store {
+        Store::open(&StoreOptions::new(self.database())).unwrap()
+    }
+
+    pub(crate) fn parts(&self, models: Vec<ModelEntry>) -> Parts {
+        self.parts_with(models, self.store())
+    }
+
+    pub(crate) fn parts_with(&self, models: Vec<ModelEntry>, store: Store) -> Parts {
+        let workspace = self.folder.path().join("workspace");
+        let tools = Toolbox::new(vec![Arc::new(self.held.clone())], CallLimits::default());
+        Parts {
+            options: AgentOptions {
+                name: "main".into(),
+                version: "0".into(),
+                workspace: "workspace".into(),
+                max_rounds: 4,
+                window_cap: Tokens::new(16_384),
+                built_in: tools.specs(),
+            },
+            models,
+            workspace: Workspace::new(Options { workspace, ..Options::default() }),
+            tools,
+            store,
+        }
+    }
+
+    /// An agent whose only model is the fake's.
+    pub(crate) async fn agent(&self, fake: &Fake) -> Agent {
+        Agent::start(self.parts(vec![model("fake", fake)])).await.unwrap()
+    }
+}
+
+/// A model entry for a fake of an OpenAI server, with a window that is known.
+pub(crate) fn model(name: &str, fake: &Fake) -> ModelEntry {
+    entry(name, Provider::OpenAi, fake)
+}
+
+/// A model entry without a server, which repeats what was said.
+pub(crate) fn scripted() -> ModelEntry {
+    entry_of("scripted", ClientOptions::new(Provider::Scripted))
+}
+
+pub(crate) fn entry(name: &str, provider: Provider, fake: &Fake) -> ModelEntry {
+    let mut options = ClientOptions::new(provider);
+    options.base_url = Some(fake.url());
+    entry_of(name, options)
+}
+
+fn entry_of(name: &str, mut options: ClientOptions) -> ModelEntry {
+    options.retry = RetryPolicy { retries: 0, ..RetryPolicy::default() };
+    ModelEntry {
+        name: name.into(),
+        client: Client::new(options).unwrap(),
+        call: CallOptions { model: Model::DEFAULT_NAME.to_owned(), ..CallOptions::default() },
+        window: Some(Tokens::new(16_384)),
+        mode: ModeSetting::default(),
+        uncertain: Uncertain::default(),
+        layout: Layout::default(),
+        limits: Limits::default(),
+    }
+}
+
+/// A process that lives as long as the test.
+pub(crate) fn runtime() -> Runtime {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
+}
+
+/// A process that is to be killed, which is what dropping it does. Nothing in it
+/// moves but while the test waits inside, so nothing notices the end, either.
+pub(crate) fn mortal() -> Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
+}
+
+/// The tool `hold`: says that it runs, and waits until it is let go.
+#[derive(Clone)]
+pub(crate) struct Held {
+    spec: ToolSpec,
+    runs: Arc<AtomicUsize>,
+    began: Arc<Semaphore>,
+    may_end: Arc<Semaphore>,
+}
+
+impl Held {
+    fn new() -> Self {
+        let parameters = json!({
+            "type": "object",
+            "properties": {"what": {"type": "string"}},
+            "required": ["what"],
+        });
+        Held {
+            spec: ToolSpec::new(ItemId::tool(None, "hold"), "Holds something.", parameters),
+            runs: Arc::default(),
+            began: Arc::new(Semaphore::new(0)),
+            may_end: Arc::new(Semaphore::new(0)),
+        }
+    }
+
+    /// Waits until it runs once more.
+    pub(crate) async fn has_begun(&self) {
+        within(self.began.acquire()).await.unwrap().forget();
+    }
+
+    /// Lets so many calls end.
+    pub(crate) fn let_go(&self, calls: usize) {
+        self.may_end.add_permits(calls);
+    }
+
+    /// How often it was run.
+    pub(crate) fn runs(&self) -> usize {
+        self.runs.load(Ordering::SeqCst)
+    }
+}
+
+impl Tool for Held {
+    fn id(&self) -> &ItemId {
+        &self.spec.id
+    }
+
+    fn spec(&self) -> Option<&ToolSpec> {
+        Some(&self.spec)
+    }
+
+    fn run<'a>(&'a self, _: Arguments, _: &'a CallContext) -> BoxFuture<'a, ToolOutput> {
+        async move {
+            self.runs.fetch_add(1, Ordering::SeqCst);
+            self.began.add_permits(1);
+            self.may_end.acquire().await.unwrap().forget();
+            Ok("held".to_owned())
+        }
+        .boxed()
+    }
+}
+
+/// A reply that holds these things, each in a call of its own.
+pub(crate) fn holds(things: &[&str]) -> Reply {
+    Answer::calls(things.iter().map(|what| Call::new("hold", json!({ "what": what }))))
+}
+
+/// Waits for something that must happen.
+pub(crate) async fn within<T>(future: impl Future<Output = T>) -> T {
+    timeout(PATIENCE, future).await.expect("it never happened")
+}
+
+/// Waits for something on a thread of its own, as the fakes' means to wait block.
+pub(crate) async fn blocking<T: Send + 'static>(wait: impl FnOnce() -> T + Send + 'static) -> T {
+    tokio::task::spawn_blocking(wait).await.unwrap()
+}
+
+/// Waits until answers have come to the gate so many times in all.
+pub(crate) async fn arrival(gate: &Gate, times: usize) {
+    let gate = gate.clone();
+    blocking(move || gate.wait_for(times)).await;
+}
+
+pub(crate) fn conversation(name: &str) -> Conversation {
+    Conversation { surface: "terminal".into(), account: "local".into(), name: name.into() }
+}
+
+pub(crate) async fn session(agent: &Agent, name: &str) -> SessionId {
+    agent.find_or_begin(&conversation(name)).await.unwrap().id
+}
+
+pub(crate) async fn submit(agent: &Agent, session: SessionId, text: &str) -> Submission {
+    within(agent.submit(session, Inbound::text(text))).await.unwrap()
+}
+
+/// Says something, and waits for the end of its turn.
+pub(crate) async fn say(agent: &Agent, session: SessionId, text: &str) -> Finished {
+    finished(submit(agent, session, text).await).await
+}
+
+pub(crate) async fn finished(submission: Submission) -> Finished {
+    let events = events(submission).await;
+    match events.into_iter().next_back() {
+        Some(Event::Finished(finished)) => {
+            Finished { reply: finished.reply.map(|reply| unstamped(&reply)), ..finished }
+        }
+        other => panic!("it ended with {other:?}"),
+    }
+}
+
+/// What happens in a turn, to its end.
+pub(crate) async fn events(submission: Submission) -> Vec<Event> {
+    let Submission { turn, events: mut receiver } = submission;
+    let mut events = Vec::new();
+    loop {
+        let event = next(&mut receiver).await;
+        if event.turn != turn {
+            continue;
+        }
+        let is_last = matches!(event.event, Event::Finished(_));
+        events.push(event.event);
+        if is_last {
+            return events;
+        }
+    }
+}
+
+pub(crate) async fn next(events: &mut Receiver<TurnEvent>) -> TurnEvent {
+    within(events.recv()).await.unwrap()
+}
+
+/// Waits until the turn is over, and gives how.
+pub(crate) async fn ended(events: &mut Receiver<TurnEvent>, turn: TurnId) -> Finished {
+    loop {
+        match next(events).await {
+            TurnEvent { turn: of, event: Event::Finished(finished), .. } if of == turn => {
+                return finished;
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A session's transcript, a message a line.
+pub(crate) async fn transcript(store: &Store, session: SessionId) -> String {
+    let mut shown = String::new();
+    for stored in store.messages(session, None).await.unwrap() {
+        let message = &stored.message;
+        let _ = writeln!(shown, "{} {}", message.id.0, describe(message));
+    }
+    shown
+}
+
+fn describe(message: &Message) -> String {
+    match &message.body {
+        Body::User(_) => format!("user: {}", text(message)),
+        Body::Assistant { calls, .. } => {
+            let calls =
+                calls.iter().map(|call| format!(" [{}{}]", call.name, call.arguments.as_str()));
+            format!("assistant: {}{}", text(message), calls.collect::<String>())
+        }
+        Body::Tool { name, .. } => format!("{name}: {}", text(message)),
+        Body::Error(text) => format!("error: {text}"),
+        Body::Approval(text) => format!("approval: {text}"),
+    }
+}
+
+pub(crate) fn text(message: &Message) -> String {
+    let texts = message.content().iter().filter_map(ContentPart::as_text);
+    unstamped(&texts.map(Text::as_str).collect::<String>())
+}
+
+/// What the fake repeats, without the date and time in front of it.
+fn unstamped(text: &str) -> String {
+    let Some((before, rest)) = text.split_once("You said: [") else { return text.to_owned() };
+    let (_, said) = rest.split_once("] ").unwrap();
+    format!("{before}You said: {said}")
+}
+
+/// How the turns of a session stand.
+pub(crate) async fn statuses(store: &Store, session: SessionId) -> Vec<&'static str> {
+    let turns = store.turns(session).await.unwrap();
+    turns.iter().map(|turn| turn.status.name()).collect()
+}
+
+/// What must hold of every session whose turns are over: the numbers have no
+/// gap, turns don't interleave, each begins with one user message and ends with
+/// one word for the person, every call has one result, and every record is whole.
+pub(crate) async fn check_sound(store: &Store, session: SessionId) {
+    let stored = store.messages(session, None).await.unwrap();
+    let numbers: Vec<u64> = stored.iter().map(|stored| stored.message.id.0).collect();
+    assert_eq!(numbers, (1..=stored.len() as u64).collect::<Vec<_>>());
+    let of_turns: Vec<TurnId> = stored.iter().filter_map(|stored| stored.turn).collect();
+    assert!(of_turns.is_sorted(), "turns interleave: {of_turns:?}");
+    for turn in store.turns(session).await.unwrap() {
+        assert!(matches!(turn.status, TurnStatus::Ended(_)), "turn {} is {}", turn.id, turn.status);
+        let messages: Vec<&Message> = stored
+            .iter()
+            .filter(|stored| stored.turn == Some(turn.id))
+            .map(|stored| &*stored.message)
+            .collect();
+        check_turn(&messages);
+        for request in store.requests(turn.id).await.unwrap() {
+            let verdict = verify(store, &request).await.unwrap();
+            assert!(matches!(verdict, Verdict::Identical { .. }), "{verdict:?}");
+        }
+    }
+}
+
+fn check_turn(messages: &[&Message]) {
+    let shown = || messages.iter().map(|message| describe(message) + "\n").collect::<String>();
+    let (first, rest) = messages.split_first().unwrap();
+    assert!(first.is_user() && !rest.iter().any(|message| message.is_user()), "{}", shown());
+    let is_reply = |message: &&&Message| matches!(&message.body, Body::Assistant { calls, .. } if calls.is_empty());
+    assert!(rest.iter().filter(is_reply).count() <= 1, "a reply is doubled:\n{}", shown());
+    let last = messages.last().unwrap();
+    assert!(is_reply(&last) || matches!(last.body, Body::Error(_)), "no reply:\n{}", shown());
+    let mut calls: Vec<&str> =
+        messages.iter().flat_map(|message| message.calls()).map(|call| &*call.id.0).collect();
+    let mut results: Vec<&str> = messages
+        .iter()
+        .filter_map(|message| match &message.body {
+            Body::Tool { call, .. } => Some(&*call.0),
+            _ => None,
+        })
+        .collect();
+    calls.sort_unstable();
+    results.sort_unstable();
+    assert_eq!(calls, results, "{}", shown());
+}

@@ -1,0 +1,122 @@
+//! What goes wrong around a turn: whoever waits hears of it, and the session
+//! works again afterwards.
+
+use std::time::Duration;
+
+use recto_agent::{Agent, AgentError, Inbound, SessionSettings};
+use recto_fakes::{Answer, Fake, Gate};
+use recto_store::{Ending, Store, StoreOptions};
+use rusqlite::{Connection, Transaction, TransactionBehavior};
+
+use crate::support::{
+    Bench, arrival, check_sound, finished, holds, model, runtime, say, session, submit, transcript,
+};
+
+/// A store that does not wait long for others.
+fn impatient(bench: &Bench) -> Store {
+    let options = StoreOptions {
+        busy_timeout: Duration::from_millis(1),
+        ..StoreOptions::new(bench.database())
+    };
+    Store::open(&options).unwrap()
+}
+
+#[test]
+fn a_store_that_fails_in_a_turn_ends_it_for_the_listener_and_the_session_goes_on() {
+    let gate = Gate::new();
+    let fake = Fake::openai().answer(Answer::text("unheard").held(&gate)).start();
+    let (bench, runtime) = (Bench::new(), runtime());
+    runtime.block_on(async {
+        let parts = bench.parts_with(vec![model("fake", &fake)], impatient(&bench));
+        let agent = Agent::start(parts).await.unwrap();
+        let session = session(&agent, "k").await;
+        let first = submit(&agent, session, "one").await;
+        arrival(&gate, 1).await;
+        let mut database = Connection::open(bench.database()).unwrap();
+        let lock = Transaction::new(&mut database, TransactionBehavior::Immediate).unwrap();
+        gate.open();
+        let told = finished(first).await;
+        assert_eq!(told.status, Ending::Failed);
+        assert_eq!(told.error.unwrap().code, "store");
+        // Neither is a message taken that can't be stored.
+        let refused = agent.submit(session, Inbound::text("two")).await.unwrap_err();
+        assert!(matches!(refused, AgentError::Store(_)), "{refused}");
+        drop(lock);
+
+        assert_eq!(say(&agent, session, "three").await.reply.unwrap(), "You said: three");
+        check_sound(agent.store(), session).await;
+        let transcript = transcript(agent.store(), session).await;
+        assert!(!transcript.contains("two"), "{transcript}");
+        // The turn that failed has got its reply after all.
+        assert!(transcript.contains("1 user: one\n2 assistant: You said: one\n"), "{transcript}");
+    });
+}
+
+#[test]
+fn a_store_that_fails_while_tools_run_leaves_no_call_without_a_result() {
+    let fake = Fake::openai().answer(holds(&["a"])).start();
+    let (bench, runtime) = (Bench::new(), runtime());
+    runtime.block_on(async {
+        let parts = bench.parts_with(vec![model("fake", &fake)], impatient(&bench));
+        let agent = Agent::start(parts).await.unwrap();
+        let session = session(&agent, "k").await;
+        let first = submit(&agent, session, "work").await;
+        bench.held.has_begun().await;
+        let mut database = Connection::open(bench.database()).unwrap();
+        let lock = Transaction::new(&mut database, TransactionBehavior::Immediate).unwrap();
+        bench.held.let_go(1);
+        assert_eq!(finished(first).await.error.unwrap().code, "store");
+        drop(lock);
+        assert_eq!(say(&agent, session, "again").await.status, Ending::Done);
+        check_sound(agent.store(), session).await;
+    });
+    assert_eq!(bench.held.runs(), 1);
+    assert_eq!(fake.rejections(), [""; 0]);
+}
+
+#[test]
+fn a_model_that_fails_leaves_a_message_with_a_reply_that_says_so() {
+    let fake = Fake::openai().answer(Answer::refusal(500, "out of order")).start();
+    let (bench, runtime) = (Bench::new(), runtime());
+    runtime.block_on(async {
+        let agent = bench.agent(&fake).await;
+        let session = session(&agent, "k").await;
+        let failed = say(&agent, session, "hello").await;
+        assert_eq!(failed.status, Ending::Failed);
+        check_sound(agent.store(), session).await;
+        assert_eq!(say(&agent, session, "again").await.reply.unwrap(), "You said: again");
+    });
+}
+
+#[test]
+fn an_unknown_model_is_named_with_those_that_are_known() {
+    let (bench, fake, runtime) = (Bench::new(), Fake::openai().start(), runtime());
+    runtime.block_on(async {
+        let agent = bench.agent(&fake).await;
+        let session = session(&agent, "k").await;
+        let settings =
+            SessionSettings { model: Some("other".into()), ..SessionSettings::default() };
+        let refused = agent.submit(session, Inbound { settings, ..Inbound::text("hello") }).await;
+        let refused = refused.unwrap_err();
+        assert_eq!(refused.to_string(), "there is no model `other`");
+        assert!(refused.hint().unwrap().starts_with("known models: fake;"));
+        assert_eq!(transcript(agent.store(), session).await, "");
+        assert_eq!(say(&agent, session, "hello").await.status, Ending::Done);
+    });
+}
+
+#[test]
+fn what_is_no_message_is_refused_before_anything_is_stored() {
+    let (bench, fake, runtime) = (Bench::new(), Fake::openai().start(), runtime());
+    runtime.block_on(async {
+        let agent = bench.agent(&fake).await;
+        let session = session(&agent, "k").await;
+        for (text, code) in
+            [("", "empty_message"), (" \n\t", "empty_message"), ("a\0b", "nul_in_message")]
+        {
+            let refused = agent.submit(session, Inbound::text(text)).await.unwrap_err();
+            assert_eq!(refused.code(), code);
+        }
+        assert!(agent.store().turns(session).await.unwrap().is_empty());
+    });
+}
