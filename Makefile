@@ -7,7 +7,7 @@ SHELL := /bin/sh
 .PHONY: help chat test build lint docs bench clean cargo
 
 BENCH ?= context
-MESSAGE ?= hello
+MESSAGE ?=
 # Taken at its word, and passed by environment: quotes and dollars in it stay
 # what they are, and nothing in it is run.
 override MESSAGE := $(value MESSAGE)
@@ -16,7 +16,7 @@ export MESSAGE
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s  %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-chat: build ## set up Recto's home if there is none, and show what a model is sent for MESSAGE
+chat: build ## set up Recto's home if there is none, and talk: MESSAGE, a pipe, or you type
 	@scripts/chat
 
 test: cargo ## run every test suite, and say which ran

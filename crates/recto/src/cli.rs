@@ -22,8 +22,22 @@ pub struct Cli {
 pub enum Command {
     /// Write a small workspace to start from; nothing that is there is changed
     Init,
+    /// Talk to the agent
+    Chat(ChatArgs),
     /// Show what a model would be sent for a message, without calling one
     Context(ContextArgs),
+    /// Show what a turn sent, and what came back
+    Show(ShowArgs),
+    /// Show where two turns' requests part, and why
+    Diff(DiffArgs),
+    /// Send a turn's request again, or prove that its record is whole
+    Replay(ReplayArgs),
+    /// Look at sessions
+    #[command(subcommand)]
+    Sessions(SessionCommand),
+    /// Look at models
+    #[command(subcommand)]
+    Models(ModelCommand),
     /// Look at skills
     #[command(subcommand)]
     Skills(ItemCommand),
@@ -38,11 +52,36 @@ pub enum Command {
     Config(ConfigCommand),
 }
 
+/// `recto chat`.
+#[derive(Debug, Args)]
+pub struct ChatArgs {
+    /// Send this message, print the reply and end; `-` reads standard input to its end
+    ///
+    /// Without it, messages are typed, or read from standard input, one a line.
+    #[arg(short, long)]
+    pub message: Option<String>,
+    /// The session to talk in, by name or number; a new name begins a new one
+    #[arg(long, value_name = "NAME", default_value = "default")]
+    pub session: String,
+    /// The model entry that answers [default: the session's, or the config's]
+    #[arg(long, value_name = "NAME")]
+    pub model: Option<String>,
+    /// Minimal, full or decided by each message [default: the session's, or the model's]
+    #[arg(long, value_name = "MODE")]
+    pub context_mode: Option<ModeArg>,
+    /// Print everything that happens as JSON, one event a line
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// `recto context`.
 #[derive(Debug, Args)]
 pub struct ContextArgs {
     /// The message; read from standard input when it is `-` or left out
     pub message: Option<String>,
+    /// As the next message of this session, by name or number
+    #[arg(long, value_name = "NAME", conflicts_with = "history")]
+    pub session: Option<String>,
     /// Earlier messages: a file with one JSON message a line
     #[arg(long, value_name = "FILE")]
     pub history: Option<PathBuf>,
@@ -79,6 +118,131 @@ impl From<ModeArg> for ContextMode {
             ModeArg::Auto => ContextMode::Auto,
         }
     }
+}
+
+/// `recto show`.
+#[derive(Debug, Args)]
+pub struct ShowArgs {
+    /// The turn, by number, or `last`
+    #[arg(default_value = "last")]
+    pub turn: String,
+    /// Which of the turn's requests, from 1 [default: the last]
+    #[arg(long, value_name = "N")]
+    pub request: Option<u32>,
+    /// Print the request's body, the exact bytes that were sent
+    #[arg(long, conflicts_with = "json")]
+    pub body: bool,
+    /// Print all of it as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `recto diff`.
+#[derive(Debug, Args)]
+pub struct DiffArgs {
+    /// The later turn, by number, or `last`; or the earlier one, when two are named
+    #[arg(default_value = "last")]
+    pub first: String,
+    /// The later turn [default: the first is compared with the turn before it]
+    pub second: Option<String>,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `recto replay`.
+#[derive(Debug, Args)]
+pub struct ReplayArgs {
+    /// The turn, by number, or `last`; with --verify alone, every turn
+    pub turn: Option<String>,
+    /// Which of the turn's requests, from 1 [default: the last; with --verify all]
+    #[arg(long, value_name = "N")]
+    pub request: Option<u32>,
+    /// Ask another model entry than the one that was asked
+    #[arg(long, value_name = "NAME", conflicts_with = "verify")]
+    pub model: Option<String>,
+    /// Write the body anew from its parts and options, and fail unless it is the one sent
+    #[arg(long)]
+    pub verify: bool,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `recto sessions`.
+#[derive(Debug, Subcommand)]
+pub enum SessionCommand {
+    /// List the sessions, newest first
+    List {
+        /// Those in the archive, too
+        #[arg(long)]
+        all: bool,
+        /// How to print them
+        #[command(flatten)]
+        json: JsonArg,
+    },
+    /// Show what was said in one
+    Show {
+        /// Its name or number
+        name: String,
+        /// How to print it
+        #[command(flatten)]
+        json: JsonArg,
+    },
+    /// Give one another name
+    Rename {
+        /// Its name or number
+        name: String,
+        /// The new name
+        new: String,
+    },
+    /// Put one into the archive; nothing is deleted
+    Archive {
+        /// Its name or number
+        name: String,
+    },
+    /// Write one as JSON, a line for the session and one for each message
+    Export {
+        /// Its name or number
+        name: String,
+        /// The file to write [default: standard output]
+        #[arg(short, long, value_name = "FILE")]
+        out: Option<PathBuf>,
+    },
+    /// Read a session that was exported, or a history of one JSON message a line
+    Import {
+        /// The file; `-` is standard input
+        file: PathBuf,
+        /// Its name [default: the exported one]
+        #[arg(long)]
+        name: Option<String>,
+    },
+    /// Find messages that have all of these words
+    Search {
+        /// The words
+        query: String,
+        /// The most messages to list
+        #[arg(long, value_name = "N", default_value_t = 20)]
+        limit: usize,
+        /// How to print them
+        #[command(flatten)]
+        json: JsonArg,
+    },
+}
+
+/// `recto models`.
+#[derive(Debug, Subcommand)]
+pub enum ModelCommand {
+    /// List the model entries of the config
+    List(JsonArg),
+    /// Ask servers whether they have the models, with what window, and whether they take tools
+    Check {
+        /// The entry [default: all]
+        name: Option<String>,
+        /// How to print it
+        #[command(flatten)]
+        json: JsonArg,
+    },
 }
 
 /// `recto skills`, `recto rules`, `recto references`.

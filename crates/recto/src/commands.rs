@@ -1,6 +1,44 @@
 //! What the commands do, one file each.
 
+pub(crate) mod chat;
 pub(crate) mod config;
 pub(crate) mod context;
 pub(crate) mod init;
 pub(crate) mod items;
+pub(crate) mod models;
+pub(crate) mod sessions;
+pub(crate) mod turns;
+
+use recto_agent::AgentError;
+use recto_context::HistoryProblem;
+use recto_store::StoreError;
+
+use crate::failure::Failure;
+
+/// A failure of the store, with what to do about it.
+pub(crate) fn failed(error: StoreError) -> Failure {
+    agent_failed(&error.into())
+}
+
+/// A failure of the agent, with what to do about it.
+pub(crate) fn agent_failed(error: &AgentError) -> Failure {
+    let failure = Failure::new(error.to_string());
+    match error.hint() {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
+}
+
+/// How many unreadable lines of a history are told one by one.
+const TOLD_LINES: usize = 20;
+
+/// The failure with what is wrong with the lines of a history.
+pub(crate) fn history_failure(failure: Failure, problems: &[HistoryProblem]) -> Failure {
+    let told = problems.iter().take(TOLD_LINES);
+    let failure = told.fold(failure, |failure, problem| failure.because(problem));
+    let rest = problems.len().saturating_sub(TOLD_LINES);
+    let more = if rest > 0 { format!("{rest} more lines have problems; ") } else { String::new() };
+    failure.hint(format!(
+        "{more}each line is a JSON message: {{\"role\": \"user\", \"content\": \"hi\"}}"
+    ))
+}

@@ -47,7 +47,7 @@ pub use env::Flag;
 pub use problem::{Place, Problem, Problems};
 pub use settings::{
     AgentSettings, ContextSettings, HistorySettings, ItemSettings, MemorySettings, ModeSettings,
-    ModelSettings, Placed, Settings, SkillSettings,
+    ModelSettings, Placed, Settings, SkillSettings, StoreSettings, ToolSettings,
 };
 
 use raw::Raw;

@@ -7,10 +7,12 @@ pub mod config;
 mod draw;
 mod failure;
 mod home;
+mod input;
 mod nearest;
 mod output;
 pub mod reference;
 mod setup;
+mod terminal;
 
 use std::process::ExitCode;
 
@@ -37,6 +39,12 @@ fn dispatch(cli: &Cli) -> Result<ExitCode, Failure> {
     let home = Home::find(cli.home.as_deref())?;
     match &cli.command {
         Command::Init => commands::init::run(&home),
+        Command::Chat(args) => commands::chat::run(&home, args),
+        Command::Show(args) => commands::turns::show::run(&home, args),
+        Command::Diff(args) => commands::turns::diff::run(&home, args),
+        Command::Replay(args) => commands::turns::replay::run(&home, args),
+        Command::Sessions(command) => commands::sessions::run(&home, command),
+        Command::Models(command) => commands::models::run(&home, command),
         Command::Context(args) => commands::context::run(&home, args),
         Command::Skills(command) => commands::items::run(&home, Shelf::Skills, command),
         Command::Rules(command) => commands::items::run(&home, Shelf::Rules, command),

@@ -22,9 +22,14 @@ pub(crate) fn print(drawing: &str) -> Result<(), Failure> {
 
 /// Prints data as it is.
 pub(crate) fn print_data(data: &str) -> Result<(), Failure> {
+    print_bytes(data.as_bytes())
+}
+
+/// Prints bytes as they are.
+pub(crate) fn print_bytes(data: &[u8]) -> Result<(), Failure> {
     written(|| {
         let mut out = io::stdout().lock();
-        out.write_all(data.as_bytes())?;
+        out.write_all(data)?;
         out.flush()
     })
 }
@@ -32,6 +37,13 @@ pub(crate) fn print_data(data: &str) -> Result<(), Failure> {
 /// Prints data for programs.
 pub(crate) fn print_json(value: &serde_json::Value) -> Result<(), Failure> {
     print_data(&format!("{value:#}\n"))
+}
+
+/// Prints data for programs that read line by line.
+pub(crate) fn print_json_line(value: &impl serde::Serialize) -> Result<(), Failure> {
+    let line = serde_json::to_string(value)
+        .map_err(|error| Failure::new("cannot write an event as JSON").because(&error))?;
+    print_data(&(line + "\n"))
 }
 
 /// Prints a text of a file: as it is, but tame where a person looks.

@@ -3,20 +3,27 @@
 
 use std::collections::BTreeMap;
 use std::env;
+use std::path::Path;
 use std::sync::Arc;
 
+use recto_agent::{Agent, AgentOptions, ModelEntry, Parts};
 use recto_context::mode::{self, ModeSetting, OlderPair, Resolved, Uncertain};
-use recto_context::{Layout, Limits, Priority, Tokens, Window};
-use recto_llm::{CallOptions, Wire};
+use recto_context::{ItemKind, Layout, Limits, Priority, Tokens, ToolSpec};
+use recto_llm::{CallOptions, Client, ClientOptions, Provider, Secret};
+use recto_store::{Store, StoreOptions};
+use recto_tools::{CallLimits, ToolOptions, Toolbox};
 use recto_workspace::{Options, Override, Snapshot, Workspace};
+use tokio::runtime::Runtime;
 
 use crate::commands::items::severity;
+use crate::commands::{agent_failed, failed};
 use crate::config::{
     self, Flag, ItemSettings, Loaded, ModelSettings, Place, Settings, Sources, Verdict,
 };
 use crate::failure::Failure;
 use crate::home::Home;
-use crate::output::tell;
+use crate::nearest::nearest;
+use crate::output::{tame, tell};
 
 /// Loads the config, and tells of what a person should know about it.
 pub(crate) fn load(home: &Home, flags: Vec<Flag>) -> Result<Settings, Failure> {
@@ -73,11 +80,8 @@ fn resolve_mode(model: &ModelSettings) -> Result<Resolved, mode::Contradiction> 
 
 /// The agent's files as they are now.
 pub(crate) fn read_workspace(settings: &Settings) -> Result<Arc<Snapshot>, Failure> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().build().map_err(|error| {
-        Failure::new("cannot start the threads that read files").because(&error)
-    })?;
     let workspace = Workspace::new(workspace_options(settings));
-    Ok(runtime.block_on(workspace.catalog()))
+    Ok(runtime()?.block_on(workspace.catalog()))
 }
 
 /// Tells a person what is wrong with files of the workspace.
@@ -99,7 +103,7 @@ fn workspace_options(settings: &Settings) -> Options {
     }
 }
 
-fn overrides(items: &[ItemSettings]) -> BTreeMap<(recto_context::ItemKind, String), Override> {
+fn overrides(items: &[ItemSettings]) -> BTreeMap<(ItemKind, String), Override> {
     let settings = |item: &ItemSettings| Override {
         include: item.include,
         priority: item.priority.and_then(|value| Priority::new(value.try_into().ok()?)),
@@ -107,42 +111,166 @@ fn overrides(items: &[ItemSettings]) -> BTreeMap<(recto_context::ItemKind, Strin
     items.iter().map(|item| ((item.kind, item.name.clone()), settings(item))).collect()
 }
 
-/// The model that a request is assembled for.
-pub(crate) struct Model {
-    pub(crate) name: Arc<str>,
-    pub(crate) wire: Wire,
-    pub(crate) options: CallOptions,
-    pub(crate) window: Window,
-    pub(crate) mode: ModeSetting,
-    pub(crate) uncertain: Uncertain,
-    pub(crate) layout: Layout,
-    pub(crate) limits: Limits,
+/// The entry that answers, or a stand-in of which nothing is known.
+pub(crate) fn chosen_model(settings: &Settings) -> Result<ModelEntry, Failure> {
+    match settings.chosen_model() {
+        Some(model) => entry(settings, model),
+        None => Ok(ModelEntry {
+            name: "none".into(),
+            client: client(ClientOptions::new(Provider::Scripted))?,
+            call: CallOptions { model: "none".to_owned(), ..CallOptions::default() },
+            window: None,
+            mode: ModeSetting::default(),
+            uncertain: Uncertain::default(),
+            layout: layout(settings, None),
+            limits: limits(settings, None),
+        }),
+    }
 }
 
-impl Model {
-    /// The chosen entry, or a stand-in of which nothing is known.
-    pub(crate) fn chosen(settings: &Settings) -> Self {
-        let chosen = settings.chosen_model();
-        Model {
-            name: chosen.map_or("none", |model| &model.name).into(),
-            wire: chosen.map_or(Wire::OpenAi, |model| model.provider),
-            options: CallOptions {
-                model: chosen.map_or("none", |model| &model.model).to_owned(),
-                temperature: chosen.and_then(|model| model.temperature),
-                top_p: chosen.and_then(|model| model.top_p),
-            },
-            window: chosen
-                .and_then(|model| model.window)
-                .map_or(Window::ASSUMED, |tokens| Window::from_config(Tokens::new(tokens))),
-            // The config was checked: what contradicts itself has been refused.
-            mode: chosen
-                .and_then(|model| resolve_mode(model).ok())
-                .map_or_else(ModeSetting::default, |resolved| resolved.setting),
-            uncertain: chosen.map_or_else(Uncertain::default, |model| model.mode.auto_uncertain),
-            layout: layout(settings, chosen),
-            limits: limits(settings, chosen),
+/// The entry of that name.
+pub(crate) fn model_entry(settings: &Settings, name: &str) -> Result<ModelEntry, Failure> {
+    let names = || settings.models.iter().map(|model| model.name.as_str());
+    match settings.models.iter().find(|model| model.name == name) {
+        Some(model) => entry(settings, model),
+        None => {
+            let failure = Failure::new(format!("there is no model `{}`", tame(name)));
+            Err(match nearest(name, names()) {
+                Some(meant) => failure.hint(format!("did you mean `{}`?", tame(meant))),
+                None => failure.hint("`recto models list` lists those of the config"),
+            })
         }
     }
+}
+
+/// All entries, the one that answers first.
+pub(crate) fn model_entries(settings: &Settings) -> Result<Vec<ModelEntry>, Failure> {
+    let chosen = settings.chosen_model().map(|model| &model.name);
+    let (first, rest): (Vec<_>, Vec<_>) =
+        settings.models.iter().partition(|model| Some(&model.name) == chosen);
+    first.into_iter().chain(rest).map(|model| entry(settings, model)).collect()
+}
+
+fn entry(settings: &Settings, model: &ModelSettings) -> Result<ModelEntry, Failure> {
+    let mut options = ClientOptions::new(model.provider);
+    options.base_url = model.base_url.clone();
+    options.api_key = api_key(model)?;
+    options.script = model.script.clone();
+    options.limits.first_byte = model.time_limit;
+    options.limits.idle = options.limits.idle.min(model.time_limit);
+    Ok(ModelEntry {
+        name: model.name.as_str().into(),
+        client: client(options)?,
+        call: CallOptions {
+            model: model.model.clone(),
+            temperature: model.temperature,
+            top_p: model.top_p,
+        },
+        window: model.window.map(Tokens::new),
+        // The config was checked: what contradicts itself has been refused.
+        mode: resolve_mode(model).map_or_else(|_| ModeSetting::default(), |known| known.setting),
+        uncertain: model.mode.auto_uncertain,
+        layout: layout(settings, Some(model)),
+        limits: limits(settings, Some(model)),
+    })
+}
+
+fn client(options: ClientOptions) -> Result<Client, Failure> {
+    Client::new(options).map_err(|error| {
+        let failure = Failure::new(error.to_string());
+        match error.hint() {
+            Some(hint) => failure.hint(hint),
+            None => failure,
+        }
+    })
+}
+
+/// The key out of the variable that the config names.
+fn api_key(model: &ModelSettings) -> Result<Option<Secret>, Failure> {
+    let Some(variable) = &model.api_key_env else { return Ok(None) };
+    match env::var(variable) {
+        Ok(key) if !key.trim().is_empty() => Ok(Some(Secret::new(key.trim()))),
+        Ok(_) | Err(env::VarError::NotPresent) => Ok(None),
+        Err(env::VarError::NotUnicode(_)) => {
+            Err(Failure::new(format!("the key in the variable `{variable}` is no text")))
+        }
+    }
+}
+
+/// The threads on which everything that waits is done.
+pub(crate) fn runtime() -> Result<Runtime, Failure> {
+    tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::new("cannot start threads").because(&error))
+}
+
+/// The store, as it was left.
+pub(crate) fn store(settings: &Settings) -> Result<Store, Failure> {
+    Store::open(&StoreOptions::new(&settings.store.path)).map_err(failed)
+}
+
+/// The store, with everything closed that a killed process left half done.
+pub(crate) async fn settled_store(settings: &Settings) -> Result<Store, Failure> {
+    let store = store(settings)?;
+    recto_agent::settle(&store).await.map_err(|error| agent_failed(&error))?;
+    Ok(store)
+}
+
+/// The agent, ready to be talked to.
+pub(crate) async fn agent(home: &Home, settings: &Settings) -> Result<Agent, Failure> {
+    let parts = parts(home, settings, store(settings)?)?;
+    Agent::start(parts).await.map_err(|error| agent_failed(&error))
+}
+
+/// The agent, to be asked but not to be talked to: nothing is taken up.
+pub(crate) fn idle_agent(home: &Home, settings: &Settings, store: Store) -> Result<Agent, Failure> {
+    Ok(Agent::idle(parts(home, settings, store)?))
+}
+
+fn parts(home: &Home, settings: &Settings, store: Store) -> Result<Parts, Failure> {
+    let tools = toolbox(home, settings);
+    Ok(Parts {
+        options: AgentOptions {
+            name: settings.agent.name.as_str().into(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            workspace: settings.agent.workspace.to_string_lossy().into(),
+            max_rounds: settings.tools.max_rounds,
+            window_cap: Tokens::new(settings.window_cap),
+            built_in: built_in(&tools, settings),
+        },
+        models: model_entries(settings)?,
+        workspace: Workspace::new(workspace_options(settings)),
+        tools,
+        store,
+    })
+}
+
+/// The tools that Recto brings along.
+pub(crate) fn toolbox(home: &Home, settings: &Settings) -> Toolbox {
+    let data = settings.store.path.parent().map(Path::to_path_buf);
+    let config = home.path().join("config.toml");
+    Toolbox::built_in(ToolOptions {
+        workspace: settings.agent.workspace.clone(),
+        protected: [config].into_iter().chain(data).collect(),
+        limits: CallLimits {
+            max_output_bytes: settings.tools.max_output_bytes as usize,
+            time_limit: settings.tools.time_limit,
+        },
+    })
+}
+
+/// The built-in tools that the agent has, as the config wants them included.
+pub(crate) fn built_in(tools: &Toolbox, settings: &Settings) -> Vec<ToolSpec> {
+    let is_on =
+        |spec: &ToolSpec| !settings.tools.disabled.iter().any(|name| **name == *spec.id.name);
+    let mut specs: Vec<ToolSpec> = tools.specs().into_iter().filter(is_on).collect();
+    for spec in &mut specs {
+        let own = |item: &&ItemSettings| item.kind == ItemKind::Tool && *item.name == *spec.id.name;
+        let include = settings.items.iter().find(own).and_then(|item| item.include);
+        spec.include = include.unwrap_or(spec.include);
+    }
+    specs
 }
 
 /// The preset's layout, with what the config says otherwise.

@@ -5,7 +5,11 @@
 //! whether they changed. Cold is the first turn after a start; the operating
 //! system may still hold the files in memory. The session grows by an exchange
 //! a turn, so that trims of the history are among what is measured. Minimal is a
-//! session that never sends its history, and so never trims it.
+//! session that never sends its history, and so never trims it. The first two
+//! rows go through the agent, with the session in a store; the others have it at
+//! hand, and show what the stages cost.
+
+mod agent;
 
 use std::future::Future;
 use std::path::Path;
@@ -43,10 +47,11 @@ pub(super) fn run() -> Result<Report> {
     synthetic::write_workspace(folder.path())?;
     sleep(SETTLE);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(measure(folder.path()))
+    let data = tempfile::tempdir()?;
+    runtime.block_on(measure(folder.path(), data.path()))
 }
 
-async fn measure(folder: &Path) -> Result<Report> {
+async fn measure(folder: &Path, data: &Path) -> Result<Report> {
     let workspace = open(folder);
     let snapshot = workspace.catalog().await;
     expect_all_of_it(&snapshot)?;
@@ -65,7 +70,9 @@ async fn measure(folder: &Path) -> Result<Report> {
         cold.push(spent);
         carry = request.carry;
     }
-    report(&warm, &minimal, &cold, prompt).ok_or_else(|| "nothing was measured".into())
+    let through_agent = agent::measure(folder, data).await?;
+    let stages = Stages { warm, minimal, cold };
+    report(&through_agent, &stages, prompt).ok_or_else(|| "nothing was measured".into())
 }
 
 fn open(folder: &Path) -> Workspace {
@@ -177,10 +184,20 @@ async fn spend<T>(work: impl Future<Output = T>) -> (Cost, T) {
     (Cost { time, allocated: alloc::so_far() - before }, result)
 }
 
-fn report(warm: &[Spent], minimal: &[Spent], cold: &[Spent], prompt: Tokens) -> Option<Report> {
-    let turn = Summary::of(warm, Spent::sum)?;
+/// What turns cost with the session at hand.
+struct Stages {
+    warm: Vec<Spent>,
+    minimal: Vec<Spent>,
+    cold: Vec<Spent>,
+}
+
+fn report(through_agent: &agent::Measured, stages: &Stages, prompt: Tokens) -> Option<Report> {
+    let Stages { warm, minimal, cold } = stages;
+    let turn = Summary::of(&through_agent.warm, Cost::clone)?;
     let rows = vec![
-        turn.row("turn, warm"),
+        turn.row("turn with the store, warm"),
+        Summary::of(&through_agent.first, Cost::clone)?.row("turn with the store, first"),
+        Summary::of(warm, Spent::sum)?.row("turn, warm"),
         Summary::of(warm, |spent| spent.files)?.row("  file checks and catalog"),
         Summary::of(warm, |spent| spent.assembly)?.row("  assembly"),
         Summary::of(minimal, Spent::sum)?.row("turn, warm, minimal"),
@@ -220,7 +237,7 @@ struct Summary {
 }
 
 impl Summary {
-    fn of(turns: &[Spent], stage: impl Fn(&Spent) -> Cost) -> Option<Self> {
+    fn of<T>(turns: &[T], stage: impl Fn(&T) -> Cost) -> Option<Self> {
         let costs: Vec<Cost> = turns.iter().map(stage).collect();
         let samples = |value: fn(&Cost) -> f64| Samples::new(costs.iter().map(value));
         Some(Summary {

@@ -1,47 +1,56 @@
 //! `recto context`: what a model would be sent, without calling one.
 
-use std::io::{IsTerminal, Read};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use jiff::Zoned;
+use recto_agent::{Inbound, ModelEntry, SessionSettings};
 use recto_context::mode::{self, Question};
 use recto_context::{
-    Bootstrap, ContextMode, Inputs, Message, MessageId, RequestContext, Stamp, WindowSource,
-    has_tools, read_jsonl,
+    Bootstrap, ContextMode, Inputs, Message, MessageId, RequestContext, Stamp, Tokens, Window,
+    WindowSource, has_tools, read_jsonl,
 };
 
 use crate::cli::ContextArgs;
+use crate::commands::{agent_failed, history_failure, sessions};
 use crate::config::{Flag, Settings};
 use crate::draw;
 use crate::failure::Failure;
 use crate::home::Home;
+use crate::input;
 use crate::output::{print, print_data, print_json, tame, tell};
-use crate::setup::{self, Model};
+use crate::setup;
 
 pub(crate) fn run(home: &Home, args: &ContextArgs) -> Result<ExitCode, Failure> {
     let message = message(args)?;
     let history = args.history.as_deref().map(read_history).transpose()?.unwrap_or_default();
     let flag = |name: &String| Flag { name: "--model", key: "model", value: name.clone() };
     let settings = setup::load(home, args.model.iter().map(flag).collect())?;
+    if let Some(name) = &args.session {
+        return show_in_session(home, &settings, args, name, &message);
+    }
     let snapshot = setup::read_workspace(&settings)?;
     setup::tell_problems(&snapshot);
-    let model = Model::chosen(&settings);
-    warn_of_assumed_window(&settings, &model);
+    let mut catalog = snapshot.catalog.clone();
+    catalog.tools.extend(setup::built_in(&setup::toolbox(home, &settings), &settings));
+    let model = setup::chosen_model(&settings)?;
+    let cap = Tokens::new(settings.window_cap);
+    let window = setup::runtime()?.block_on(recto_agent::window_of(&model, cap));
+    let window = window.unwrap_or(Window::ASSUMED);
+    warn_of_assumed_window(&settings, window);
 
-    let catalog = &snapshot.catalog;
     let session = catalog.session_at_start();
     let mode = mode::decide(&Question {
         setting: model.mode,
         uncertain: model.uncertain,
         mark: args.context_mode.map(ContextMode::from),
-        has_tools: has_tools(catalog, &session, &[], &model.layout),
+        has_tools: has_tools(&catalog, &session, &[], &model.layout),
         found: None,
         message: &message,
     });
     let now = Zoned::now();
-    let request = Inputs::new(catalog, message.as_str())
+    let request = Inputs::new(&catalog, message.as_str())
         .message_id(next_id(&history))
         .stamp(Stamp::new(&now.strftime("%Y-%m-%d %H:%M").to_string()))
         .model(model.name.clone())
@@ -49,7 +58,7 @@ pub(crate) fn run(home: &Home, args: &ContextArgs) -> Result<ExitCode, Failure> 
         .session(&session)
         .history(&history)
         .mode(mode)
-        .window(model.window)
+        .window(window)
         .limits(model.limits)
         .layout(model.layout)
         .assemble()
@@ -58,12 +67,40 @@ pub(crate) fn run(home: &Home, args: &ContextArgs) -> Result<ExitCode, Failure> 
     Ok(ExitCode::SUCCESS)
 }
 
-fn show(args: &ContextArgs, model: &Model, request: &RequestContext) -> Result<(), Failure> {
+/// The same, as the next message of a session.
+fn show_in_session(
+    home: &Home,
+    settings: &Settings,
+    args: &ContextArgs,
+    name: &str,
+    message: &str,
+) -> Result<ExitCode, Failure> {
+    setup::runtime()?.block_on(async {
+        let store = setup::store(settings)?;
+        let session = sessions::find(&store, name).await?;
+        let agent = setup::idle_agent(home, settings, store)?;
+        let inbound = Inbound {
+            settings: SessionSettings {
+                model: args.model.clone(),
+                context_mode: args.context_mode.map(ContextMode::from),
+                ..SessionSettings::default()
+            },
+            ..Inbound::text(message)
+        };
+        let request =
+            agent.preview(session.id, inbound).await.map_err(|error| agent_failed(&error))?;
+        let model = setup::model_entry(settings, &request.model)?;
+        show(args, &model, &request)?;
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
+fn show(args: &ContextArgs, model: &ModelEntry, request: &RequestContext) -> Result<(), Failure> {
     if args.json {
         print_json(&request.report())
     } else if args.raw {
         // Compact, as it would be sent.
-        print_data(&format!("{}\n", recto_llm::encode(model.wire, &model.options, request)))
+        print_data(&format!("{}\n", recto_llm::encode(model.client.wire(), &model.call, request)))
     } else {
         print(&draw::request(request))
     }
@@ -72,51 +109,20 @@ fn show(args: &ContextArgs, model: &Model, request: &RequestContext) -> Result<(
 /// The message that was typed, or standard input to its end, byte for byte.
 fn message(args: &ContextArgs) -> Result<String, Failure> {
     match args.message.as_deref() {
-        Some(message) if message != "-" => return Ok(message.to_owned()),
-        None if std::io::stdin().is_terminal() => {
-            return Err(Failure::new("there is no message")
-                .hint("type one behind the command: recto context \"hello\""));
-        }
-        _ => {}
+        Some(message) => input::message(message),
+        None if input::is_typed() => Err(Failure::new("there is no message")
+            .hint("type one behind the command: recto context \"hello\"")),
+        None => input::all(),
     }
-    read_text(std::io::stdin().lock()).map_err(|error| {
-        Failure::new("cannot read the message from standard input").because(&error)
-    })
 }
-
-/// How many unreadable lines of a history are told one by one.
-const TOLD_LINES: usize = 20;
 
 fn read_history(path: &Path) -> Result<Vec<Arc<Message>>, Failure> {
     let failure = || Failure::new(format!("cannot read the history `{}`", path.display()));
     let file = std::fs::File::open(path).map_err(|error| {
         failure().because(&error).hint("name a file with one JSON message a line")
     })?;
-    let text = read_text(file).map_err(|error| failure().because(&error))?;
-    read_jsonl(&text).map_err(|problems| {
-        let told = problems.iter().take(TOLD_LINES);
-        let failure = told.fold(failure(), |failure, problem| failure.because(problem));
-        let rest = problems.len().saturating_sub(TOLD_LINES);
-        let more =
-            if rest > 0 { format!("{rest} more lines have problems; ") } else { String::new() };
-        failure.hint(format!(
-            "{more}each line is a JSON message: {{\"role\": \"user\", \"content\": \"hi\"}}"
-        ))
-    })
-}
-
-/// The most that is read of a message or a history: more than any window holds,
-/// and not all of a device that never ends.
-const MOST_BYTES: u64 = 256 << 20;
-
-fn read_text(source: impl Read) -> std::io::Result<String> {
-    let mut text = String::new();
-    source.take(MOST_BYTES + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > MOST_BYTES {
-        let what = format!("it is larger than {} MiB", MOST_BYTES >> 20);
-        return Err(std::io::Error::new(std::io::ErrorKind::FileTooLarge, what));
-    }
-    Ok(text)
+    let text = input::read_text(file).map_err(|error| failure().because(&error))?;
+    read_jsonl(&text).map_err(|problems| history_failure(failure(), &problems))
 }
 
 fn next_id(history: &[Arc<Message>]) -> MessageId {
@@ -134,11 +140,11 @@ fn bootstrap(settings: &Settings, now: &Zoned) -> Bootstrap {
     }
 }
 
-fn warn_of_assumed_window(settings: &Settings, model: &Model) {
-    if model.window.source != WindowSource::Assumed {
+fn warn_of_assumed_window(settings: &Settings, window: Window) {
+    if window.source != WindowSource::Assumed {
         return;
     }
-    let tokens = model.window.tokens;
+    let tokens = window.tokens;
     match settings.chosen_model() {
         Some(entry) => tell(&format_args!(
             "warning: the window of model `{}` is unknown; {tokens} tokens are assumed\n  \

@@ -45,7 +45,7 @@ pub(crate) fn run(home: &Home) -> Result<ExitCode, Failure> {
             Written::Kept => print(&format!("kept  {}\n", path.display()))?,
         }
     }
-    tell(&"\nnext: recto context \"hello\"");
+    tell(&"\nnext: recto chat");
     Ok(ExitCode::SUCCESS)
 }
 

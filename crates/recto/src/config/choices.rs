@@ -9,7 +9,7 @@ pub use recto_context::{
     ContextMode, Include, ItemKind, PickMessages, PickPlacement, Preset, SkillRender,
     SystemMessages, ToolCalls,
 };
-pub use recto_llm::Wire as Provider;
+pub use recto_llm::Provider;
 pub use recto_workspace::Reload;
 
 /// A type whose values have names in the config.
@@ -46,7 +46,12 @@ names! {
         "read_on_demand" => ReadOnDemand,
         "description" => Description,
     }
-    Provider { "ollama" => Ollama, "openai" => OpenAi, "anthropic" => Anthropic, }
+    Provider {
+        "ollama" => Ollama,
+        "openai" => OpenAi,
+        "anthropic" => Anthropic,
+        "scripted" => Scripted,
+    }
     ContextMode { "full" => Full, "minimal" => Minimal, "auto" => Auto, }
     AutoUncertain { "minimal" => Minimal, "full" => Full, }
     ToolTurnContext { "full" => Full, "minimal" => Minimal, }

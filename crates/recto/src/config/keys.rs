@@ -14,6 +14,9 @@ use super::choices::{
 /// The largest window that a config may claim, in tokens.
 const MAX_WINDOW: u32 = 10_000_000;
 
+/// The longest that anything may be waited for: a day.
+const MAX_SECONDS: u32 = 24 * 60 * 60;
+
 /// All keys, table by table.
 pub static KEYS: &[Key] = &[
     key("model", Kind::Text)
@@ -79,15 +82,42 @@ pub static KEYS: &[Key] = &[
             "How skills are shown: with their bodies, as a list with a tool that reads one, or as \
              a list alone.",
         ),
+    key("tools.max_rounds", Kind::Integer { min: 1, max: 1_000 })
+        .default("20")
+        .example("10")
+        .doc("The most rounds of tool calls in one turn; then the turn ends with every call answered."),
+    key("tools.max_output_bytes", Kind::Integer { min: 256, max: 16 * 1024 * 1024 })
+        .default("65536")
+        .example("16384")
+        .doc("The most that a model is shown of what a call gave; a longer one is cut in its middle."),
+    key("tools.time_limit", Kind::Integer { min: 1, max: MAX_SECONDS })
+        .default("30")
+        .example("120")
+        .doc("How many seconds a call may take before it is ended."),
+    key("tools.disabled", Kind::TextList)
+        .default("")
+        .example("[\"write_file\"]")
+        .doc("Built-in tools that are left out, by name."),
+    key("store.path", Kind::Path)
+        .default("data/recto.db")
+        .example("\"~/recto.db\"")
+        .doc("The database with sessions and the record of every request."),
+    key("window.cap", Kind::Integer { min: 512, max: MAX_WINDOW })
+        .default("8192")
+        .example("32768")
+        .doc(
+            "The most tokens that are used of what a model was trained for, when neither its \
+             `window` nor its server says how large its window is.",
+        ),
     key("models.<name>.provider", Kind::Choice(Provider::NAMES))
         .required()
         .example("\"ollama\"")
         .doc(
             "The wire format that the server speaks; `openai` fits LM Studio, llama.cpp and vLLM \
-             too.",
+             too. `scripted` needs no server: it plays a file of answers.",
         ),
     key("models.<name>.model", Kind::Text)
-        .required()
+        .prose("none; it must be set, but for `scripted`, which goes by the entry's name")
         .example("\"qwen3:4b\"")
         .doc("The model's name as its server knows it."),
     key("models.<name>.base_url", Kind::Address)
@@ -101,8 +131,16 @@ pub static KEYS: &[Key] = &[
             "The environment variable that holds the server's key. The key itself never stands in \
              the file.",
         ),
+    key("models.<name>.script", Kind::Path)
+        .prose("none: it answers by repeating what it was told")
+        .example("\"answers.jsonl\"")
+        .doc("The answers of a `scripted` model, one JSON object a line; for no other provider."),
+    key("models.<name>.time_limit", Kind::Integer { min: 1, max: MAX_SECONDS })
+        .default("300")
+        .example("60")
+        .doc("How many seconds the server may be silent before a call is given up."),
     key("models.<name>.window", Kind::Integer { min: 512, max: MAX_WINDOW })
-        .prose("unknown; 4,096 is assumed")
+        .prose("what the server says, or what `window.cap` allows; if nobody knows, 4,096 is assumed")
         .example("16384")
         .doc("The model's window in tokens, prompt and reply together."),
     key("models.<name>.max_output_tokens", Kind::Integer { min: 1, max: MAX_WINDOW })

@@ -9,7 +9,7 @@ const INTRO: &str = "\
 # Configuration
 
 Recto reads `config.toml` in its home, which is `~/.recto` unless `RECTO_HOME` or `--home` says \
-otherwise. No key needs to be set but a model's `provider` and `model`; without a file, all \
+otherwise. No key needs to be set but a model's `provider` and, where there is a server, its `model`; without a file, all \
 defaults hold.
 
 What is set in several places counts in this order, the last one winning: the file, environment \
@@ -87,6 +87,14 @@ fn about(table: &str) -> &'static str {
     }
 }
 
+/// The one key that fits no model of a server, and a model that it does fit.
+const SCRIPT: &str = "models.<name>.script";
+const SCRIPTED: &str = "
+[models.demo]
+provider = \"scripted\"
+script = \"answers.jsonl\"
+";
+
 /// All keys of a table, as one may write them.
 fn example(table: &str) -> String {
     let header = match table {
@@ -96,8 +104,12 @@ fn example(table: &str) -> String {
         "items.<kind>.<name>" => "[items.rule.style]\n".to_owned(),
         table => format!("[{table}]\n"),
     };
-    let keys = KEYS.iter().filter(|key| key.table() == table);
-    keys.fold(header, |text, key| format!("{text}{} = {}\n", key.name(), key.example))
+    let keys = KEYS.iter().filter(|key| key.table() == table && key.path != SCRIPT);
+    let keys = keys.fold(header, |text, key| format!("{text}{} = {}\n", key.name(), key.example));
+    match table {
+        "models.<name>" => keys + SCRIPTED,
+        _ => keys,
+    }
 }
 
 #[cfg(test)]
@@ -115,7 +127,7 @@ mod tests {
     fn every_example_on_the_page_is_accepted() {
         let page = markdown();
         let examples = examples(&page);
-        assert_eq!(examples.len(), 8);
+        assert_eq!(examples.len(), 11);
         for example in &examples {
             let raw = raw::read("config.toml", example);
             assert_eq!(raw.problems, [], "{example}");

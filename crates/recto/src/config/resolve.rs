@@ -6,15 +6,16 @@
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
 
-use super::choices::{ItemKind, Named};
+use super::choices::{ItemKind, Named, Provider};
 use super::keys::{self, Fallback};
 use super::problem::{Mismatch, Place, Problem, listed, quoted};
 use super::raw::NamedTable;
 use super::setting::{KeyPath, Setting};
 use super::settings::{
     AgentSettings, ContextSettings, HistorySettings, ItemSettings, MemorySettings, ModeSettings,
-    ModelSettings, Placed, Settings, SkillSettings,
+    ModelSettings, Placed, Settings, SkillSettings, StoreSettings, ToolSettings,
 };
 use super::value::{self, Value};
 use super::{Row, Sources, Verdict};
@@ -86,6 +87,9 @@ impl Resolver<'_> {
         let history = self.history();
         let memory = self.memory();
         let skills = self.skills();
+        let tools = self.tools();
+        let store = self.store();
+        let window_cap = self.get("window.cap", &[]);
         let models = self.models();
         let items = self.items();
         Some(Settings {
@@ -96,6 +100,9 @@ impl Resolver<'_> {
             history: history?,
             memory: memory?,
             skills: skills?,
+            tools: tools?,
+            store: store?,
+            window_cap: window_cap?,
             models: models?,
             items,
         })
@@ -183,6 +190,24 @@ impl Resolver<'_> {
         })
     }
 
+    fn tools(&mut self) -> Option<ToolSettings> {
+        let max_rounds = self.get("tools.max_rounds", &[]);
+        let max_output_bytes = self.get("tools.max_output_bytes", &[]);
+        let time_limit = self.seconds("tools.time_limit", &[]);
+        let disabled = self.get("tools.disabled", &[]);
+        Some(ToolSettings {
+            max_rounds: max_rounds?,
+            max_output_bytes: max_output_bytes?,
+            time_limit: time_limit?,
+            disabled: disabled?,
+        })
+    }
+
+    fn store(&mut self) -> Option<StoreSettings> {
+        let path = self.path("store.path", &[]);
+        Some(StoreSettings { path: path? })
+    }
+
     /// All models, or `None` when one of them can't be used.
     fn models(&mut self) -> Option<Vec<ModelSettings>> {
         let models: Vec<Option<ModelSettings>> =
@@ -196,9 +221,11 @@ impl Resolver<'_> {
     fn model(&mut self, name: &str) -> Option<ModelSettings> {
         let names = &[name];
         let provider = self.get("models.<name>.provider", names);
-        let model = self.get("models.<name>.model", names);
+        let model = self.model_name(name, provider);
         let base_url = self.get("models.<name>.base_url", names);
         let api_key_env = self.get("models.<name>.api_key_env", names);
+        let script = self.script(name, provider);
+        let time_limit = self.seconds("models.<name>.time_limit", names);
         let window = self.get("models.<name>.window", names);
         let max_output_tokens = self.get("models.<name>.max_output_tokens", names);
         let temperature = self.get("models.<name>.temperature", names);
@@ -214,6 +241,8 @@ impl Resolver<'_> {
             model: model?,
             base_url,
             api_key_env,
+            script,
+            time_limit: time_limit?,
             window,
             max_output_tokens: max_output_tokens?,
             temperature,
@@ -224,6 +253,37 @@ impl Resolver<'_> {
             pick_messages,
             tool_calls: tool_calls?,
         })
+    }
+
+    /// The model's name on its server. A script has no server to tell it to.
+    fn model_name(&mut self, name: &str, provider: Option<Provider>) -> Option<String> {
+        let path = KeyPath::of("models.<name>.model", &[name]);
+        if self.settings.contains_key(&path) {
+            return self.get("models.<name>.model", &[name]);
+        }
+        if provider != Some(Provider::Scripted) {
+            self.missing(&path);
+            return None;
+        }
+        let found = Found { path, value: Value::Text(name.to_owned()), origin: None };
+        self.show(&found, &found.value);
+        Some(name.to_owned())
+    }
+
+    /// The file of a script, which nobody else would read.
+    fn script(&mut self, name: &str, provider: Option<Provider>) -> Option<PathBuf> {
+        let path = KeyPath::of("models.<name>.script", &[name]);
+        let set_at = self.settings.get(&path).map(|setting| setting.place.clone());
+        let script = self.path("models.<name>.script", &[name]);
+        if let (Some(place), Some(provider)) = (set_at, provider)
+            && provider != Provider::Scripted
+        {
+            let what = format!("{} is read by no model but a scripted one", quoted(&path));
+            let hint =
+                format!("leave it out, or set `provider = \"{}\"`", Provider::Scripted.name());
+            self.problems.push(Problem::new(place, what).hint(hint));
+        }
+        script
     }
 
     fn mode(&mut self, names: &[&str]) -> Option<ModeSettings> {
@@ -292,6 +352,10 @@ impl<'a> Resolver<'a> {
         let found = self.find(template, names)?;
         self.show(&found, &found.value);
         T::from_value(found.value)
+    }
+
+    fn seconds(&mut self, template: &str, names: &[&str]) -> Option<Duration> {
+        self.get(template, names).map(|seconds: u32| Duration::from_secs(seconds.into()))
     }
 
     /// As [`get`](Self::get), with where it was set.

@@ -3,6 +3,7 @@
 //! Each part is handed to the crate that it concerns; none gets the whole.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use super::choices::{
     AutoUncertain, ContextMode, Include, ItemKind, PickMessages, PickPlacement, Preset, Provider,
@@ -28,6 +29,13 @@ pub struct Settings {
     pub memory: MemorySettings,
     /// Where skills are and how they are shown.
     pub skills: SkillSettings,
+    /// What tools may do in a turn.
+    pub tools: ToolSettings,
+    /// Where sessions and records are kept.
+    pub store: StoreSettings,
+    /// The most tokens that are used of what a model was trained for, when
+    /// neither the person nor the server says how large its window is.
+    pub window_cap: u32,
     /// The model entries, in the order of the file.
     pub models: Vec<ModelSettings>,
     /// What the config says about single items, in the order of the file.
@@ -94,19 +102,43 @@ pub struct SkillSettings {
     pub render: Option<SkillRender>,
 }
 
+/// `[tools]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolSettings {
+    /// The most requests of one turn that may follow calls.
+    pub max_rounds: u32,
+    /// The most that a model is shown of what one call gave.
+    pub max_output_bytes: u32,
+    /// How long one call may take.
+    pub time_limit: Duration,
+    /// Names of built-in tools that are left out.
+    pub disabled: Vec<String>,
+}
+
+/// `[store]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoreSettings {
+    /// The database file.
+    pub path: PathBuf,
+}
+
 /// `[models.<name>]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelSettings {
     /// The entry's name.
     pub name: String,
-    /// The wire format.
+    /// Who answers.
     pub provider: Provider,
-    /// The model's name as its server knows it.
+    /// The model's name as its server knows it; a script goes by the entry's.
     pub model: String,
     /// Where the server listens, without a slash at the end.
     pub base_url: Option<String>,
     /// The variable that holds the key; never the key.
     pub api_key_env: Option<String>,
+    /// The file of answers, for a script alone.
+    pub script: Option<PathBuf>,
+    /// How long the server may be silent before a call is given up.
+    pub time_limit: Duration,
     /// The window in tokens, when the person set it.
     pub window: Option<u32>,
     /// The room for the reply.

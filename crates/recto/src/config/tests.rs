@@ -1,6 +1,7 @@
 //! The config as people meet it: whole files, whole reports.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
@@ -47,6 +48,46 @@ fn without_a_file_all_defaults_hold() {
     assert_eq!((history.max_messages, history.max_tokens), (50, 8192));
     assert_eq!((memory.max_entries, memory.max_tokens), (20, 1000));
     assert_eq!(skills.directory, home.path().join("skills"));
+    assert_eq!(loaded.settings.store.path, home.path().join("data/recto.db"));
+    assert_eq!(loaded.settings.window_cap, 8192);
+    let expected = ToolSettings {
+        max_rounds: 20,
+        max_output_bytes: 65_536,
+        time_limit: Duration::from_secs(30),
+        disabled: Vec::new(),
+    };
+    assert_eq!(loaded.settings.tools, expected);
+}
+
+#[test]
+fn a_script_needs_no_name_and_no_file() {
+    let model = |text: &str| settings(text).models.remove(0);
+    let plain = model("models.echo.provider = 'scripted'\n");
+    assert_eq!((plain.model.as_str(), plain.script), ("echo", None));
+    assert_eq!(plain.time_limit, Duration::from_secs(300));
+    let full = model(
+        "[models.demo]\nprovider = 'scripted'\nmodel = 'm'\nscript = 'a.jsonl'\ntimeLimit = 5\n",
+    );
+    assert_eq!(full.model, "m");
+    assert_eq!(full.script, Some("/home/me/.recto/a.jsonl".into()));
+    assert_eq!(full.time_limit, Duration::from_secs(5));
+}
+
+#[test]
+fn a_script_of_a_model_that_has_a_server_is_refused() {
+    report(
+        "[models.a]\nprovider = 'ollama'\nscript = 'a.jsonl'\n[models.b]\nscript = '~you/b'\n",
+        &sources(),
+        &expect![[r#"
+            config.toml:1: `models.a.model` is missing
+            config.toml:3: `models.a.script` is read by no model but a scripted one
+              hint: leave it out, or set `provider = "scripted"`
+            config.toml:4: `models.b.provider` is missing
+            config.toml:4: `models.b.model` is missing
+            config.toml:5: `models.b.script` has the path `~you/b`, but `~` with a name behind it is not supported
+              hint: write the whole path, or `./~` for a name that begins so
+        "#]],
+    );
 }
 
 #[test]
@@ -367,9 +408,16 @@ fn rows_say_what_holds_and_why() {
         skills.directory = "/home/me/.recto/skills"  # default
         skills.extra_dirs = ["/home/me/s"]  # config.toml:5
         skills.disabled = []  # default
+        tools.max_rounds = 20  # default
+        tools.max_output_bytes = 65536  # default
+        tools.time_limit = 30  # default
+        tools.disabled = []  # default
+        store.path = "/home/me/.recto/data/recto.db"  # default
+        window.cap = 8192  # default
         models.a.provider = "ollama"  # config.toml:1
         models.a.model = "m"  # config.toml:2
         models.a.api_key_env = "A_KEY"  # config.toml:3
+        models.a.time_limit = 300  # default
         models.a.max_output_tokens = 1024  # default
         models.a.auto_uncertain = "minimal"  # default
         models.a.minimal_history = 0  # default
@@ -454,13 +502,14 @@ proptest! {
 /// The least that `key` needs around it. A second model, so that naming one is
 /// a choice.
 fn base(key: &Key) -> String {
-    let mut text = "models.other.provider = 'openai'\nmodels.other.model = 'x'\n".to_owned();
-    for required in KEYS.iter().filter(|other| other.fallback == Fallback::Required) {
-        if required.path != key.path {
-            text.push_str(&format!("models.qwen3.{} = {}\n", required.name(), required.example));
-        }
-    }
-    text
+    let other = "models.other.provider = 'openai'\nmodels.other.model = 'x'\n";
+    let rest = match key.path {
+        "models.<name>.provider" => "models.qwen3.model = 'm'\n",
+        // Only a script can do without the one, or has the other.
+        "models.<name>.model" | "models.<name>.script" => "models.qwen3.provider = 'scripted'\n",
+        _ => "models.qwen3.provider = 'ollama'\nmodels.qwen3.model = 'm'\n",
+    };
+    format!("{other}{rest}")
 }
 
 /// [`base`] and a last line that sets `key`.

@@ -20,7 +20,7 @@ fn every_mistake_is_reported_at_once_with_its_line() {
         config.toml:5: unknown key `history.max_mesages`
           hint: did you mean `history.max_messages`?
         config.toml:6: `history.max_tokens` must be a whole number from 1 to 10000000, not a string
-        config.toml:9: `models.a.provider` must be one of `ollama`, `openai`, `anthropic`, not `olama`
+        config.toml:9: `models.a.provider` must be one of `ollama`, `openai`, `anthropic`, `scripted`, not `olama`
           hint: did you mean `ollama`?
     "#]]
     .assert_eq(&run.out);

@@ -47,7 +47,7 @@ fn the_drawing_reads_without_colour() {
     assert!(!out.contains('\u{1b}'));
     let lines: Vec<&str> = out.lines().filter(|line| !line.contains("(Recto)")).collect();
     assert_eq!(lines[0], "model   m");
-    assert_eq!(lines[1], "mode    full: no tools are offered");
+    assert_eq!(lines[1], "mode    full: the default");
     assert_eq!(lines[2], "window  4,096 tokens, set in the config");
     assert!(lines[3].starts_with("prompt  ") && lines[3].ends_with("1,024 kept for the reply"));
     let bar = lines[5];
@@ -63,6 +63,9 @@ fn the_drawing_reads_without_colour() {
         system SOUL.md file in the workspace
         system AGENTS.md file in the workspace
         skills skill notes always always included
+        tools tool read_file always always included
+        tools tool write_file always always included
+        tools tool list_files always always included
         items rule tone always always included
         message message the message
 
@@ -130,7 +133,7 @@ fn raw_is_the_body_of_each_wire() {
     assert_eq!(ollama["options"]["num_ctx"], 8192);
     assert_eq!(ollama["options"]["temperature"], 0.7);
     assert_eq!((&ollama["truncate"], &ollama["shift"]), (&json!(false), &json!(false)));
-    assert_eq!(ollama["tools"][0]["function"]["name"], "utc_time");
+    assert_eq!(ollama["tools"][3]["function"]["name"], "utc_time");
     let user = ollama["messages"].as_array().unwrap().last().unwrap()["content"].as_str().unwrap();
     assert!(user.contains("You must respond by calling one or more of the provided tools. Do not answer without calling a tool when the request involves files or workspace.\n\nUser request: fix src/main.rs"), "{user}");
 

@@ -3,8 +3,17 @@
 #![allow(clippy::unwrap_used)]
 
 mod bad_input;
+mod bad_sessions;
+mod chat;
 mod config;
 mod context;
 mod init;
 mod items;
+mod kill;
+mod real_server;
+mod record;
+mod running;
+mod servers;
+mod sessions;
+mod storage;
 mod support;

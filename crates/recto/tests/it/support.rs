@@ -44,6 +44,13 @@ impl Home {
         home
     }
 
+    /// A home whose only model, `m`, plays these lines.
+    pub(crate) fn scripted(lines: &[&str]) -> Self {
+        let config =
+            "[models.m]\nprovider = \"scripted\"\nscript = \"talk.jsonl\"\nwindow = 16384\n";
+        Home::with(&[("config.toml", config), ("talk.jsonl", &lines.join("\n"))])
+    }
+
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join("home").join(name)
     }
@@ -58,18 +65,26 @@ impl Home {
         self.run_with(arguments, "", &[])
     }
 
+    /// The binary with these arguments, in this home and with no variables but `PATH`.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_recto"));
+        command
+            .arg("--home")
+            .arg(self.path(""))
+            .args(arguments)
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command
+    }
+
     pub(crate) fn run_with(
         &self,
         arguments: &[&str],
         input: &str,
         variables: &[(&str, &str)],
     ) -> Run {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_recto"))
-            .arg("--home")
-            .arg(self.path(""))
-            .args(arguments)
-            .env_clear()
-            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        let mut child = self
+            .command(arguments)
             .envs(variables.iter().copied())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -79,6 +94,13 @@ impl Home {
         // A command that does not read its input closes it early.
         let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
         Run::of(child.wait_with_output().unwrap())
+    }
+
+    /// A command that must go well. Gives what it prints.
+    pub(crate) fn ok(&self, arguments: &[&str]) -> String {
+        let run = self.run(arguments);
+        assert_eq!(run.code, 0, "{arguments:?}: {}{}", run.out, run.err);
+        run.out
     }
 
     /// `recto context MESSAGE --json`, parsed.

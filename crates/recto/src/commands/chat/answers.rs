@@ -1,0 +1,72 @@
+//! What commands answer, drawn for people and as JSON.
+
+use std::fmt::Write as _;
+
+use recto_agent::{Answer, COMMANDS, SessionSettings};
+use serde_json::{Value, json};
+
+use crate::commands::sessions;
+use crate::draw::{self, Table};
+use crate::output::tame;
+
+pub(super) fn draw(answer: &Answer) -> String {
+    match answer {
+        Answer::Help => help(),
+        Answer::Began(session) => format!("a new session began: {}\n", tame(&session.label())),
+        Answer::Context(None) => "nothing has been sent in this session yet\n".to_owned(),
+        Answer::Context(Some(request)) => draw::request(request),
+        Answer::Models { names, current } => models(names, current.as_deref()),
+        Answer::Settings(settings) => settings_table(settings),
+        Answer::Sessions(list) => sessions::table(list),
+        Answer::Stopped(true) => "stopping\n".to_owned(),
+        Answer::Stopped(false) => "nothing runs in this session\n".to_owned(),
+    }
+}
+
+pub(super) fn json(answer: &Answer) -> Value {
+    let (kind, data) = match answer {
+        Answer::Help => ("help", COMMANDS.iter().map(|help| json!(help.name)).collect()),
+        Answer::Began(session) => ("began", sessions::session_json(session)),
+        Answer::Context(request) => {
+            ("context", request.as_ref().map_or(Value::Null, |request| request.report()))
+        }
+        Answer::Models { names, current } => {
+            ("models", json!({"models": names, "current": current}))
+        }
+        Answer::Settings(settings) => ("settings", json!(settings)),
+        Answer::Sessions(list) => ("sessions", list.iter().map(sessions::summary_json).collect()),
+        Answer::Stopped(ran) => ("stopped", json!(ran)),
+    };
+    json!({"event": "answer", "kind": kind, "data": data})
+}
+
+fn help() -> String {
+    let mut out = String::new();
+    let exit = ("/exit", "", "end the chat (also Ctrl-D)");
+    let commands = COMMANDS.iter().map(|help| (help.name, help.arguments, help.about));
+    for (name, arguments, about) in commands.chain([exit]) {
+        let _ = writeln!(out, "{:<46} {about}", format!("{name} {arguments}"));
+    }
+    out
+}
+
+fn models(names: &[String], current: Option<&str>) -> String {
+    let line = |name: &String| {
+        let mark = if current == Some(name) { "*" } else { " " };
+        format!("{mark} {}\n", tame(name))
+    };
+    names.iter().map(line).collect()
+}
+
+fn settings_table(settings: &SessionSettings) -> String {
+    let mut table = Table::new(["setting", "value"]);
+    let shown = serde_json::to_value(settings).unwrap_or_default();
+    for (key, value) in shown.as_object().into_iter().flatten() {
+        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        table.row([key.clone(), value]);
+    }
+    match shown.as_object().is_some_and(|settings| settings.is_empty()) {
+        true => "this session sets nothing of its own\n".to_owned(),
+        false => table.to_string(),
+    }
+}

@@ -1,0 +1,265 @@
+//! How a turn is shown while it happens: drawn for a person, as plain text in a
+//! pipe, or as JSON for programs.
+
+use std::collections::HashMap;
+
+use recto_agent::{Answer, Event, Finished, Totals, TurnEvent};
+use recto_store::Ending;
+use serde_json::json;
+
+use super::answers;
+use crate::failure::Failure;
+use crate::output::{print, print_data, print_json_line, tell};
+use crate::terminal::markdown::Renderer;
+use crate::terminal::status::{self, Status};
+use crate::terminal::{Styled, width};
+
+/// Characters of a tool's name that are shown: a model may make one up.
+const MOST_NAME: usize = 64;
+
+/// How a turn is shown.
+pub(super) enum Voice {
+    /// Drawn or plain, for people.
+    People(Box<Drawn>),
+    /// One event a line.
+    Json,
+}
+
+/// What is being drawn.
+pub(super) struct Drawn {
+    styled: Styled,
+    markdown: Renderer,
+    status: Status,
+    /// What the calls under way are about, by their ids.
+    calls: HashMap<String, String>,
+    /// Whether text of this turn has been printed that no line break ended.
+    open_line: bool,
+    /// The text of this request so far, as it was shown.
+    shown: String,
+    /// Whether text of this turn went by unseen. Then the rest is shown at its end.
+    missed: bool,
+}
+
+impl Voice {
+    pub(super) fn json() -> Self {
+        Voice::Json
+    }
+
+    pub(super) fn for_people() -> Self {
+        let styled = Styled::on_stdout();
+        Voice::People(Box::new(Drawn {
+            styled,
+            markdown: Renderer::new(width(), styled),
+            status: Status::new(),
+            calls: HashMap::new(),
+            open_line: false,
+            shown: String::new(),
+            missed: false,
+        }))
+    }
+
+    pub(super) fn event(&mut self, event: &TurnEvent) -> Result<(), Failure> {
+        match self {
+            Voice::Json => print_json_line(event),
+            Voice::People(drawn) => drawn.event(event),
+        }
+    }
+
+    /// Something that happens in the session, but not in the turn that was asked
+    /// for: one that was cut short is finished first. Its reply is not the answer.
+    pub(super) fn other(&mut self, event: &TurnEvent) -> Result<(), Failure> {
+        match (self, &event.event) {
+            (Voice::Json, _) => print_json_line(event),
+            (Voice::People(drawn), Event::Finished(finished)) => {
+                let error = finished.error.as_ref().map(|error| error.message.as_str());
+                let said = finished.reply.as_deref().or(error).unwrap_or_default();
+                drawn.line(&format!("turn {}, which was cut short, is over: {said}", event.turn))
+            }
+            (Voice::People(_), _) => Ok(()),
+        }
+    }
+
+    /// Something went wrong with a message or a command.
+    pub(super) fn failure(&mut self, failure: &Failure) -> Result<(), Failure> {
+        match self {
+            Voice::Json => {
+                print_json_line(&json!({"event": "error", "message": failure.to_string()}))
+            }
+            Voice::People(_) => {
+                tell(failure);
+                Ok(())
+            }
+        }
+    }
+
+    pub(super) fn answer(&mut self, answer: &Answer) -> Result<(), Failure> {
+        match self {
+            Voice::Json => print_json_line(&answers::json(answer)),
+            Voice::People(_) => print(&answers::draw(answer)),
+        }
+    }
+
+    /// Some events went by too fast.
+    pub(super) fn missed(&mut self, count: u64) -> Result<(), Failure> {
+        match self {
+            Voice::Json => print_json_line(&json!({"event": "missed", "count": count})),
+            Voice::People(drawn) => {
+                drawn.missed = true;
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Drawn {
+    fn event(&mut self, event: &TurnEvent) -> Result<(), Failure> {
+        match &event.event {
+            Event::Accepted => Ok(()),
+            Event::Requested { prompt_tokens, .. } => {
+                self.shown.clear();
+                self.wait(&status::reading(*prompt_tokens))
+            }
+            Event::Thinking { .. } => self.wait("thinking"),
+            Event::Retrying { after_ms, error } => {
+                let seconds = after_ms.div_ceil(1_000);
+                self.line(&format!("{error}; asking again in {seconds} s"))
+            }
+            Event::Text { .. } if self.missed => Ok(()),
+            Event::Text { text } => self.text(text),
+            Event::Call { id, name, arguments } => {
+                self.close_line()?;
+                let about = about(arguments);
+                self.wait(&status::calling(&short(name, MOST_NAME), &about))?;
+                self.calls.insert(id.clone(), about);
+                Ok(())
+            }
+            Event::Result { id, name, outcome, text } => {
+                let about = self.calls.remove(id).unwrap_or_default();
+                let name = short(name, MOST_NAME);
+                self.line(&match *outcome {
+                    "done" => status::called(&name, &about, text.len()),
+                    _ => status::failed(&name, &about, text),
+                })
+            }
+            Event::Notice { text } => self.line(&format!("note: {text}")),
+            Event::Finished(finished) => self.finished(event, finished),
+        }
+    }
+
+    fn text(&mut self, text: &str) -> Result<(), Failure> {
+        self.status.clear();
+        self.shown.push_str(text);
+        let drawn = self.markdown.push(text);
+        self.put(&drawn)
+    }
+
+    /// Prints a piece of the reply.
+    fn put(&mut self, piece: &str) -> Result<(), Failure> {
+        if let Some(last) = piece.chars().next_back() {
+            self.open_line = last != '\n';
+        }
+        match self.styled {
+            Styled::Yes => print(piece),
+            Styled::No => print_data(piece),
+        }
+    }
+
+    /// Ends the reply's text so far, so that something else can be shown.
+    fn close_line(&mut self) -> Result<(), Failure> {
+        let rest = self.markdown.finish();
+        self.put(&rest)?;
+        if std::mem::take(&mut self.open_line) {
+            self.put("\n")?;
+        }
+        Ok(())
+    }
+
+    fn wait(&mut self, what: &str) -> Result<(), Failure> {
+        if !self.open_line {
+            self.status.show(what);
+        }
+        Ok(())
+    }
+
+    fn line(&mut self, text: &str) -> Result<(), Failure> {
+        self.close_line()?;
+        self.status.clear();
+        tell(&text);
+        Ok(())
+    }
+
+    fn finished(&mut self, event: &TurnEvent, finished: &Finished) -> Result<(), Failure> {
+        if std::mem::take(&mut self.missed)
+            && let Some(reply) = &finished.reply
+        {
+            // What was shown is the beginning of it, or belongs to an earlier request.
+            let shown = std::mem::take(&mut self.shown);
+            match reply.strip_prefix(&shown) {
+                Some(rest) => self.text(rest)?,
+                None => {
+                    self.close_line()?;
+                    self.text(reply)?;
+                }
+            }
+        }
+        self.close_line()?;
+        self.status.clear();
+        self.shown.clear();
+        if let Some(error) = &finished.error {
+            let what = match finished.status {
+                Ending::Stopped => String::new(),
+                _ => "error: ".to_owned(),
+            };
+            tell(&format_args!("{what}{}", error.message));
+            if let Some(hint) = &error.hint {
+                tell(&format_args!("\nhint: {hint}"));
+            }
+        }
+        if self.styled == Styled::Yes {
+            self.status.note(&format!("turn {}{}", event.turn, described(&finished.usage)));
+        }
+        Ok(())
+    }
+}
+
+/// What a turn cost, fresh and cached tokens apart.
+fn described(usage: &Totals) -> String {
+    let mut text = String::new();
+    if let Some(prompt) = usage.prompt {
+        text += &match usage.cached {
+            Some(cached) => {
+                format!(" · {} tokens read, {cached} cached", prompt.saturating_sub(cached))
+            }
+            None => format!(" · {prompt} tokens read"),
+        };
+    }
+    if let Some(completion) = usage.completion {
+        text += &format!(" · {completion} written");
+    }
+    if usage.requests > 1 {
+        text += &format!(" · {} requests", usage.requests);
+    }
+    text
+}
+
+/// What a call is about: its arguments, short enough for a line.
+fn about(arguments: &str) -> String {
+    const MOST: usize = 60;
+    let text = match serde_json::from_str(arguments) {
+        Ok(serde_json::Value::Object(fields)) => {
+            let texts = fields.values().map(|value| match value.as_str() {
+                Some(text) => text.lines().next().unwrap_or_default().to_owned(),
+                None => value.to_string(),
+            });
+            texts.collect::<Vec<_>>().join(", ")
+        }
+        _ => arguments.to_owned(),
+    };
+    short(&text, MOST)
+}
+
+/// The beginning of a text.
+fn short(text: &str, most: usize) -> String {
+    let cut: String = text.chars().take(most).collect();
+    if cut.len() < text.len() { format!("{cut}…") } else { cut }
+}

@@ -1,0 +1,204 @@
+//! `recto models`: which models the config names, and what their servers say.
+
+use std::process::ExitCode;
+
+use futures_util::future::join_all;
+use recto_agent::ModelEntry;
+use recto_context::Tokens;
+use recto_llm::{LlmError, ModelHealth, Presence, ServerWindow, Support, Wire};
+use serde_json::{Value, json};
+
+use crate::cli::ModelCommand;
+use crate::config::Settings;
+use crate::draw::Table;
+use crate::failure::Failure;
+use crate::home::Home;
+use crate::output::{print, print_json, tell};
+use crate::setup;
+
+pub(crate) fn run(home: &Home, command: &ModelCommand) -> Result<ExitCode, Failure> {
+    let settings = setup::load(home, Vec::new())?;
+    if settings.models.is_empty() {
+        tell(&"no model is configured\n\nhint: add a [models.NAME] table to the config");
+    }
+    match command {
+        ModelCommand::List(json) => list(&settings, json.json),
+        ModelCommand::Check { name, json } => setup::runtime()?.block_on(async {
+            let entries = match name {
+                Some(name) => vec![setup::model_entry(&settings, name)?],
+                None => setup::model_entries(&settings)?,
+            };
+            check(&entries, json.json).await
+        }),
+    }
+}
+
+fn list(settings: &Settings, json: bool) -> Result<ExitCode, Failure> {
+    let chosen = settings.model.as_deref();
+    if json {
+        let models = settings.models.iter().map(|model| {
+            json!({
+                "name": model.name,
+                "provider": model.provider.name(),
+                "model": model.model,
+                "base_url": model.base_url,
+                "window": model.window,
+                "default": chosen == Some(&model.name),
+            })
+        });
+        print_json(&models.collect())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut table = Table::new(["", "name", "provider", "model", "address"]);
+    for model in &settings.models {
+        let mark = if chosen == Some(&model.name) { "*" } else { "" };
+        let usual = model.provider.default_base_url().unwrap_or_default();
+        table.row([
+            mark.to_owned(),
+            model.name.clone(),
+            model.provider.name().to_owned(),
+            model.model.clone(),
+            model.base_url.clone().unwrap_or_else(|| usual.to_owned()),
+        ]);
+    }
+    print(&table.to_string())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What was found about one entry.
+struct Found<'a> {
+    entry: &'a ModelEntry,
+    health: Result<ModelHealth, LlmError>,
+}
+
+/// Asks all servers at once. Fails when one can't be used.
+async fn check(entries: &[ModelEntry], json: bool) -> Result<ExitCode, Failure> {
+    let checks = entries.iter().map(|entry| async move {
+        let health = entry.client.check(&entry.call.model).await;
+        Found { entry, health }
+    });
+    let found = join_all(checks).await;
+    if json {
+        print_json(&found.iter().map(Found::json).collect())?;
+    } else {
+        let mut table = Table::new(["name", "server", "model", "window", "tools"]);
+        for found in &found {
+            table.row(found.cells());
+        }
+        print(&table.to_string())?;
+        found.iter().for_each(Found::tell_trouble);
+    }
+    let usable = found.iter().all(Found::is_usable);
+    Ok(if usable { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+impl Found<'_> {
+    fn is_usable(&self) -> bool {
+        match &self.health {
+            Err(_) => false,
+            Ok(health) => !self.lacks(health),
+        }
+    }
+
+    /// Whether the server is sure not to have the model. Ollama answers to the
+    /// names that it lists, and to no others.
+    fn lacks(&self, health: &ModelHealth) -> bool {
+        let not_listed = matches!(health.presence, Presence::NotListed { .. });
+        not_listed && self.entry.client.wire() == Wire::Ollama
+    }
+
+    fn cells(&self) -> [String; 5] {
+        let name = self.entry.name.to_string();
+        let url = self.entry.client.url().to_owned();
+        let Ok(health) = &self.health else {
+            return [name, url, "no answer".to_owned(), String::new(), String::new()];
+        };
+        let presence = match &health.presence {
+            Presence::Listed => format!("{}: there", self.entry.call.model),
+            Presence::NotListed { .. } => format!("{}: not listed", self.entry.call.model),
+            Presence::Unknown => format!("{}: unknown", self.entry.call.model),
+        };
+        [name, url, presence, self.window(health), support(health.tools).to_owned()]
+    }
+
+    /// The window, and where the number comes from.
+    fn window(&self, health: &ModelHealth) -> String {
+        let told = match health.window {
+            ServerWindow::Loaded(tokens) => format!("{} loaded", Tokens::new(tokens)),
+            ServerWindow::Trained(tokens) => format!("{} trained", Tokens::new(tokens)),
+            ServerWindow::Unknown => "unknown to the server".to_owned(),
+        };
+        let source = health.window_source.map_or_else(String::new, |source| format!(" ({source})"));
+        match self.entry.window {
+            Some(set) => format!("{set} set in the config; {told}{source}"),
+            None => format!("{told}{source}"),
+        }
+    }
+
+    /// What a person should do about it.
+    fn tell_trouble(&self) {
+        let name = &self.entry.name;
+        match &self.health {
+            Err(error) => {
+                tell(&format_args!("error: model `{name}`: {error}"));
+                if let Some(hint) = error.hint() {
+                    tell(&format_args!("hint: {hint}"));
+                }
+            }
+            Ok(health @ ModelHealth { presence: Presence::NotListed { served }, .. }) => {
+                let kind = if self.lacks(health) { "error" } else { "warning" };
+                let model = &self.entry.call.model;
+                let has = if served.is_empty() { "none".to_owned() } else { served.join(", ") };
+                tell(&format_args!("{kind}: model `{name}`: the server does not list `{model}`"));
+                tell(&format_args!("hint: it has {has}"));
+            }
+            Ok(_) => {}
+        }
+    }
+
+    fn json(&self) -> Value {
+        let mut json = json!({
+            "name": &*self.entry.name,
+            "url": self.entry.client.url(),
+            "model": self.entry.call.model,
+            "configured_window": self.entry.window,
+            "reachable": self.health.is_ok(),
+        });
+        match &self.health {
+            Err(error) => {
+                json["error"] = json!({"code": error.code(), "message": error.to_string()});
+            }
+            Ok(health) => {
+                let (window, kind) = match health.window {
+                    ServerWindow::Loaded(tokens) => (Some(tokens), "loaded"),
+                    ServerWindow::Trained(tokens) => (Some(tokens), "trained"),
+                    ServerWindow::Unknown => (None, "unknown"),
+                };
+                json["window"] = json!({
+                    "tokens": window,
+                    "kind": kind,
+                    "source": health.window_source,
+                });
+                json["tools"] = support(health.tools).into();
+                json["presence"] = match &health.presence {
+                    Presence::Listed => "listed",
+                    Presence::NotListed { .. } => "not_listed",
+                    Presence::Unknown => "unknown",
+                }
+                .into();
+                if let Presence::NotListed { served } = &health.presence {
+                    json["served"] = json!(served);
+                }
+            }
+        }
+        json
+    }
+}
+
+fn support(support: Support) -> &'static str {
+    match support {
+        Support::Yes => "yes",
+        Support::No => "no",
+        Support::Unknown => "unknown",
+    }
+}

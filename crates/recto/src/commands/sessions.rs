@@ -1,0 +1,291 @@
+//! `recto sessions`: what was said, kept, moved and found.
+
+mod transfer;
+
+use std::fmt::Write as _;
+use std::process::ExitCode;
+
+use recto_context::{Body, ContentPart, Message};
+use recto_store::{
+    Hit, Moment, Owner, Session, SessionFilter, SessionName, SessionSummary, Store, StoredMessage,
+    Turn,
+};
+use serde_json::{Value, json};
+
+use crate::cli::SessionCommand;
+use crate::commands::failed;
+use crate::draw::Table;
+use crate::failure::Failure;
+use crate::home::Home;
+use crate::nearest::nearest;
+use crate::output::{print, print_json, tame, tame_lines, tell};
+use crate::setup;
+
+pub(crate) fn run(home: &Home, command: &SessionCommand) -> Result<ExitCode, Failure> {
+    let settings = setup::load(home, Vec::new())?;
+    setup::runtime()?.block_on(async {
+        let store = setup::settled_store(&settings).await?;
+        match command {
+            SessionCommand::List { all, json } => list(&store, *all, json.json).await,
+            SessionCommand::Show { name, json } => show(&store, name, json.json).await,
+            SessionCommand::Rename { name, new } => rename(&store, name, new).await,
+            SessionCommand::Archive { name } => archive(&store, name).await,
+            SessionCommand::Export { name, out } => {
+                transfer::export(&store, name, out.as_deref()).await
+            }
+            SessionCommand::Import { file, name } => {
+                let agent = &settings.agent.name;
+                transfer::import(&store, agent, file, name.as_deref()).await
+            }
+            SessionCommand::Search { query, limit, json } => {
+                search(&store, query, *limit, json.json).await
+            }
+        }
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The session of that name or number.
+pub(crate) async fn find(store: &Store, name: &str) -> Result<Session, Failure> {
+    if let Some(session) = store.find_session(name).await.map_err(failed)? {
+        return Ok(session);
+    }
+    let all = store.sessions(SessionFilter::All).await.map_err(failed)?;
+    let labels: Vec<String> = all.iter().map(|summary| summary.session.label()).collect();
+    let failure = Failure::new(format!("there is no session `{}`", tame(name)));
+    Err(match nearest(name, labels.iter().map(String::as_str)) {
+        Some(meant) => failure.hint(format!("did you mean `{}`?", tame(meant))),
+        None => failure.hint("`recto sessions list --all` lists those that are there"),
+    })
+}
+
+async fn list(store: &Store, all: bool, json: bool) -> Result<(), Failure> {
+    let filter = if all { SessionFilter::All } else { SessionFilter::Open };
+    let sessions = store.sessions(filter).await.map_err(failed)?;
+    if json {
+        return print_json(&sessions.iter().map(summary_json).collect());
+    }
+    if sessions.is_empty() {
+        tell(&"there are no sessions yet; `recto chat` begins one");
+        return Ok(());
+    }
+    print(&table(&sessions))
+}
+
+/// The sessions, one a line.
+pub(crate) fn table(sessions: &[SessionSummary]) -> String {
+    let mut table = Table::new(["number", "name", "messages", "turns", "last", "begins with"]);
+    for column in [0, 2, 3] {
+        table.align_right(column);
+    }
+    for summary in sessions {
+        let session = &summary.session;
+        let name = session.name.as_ref().map_or_else(String::new, ToString::to_string);
+        let archived = if session.archived.is_some() { " (archived)" } else { "" };
+        table.row([
+            session.id.to_string(),
+            format!("{name}{archived}"),
+            summary.messages.to_string(),
+            summary.turns.to_string(),
+            local(summary.last),
+            summary.opening.clone().unwrap_or_default(),
+        ]);
+    }
+    table.to_string()
+}
+
+/// A moment as people read it.
+pub(crate) fn local(moment: Moment) -> String {
+    let zoned = moment.timestamp().to_zoned(jiff::tz::TimeZone::system());
+    zoned.strftime("%Y-%m-%d %H:%M").to_string()
+}
+
+pub(crate) fn session_json(session: &Session) -> Value {
+    json!({
+        "id": session.id,
+        "name": session.label(),
+        "agent": session.agent,
+        "surface": session.surface,
+        "created": session.created,
+        "archived": session.archived,
+        "settings": session.settings,
+    })
+}
+
+pub(crate) fn summary_json(summary: &SessionSummary) -> Value {
+    let mut json = session_json(&summary.session);
+    json["messages"] = summary.messages.into();
+    json["turns"] = summary.turns.into();
+    json["last"] = json!(summary.last);
+    json["opening"] = json!(summary.opening);
+    json
+}
+
+async fn show(store: &Store, name: &str, json: bool) -> Result<(), Failure> {
+    let session = find(store, name).await?;
+    let messages = store.messages(session.id, None).await.map_err(failed)?;
+    let turns = store.turns(session.id).await.map_err(failed)?;
+    if json {
+        return print_json(&json!({
+            "session": session_json(&session),
+            "messages": messages.iter().map(message_json).collect::<Vec<_>>(),
+            "turns": turns.iter().map(turn_json).collect::<Vec<_>>(),
+        }));
+    }
+    let mut out = format!("session {}, begun {}\n", tame(&session.label()), local(session.created));
+    for stored in &messages {
+        let _ = write!(out, "\n{}", message_text(stored));
+    }
+    for turn in turns.iter().filter(|turn| turn.ended.is_none()) {
+        let _ = writeln!(out, "\nturn {} {}", turn.id, open_status(turn));
+    }
+    print(&out)
+}
+
+/// How a turn stands that has not ended.
+fn open_status(turn: &Turn) -> String {
+    match turn.owner {
+        Some(Owner::Gone) => "was cut short; the next `recto chat` finishes it".to_owned(),
+        _ => format!("is {}", turn.status),
+    }
+}
+
+/// A message as people read it: who, when and in which turn, then what.
+fn message_text(stored: &StoredMessage) -> String {
+    let bold = anstyle::Style::new().bold();
+    let turn = stored.turn.map_or_else(String::new, |turn| format!(", turn {turn}"));
+    let mut out =
+        format!("{bold}{}{bold:#} ({}{turn})\n", tame(&speaker(&stored.message)), local(stored.at));
+    out.push_str(&body_text(&stored.message));
+    out
+}
+
+/// What a message says, and what it calls.
+pub(crate) fn body_text(message: &Message) -> String {
+    shown_lines(message).iter().map(|line| tame_lines(line) + "\n").collect()
+}
+
+fn speaker(message: &Message) -> String {
+    match &message.body {
+        Body::User(_) => "user".to_owned(),
+        Body::Assistant { .. } => "assistant".to_owned(),
+        Body::Tool { name, .. } => format!("result of {name}"),
+        Body::Error(_) => "error".to_owned(),
+        Body::Approval(_) => "approval".to_owned(),
+    }
+}
+
+fn shown_lines(message: &Message) -> Vec<String> {
+    let told = match &message.body {
+        Body::Error(text) | Body::Approval(text) => Some(text.as_str().to_owned()),
+        _ => None,
+    };
+    let parts = message.content().iter().filter_map(|part| match part {
+        ContentPart::Text(text) => Some(text.as_str().to_owned()),
+        ContentPart::Image(image) => Some(format!("[image, {}]", image.media_type)),
+        ContentPart::Opaque(_) => None,
+    });
+    let calls = message.calls().iter();
+    let calls = calls.map(|call| format!("[calls {} {}]", call.name, call.arguments.as_str()));
+    told.into_iter().chain(parts).chain(calls).collect()
+}
+
+/// A message in the form of a history file, with its time and turn.
+pub(crate) fn message_json(stored: &StoredMessage) -> Value {
+    let mut json = serde_json::to_value(&*stored.message).unwrap_or_default();
+    json["at"] = json!(stored.at);
+    if let Some(turn) = stored.turn {
+        json["turn"] = json!(turn);
+    }
+    json
+}
+
+pub(crate) fn turn_json(turn: &Turn) -> Value {
+    json!({
+        "id": turn.id,
+        "session": turn.session,
+        "number": turn.number,
+        "status": turn.status,
+        "message": turn.first_message,
+        "sender": turn.sender,
+        "accepted": turn.accepted,
+        "started": turn.started,
+        "ended": turn.ended,
+        "detail": turn.detail,
+    })
+}
+
+async fn rename(store: &Store, name: &str, new: &str) -> Result<(), Failure> {
+    let session = find(store, name).await?;
+    let new = session_name(new)?;
+    let renamed = store.rename(session.id, new).await.map_err(failed)?;
+    tell(&format_args!("session {} is called {} now", session.id, renamed.label()));
+    Ok(())
+}
+
+/// A name that a session can have.
+fn session_name(text: &str) -> Result<SessionName, Failure> {
+    SessionName::new(text).map_err(|error| Failure::new(error.to_string()))
+}
+
+async fn archive(store: &Store, name: &str) -> Result<(), Failure> {
+    let session = find(store, name).await?;
+    store.archive(session.id, Moment::now()).await.map_err(failed)?;
+    tell(&format_args!(
+        "session {} is in the archive; `recto chat --session {}` takes it out again",
+        session.label(),
+        session.id
+    ));
+    Ok(())
+}
+
+async fn search(store: &Store, query: &str, limit: usize, json: bool) -> Result<(), Failure> {
+    let hits = store.search(query, limit).await.map_err(failed)?;
+    if json {
+        return print_json(&hits.iter().map(hit_json).collect());
+    }
+    if hits.is_empty() {
+        tell(&"no message has all of these words");
+    }
+    let bold = anstyle::Style::new().bold();
+    let mut out = String::new();
+    for hit in &hits {
+        let _ = writeln!(
+            out,
+            "{bold}{}{bold:#}, {} {} ({})\n    {}",
+            tame(&hit_label(hit)),
+            hit.role.name(),
+            hit.message.0,
+            local(hit.at),
+            snippet(hit)
+        );
+    }
+    print(&out)
+}
+
+/// The text around a match, on one line, with the match underlined.
+fn snippet(hit: &Hit) -> String {
+    let line = |text: &str| tame(&text.replace(['\n', '\r', '\t'], " "));
+    let found = hit.found.clone();
+    let (before, rest) = hit.snippet.split_at_checked(found.start).unwrap_or((&hit.snippet, ""));
+    let (found, after) = rest.split_at_checked(found.len()).unwrap_or((rest, ""));
+    let underlined = anstyle::Style::new().underline();
+    format!("{}{underlined}{}{underlined:#}{}", line(before), line(found), line(after))
+}
+
+/// What the session of a hit is called.
+fn hit_label(hit: &Hit) -> String {
+    hit.name.as_ref().map_or_else(|| hit.session.to_string(), ToString::to_string)
+}
+
+fn hit_json(hit: &Hit) -> Value {
+    json!({
+        "session": hit.session,
+        "name": hit_label(hit),
+        "message": hit.message,
+        "role": hit.role,
+        "at": hit.at,
+        "snippet": hit.snippet,
+        "match": {"start": hit.found.start, "end": hit.found.end},
+    })
+}

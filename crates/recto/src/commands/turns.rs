@@ -1,0 +1,60 @@
+//! `recto show`, `recto diff`, `recto replay`: what was sent, as it was recorded.
+
+pub(crate) mod diff;
+pub(crate) mod replay;
+pub(crate) mod show;
+
+use recto_store::{RequestRecord, Store, Turn};
+
+use super::failed;
+use crate::failure::Failure;
+use crate::output::{tame, tame_lines};
+
+/// The turn that was asked for: a number, or `last`.
+async fn find(store: &Store, name: &str) -> Result<Turn, Failure> {
+    let found = match name {
+        "last" => store.last_turn(None).await.map_err(failed)?,
+        number => {
+            let id = number.parse().map_err(|_| no_such_turn(name))?;
+            store.turn(id).await.map_err(failed)?
+        }
+    };
+    found.ok_or_else(|| match name {
+        "last" => Failure::new("there is no turn yet").hint("`recto chat` begins one"),
+        _ => no_such_turn(name),
+    })
+}
+
+fn no_such_turn(name: &str) -> Failure {
+    Failure::new(format!("there is no turn `{}`", tame(name)))
+        .hint("a turn is named by its number, or `last`; `recto sessions show NAME` lists them")
+}
+
+/// One of a turn's requests, the last unless another is asked for.
+async fn request_of(
+    store: &Store,
+    turn: &Turn,
+    number: Option<u32>,
+) -> Result<RequestRecord, Failure> {
+    let requests = store.request_ids(turn.id).await.map_err(failed)?;
+    let asked = match number {
+        Some(number) => requests.iter().find(|(found, _)| *found == number),
+        None => requests.last(),
+    };
+    let Some((_, id)) = asked else { return Err(sent_no_such(turn, number, requests.len())) };
+    let request = store.request(*id).await.map_err(failed)?;
+    request.ok_or_else(|| sent_no_such(turn, number, requests.len()))
+}
+
+/// The turn has made other requests, `count` of them, or none.
+fn sent_no_such(turn: &Turn, number: Option<u32>, count: usize) -> Failure {
+    if count == 0 {
+        let failure = Failure::new(format!("turn {} sent nothing", turn.id));
+        return match &turn.detail {
+            Some(detail) => failure.hint(format!("it ended with: {}", tame_lines(detail))),
+            None => failure,
+        };
+    }
+    Failure::new(format!("turn {} has no request {}", turn.id, number.unwrap_or(0)))
+        .hint(format!("its requests are numbered from 1 to {count}"))
+}

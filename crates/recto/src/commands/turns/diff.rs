@@ -1,0 +1,122 @@
+//! `recto diff`: the first byte in which two turns' requests differ, what caused
+//! it, and what has to be read again for it.
+
+use std::fmt::Write as _;
+use std::process::ExitCode;
+
+use recto_agent::restore;
+use recto_context::{Change, Comparison, ItemId, compare};
+use recto_store::{RequestRecord, Store, Turn};
+use serde_json::json;
+
+use super::{find, request_of};
+use crate::cli::DiffArgs;
+use crate::commands::{agent_failed, failed};
+use crate::failure::Failure;
+use crate::home::Home;
+use crate::output::{print, print_json, tame};
+use crate::setup;
+
+pub(crate) fn run(home: &Home, args: &DiffArgs) -> Result<ExitCode, Failure> {
+    let settings = setup::load(home, Vec::new())?;
+    setup::runtime()?.block_on(async {
+        let store = setup::settled_store(&settings).await?;
+        let (before, after) = requests(&store, args).await?;
+        let restored = |request| restore(&store, request);
+        let old = restored(&before).await.map_err(|error| agent_failed(&error))?;
+        let new = restored(&after).await.map_err(|error| agent_failed(&error))?;
+        let comparison = compare(&old, &new);
+        if args.json {
+            return print_json(&json!({
+                "before": {"turn": before.turn, "request": before.number},
+                "after": {"turn": after.turn, "request": after.number},
+                "comparison": comparison,
+            }));
+        }
+        print(&describe(&before, &after, &comparison))
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The last request of the earlier turn, and the first of the later: that is
+/// where a server's cache could go on.
+async fn requests(
+    store: &Store,
+    args: &DiffArgs,
+) -> Result<(RequestRecord, RequestRecord), Failure> {
+    let first = find(store, &args.first).await?;
+    let (before, after) = match &args.second {
+        Some(second) => (first, find(store, second).await?),
+        None => (turn_before(store, &first).await?, first),
+    };
+    let before = request_of(store, &before, None).await?;
+    let of_turn = store.request_ids(after.id).await.map_err(failed)?;
+    let number = of_turn.first().map(|(number, _)| *number);
+    Ok((before, request_of(store, &after, number).await?))
+}
+
+async fn turn_before(store: &Store, turn: &Turn) -> Result<Turn, Failure> {
+    let turns = store.turns(turn.session).await.map_err(failed)?;
+    let mut sent = Vec::new();
+    for earlier in turns.into_iter().filter(|earlier| earlier.number < turn.number) {
+        if !store.request_ids(earlier.id).await.map_err(failed)?.is_empty() {
+            sent.push(earlier);
+        }
+    }
+    sent.pop().ok_or_else(|| {
+        Failure::new(format!("turn {} is the first of its session that sent something", turn.id))
+            .hint("name two turns to compare: recto diff TURN TURN")
+    })
+}
+
+fn describe(before: &RequestRecord, after: &RequestRecord, comparison: &Comparison) -> String {
+    let mut out = format!(
+        "turn {}, request {}  →  turn {}, request {}\n\n\
+         agree   {} bytes, {} tokens\n\
+         fresh   {} tokens to read\n",
+        before.turn,
+        before.number,
+        after.turn,
+        after.number,
+        comparison.agreed_bytes,
+        comparison.agreed_tokens,
+        comparison.fresh_tokens,
+    );
+    out.push_str(&match &comparison.change {
+        Some(change) => describe_change(change),
+        None => {
+            "part    nowhere: the later request goes on where the earlier one ended\n".to_owned()
+        }
+    });
+    for (what, items) in [
+        ("added", &comparison.added),
+        ("removed", &comparison.removed),
+        ("changed", &comparison.changed),
+    ] {
+        if !items.is_empty() {
+            let _ = writeln!(out, "{what:<7} {}", named(items));
+        }
+    }
+    out
+}
+
+fn describe_change(change: &Change) -> String {
+    let place = match change.message {
+        Some(message) => format!("message {}, byte {}", message + 1, change.byte),
+        None => format!("the tools, byte {}", change.byte),
+    };
+    let mut out = format!("part    in {place}\nlayer   {}\n", change.layer);
+    if let Some(item) = &change.item {
+        let _ = writeln!(out, "item    {}", tame(&item.to_string()));
+    }
+    if let Some(source) = &change.source {
+        let _ = writeln!(out, "source  {}", tame(&source.to_string()));
+    }
+    let _ = writeln!(out, "cause   {}", change.cause.describe());
+    out
+}
+
+fn named(items: &[ItemId]) -> String {
+    let names: Vec<String> = items.iter().map(|item| tame(&item.to_string())).collect();
+    names.join(", ")
+}

@@ -1,0 +1,215 @@
+//! `recto replay`: sends a recorded request again, or proves that its record is
+//! whole by writing the body anew from its parts.
+
+use std::process::ExitCode;
+
+use futures_util::StreamExt;
+use recto_agent::{AgentError, ModelEntry, Verdict, restore, verify, window_of};
+use recto_context::{Budget, RequestContext, Tokens};
+use recto_llm::StreamEvent;
+use recto_store::{
+    RequestId, RequestRecord, SessionFilter, Store, StoreError, Thing, Turn, TurnId,
+};
+use serde_json::{Value, json};
+
+use super::{find, request_of, sent_no_such};
+use crate::cli::ReplayArgs;
+use crate::commands::{agent_failed, failed};
+use crate::config::Settings;
+use crate::failure::Failure;
+use crate::home::Home;
+use crate::output::{print, print_json, tame, tell};
+use crate::setup;
+use crate::terminal::markdown::Renderer;
+use crate::terminal::{Styled, width};
+
+pub(crate) fn run(home: &Home, args: &ReplayArgs) -> Result<ExitCode, Failure> {
+    let settings = setup::load(home, Vec::new())?;
+    setup::runtime()?.block_on(async {
+        let store = setup::settled_store(&settings).await?;
+        if args.verify {
+            verify_all(&store, args).await
+        } else {
+            send(&store, &settings, args).await
+        }
+    })
+}
+
+/// Verifies what was asked for: one request, a turn's, or every one there is.
+async fn verify_all(store: &Store, args: &ReplayArgs) -> Result<ExitCode, Failure> {
+    let turns = match &args.turn {
+        Some(turn) => vec![find(store, turn).await?],
+        None => every_turn(store).await?,
+    };
+    let mut results = Vec::new();
+    for turn in &turns {
+        let mut requests = store.request_ids(turn.id).await.map_err(failed)?;
+        if let Some(asked) = args.request {
+            let count = requests.len();
+            requests.retain(|(number, _)| *number == asked);
+            if requests.is_empty() {
+                return Err(sent_no_such(turn, args.request, count));
+            }
+        }
+        for (number, id) in requests {
+            let verdict = verify_one(store, id).await;
+            results.push(Checked::new(turn.id, number, verdict));
+        }
+    }
+    let broken = results.iter().filter(|result| result.problem.is_some()).count();
+    if args.json {
+        print_json(&results.iter().map(Checked::json).collect())?;
+    } else {
+        for result in &results {
+            result.tell();
+        }
+        print(&format!("{} of {} requests verified\n", results.len() - broken, results.len()))?;
+    }
+    Ok(if broken == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+async fn every_turn(store: &Store) -> Result<Vec<Turn>, Failure> {
+    let mut turns = Vec::new();
+    for summary in store.sessions(SessionFilter::All).await.map_err(failed)? {
+        turns.extend(store.turns(summary.session.id).await.map_err(failed)?);
+    }
+    turns.sort_by_key(|turn| turn.id);
+    Ok(turns)
+}
+
+/// What a verification found.
+struct Checked {
+    turn: TurnId,
+    number: u32,
+    /// How long the body is, where it is whole.
+    bytes: Option<usize>,
+    problem: Option<String>,
+}
+
+async fn verify_one(store: &Store, id: RequestId) -> Result<Verdict, AgentError> {
+    match store.request(id).await? {
+        Some(request) => verify(store, &request).await,
+        None => Err(StoreError::NotFound(Thing::Request(id)).into()),
+    }
+}
+
+impl Checked {
+    fn new(turn: TurnId, number: u32, verdict: Result<Verdict, AgentError>) -> Self {
+        let (bytes, problem) = match verdict {
+            Ok(Verdict::Identical { bytes }) => (Some(bytes), None),
+            Ok(Verdict::Different { at }) => {
+                let what = "the body made from its parts differs from the one sent";
+                (None, Some(format!("{what} at byte {at}")))
+            }
+            Err(error) => (None, Some(error.to_string())),
+        };
+        Checked { turn, number, bytes, problem }
+    }
+
+    fn tell(&self) {
+        if let Some(problem) = &self.problem {
+            tell(&format_args!("error: turn {}, request {}: {problem}", self.turn, self.number));
+        }
+    }
+
+    fn json(&self) -> Value {
+        json!({
+            "turn": self.turn,
+            "request": self.number,
+            "bytes": self.bytes,
+            "identical": self.problem.is_none(),
+            "problem": self.problem,
+        })
+    }
+}
+
+/// Sends the recorded bytes again, or the same page to another model. The reply
+/// is shown and kept nowhere: the record says what happened, once.
+async fn send(store: &Store, settings: &Settings, args: &ReplayArgs) -> Result<ExitCode, Failure> {
+    let name = args.turn.as_deref().unwrap_or("last");
+    let turn = find(store, name).await?;
+    let request = request_of(store, &turn, args.request).await?;
+    let entry = setup::model_entry(settings, args.model.as_deref().unwrap_or(&request.model))?;
+    let body = match &args.model {
+        None => recorded_body(store, &request, &entry).await?,
+        Some(_) => {
+            let context = restore(store, &request).await.map_err(|error| agent_failed(&error))?;
+            body_for(context, &entry, Tokens::new(settings.window_cap)).await?
+        }
+    };
+    let styled = Styled::on_stdout();
+    let mut markdown = Renderer::new(width(), styled);
+    let mut stream = entry.client.stream(body);
+    while let Some(event) = stream.next().await {
+        let event = event.map_err(|error| agent_failed(&error.into()))?;
+        match event {
+            StreamEvent::Text(text) if !args.json => print(&markdown.push(&text))?,
+            StreamEvent::Done(reply) if args.json => {
+                let calls = reply.calls.iter().map(|call| {
+                    json!({"id": &*call.id.0, "name": &*call.name, "arguments": call.arguments.as_str()})
+                });
+                print_json(&json!({
+                    "turn": turn.id,
+                    "request": request.number,
+                    "model": &*entry.name,
+                    "content": reply.text(),
+                    "tool_calls": calls.collect::<Vec<_>>(),
+                    "usage": reply.usage,
+                }))?;
+            }
+            StreamEvent::Done(reply) => {
+                print(&(markdown.finish() + "\n"))?;
+                for call in &reply.calls {
+                    print(&format!("[calls {} {}]\n", tame(&call.name), tame(&call.arguments)))?;
+                }
+            }
+            StreamEvent::Retrying { after, error } => {
+                tell(&format_args!("{error}; asking again in {} s", after.as_secs_f32().ceil()));
+            }
+            StreamEvent::Text(_) | StreamEvent::Thinking(_) => {}
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The bytes that were sent, for a model that is still asked in the same way.
+async fn recorded_body(
+    store: &Store,
+    request: &RequestRecord,
+    entry: &ModelEntry,
+) -> Result<Vec<u8>, Failure> {
+    let wire = entry.client.wire().name();
+    if wire != request.wire {
+        let what = format!(
+            "the request went out by the {} wire, and model `{}` speaks {wire} now",
+            tame(&request.wire),
+            tame(&entry.name)
+        );
+        return Err(Failure::new(what).hint("name the model with --model to send the same page"));
+    }
+    store.body(request.id).await.map_err(failed)
+}
+
+/// The same page for another model, if it has room for it.
+async fn body_for(
+    mut context: RequestContext,
+    entry: &ModelEntry,
+    cap: Tokens,
+) -> Result<Vec<u8>, Failure> {
+    let window = window_of(entry, cap).await.map_err(|error| agent_failed(&error.into()))?;
+    let prompt = context.prompt_tokens();
+    let budget = Budget::share(window, entry.limits.reply, context.budget.tools, None);
+    if prompt > budget.messages + budget.tools {
+        let what = format!(
+            "the prompt of {prompt} tokens does not fit model `{}`: its window is {} tokens, {} of \
+             them kept for the reply",
+            tame(&entry.name),
+            window.tokens,
+            budget.reply
+        );
+        return Err(Failure::new(what).hint("choose a model with a larger window"));
+    }
+    context.window = window;
+    context.budget = Budget { used: context.budget.used, ..budget };
+    Ok(recto_llm::encode(entry.client.wire(), &entry.call, &context).to_string().into_bytes())
+}

@@ -1,0 +1,143 @@
+//! `recto show`: a turn's request by layer, its exact bytes, or all as JSON.
+
+use std::fmt::Write as _;
+use std::process::ExitCode;
+
+use recto_agent::restore;
+use recto_context::MessageId;
+use recto_store::{RequestRecord, Store, Turn};
+use serde_json::{Value, json};
+
+use super::{find, request_of};
+use crate::cli::ShowArgs;
+use crate::commands::sessions::{local, message_json, turn_json};
+use crate::commands::{agent_failed, failed};
+use crate::draw;
+use crate::failure::Failure;
+use crate::home::Home;
+use crate::output::{print, print_bytes, print_json, tame};
+use crate::setup;
+
+pub(crate) fn run(home: &Home, args: &ShowArgs) -> Result<ExitCode, Failure> {
+    let settings = setup::load(home, Vec::new())?;
+    setup::runtime()?.block_on(async {
+        let store = setup::settled_store(&settings).await?;
+        let turn = find(&store, &args.turn).await?;
+        if args.json {
+            return print_json(&everything(&store, &turn).await?);
+        }
+        let request = request_of(&store, &turn, args.request).await?;
+        if args.body {
+            return print_bytes(&store.body(request.id).await.map_err(failed)?);
+        }
+        let context = restore(&store, &request).await.map_err(|error| agent_failed(&error))?;
+        let mut out = heading(&turn, &request);
+        out.push_str(&draw::request(&context));
+        out.push_str(&reply(&store, &turn, &request).await?);
+        print(&out)
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn heading(turn: &Turn, request: &RequestRecord) -> String {
+    let mut out = format!(
+        "turn    {} of session {}, {}, {}\nrequest {} ({}), {} bytes by the {} wire\n",
+        turn.id,
+        turn.session,
+        turn.status,
+        local(turn.accepted),
+        request.number,
+        local(request.at),
+        request.body_length,
+        request.wire,
+    );
+    if let Some(agreed) = request.notes["agreed_tokens"].as_u64() {
+        let fresh = request.notes["fresh_tokens"].as_u64().unwrap_or_default();
+        let cause = request.notes["cause"].as_str();
+        let cause =
+            cause.map_or_else(String::new, |cause| format!("; then: {}", cause.replace('_', " ")));
+        let _ = writeln!(
+            out,
+            "prefix  {agreed} tokens agree with the request before, {fresh} are fresh{cause}"
+        );
+    }
+    out
+}
+
+/// What came back for a request.
+async fn reply(store: &Store, turn: &Turn, request: &RequestRecord) -> Result<String, Failure> {
+    let bold = anstyle::Style::new().bold();
+    let mut out = String::new();
+    let Some(answer) = &request.answer else {
+        return Ok("\nnothing came back\n".to_owned());
+    };
+    let _ = write!(out, "\n{bold}reply{bold:#}");
+    for (count, what) in [
+        (answer.usage.prompt, "tokens read"),
+        (answer.usage.cached, "of them cached"),
+        (answer.usage.completion, "written"),
+    ] {
+        if let Some(count) = count {
+            let _ = write!(out, ", {count} {what}");
+        }
+    }
+    if answer.usage.prompt.is_some() && answer.usage.cached.is_none() {
+        out.push_str(", cached unknown");
+    }
+    out.push('\n');
+    if let Some(error) = answer.result["error"]["message"].as_str() {
+        let _ = writeln!(out, "error: {}", tame(error));
+    }
+    if let Some(id) = answer.reply
+        && let Some(text) = message_text(store, turn, id).await?
+    {
+        out.push_str(&text);
+    }
+    Ok(out)
+}
+
+async fn message_text(
+    store: &Store,
+    turn: &Turn,
+    id: MessageId,
+) -> Result<Option<String>, Failure> {
+    let messages = store.messages_within(turn.session, id..=id).await.map_err(failed)?;
+    Ok(messages.first().map(|stored| crate::commands::sessions::body_text(&stored.message)))
+}
+
+/// All that is known of a turn.
+async fn everything(store: &Store, turn: &Turn) -> Result<Value, Failure> {
+    let mut requests = Vec::new();
+    for request in store.requests(turn.id).await.map_err(failed)? {
+        requests.push(request_json(store, &request).await?);
+    }
+    let messages = match turn.first_message {
+        Some(first) => store.messages(turn.session, Some(first)).await.map_err(failed)?,
+        None => Vec::new(),
+    };
+    let own = messages.iter().filter(|stored| stored.turn == Some(turn.id));
+    Ok(json!({
+        "turn": turn_json(turn),
+        "messages": own.map(message_json).collect::<Vec<_>>(),
+        "requests": requests,
+    }))
+}
+
+async fn request_json(store: &Store, request: &RequestRecord) -> Result<Value, Failure> {
+    let context = restore(store, request).await.map_err(|error| agent_failed(&error))?;
+    let body = store.body(request.id).await.map_err(failed)?;
+    let body: Value = serde_json::from_slice(&body).unwrap_or_default();
+    Ok(json!({
+        "id": request.id,
+        "number": request.number,
+        "at": request.at,
+        "model": request.model,
+        "wire": request.wire,
+        "options": request.options,
+        "fidelity": request.fidelity,
+        "prefix": request.notes,
+        "context": context.report(),
+        "body": body,
+        "answer": request.answer,
+    }))
+}

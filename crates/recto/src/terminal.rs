@@ -1,0 +1,44 @@
+//! What a person at a terminal gets beyond plain lines: Markdown that is drawn
+//! while it streams, a line editor, and a line that says what goes on.
+//!
+//! Nothing here knows of sessions, models or turns. Texts come in, texts and
+//! typed lines go out.
+
+pub(crate) mod editor;
+pub(crate) mod markdown;
+pub(crate) mod status;
+
+use std::io::{self, IsTerminal};
+
+use anstream::{AutoStream, ColorChoice};
+
+/// Whether text is drawn for a person or handed on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Styled {
+    /// A person reads it on a terminal.
+    Yes,
+    /// A program or a file gets it: byte for byte.
+    No,
+}
+
+impl Styled {
+    /// What standard output asks for. A terminal without colours gets Markdown as
+    /// it was written: its marks say what the colours would.
+    pub(crate) fn on_stdout() -> Self {
+        let stdout = io::stdout();
+        match AutoStream::choice(&stdout) {
+            ColorChoice::Never => Styled::No,
+            _ if stdout.is_terminal() => Styled::Yes,
+            _ => Styled::No,
+        }
+    }
+}
+
+/// How many columns the terminal has; `None` when there is none, or it won't say.
+pub(crate) fn width() -> Option<usize> {
+    if !io::stdout().is_terminal() {
+        return None;
+    }
+    let (columns, _) = crossterm::terminal::size().ok()?;
+    (columns > 0).then_some(columns.into())
+}

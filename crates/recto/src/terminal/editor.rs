@@ -1,0 +1,316 @@
+//! The line that a person types, with history and completion.
+//!
+//! Reading a line blocks its thread, so async code does it with `spawn_blocking`
+//! and takes the editor back afterwards. The editor knows the names of commands,
+//! to complete them, and nothing else of what it reads.
+//!
+//! Enter sends. Alt-Enter, Shift-Enter where the terminal tells it apart, and
+//! Enter right after a backslash begin a new line; what is pasted stays together
+//! whatever it holds.
+
+use std::borrow::Cow;
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io;
+use std::path::Path;
+
+use anstream::{AutoStream, ColorChoice};
+use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
+use reedline::{
+    Color, ColumnarMenu, Completer, EditCommand, EditMode, Emacs, FileBackedHistory, Keybindings,
+    MenuBuilder, Prompt, PromptEditMode, PromptHistorySearch, PromptHistorySearchStatus, Reedline,
+    ReedlineError, ReedlineErrorVariants, ReedlineEvent, ReedlineMenu, ReedlineRawEvent, Signal,
+    SimpleMatchHighlighter, Span, Suggestion, default_emacs_keybindings,
+};
+
+/// What stands before what is typed, and before its further lines.
+const PROMPT: &str = "> ";
+const FURTHER: &str = "  ";
+
+/// How many messages the history keeps.
+const MAX_HISTORY: usize = 1_000;
+
+/// The name by which the keys find the menu.
+const MENU: &str = "commands";
+
+/// What a person typed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Line {
+    /// A message, which may have several lines.
+    Text(String),
+    /// Ctrl-C. What was typed is gone.
+    Interrupted,
+    /// Ctrl-D on an empty line.
+    End,
+}
+
+/// The line editor.
+pub(crate) struct Editor {
+    line: Reedline,
+}
+
+impl Editor {
+    /// An editor whose history is in that file, for its owner only. The commands
+    /// are completed at the start of a message; they come with their slashes.
+    pub(crate) fn open(history: &Path, commands: Vec<String>) -> io::Result<Self> {
+        make_private(history)?;
+        let history =
+            FileBackedHistory::with_file(MAX_HISTORY, history.to_owned()).map_err(io_error)?;
+        let menu = Box::new(ColumnarMenu::default().with_name(MENU).with_marker(""));
+        let colours = AutoStream::choice(&io::stdout()) != ColorChoice::Never;
+        let line = Reedline::create()
+            .with_history(Box::new(history))
+            .with_completer(Box::new(Commands(commands)))
+            .with_menu(ReedlineMenu::EngineCompleter(menu))
+            .with_edit_mode(Box::new(Keys::new()))
+            // One that finds nothing: what is typed has no colours.
+            .with_highlighter(Box::new(SimpleMatchHighlighter::default()))
+            .with_quick_completions(true)
+            .with_ansi_colors(colours)
+            .use_bracketed_paste(true);
+        Ok(Editor { line })
+    }
+
+    /// Waits for a line. The terminal is as it was before when this returns.
+    pub(crate) fn read_line(&mut self) -> io::Result<Line> {
+        let signal = self.line.read_line(&Plain)?;
+        // A history that can't be written is no reason to lose the message.
+        let _ = self.line.sync_history();
+        Ok(match signal {
+            Signal::Success(text) => Line::Text(text),
+            Signal::CtrlD => Line::End,
+            _ => Line::Interrupted,
+        })
+    }
+}
+
+/// Makes the file, if there is none, and takes it away from everybody else.
+fn make_private(file: &Path) -> io::Result<()> {
+    if let Some(folder) = file.parent() {
+        let mut builder = DirBuilder::new();
+        builder.recursive(true);
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder.create(folder)?;
+    }
+    let mut options = OpenOptions::new();
+    options.create(true).append(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    restrict(&options.open(file)?)
+}
+
+#[cfg(unix)]
+fn restrict(file: &File) -> io::Result<()> {
+    file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))
+}
+
+#[cfg(not(unix))]
+fn restrict(_file: &File) -> io::Result<()> {
+    Ok(())
+}
+
+fn io_error(error: ReedlineError) -> io::Error {
+    match error.0 {
+        ReedlineErrorVariants::IOError(error) => error,
+        other => io::Error::other(other.to_string()),
+    }
+}
+
+/// The keys of Emacs and most shells, and those that begin a new line.
+struct Keys {
+    keys: Emacs,
+    /// Whether the last key was a backslash.
+    after_backslash: bool,
+}
+
+impl Keys {
+    fn new() -> Self {
+        Keys { keys: Emacs::new(bindings()), after_backslash: false }
+    }
+}
+
+fn bindings() -> Keybindings {
+    let mut keys = default_emacs_keybindings();
+    let complete = vec![ReedlineEvent::Menu(MENU.to_owned()), ReedlineEvent::MenuNext];
+    keys.add_binding(KeyModifiers::NONE, KeyCode::Tab, ReedlineEvent::UntilFound(complete));
+    let new_line = ReedlineEvent::Edit(vec![EditCommand::InsertNewline]);
+    keys.add_binding(KeyModifiers::ALT, KeyCode::Enter, new_line.clone());
+    keys.add_binding(KeyModifiers::SHIFT, KeyCode::Enter, new_line);
+    keys
+}
+
+/// A backslash is looked for among the keys and not in the text, so that what
+/// is pasted or edited later stays as it is.
+impl EditMode for Keys {
+    fn parse_event(&mut self, event: ReedlineRawEvent) -> ReedlineEvent {
+        let event = Event::from(event);
+        let key = match &event {
+            Event::Key(KeyEvent { code, modifiers, .. }) => Some((*code, *modifiers)),
+            _ => None,
+        };
+        // On some keyboards a backslash takes other keys to type.
+        let is_backslash = matches!(key, Some((KeyCode::Char('\\'), _)));
+        let after_backslash = std::mem::replace(&mut self.after_backslash, is_backslash);
+        if after_backslash && key == Some((KeyCode::Enter, KeyModifiers::NONE)) {
+            return ReedlineEvent::Edit(vec![EditCommand::Backspace, EditCommand::InsertNewline]);
+        }
+        match ReedlineRawEvent::try_from(event) {
+            Ok(event) => self.keys.parse_event(event),
+            Err(()) => ReedlineEvent::None,
+        }
+    }
+
+    fn edit_mode(&self) -> PromptEditMode {
+        self.keys.edit_mode()
+    }
+}
+
+/// Completes commands at the start of a message.
+struct Commands(Vec<String>);
+
+impl Completer for Commands {
+    fn complete(&mut self, line: &str, pos: usize) -> Vec<Suggestion> {
+        let Some(typed) = line.get(..pos).filter(|typed| typed.starts_with('/')) else {
+            return Vec::new();
+        };
+        let suggestion = |command: &String| Suggestion {
+            value: command.clone(),
+            span: Span { start: 0, end: pos },
+            ..Suggestion::default()
+        };
+        self.0.iter().filter(|command| command.starts_with(typed)).map(suggestion).collect()
+    }
+}
+
+/// A prompt without time, folder or colours.
+struct Plain;
+
+impl Prompt for Plain {
+    fn render_prompt_left(&self) -> Cow<'_, str> {
+        PROMPT.into()
+    }
+
+    fn render_prompt_right(&self) -> Cow<'_, str> {
+        "".into()
+    }
+
+    fn render_prompt_indicator(&self, _mode: PromptEditMode) -> Cow<'_, str> {
+        "".into()
+    }
+
+    fn render_prompt_multiline_indicator(&self) -> Cow<'_, str> {
+        FURTHER.into()
+    }
+
+    fn render_prompt_history_search_indicator(&self, search: PromptHistorySearch) -> Cow<'_, str> {
+        let found = match search.status {
+            PromptHistorySearchStatus::Passing => "earlier",
+            PromptHistorySearchStatus::Failing => "not found",
+        };
+        format!("({found}: {}) ", search.term).into()
+    }
+
+    fn get_prompt_color(&self) -> Color {
+        Color::Reset
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn press(keys: &mut Keys, code: KeyCode) -> ReedlineEvent {
+        let event = Event::Key(KeyEvent::new(code, KeyModifiers::NONE));
+        keys.parse_event(ReedlineRawEvent::try_from(event).unwrap())
+    }
+
+    #[test]
+    fn enter_after_a_backslash_begins_a_new_line() {
+        let mut keys = Keys::new();
+        press(&mut keys, KeyCode::Char('\\'));
+        let expected = vec![EditCommand::Backspace, EditCommand::InsertNewline];
+        assert_eq!(press(&mut keys, KeyCode::Enter), ReedlineEvent::Edit(expected));
+        assert_eq!(press(&mut keys, KeyCode::Enter), ReedlineEvent::Enter);
+        press(&mut keys, KeyCode::Char('\\'));
+        press(&mut keys, KeyCode::Char('x'));
+        assert_eq!(press(&mut keys, KeyCode::Enter), ReedlineEvent::Enter);
+    }
+
+    #[test]
+    fn what_is_pasted_stays_one_message() {
+        let mut keys = Keys::new();
+        let paste = Event::Paste("a \\\nb\\".to_owned());
+        let event = keys.parse_event(ReedlineRawEvent::try_from(paste).unwrap());
+        let expected = vec![EditCommand::InsertString("a \\\nb\\".to_owned())];
+        assert_eq!(event, ReedlineEvent::Edit(expected));
+        assert_eq!(press(&mut keys, KeyCode::Enter), ReedlineEvent::Enter);
+    }
+
+    #[test]
+    fn alt_enter_begins_a_new_line() {
+        let event = Event::Key(KeyEvent::new(KeyCode::Enter, KeyModifiers::ALT));
+        let event = Keys::new().parse_event(ReedlineRawEvent::try_from(event).unwrap());
+        assert_eq!(event, ReedlineEvent::Edit(vec![EditCommand::InsertNewline]));
+    }
+
+    #[test]
+    fn commands_are_completed_at_the_start_alone() {
+        let mut commands = Commands(vec!["/help".to_owned(), "/history".to_owned()]);
+        let mut found = |line: &str, pos: usize| -> Vec<String> {
+            commands.complete(line, pos).into_iter().map(|found| found.value).collect()
+        };
+        assert_eq!(found("/h", 2), ["/help", "/history"]);
+        assert_eq!(found("/hi there", 3), ["/history"]);
+        for (line, pos) in [("", 0), ("h", 1), ("see /h", 6), ("/x", 2), ("ä", 1), ("/h", 9)] {
+            assert!(found(line, pos).is_empty(), "{line}");
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn the_history_is_for_its_owner_only() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("data/history");
+        let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
+        Editor::open(&file, Vec::new()).unwrap();
+        assert_eq!((mode(&file), mode(file.parent().unwrap())), (0o600, 0o700));
+        std::fs::set_permissions(&file, PermissionsExt::from_mode(0o644)).unwrap();
+        Editor::open(&file, Vec::new()).unwrap();
+        assert_eq!(mode(&file), 0o600);
+    }
+
+    #[test]
+    fn the_history_keeps_the_newest() {
+        use reedline::{History, HistoryItem, SearchDirection, SearchQuery};
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("history");
+        let lines: String = (0..MAX_HISTORY + 10).map(|i| format!("{i}\n")).collect();
+        std::fs::write(&file, lines).unwrap();
+        let mut editor = Editor::open(&file, Vec::new()).unwrap();
+        let history = editor.line.history_mut();
+        history.save(HistoryItem::from_command_line("two\nlines")).unwrap();
+        editor.line.sync_history().unwrap();
+        let editor = Editor::open(&file, Vec::new()).unwrap();
+        let all = SearchQuery::everything(SearchDirection::Forward, None);
+        let found = History::search(editor.line.history(), all).unwrap();
+        assert_eq!(found.len(), MAX_HISTORY);
+        assert_eq!(found[0].command_line, "11");
+        assert_eq!(found[MAX_HISTORY - 1].command_line, "two\nlines");
+    }
+
+    #[test]
+    fn a_history_that_cannot_be_read_is_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(Editor::open(folder.path(), Vec::new()).is_err());
+        let file = folder.path().join("history");
+        std::fs::write(&file, b"\xff\n").unwrap();
+        assert!(Editor::open(&file, Vec::new()).is_err());
+    }
+
+    #[test]
+    fn an_editor_can_go_to_another_thread() {
+        fn check<T: Send + 'static>() {}
+        check::<Editor>();
+    }
+}

@@ -1,0 +1,341 @@
+//! One line that says what goes on while a person waits.
+//!
+//! The functions give texts; [`Status`] owns the line on the terminal. It is
+//! written to standard error, and only where a person looks: a file or a program
+//! gets none of it.
+
+use std::io::{self, IsTerminal, Write};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use anstream::{AutoStream, ColorChoice};
+use anstyle::Style;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+use crate::output::tame;
+
+const DIM: Style = Style::new().dimmed();
+
+/// The pictures of the turning wheel, and how long each stands.
+const WHEEL: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
+const TURN: Duration = Duration::from_millis(100);
+
+/// How wide a terminal is taken to be that won't say.
+const ASSUMED_WIDTH: usize = 80;
+
+/// The model reads its prompt.
+pub(crate) fn reading(tokens: u32) -> String {
+    format!("reading {} tokens", grouped(tokens.into()))
+}
+
+/// A tool runs, on what its call is about.
+pub(crate) fn calling(tool: &str, about: &str) -> String {
+    format!("{tool} {about}").trim_end().to_owned()
+}
+
+/// A tool has run, and gave this many bytes.
+pub(crate) fn called(tool: &str, about: &str, bytes: usize) -> String {
+    format!("✓ {} ({})", calling(tool, about), size(bytes))
+}
+
+/// A tool has failed.
+pub(crate) fn failed(tool: &str, about: &str, why: &str) -> String {
+    let why: Vec<&str> = why.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    format!("✗ {}: {}", calling(tool, about), why.join(" "))
+}
+
+/// Bytes as people say them: `820 B`, `1.2 kB`, `3.4 MB`.
+fn size(bytes: usize) -> String {
+    const UNITS: [&str; 3] = ["kB", "MB", "GB"];
+    if bytes < 1000 {
+        return format!("{bytes} B");
+    }
+    // In tenths, rounded, so that the last digit is never a lie.
+    let mut tenths = bytes.saturating_add(50) / 100;
+    let mut unit = 0;
+    while tenths >= 10_000 && unit + 1 < UNITS.len() {
+        tenths = tenths.saturating_add(500) / 1000;
+        unit += 1;
+    }
+    format!("{}.{} {}", tenths / 10, tenths % 10, UNITS[unit])
+}
+
+/// A number with its thousands apart.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// The line of the terminal that says what goes on, with a wheel that turns.
+///
+/// It must be [cleared](Self::clear) before anything else is printed, and shown
+/// only where a line begins. It goes away with its owner.
+#[derive(Debug)]
+pub(crate) struct Status {
+    line: Arc<Mutex<StatusLine<io::Stderr>>>,
+}
+
+impl Status {
+    /// The line on standard error; nothing is shown yet.
+    pub(crate) fn new() -> Self {
+        let stderr = io::stderr();
+        let look = match AutoStream::choice(&stderr) {
+            _ if !stderr.is_terminal() => Look::Nothing,
+            ColorChoice::Never => Look::Plain,
+            _ => Look::Dim,
+        };
+        let columns = match look {
+            Look::Nothing => 0,
+            _ => crossterm::terminal::size().map_or(0, |(columns, _)| columns.into()),
+        };
+        let width = if columns == 0 { ASSUMED_WIDTH } else { columns };
+        Status { line: Arc::new(Mutex::new(StatusLine::new(stderr, look, width))) }
+    }
+
+    /// Says what goes on, until the next call of any of these methods.
+    pub(crate) fn show(&mut self, text: &str) {
+        let mut line = locked(&self.line);
+        line.show(text);
+        if line.shown > 0 && !line.is_turning {
+            line.is_turning = true;
+            let line = Arc::clone(&self.line);
+            thread::spawn(move || turn(&line));
+        }
+    }
+
+    /// Takes the line away.
+    pub(crate) fn clear(&mut self) {
+        locked(&self.line).clear();
+    }
+
+    /// Says something for good, on a line of its own.
+    pub(crate) fn note(&mut self, text: &str) {
+        locked(&self.line).note(text);
+    }
+}
+
+impl Drop for Status {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
+/// Turns the wheel for as long as there is one.
+fn turn(line: &Mutex<StatusLine<io::Stderr>>) {
+    loop {
+        thread::sleep(TURN);
+        let mut line = locked(line);
+        line.turn();
+        if line.shown == 0 {
+            line.is_turning = false;
+            return;
+        }
+    }
+}
+
+/// A line that another thread left in the middle is drawn anew all the same.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What is on the line. Nobody is left to be told when standard error is gone,
+/// so failed writes are not looked at.
+#[derive(Debug)]
+struct StatusLine<W> {
+    out: W,
+    look: Look,
+    /// How wide the terminal is.
+    width: usize,
+    /// What the line says.
+    text: String,
+    /// The columns that it takes on the terminal now.
+    shown: usize,
+    /// Which picture of the wheel is next.
+    picture: usize,
+    /// Whether a thread turns the wheel.
+    is_turning: bool,
+}
+
+/// What may be shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Look {
+    Dim,
+    Plain,
+    Nothing,
+}
+
+impl<W: Write> StatusLine<W> {
+    fn new(out: W, look: Look, width: usize) -> Self {
+        let text = String::new();
+        StatusLine { out, look, width, text, shown: 0, picture: 0, is_turning: false }
+    }
+
+    fn show(&mut self, text: &str) {
+        self.text = tame(text);
+        self.draw();
+    }
+
+    /// Draws the next picture of the wheel, if the line is there.
+    fn turn(&mut self) {
+        if self.shown > 0 {
+            self.picture = (self.picture + 1) % WHEEL.len();
+            self.draw();
+        }
+    }
+
+    fn clear(&mut self) {
+        if self.shown > 0 {
+            // A terminal shows the Ctrl-C that was typed behind the line: two more.
+            let _ = write!(self.out, "\r{}\r", " ".repeat(self.shown + 2));
+            let _ = self.out.flush();
+            self.shown = 0;
+        }
+    }
+
+    fn note(&mut self, text: &str) {
+        self.clear();
+        let line = cut(&tame(text), self.width);
+        self.write(&line, "\n");
+    }
+
+    /// Draws the line over itself. The last column stays free, because some
+    /// terminals go to the next line when it is written to.
+    fn draw(&mut self) {
+        let line = format!("{} {}", WHEEL[self.picture], self.text);
+        let line = cut(&line, self.width.saturating_sub(1));
+        let width = line.width();
+        let rest = " ".repeat(self.shown.saturating_sub(width));
+        let back = if self.shown > 0 { "\r" } else { "" };
+        self.write(&format!("{back}{line}{rest}"), "");
+        self.shown = if self.look == Look::Nothing { 0 } else { width.max(self.shown) };
+    }
+
+    fn write(&mut self, line: &str, end: &str) {
+        let _ = match self.look {
+            Look::Dim => write!(self.out, "{DIM}{line}{DIM:#}{end}"),
+            Look::Plain => write!(self.out, "{line}{end}"),
+            Look::Nothing => Ok(()),
+        };
+        let _ = self.out.flush();
+    }
+}
+
+/// The text, or as much of it as there is room for.
+fn cut(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        return text.to_owned();
+    }
+    if width == 0 {
+        return String::new();
+    }
+    let mut columns = 1;
+    let fits = |c: &char| {
+        columns += c.width().unwrap_or(0);
+        columns <= width
+    };
+    let mut cut: String = text.chars().take_while(fits).collect();
+    cut.push('…');
+    cut
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::*;
+
+    /// What is written by `act`: carriage returns, blanks and styles made visible.
+    fn check(look: Look, act: impl FnOnce(&mut StatusLine<&mut Vec<u8>>), expected: &Expect) {
+        let mut written = Vec::new();
+        act(&mut StatusLine::new(&mut written, look, 30));
+        let text = String::from_utf8(written).unwrap();
+        let text = text.replace('\r', "<return>").replace("\x1b[2m", "<dim>");
+        expected.assert_eq(&text.replace("\x1b[0m", "</>").replace(' ', "·"));
+    }
+
+    fn a_turn(line: &mut StatusLine<&mut Vec<u8>>) {
+        line.show(&reading(1_240));
+        line.turn();
+        line.show(&calling("read_file", "notes.md"));
+        line.show("short");
+        line.note(&called("read_file", "notes.md", 1_234));
+        line.turn();
+        line.note(&failed("list_files", "", "no such folder\nreally"));
+        line.clear();
+    }
+
+    #[test]
+    fn the_wheel_is_gone_before_anything_stays() {
+        check(
+            Look::Plain,
+            a_turn,
+            &expect![[r#"
+                ⠋·reading·1,240·tokens<return>⠙·reading·1,240·tokens<return>⠙·read_file·notes.md··<return>⠙·short···············<return>························<return>✓·read_file·notes.md·(1.2·kB)
+                ✗·list_files:·no·such·folder·…
+            "#]],
+        );
+    }
+
+    #[test]
+    fn it_is_dim_where_there_are_colours() {
+        check(
+            Look::Dim,
+            |line| line.note("x"),
+            &expect![[r#"
+            <dim>x</>
+        "#]],
+        );
+    }
+
+    #[test]
+    fn nothing_is_written_where_nobody_looks() {
+        check(Look::Nothing, a_turn, &expect![[""]]);
+    }
+
+    #[test]
+    fn a_long_text_is_cut_to_the_line_and_cannot_act_on_the_terminal() {
+        let text = "日本語日本語日本語日本語日本語日本語";
+        check(Look::Plain, |line| line.show(text), &expect!["⠋·日本語日本語日本語日本語日…"]);
+        check(
+            Look::Plain,
+            |line| line.note(text),
+            &expect![[r#"
+            日本語日本語日本語日本語日本…
+        "#]],
+        );
+        check(Look::Plain, |line| line.show("a\n\x1b[2Jb"), &expect![[r#"⠋·a\u{a}\u{1b}[2Jb"#]]);
+    }
+
+    #[test]
+    fn no_width_is_too_small() {
+        for width in 0..8 {
+            let mut written = Vec::new();
+            StatusLine::new(&mut written, Look::Plain, width).show("日本語 text");
+            let line = String::from_utf8(written).unwrap();
+            assert!(line.width() <= width.saturating_sub(1), "{line:?} in {width}");
+        }
+    }
+
+    #[test]
+    fn sizes_and_numbers_are_short() {
+        let sizes = [0, 999, 1_000, 1_049, 1_050, 999_949, 999_999, 1_234_567, 5_000_000_000];
+        let sizes = sizes.map(size);
+        assert_eq!(
+            sizes.each_ref().map(String::as_str),
+            [
+                "0 B", "999 B", "1.0 kB", "1.0 kB", "1.1 kB", "999.9 kB", "1.0 MB", "1.2 MB",
+                "5.0 GB"
+            ]
+        );
+        assert!(size(usize::MAX).ends_with(" GB"));
+        assert_eq!([0, 999, 1_000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
+    }
+}

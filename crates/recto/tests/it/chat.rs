@@ -1,0 +1,358 @@
+//! `recto chat`: events for programs, commands, messages through a pipe, Ctrl-C.
+
+use expect_test::expect;
+use recto_fakes::{Answer, Ending, Gate};
+use serde_json::{Value, json};
+
+use crate::servers::{Desk, WIRES, Wire, contents, json_lines, read, roles};
+use crate::support::*;
+
+/// A home with two models that say who they are, and then repeat what they hear.
+fn two_models() -> Home {
+    let entry = |name: &str| {
+        format!(
+            "[models.{name}]\nprovider = \"scripted\"\nscript = \"{name}.jsonl\"\nwindow = 8192\n"
+        )
+    };
+    Home::with(&[
+        ("config.toml", &(entry("one") + &entry("two"))),
+        ("one.jsonl", "{\"content\":\"I am one.\"}\n"),
+        ("two.jsonl", "{\"content\":\"I am two.\"}\n"),
+    ])
+}
+
+/// `recto chat` with these lines piped in.
+fn pipe(home: &Home, more: &[&str], lines: &str) -> Run {
+    home.run_with(&[&["chat"], more].concat(), lines, &[])
+}
+
+/// The names of events, in order, with repetitions left out.
+fn kinds(events: &[Value]) -> Vec<&str> {
+    let mut kinds: Vec<&str> =
+        events.iter().map(|event| event["event"].as_str().unwrap()).collect();
+    kinds.dedup();
+    kinds
+}
+
+fn sessions(home: &Home) -> Value {
+    home.json(&["sessions", "list", "--all", "--json"])
+}
+
+#[test]
+fn json_is_an_event_a_line_in_the_order_of_what_happens() {
+    for wire in WIRES {
+        let fake = wire
+            .fake()
+            .answer(Answer::thinking("Hm. ").text("Let me look. ").calls([read("a.txt")]))
+            .answer(Answer::text("It says A."));
+        let desk = Desk::new(wire, fake);
+        desk.home.write("workspace/a.txt", "the text of a");
+        let events = desk.events("read a.txt");
+        let first = ["accepted", "requested", "thinking", "text", "call", "result"];
+        assert_eq!(kinds(&events), [&first[..], &["requested", "text", "finished"]].concat());
+        assert!(events.iter().all(|event| event["turn"] == 1 && event["session"] == 1));
+        let text = |event: &&Value| event["event"] == "text";
+        let said: String =
+            events.iter().filter(text).map(|event| event["text"].as_str().unwrap()).collect();
+        assert_eq!(said, "Let me look. It says A.", "{wire:?}");
+        let result = events.iter().find(|event| event["event"] == "result").unwrap();
+        assert_eq!((&result["outcome"], &result["name"]), (&"done".into(), &"read_file".into()));
+        let finished = events.last().unwrap();
+        assert_eq!(finished["status"], "done");
+        assert_eq!(finished["reply"], "It says A.");
+    }
+}
+
+#[test]
+fn json_tells_of_errors_with_a_code_and_a_hint() {
+    for wire in WIRES {
+        let fake = wire.fake().answer(Answer::refusal(401, "no")).answer(Answer::text(""));
+        let desk = Desk::new(wire, fake);
+        let events = desk.events("hello");
+        assert_eq!(kinds(&events), ["accepted", "requested", "finished"], "{wire:?}");
+        let finished = events.last().unwrap();
+        assert_eq!(finished["status"], "failed");
+        assert_eq!(finished["error"]["code"], "unauthorized");
+        assert!(finished["error"]["hint"].as_str().unwrap().contains("api_key_env"));
+        let events = desk.events("and now?");
+        assert_eq!(events.last().unwrap()["error"]["code"], "empty_reply", "{wire:?}");
+    }
+}
+
+#[test]
+fn the_model_can_be_chosen_for_a_message_or_for_the_session() {
+    let home = two_models();
+    let chat = |arguments: &[&str]| {
+        let run = home.run(&[&["chat"], arguments].concat());
+        assert_eq!(run.code, 0, "{}", run.err);
+        run.out
+    };
+    assert_eq!(chat(&["-m", "who?"]), "I am one.\n");
+    assert_eq!(chat(&["-m", "who?", "--model", "two"]), "I am two.\n");
+    assert_eq!(chat(&["-m", "/model"]), "* one\n  two\n");
+    assert_eq!(chat(&["-m", "/model two"]), "  one\n* two\n");
+    chat(&["-m", "who?"]);
+    assert_eq!(home.json(&["show", "--json"])["requests"][0]["model"], "two");
+    // Another session has its own settings, and the flag wins over all.
+    chat(&["-m", "who?", "--session", "other"]);
+    assert_eq!(home.json(&["show", "--json"])["requests"][0]["model"], "one");
+    chat(&["-m", "who?", "--model", "one"]);
+    assert_eq!(home.json(&["show", "--json"])["requests"][0]["model"], "one");
+    for arguments in [&["-m", "/model three"][..], &["-m", "hi", "--model", "three"]] {
+        let run = home.run(&[&["chat"], arguments].concat());
+        run.fails_with("there is no model `three`");
+        run.fails_with("hint: known models: one, two");
+    }
+}
+
+#[test]
+fn settings_hold_for_the_session_and_reach_the_server() {
+    let desk = Desk::new(Wire::OpenAi, Wire::OpenAi.fake());
+    let lines = "/set\n/set temperature 0.5\n/set max_output_tokens 77\n/set\n";
+    expect![[r#"
+        this session sets nothing of its own
+        setting      value
+        temperature  0.5
+        setting            value
+        temperature        0.5
+        max_output_tokens  77
+        setting            value
+        temperature        0.5
+        max_output_tokens  77
+    "#]]
+    .assert_eq(&pipe(&desk.home, &[], lines).out);
+    desk.say("hello");
+    let chat = desk.fake.chats().pop().unwrap();
+    assert_eq!((&chat["temperature"], &chat["max_tokens"]), (&json!(0.5), &json!(77)));
+    pipe(&desk.home, &[], "/set temperature default\n");
+    desk.say("hello");
+    let chat = desk.fake.chats().pop().unwrap();
+    assert_eq!((chat.get("temperature"), &chat["max_tokens"]), (None, &json!(77)));
+    let run = desk.chat("/set temperature 9");
+    assert_eq!(run.code, 1);
+    expect![[r#"
+        error: `/set` can't be used with `temperature 9`: it takes a number from 0 to 2
+
+        hint: type /set [KEY VALUE | KEY default]
+    "#]]
+    .assert_eq(&run.err);
+}
+
+#[test]
+fn new_archives_and_deletes_nothing() {
+    // PITFALL 31.
+    for wire in WIRES {
+        let desk = Desk::new(wire, wire.fake());
+        let run = pipe(&desk.home, &[], "the first\n/new\nthe second\n");
+        assert_eq!(run.code, 0, "{}", run.err);
+        assert!(run.out.contains("a new session began: default"), "{}", run.out);
+        let sent = desk.last_sent();
+        assert_eq!(roles(&sent), ["system", "user"], "{wire:?}");
+        let all = sessions(&desk.home);
+        let archived: Vec<bool> =
+            all.as_array().unwrap().iter().map(|session| !session["archived"].is_null()).collect();
+        assert_eq!(archived, [false, true], "{all}");
+        let old = desk.home.json(&["sessions", "show", "1", "--json"]);
+        let old = old["messages"].as_array().unwrap();
+        assert_eq!(contents(old, "user"), ["the first"], "{wire:?}");
+        // The next process goes on in the new one.
+        desk.say("the third");
+        assert_eq!(contents(&desk.transcript(), "user"), ["the second", "the third"], "{wire:?}");
+    }
+}
+
+#[test]
+fn a_message_about_a_command_is_a_message() {
+    // PITFALL 30.
+    let home = two_models();
+    for message in ["How do I reset my router?", "/new york is large", " /new", "what does /new do"]
+    {
+        let run = home.run(&["chat", "-m", message]);
+        assert_eq!(run.code, 0, "{}", run.err);
+    }
+    let all = sessions(&home);
+    assert_eq!((all.as_array().unwrap().len(), &all[0]["turns"]), (1, &json!(4)), "{all}");
+}
+
+#[test]
+fn help_and_sessions_are_for_people() {
+    let home = two_models();
+    home.run(&["chat", "-m", "hello"]);
+    let run = home.run(&["chat", "-m", "/help"]);
+    expect![[r#"
+        /help                                          list the commands
+        /context                                       show what the last request sent, by layer
+        /new                                           put this session into the archive and begin a new one
+        /model [NAME | default]                        show the models, or answer with another one
+        /mode [full | minimal | auto | default]        show or set the context mode
+        /set [KEY VALUE | KEY default]                 show or change the settings of this session
+        /sessions                                      list the sessions
+        /stop                                          stop the turn that runs
+        /exit                                          end the chat (also Ctrl-D)
+    "#]].assert_eq(&run.out);
+    let run = home.run(&["chat", "-m", "/sessions"]);
+    let words: Vec<&str> = run.out.lines().nth(1).unwrap().split_whitespace().collect();
+    assert_eq!((&words[..4], *words.last().unwrap()), (&["1", "default", "2", "1"][..], "hello"));
+    let run = home.run(&["chat", "-m", "/stop"]);
+    assert_eq!((run.code, &*run.out), (0, "nothing runs in this session\n"));
+}
+
+#[test]
+fn context_draws_what_was_sent_last() {
+    let desk = Desk::new(Wire::Ollama, Wire::Ollama.fake());
+    assert_eq!(desk.say("/context"), "nothing has been sent in this session yet\n");
+    desk.say("hello");
+    let drawn = desk.say("/context");
+    for line in ["model   m\n", "mode    full: ", "window  16,384 tokens, set in the config\n"] {
+        assert!(drawn.contains(line), "{drawn}");
+    }
+    assert!(drawn.lines().any(|line| line.starts_with("SSS") && line.ends_with('U')), "{drawn}");
+    assert_eq!(desk.fake.chats().len(), 1);
+}
+
+#[test]
+fn commands_answer_programs_in_json() {
+    let home = two_models();
+    let run = pipe(&home, &["--json"], "/help\n/model\n/set\n/sessions\n/context\n/new\n/stop\n");
+    let answers = json_lines(&run.out);
+    let kinds: Vec<&str> = answers.iter().map(|answer| answer["kind"].as_str().unwrap()).collect();
+    assert_eq!(
+        kinds,
+        ["help", "models", "settings", "sessions", "context", "began", "stopped"],
+        "{}",
+        run.err
+    );
+    assert!(answers.iter().all(|answer| answer["event"] == "answer"));
+    assert_eq!(answers[1]["data"], json!({ "models": ["one", "two"], "current": "one" }));
+}
+
+#[test]
+fn an_unknown_command_is_told_and_not_sent() {
+    let desk = Desk::new(Wire::Ollama, Wire::Ollama.fake());
+    let run = desk.chat("/contxt");
+    assert_eq!((run.code, &*run.out), (1, ""));
+    expect![[r#"
+        error: there is no command `/contxt`
+
+        hint: type /help for the commands; put a space in front to send it as a message
+    "#]]
+    .assert_eq(&run.err);
+    // The line behind it is answered all the same.
+    let run = pipe(&desk.home, &[], "/contxt\nhello\n");
+    assert!(run.err.contains("there is no command `/contxt`"), "{}", run.err);
+    assert!(run.out.contains("hello"), "{}", run.out);
+    assert_eq!(run.code, 1);
+    assert_eq!(desk.fake.chats().len(), 1);
+}
+
+#[test]
+fn piped_lines_are_messages_in_order() {
+    for wire in WIRES {
+        let desk = Desk::new(wire, wire.fake());
+        let run = pipe(&desk.home, &[], "one\r\n\n  two  \n\n/exit\nnever\n");
+        assert_eq!((run.code, &*run.err), (0, ""), "{wire:?}");
+        let said = desk.transcript();
+        assert_eq!(contents(&said, "user"), ["one", "  two  "], "{wire:?}");
+        assert_eq!(roles(&said), ["user", "assistant", "user", "assistant"], "{wire:?}");
+        // A line without an end is one, too.
+        pipe(&desk.home, &[], "three");
+        assert_eq!(contents(&desk.transcript(), "user")[2], "three", "{wire:?}");
+    }
+}
+
+#[test]
+fn a_line_that_fails_does_not_keep_the_next_from_its_answer() {
+    for wire in WIRES {
+        let fake = wire.fake().answer(Answer::refusal(500, "no")).answer(Answer::text("Yes."));
+        let desk = Desk::new(wire, fake);
+        let run = pipe(&desk.home, &[], "one\ntwo\n");
+        assert_eq!((run.code, &*run.out), (1, "Yes.\n"), "{wire:?}: {}", run.err);
+    }
+}
+
+#[test]
+fn a_message_of_dash_is_all_of_standard_input() {
+    let home = two_models();
+    let run = pipe(&home, &["-m", "-"], "first line\n/new\n\nlast line\n");
+    assert_eq!(run.code, 0, "{}", run.err);
+    let session = home.json(&["sessions", "show", "default", "--json"]);
+    assert_eq!(session["messages"][0]["content"], "first line\n/new\n\nlast line\n");
+}
+
+#[test]
+#[cfg(unix)]
+fn ctrl_c_stops_the_turn_and_keeps_what_was_said() {
+    for wire in WIRES {
+        let gate = Gate::new();
+        let fake = wire.fake().answer(Answer::text("one two three").held(&gate));
+        let desk = Desk::new(wire, fake);
+        let running = desk.home.start(&["chat", "-m", "count"]);
+        gate.release(2);
+        running.wait_for_out("two");
+        running.interrupt();
+        let run = running.end();
+        assert_eq!((run.code, &*run.out, &*run.err), (130, "one two \n", "stopped\n"), "{wire:?}");
+        let is_over = |log: &[recto_fakes::Received]| {
+            log.iter().any(|received| received.is_chat() && received.ending == Ending::ClientLeft)
+        };
+        desk.fake.wait_until(is_over);
+        assert_eq!(desk.last_turn()["turn"]["status"], "stopped", "{wire:?}");
+        let said = desk.transcript();
+        assert_eq!(roles(&said), ["user", "assistant", "error"], "{wire:?}");
+        assert_eq!(contents(&said, "assistant"), ["one two "], "{wire:?}");
+        desk.say("go on");
+        assert_eq!(desk.fake.rejections(), [""; 0], "{wire:?}");
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn ctrl_c_before_the_first_word_stops_the_turn() {
+    for wire in WIRES {
+        let desk = Desk::new(wire, wire.fake().answer(Answer::Silence));
+        let running = desk.home.start(&["chat", "-m", "count", "--json"]);
+        running.wait_for_out("requested");
+        desk.fake.wait_until(|log| log.iter().any(recto_fakes::Received::is_chat));
+        running.interrupt();
+        let run = running.end();
+        assert_eq!(run.code, 130, "{wire:?}: {}", run.err);
+        let events = json_lines(&run.out);
+        assert_eq!(events.last().unwrap()["status"], "stopped", "{wire:?}");
+        assert_eq!(roles(&desk.transcript()), ["user", "error"], "{wire:?}");
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn ctrl_c_stops_the_turn_and_not_the_program() {
+    for wire in WIRES {
+        let gate = Gate::new();
+        let fake = wire.fake().answer(Answer::text("one two three").held(&gate));
+        let desk = Desk::new(wire, fake);
+        let mut running = desk.home.start(&["chat"]);
+        running.type_line("count");
+        gate.release(1);
+        running.wait_for_out("one");
+        running.interrupt();
+        running.type_line("still there?");
+        running.wait_for_out("still there?");
+        let run = running.end();
+        assert!(run.out.starts_with("one \n"), "{wire:?}: {}", run.out);
+        assert_eq!(run.err, "stopped\n", "{wire:?}");
+        let turns = desk.home.json(&["sessions", "show", "default", "--json"]);
+        let status = |index: usize| turns["turns"][index]["status"].clone();
+        assert_eq!((status(0), status(1)), (json!("stopped"), json!("done")), "{wire:?}");
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn ctrl_c_between_messages_ends_the_program() {
+    let desk = Desk::new(Wire::Ollama, Wire::Ollama.fake());
+    let mut running = desk.home.start(&["chat"]);
+    running.type_line("hello");
+    running.wait_for_out("hello\n");
+    running.interrupt();
+    assert_eq!(running.wait().code, 130);
+    assert_eq!(desk.last_turn()["turn"]["status"], "done");
+}

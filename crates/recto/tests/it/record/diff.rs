@@ -1,0 +1,270 @@
+//! `recto diff`: where two requests part, and whose doing it is.
+
+use expect_test::{Expect, expect};
+use serde_json::{Value, json};
+
+use crate::servers::{Desk, Wire};
+use crate::support::*;
+
+const SKILL: &str = "---\nname: notes\ndescription: Takes notes\n---\nWrite short notes.\n";
+
+/// A home in which every kind of thing that can change is on the page.
+fn home() -> Home {
+    let home = Home::scripted(&[r#"{"content":"ok"}"#]);
+    home.write("workspace/SOUL.md", "You are Ada.\n");
+    home.write("workspace/memory/MEMORY.md", "- Bo likes tea\n");
+    home.write("workspace/rules/tone.md", "---\ninclude: always\n---\nBe brief.\n");
+    home.write("workspace/references/map.md", "---\ninclude: always\n---\nHere be dragons.\n");
+    home.write("workspace/skills/notes/SKILL.md", SKILL);
+    home.ok(&["chat", "-m", "one"]);
+    home.ok(&["chat", "-m", "two"]);
+    home
+}
+
+/// What the diff of the last two turns tells: numbers are `#`, and files stand
+/// below the home.
+fn told(home: &Home) -> String {
+    let folder = home.path("");
+    let told = home.ok(&["diff"]).replace(folder.to_str().unwrap(), "");
+    // What agrees, and how much of it, is another for every place of the home.
+    let change = told.split_once("part ").unwrap().1;
+    let mut masked = format!("part {change}").replace(|c: char| c.is_ascii_digit(), "#");
+    while masked.contains("##") {
+        masked = masked.replace("##", "#");
+    }
+    masked
+}
+
+/// Changes something, says something, and checks what the diff tells.
+fn check(change: impl Fn(&Home), expected: &Expect) {
+    let home = home();
+    change(&home);
+    home.ok(&["chat", "-m", "three"]);
+    expected.assert_eq(&told(&home));
+}
+
+#[test]
+fn nothing_that_changed_is_nowhere() {
+    check(
+        |_| {},
+        &expect![[r#"
+        part    nowhere: the later request goes on where the earlier one ended
+    "#]],
+    );
+    // A file that only looks changed.
+    check(
+        |home| home.write("workspace/skills/notes/SKILL.md", SKILL),
+        &expect![[r#"
+        part    nowhere: the later request goes on where the earlier one ended
+    "#]],
+    );
+}
+
+#[test]
+fn a_changed_skill_is_named() {
+    let longer = SKILL.replace("Takes notes", "Takes good notes");
+    check(
+        |home| home.write("workspace/skills/notes/SKILL.md", &longer),
+        &expect![[r#"
+            part    in message #, byte #
+            layer   skills
+            item    skill notes
+            source  workspace/skills/notes/SKILL.md
+            cause   a workspace file or item changed
+            changed skill notes
+        "#]],
+    );
+}
+
+#[test]
+fn a_new_skill_is_named() {
+    let skill = "---\nname: poems\ndescription: Writes poems\n---\nRhyme.\n";
+    check(
+        |home| home.write("workspace/skills/poems/SKILL.md", skill),
+        &expect![[r#"
+        part    in message #, byte #
+        layer   skills
+        item    skill poems
+        source  workspace/skills/poems/SKILL.md
+        cause   a workspace file or item changed
+        added   skill poems
+    "#]],
+    );
+}
+
+#[test]
+fn a_changed_rule_is_named() {
+    let rule = "---\ninclude: always\n---\nBe long.\n";
+    check(
+        |home| home.write("workspace/rules/tone.md", rule),
+        &expect![[r#"
+        part    in message #, byte #
+        layer   items
+        item    rule tone
+        source  workspace/rules/tone.md
+        cause   a workspace file or item changed
+        changed rule tone
+    "#]],
+    );
+}
+
+#[test]
+fn a_removed_reference_is_named() {
+    check(
+        |home| std::fs::remove_file(home.path("workspace/references/map.md")).unwrap(),
+        &expect![[r#"
+            part    in message #, byte #
+            layer   items
+            item    reference map
+            source  workspace/references/map.md
+            cause   a workspace file or item changed
+            removed reference map
+        "#]],
+    );
+}
+
+#[test]
+fn a_changed_soul_is_named() {
+    check(
+        |home| home.write("workspace/SOUL.md", "You are Eve.\n"),
+        &expect![[r#"
+        part    in message #, byte #
+        layer   system
+        source  workspace/SOUL.md
+        cause   a workspace file or item changed
+    "#]],
+    );
+}
+
+#[test]
+fn a_changed_memory_is_named() {
+    check(
+        |home| home.write("workspace/memory/MEMORY.md", "- Bo likes gin\n"),
+        &expect![[r#"
+        part    in message #, byte #
+        layer   memory
+        item    memory MEMORY.md:#
+        source  workspace/memory/MEMORY.md
+        cause   the memory snapshot was replaced
+        changed memory MEMORY.md:#
+    "#]],
+    );
+}
+
+#[test]
+fn a_new_tool_is_named() {
+    let tools = r#"{"tools": [{"name": "rhyme", "description": "Finds rhymes"}]}"#;
+    check(
+        |home| home.write("workspace/skills/notes/tools.json", tools),
+        &expect![[r#"
+        part    in the tools, byte #
+        layer   tools
+        item    tool notes.rhyme
+        source  workspace/skills/notes/tools.json
+        cause   a tool is offered for the first time
+        added   tool notes.rhyme
+    "#]],
+    );
+}
+
+#[test]
+fn the_day_on_which_the_session_began_is_named() {
+    let home = home();
+    let say = |zone| home.run_with(&["chat", "-m", "hello"], "", &[("TZ", zone)]);
+    // 25 hours apart: the same moment is on another day.
+    assert_eq!(say("AAA-14").code, 0);
+    assert_eq!(say("BBB+11").code, 0);
+    expect![[r#"
+        part    in message #, byte #
+        layer   bootstrap
+        source  built-in
+        cause   what the page says of where the agent runs changed (day, folder, version)
+    "#]]
+    .assert_eq(&told(&home));
+}
+
+#[test]
+fn trimmed_history_is_named() {
+    let home = home();
+    let run = home.run_with(&["chat", "-m", "three"], "", &[("RECTO_HISTORY_MAX_MESSAGES", "2")]);
+    assert_eq!(run.code, 0, "{}", run.err);
+    expect![[r#"
+        part    in message #, byte #
+        layer   history
+        source  session
+        cause   history was trimmed
+    "#]]
+    .assert_eq(&told(&home));
+}
+
+#[test]
+fn a_flipped_mode_is_named() {
+    let home = home();
+    let run = home.run_with(&["chat"], "/mode minimal\nlist the files\n", &[]);
+    assert_eq!(run.code, 0, "{}", run.err);
+    expect![[r#"
+        part    in message #, byte #
+        layer   system
+        source  built-in
+        cause   the mode flipped
+        removed reference map, skill notes, memory MEMORY.md:#
+    "#]]
+    .assert_eq(&told(&home));
+}
+
+#[test]
+fn another_model_is_named() {
+    let home = home();
+    let config = std::fs::read_to_string(home.path("config.toml")).unwrap();
+    home.write("config.toml", config + "[models.n]\nprovider = \"scripted\"\nwindow = 16384\n");
+    let run = home.run_with(&["chat"], "/model n\nthree\n", &[]);
+    assert_eq!(run.code, 0, "{}", run.err);
+    expect![[r#"
+        part    in message #, byte #
+        layer   system
+        source  workspace/SOUL.md
+        cause   the model changed
+    "#]]
+    .assert_eq(&told(&home));
+}
+
+#[test]
+fn the_first_changed_byte_is_the_one_at_which_the_bodies_part() {
+    let desk = Desk::new(Wire::Ollama, Wire::Ollama.fake());
+    desk.home.write("workspace/rules/tone.md", "---\ninclude: always\n---\nBe brïef, please.\n");
+    desk.say("one");
+    desk.home.write("workspace/rules/tone.md", "---\ninclude: always\n---\nBe brïght, please.\n");
+    desk.say("two");
+    let diff = desk.home.json(&["diff", "--json"]);
+    assert_eq!(diff["before"], json!({"turn": 1, "request": 1}));
+    assert_eq!(diff["after"], json!({"turn": 2, "request": 1}));
+    let change = &diff["comparison"]["change"];
+    let chats = desk.fake.chats();
+    let text = |chat: &Value| chat["messages"][0]["content"].as_str().unwrap().to_owned();
+    let (before, after) = (text(&chats[0]), text(&chats[1]));
+    let first = before.bytes().zip(after.bytes()).take_while(|(a, b)| a == b).count();
+    assert_eq!((&change["message"], &change["byte"]), (&json!(0), &json!(first)));
+    assert_eq!((&change["layer"], &change["cause"]), (&json!("items"), &json!("item_changed")));
+    assert!(change["item"].to_string().contains("tone"), "{change}");
+    assert!(change["source"].to_string().contains("tone.md"), "{change}");
+    assert_eq!(diff["comparison"]["changed"].as_array().unwrap().len(), 1);
+    // The cause and its cost are in the record, too.
+    let prefix = &desk.last_turn()["requests"][0]["prefix"];
+    assert_eq!(prefix["cause"], "item_changed");
+    assert_eq!(prefix["agreed_bytes"], diff["comparison"]["agreed_bytes"]);
+    assert_eq!(prefix["fresh_tokens"], diff["comparison"]["fresh_tokens"]);
+}
+
+#[test]
+fn turns_of_two_sessions_can_be_compared() {
+    let home = home();
+    home.ok(&["chat", "--session", "other", "-m", "quite another thing"]);
+    home.run(&["diff"]).fails_with("turn 3 is the first of its session that sent something");
+    let told = home.ok(&["diff", "2", "3"]);
+    assert!(told.contains("turn 2, request 1  →  turn 3, request 1"), "{told}");
+    assert!(told.contains("cause   the requests do not continue each other"), "{told}");
+    assert!(home.ok(&["diff", "1", "2"]).contains("part    nowhere"));
+    assert!(home.ok(&["diff", "2"]).contains("turn 1, request 1  →  turn 2, request 1"));
+    home.run(&["diff", "1", "9"]).fails_with("there is no turn `9`");
+    home.run(&["diff", "x"]).fails_with("there is no turn `x`");
+}

@@ -1,0 +1,171 @@
+//! `recto show`: the page by layers, and what came back for it.
+
+use expect_test::{Expect, expect};
+use recto_fakes::{Answer, Usage};
+use serde_json::{Value, json};
+
+use super::only_request;
+use crate::servers::{Desk, Wire, read};
+use crate::support::*;
+
+/// Checks what is shown, without what depends on the day and on where the home
+/// is: numbers are `#`, and columns are one space apart.
+fn check(shown: &str, expected: &Expect) {
+    let is_bar = |line: &str| !line.is_empty() && line.chars().all(|c| c.is_ascii_uppercase());
+    let lines = shown.lines().filter(|line| !is_bar(line)).map(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        words.join(" ").replace(|c: char| c.is_ascii_digit(), "#")
+    });
+    let mut text = lines.collect::<Vec<_>>().join("\n") + "\n";
+    while text.contains("##") || text.contains("#,#") {
+        text = text.replace("##", "#").replace("#,#", "#");
+    }
+    expected.assert_eq(&text);
+}
+
+#[test]
+fn a_turn_of_two_requests_is_shown_one_by_one() {
+    let usage = Usage { prompt: 700, cached: 512, completion: 9 };
+    let fake = Wire::OpenAi
+        .fake()
+        .answer(Answer::calls([read("SOUL.md")]).text("I look."))
+        .answer(Answer::text("I am Ada.").usage(usage));
+    let desk = Desk::new(Wire::OpenAi, fake);
+    desk.home.write("workspace/SOUL.md", "You are Ada.");
+    desk.home.write("workspace/rules/tone.md", "---\ninclude: always\n---\nBe brief.");
+    desk.say("Who are you?");
+    check(
+        &desk.home.ok(&["show"]),
+        &expect![[r#"
+        turn # of session #, done, #-#-# #:#
+        request # (#-#-# #:#), # bytes by the openai wire
+        prefix # tokens agree with the request before, # are fresh
+        model m
+        mode full: the default
+        window # tokens, set in the config
+        prompt # of # tokens (#%), # kept for the reply
+
+        S system # #%
+        B bootstrap # #%
+        T tools # #%
+        I items # #%
+        U message # #%
+        R rounds # #%
+
+        layer item include tokens why
+        system SOUL.md # file in the workspace
+        system (Recto) # built-in default: AGENTS.md is missing, blank or unreadable
+        bootstrap (Recto) # written by Recto
+        tools tool read_file always # always included
+        tools tool write_file always # always included
+        tools tool list_files always # always included
+        items rule # tone always # always included
+        message message # the message
+        rounds assistant # # this turn
+        rounds tool # # this turn
+
+        reply, # tokens read, # of them cached, # written
+        I am Ada.
+    "#]],
+    );
+    let first = desk.home.ok(&["show", "1", "--request", "1"]);
+    assert!(first.contains("I look.\n[calls read_file {\"path\":\"SOUL.md\"}]\n"), "{first}");
+    assert!(!first.contains("rounds"), "{first}");
+    desk.home.run(&["show", "1", "--request", "3"]).fails_with("numbered from 1 to 2");
+    desk.home.run(&["show", "1", "--request", "0"]).fails_with("turn 1 has no request 0");
+}
+
+#[test]
+fn the_json_of_a_turn_is_complete() {
+    // PITFALLS 55 to 58.
+    let usage = Usage { prompt: 700, cached: 512, completion: 9 };
+    let fake =
+        Wire::OpenAi.fake().answer(Answer::text("one")).answer(Answer::text("two").usage(usage));
+    let desk = Desk::with(Wire::OpenAi, fake, "window = 16384\n[history]\nmax_messages = 1");
+    desk.home.write("workspace/rules/tone.md", "---\ninclude: always\n---\nBe brief.");
+    desk.say("first");
+    desk.say("second");
+    let shown = desk.last_turn();
+    let keys =
+        |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(" ");
+    expect!["turn messages requests"].assert_eq(&keys(&shown));
+    let request = only_request(&shown);
+    expect!["id number at model wire options fidelity prefix context body answer"]
+        .assert_eq(&keys(request));
+    let context = &request["context"];
+    expect!["model mode window budget counted layers messages tools tool_choice dropped available candidates notices carry"].assert_eq(&keys(context));
+    assert_eq!(context["window"], json!({"tokens": 16384, "source": "config"}));
+    assert_eq!(context["mode"], json!({"chosen": "full", "reason": "the default", "matched": []}));
+    let layers = context["layers"].as_array().unwrap().iter();
+    let layers: Vec<&str> = layers.map(|layer| layer["layer"].as_str().unwrap()).collect();
+    expect!["system bootstrap memory skills tools items history picks message rounds"]
+        .assert_eq(&layers.join(" "));
+    assert_eq!(names(context, "items"), ["tone"]);
+    // The trim, with what it cost and why.
+    let dropped = &context["dropped"][0];
+    expect!["what layer tokens before after reason"].assert_eq(&keys(dropped));
+    assert!(dropped["reason"].as_str().unwrap().contains("history.max_messages = 1"), "{dropped}");
+    assert!(dropped["tokens"].as_u64() > Some(0), "{dropped}");
+    // The answer beside its request; fresh and cached tokens apart.
+    let answer = &request["answer"];
+    assert_eq!(answer["usage"], json!({"prompt": 700, "cached": 512, "completion": 9}));
+    assert_eq!(answer["result"]["finish"], "stop");
+    let reply = shown["messages"].as_array().unwrap().last().unwrap();
+    assert_eq!((&reply["id"], &reply["content"]), (&answer["reply"], &json!("two")));
+    assert_eq!(&request["body"], desk.fake.chats().last().unwrap());
+    assert!(request["prefix"]["cause"].is_string(), "{}", request["prefix"]);
+}
+
+#[test]
+fn a_failed_turn_shows_what_was_sent_and_what_went_wrong() {
+    let fake =
+        Wire::Ollama.fake().answer(Answer::refusal(404, r#"{"error":"model 'fake' not found"}"#));
+    let desk = Desk::new(Wire::Ollama, fake);
+    assert_eq!(desk.chat("hello").code, 1);
+    let shown = desk.home.ok(&["show"]);
+    assert!(shown.starts_with("turn    1 of session 1, failed, "), "{shown}");
+    assert!(shown.contains("\nreply\nerror: "), "{shown}");
+    let error = &only_request(&desk.last_turn())["answer"]["result"]["error"].clone();
+    assert_eq!(error["code"], "no_such_model", "{error}");
+    assert_eq!(desk.last_turn()["turn"]["status"], "failed");
+}
+
+#[test]
+fn what_came_before_a_stream_broke_is_shown() {
+    let fake = Wire::Ollama.fake().answer(Answer::text("Once upon a time").cut_after(2));
+    let desk = Desk::new(Wire::Ollama, fake);
+    assert_eq!(desk.chat("tell me").code, 1);
+    let shown = desk.home.ok(&["show"]);
+    assert!(shown.contains("\nerror: ") && shown.ends_with("\nOnce upon \n"), "{shown}");
+}
+
+#[test]
+fn a_turn_that_sent_nothing_says_why() {
+    let desk = Desk::with(Wire::Ollama, Wire::Ollama.fake(), "window = 2048");
+    desk.chat(&"word ".repeat(9_000)).fails_with("what may not be cut takes");
+    for arguments in [&["show"][..], &["show", "--body"], &["replay"], &["diff", "1", "1"]] {
+        let run = desk.home.run(arguments);
+        run.fails_with("turn 1 sent nothing");
+        assert!(run.err.contains("hint: it ended with: what may not be cut takes"), "{}", run.err);
+    }
+    let shown = desk.last_turn();
+    assert_eq!(shown["requests"], json!([]));
+    assert_eq!(shown["messages"].as_array().unwrap().len(), 2);
+    assert!(desk.fake.chats().is_empty());
+}
+
+#[test]
+fn items_of_a_session_s_first_turn_did_not_join_late() {
+    for more in ["window = 16384", ""] {
+        let desk = Desk::with(Wire::Ollama, Wire::Ollama.fake(), more);
+        desk.home.write("workspace/rules/tone.md", "---\ninclude: always\n---\nBe brief.");
+        desk.say("hello");
+        let shown = desk.home.ok(&["show"]);
+        assert!(!shown.contains("joined while the session was open"), "{shown}");
+        desk.home.write("workspace/rules/late.md", "---\ninclude: always\n---\nBe late.");
+        desk.say("again");
+        let shown = desk.home.ok(&["show"]);
+        let late = shown.lines().filter(|line| line.contains("joined while the session was open"));
+        assert_eq!(late.count(), 1, "{shown}");
+    }
+}

@@ -1,0 +1,116 @@
+//! Turns without tools: what is sent, what is printed, what is remembered.
+
+use recto_fakes::{Answer, Gate};
+
+use super::{Desk, WIRES, content, contents, messages, read, roles};
+
+#[test]
+fn a_reply_is_printed_and_nothing_else() {
+    for wire in WIRES {
+        let desk = Desk::new(wire, wire.fake().answer(Answer::text("Good day to you.")));
+        let run = desk.chat("hello");
+        assert_eq!((run.code, &*run.out, &*run.err), (0, "Good day to you.\n", ""), "{wire:?}");
+        assert_eq!(desk.fake.rejections(), [""; 0], "{wire:?}");
+    }
+}
+
+#[test]
+fn thoughts_are_not_part_of_the_reply() {
+    for wire in WIRES {
+        let reply = Answer::thinking("Let me see. ").text("Four.");
+        let desk = Desk::new(wire, wire.fake().answer(reply));
+        assert_eq!(desk.say("two and two?"), "Four.\n", "{wire:?}");
+        desk.say("and three?");
+        assert_eq!(contents(&desk.last_sent(), "assistant"), ["Four."], "{wire:?}");
+    }
+}
+
+#[test]
+fn every_process_goes_on_with_the_history() {
+    // PITFALL 29: each `say` is a process of its own.
+    for wire in WIRES {
+        let desk = Desk::new(wire, wire.fake());
+        for message in ["one", "two", "three"] {
+            assert!(desk.say(message).ends_with(&format!("{message}\n")), "{wire:?}");
+        }
+        let sent = desk.last_sent();
+        let spoken = ["user", "assistant", "user", "assistant", "user", "assistant"];
+        assert_eq!(roles(&sent), [&["system"], &spoken[..5]].concat(), "{wire:?}");
+        for (text, message) in contents(&sent, "user").iter().zip(["one", "two", "three"]) {
+            assert!(text.ends_with(message), "{text:?}");
+        }
+        assert_eq!(roles(&desk.transcript()), spoken, "{wire:?}");
+        assert_eq!(desk.fake.rejections(), [""; 0], "{wire:?}");
+    }
+}
+
+#[test]
+fn each_request_goes_on_where_the_one_before_ended() {
+    for wire in WIRES {
+        let desk = Desk::new(wire, wire.fake());
+        desk.say("one");
+        desk.say("two");
+        let chats = desk.fake.chats();
+        let (first, second) = (messages(&chats[0]), messages(&chats[1]));
+        assert_eq!(first[..], second[..first.len()], "{wire:?}");
+    }
+}
+
+#[test]
+fn a_message_is_sent_once_and_byte_for_byte() {
+    // PITFALL 4.
+    let texts = ["  two blanks around  ", "a\nb\n\n", "a literal \\n here", "\ttab\r\nand return"];
+    for wire in WIRES {
+        let desk = Desk::new(wire, wire.fake());
+        for text in texts {
+            desk.say(text);
+            arrived_once(&desk, text);
+            let piped = format!("piped: {text}");
+            let run = desk.home.run_with(&["chat", "-m", "-"], &piped, &[]);
+            assert_eq!(run.code, 0, "{}", run.err);
+            arrived_once(&desk, &piped);
+        }
+        assert_eq!(desk.fake.rejections(), [""; 0], "{wire:?}");
+    }
+}
+
+fn arrived_once(desk: &Desk, text: &str) {
+    let sent = desk.last_sent();
+    let (last, earlier) = sent.split_last().unwrap();
+    assert!(last["role"] == "user" && content(last).ends_with(text), "{text:?} in {last}");
+    assert_eq!(content(last).matches(text.trim()).count(), 1, "{last}");
+    let doubled = earlier.iter().any(|message| message["content"] == last["content"]);
+    assert!(!doubled, "{earlier:?}");
+}
+
+#[test]
+fn a_message_that_was_sent_before_is_sent_again() {
+    for wire in WIRES {
+        let desk = Desk::new(wire, wire.fake());
+        desk.say("again");
+        desk.say("again");
+        let sent = desk.last_sent();
+        assert_eq!(contents(&sent, "user").len(), 2, "{wire:?}");
+    }
+}
+
+#[test]
+fn text_streams_also_after_a_round_of_tools() {
+    // PITFALL 41: the first piece is on the screen while the server holds the last.
+    for wire in WIRES {
+        let gate = Gate::new();
+        let fake = wire
+            .fake()
+            .answer(Answer::calls([read("a.txt")]))
+            .answer(Answer::text("first second third").held(&gate));
+        let desk = Desk::new(wire, fake);
+        desk.home.write("workspace/a.txt", "A");
+        let running = desk.home.start(&["chat", "-m", "read a.txt"]);
+        gate.release(2);
+        let shown = running.wait_for_out("first");
+        assert!(!shown.contains("third"), "{wire:?}: {shown}");
+        gate.open();
+        let run = running.end();
+        assert_eq!((run.code, &*run.out), (0, "first second third\n"), "{wire:?}: {}", run.err);
+    }
+}

@@ -1,0 +1,102 @@
+//! What servers count.
+
+use recto_fakes::{Answer, Dialect, Fake, Usage};
+
+use super::{Desk, WIRES, Wire, notices, read};
+
+const CUT: &str = "it seems to have cut the prompt";
+
+#[test]
+fn a_count_far_below_ours_is_told() {
+    // PITFALL 39, once for each request.
+    for wire in WIRES {
+        let fake = wire
+            .fake()
+            .answer(Answer::calls([read("a.txt")]).prompt_tokens(120))
+            .answer(Answer::text("Read.").prompt_tokens(120));
+        let desk = Desk::new(wire, fake);
+        desk.home.write("workspace/a.txt", "A");
+        let message = format!("read a.txt, {}", "and mind every one of these words, ".repeat(40));
+        let events = desk.events(&message);
+        assert_eq!(notices(&events, CUT), 2, "{wire:?}: {events:?}");
+        assert_eq!(events.last().unwrap()["status"], "done", "{wire:?}");
+        // People see it as well, and the next honest count is not doubted.
+        desk.fake.push(Answer::text("Yes.").prompt_tokens(120));
+        assert!(desk.chat("again").err.contains(CUT), "{wire:?}");
+        assert_eq!(notices(&desk.events("and again"), CUT), 0, "{wire:?}");
+    }
+}
+
+#[test]
+fn an_honest_count_is_not_doubted() {
+    // PITFALL 39: also where nearly all of the prompt was cached.
+    for wire in WIRES {
+        let desk = Desk::new(wire, wire.fake());
+        for message in ["hello", "what is in a name?", "你好，世界", "fn main() {}"] {
+            let events = desk.events(message);
+            assert_eq!(notices(&events, "tokens"), 0, "{wire:?}: {events:?}");
+        }
+        let events = desk.events("how much is that?");
+        let counted = events.last().unwrap()["usage"]["prompt"].as_u64().unwrap() as u32;
+        let usage = Usage { prompt: counted + 20, cached: counted, completion: 3 };
+        desk.fake.push(Answer::text("So much.").usage(usage));
+        assert_eq!(notices(&desk.events("and now?"), CUT), 0, "{wire:?}");
+    }
+}
+
+#[test]
+fn a_count_of_what_is_new_is_no_cut() {
+    // Some servers leave out what their cache held.
+    for wire in WIRES {
+        let desk = Desk::new(wire, wire.fake());
+        desk.say("hello");
+        desk.fake.push(Answer::text("Yes.").prompt_tokens(15));
+        assert_eq!(notices(&desk.events("is this cached?"), CUT), 0, "{wire:?}");
+    }
+}
+
+#[test]
+fn fresh_and_cached_tokens_are_told_apart() {
+    // PITFALL 56.
+    let usage = Usage { prompt: 900, cached: 700, completion: 12 };
+    for dialect in [Dialect::OpenAi, Dialect::LlamaCpp, Dialect::Vllm] {
+        let fake = Fake::openai_dialect(dialect).answer(Answer::text("Yes.").usage(usage));
+        let desk = Desk::new(Wire::OpenAi, fake);
+        let events = desk.events(&"is this cached? ".repeat(100));
+        let told = &events.last().unwrap()["usage"];
+        let expected = serde_json::json!(
+            { "requests": 1, "prompt": 900, "cached": 700, "completion": 12 }
+        );
+        assert_eq!(*told, expected, "{dialect:?}");
+        let shown = desk.home.run(&["show"]).out;
+        let line = "reply, 900 tokens read, 700 of them cached, 12 written\n";
+        assert!(shown.contains(line), "{dialect:?}: {shown}");
+    }
+}
+
+#[test]
+fn what_a_server_does_not_count_is_unknown() {
+    // Ollama does not tell what it had cached.
+    let fake = Wire::Ollama.fake().answer(Answer::text("Yes."));
+    let desk = Desk::new(Wire::Ollama, fake);
+    let events = desk.events("is this cached?");
+    assert_eq!(events.last().unwrap()["usage"].get("cached"), None);
+    let shown = desk.home.run(&["show"]).out;
+    assert!(shown.contains("written, cached unknown\n"), "{shown}");
+}
+
+#[test]
+fn a_turn_adds_up_its_requests() {
+    for wire in WIRES {
+        let usage = |prompt| Usage { prompt, cached: 0, completion: 10 };
+        let fake = wire
+            .fake()
+            .answer(Answer::calls([read("a.txt")]).usage(usage(500)))
+            .answer(Answer::text("Read.").usage(usage(600)));
+        let desk = Desk::new(wire, fake);
+        let events = desk.events("read a.txt");
+        let told = &events.last().unwrap()["usage"];
+        assert_eq!((&told["requests"], &told["prompt"]), (&2.into(), &1100.into()), "{wire:?}");
+        assert_eq!(told["completion"], 20, "{wire:?}");
+    }
+}

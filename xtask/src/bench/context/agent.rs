@@ -1,0 +1,134 @@
+//! The same turn through the agent, as a gateway takes it: the session is read
+//! from the store, the files are looked at, the request assembled.
+//!
+//! The session is a real one in a real database. Before each measured request a
+//! whole turn is taken with a model that answers at once, so that the session
+//! grows, trims, and is never wholly known.
+
+use std::path::Path;
+use std::time::Duration;
+
+use recto_agent::{Agent, AgentOptions, Conversation, Event, Inbound, ModelEntry, Parts};
+use recto_context::mode::{ModeSetting, Uncertain};
+use recto_context::{Layout, Limits, Tokens};
+use recto_llm::{CallOptions, Client, ClientOptions, Provider};
+use recto_store::{
+    BindingKey, Moment, NewMessage, NewSession, SessionId, SessionName, Settings, Store,
+    StoreOptions,
+};
+use recto_tools::{CallLimits, ToolOptions, Toolbox};
+
+use super::{Cost, HISTORY, MESSAGE, WINDOW, open, spend};
+use crate::Result;
+use crate::bench::synthetic;
+
+const WARM_UP: usize = 50;
+const TURNS: usize = 1_000;
+const STARTS: usize = 20;
+/// A turn without a model takes milliseconds; one that takes this long hangs.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What requests cost while the agent runs, and the first one after a start.
+pub(super) struct Measured {
+    pub(super) warm: Vec<Cost>,
+    pub(super) first: Vec<Cost>,
+}
+
+pub(super) async fn measure(workspace: &Path, data: &Path) -> Result<Measured> {
+    let path = data.join("recto.db");
+    let session = import(&path).await?;
+    let agent = start(workspace, &path).await?;
+    let mut warm = Vec::with_capacity(TURNS);
+    for turn in 0..WARM_UP + TURNS {
+        take_turn(&agent, session).await?;
+        let (cost, request) = spend(agent.preview(session, Inbound::text(MESSAGE))).await;
+        request?;
+        if turn >= WARM_UP {
+            warm.push(cost);
+        }
+    }
+    drop(agent);
+    let mut first = Vec::with_capacity(STARTS);
+    for _ in 0..STARTS {
+        let agent = start(workspace, &path).await?;
+        let (cost, request) = spend(agent.preview(session, Inbound::text(MESSAGE))).await;
+        request?;
+        first.push(cost);
+    }
+    Ok(Measured { warm, first })
+}
+
+/// A store with the long conversation in it.
+async fn import(path: &Path) -> Result<SessionId> {
+    let store = Store::open(&StoreOptions::new(path))?;
+    let conversation = Conversation {
+        surface: "bench".to_owned(),
+        account: "bench".to_owned(),
+        name: "bench".to_owned(),
+    };
+    let key = BindingKey {
+        agent: "bench".to_owned(),
+        surface: conversation.surface.clone(),
+        account: conversation.account,
+        conversation: conversation.name.clone(),
+        user: None,
+    };
+    let new = NewSession {
+        agent: "bench".to_owned(),
+        name: Some(SessionName::new(&conversation.name)?),
+        surface: conversation.surface,
+        at: Moment::now(),
+        settings: Settings::default(),
+    };
+    let at = Moment::now();
+    let messages = synthetic::conversation(HISTORY);
+    let messages = messages.into_iter().map(|message| NewMessage { message, at }).collect();
+    Ok(store.import(key, new, messages).await?.id)
+}
+
+async fn start(workspace: &Path, database: &Path) -> Result<Agent> {
+    let tools = Toolbox::built_in(ToolOptions {
+        workspace: workspace.to_owned(),
+        protected: Vec::new(),
+        limits: CallLimits::default(),
+    });
+    let parts = Parts {
+        options: AgentOptions {
+            name: "bench".into(),
+            version: "bench".into(),
+            workspace: "bench".into(),
+            max_rounds: 20,
+            window_cap: Tokens::new(WINDOW),
+            built_in: tools.specs(),
+        },
+        models: vec![model()?],
+        workspace: open(workspace),
+        tools,
+        store: Store::open(&StoreOptions::new(database))?,
+    };
+    Ok(Agent::start(parts).await?)
+}
+
+/// A model that answers at once.
+fn model() -> Result<ModelEntry> {
+    Ok(ModelEntry {
+        name: "echo".into(),
+        client: Client::new(ClientOptions::new(Provider::Scripted))?,
+        call: CallOptions { model: "echo".to_owned(), ..CallOptions::default() },
+        window: Some(Tokens::new(WINDOW)),
+        mode: ModeSetting::default(),
+        uncertain: Uncertain::default(),
+        layout: Layout::default(),
+        limits: Limits::default(),
+    })
+}
+
+async fn take_turn(agent: &Agent, session: SessionId) -> Result<()> {
+    let mut submission = agent.submit(session, Inbound::text(MESSAGE)).await?;
+    loop {
+        let event = tokio::time::timeout(PATIENCE, submission.events.recv()).await??;
+        if event.turn == submission.turn && matches!(event.event, Event::Finished(_)) {
+            return Ok(());
+        }
+    }
+}
