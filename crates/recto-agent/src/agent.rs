@@ -205,6 +205,11 @@ impl Agent {
         lock(&self.mailboxes).get(&session).is_some_and(Mailbox::stop)
     }
 
+    /// Whether a turn runs or waits.
+    pub fn is_at_work(&self) -> bool {
+        self.shared.has_work()
+    }
+
     /// Waits until every turn that this agent has taken up is over.
     pub async fn finished(&self) {
         self.shared.no_work().await;

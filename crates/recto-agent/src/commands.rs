@@ -7,7 +7,8 @@
 mod parse;
 
 use recto_context::{ContextMode, RequestContext};
-use recto_store::{Session, SessionFilter, SessionId, SessionSummary};
+use recto_store::{Owner, Session, SessionFilter, SessionId, SessionSummary, Turn};
+use serde::Serialize;
 
 use crate::agent::{Agent, Conversation};
 use crate::error::AgentError;
@@ -110,8 +111,20 @@ pub enum Answer {
     Settings(SessionSettings),
     /// The sessions, newest first.
     Sessions(Vec<SessionSummary>),
-    /// Whether a turn ran that is being stopped.
-    Stopped(bool),
+    /// What became of the wish to stop.
+    Stopped(Stopping),
+}
+
+/// What became of the wish to stop a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stopping {
+    /// It is being stopped.
+    Now,
+    /// It runs in another process, which alone can stop it.
+    Elsewhere,
+    /// Nothing runs in the session.
+    NothingRuns,
 }
 
 impl Agent {
@@ -124,7 +137,7 @@ impl Agent {
     ) -> Result<Answer, AgentError> {
         Ok(match command {
             Command::Help => Answer::Help,
-            Command::Stop => Answer::Stopped(self.stop(session)),
+            Command::Stop => Answer::Stopped(self.try_to_stop(session).await?),
             Command::New => Answer::Began(self.renew(conversation, session).await?),
             Command::Sessions => {
                 Answer::Sessions(self.store().sessions(SessionFilter::default()).await?)
@@ -144,6 +157,17 @@ impl Agent {
                 Answer::Settings(self.settings(session).await?)
             }
         })
+    }
+
+    async fn try_to_stop(&self, session: SessionId) -> Result<Stopping, AgentError> {
+        if self.stop(session) {
+            return Ok(Stopping::Now);
+        }
+        let open = self.store().open_turns().await?.turns;
+        let elsewhere =
+            |turn: &Turn| turn.session == session && turn.owner == Some(Owner::Elsewhere);
+        let found = open.iter().any(elsewhere);
+        Ok(if found { Stopping::Elsewhere } else { Stopping::NothingRuns })
     }
 
     async fn settings(&self, session: SessionId) -> Result<SessionSettings, AgentError> {

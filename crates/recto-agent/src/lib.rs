@@ -26,7 +26,7 @@ pub mod step;
 mod turn;
 
 pub use agent::{Agent, Conversation, Inbound, Submission};
-pub use commands::{Answer, COMMANDS, Command, CommandHelp, CommandProblem};
+pub use commands::{Answer, COMMANDS, Command, CommandHelp, CommandProblem, Stopping};
 pub use error::AgentError;
 pub use event::{Event, Finished, Totals, Trouble, TurnEvent};
 pub use options::{AgentOptions, ModelEntry, Parts, SessionSettings};

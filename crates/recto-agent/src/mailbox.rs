@@ -14,13 +14,13 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use recto_context::RequestContext;
 use recto_store::{
-    Ending, Moment, NewTurn, Owner, SessionId, Store, StoreError, Turn, TurnId, TurnStatus,
+    Ending, Moment, NewTurn, Outcome, Owner, SessionId, StoreError, Turn, TurnId, TurnStatus,
 };
 use tokio::sync::{Notify, broadcast, mpsc, oneshot};
 
 use crate::agent::Inbound;
 use crate::error::AgentError;
-use crate::event::{Event, Finished, Totals, TurnEvent};
+use crate::event::{Event, Finished, Totals, Trouble, TurnEvent};
 use crate::memory::SessionMemory;
 use crate::opening::Desk;
 use crate::preview::preview;
@@ -359,7 +359,9 @@ async fn run_when_free(desk: &mut Desk<'_>, id: TurnId) -> Result<(), AgentError
         match store.claim(id, Moment::now()).await {
             Ok(turn) => return run_claimed(desk, &turn).await,
             Err(StoreError::Busy { turn: older, owner: Owner::Elsewhere }) => {
-                wait_for(&store, older).await?;
+                if wait_for(desk, id, older).await? == Waited::Stopped {
+                    return withdraw(desk, id).await;
+                }
             }
             Err(StoreError::Busy { turn: older, .. }) => {
                 Box::pin(run_when_free(desk, older)).await?;
@@ -369,11 +371,46 @@ async fn run_when_free(desk: &mut Desk<'_>, id: TurnId) -> Result<(), AgentError
     }
 }
 
-/// Waits until another process is done with a turn, or has ended.
-async fn wait_for(store: &Store, turn: TurnId) -> Result<(), StoreError> {
-    while store.turn(turn).await?.is_some_and(|turn| turn.owner == Some(Owner::Elsewhere)) {
-        tokio::time::sleep(LOOK_AGAIN).await;
+/// Why a wait is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Waited {
+    /// The way is free, or may be.
+    Enough,
+    /// The person would not wait any longer.
+    Stopped,
+}
+
+/// Waits until another process is done with an older turn, or has ended.
+async fn wait_for(desk: &Desk<'_>, turn: TurnId, older: TurnId) -> Result<Waited, StoreError> {
+    let text = "another process is talking in this session; this message waits for it";
+    desk.listeners.emit(turn, Event::Notice { text: text.to_owned() });
+    let store = &desk.shared.parts.store;
+    while store.turn(older).await?.is_some_and(|turn| turn.owner == Some(Owner::Elsewhere)) {
+        tokio::select! {
+            () = desk.stop.notified() => return Ok(Waited::Stopped),
+            () = tokio::time::sleep(LOOK_AGAIN) => {}
+        }
     }
+    Ok(Waited::Enough)
+}
+
+/// Takes a turn back that has not begun. Its message is kept with it, and not in
+/// the transcript, where another process is writing.
+async fn withdraw(desk: &Desk<'_>, turn: TurnId) -> Result<(), AgentError> {
+    let message = "stopped while it waited for another process; the message was not sent";
+    let detail = Some(message.to_owned());
+    let outcome = Outcome { ending: Ending::Stopped, detail, at: Moment::now() };
+    desk.shared.parts.store.withdraw(turn, outcome).await?;
+    let error = Trouble { code: "stopped", message: message.to_owned(), hint: None };
+    desk.listeners.emit(
+        turn,
+        Event::Finished(Finished {
+            status: Ending::Stopped,
+            reply: None,
+            error: Some(error),
+            usage: Totals::default(),
+        }),
+    );
     Ok(())
 }
 

@@ -119,6 +119,10 @@ impl Shared {
         AtWork(self.clone())
     }
 
+    pub(crate) fn has_work(&self) -> bool {
+        *self.work.borrow() > 0
+    }
+
     /// Waits until nothing runs or waits any more.
     pub(crate) async fn no_work(&self) {
         // The sender lives as long as this does.

@@ -207,6 +207,16 @@ impl Store {
         self.write(move |db| take_over(db, &owners, turn)).await
     }
 
+    /// Ends a turn of this process that has not begun.
+    pub async fn withdraw(&self, turn: TurnId, outcome: commit::Outcome) -> Result<(), StoreError> {
+        let owners = self.owners();
+        self.write(move |db| {
+            check(&owners, turn, standing(db, turn)?, TurnStatus::Queued)?;
+            commit::end(db, turn, &outcome)
+        })
+        .await
+    }
+
     /// Ends an open turn of a process that is gone, without reading what it holds:
     /// for one that is damaged.
     pub async fn end_unread(

@@ -16,6 +16,11 @@ pub trait Tool: Send + Sync {
     /// the assembler does for `read_skill`.
     fn spec(&self) -> Option<&ToolSpec>;
 
+    /// Whether a call of it can change something that another call might see.
+    fn writes(&self) -> bool {
+        false
+    }
+
     /// Answers one call. The arguments fit the schema of the tool as it was
     /// offered. A tool that waits for a disk or computes for long does so on
     /// another thread, and ends early when the future is dropped.

@@ -55,24 +55,12 @@ impl Toolbox {
         self.tools.iter().filter_map(|tool| tool.spec()).cloned().collect()
     }
 
-    /// Runs the calls of a round. The results stand in the order of the calls.
+    /// Runs the calls of a round, and gives each result as soon as it is there,
+    /// with the position of its call. Calls run side by side; as soon as one of
+    /// them writes, they run one after the other, as the model wrote them.
     ///
-    /// Must be called within a tokio runtime. Dropping the future stops what is
+    /// Must be called within a tokio runtime. Dropping the stream stops what is
     /// still running.
-    pub async fn run_all(
-        &self,
-        calls: &[ToolCall],
-        offered: &[ToolSpec],
-        context: &CallContext,
-    ) -> Vec<ToolResult> {
-        let mut results: Vec<(usize, ToolResult)> =
-            self.run_each(calls, offered, context).collect().await;
-        results.sort_by_key(|(position, _)| *position);
-        results.into_iter().map(|(_, result)| result).collect()
-    }
-
-    /// The same, but gives each result as soon as it is there, with the position
-    /// of its call.
     pub fn run_each<'a>(
         &'a self,
         calls: &'a [ToolCall],
@@ -82,7 +70,14 @@ impl Toolbox {
         let running = calls.iter().enumerate().map(move |(position, call)| {
             async move { (position, self.run(call, offered, context).await) }.boxed()
         });
-        stream::iter(running).buffer_unordered(AT_ONCE)
+        let writes = calls.iter().any(|call| self.tool(call, offered).is_some_and(Tool::writes));
+        stream::iter(running).buffer_unordered(if writes { 1 } else { AT_ONCE })
+    }
+
+    /// The tool that a call is for, if it was offered and can be run.
+    fn tool(&self, call: &ToolCall, offered: &[ToolSpec]) -> Option<&dyn Tool> {
+        let spec = offered.iter().find(|spec| spec.id.name == call.name)?;
+        self.tools.iter().find(|tool| *tool.id() == spec.id).map(|tool| &**tool)
     }
 
     /// Runs one call, and turns whatever goes wrong into its result.

@@ -140,10 +140,10 @@ pub struct ShowArgs {
 /// `recto diff`.
 #[derive(Debug, Args)]
 pub struct DiffArgs {
-    /// The later turn, by number, or `last`; or the earlier one, when two are named
+    /// A turn, by number, or `last`
     #[arg(default_value = "last")]
     pub first: String,
-    /// The later turn [default: the first is compared with the turn before it]
+    /// Another turn [default: the one before it in its session]
     pub second: Option<String>,
     /// Print as JSON
     #[arg(long)]

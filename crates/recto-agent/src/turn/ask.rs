@@ -27,6 +27,15 @@ pub(super) struct Heard {
     pub(super) first_token_at: Option<Moment>,
 }
 
+impl Heard {
+    /// How much of the text can't become a call any more. What was shown can't, so
+    /// only the rest is looked at, from where its line begins.
+    fn before_calls(&self) -> usize {
+        let line = self.text[..self.shown].rfind('\n').map_or(0, |at| at + 1);
+        line + before_calls(&self.text[line..]).len()
+    }
+}
+
 impl TurnRun<'_> {
     /// Sends the body and listens until the reply is whole, fails or is stopped.
     pub(super) async fn ask(&self, body: String) -> Answer {
@@ -60,7 +69,7 @@ impl TurnRun<'_> {
                 heard.text.push_str(&text);
                 let ready = match self.entry.layout.tool_calls {
                     ToolCalls::Native => heard.text.len(),
-                    ToolCalls::Text => before_calls(&heard.text).len(),
+                    ToolCalls::Text => heard.before_calls(),
                 };
                 self.show_to(heard, ready);
             }

@@ -2,13 +2,13 @@
 //! for another.
 
 use futures_util::future::join_all;
-use recto_agent::{Agent, Inbound};
+use recto_agent::{Agent, Answer as CommandAnswer, Command, Event, Inbound, Stopping};
 use recto_fakes::{Answer, Fake, Gate};
 use recto_store::{Ending, TurnStatus};
 
 use crate::support::{
-    Bench, arrival, check_sound, finished, runtime, say, scripted, session, statuses, submit, text,
-    transcript, within,
+    Bench, arrival, check_sound, conversation, finished, next, runtime, say, scripted, session,
+    statuses, submit, text, transcript, within,
 };
 
 /// The replies of the fake when it only repeats.
@@ -142,5 +142,32 @@ fn a_message_waits_for_the_turn_of_another_process() {
         finished(first).await;
         assert_eq!(finished(second).await.reply.unwrap(), "You said: two");
         check_sound(ours.store(), shared).await;
+    });
+}
+
+#[test]
+fn a_message_that_waits_for_another_process_can_be_taken_back() {
+    let gate = Gate::new();
+    let fake = Fake::openai().answer(Answer::text("first").held(&gate)).start();
+    let (bench, runtime) = (Bench::new(), runtime());
+    runtime.block_on(async {
+        let (ours, theirs) = tokio::join!(bench.agent(&fake), bench.agent(&fake));
+        let shared = session(&ours, "shared").await;
+        let first = submit(&ours, shared, "one").await;
+        arrival(&gate, 1).await;
+        let mut second = submit(&theirs, shared, "two").await;
+        // The person is told why nothing happens, and may give up.
+        while !matches!(next(&mut second.events).await.event, Event::Notice { .. }) {}
+        let stop = theirs.command(&conversation("shared"), shared, Command::Stop).await.unwrap();
+        assert!(matches!(stop, CommandAnswer::Stopped(Stopping::Now)), "{stop:?}");
+        assert_eq!(finished(second).await.status, Ending::Stopped);
+        assert_eq!(statuses(ours.store(), shared).await, ["running", "stopped"]);
+        let stop = theirs.command(&conversation("shared"), shared, Command::Stop).await.unwrap();
+        assert!(matches!(stop, CommandAnswer::Stopped(Stopping::Elsewhere)), "{stop:?}");
+        gate.open();
+        finished(first).await;
+        assert_eq!(say(&theirs, shared, "three").await.reply.unwrap(), "You said: three");
+        check_sound(ours.store(), shared).await;
+        assert_eq!(fake.chats().len(), 2);
     });
 }

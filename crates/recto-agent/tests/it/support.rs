@@ -323,6 +323,10 @@ pub(crate) async fn check_sound(store: &Store, session: SessionId) {
     assert!(of_turns.is_sorted(), "turns interleave: {of_turns:?}");
     for turn in store.turns(session).await.unwrap() {
         assert!(matches!(turn.status, TurnStatus::Ended(_)), "turn {} is {}", turn.id, turn.status);
+        if turn.started.is_none() {
+            // It was taken back before it began.
+            continue;
+        }
         let messages: Vec<&Message> = stored
             .iter()
             .filter(|stored| stored.turn == Some(turn.id))

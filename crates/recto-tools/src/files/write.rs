@@ -59,6 +59,10 @@ impl Tool for WriteFile {
         Some(&self.spec)
     }
 
+    fn writes(&self) -> bool {
+        true
+    }
+
     fn run<'a>(
         &'a self,
         arguments: Arguments,

@@ -1,6 +1,7 @@
 //! Rounds of calls, with tools that behave and tools that don't.
 
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures_util::future::{self, BoxFuture};
@@ -14,6 +15,7 @@ use crate::tool::{ToolError, ToolOutput};
 /// A tool made from a function of its only argument.
 struct Made<F> {
     spec: ToolSpec,
+    writes: bool,
     run: F,
 }
 
@@ -27,6 +29,10 @@ where
 
     fn spec(&self) -> Option<&ToolSpec> {
         Some(&self.spec)
+    }
+
+    fn writes(&self) -> bool {
+        self.writes
     }
 
     fn run<'a>(&'a self, arguments: Arguments, _: &'a CallContext) -> BoxFuture<'a, ToolOutput> {
@@ -43,7 +49,15 @@ fn made(
     name: &str,
     run: impl Fn(String) -> BoxFuture<'static, ToolOutput> + Send + Sync + 'static,
 ) -> Arc<dyn Tool> {
-    Arc::new(Made { spec: spec(ItemId::new(ItemKind::Tool, name)), run })
+    Arc::new(Made { spec: spec(ItemId::new(ItemKind::Tool, name)), writes: false, run })
+}
+
+/// The same, for a tool that changes something.
+fn writing(
+    name: &str,
+    run: impl Fn(String) -> BoxFuture<'static, ToolOutput> + Send + Sync + 'static,
+) -> Arc<dyn Tool> {
+    Arc::new(Made { spec: spec(ItemId::new(ItemKind::Tool, name)), writes: true, run })
 }
 
 fn echo() -> Arc<dyn Tool> {
@@ -64,7 +78,7 @@ async fn round(tools: Vec<Arc<dyn Tool>>, limits: CallLimits, asked: &[(&str, &s
     let toolbox = Toolbox::new(tools, limits);
     let offered = toolbox.specs();
     let context = CallContext::default();
-    show(&toolbox.run_all(&calls(asked), &offered, &context).await)
+    show(&run_all(&toolbox, &calls(asked), &offered, &context).await)
 }
 
 fn show(results: &[ToolResult]) -> String {
@@ -120,6 +134,25 @@ async fn calls_run_side_by_side() {
         round(vec![meet], CallLimits::default(), &asked).await,
         "call-0 meet Done: 1\ncall-1 meet Done: 2\ncall-2 meet Done: 3"
     );
+}
+
+#[tokio::test]
+async fn calls_run_one_after_the_other_where_one_of_them_writes() {
+    let running = Arc::new(AtomicUsize::new(0));
+    let step = move |text: String| {
+        let running = running.clone();
+        async move {
+            let others = running.fetch_add(1, Ordering::SeqCst);
+            tokio::task::yield_now().await;
+            running.fetch_sub(1, Ordering::SeqCst);
+            Ok(format!("{text}{others}"))
+        }
+        .boxed()
+    };
+    let asked = [("read", r#"{"text": "a"}"#), ("write", r#"{"text": "b"}"#), ("read", "{}")];
+    let tools = vec![made("read", step.clone()), writing("write", step)];
+    let shown = round(tools, CallLimits::default(), &asked).await;
+    assert_eq!(shown, "call-0 read Done: a0\ncall-1 write Done: b0\ncall-2 read Done: 0");
 }
 
 #[tokio::test]
@@ -203,7 +236,7 @@ async fn calls_of_tools_that_are_not_there() {
 #[tokio::test]
 async fn a_tool_that_is_there_but_was_not_offered_stays_untouched() {
     let toolbox = Toolbox::new(vec![echo()], CallLimits::default());
-    let results = toolbox.run_all(&calls(&[("echo", "")]), &[], &CallContext::default()).await;
+    let results = run_all(&toolbox, &calls(&[("echo", "")]), &[], &CallContext::default()).await;
     assert_eq!(
         show(&results),
         "call-0 echo Refused: there is no tool `echo`; there are no tools in this turn"
@@ -215,7 +248,7 @@ async fn a_declared_tool_does_not_run_a_built_in_one_of_its_name() {
     let toolbox = Toolbox::new(vec![echo()], CallLimits::default());
     let declared = spec(ItemId::tool(Some("shouting".into()), "echo"));
     let context = CallContext::default();
-    let results = toolbox.run_all(&calls(&[("echo", "")]), &[declared], &context).await;
+    let results = run_all(&toolbox, &calls(&[("echo", "")]), &[declared], &context).await;
     assert_eq!(
         show(&results),
         "call-0 echo Failed: echo can't be run: this version of Recto has no way to run it"
@@ -241,4 +274,16 @@ async fn arguments_are_checked_first() {
 fn a_toolbox_can_be_shared() {
     fn shared<T: Send + Sync>(_: &T) {}
     shared(&Toolbox::built_in(ToolOptions::new("workspace")));
+}
+
+/// The results of a round, in the order of its calls.
+async fn run_all(
+    toolbox: &Toolbox,
+    calls: &[ToolCall],
+    offered: &[ToolSpec],
+    context: &CallContext,
+) -> Vec<ToolResult> {
+    let mut results: Vec<_> = toolbox.run_each(calls, offered, context).collect().await;
+    results.sort_by_key(|(position, _)| *position);
+    results.into_iter().map(|(_, result)| result).collect()
 }

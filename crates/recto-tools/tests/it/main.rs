@@ -13,7 +13,8 @@ mod swaps;
 use std::fs;
 use std::path::PathBuf;
 
-use recto_context::{CallId, ToolCall};
+use futures_util::StreamExt;
+use recto_context::{CallId, ToolCall, ToolSpec};
 use recto_tools::{CallContext, ToolOptions, ToolResult, Toolbox};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -83,7 +84,7 @@ fn tool_call(name: &str, arguments: &Value) -> ToolCall {
 }
 
 async fn run(toolbox: &Toolbox, calls: &[ToolCall]) -> Vec<ToolResult> {
-    toolbox.run_all(calls, &toolbox.specs(), &CallContext::default()).await
+    run_all(toolbox, calls, &toolbox.specs(), &CallContext::default()).await
 }
 
 async fn call(toolbox: &Toolbox, name: &str, arguments: Value) -> String {
@@ -93,4 +94,16 @@ async fn call(toolbox: &Toolbox, name: &str, arguments: Value) -> String {
 
 fn show(result: &ToolResult) -> String {
     format!("{:?}: {}", result.outcome, result.text)
+}
+
+/// The results of a round, in the order of its calls.
+pub(crate) async fn run_all(
+    toolbox: &Toolbox,
+    calls: &[ToolCall],
+    offered: &[ToolSpec],
+    context: &CallContext,
+) -> Vec<ToolResult> {
+    let mut results: Vec<_> = toolbox.run_each(calls, offered, context).collect().await;
+    results.sort_by_key(|(position, _)| *position);
+    results.into_iter().map(|(_, result)| result).collect()
 }

@@ -43,7 +43,7 @@ async fn a_skill_is_read_as_the_assembler_offers_it() {
     ];
     let toolbox = Home::new().toolbox();
     let context = CallContext { catalog };
-    let results = toolbox.run_all(&calls, &offered, &context).await;
+    let results = crate::run_all(&toolbox, &calls, &offered, &context).await;
     assert_eq!(
         results.iter().map(show).collect::<Vec<_>>(),
         [

@@ -33,15 +33,24 @@ use voice::Voice;
 pub(crate) fn run(home: &Home, args: &ChatArgs) -> Result<ExitCode, Failure> {
     let settings = setup::load(home, Vec::new())?;
     let message = args.message.as_deref().map(input::message).transpose()?;
-    setup::runtime()?.block_on(async {
+    let runtime = setup::runtime()?;
+    let (code, agent) = runtime.block_on(async {
         let agent = setup::agent(home, &settings).await?;
         let mut chat = Chat::open(agent, args).await?;
-        match message {
+        let code = match message {
             Some(message) => chat.once(&message).await,
             None if input::is_typed() && !args.json => chat.typed(home).await,
             None => chat.piped().await,
-        }
-    })
+        };
+        Ok::<_, Failure>((code, chat.agent))
+    })?;
+    if agent.is_at_work() {
+        // What still runs ends with the process, as if it were killed, and is
+        // finished at the next start. Taken apart in an orderly way, a turn could
+        // take its broken connection for a failure of the model.
+        std::mem::forget((runtime, agent));
+    }
+    code
 }
 
 /// A conversation under way.

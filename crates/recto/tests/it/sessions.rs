@@ -454,3 +454,40 @@ fn a_hit_shows_where_it_is() {
     let limited = home.json(&["sessions", "search", "needle", "--limit", "1", "--json"]);
     assert_eq!(limited.as_array().unwrap().len(), 1);
 }
+
+#[test]
+fn every_imported_call_has_a_result() {
+    // PITFALL 26.
+    let home = Home::scripted(&[]);
+    let lines = [
+        json!({"role": "user", "content": "look"}),
+        json!({"role": "assistant", "tool_calls": [
+            {"id": "c1", "name": "x", "arguments": {}}, {"id": "c2", "name": "y", "arguments": {}}]}),
+        json!({"role": "tool", "tool_call_id": "c2", "content": "seen"}),
+        json!({"role": "user", "content": "and?"}),
+        json!({"role": "assistant", "tool_calls": [{"id": "c3", "name": "z", "arguments": {}}]}),
+    ];
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    home.write("open.jsonl", text);
+    home.ok(&["sessions", "import", home.path("open.jsonl").to_str().unwrap()]);
+    let shown = home.json(&["sessions", "show", "open", "--json"]);
+    let seen: Vec<String> = shown["messages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|message| {
+            let call = message["tool_call_id"].as_str().unwrap_or_default();
+            format!("{} {} {call}", message["id"], message["role"].as_str().unwrap())
+        })
+        .collect();
+    let expected = [
+        "1 user ",
+        "2 assistant ",
+        "3 tool c2",
+        "4 tool c1",
+        "5 user ",
+        "6 assistant ",
+        "7 tool c3",
+    ];
+    assert_eq!(seen, expected);
+}

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use recto_agent::{Answer, COMMANDS, SessionSettings};
+use recto_agent::{Answer, COMMANDS, SessionSettings, Stopping};
 use serde_json::{Value, json};
 
 use crate::commands::sessions;
@@ -18,8 +18,11 @@ pub(super) fn draw(answer: &Answer) -> String {
         Answer::Models { names, current } => models(names, current.as_deref()),
         Answer::Settings(settings) => settings_table(settings),
         Answer::Sessions(list) => sessions::table(list),
-        Answer::Stopped(true) => "stopping\n".to_owned(),
-        Answer::Stopped(false) => "nothing runs in this session\n".to_owned(),
+        Answer::Stopped(Stopping::Now) => "stopping\n".to_owned(),
+        Answer::Stopped(Stopping::Elsewhere) => {
+            "a turn runs in another process; stop it there with Ctrl-C\n".to_owned()
+        }
+        Answer::Stopped(Stopping::NothingRuns) => "nothing runs in this session\n".to_owned(),
     }
 }
 
@@ -35,7 +38,7 @@ pub(super) fn json(answer: &Answer) -> Value {
         }
         Answer::Settings(settings) => ("settings", json!(settings)),
         Answer::Sessions(list) => ("sessions", list.iter().map(sessions::summary_json).collect()),
-        Answer::Stopped(ran) => ("stopped", json!(ran)),
+        Answer::Stopped(stopping) => ("stopped", json!(stopping)),
     };
     json!({"event": "answer", "kind": kind, "data": data})
 }

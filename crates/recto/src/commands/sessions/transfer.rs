@@ -5,8 +5,9 @@
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::Path;
+use std::sync::Arc;
 
-use recto_context::read_jsonl;
+use recto_context::{Body, ContentPart, Message, MessageId, ToolCall, read_jsonl};
 use recto_store::{BindingKey, Moment, NewMessage, NewSession, SessionName, Store};
 use serde_json::{Value, json};
 
@@ -84,6 +85,7 @@ pub(super) async fn import(
         .zip(times)
         .map(|(message, at)| NewMessage { message, at: at.unwrap_or_else(Moment::now) })
         .collect();
+    let messages = answered(messages);
     let begun = header.as_ref().and_then(|header| moment(&header["session"]["created"]));
     let settings = header.as_ref().and_then(|header| header["session"]["settings"].as_object());
     let count = messages.len();
@@ -108,6 +110,44 @@ pub(super) async fn import(
         session.id
     ));
     Ok(())
+}
+
+/// The messages, with a result for every call that has none: a model server would
+/// refuse the conversation otherwise.
+fn answered(messages: Vec<NewMessage>) -> Vec<NewMessage> {
+    let mut all: Vec<NewMessage> = Vec::with_capacity(messages.len());
+    let mut open: Vec<ToolCall> = Vec::new();
+    let count = messages.len();
+    for new in messages {
+        match &new.message.body {
+            Body::Tool { call, .. } => open.retain(|made| made.id != *call),
+            // What people see and models don't may stand in between.
+            _ if !new.message.is_for_models() => {}
+            _ => close(&mut all, &mut open),
+        }
+        open.extend_from_slice(new.message.calls());
+        all.push(new);
+    }
+    close(&mut all, &mut open);
+    if all.len() > count {
+        // Numbers must grow, and there may be no room between two of them.
+        for (number, new) in (1..).zip(&mut all) {
+            let body = new.message.body.clone();
+            new.message = Arc::new(Message { id: MessageId(number), body });
+        }
+    }
+    all
+}
+
+/// Answers the open calls, behind the results that the last of them has.
+fn close(all: &mut Vec<NewMessage>, open: &mut Vec<ToolCall>) {
+    let Some(at) = all.last().map(|last| last.at) else { return };
+    for call in open.drain(..) {
+        let content = vec![ContentPart::Text("the result is not in what was imported".into())];
+        let body = Body::Tool { call: call.id, name: call.name, content };
+        let message = Arc::new(Message { id: MessageId::default(), body });
+        all.push(NewMessage { message, at });
+    }
 }
 
 fn read(file: &Path) -> Result<String, Failure> {

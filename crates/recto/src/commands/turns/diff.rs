@@ -1,11 +1,12 @@
 //! `recto diff`: the first byte in which two turns' requests differ, what caused
 //! it, and what has to be read again for it.
 
+use std::cmp::Ordering;
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use recto_agent::restore;
-use recto_context::{Change, Comparison, ItemId, compare};
+use recto_context::{Change, Comparison, ItemId, Tokens, compare};
 use recto_store::{RequestRecord, Store, Turn};
 use serde_json::json;
 
@@ -46,13 +47,23 @@ async fn requests(
 ) -> Result<(RequestRecord, RequestRecord), Failure> {
     let first = find(store, &args.first).await?;
     let (before, after) = match &args.second {
-        Some(second) => (first, find(store, second).await?),
+        Some(second) => in_order(first, find(store, second).await?)?,
         None => (turn_before(store, &first).await?, first),
     };
     let before = request_of(store, &before, None).await?;
     let of_turn = store.request_ids(after.id).await.map_err(failed)?;
     let number = of_turn.first().map(|(number, _)| *number);
     Ok((before, request_of(store, &after, number).await?))
+}
+
+/// Two turns, the earlier one first, however they were named.
+fn in_order(first: Turn, second: Turn) -> Result<(Turn, Turn), Failure> {
+    match first.id.cmp(&second.id) {
+        Ordering::Less => Ok((first, second)),
+        Ordering::Greater => Ok((second, first)),
+        Ordering::Equal => Err(Failure::new(format!("turn {} was named twice", first.id))
+            .hint("name two turns, or one to compare it with the turn before it")),
+    }
 }
 
 async fn turn_before(store: &Store, turn: &Turn) -> Result<Turn, Failure> {
@@ -84,6 +95,9 @@ fn describe(before: &RequestRecord, after: &RequestRecord, comparison: &Comparis
     );
     out.push_str(&match &comparison.change {
         Some(change) => describe_change(change),
+        None if comparison.fresh_tokens == Tokens::ZERO => {
+            "part    nowhere: the requests are the same\n".to_owned()
+        }
         None => {
             "part    nowhere: the later request goes on where the earlier one ended\n".to_owned()
         }

@@ -143,11 +143,15 @@ fn what_came_before_a_stream_broke_is_shown() {
 fn a_turn_that_sent_nothing_says_why() {
     let desk = Desk::with(Wire::Ollama, Wire::Ollama.fake(), "window = 2048");
     desk.chat(&"word ".repeat(9_000)).fails_with("what may not be cut takes");
-    for arguments in [&["show"][..], &["show", "--body"], &["replay"], &["diff", "1", "1"]] {
+    desk.chat(&"word ".repeat(9_000)).fails_with("what may not be cut takes");
+    for arguments in
+        [&["show", "1"][..], &["show", "1", "--body"], &["replay", "1"], &["diff", "2", "1"]]
+    {
         let run = desk.home.run(arguments);
         run.fails_with("turn 1 sent nothing");
         assert!(run.err.contains("hint: it ended with: what may not be cut takes"), "{}", run.err);
     }
+    desk.home.run(&["diff", "1", "1"]).fails_with("turn 1 was named twice");
     let shown = desk.last_turn();
     assert_eq!(shown["requests"], json!([]));
     assert_eq!(shown["messages"].as_array().unwrap().len(), 2);
