@@ -44,8 +44,8 @@ fn a_conversation_with_a_real_model() {
         let events = say(&home, message);
         let last = events.last().unwrap();
         assert_eq!(last["status"], "done");
-        let text: String =
-            events.iter().filter_map(|event| event["text"].as_str()).collect::<Vec<_>>().concat();
+        let pieces = events.iter().filter(|event| event["event"] == "text");
+        let text: String = pieces.map(|event| event["text"].as_str().unwrap()).collect();
         assert_eq!(last["reply"], text.as_str());
         assert!(!text.trim().is_empty());
         let requested = events.iter().find(|event| event["event"] == "requested").unwrap();
