@@ -9,7 +9,7 @@ use std::sync::Arc;
 use recto_context::{
     Carry, Catalog, Include, ItemId, Joined, Message, MessageId, RequestContext, SessionItem,
 };
-use recto_store::{ItemState, Session, SessionId, Store, StoreError};
+use recto_store::{Having, ItemState, ItemsRevision, Session, SessionId, Store, StoreError};
 
 use crate::options::SessionSettings;
 
@@ -33,8 +33,10 @@ pub(crate) struct Known {
     /// Those that can still be on a page, oldest first.
     pub(crate) messages: Vec<Arc<Message>>,
     pub(crate) last: MessageId,
+    /// Those of the store, and those that join with this turn.
     pub(crate) items: Vec<SessionItem>,
-    removed: HashSet<ItemId>,
+    items_revision: ItemsRevision,
+    stored: Stored,
     pub(crate) turns: u32,
 }
 
@@ -45,32 +47,56 @@ impl SessionMemory {
 
     /// Reads what is new.
     pub(crate) async fn refresh(&mut self, store: &Store) -> Result<&mut Known, StoreError> {
-        let since = self.known.as_ref().map(|known| known.last);
-        let state = store.load(self.id, since).await?;
-        let mut messages = self.known.take().map_or_else(Vec::new, |known| known.messages);
+        let having = self.known.as_ref().map_or_else(Having::default, |known| Having {
+            messages_up_to: Some(known.last),
+            items: Some(known.items_revision),
+        });
+        let state = store.load(self.id, having).await?;
+        let before = self.known.take();
+        let (mut messages, mut stored) = match before {
+            Some(before) => (before.messages, before.stored),
+            None => (Vec::new(), Stored::default()),
+        };
         messages.extend(state.messages.iter().map(|stored| stored.message.clone()));
         if let Some(first) = state.carry.history_from {
             messages.retain(|message| message.id >= first);
         }
-        let mut known = Known {
+        if let Some(items) = state.items {
+            stored = Stored::of(items);
+        }
+        Ok(self.known.insert(Known {
             settings: SessionSettings::of(&state.session.settings),
             carry: state.carry,
             last: state.last_message.unwrap_or(MessageId(0)),
             messages,
-            items: Vec::new(),
-            removed: HashSet::new(),
+            items: stored.items.clone(),
+            items_revision: state.items_revision,
+            stored,
             turns: state.last_turn.map_or(0, |last| last.0),
             session: state.session,
-        };
-        for (item, item_state) in state.items {
-            match item_state {
-                ItemState::In(joined) => known.items.push(SessionItem { item, joined }),
+        }))
+    }
+}
+
+/// A session's items as the store has them.
+#[derive(Debug, Default)]
+struct Stored {
+    items: Vec<SessionItem>,
+    removed: HashSet<ItemId>,
+}
+
+impl Stored {
+    fn of(items: Vec<(ItemId, ItemState)>) -> Self {
+        let mut stored = Stored::default();
+        for (item, state) in items {
+            match state {
+                ItemState::In(joined) => stored.items.push(SessionItem { item, joined }),
                 ItemState::Removed => {
-                    known.removed.insert(item);
+                    stored.removed.insert(item);
                 }
             }
         }
-        Ok(self.known.insert(known))
+        stored
     }
 }
 
@@ -83,7 +109,7 @@ impl Known {
         let begins = self.turns == 0 || self.last == MessageId(0);
         let joined = if begins { Joined::AtStart } else { Joined::Late };
         let there: HashSet<&ItemId> = self.items.iter().map(|item| &item.item).collect();
-        let is_new = |id: &ItemId| !there.contains(id) && !self.removed.contains(id);
+        let is_new = |id: &ItemId| !there.contains(id) && !self.stored.removed.contains(id);
         let always = catalog.items().filter(|(_, include)| *include == Include::Always);
         let new: Vec<SessionItem> = always
             .filter(|(id, _)| is_new(id))

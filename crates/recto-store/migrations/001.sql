@@ -11,7 +11,9 @@ CREATE TABLE sessions (
     created  INTEGER NOT NULL,
     archived INTEGER,
     settings TEXT NOT NULL,
-    carry    TEXT
+    carry    TEXT,
+    -- Another number whenever its items change.
+    items    INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
 -- Archived sessions keep their names, and open ones may have them again.

@@ -20,6 +20,10 @@ pub enum ItemState {
     Removed,
 }
 
+/// A state of a session's items: as long as it is the same, so are they.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ItemsRevision(i64);
+
 impl Store {
     /// Adds an item to a session, or removes it, by hand.
     pub async fn set_item(
@@ -49,7 +53,17 @@ pub(crate) fn put(
     for (item, state) in items {
         insert.execute(params![session.0, rows::to_json(item)?, rows::to_json(state)?])?;
     }
+    if !items.is_empty() {
+        db.prepare_cached("UPDATE sessions SET items = items + 1 WHERE id = ?1")?
+            .execute([session.0])?;
+    }
     Ok(())
+}
+
+/// Which state of its items a session is in.
+pub(crate) fn revision(db: &Connection, session: SessionId) -> Outcome<ItemsRevision> {
+    let mut select = db.prepare_cached("SELECT items FROM sessions WHERE id = ?1")?;
+    Ok(ItemsRevision(select.query_row([session.0], rows::only)?))
 }
 
 /// The session's items, in the order in which they were first set.

@@ -12,7 +12,7 @@ use crate::codec;
 use crate::commit::PackedMessage;
 use crate::error::{Fault, StoreError};
 use crate::ids::{Moment, SessionId, TurnId};
-use crate::items::{self, ItemState};
+use crate::items::{self, ItemState, ItemsRevision};
 use crate::rows::{self, Outcome};
 use crate::sessions::{self, Session};
 use crate::store::Store;
@@ -29,6 +29,15 @@ pub struct StoredMessage {
     pub turn: Option<TurnId>,
 }
 
+/// What a caller knows of a session already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Having {
+    /// The last message that it has, with all before it that can still be sent.
+    pub messages_up_to: Option<MessageId>,
+    /// The state of the items that it has.
+    pub items: Option<ItemsRevision>,
+}
+
 /// What a turn needs to know of its session when it begins.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SessionState {
@@ -36,8 +45,11 @@ pub struct SessionState {
     pub session: Session,
     /// What its last request handed on; a fresh session's where that is damaged.
     pub carry: Carry,
-    /// Its items, and those that a person removed, in the order they came.
-    pub items: Vec<(ItemId, ItemState)>,
+    /// Its items, and those that a person removed, in the order they came; absent
+    /// when the caller has them.
+    pub items: Option<Vec<(ItemId, ItemState)>>,
+    /// Which state the items are in.
+    pub items_revision: ItemsRevision,
     /// The messages behind those that the caller knows.
     pub messages: Vec<StoredMessage>,
     /// The number of its last message.
@@ -73,31 +85,30 @@ impl Store {
         .await
     }
 
-    /// All that a turn needs to begin, as of one instant. Of the messages those
-    /// behind `known_up_to`, which the caller has already; or else those that can
-    /// still be sent: what the carry says has left the page is not read again.
+    /// All that a turn needs to begin, as of one instant, without what the caller
+    /// has already. Where it has no messages, those that can still be sent: what
+    /// the carry says has left the page is not read again.
     pub async fn load(
         &self,
         session: SessionId,
-        known_up_to: Option<MessageId>,
+        having: Having,
     ) -> Result<SessionState, StoreError> {
-        self.read(move |db| load(db, session, known_up_to)).await
+        self.read(move |db| load(db, session, having)).await
     }
 }
 
-fn load(
-    db: &Connection,
-    session: SessionId,
-    known_up_to: Option<MessageId>,
-) -> Outcome<SessionState> {
+fn load(db: &Connection, session: SessionId, having: Having) -> Outcome<SessionState> {
     let session_row = sessions::must_exist(db, session)?;
     let carry = carry(db, session)?;
     let left = || carry.history_from.and_then(before);
-    let known_up_to = known_up_to.or_else(left);
+    let known_up_to = having.messages_up_to.or_else(left);
+    let revision = items::revision(db, session)?;
+    let changed = having.items != Some(revision);
     Ok(SessionState {
         session: session_row,
         carry,
-        items: items::of(db, session)?,
+        items: changed.then(|| items::of(db, session)).transpose()?,
+        items_revision: revision,
         messages: messages_behind(db, session, known_up_to, LAST)?,
         last_message: last_message(db, session)?,
         last_turn: turns::last_number(db, session)?,

@@ -5,7 +5,7 @@ use recto_agent::{Agent, Command, Conversation, Inbound};
 use recto_context::{ItemId, ItemKind, Joined, RequestContext};
 use recto_fakes::{Answer, Fake};
 use recto_llm::Provider;
-use recto_store::{ItemState, SessionId, Store};
+use recto_store::{Having, ItemState, SessionId, Store};
 
 use crate::support::{
     Bench, check_sound, conversation, entry, holds, model, runtime, say, session, text, transcript,
@@ -20,8 +20,8 @@ fn rule(name: &str) -> ItemId {
 
 /// How the items stand to the session, without the tools.
 async fn items(store: &Store, session: SessionId) -> Vec<(String, ItemState)> {
-    let state = store.load(session, None).await.unwrap();
-    let items = state.items.into_iter().filter(|(item, _)| item.kind != ItemKind::Tool);
+    let state = store.load(session, Having::default()).await.unwrap();
+    let items = state.items.unwrap().into_iter().filter(|(item, _)| item.kind != ItemKind::Tool);
     items.map(|(item, state)| (item.to_string(), state)).collect()
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use recto_context::{Carry, Message};
 use recto_store::{
-    Ending, Outcome, SessionFilter, Store, StoreError, StoreOptions, TurnCommit, TurnId,
+    Ending, Having, Outcome, SessionFilter, Store, StoreError, StoreOptions, TurnCommit, TurnId,
 };
 
 use crate::support::{
@@ -146,11 +146,11 @@ async fn a_session_goes_on_without_a_carry_that_is_damaged() {
     let carry = Some(Carry { history_from: Some(id(2)), trims: 3, ..Carry::default() });
     bench.store.advance(turn, TurnCommit { carry, ..TurnCommit::default() }).await.unwrap();
     reply(&bench.store, turn, 2, "hi").await;
-    assert_eq!(bench.store.load(session.id, None).await.unwrap().carry.trims, 3);
+    assert_eq!(bench.store.load(session.id, Having::default()).await.unwrap().carry.trims, 3);
     for damaged in ["'{\"trims\":'", "'[]'", "CAST(x'ff' AS TEXT)"] {
         let sql = format!("UPDATE sessions SET carry = {damaged}");
         assert_eq!(bench.database().execute(&sql, []), Ok(1));
-        let state = bench.store.load(session.id, None).await.unwrap();
+        let state = bench.store.load(session.id, Having::default()).await.unwrap();
         assert_eq!((state.carry, state.messages.len()), (Carry::default(), 2));
     }
 }

@@ -1,7 +1,7 @@
 //! A session's items.
 
 use recto_context::{ItemId, ItemKind, Joined};
-use recto_store::{ItemState, SessionId, StoreError, Thing, TurnCommit};
+use recto_store::{Having, ItemState, SessionId, StoreError, Thing, TurnCommit};
 
 use crate::support::{Bench, begin};
 
@@ -24,10 +24,21 @@ async fn items_keep_their_order_and_their_state() {
     bench.store.set_item(session.id, same_name.clone(), by_hand).await.unwrap();
 
     let bench = bench.reopened();
-    assert_eq!(
-        bench.store.load(session.id, None).await.unwrap().items,
-        [(rule, ItemState::Removed), (tool, ItemState::In(Joined::Late)), (same_name, by_hand)]
-    );
+    let state = bench.store.load(session.id, Having::default()).await.unwrap();
+    let expected = [
+        (rule.clone(), ItemState::Removed),
+        (tool, ItemState::In(Joined::Late)),
+        (same_name, by_hand),
+    ];
+    assert_eq!(state.items.unwrap(), expected);
+
+    // Who has them gets them again only when one of them is another.
+    let having = Having { items: Some(state.items_revision), ..Having::default() };
+    let unchanged = bench.store.load(session.id, having).await.unwrap();
+    assert_eq!((unchanged.items, unchanged.items_revision), (None, state.items_revision));
+    bench.store.set_item(session.id, rule, by_hand).await.unwrap();
+    let changed = bench.store.load(session.id, having).await.unwrap();
+    assert_eq!(changed.items.unwrap()[0].1, by_hand);
 }
 
 #[tokio::test]

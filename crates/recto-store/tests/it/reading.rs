@@ -1,7 +1,7 @@
 //! Reading while others write, and reading only what is asked for.
 
 use recto_context::Message;
-use recto_store::NewMessage;
+use recto_store::{Having, NewMessage};
 
 use crate::support::{Bench, at, exchange, id, key, new_session, said};
 
@@ -13,10 +13,10 @@ async fn a_reader_does_not_wait_for_a_writer() {
     let writer = bench.database();
     writer.execute_batch("BEGIN EXCLUSIVE; UPDATE sessions SET agent = 'x'").unwrap();
     // As of before the transaction, and while it is open.
-    let state = bench.store.load(session.id, None).await.unwrap();
+    let state = bench.store.load(session.id, Having::default()).await.unwrap();
     assert_eq!((state.session.agent.as_str(), state.messages.len()), ("main", 2));
     writer.execute_batch("COMMIT").unwrap();
-    assert_eq!(bench.store.load(session.id, None).await.unwrap().session.agent, "x");
+    assert_eq!(bench.store.load(session.id, Having::default()).await.unwrap().session.agent, "x");
 }
 
 #[tokio::test]
@@ -39,10 +39,22 @@ async fn only_what_is_new_is_loaded() {
         |n: u64| NewMessage { at: at(0), ..said(Message::user(n, format!("message {n}"))) };
     let messages = (1..=10_000).map(message).collect();
     let session = bench.store.import(key("long"), new_session("long"), messages).await.unwrap();
-    let state = bench.store.load(session.id, Some(id(9_998))).await.unwrap();
+    let state = bench
+        .store
+        .load(session.id, Having { messages_up_to: Some(id(9_998)), ..Having::default() })
+        .await
+        .unwrap();
     let ids: Vec<u64> = state.messages.iter().map(|stored| stored.message.id.0).collect();
     assert_eq!((ids, state.last_message), (vec![9_999, 10_000], Some(id(10_000))));
-    assert!(bench.store.load(session.id, Some(id(u64::MAX))).await.unwrap().messages.is_empty());
+    assert!(
+        bench
+            .store
+            .load(session.id, Having { messages_up_to: Some(id(u64::MAX)), ..Having::default() })
+            .await
+            .unwrap()
+            .messages
+            .is_empty()
+    );
 }
 
 #[test]

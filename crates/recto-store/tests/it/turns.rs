@@ -2,7 +2,8 @@
 
 use recto_context::{Carry, ContentPart, Message, TurnNumber};
 use recto_store::{
-    Ending, NewTurn, OpenTurns, Outcome, Owner, StoreError, Thing, TurnCommit, TurnId, TurnStatus,
+    Ending, Having, NewTurn, OpenTurns, Outcome, Owner, StoreError, Thing, TurnCommit, TurnId,
+    TurnStatus,
 };
 use serde_json::json;
 
@@ -48,7 +49,7 @@ async fn a_turn_is_stored_step_by_step() {
     assert_eq!((ended.detail.as_deref(), ended.ended), (Some("no answer"), Some(at(9))));
     assert_eq!((ended.state, ended.owner), (None, None));
 
-    let state = bench.store.load(session.id, None).await.unwrap();
+    let state = bench.store.load(session.id, Having::default()).await.unwrap();
     assert_eq!(state.carry, carry);
     assert_eq!((state.last_message, state.last_turn), (Some(id(2)), Some(TurnNumber(1))));
     assert_eq!(bench.store.open_turns().await, Ok(OpenTurns::default()));
@@ -147,7 +148,10 @@ async fn a_step_is_written_whole_or_not_at_all() {
     let refused = bench.store.advance(turn, commit).await;
     assert_eq!(refused, Err(StoreError::OutOfOrder { message: id(4), last: id(4) }));
     assert_eq!(transcript(&bench.store, &session).await.len(), 3);
-    assert_eq!(bench.store.load(session.id, None).await.unwrap().carry, Carry::default());
+    assert_eq!(
+        bench.store.load(session.id, Having::default()).await.unwrap().carry,
+        Carry::default()
+    );
     let found = bench.store.turn(turn).await.unwrap().unwrap();
     assert_eq!(found.status, TurnStatus::Running);
 }
