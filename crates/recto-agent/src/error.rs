@@ -1,6 +1,6 @@
 //! What can go wrong between a message and its turn.
 
-use recto_context::OverBudget;
+use recto_context::{Layer, OverBudget};
 use recto_llm::LlmError;
 use recto_store::{NameError, RequestId, StoreError};
 
@@ -94,9 +94,6 @@ impl AgentError {
         }
     }
 
-    /// The word for what does not fit.
-    pub(crate) const OVER_BUDGET: &str = "over_budget";
-
     /// A word for programs.
     pub fn code(&self) -> &'static str {
         match self {
@@ -104,7 +101,7 @@ impl AgentError {
             AgentError::NulInMessage { .. } => "nul_in_message",
             AgentError::NoModel => "no_model",
             AgentError::NoSuchModel { .. } => "no_such_model",
-            AgentError::OverBudget(_) => Self::OVER_BUDGET,
+            AgentError::OverBudget(_) => "over_budget",
             AgentError::Llm(error) | AgentError::Model { error, .. } => error.code(),
             AgentError::Store(_) => "store",
             AgentError::Name(_) => "session_name",
@@ -112,6 +109,12 @@ impl AgentError {
             AgentError::Fault { .. } => "fault",
             AgentError::Ended => "ended",
         }
+    }
+
+    /// Whether something does not fit because of the person's message.
+    pub(crate) fn is_about_the_message(&self) -> bool {
+        let AgentError::OverBudget(over) = self else { return false };
+        over.largest().is_some_and(|(layer, _)| layer == Layer::Message)
     }
 
     /// An error of a model entry's server.

@@ -23,6 +23,7 @@ mod record;
 mod recover;
 mod shared;
 pub mod step;
+mod stop;
 mod turn;
 
 pub use agent::{Agent, Conversation, Inbound, Submission};

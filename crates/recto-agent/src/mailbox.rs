@@ -25,6 +25,7 @@ use crate::memory::SessionMemory;
 use crate::opening::Desk;
 use crate::preview::preview;
 use crate::shared::{AtWork, Shared, lock};
+use crate::stop::Stop;
 
 /// How many events a listener may be behind before it misses some.
 const EVENTS_KEPT: usize = 512;
@@ -42,7 +43,7 @@ pub(crate) struct Mailbox {
 }
 
 /// How to stop the turn that runs, if one does.
-type Running = Arc<Mutex<Option<Arc<Notify>>>>;
+type Running = Arc<Mutex<Option<Arc<Stop>>>>;
 
 /// Tells the sender that the message is stored, or why not.
 pub(crate) type Ack = oneshot::Sender<Result<TurnId, AgentError>>;
@@ -107,7 +108,7 @@ impl Mailbox {
     /// Stops the turn that runs, and says whether one did.
     pub(crate) fn stop(&self) -> bool {
         let running = lock(&self.running);
-        running.as_ref().inspect(|stop| stop.notify_one()).is_some()
+        running.as_ref().inspect(|stop| stop.wish()).is_some()
     }
 }
 
@@ -241,7 +242,7 @@ impl Task {
 
     /// Runs one turn, and tells whoever waits when it went wrong.
     async fn work(&mut self, work: Work, mail: &mut mpsc::UnboundedReceiver<Mail>) {
-        let stop = Arc::new(Notify::new());
+        let stop = Arc::new(Stop::default());
         *lock(&self.running) = Some(stop.clone());
         let Work { started, waiting, _at_work } = work;
         let listeners = Listeners::new(&self.events, self.memory.id, waiting);
@@ -259,7 +260,7 @@ impl Task {
     async fn run(
         &mut self,
         listeners: &Listeners,
-        stop: &Notify,
+        stop: &Stop,
         started: Started,
         mail: &mut mpsc::UnboundedReceiver<Mail>,
     ) -> Result<(), AgentError> {
@@ -387,7 +388,7 @@ async fn wait_for(desk: &Desk<'_>, turn: TurnId, older: TurnId) -> Result<Waited
     let store = &desk.shared.parts.store;
     while store.turn(older).await?.is_some_and(|turn| turn.owner == Some(Owner::Elsewhere)) {
         tokio::select! {
-            () = desk.stop.notified() => return Ok(Waited::Stopped),
+            () = desk.stop.wished() => return Ok(Waited::Stopped),
             () = tokio::time::sleep(LOOK_AGAIN) => {}
         }
     }

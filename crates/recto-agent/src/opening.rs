@@ -11,7 +11,6 @@ use recto_context::{
 };
 use recto_llm::LlmError;
 use recto_store::{Ending, NewTurn, Session, Turn, TurnCommit, TurnId};
-use tokio::sync::Notify;
 
 use crate::error::AgentError;
 use crate::event::{Event, Finished, Totals};
@@ -22,6 +21,7 @@ use crate::record;
 use crate::recover::closing_commit;
 use crate::shared::Shared;
 use crate::step::{Input, KeptCall, Outcome, TurnState};
+use crate::stop::Stop;
 use crate::turn::{Page, TurnRun, is_overtaken, stamp, visible_text};
 
 /// Where the turns of a session are worked on.
@@ -29,7 +29,7 @@ pub(crate) struct Desk<'a> {
     pub(crate) shared: &'a Shared,
     pub(crate) memory: &'a mut SessionMemory,
     pub(crate) listeners: &'a Listeners,
-    pub(crate) stop: &'a Notify,
+    pub(crate) stop: &'a Stop,
 }
 
 impl Desk<'_> {
@@ -143,10 +143,18 @@ impl Desk<'_> {
         }
         let known = self.memory.known.as_mut().ok_or(AgentError::Ended)?;
         let message = place.message.unwrap_or(MessageId(known.last.0 + 1));
-        let entry = gathered.entry.clone();
         let said = known.message(message).and_then(stamp_of);
         let stamp = said.unwrap_or_else(|| stamp(inbound.at));
-        let page = gathered.page(self.shared, known, self.memory.previous.as_ref(), stamp).await;
+        let (window, first) = tokio::select! {
+            biased;
+            window = gathered.window(self.shared, known, self.memory.previous.as_ref()) => {
+                (window, first)
+            }
+            // Whoever stops does not want to wait for a server that may be away.
+            () = self.stop.wished() => (Ok(Window::ASSUMED), Input::Stop),
+        };
+        let entry = gathered.entry.clone();
+        let page = gathered.page(self.shared, known, window, stamp);
         let mut run = TurnRun {
             shared: self.shared,
             number: place.number.unwrap_or(TurnNumber(known.turns + 1)),
@@ -166,6 +174,7 @@ impl Desk<'_> {
             trouble: None,
             said: None,
             totals: Totals::default(),
+            never_fits: false,
             fresh: None,
         };
         run.play(first).await
@@ -218,16 +227,16 @@ impl Gathered {
         })
     }
 
-    /// What all requests of the turn share. May ask the server for its window.
-    pub(crate) async fn page(
+    /// What all requests of the turn share.
+    pub(crate) fn page(
         self,
         shared: &Shared,
         known: &Known,
-        previous: Option<&RequestContext>,
+        window: Result<Window, LlmError>,
         stamp: Stamp,
     ) -> Page {
         Page {
-            window: self.window(shared, known, previous).await,
+            window,
             bootstrap: bootstrap(&shared.parts.options, &known.session),
             stamp,
             catalog: self.catalog,
@@ -239,7 +248,7 @@ impl Gathered {
     /// The model's window. A server that does not answer for a moment must not
     /// cost a session its history: then the window of the last request holds, and
     /// where there is none, only a session without a history may assume one.
-    async fn window(
+    pub(crate) async fn window(
         &self,
         shared: &Shared,
         known: &Known,

@@ -28,6 +28,7 @@ pub(crate) async fn preview(
         rounds: &[],
     };
     let entry = gathered.entry.clone();
-    let page = gathered.page(shared, known, memory.previous.as_ref(), stamp(Moment::now())).await;
+    let window = gathered.window(shared, known, memory.previous.as_ref()).await;
+    let page = gathered.page(shared, known, window, stamp(Moment::now()));
     page.assemble(known, &entry, &asked)
 }

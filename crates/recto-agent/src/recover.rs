@@ -55,13 +55,8 @@ async fn close_damaged(store: &Store, turn: TurnId, error: &StoreError) -> Resul
     let detail = Some(format!("it can't be read any more: {error}"));
     let outcome = Outcome { ending: Ending::Interrupted, detail, at: Moment::now() };
     match store.end_unread(turn, outcome).await {
-        // Its process lives and will find out by itself, or it can't even be told
-        // whose it is.
-        Err(
-            StoreError::NotOurs { .. }
-            | StoreError::WrongStatus { .. }
-            | StoreError::Damaged { .. },
-        ) => Ok(()),
+        // Its process lives and will find out by itself, or somebody was faster.
+        Err(StoreError::NotOurs { .. } | StoreError::NotFound(_)) => Ok(()),
         ended => Ok(ended?),
     }
 }

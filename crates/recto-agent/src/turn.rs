@@ -24,7 +24,6 @@ use recto_store::{
 };
 use recto_tools::ToolOutcome;
 use serde_json::json;
-use tokio::sync::Notify;
 
 use crate::error::AgentError;
 use crate::event::{Event, Finished, Totals, Trouble};
@@ -33,6 +32,7 @@ use crate::memory::Known;
 use crate::options::ModelEntry;
 use crate::shared::Shared;
 use crate::step::{Closing, Effect, Input, KeptCall, Outcome, Said, TurnState};
+use crate::stop::Stop;
 use ask::{Answer, Heard};
 pub(crate) use assemble::{Asked, Page};
 use notices::PromptCut;
@@ -47,7 +47,7 @@ pub(crate) struct TurnRun<'a> {
     pub(crate) known: &'a mut Known,
     pub(crate) previous: &'a mut Option<RequestContext>,
     pub(crate) listeners: &'a Listeners,
-    pub(crate) stop: &'a Notify,
+    pub(crate) stop: &'a Stop,
     /// What was said, as it was taken in.
     pub(crate) inbound: &'a NewTurn,
     /// Absent until the first commit, which stores message and request at once.
@@ -67,6 +67,8 @@ pub(crate) struct TurnRun<'a> {
     pub(crate) trouble: Option<Trouble>,
     pub(crate) said: Option<String>,
     pub(crate) totals: Totals,
+    /// Whether the message is what does not fit.
+    pub(crate) never_fits: bool,
     /// What of the last request does not agree with the one before it, where
     /// there was one.
     pub(crate) fresh: Option<Tokens>,
@@ -88,9 +90,13 @@ impl TurnRun<'_> {
 
     /// Assembles a request, records it, sends it, and takes in what comes back.
     async fn call(&mut self) -> Result<Effect, AgentError> {
+        self.said = None;
         let request = match self.assemble() {
             Ok(request) => request,
-            Err(error) => return Ok(self.fail(&error)),
+            Err(error) => {
+                self.never_fits = error.is_about_the_message();
+                return Ok(self.fail(&error));
+            }
         };
         let body = recto_llm::encode(self.entry.client.wire(), &self.entry.call, &request);
         let id = self.record(&request, &body).await?;
@@ -257,10 +263,7 @@ impl TurnRun<'_> {
         let user = UserMessage {
             content: self.inbound.content.clone(),
             stamp: Some(self.page.stamp.clone()),
-            framing: match self.trouble {
-                Some(Trouble { code: AgentError::OVER_BUDGET, .. }) => Framing::Unsent,
-                _ => Framing::Plain,
-            },
+            framing: if self.never_fits { Framing::Unsent } else { Framing::Plain },
             ..UserMessage::default()
         };
         let message = Arc::new(Message { id: self.message, body: Body::User(user) });

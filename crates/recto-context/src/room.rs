@@ -12,17 +12,16 @@ impl RequestContext {
     /// the request behind it still fits. A round is never cut once it is the
     /// newest: what does not fit must be shortened before.
     ///
-    /// All that this turn's older results can still give counts as room, and of
-    /// the history as much as leaves half of what there is: one large result
-    /// should not empty it. Everything is counted as `counter` counts now, which
-    /// may have learned since the request was made.
+    /// It is half of what would be free without the history and with this turn's
+    /// older results shortened: so one large result does not empty the history,
+    /// and the rounds behind it have room, too. Everything is counted as `counter`
+    /// counts now, which may have learned since the request was made.
     pub fn room_for_round(&self, counter: &Counter<'_>) -> Tokens {
         let (profile, messages) = self.profile();
         let now = counter.profile(&profile.with_messages(messages));
         let all = self.budget.messages + self.budget.tools;
-        let free = all - now + self.saved_by_shortening(counter);
-        let most = free + self.history_tokens(counter);
-        free.max(Tokens::new(most.get() / 2))
+        let gives = self.saved_by_shortening(counter) + self.history_tokens(counter);
+        Tokens::new((all + gives - now).get() / 2)
     }
 
     fn history_tokens(&self, counter: &Counter<'_>) -> Tokens {

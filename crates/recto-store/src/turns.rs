@@ -226,11 +226,14 @@ impl Store {
     ) -> Result<(), StoreError> {
         let owners = self.owners();
         self.write(move |db| {
-            let Standing { status, owner, .. } = standing(db, turn)?;
-            match owner.map(|id| owners.look(id)) {
+            // Not even its status may be readable.
+            let owner: Option<i64> = db
+                .prepare_cached("SELECT owner FROM turns WHERE id = ?1")?
+                .query_row([turn.0], rows::only)?;
+            match owner.map(|id| owners.look(OwnerId(id))) {
                 Some(Owner::Gone) => commit::end(db, turn, &outcome),
                 Some(owner) => Err(StoreError::NotOurs { turn, owner }.into()),
-                None => Err(StoreError::WrongStatus { turn, status }.into()),
+                None => Err(StoreError::NotFound(Thing::Turn(turn)).into()),
             }
         })
         .await

@@ -199,7 +199,10 @@ fn api_key(model: &ModelSettings) -> Result<Option<Secret>, Failure> {
 
 /// The threads on which everything that waits is done.
 pub(crate) fn runtime() -> Result<Runtime, Failure> {
+    // One thread may be held up by a slow terminal.
+    let threads = std::thread::available_parallelism().map_or(2, |cores| cores.get().max(2));
     tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(threads)
         .enable_all()
         .build()
         .map_err(|error| Failure::new("cannot start threads").because(&error))

@@ -1,12 +1,16 @@
 //! The call itself: what streams in goes out to the listeners.
 
-use futures_util::StreamExt;
+use futures_util::{FutureExt, StreamExt};
 use recto_context::{ToolCalls, before_calls};
 use recto_llm::{LlmError, Reply, StreamEvent};
 use recto_store::Moment;
 
 use super::TurnRun;
 use crate::event::Event;
+
+/// How many pieces of a reply listeners hear of at once, at the most, where a
+/// server sends them faster than one by one.
+const AT_A_STRETCH: usize = 64;
 
 /// How a call ended.
 pub(super) enum Answer {
@@ -24,6 +28,8 @@ pub(super) struct Heard {
     pub(super) text: String,
     /// How much of the text listeners have heard.
     shown: usize,
+    /// What the model thought since listeners last heard of it.
+    thought: String,
     pub(super) first_token_at: Option<Moment>,
 }
 
@@ -42,23 +48,34 @@ impl TurnRun<'_> {
         let mut stream = self.entry.client.stream(body);
         let mut heard = Heard::default();
         loop {
-            let next = tokio::select! {
+            let mut next = tokio::select! {
                 biased;
                 // Leaving drops the stream, which ends the call.
-                () = self.stop.notified() => return Answer::Stopped(heard),
+                () = self.stop.wished() => return Answer::Stopped(heard),
                 next = stream.next() => next,
             };
-            match next {
-                Some(Ok(StreamEvent::Done(reply))) => return Answer::Reply(Box::new(reply), heard),
-                Some(Ok(event)) => self.hear(&mut heard, event),
-                Some(Err(error)) => return Answer::Failed(error, heard),
-                None => {
-                    return Answer::Failed(
-                        LlmError::Cut { cause: "the stream has no end".to_owned() },
-                        heard,
-                    );
+            for piece in 1.. {
+                match next {
+                    Some(Ok(StreamEvent::Done(reply))) => {
+                        self.show_ready(&mut heard);
+                        return Answer::Reply(Box::new(reply), heard);
+                    }
+                    Some(Ok(event)) => self.hear(&mut heard, event),
+                    Some(Err(error)) => return Answer::Failed(error, heard),
+                    None => {
+                        let cause = "the stream has no end".to_owned();
+                        return Answer::Failed(LlmError::Cut { cause }, heard);
+                    }
+                }
+                if piece == AT_A_STRETCH {
+                    break;
+                }
+                match stream.next().now_or_never() {
+                    Some(more) => next = more,
+                    None => break,
                 }
             }
+            self.show_ready(&mut heard);
         }
     }
 
@@ -67,15 +84,10 @@ impl TurnRun<'_> {
             StreamEvent::Text(text) => {
                 heard.first_token_at.get_or_insert_with(Moment::now);
                 heard.text.push_str(&text);
-                let ready = match self.entry.layout.tool_calls {
-                    ToolCalls::Native => heard.text.len(),
-                    ToolCalls::Text => heard.before_calls(),
-                };
-                self.show_to(heard, ready);
             }
             StreamEvent::Thinking(text) => {
                 heard.first_token_at.get_or_insert_with(Moment::now);
-                self.emit(Event::Thinking { text });
+                heard.thought.push_str(&text);
             }
             StreamEvent::Retrying { after, error } => {
                 let after_ms = u64::try_from(after.as_millis()).unwrap_or(u64::MAX);
@@ -83,6 +95,20 @@ impl TurnRun<'_> {
             }
             StreamEvent::Done(_) => {}
         }
+    }
+
+    /// Lets listeners hear what has come in since they last did, in one piece:
+    /// thousands of small ones at once would be too many for them.
+    fn show_ready(&self, heard: &mut Heard) {
+        let thought = std::mem::take(&mut heard.thought);
+        if !thought.is_empty() {
+            self.emit(Event::Thinking { text: thought });
+        }
+        let ready = match self.entry.layout.tool_calls {
+            ToolCalls::Native => heard.text.len(),
+            ToolCalls::Text => heard.before_calls(),
+        };
+        self.show_to(heard, ready);
     }
 
     fn show_to(&self, heard: &mut Heard, end: usize) {

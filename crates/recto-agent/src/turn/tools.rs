@@ -47,7 +47,7 @@ impl TurnRun<'_> {
                 biased;
                 // A result that is there counts, stopped or not.
                 next = running.next() => next,
-                () = self.stop.notified() => return (results, Ended::Stopped),
+                () = self.stop.wished() => return (results, Ended::Stopped),
             };
             let Some((index, result)) = next else { return (results, Ended::All) };
             self.emit(Event::Result {

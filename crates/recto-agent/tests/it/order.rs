@@ -162,6 +162,7 @@ fn a_message_that_waits_for_another_process_can_be_taken_back() {
         assert!(matches!(stop, CommandAnswer::Stopped(Stopping::Now)), "{stop:?}");
         assert_eq!(finished(second).await.status, Ending::Stopped);
         assert_eq!(statuses(ours.store(), shared).await, ["running", "stopped"]);
+        within(theirs.finished()).await;
         let stop = theirs.command(&conversation("shared"), shared, Command::Stop).await.unwrap();
         assert!(matches!(stop, CommandAnswer::Stopped(Stopping::Elsewhere)), "{stop:?}");
         gate.open();

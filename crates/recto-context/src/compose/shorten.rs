@@ -5,7 +5,7 @@ use crate::message::{Body, ContentPart, Message};
 use crate::text::Text;
 
 /// Bytes that a shortened result keeps at each end.
-const KEPT_END: usize = 600;
+const KEPT_END: usize = 200;
 
 /// Whether shortening a result would leave out enough to be worth it.
 pub(crate) fn can_shorten(message: &Message) -> bool {

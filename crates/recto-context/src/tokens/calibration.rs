@@ -110,8 +110,9 @@ impl Calibration {
         self.observations
     }
 
-    /// Compares with the prior as well as with what was learned, so that rates led astray can find
-    /// back.
+    /// A low count is held against the prior alone: a server that cuts ever more of a growing prompt
+    /// would lead the rates down with it, and pass. A high one is held against what was learned as
+    /// well, so that rates led astray can find back.
     fn judge(&self, prompt: &Profile, counted: Tokens) -> Observed {
         let costs = self.costs(prompt);
         let bound = |limit: fn(Class, f64) -> f64| -> f64 {
@@ -123,7 +124,7 @@ impl Calibration {
         let counted = f64::from(counted.get());
         if prompt.is_empty() {
             Observed::Empty
-        } else if counted < bound(|class, factor| factor.min(1.0) * least_share(class)) {
+        } else if counted < bound(|class, _| least_share(class)) {
             Observed::ImplausiblyLow
         } else if counted > bound(|_, factor| factor.max(1.0) * TOO_HIGH) {
             Observed::ImplausiblyHigh

@@ -9,16 +9,18 @@ mod voice;
 
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
 use recto_agent::{
     Agent, Answer, COMMANDS, Command, Conversation, Event, Finished, Inbound, SessionSettings,
-    Submission,
+    Submission, TurnEvent,
 };
 use recto_context::ContextMode;
 use recto_store::{Ending, Session};
 use tokio::sync::Notify;
-use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::broadcast::error::{RecvError, TryRecvError};
+use tokio::sync::{broadcast, mpsc};
 
 use crate::cli::ChatArgs;
 use crate::commands::agent_failed;
@@ -66,7 +68,7 @@ struct Chat {
 }
 
 /// How a message went.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Went {
     Well,
     Wrong,
@@ -100,8 +102,11 @@ impl Chat {
 
     /// One message, and the end.
     async fn once(&mut self, message: &str) -> Result<ExitCode, Failure> {
-        let went = self.hear(message).await?;
-        Ok(exit_code(self.finish(went).await))
+        let went = match self.hear(message).await? {
+            Went::Left => Went::Left,
+            went => self.finish(went).await,
+        };
+        Ok(exit_code(went))
     }
 
     /// Messages from standard input, one a line. Ctrl-C between them is the end.
@@ -122,11 +127,11 @@ impl Chat {
                 Ok(Went::Well) => {}
                 Ok(Went::Home) => break,
                 Ok(Went::Left) => return Ok(exit_code(Went::Left)),
-                Ok(went) => worst = went,
+                Ok(went) => worst = worst.max(went),
                 // What goes wrong with one message is told, and the next can come.
                 Err(failure) => {
                     self.voice.failure(&failure)?;
-                    worst = Went::Wrong;
+                    worst = worst.max(Went::Wrong);
                 }
             }
         }
@@ -135,9 +140,17 @@ impl Chat {
 
     /// Waits for what was taken up of other sessions, unless the person does not.
     async fn finish(&self, went: Went) -> Went {
+        let finished = self.agent.finished();
+        tokio::pin!(finished);
         tokio::select! {
             biased;
-            () = self.agent.finished() => went,
+            () = &mut finished => return went,
+            () = tokio::time::sleep(A_MOMENT) => {
+                tell(&"finishing turns that were cut short (Ctrl-C leaves them for later)");
+            }
+        }
+        tokio::select! {
+            () = finished => went,
             // What was asked for has its answer.
             () = self.interrupt.notified() => went,
         }
@@ -224,23 +237,30 @@ impl Chat {
         let Some(submitted) = self.watch(&mut presses, submitting).await else {
             return Ok(Went::Left);
         };
-        let Submission { turn, mut events } = submitted.map_err(|error| agent_failed(&error))?;
+        let Submission { turn, events } = submitted.map_err(|error| agent_failed(&error))?;
+        let mut events = collected(events);
         loop {
-            let Some(event) = self.watch(&mut presses, events.recv()).await else {
+            let Some(batch) = self.watch(&mut presses, events.recv()).await else {
                 return Ok(Went::Left);
             };
-            match event {
-                Ok(event) if event.turn != turn => self.voice.other(&event)?,
-                Ok(event) => {
-                    self.voice.event(&event)?;
-                    if let Event::Finished(finished) = &event.event {
-                        return Ok(went(finished));
+            let Some(batch) = batch else {
+                return Err(Failure::new("the turn ended unexpectedly")
+                    .hint(format!("see what is stored with `recto show {turn}`")));
+            };
+            if presses != Presses::None {
+                // What was stopped may have been an older turn before it.
+                self.agent.stop(self.session.id);
+            }
+            for event in batch {
+                match event {
+                    Err(count) => self.voice.missed(count)?,
+                    Ok(event) if event.turn != turn => self.voice.other(&event)?,
+                    Ok(event) => {
+                        self.voice.event(&event)?;
+                        if let Event::Finished(finished) = &event.event {
+                            return Ok(went(finished));
+                        }
                     }
-                }
-                Err(RecvError::Lagged(count)) => self.voice.missed(count)?,
-                Err(RecvError::Closed) => {
-                    return Err(Failure::new("the turn ended unexpectedly")
-                        .hint(format!("see what is stored with `recto show {turn}`")));
                 }
             }
         }
@@ -255,10 +275,12 @@ impl Chat {
                 done = &mut work => return Some(done),
                 () = self.interrupt.notified() => match presses {
                     Presses::None => {
-                        *presses = Presses::Once;
+                        *presses = Presses::Once(Instant::now());
                         self.agent.stop(self.session.id);
                     }
-                    Presses::Once => return None,
+                    // A key that bounces, or is held down.
+                    Presses::Once(first) if first.elapsed() < PATIENCE => {}
+                    Presses::Once(_) => return None,
                 },
             }
         }
@@ -269,7 +291,43 @@ impl Chat {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Presses {
     None,
-    Once,
+    Once(Instant),
+}
+
+/// How long the first Ctrl-C has to take effect before a second one counts.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Waiting that is longer than this is told.
+const A_MOMENT: Duration = Duration::from_millis(500);
+
+/// Events that came in together. `Err` is how many went by unheard.
+type Batch = Vec<Result<TurnEvent, u64>>;
+
+/// Takes events in as they come, however slowly they are shown: what a slow
+/// terminal or pipe has not seen yet must not be lost. All that is there goes on
+/// at once, because waking the one who waits for it costs more than all the rest.
+fn collected(mut events: broadcast::Receiver<TurnEvent>) -> mpsc::UnboundedReceiver<Batch> {
+    let (sender, receiver) = mpsc::unbounded_channel();
+    tokio::spawn(async move {
+        loop {
+            let mut batch = match events.recv().await {
+                Ok(event) => vec![Ok(event)],
+                Err(RecvError::Lagged(count)) => vec![Err(count)],
+                Err(RecvError::Closed) => return,
+            };
+            loop {
+                match events.try_recv() {
+                    Ok(event) => batch.push(Ok(event)),
+                    Err(TryRecvError::Lagged(count)) => batch.push(Err(count)),
+                    Err(TryRecvError::Empty | TryRecvError::Closed) => break,
+                }
+            }
+            if sender.send(batch).is_err() {
+                return;
+            }
+        }
+    });
+    receiver
 }
 
 /// Tells of every Ctrl-C from now on, also of one that comes while nobody waits

@@ -5,7 +5,7 @@ mod transfer;
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
-use recto_context::{Body, ContentPart, Message};
+use recto_context::{Body, ContentPart, Message, Text};
 use recto_store::{
     Hit, Moment, Owner, Session, SessionFilter, SessionName, SessionSummary, Store, StoredMessage,
     Turn,
@@ -136,6 +136,10 @@ async fn show(store: &Store, name: &str, json: bool) -> Result<(), Failure> {
     for stored in &messages {
         let _ = write!(out, "\n{}", message_text(stored));
     }
+    for turn in turns.iter().filter(|turn| turn.first_message.is_none()) {
+        let text = turn.inbound.as_deref().map(said).unwrap_or_default();
+        let _ = write!(out, "\nturn {}, not sent:\n{}\n", turn.id, tame_lines(&text));
+    }
     for turn in turns.iter().filter(|turn| turn.ended.is_none()) {
         let _ = writeln!(out, "\nturn {} {}", turn.id, open_status(turn));
     }
@@ -200,6 +204,11 @@ pub(crate) fn message_json(stored: &StoredMessage) -> Value {
     json
 }
 
+/// The texts of a content.
+fn said(content: &[ContentPart]) -> String {
+    content.iter().filter_map(|part| part.as_text().map(Text::as_str)).collect()
+}
+
 pub(crate) fn turn_json(turn: &Turn) -> Value {
     json!({
         "id": turn.id,
@@ -207,6 +216,8 @@ pub(crate) fn turn_json(turn: &Turn) -> Value {
         "number": turn.number,
         "status": turn.status,
         "message": turn.first_message,
+        // What never came into the transcript, or has not yet.
+        "inbound": turn.inbound.as_deref().map(said),
         "sender": turn.sender,
         "accepted": turn.accepted,
         "started": turn.started,

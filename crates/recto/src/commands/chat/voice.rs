@@ -73,7 +73,9 @@ impl Voice {
             (Voice::People(drawn), Event::Finished(finished)) => {
                 let error = finished.error.as_ref().map(|error| error.message.as_str());
                 let said = finished.reply.as_deref().or(error).unwrap_or_default();
-                drawn.line(&format!("turn {}, which was cut short, is over: {said}", event.turn))
+                let status = finished.status.name();
+                drawn
+                    .line(&format!("turn {}, which was cut short, is {status}: {said}", event.turn))
             }
             (Voice::People(_), _) => Ok(()),
         }

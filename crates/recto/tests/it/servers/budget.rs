@@ -118,3 +118,27 @@ fn a_message_that_was_too_large_costs_no_history() {
         assert!(desk.transcript().iter().any(|message| message["framing"] == "unsent"));
     }
 }
+
+#[test]
+fn many_large_results_in_many_rounds_do_not_end_the_turn() {
+    const ROUNDS: usize = 6;
+    for wire in WIRES {
+        let name = |round: usize, call: usize| format!("{round}-{call}.txt");
+        let fake = (0..ROUNDS).fold(wire.fake(), |fake, round| {
+            fake.answer(Answer::calls([0, 1, 2].map(|call| read(&name(round, call)))))
+        });
+        let desk = Desk::with(wire, fake.answer(Answer::text("Read.")), "window = 8192");
+        for (round, call) in (0..ROUNDS).flat_map(|round| [0, 1, 2].map(|call| (round, call))) {
+            let text = "some words and a line break\n".repeat(800);
+            desk.home.write(&format!("workspace/{}", name(round, call)), text);
+        }
+        let events = desk.events("read them all");
+        let last = events.last().unwrap();
+        assert_eq!(last["reply"], "Read.", "{wire:?}: {last}");
+        assert_eq!(desk.fake.rejections(), [""; 0], "{wire:?}");
+        // The newest round is worth reading.
+        let sent = desk.last_sent();
+        let results = contents(&sent, "tool");
+        assert!(results[results.len() - 3..].iter().all(|result| result.len() > 500), "{wire:?}");
+    }
+}

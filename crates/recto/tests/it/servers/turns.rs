@@ -114,3 +114,21 @@ fn text_streams_also_after_a_round_of_tools() {
         assert_eq!((run.code, &*run.out), (0, "first second third\n"), "{wire:?}: {}", run.err);
     }
 }
+
+#[test]
+fn a_reply_of_many_small_pieces_is_printed_whole() {
+    for wire in WIRES {
+        let reply = |word: &str| (0..1_500).map(|n| format!("{word}{n} ")).collect::<String>();
+        let (first, second) = (reply("first"), reply("second"));
+        let fake = wire
+            .fake()
+            .answer(Answer::calls([read("a.txt")]).text(&first))
+            .answer(Answer::text(&second));
+        let desk = Desk::new(wire, fake);
+        desk.home.write("workspace/a.txt", "a");
+        let run = desk.chat("go");
+        assert_eq!((run.code, run.out.len()), (0, first.len() + second.len() + 2), "{wire:?}");
+        let (start, rest) = run.out.split_once('\n').unwrap();
+        assert_eq!((start, rest), (first.as_str(), format!("{second}\n").as_str()));
+    }
+}
