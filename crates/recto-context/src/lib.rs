@@ -27,6 +27,7 @@ mod layer;
 mod layout;
 mod message;
 pub mod mode;
+mod nearest;
 mod page;
 mod plan;
 mod record;
@@ -55,6 +56,7 @@ pub use message::{
     Opaque, Shown, Stamp, ToolCall, TurnNumber, UserMessage, read_jsonl,
 };
 pub use mode::{ContextMode, Mode, ModeDecision, ModeReason};
+pub use nearest::{folded, nearest};
 pub use page::{
     ChatMessage, ChatRole, Content, ContentPiece, ItemUse, Join, Part, Reason, Span, render,
 };

@@ -13,8 +13,8 @@
 mod arguments;
 mod blocking;
 mod files;
-mod nearest;
 mod options;
+mod repeated;
 mod schema;
 mod shorten;
 mod skill;

@@ -10,11 +10,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use jsonschema::Validator;
 use jsonschema::error::{TypeKind, ValidationError, ValidationErrorKind};
-use recto_context::{ContentHash, ToolSpec};
+use recto_context::{ContentHash, ToolSpec, nearest};
 use serde_json::Value;
 
 use crate::arguments::{Arguments, kind_of};
-use crate::nearest::{nearest, repeated};
+use crate::repeated::repeated;
 use crate::shorten::shorten;
 
 /// More schemas than an agent ever has at once.

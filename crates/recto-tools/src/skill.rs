@@ -3,10 +3,10 @@
 //! which offers it with that list.
 
 use futures_util::future::{BoxFuture, FutureExt, ready};
-use recto_context::{Catalog, ItemId, ItemKind, Skill, ToolSpec};
+use recto_context::{Catalog, ItemId, ItemKind, Skill, ToolSpec, nearest};
 
 use crate::arguments::Arguments;
-use crate::nearest::{nearest, repeated};
+use crate::repeated::repeated;
 use crate::tool::{CallContext, Tool, ToolError, ToolOutput};
 
 /// Gives back the body of a skill, without its frontmatter.

@@ -8,14 +8,14 @@ use std::sync::Arc;
 
 use futures_util::future::FutureExt;
 use futures_util::stream::{self, Stream, StreamExt};
-use recto_context::{ToolCall, ToolSpec};
+use recto_context::{ToolCall, ToolSpec, nearest};
 use tokio::time::timeout;
 
 use crate::arguments::Arguments;
 use crate::blocking::{Stop, blocking};
 use crate::files::{self, Files};
-use crate::nearest::{nearest, repeated};
 use crate::options::{CallLimits, ToolOptions};
+use crate::repeated::repeated;
 use crate::schema::Schemas;
 use crate::shorten::shorten;
 use crate::skill::ReadSkill;

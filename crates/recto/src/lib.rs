@@ -8,7 +8,6 @@ mod draw;
 mod failure;
 mod home;
 mod input;
-mod nearest;
 mod output;
 pub mod reference;
 mod setup;

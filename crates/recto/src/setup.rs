@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use recto_agent::{Agent, AgentOptions, ModelEntry, Parts};
 use recto_context::mode::{self, ModeSetting, OlderPair, Resolved, Uncertain};
-use recto_context::{ItemKind, Layout, Limits, Priority, Tokens, ToolSpec};
+use recto_context::{ItemKind, Layout, Limits, Priority, Tokens, ToolSpec, nearest};
 use recto_llm::{CallOptions, Client, ClientOptions, Provider, Secret};
 use recto_store::{Store, StoreOptions};
 use recto_tools::{CallLimits, ToolOptions, Toolbox};
@@ -22,7 +22,6 @@ use crate::config::{
 };
 use crate::failure::Failure;
 use crate::home::Home;
-use crate::nearest::nearest;
 use crate::output::{tame, tell};
 
 /// Loads the config, and tells of what a person should know about it.

@@ -18,7 +18,7 @@ const FLOORS: [&[&str]; 7] = [
 
 /// All that the pure core may be built from. None of them can reach a file, a
 /// socket or a clock on its own account.
-const CORE_NEEDS: [&str; 4] = ["blake3", "serde", "serde_json", "thiserror"];
+const CORE_NEEDS: [&str; 5] = ["blake3", "serde", "serde_json", "strsim", "thiserror"];
 
 /// Problems with what a crate depends on. Its tests may use what they like.
 pub(super) fn check(package: &Package, manifest: &TextFile) -> Vec<Problem> {

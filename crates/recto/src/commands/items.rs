@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use recto_context::{Catalog, Counter, Document, Include, ItemKind, Skill, Source, Tokens};
+use recto_context::{
+    Catalog, Counter, Document, Include, ItemKind, Skill, Source, Tokens, nearest,
+};
 use recto_workspace::{Effect, Problem, Severity, SkipReason, Skipped, Snapshot};
 use serde_json::{Value, json};
 
@@ -13,7 +15,6 @@ use crate::config::Settings;
 use crate::draw::Table;
 use crate::failure::Failure;
 use crate::home::Home;
-use crate::nearest::nearest;
 use crate::output::{print, print_json, print_text, tame, tell};
 use crate::setup;
 

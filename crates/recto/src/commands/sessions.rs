@@ -5,7 +5,7 @@ mod transfer;
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
-use recto_context::{Body, ContentPart, Message, Text};
+use recto_context::{Body, ContentPart, Message, Text, nearest};
 use recto_store::{
     Hit, Moment, Owner, Session, SessionFilter, SessionName, SessionSummary, Store, StoredMessage,
     Turn,
@@ -17,7 +17,6 @@ use crate::commands::failed;
 use crate::draw::Table;
 use crate::failure::Failure;
 use crate::home::Home;
-use crate::nearest::nearest;
 use crate::output::{print, print_json, tame, tame_lines, tell};
 use crate::setup;
 

@@ -7,10 +7,11 @@
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 
+use recto_context::nearest;
+
 use super::keys::{self, KEYS, Key};
 use super::problem::{Place, Problem, quoted};
 use super::setting::Setting;
-use crate::nearest::nearest;
 
 /// What all of Recto's variables begin with.
 const PREFIX: &str = "RECTO_";

@@ -9,6 +9,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use recto_context::{folded, nearest};
+
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
@@ -16,7 +18,6 @@ use super::keys::{self, Child, Key, Kind};
 use super::problem::{Mismatch, Place, Problem, listed, quoted};
 use super::setting::{KeyPath, Setting};
 use super::value::{self, Value};
-use crate::nearest::{folded, nearest};
 
 /// What to do with a key that should not be in a file.
 pub(super) const SECRET_HINT: &str =

@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
+use recto_context::nearest;
+
 use super::choices::{ItemKind, Named, Provider};
 use super::keys::{self, Fallback};
 use super::problem::{Mismatch, Place, Problem, listed, quoted};
@@ -19,7 +21,6 @@ use super::settings::{
 };
 use super::value::{self, Value};
 use super::{Row, Sources, Verdict};
-use crate::nearest::nearest;
 
 /// The agent that is there when the file names none.
 const DEFAULT_AGENT: &str = "main";

@@ -5,9 +5,10 @@
 
 use std::fmt;
 
+use recto_context::nearest;
+
 use super::keys::{Kind, camel_case};
 use super::problem::{Mismatch, quoted};
-use crate::nearest::nearest;
 
 /// A value that fits its key.
 #[derive(Debug, Clone, PartialEq)]

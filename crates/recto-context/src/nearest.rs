@@ -1,14 +1,12 @@
-//! "Did you mean": the known name that is nearest to one that is not.
+//! "Did you mean": the known name that is nearest to one that is not. People and
+//! models make the same slips.
 
 /// Names longer than this are no typing mistakes, and comparing them is slow.
 const MAX_COMPARED: usize = 64;
 
 /// The known name that `asked` was probably meant to be. Case, `_` and `-` make
 /// no difference; of two equally near names the first wins.
-pub(crate) fn nearest<'a>(
-    asked: &str,
-    known: impl IntoIterator<Item = &'a str>,
-) -> Option<&'a str> {
+pub fn nearest<'a>(asked: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     if asked.len() > MAX_COMPARED {
         return None;
     }
@@ -24,7 +22,7 @@ pub(crate) fn nearest<'a>(
 }
 
 /// The name without what people vary: case and the marks between words.
-pub(crate) fn folded(name: &str) -> String {
+pub fn folded(name: &str) -> String {
     name.chars().filter(|c| !matches!(c, '_' | '-')).flat_map(char::to_lowercase).collect()
 }
 
@@ -38,6 +36,7 @@ mod tests {
         assert_eq!(nearest("prest", known), Some("preset"));
         assert_eq!(nearest("pikcs", known), Some("picks"));
         assert_eq!(nearest("Target-Tokens", known), Some("target_tokens"));
+        assert_eq!(nearest("TargetToken", known), Some("target_tokens"));
     }
 
     #[test]
