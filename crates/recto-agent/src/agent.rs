@@ -215,6 +215,12 @@ impl Agent {
         self.shared.no_work().await;
     }
 
+    /// Everything that happens in a session from here on, for one who must not miss
+    /// any of it: what is not read is kept, so it is for listeners that end.
+    pub fn listen(&self, session: SessionId) -> mpsc::UnboundedReceiver<TurnEvent> {
+        self.with_mailbox(session, Mailbox::listen)
+    }
+
     /// What happens in a session from here on.
     pub fn subscribe(&self, session: SessionId) -> broadcast::Receiver<TurnEvent> {
         self.with_mailbox(session, Mailbox::subscribe)

@@ -38,7 +38,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub(crate) struct Mailbox {
     post: mpsc::UnboundedSender<Mail>,
-    events: broadcast::Sender<TurnEvent>,
+    events: Outlet,
     running: Running,
 }
 
@@ -71,7 +71,7 @@ impl Mailbox {
         forget: impl Fn(&mut mpsc::UnboundedReceiver<Mail>) -> Option<Mail> + Send + 'static,
     ) -> Self {
         let (post, mail) = mpsc::unbounded_channel();
-        let (events, _) = broadcast::channel(EVENTS_KEPT);
+        let events = Outlet::new();
         let running = Running::default();
         let task = Task {
             shared,
@@ -102,7 +102,15 @@ impl Mailbox {
     }
 
     pub(crate) fn subscribe(&self) -> broadcast::Receiver<TurnEvent> {
-        self.events.subscribe()
+        self.events.heard.subscribe()
+    }
+
+    /// Like [`Mailbox::subscribe`], for one who must not miss anything. What is
+    /// not read is kept until it is, or until the receiver is dropped.
+    pub(crate) fn listen(&self) -> mpsc::UnboundedReceiver<TurnEvent> {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        lock(&self.events.taps).push(sender);
+        receiver
     }
 
     /// Stops the turn that runs, and says whether one did.
@@ -112,11 +120,33 @@ impl Mailbox {
     }
 }
 
+/// Where a session's events go.
+#[derive(Debug, Clone)]
+pub(crate) struct Outlet {
+    /// Those who may miss some.
+    heard: broadcast::Sender<TurnEvent>,
+    /// Those who may not.
+    taps: Arc<Mutex<Vec<mpsc::UnboundedSender<TurnEvent>>>>,
+}
+
+impl Outlet {
+    fn new() -> Self {
+        let (heard, _) = broadcast::channel(EVENTS_KEPT);
+        Outlet { heard, taps: Arc::default() }
+    }
+
+    /// Nobody may be listening.
+    fn send(&self, event: TurnEvent) {
+        lock(&self.taps).retain(|tap| tap.send(event.clone()).is_ok());
+        let _ = self.heard.send(event);
+    }
+}
+
 /// Who hears of a turn.
 #[derive(Debug)]
 pub(crate) struct Listeners {
     session: SessionId,
-    events: broadcast::Sender<TurnEvent>,
+    events: Outlet,
     waiting: Mutex<Waiting>,
     /// Rings when the message is stored.
     stored: Notify,
@@ -132,7 +162,7 @@ enum Waiting {
 }
 
 impl Listeners {
-    fn new(events: &broadcast::Sender<TurnEvent>, session: SessionId, waiting: Waiting) -> Self {
+    fn new(events: &Outlet, session: SessionId, waiting: Waiting) -> Self {
         let (events, waiting) = (events.clone(), Mutex::new(waiting));
         Listeners { session, events, waiting, stored: Notify::new() }
     }
@@ -166,14 +196,14 @@ impl Listeners {
                     error: Some(error.trouble()),
                     usage: Totals::default(),
                 });
-                let _ = self.events.send(TurnEvent { session: self.session, turn, event });
+                self.events.send(TurnEvent { session: self.session, turn, event });
             }
         }
     }
 
     /// Nobody may be listening.
     pub(crate) fn emit(&self, turn: TurnId, event: Event) {
-        let _ = self.events.send(TurnEvent { session: self.session, turn, event });
+        self.events.send(TurnEvent { session: self.session, turn, event });
     }
 }
 
@@ -205,7 +235,7 @@ struct Task {
     shared: Arc<Shared>,
     memory: SessionMemory,
     waiting: VecDeque<Work>,
-    events: broadcast::Sender<TurnEvent>,
+    events: Outlet,
     running: Running,
 }
 
@@ -309,12 +339,7 @@ async fn preview_apart(
 }
 
 /// Stores a message that has to wait.
-async fn accept(
-    shared: &Shared,
-    events: &broadcast::Sender<TurnEvent>,
-    inbound: NewTurn,
-    ack: Ack,
-) -> Option<TurnId> {
+async fn accept(shared: &Shared, events: &Outlet, inbound: NewTurn, ack: Ack) -> Option<TurnId> {
     let listeners = Listeners::new(events, inbound.session, Waiting::ForAck(ack));
     match shared.parts.store.accept(inbound).await {
         Ok(turn) => {

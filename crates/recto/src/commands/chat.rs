@@ -14,13 +14,10 @@ use std::time::{Duration, Instant};
 use futures_util::FutureExt;
 use recto_agent::{
     Agent, Answer, COMMANDS, Command, Conversation, Event, Finished, Inbound, SessionSettings,
-    Submission, TurnEvent,
 };
 use recto_context::ContextMode;
 use recto_store::{Ending, Session};
 use tokio::sync::Notify;
-use tokio::sync::broadcast::error::{RecvError, TryRecvError};
-use tokio::sync::{broadcast, mpsc};
 
 use crate::cli::ChatArgs;
 use crate::commands::agent_failed;
@@ -233,17 +230,17 @@ impl Chat {
     async fn say(&mut self, text: &str) -> Result<Went, Failure> {
         let inbound = Inbound { settings: self.settings.clone(), ..Inbound::text(text) };
         let mut presses = Presses::None;
+        let mut events = self.agent.listen(self.session.id);
         let submitting = self.agent.submit(self.session.id, inbound);
         let Some(submitted) = self.watch(&mut presses, submitting).await else {
             return Ok(Went::Left);
         };
-        let Submission { turn, events } = submitted.map_err(|error| agent_failed(&error))?;
-        let mut events = collected(events);
+        let turn = submitted.map_err(|error| agent_failed(&error))?.turn;
         loop {
-            let Some(batch) = self.watch(&mut presses, events.recv()).await else {
+            let Some(event) = self.watch(&mut presses, events.recv()).await else {
                 return Ok(Went::Left);
             };
-            let Some(batch) = batch else {
+            let Some(event) = event else {
                 return Err(Failure::new("the turn ended unexpectedly")
                     .hint(format!("see what is stored with `recto show {turn}`")));
             };
@@ -251,17 +248,13 @@ impl Chat {
                 // What was stopped may have been an older turn before it.
                 self.agent.stop(self.session.id);
             }
-            for event in batch {
-                match event {
-                    Err(count) => self.voice.missed(count)?,
-                    Ok(event) if event.turn != turn => self.voice.other(&event)?,
-                    Ok(event) => {
-                        self.voice.event(&event)?;
-                        if let Event::Finished(finished) = &event.event {
-                            return Ok(went(finished));
-                        }
-                    }
-                }
+            if event.turn != turn {
+                self.voice.other(&event)?;
+                continue;
+            }
+            self.voice.event(&event)?;
+            if let Event::Finished(finished) = &event.event {
+                return Ok(went(finished));
             }
         }
     }
@@ -299,36 +292,6 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Waiting that is longer than this is told.
 const A_MOMENT: Duration = Duration::from_millis(500);
-
-/// Events that came in together. `Err` is how many went by unheard.
-type Batch = Vec<Result<TurnEvent, u64>>;
-
-/// Takes events in as they come, however slowly they are shown: what a slow
-/// terminal or pipe has not seen yet must not be lost. All that is there goes on
-/// at once, because waking the one who waits for it costs more than all the rest.
-fn collected(mut events: broadcast::Receiver<TurnEvent>) -> mpsc::UnboundedReceiver<Batch> {
-    let (sender, receiver) = mpsc::unbounded_channel();
-    tokio::spawn(async move {
-        loop {
-            let mut batch = match events.recv().await {
-                Ok(event) => vec![Ok(event)],
-                Err(RecvError::Lagged(count)) => vec![Err(count)],
-                Err(RecvError::Closed) => return,
-            };
-            loop {
-                match events.try_recv() {
-                    Ok(event) => batch.push(Ok(event)),
-                    Err(TryRecvError::Lagged(count)) => batch.push(Err(count)),
-                    Err(TryRecvError::Empty | TryRecvError::Closed) => break,
-                }
-            }
-            if sender.send(batch).is_err() {
-                return;
-            }
-        }
-    });
-    receiver
-}
 
 /// Tells of every Ctrl-C from now on, also of one that comes while nobody waits
 /// for it because something is being printed.

@@ -34,10 +34,6 @@ pub(super) struct Drawn {
     calls: HashMap<String, String>,
     /// Whether text of this turn has been printed that no line break ended.
     open_line: bool,
-    /// The text of this request so far, as it was shown.
-    shown: String,
-    /// Whether text of this turn went by unseen. Then the rest is shown at its end.
-    missed: bool,
 }
 
 impl Voice {
@@ -53,8 +49,6 @@ impl Voice {
             status: Status::new(),
             calls: HashMap::new(),
             open_line: false,
-            shown: String::new(),
-            missed: false,
         }))
     }
 
@@ -100,33 +94,18 @@ impl Voice {
             Voice::People(_) => print(&answers::draw(answer)),
         }
     }
-
-    /// Some events went by too fast.
-    pub(super) fn missed(&mut self, count: u64) -> Result<(), Failure> {
-        match self {
-            Voice::Json => print_json_line(&json!({"event": "missed", "count": count})),
-            Voice::People(drawn) => {
-                drawn.missed = true;
-                Ok(())
-            }
-        }
-    }
 }
 
 impl Drawn {
     fn event(&mut self, event: &TurnEvent) -> Result<(), Failure> {
         match &event.event {
             Event::Accepted => Ok(()),
-            Event::Requested { prompt_tokens, .. } => {
-                self.shown.clear();
-                self.wait(&status::reading(*prompt_tokens))
-            }
+            Event::Requested { prompt_tokens, .. } => self.wait(&status::reading(*prompt_tokens)),
             Event::Thinking { .. } => self.wait("thinking"),
             Event::Retrying { after_ms, error } => {
                 let seconds = after_ms.div_ceil(1_000);
                 self.line(&format!("{error}; asking again in {seconds} s"))
             }
-            Event::Text { .. } if self.missed => Ok(()),
             Event::Text { text } => self.text(text),
             Event::Call { id, name, arguments } => {
                 self.close_line()?;
@@ -150,7 +129,6 @@ impl Drawn {
 
     fn text(&mut self, text: &str) -> Result<(), Failure> {
         self.status.clear();
-        self.shown.push_str(text);
         let drawn = self.markdown.push(text);
         self.put(&drawn)
     }
@@ -191,22 +169,8 @@ impl Drawn {
     }
 
     fn finished(&mut self, event: &TurnEvent, finished: &Finished) -> Result<(), Failure> {
-        if std::mem::take(&mut self.missed)
-            && let Some(reply) = &finished.reply
-        {
-            // What was shown is the beginning of it, or belongs to an earlier request.
-            let shown = std::mem::take(&mut self.shown);
-            match reply.strip_prefix(&shown) {
-                Some(rest) => self.text(rest)?,
-                None => {
-                    self.close_line()?;
-                    self.text(reply)?;
-                }
-            }
-        }
         self.close_line()?;
         self.status.clear();
-        self.shown.clear();
         if let Some(error) = &finished.error {
             let what = match finished.status {
                 Ending::Stopped => String::new(),
