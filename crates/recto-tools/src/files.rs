@@ -16,8 +16,13 @@ mod write;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use futures_util::future::{BoxFuture, FutureExt};
+use recto_context::{Catalog, ItemId, ToolSpec};
+
+use crate::arguments::Arguments;
+use crate::blocking::{Stop, blocking};
 use crate::options::ToolOptions;
-use crate::tool::Tool;
+use crate::tool::{CallContext, Tool, ToolOutput};
 use problem::FileProblem;
 use walk::Root;
 
@@ -47,9 +52,45 @@ impl Files {
 /// The tools, in the order in which they are offered.
 pub(crate) fn tools(files: Files) -> [Arc<dyn Tool>; 3] {
     let files = Arc::new(files);
-    [
-        Arc::new(read::ReadFile::new(files.clone())),
-        Arc::new(write::WriteFile::new(files.clone())),
-        Arc::new(list::ListFiles::new(files)),
-    ]
+    [read::tool(files.clone()), write::tool(files.clone()), list::tool(files)]
+        .map(|tool| Arc::new(tool) as Arc<dyn Tool>)
+}
+
+/// A tool for files: what the model reads about it, and what it does, on a thread
+/// that may wait for the disk.
+struct FileTool {
+    spec: ToolSpec,
+    files: Arc<Files>,
+    effect: Effect,
+    run: fn(&Files, &Arguments, &Catalog, &Stop) -> Result<String, FileProblem>,
+}
+
+/// Whether a tool changes files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Effect {
+    Reads,
+    Writes,
+}
+
+impl Tool for FileTool {
+    fn id(&self) -> &ItemId {
+        &self.spec.id
+    }
+
+    fn spec(&self) -> Option<&ToolSpec> {
+        Some(&self.spec)
+    }
+
+    fn writes(&self) -> bool {
+        self.effect == Effect::Writes
+    }
+
+    fn run<'a>(
+        &'a self,
+        arguments: Arguments,
+        context: &'a CallContext,
+    ) -> BoxFuture<'a, ToolOutput> {
+        let (run, files, catalog) = (self.run, self.files.clone(), context.catalog.clone());
+        blocking(move |stop| Ok(run(&files, &arguments, &catalog, stop)?)).boxed()
+    }
 }

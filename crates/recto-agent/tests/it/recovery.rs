@@ -384,20 +384,26 @@ fn many_sessions_of_one_killed_process_are_all_finished() {
     assert_eq!(fake.rejections(), [""; 0]);
 }
 
+/// The session of a process that was killed while it asked model `a`.
+fn killed_while_calling(bench: &Bench, fake: &Fake, gate: &Gate) -> SessionId {
+    let killed = mortal();
+    let session = killed.block_on(async {
+        let agent = Agent::start(bench.parts(vec![model("a", fake)])).await.unwrap();
+        let session = session(&agent, "k").await;
+        submit(&agent, session, "hello").await;
+        arrival(gate, 1).await;
+        session
+    });
+    drop(killed);
+    session
+}
+
 #[test]
 fn a_turn_stays_with_its_model_whatever_was_chosen_since() {
     let (bench, gate) = (Bench::new(), Gate::new());
     let first = Fake::openai().answer(Answer::text("lost").held(&gate)).start();
     let other = Fake::openai().start();
-    let killed = mortal();
-    let session = killed.block_on(async {
-        let agent = Agent::start(bench.parts(vec![model("a", &first)])).await.unwrap();
-        let session = session(&agent, "k").await;
-        submit(&agent, session, "hello").await;
-        arrival(&gate, 1).await;
-        session
-    });
-    drop(killed);
+    let session = killed_while_calling(&bench, &first, &gate);
     runtime().block_on(async {
         let models = vec![model("b", &other), model("a", &first)];
         let agent = Agent::start(bench.parts(models)).await.unwrap();
@@ -414,15 +420,7 @@ fn a_turn_stays_with_its_model_whatever_was_chosen_since() {
 fn a_turn_whose_model_is_gone_does_not_stand_in_the_way() {
     let (bench, gate) = (Bench::new(), Gate::new());
     let fake = Fake::openai().answer(Answer::text("lost").held(&gate)).start();
-    let killed = mortal();
-    let session = killed.block_on(async {
-        let agent = Agent::start(bench.parts(vec![model("a", &fake)])).await.unwrap();
-        let session = session(&agent, "k").await;
-        submit(&agent, session, "hello").await;
-        arrival(&gate, 1).await;
-        session
-    });
-    drop(killed);
+    let session = killed_while_calling(&bench, &fake, &gate);
     runtime().block_on(async {
         let agent = Agent::start(bench.parts(vec![model("b", &fake)])).await.unwrap();
         within(agent.finished()).await;

@@ -9,17 +9,15 @@ use std::io;
 use std::sync::Arc;
 
 use cap_std::fs::Dir;
-use futures_util::future::{BoxFuture, FutureExt};
-use recto_context::{ItemId, ItemKind, ToolSpec};
+use recto_context::{Catalog, ItemId, ItemKind, ToolSpec};
 use serde_json::json;
 
-use super::Files;
 use super::problem::FileProblem;
 use super::walk::{LastLink, Place, Root, shown};
 use super::write::is_draft;
+use super::{Effect, FileTool, Files};
 use crate::arguments::Arguments;
-use crate::blocking::{Stop, blocking};
-use crate::tool::{CallContext, Tool, ToolOutput};
+use crate::blocking::Stop;
 
 /// More would help no model.
 const MAX_ENTRIES: usize = 1_000;
@@ -28,49 +26,27 @@ const MAX_ENTRIES: usize = 1_000;
 const MAX_UNLISTED: usize = 3;
 
 /// Lists a folder.
-#[derive(Debug)]
-pub(crate) struct ListFiles {
-    spec: ToolSpec,
-    files: Arc<Files>,
+pub(super) fn tool(files: Arc<Files>) -> FileTool {
+    let spec = ToolSpec::new(
+        ItemId::new(ItemKind::Tool, "list_files"),
+        "List a folder in the workspace.",
+        json!({
+            "type": "object",
+            "properties": {
+                "path": {"type": "string"},
+                "depth": {"type": "integer", "minimum": 1, "description": "default 1"}
+            }
+        }),
+    );
+    FileTool { spec, files, effect: Effect::Reads, run: list }
 }
 
-impl ListFiles {
-    pub(crate) fn new(files: Arc<Files>) -> Self {
-        let spec = ToolSpec::new(
-            ItemId::new(ItemKind::Tool, "list_files"),
-            "List a folder in the workspace.",
-            json!({
-                "type": "object",
-                "properties": {
-                    "path": {"type": "string"},
-                    "depth": {"type": "integer", "minimum": 1, "description": "default 1"}
-                }
-            }),
-        );
-        ListFiles { spec, files }
-    }
-}
-
-impl Tool for ListFiles {
-    fn id(&self) -> &ItemId {
-        &self.spec.id
-    }
-
-    fn spec(&self) -> Option<&ToolSpec> {
-        Some(&self.spec)
-    }
-
-    fn run<'a>(
-        &'a self,
-        arguments: Arguments,
-        _context: &'a CallContext,
-    ) -> BoxFuture<'a, ToolOutput> {
-        let files = self.files.clone();
-        blocking(move |stop| Ok(list(&files, &arguments, stop)?)).boxed()
-    }
-}
-
-fn list(files: &Files, arguments: &Arguments, stop: &Stop) -> Result<String, FileProblem> {
+fn list(
+    files: &Files,
+    arguments: &Arguments,
+    _: &Catalog,
+    stop: &Stop,
+) -> Result<String, FileProblem> {
     let path = arguments.text("path").unwrap_or_default();
     let depth = arguments.whole_number("depth").unwrap_or(1);
     let root = files.open()?;

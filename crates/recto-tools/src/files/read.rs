@@ -10,17 +10,15 @@ use std::sync::Arc;
 
 use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt, OpenOptionsSyncExt};
 use cap_std::fs::{Dir, File, OpenOptions};
-use futures_util::future::{BoxFuture, FutureExt};
-use recto_context::{ItemId, ItemKind, ToolSpec};
+use recto_context::{Catalog, ItemId, ItemKind, ToolSpec};
 use serde_json::json;
 
-use super::Files;
 use super::lines::{Extent, Lines, Taken, Window};
 use super::problem::FileProblem;
 use super::walk::LastLink;
+use super::{Effect, FileTool, Files};
 use crate::arguments::Arguments;
-use crate::blocking::{Stop, blocking};
-use crate::tool::{CallContext, Tool, ToolOutput};
+use crate::blocking::Stop;
 
 /// Larger files are not read to their end just to count their lines.
 const LARGE: u64 = 5 * 1024 * 1024;
@@ -29,51 +27,29 @@ const LARGE: u64 = 5 * 1024 * 1024;
 const CHUNK: usize = 64 * 1024;
 
 /// Reads a text file, or some lines of it.
-#[derive(Debug)]
-pub(crate) struct ReadFile {
-    spec: ToolSpec,
-    files: Arc<Files>,
+pub(super) fn tool(files: Arc<Files>) -> FileTool {
+    let spec = ToolSpec::new(
+        ItemId::new(ItemKind::Tool, "read_file"),
+        "Read a text file in the workspace.",
+        json!({
+            "type": "object",
+            "properties": {
+                "path": {"type": "string"},
+                "offset": {"type": "integer", "minimum": 1, "description": "first line"},
+                "limit": {"type": "integer", "minimum": 1, "description": "how many lines"}
+            },
+            "required": ["path"]
+        }),
+    );
+    FileTool { spec, files, effect: Effect::Reads, run: read }
 }
 
-impl ReadFile {
-    pub(crate) fn new(files: Arc<Files>) -> Self {
-        let spec = ToolSpec::new(
-            ItemId::new(ItemKind::Tool, "read_file"),
-            "Read a text file in the workspace.",
-            json!({
-                "type": "object",
-                "properties": {
-                    "path": {"type": "string"},
-                    "offset": {"type": "integer", "minimum": 1, "description": "first line"},
-                    "limit": {"type": "integer", "minimum": 1, "description": "how many lines"}
-                },
-                "required": ["path"]
-            }),
-        );
-        ReadFile { spec, files }
-    }
-}
-
-impl Tool for ReadFile {
-    fn id(&self) -> &ItemId {
-        &self.spec.id
-    }
-
-    fn spec(&self) -> Option<&ToolSpec> {
-        Some(&self.spec)
-    }
-
-    fn run<'a>(
-        &'a self,
-        arguments: Arguments,
-        _context: &'a CallContext,
-    ) -> BoxFuture<'a, ToolOutput> {
-        let files = self.files.clone();
-        blocking(move |stop| Ok(read(&files, &arguments, stop)?)).boxed()
-    }
-}
-
-fn read(files: &Files, arguments: &Arguments, stop: &Stop) -> Result<String, FileProblem> {
+fn read(
+    files: &Files,
+    arguments: &Arguments,
+    _: &Catalog,
+    stop: &Stop,
+) -> Result<String, FileProblem> {
     let path = arguments.text("path").unwrap_or_default();
     let window = Window {
         first: arguments.whole_number("offset").unwrap_or(1),

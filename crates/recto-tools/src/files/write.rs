@@ -12,68 +12,32 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use cap_fs_ext::DirExt;
 use cap_std::fs::{Dir, File, Metadata, OpenOptions};
-use futures_util::future::{BoxFuture, FutureExt};
 use recto_context::{Catalog, ItemId, ItemKind, ToolSpec};
 use serde_json::json;
 
-use super::Files;
 use super::guard;
 use super::problem::FileProblem;
 use super::walk::{LastLink, Place};
+use super::{Effect, FileTool, Files};
 use crate::arguments::Arguments;
-use crate::blocking::{Stop, blocking};
-use crate::tool::{CallContext, Tool, ToolOutput};
+use crate::blocking::Stop;
 
 /// Names tried for a new file before giving up. They are taken only where
 /// another process with the same id was killed.
 const MAX_DRAFTS: usize = 1_000;
 
 /// Creates or replaces a text file.
-#[derive(Debug)]
-pub(crate) struct WriteFile {
-    spec: ToolSpec,
-    files: Arc<Files>,
-}
-
-impl WriteFile {
-    pub(crate) fn new(files: Arc<Files>) -> Self {
-        let spec = ToolSpec::new(
-            ItemId::new(ItemKind::Tool, "write_file"),
-            "Create or replace a text file in the workspace.",
-            json!({
-                "type": "object",
-                "properties": {"path": {"type": "string"}, "content": {"type": "string"}},
-                "required": ["path", "content"]
-            }),
-        );
-        WriteFile { spec, files }
-    }
-}
-
-impl Tool for WriteFile {
-    fn id(&self) -> &ItemId {
-        &self.spec.id
-    }
-
-    fn spec(&self) -> Option<&ToolSpec> {
-        Some(&self.spec)
-    }
-
-    fn writes(&self) -> bool {
-        true
-    }
-
-    fn run<'a>(
-        &'a self,
-        arguments: Arguments,
-        context: &'a CallContext,
-    ) -> BoxFuture<'a, ToolOutput> {
-        let files = self.files.clone();
-        let catalog = context.catalog.clone();
-        let work =
-            move |stop: &Stop| -> ToolOutput { Ok(write(&files, &arguments, &catalog, stop)?) };
-        blocking(work).boxed()
-    }
+pub(super) fn tool(files: Arc<Files>) -> FileTool {
+    let spec = ToolSpec::new(
+        ItemId::new(ItemKind::Tool, "write_file"),
+        "Create or replace a text file in the workspace.",
+        json!({
+            "type": "object",
+            "properties": {"path": {"type": "string"}, "content": {"type": "string"}},
+            "required": ["path", "content"]
+        }),
+    );
+    FileTool { spec, files, effect: Effect::Writes, run: write }
 }
 
 fn write(
