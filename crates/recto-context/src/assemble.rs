@@ -20,6 +20,7 @@ pub fn assemble(inputs: &Inputs<'_>) -> Result<RequestContext, OverBudget> {
     let Fitted { plan, parts, budget } = fit(inputs)?;
     Ok(RequestContext {
         model: inputs.model.clone(),
+        day: inputs.bootstrap.day.clone(),
         mode: inputs.mode.clone(),
         window: inputs.window,
         budget,

@@ -27,6 +27,8 @@ pub enum WindowSource {
     Server,
     /// What the model was trained for, or the cap, whichever is smaller.
     Trained,
+    /// What the machine has memory for, which is less than the model could.
+    Memory,
     /// Nobody knows: the smallest window that models of today have.
     Assumed,
 }
@@ -38,6 +40,7 @@ impl WindowSource {
             WindowSource::Config => "set in the config",
             WindowSource::Server => "as the server has it",
             WindowSource::Trained => "as the model was trained",
+            WindowSource::Memory => "as much as there is memory for",
             WindowSource::Assumed => "assumed: the real window is unknown",
         }
     }

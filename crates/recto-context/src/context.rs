@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::budget::{Budget, Window};
+use crate::budget::{Budget, OverBudget, Window};
 use crate::carry::Carry;
 use crate::catalog::{Notice, ToolSpec};
 use crate::counter::CountKind;
@@ -25,6 +25,8 @@ use crate::tokens::Tokens;
 pub struct RequestContext {
     /// The model entry that it was made for.
     pub model: Arc<str>,
+    /// The day on which the session began, for chat templates that tell it.
+    pub day: Arc<str>,
     /// Minimal or full, and why.
     pub mode: ModeDecision,
     /// The model's window.
@@ -70,6 +72,13 @@ impl RequestContext {
     /// The parts of a layer, in order.
     pub fn layer(&self, layer: Layer) -> impl Iterator<Item = &Part> {
         self.parts.iter().filter(move |part| part.layer == layer)
+    }
+
+    /// The page as one that does not fit: for whoever counts it as a whole, and
+    /// finds it to be more than its parts.
+    pub fn over_budget(&self) -> OverBudget {
+        let layers = Layer::ALL.iter().map(|layer| (*layer, self.layer_tokens(*layer)));
+        OverBudget { budget: self.budget, layers: layers.collect() }
     }
 
     /// What the prompt costs: messages and tool schemas.

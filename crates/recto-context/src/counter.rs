@@ -7,7 +7,7 @@
 //!
 //! [`Calibration`]: crate::Calibration
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
@@ -57,6 +57,29 @@ impl CountTable {
             }
         };
         content && known(&part.lead)
+    }
+}
+
+impl RequestContext {
+    /// The texts on the page that `table` has no count of, each once: what a
+    /// tokenizer has to count before the page is counted exactly.
+    pub fn uncounted(&self, table: &CountTable) -> Vec<Text> {
+        let mut seen = HashSet::new();
+        let is_new = |text: &Text| !text.is_empty() && !table.counts.contains_key(&text.hash());
+        let of_parts = self.parts.iter().flat_map(|part| {
+            let (text, message) = match &part.content {
+                Content::Text(text) => (Some(text), None),
+                Content::Message(message) => (None, Some(message)),
+            };
+            let said = message.into_iter().flat_map(|message| {
+                let content = message.content_in(part.layer).filter_map(ContentPart::as_text);
+                content.chain(message.calls().iter().map(|call| &call.arguments))
+            });
+            [Some(&part.lead), text].into_iter().flatten().chain(said)
+        });
+        let schemas = self.tools.iter().map(|tool| &tool.spec.schema);
+        let texts = of_parts.chain(schemas).filter(|text| is_new(text));
+        texts.filter(|text| seen.insert(text.hash())).cloned().collect()
     }
 }
 

@@ -53,7 +53,7 @@ pub use layout::{
 };
 pub use message::{
     Body, CallId, ContentPart, Framing, HistoryProblem, Image, KeptPick, Message, MessageId,
-    Opaque, Shown, Stamp, ToolCall, TurnNumber, UserMessage, read_jsonl,
+    Opaque, OpaqueKind, Shown, Stamp, ToolCall, TurnNumber, UserMessage, read_jsonl,
 };
 pub use mode::{ContextMode, Mode, ModeDecision, ModeReason};
 pub use nearest::{folded, nearest};

@@ -167,6 +167,20 @@ pub struct Opaque {
     pub provider: Arc<str>,
     /// The JSON as it came.
     pub json: Text,
+    /// What it is to the model.
+    pub kind: OpaqueKind,
+}
+
+/// What an opaque part is to the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OpaqueKind {
+    /// Something it reads again within its turn, such as what it thought.
+    #[default]
+    Thought,
+    /// What the message says, in another form, such as the tokens that were
+    /// generated. It stands for the text and costs nothing beside it.
+    Echo,
 }
 
 /// The identity of a call, given by the model's server.
@@ -274,7 +288,9 @@ impl ContentPart {
     fn costs_in(&self, layer: Layer) -> bool {
         match self {
             ContentPart::Text(_) | ContentPart::Image(_) => true,
-            ContentPart::Opaque(_) => layer != Layer::History,
+            ContentPart::Opaque(opaque) => {
+                opaque.kind == OpaqueKind::Thought && layer != Layer::History
+            }
         }
     }
 

@@ -47,6 +47,8 @@ const VERSION: u32 = 1;
 pub struct Record {
     version: u32,
     model: Arc<str>,
+    #[serde(default, skip_serializing_if = "str::is_empty")]
+    day: Arc<str>,
     tool_calls: ToolCalls,
     // What stays from turn to turn stands in front.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -3,7 +3,7 @@
 //! A message's stamp, framing and kept picks are not in it. They stand on the
 //! page as parts and leads of their own, and a record keeps them there.
 
-use super::{Body, ContentPart, Message};
+use super::{Body, ContentPart, Message, OpaqueKind};
 use crate::text::ContentHash;
 
 impl Message {
@@ -60,7 +60,11 @@ impl Fields {
             }
             ContentPart::Opaque(opaque) => {
                 let json = opaque.json.hash();
-                self.tag(b'o').add(opaque.provider.as_bytes()).add(json.as_bytes())
+                let tag = match opaque.kind {
+                    OpaqueKind::Thought => b'o',
+                    OpaqueKind::Echo => b'O',
+                };
+                self.tag(tag).add(opaque.provider.as_bytes()).add(json.as_bytes())
             }
         };
     }
@@ -85,6 +89,7 @@ mod tests {
             r#"{"role":"user","content":[{"type":"image","media_type":"x","data":"b"}]}"#,
             r#"{"role":"user","content":[{"type":"opaque","provider":"x","json":"a"}]}"#,
             r#"{"role":"user","content":[{"type":"opaque","provider":"y","json":"a"}]}"#,
+            r#"{"role":"user","content":[{"type":"echo","provider":"y","json":"a"}]}"#,
             r#"{"role":"assistant","content":"a"}"#,
             r#"{"role":"assistant","tool_calls":[{"id":"1","name":"f","arguments":"{}"}]}"#,
             r#"{"role":"assistant","tool_calls":[{"id":"2","name":"f","arguments":"{}"}]}"#,

@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
 use super::{
-    Body, CallId, ContentPart, Framing, Image, KeptPick, Message, MessageId, Opaque, Shown, Stamp,
-    ToolCall, TurnNumber, UserMessage,
+    Body, CallId, ContentPart, Framing, Image, KeptPick, Message, MessageId, Opaque, OpaqueKind,
+    Shown, Stamp, ToolCall, TurnNumber, UserMessage,
 };
 use crate::item::ItemId;
 use crate::text::Text;
@@ -216,15 +216,16 @@ fn part(value: &Value) -> Result<ContentPart, String> {
         "image_url" => {
             value["image_url"]["url"].as_str().and_then(data_url).map(ContentPart::Image)
         }
-        "opaque" => read("provider").zip(read("json")).map(|(provider, json)| {
-            ContentPart::Opaque(Opaque { provider: provider.into(), json: json.into() })
+        kind @ ("opaque" | "echo") => read("provider").zip(read("json")).map(|(provider, json)| {
+            let kind = if kind == "echo" { OpaqueKind::Echo } else { OpaqueKind::Thought };
+            ContentPart::Opaque(Opaque { provider: provider.into(), json: json.into(), kind })
         }),
         _ => None,
     };
     part.ok_or_else(|| {
         format!(
             "can't read a part of type `{}`; known are text (`text`), image (`media_type` and \
-             base64 `data`, or `image_url` with a data URL) and opaque (`provider`, `json`)",
+             base64 `data`, or `image_url` with a data URL), opaque and echo (`provider`, `json`)",
             kind.escape_debug()
         )
     })
@@ -379,8 +380,12 @@ pub(crate) fn part_json(part: &ContentPart) -> Value {
         ContentPart::Image(Image { media_type, data }) => {
             serde_json::json!({"type": "image", "media_type": &**media_type, "data": data.as_str()})
         }
-        ContentPart::Opaque(Opaque { provider, json }) => {
-            serde_json::json!({"type": "opaque", "provider": &**provider, "json": json.as_str()})
+        ContentPart::Opaque(Opaque { provider, json, kind }) => {
+            let kind = match kind {
+                OpaqueKind::Thought => "opaque",
+                OpaqueKind::Echo => "echo",
+            };
+            serde_json::json!({"type": kind, "provider": &**provider, "json": json.as_str()})
         }
     }
 }

@@ -29,6 +29,7 @@ impl Record {
         let dropped = self.dropped.iter().zip(&self.tokens.dropped);
         Ok(RequestContext {
             model: self.model.clone(),
+            day: self.day.clone(),
             mode: self.mode.clone(),
             window: self.window,
             budget: self.budget,

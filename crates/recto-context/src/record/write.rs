@@ -27,6 +27,7 @@ impl RequestContext {
         let record = Record {
             version: VERSION,
             model: self.model.clone(),
+            day: self.day.clone(),
             tool_calls: self.tool_calls,
             notices: self.notices.iter().map(notice).collect(),
             available: self.available.clone(),

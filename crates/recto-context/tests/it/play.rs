@@ -6,9 +6,9 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use recto_context::{
     Body, CallId, Carry, Catalog, ContentPart, Include, Inputs, ItemKind, Layer, Layout, Limits,
-    Message, MessageId, Mode, ModeDecision, ModeReason, Opaque, OverBudget, Pick, PickMessages,
-    PickPlacement, RequestContext, SessionItem, Stamp, Tokens, ToolCall, ToolCalls, TurnNumber,
-    Window,
+    Message, MessageId, Mode, ModeDecision, ModeReason, Opaque, OpaqueKind, OverBudget, Pick,
+    PickMessages, PickPlacement, RequestContext, SessionItem, Stamp, Tokens, ToolCall, ToolCalls,
+    TurnNumber, Window,
 };
 
 use crate::support::*;
@@ -243,7 +243,11 @@ fn apply(edit: Edit, catalog: &mut Catalog, session: &mut Vec<SessionItem>, numb
 
 /// A thought as a reply carries it; nothing for none.
 fn thinking(thought: &str) -> Vec<ContentPart> {
-    let opaque = || Opaque { provider: "ollama".into(), json: format!("{thought:?}").into() };
+    let opaque = || Opaque {
+        provider: "ollama".into(),
+        json: format!("{thought:?}").into(),
+        kind: OpaqueKind::Thought,
+    };
     if thought.is_empty() { vec![] } else { vec![ContentPart::Opaque(opaque())] }
 }
 

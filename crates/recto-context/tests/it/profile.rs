@@ -5,8 +5,8 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use recto_context::{
     Body, Calibration, Catalog, ContentHash, ContentPart, CountKind, CountTable, Counter, Image,
-    Inputs, Layer, Limits, Message, Observed, Opaque, Preset, Profile, Rates, RequestContext,
-    Tokens, ToolCalls,
+    Inputs, Layer, Limits, Message, Observed, Opaque, OpaqueKind, Preset, Profile, Rates,
+    RequestContext, Tokens, ToolCalls,
 };
 
 use crate::play::*;
@@ -85,7 +85,11 @@ fn without_a_catalog_the_message_alone_is_in_the_profile() {
 
 /// An exchange with a call, in which the model thinks before it calls and before it answers.
 fn thoughtful(thought: Option<&str>) -> Vec<Arc<Message>> {
-    let opaque = |json: &str| Opaque { provider: "anthropic".into(), json: json.into() };
+    let opaque = |json: &str| Opaque {
+        provider: "anthropic".into(),
+        json: json.into(),
+        kind: OpaqueKind::Thought,
+    };
     let think = |message: Arc<Message>| match (&message.body, thought) {
         (Body::Assistant { content, calls }, Some(thought)) => {
             let thought = ContentPart::Opaque(opaque(thought));

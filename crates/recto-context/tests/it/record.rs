@@ -10,9 +10,9 @@ use recto_context::mode::words::{Sign, TalkKind};
 use recto_context::{
     Body, Calibration, ContentPart, Contents, Counter, DropReason, Image, Include, Inputs,
     ItemKind, Layout, Message, MessageId, MessageRef, Mode, ModeDecision, ModeReason, Notice,
-    Opaque, PickPlacement, Preset, Rates, Reason, Record, Recorded, Referred, RequestContext,
-    RestoreError, Source, Stamp, Text, Tokens, ToolCalls, TurnNumber, UserMessage, Window, compare,
-    render,
+    Opaque, OpaqueKind, PickPlacement, Preset, Rates, Reason, Record, Recorded, Referred,
+    RequestContext, RestoreError, Source, Stamp, Text, Tokens, ToolCalls, TurnNumber, UserMessage,
+    Window, compare, render,
 };
 use serde_json::{Value, json};
 
@@ -101,7 +101,11 @@ fn everything() -> RequestContext {
         "user: what time is it? / model: call time{\"zone\": \"UTC\"} / tool: 12:00 / model: noon",
     );
     let image = Image { media_type: "image/png".into(), data: "aGk=".into() };
-    let opaque = Opaque { provider: "anthropic".into(), json: "{\"signature\":\"x\"}".into() };
+    let opaque = Opaque {
+        provider: "anthropic".into(),
+        json: "{\"signature\":\"x\"}".into(),
+        kind: OpaqueKind::Thought,
+    };
     let content = vec![
         ContentPart::Text("see".into()),
         ContentPart::Image(image),
@@ -153,6 +157,7 @@ fn a_record_of_everything() {
     expect![[r###"
         version: 1
         model: "default"
+        day: "2026-11-15"
         tool_calls: "native"
         notices: {"source":{"file":"rules/bad.md"},"problem":"can't be read"}
         tools: {"item":{"kind":"tool","name":"read_file","include":"always"},"schema":{"hash":"27b4c43ca737c57dad3b20593496b542710811060337cec5adb9ff261d4c5785"},"why":"always"}
