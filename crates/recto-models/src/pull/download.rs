@@ -1,0 +1,409 @@
+//! Downloads a file by HTTP, and goes on with one that broke off.
+//!
+//! Redirects are followed, because hubs keep their files elsewhere, but never from
+//! an encrypted address to one that is not. What has come so far stays beside
+//! its place with the server's mark of that version (`ETag`, or the date of the
+//! last change), and the rest is asked for under the condition that the mark
+//! still holds. Where a SHA-256 is expected the rest is asked for even without a
+//! mark: should the two not fit together, all of it is fetched again.
+
+use std::error::Error;
+use std::fs;
+use std::sync::Arc;
+
+use reqwest::header::{
+    ACCEPT_ENCODING, CONTENT_RANGE, CONTENT_TYPE, ETAG, HeaderName, IF_RANGE, LAST_MODIFIED, RANGE,
+};
+use reqwest::redirect::Policy;
+use reqwest::{Certificate, Client, Response, StatusCode};
+use tokio::time::{sleep, timeout};
+
+use super::address::{Address, without_secrets};
+use super::part::{Funnel, Part};
+use super::{PullOptions, space};
+use crate::checksum::{Checksum, Sum};
+use crate::error::{ModelsError, SourceError, Trouble};
+use crate::lock::Lock;
+use crate::progress::Progress;
+use crate::shelf::{Place, write_whole};
+
+/// How often a lost connection is made again without getting further by much.
+const MOST_TRIES: u32 = 4;
+
+/// What counts as getting further.
+const FURTHER: u64 = 1024 * 1024;
+
+/// How many redirects are followed.
+const MOST_REDIRECTS: usize = 10;
+
+type Tell<'a> = &'a mut (dyn FnMut(Progress) + Send);
+
+/// What is known of a file beforehand.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Expected {
+    pub(super) size: Option<u64>,
+    pub(super) sha256: Option<Checksum>,
+}
+
+/// A download to the part at a place.
+pub(super) struct Download<'a> {
+    client: Client,
+    address: &'a Address,
+    place: &'a Place,
+    expected: Expected,
+    options: &'a PullOptions,
+    lock: &'a Arc<Lock>,
+}
+
+/// What is there from before.
+#[derive(Debug, Default)]
+struct Kept {
+    bytes: u64,
+    /// The server's mark of the version that they are of.
+    mark: Option<String>,
+}
+
+/// Where an answer begins, and how large the whole file is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Extent {
+    start: u64,
+    total: Option<u64>,
+}
+
+/// How a try ended that did not fail.
+enum Tried {
+    Whole(Sum),
+    /// What is there from before is of no use to the server.
+    StartOver,
+}
+
+impl<'a> Download<'a> {
+    pub(super) fn new(
+        address: &'a Address,
+        place: &'a Place,
+        expected: Expected,
+        options: &'a PullOptions,
+        lock: &'a Arc<Lock>,
+    ) -> Result<Self, SourceError> {
+        let client = client(address, options)?;
+        Ok(Download { client, address, place, expected, options, lock })
+    }
+
+    /// Downloads the file, all of it or the rest. A connection that is lost is
+    /// made again as long as that helps.
+    pub(super) async fn run(&self, tell: Tell<'_>) -> Result<Sum, Trouble> {
+        let mut tries = 0;
+        let mut furthest = 0;
+        let mut anew = false;
+        let mut was_anew = false;
+        loop {
+            let kept = if anew { Kept::default() } else { self.kept() };
+            anew = false;
+            let before = kept.bytes;
+            let error = match self.attempt(kept, tell).await {
+                Ok(Tried::Whole(sum)) if before > 0 && !was_anew && self.is_another(sum) => {
+                    (anew, was_anew) = (true, true);
+                    continue;
+                }
+                Ok(Tried::Whole(sum)) => return Ok(sum),
+                Ok(Tried::StartOver) => {
+                    anew = true;
+                    continue;
+                }
+                Err(Trouble::Source(error)) if error.is_passing() => error,
+                Err(trouble) => return Err(self.tidied(trouble)),
+            };
+            let done = self.on_disk();
+            if done <= before && matches!(error, SourceError::Silent { .. }) {
+                // Whoever waited that long for nothing does not want to wait again.
+                return Err(self.tidied(error.into()));
+            }
+            if done >= furthest + FURTHER {
+                (furthest, tries) = (done, 0);
+            }
+            tries += 1;
+            if tries >= MOST_TRIES {
+                return Err(self.tidied(error.into()));
+            }
+            tell(Progress::Again { file: self.file(), why: error.to_string() });
+            sleep(self.options.pause).await;
+        }
+    }
+
+    fn file(&self) -> String {
+        self.place.file().to_owned()
+    }
+
+    fn is_another(&self, sum: Sum) -> bool {
+        self.expected.sha256.is_some_and(|expected| expected != sum.sha256)
+    }
+
+    fn on_disk(&self) -> u64 {
+        fs::metadata(self.place.part()).map_or(0, |found| found.len())
+    }
+
+    /// The trouble, with neither an empty part nor an empty folder left behind.
+    fn tidied(&self, trouble: Trouble) -> Trouble {
+        if self.on_disk() == 0 {
+            self.place.discard_part();
+            self.place.discard_empty_folder();
+        }
+        trouble
+    }
+
+    /// What is there from before and can be gone on with.
+    fn kept(&self) -> Kept {
+        let bytes = self.on_disk();
+        let mark = self.mark();
+        let is_sure = mark.is_some() || self.expected.sha256.is_some();
+        let fits = self.expected.size.is_none_or(|size| bytes <= size);
+        if bytes > 0 && is_sure && fits { Kept { bytes, mark } } else { Kept::default() }
+    }
+
+    /// The mark of the part, if it came from this address.
+    fn mark(&self) -> Option<String> {
+        let tag = fs::read_to_string(self.place.tag()).ok()?;
+        let (origin, mark) = tag.trim_end().split_once('\n')?;
+        (origin == self.origin().to_string()).then(|| mark.to_owned())
+    }
+
+    /// Notes the server's mark before the first byte is written.
+    fn note_mark(&self, response: &Response) {
+        let _ = match mark_of(response) {
+            Some(mark) => write_whole(&self.place.tag(), &format!("{}\n{mark}\n", self.origin())),
+            None => fs::remove_file(self.place.tag()),
+        };
+    }
+
+    /// The address, in a form that can't be read: it may hold secrets.
+    fn origin(&self) -> Checksum {
+        Checksum::of(self.address.url().as_str().as_bytes())
+    }
+
+    async fn attempt(&self, kept: Kept, tell: Tell<'_>) -> Result<Tried, Trouble> {
+        let mut part = self.open(kept.bytes).await?;
+        if self.expected.size == Some(part.size()) {
+            // All of it came before; only its name is missing.
+            return end(part).await.map(Tried::Whole);
+        }
+        self.check_room(part.size(), self.expected.size)?;
+        tell(Progress::Connecting { server: self.address.server(), file: self.file() });
+        let response = self.ask(&kept).await?;
+        let Some(extent) = self.extent(&response, &kept)? else { return Ok(Tried::StartOver) };
+        if extent.start == 0 {
+            part.restart()?;
+        }
+        self.check_room(extent.start, extent.total)?;
+        part.expect(extent.total);
+        self.note_mark(&response);
+        self.receive(response, part, extent, tell).await.map(Tried::Whole)
+    }
+
+    /// Fails when there is no room for the rest. What is here is of no use then, and
+    /// takes room from others.
+    fn check_room(&self, done: u64, total: Option<u64>) -> Result<(), ModelsError> {
+        let rest = total.map_or(0, |total| total.saturating_sub(done));
+        space::check(self.place.library(), rest).inspect_err(|_| self.place.discard_part())
+    }
+
+    /// Opens the part. What is kept is read for its checksum, which takes a while.
+    async fn open(&self, keep: u64) -> Result<Part, ModelsError> {
+        let (place, lock) = (self.place.clone(), Arc::clone(self.lock));
+        aside(move || {
+            let _lock = lock;
+            Part::open(&place, keep)
+        })
+        .await
+    }
+
+    async fn ask(&self, kept: &Kept) -> Result<Response, SourceError> {
+        let mut request = self.client.get(self.address.url().clone());
+        // A packed answer has no bytes that could be counted.
+        request = request.header(ACCEPT_ENCODING, "identity");
+        if kept.bytes > 0 {
+            request = request.header(RANGE, format!("bytes={}-", kept.bytes));
+            if let Some(mark) = &kept.mark {
+                request = request.header(IF_RANGE, mark);
+            }
+        }
+        match timeout(self.options.silence_limit, request.send()).await {
+            Ok(Ok(response)) => Ok(response),
+            Ok(Err(error)) if error.is_connect() && error.is_timeout() => {
+                let limit = self.options.connect_limit.as_secs_f64();
+                let cause = format!("nobody answered within {limit} s");
+                Err(SourceError::Unreachable { cause })
+            }
+            Ok(Err(error)) if error.is_connect() => {
+                Err(SourceError::Unreachable { cause: innermost(&error) })
+            }
+            Ok(Err(error)) => Err(SourceError::Cut { done: kept.bytes, cause: innermost(&error) }),
+            Err(_) => Err(SourceError::Silent { after: self.options.silence_limit }),
+        }
+    }
+
+    /// What part of the file an answer holds; `None` when the server can make
+    /// nothing of what is kept.
+    fn extent(&self, response: &Response, kept: &Kept) -> Result<Option<Extent>, SourceError> {
+        let extent = match response.status() {
+            StatusCode::OK => Extent { start: 0, total: response.content_length() },
+            StatusCode::PARTIAL_CONTENT => {
+                let range = header(response, CONTENT_RANGE).unwrap_or_default();
+                match content_range(&range) {
+                    Some(extent) if extent.start == kept.bytes => extent,
+                    _ if kept.bytes > 0 => return Ok(None),
+                    _ => return Err(SourceError::Malformed { what: "a part came unasked".into() }),
+                }
+            }
+            StatusCode::RANGE_NOT_SATISFIABLE if kept.bytes > 0 => return Ok(None),
+            status if status.is_redirection() => return Err(SourceError::Redirected),
+            status => return Err(SourceError::Status { status: status.as_u16() }),
+        };
+        if is_web_page(response, self.place.file()) {
+            return Err(SourceError::WebPage);
+        }
+        match (self.expected.size, extent.total) {
+            (Some(expected), Some(actual)) if expected != actual => {
+                Err(SourceError::WrongSize { expected, actual })
+            }
+            (size, total) => Ok(Some(Extent { total: total.or(size), ..extent })),
+        }
+    }
+
+    async fn receive(
+        &self,
+        mut response: Response,
+        part: Part,
+        extent: Extent,
+        tell: Tell<'_>,
+    ) -> Result<Sum, Trouble> {
+        let mut done = extent.start;
+        let total = extent.total;
+        tell(Progress::Bytes { file: self.file(), done, total });
+        let funnel = Funnel::new(part, Arc::clone(self.lock));
+        let ended = loop {
+            match timeout(self.options.silence_limit, response.chunk()).await {
+                Ok(Ok(Some(bytes))) => {
+                    done += bytes.len() as u64;
+                    if total.is_some_and(|total| done > total)
+                        || funnel.push(bytes.into()).await.is_err()
+                    {
+                        break Ok(());
+                    }
+                    tell(Progress::Bytes { file: self.file(), done, total });
+                }
+                Ok(Ok(None)) => break Ok(()),
+                Ok(Err(error)) => break Err(SourceError::Cut { done, cause: innermost(&error) }),
+                Err(_) => break Err(SourceError::Silent { after: self.options.silence_limit }),
+            }
+        };
+        // Nothing can be written any more: that is worse than whatever else happened.
+        let part = funnel.end().await?;
+        ended?;
+        match total {
+            Some(total) if done > total => {
+                self.place.discard_part();
+                Err(SourceError::WrongSize { expected: total, actual: done }.into())
+            }
+            Some(total) if done < total => {
+                let cause = "the server stopped in the middle of it".to_owned();
+                Err(SourceError::Cut { done, cause }.into())
+            }
+            _ => end(part).await,
+        }
+    }
+}
+
+/// Waits until all of a part is on disk.
+async fn end(part: Part) -> Result<Sum, Trouble> {
+    Ok(aside(move || part.end()).await?)
+}
+
+/// Does what waits for the disk on a thread of its own.
+async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done,
+        Err(error) => std::panic::resume_unwind(error.into_panic()),
+    }
+}
+
+fn client(address: &Address, options: &PullOptions) -> Result<Client, SourceError> {
+    // Someone else may have chosen a provider of cryptography before.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let mut builder = Client::builder()
+        .user_agent(concat!("recto/", env!("CARGO_PKG_VERSION")))
+        .redirect(redirects())
+        .connect_timeout(options.connect_limit);
+    if address.is_local() {
+        builder = builder.no_proxy();
+        if !address.is_encrypted() {
+            // Not even a machine without certificates needs any for this.
+            builder = builder.tls_certs_only(std::iter::empty::<Certificate>());
+        }
+    }
+    builder.build().map_err(|error| SourceError::Unreachable {
+        cause: format!("cannot set up connections: {}", innermost(&error)),
+    })
+}
+
+/// Follows redirects, but not from an encrypted address to one that is not.
+fn redirects() -> Policy {
+    Policy::custom(|attempt| {
+        let was_encrypted = attempt.previous().iter().any(|url| url.scheme() == "https");
+        let is_worse = was_encrypted && attempt.url().scheme() != "https";
+        if is_worse || attempt.previous().len() > MOST_REDIRECTS {
+            attempt.stop()
+        } else {
+            attempt.follow()
+        }
+    })
+}
+
+fn header(response: &Response, name: HeaderName) -> Option<String> {
+    response.headers().get(name)?.to_str().ok().map(str::to_owned)
+}
+
+/// The server's mark of the version that it sends; weak ones say nothing about
+/// bytes.
+fn mark_of(response: &Response) -> Option<String> {
+    let tag = header(response, ETAG).filter(|tag| tag.starts_with('"'));
+    tag.or_else(|| header(response, LAST_MODIFIED))
+}
+
+/// Whether a page for people came instead of a file.
+fn is_web_page(response: &Response, file: &str) -> bool {
+    let kind = header(response, CONTENT_TYPE).unwrap_or_default().to_ascii_lowercase();
+    kind.starts_with("text/html") && !file.ends_with(".html")
+}
+
+/// Reads `bytes 100-199/200`.
+fn content_range(text: &str) -> Option<Extent> {
+    let (range, total) = text.trim().strip_prefix("bytes ")?.split_once('/')?;
+    let (start, _) = range.split_once('-')?;
+    let total = if total == "*" { None } else { Some(total.parse().ok()?) };
+    Some(Extent { start: start.trim().parse().ok()?, total })
+}
+
+/// What the system says at the end of a chain of errors, without the address,
+/// which the outer ones name.
+fn innermost(error: &reqwest::Error) -> String {
+    let mut innermost: &dyn Error = error;
+    while let Some(source) = innermost.source() {
+        innermost = source;
+    }
+    without_secrets(&innermost.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_tells_where_an_answer_begins() {
+        let extent = |start, total| Some(Extent { start, total });
+        assert_eq!(content_range("bytes 100-199/200"), extent(100, Some(200)));
+        assert_eq!(content_range("bytes 0-9/*"), extent(0, None));
+        for text in ["", "bytes", "bytes */200", "bytes x-9/10", "100-199/200", "bytes 1-2/x"] {
+            assert_eq!(content_range(text), None, "{text}");
+        }
+    }
+}

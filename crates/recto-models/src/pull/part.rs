@@ -1,0 +1,124 @@
+//! A file while it is written: under another name, with its checksum computed on
+//! the way. It gets its name when it is whole, in `shelf`.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+use super::space;
+use crate::checksum::{Sum, Summer};
+use crate::error::ModelsError;
+use crate::lock::Lock;
+use crate::shelf::Place;
+
+/// How many pieces may wait to be written.
+const WAITING: usize = 64;
+
+/// A part that is open for writing, at its end.
+#[derive(Debug)]
+pub(super) struct Part {
+    place: Place,
+    file: File,
+    summer: Summer,
+    /// How large it will be, where that is known.
+    whole: Option<u64>,
+}
+
+impl Part {
+    /// Opens the part at a place, keeping at most `keep` bytes of what is there.
+    pub(super) fn open(place: &Place, keep: u64) -> Result<Self, ModelsError> {
+        place.make_folder()?;
+        let failed = |error| space::write_failed(place, None, error);
+        let mut options = File::options();
+        let file = options.create(true).truncate(false).read(true).write(true).open(place.part());
+        let mut file = file.map_err(failed)?;
+        let summer = Summer::of_reader(&mut (&mut file).take(keep)).map_err(failed)?;
+        let mut part = Part { place: place.clone(), file, summer, whole: None };
+        part.cut().map_err(failed)?;
+        Ok(part)
+    }
+
+    /// Forgets all that is there.
+    pub(super) fn restart(&mut self) -> Result<(), ModelsError> {
+        self.summer = Summer::default();
+        self.cut().map_err(|error| space::write_failed(&self.place, self.whole, error))
+    }
+
+    /// Ends the file where its checksum ends.
+    fn cut(&mut self) -> io::Result<()> {
+        let end = self.file.seek(SeekFrom::Start(self.summer.size()))?;
+        // Nothing is cut off a device, which has no length.
+        if self.file.metadata()?.len() > end { self.file.set_len(end) } else { Ok(()) }
+    }
+
+    /// Says how large the file will be.
+    pub(super) fn expect(&mut self, whole: Option<u64>) {
+        self.whole = whole;
+    }
+
+    /// How many bytes are there.
+    pub(super) fn size(&self) -> u64 {
+        self.summer.size()
+    }
+
+    pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), ModelsError> {
+        self.summer.add(bytes);
+        self.file.write_all(bytes).map_err(|error| self.failed(error))
+    }
+
+    /// Makes sure that all of it is on disk.
+    pub(super) fn end(self) -> Result<Sum, ModelsError> {
+        self.file.sync_all().map_err(|error| self.failed(error))?;
+        Ok(self.summer.end())
+    }
+
+    /// A part that can't be written is of no use, and takes room from others.
+    fn failed(&self, error: io::Error) -> ModelsError {
+        self.place.discard_part();
+        self.place.discard_empty_folder();
+        space::write_failed(&self.place, self.whole, error)
+    }
+}
+
+/// A part that is written on a thread of its own, so that whoever has the bytes
+/// never waits for the disk, and the checksum is computed while more comes.
+pub(super) struct Funnel {
+    sender: mpsc::Sender<Vec<u8>>,
+    writer: JoinHandle<Result<Part, ModelsError>>,
+}
+
+impl Funnel {
+    /// The lock is held as long as there is something to write.
+    pub(super) fn new(mut part: Part, lock: Arc<Lock>) -> Self {
+        let (sender, mut receiver) = mpsc::channel::<Vec<u8>>(WAITING);
+        let writer = tokio::task::spawn_blocking(move || {
+            let _lock = lock;
+            while let Some(bytes) = receiver.blocking_recv() {
+                part.write(&bytes)?;
+            }
+            Ok(part)
+        });
+        Funnel { sender, writer }
+    }
+
+    /// Hands in more. Bytes after a failed write are of no use: the end tells.
+    pub(super) async fn push(&self, bytes: Vec<u8>) -> Result<(), Full> {
+        self.sender.send(bytes).await.map_err(|_| Full)
+    }
+
+    /// Waits until everything is written.
+    pub(super) async fn end(self) -> Result<Part, ModelsError> {
+        drop(self.sender);
+        match self.writer.await {
+            Ok(written) => written,
+            Err(error) => std::panic::resume_unwind(error.into_panic()),
+        }
+    }
+}
+
+/// Nothing more can be written.
+#[derive(Debug)]
+pub(super) struct Full;
