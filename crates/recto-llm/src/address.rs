@@ -28,7 +28,7 @@ impl Address {
         let (root, interface) = match wire {
             Wire::Ollama => (path, format!("{path}/api")),
             Wire::Anthropic => (path, format!("{path}/v1")),
-            Wire::OpenAi => openai(path),
+            Wire::OpenAi | Wire::Embedded => openai(path),
         };
         let origin = url.origin().ascii_serialization();
         Ok(Address {
@@ -49,7 +49,7 @@ impl Address {
     pub(crate) fn chat(&self) -> String {
         let call = match self.wire {
             Wire::Ollama => "chat",
-            Wire::OpenAi => "chat/completions",
+            Wire::OpenAi | Wire::Embedded => "chat/completions",
             Wire::Anthropic => "messages",
         };
         self.of_interface(call)
@@ -96,7 +96,7 @@ fn parse(base_url: &str) -> Result<Url, LlmError> {
 fn path(wire: Wire, url: &Url) -> &str {
     let appended: &[&str] = match wire {
         Wire::Ollama => &["/api/chat", "/api", "/v1"],
-        Wire::OpenAi => &["/chat/completions"],
+        Wire::OpenAi | Wire::Embedded => &["/chat/completions"],
         Wire::Anthropic => &["/v1/messages", "/v1"],
     };
     let path = url.path().trim_end_matches('/');

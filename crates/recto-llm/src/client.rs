@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::address::Address;
+use crate::embedded::{Embedded, Lane, Tokenizer};
 use crate::error::LlmError;
 use crate::http::Http;
 use crate::provider::Provider;
@@ -16,7 +17,7 @@ use crate::retry::RetryPolicy;
 use crate::script::Script;
 use crate::secret::Secret;
 use crate::stream::ReplyStream;
-use crate::wire::Wire;
+use crate::wire::{ChatTemplate, Wire};
 
 /// What a model entry says about its server.
 #[derive(Debug, Clone)]
@@ -30,6 +31,8 @@ pub struct ClientOptions {
     pub api_key: Option<Secret>,
     /// The file of answers of a scripted model.
     pub script: Option<PathBuf>,
+    /// The file of an embedded model, in the format GGUF.
+    pub file: Option<PathBuf>,
     /// How long the server may be silent.
     pub limits: TimeLimits,
     /// When a call is made again.
@@ -44,6 +47,7 @@ impl ClientOptions {
             base_url: None,
             api_key: None,
             script: None,
+            file: None,
             limits: TimeLimits::default(),
             retry: RetryPolicy::default(),
         }
@@ -91,13 +95,21 @@ pub(crate) struct Inner {
 pub(crate) enum Transport {
     Http(Http),
     Script(Script),
+    Embedded(Embedded),
 }
 
 impl Client {
-    /// Prepares a client, without connecting. A script is read here.
+    /// Prepares a client, without connecting. A script is read here, and the
+    /// header of an embedded model's file; what is wrong with that is told when
+    /// the model is asked.
     pub fn new(options: ClientOptions) -> Result<Self, LlmError> {
-        let ClientOptions { provider, base_url, api_key, script, limits, retry } = options;
+        let ClientOptions { provider, base_url, api_key, script, file, limits, retry } = options;
         let (transport, url) = match (base_url.as_deref(), provider.default_base_url()) {
+            (_, None) if provider == Provider::Embedded => {
+                let embedded = Embedded::new(file);
+                let url = embedded.describe();
+                (Transport::Embedded(embedded), url)
+            }
             (_, None) => {
                 let script = Script::read(script)?;
                 let url = script.describe();
@@ -132,7 +144,30 @@ impl Client {
     /// before the stream is read from; dropping it closes the connection, which
     /// makes servers stop.
     pub fn stream(&self, body: impl Into<Vec<u8>>) -> ReplyStream {
-        ReplyStream::new(Arc::clone(&self.0), body.into())
+        ReplyStream::new(Arc::clone(&self.0), body.into(), None)
+    }
+
+    /// The same, for a conversation that will go on: an embedded model then
+    /// remembers what it has read of it.
+    pub fn stream_in(&self, lane: Lane, body: impl Into<Vec<u8>>) -> ReplyStream {
+        ReplyStream::new(Arc::clone(&self.0), body.into(), Some(lane))
+    }
+
+    /// How the model wants conversations written down, where Recto does that
+    /// itself.
+    pub fn template(&self) -> Option<Arc<ChatTemplate>> {
+        match &self.0.transport {
+            Transport::Embedded(embedded) => embedded.template().map(Arc::new),
+            Transport::Http(_) | Transport::Script(_) => None,
+        }
+    }
+
+    /// The model's own tokenizer, where it can be had.
+    pub async fn tokenizer(&self) -> Result<Option<Tokenizer>, LlmError> {
+        match &self.0.transport {
+            Transport::Embedded(embedded) => embedded.tokenizer().await.map(Some),
+            Transport::Http(_) | Transport::Script(_) => Ok(None),
+        }
     }
 
     pub(crate) fn inner(&self) -> &Inner {

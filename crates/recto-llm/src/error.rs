@@ -8,6 +8,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::embedded::gguf::FileProblem;
+use crate::embedded::memory::TooLarge;
 use crate::secret::Secret;
 use crate::wire::Wire;
 
@@ -157,6 +159,60 @@ pub enum LlmError {
         /// What is wrong with it.
         problem: String,
     },
+    /// The file of an embedded model cannot be used.
+    #[error("{problem}")]
+    File {
+        /// What is wrong with it.
+        problem: FileProblem,
+    },
+    /// An embedded model is named whose file is not there.
+    #[error("the file of the embedded model is not there")]
+    NoFile,
+    /// This build has no engine for embedded models.
+    #[error("this build of Recto cannot run models itself")]
+    NotBuilt,
+    /// The processor lacks what the engine was built for.
+    #[error("the processor cannot run the embedded engine: it lacks {missing}")]
+    Processor {
+        /// What it lacks.
+        missing: String,
+    },
+    /// The model needs more memory than there is.
+    #[error("{problem}")]
+    NoMemory {
+        /// How much it needs.
+        problem: TooLarge,
+    },
+    /// The window is larger than what the model was trained for.
+    #[error(
+        "a window of {window} tokens is more than the {trained} that the model was trained for"
+    )]
+    WindowTooLarge {
+        /// What was asked for.
+        window: u32,
+        /// What the model was trained for.
+        trained: u32,
+    },
+    /// The window needs more memory than there is.
+    #[error("there is no memory for a window of {window} tokens, only for {largest}")]
+    WindowTooCostly {
+        /// What was asked for.
+        window: u32,
+        /// What there is memory for.
+        largest: u32,
+    },
+    /// The model's own template does not take the conversation.
+    #[error("the model's chat template does not take the conversation: {problem}")]
+    Template {
+        /// What the template says.
+        problem: String,
+    },
+    /// The embedded engine failed.
+    #[error("the embedded engine failed: {problem}")]
+    Engine {
+        /// What it says.
+        problem: String,
+    },
     /// A script cannot be played.
     #[error("cannot play the script {}{}: {problem}", path.display(), at_line(*line))]
     Script {
@@ -212,6 +268,15 @@ impl LlmError {
             LlmError::Malformed { .. } => "malformed",
             LlmError::TooLarge { .. } => "too_large",
             LlmError::Options { .. } => "options",
+            LlmError::File { .. } => "model_file",
+            LlmError::NoFile => "no_model_file",
+            LlmError::NotBuilt => "not_built",
+            LlmError::Processor { .. } => "processor",
+            LlmError::NoMemory { .. } => "no_memory",
+            LlmError::WindowTooLarge { .. } => "window_too_large",
+            LlmError::WindowTooCostly { .. } => "window_too_costly",
+            LlmError::Template { .. } => "template",
+            LlmError::Engine { .. } => "engine",
             LlmError::Script { .. } => "script",
         }
     }
@@ -269,6 +334,28 @@ impl LlmError {
             }
             LlmError::Refused { .. } => "see what was sent with `recto show --body`",
             LlmError::Forbidden { .. } => "use a key that may do this, or another model",
+            LlmError::File { problem } => return Some(problem.hint().to_owned()),
+            LlmError::NoMemory { problem } => return Some(problem.hint().to_owned()),
+            LlmError::NoFile => {
+                "run `recto models pull NAME`; `recto models list` shows what is there"
+            }
+            LlmError::NotBuilt => {
+                "build it with `--features embedded` as `make chat` does, start a model server, \
+                 or name one in the config"
+            }
+            LlmError::Processor { .. } => "use a model server, such as Ollama",
+            LlmError::WindowTooLarge { trained, .. } => {
+                return Some(format!("set the model entry's `window` to at most {trained}"));
+            }
+            LlmError::WindowTooCostly { largest, .. } => {
+                return Some(format!("set the model entry's `window` to at most {largest}"));
+            }
+            LlmError::Template { .. } => {
+                "choose another model, or set `system_messages = \"single\"` in its entry"
+            }
+            LlmError::Engine { .. } => {
+                "if it happens again, choose another model file; `recto doctor` shows what there is"
+            }
             LlmError::Options { .. } | LlmError::Script { .. } => return None,
         };
         Some(hint.to_owned())
@@ -322,7 +409,7 @@ fn no_such_model(model: &str, wire: Wire) -> String {
     let other = "set `model` to one that the server has: `recto models check` lists them";
     match wire {
         Wire::Ollama => format!("run `ollama pull {model}`, or {other}"),
-        Wire::OpenAi | Wire::Anthropic => other.to_owned(),
+        Wire::OpenAi | Wire::Anthropic | Wire::Embedded => other.to_owned(),
     }
 }
 

@@ -208,7 +208,7 @@ fn headers(wire: Wire, key: Option<&Secret>) -> Result<HeaderMap, LlmError> {
     if let Some(key) = key {
         match wire {
             Wire::Anthropic => headers.insert("x-api-key", sensitive(key.expose())?),
-            Wire::Ollama | Wire::OpenAi => {
+            Wire::Ollama | Wire::OpenAi | Wire::Embedded => {
                 headers.insert(AUTHORIZATION, sensitive(&format!("Bearer {}", key.expose()))?)
             }
         };

@@ -29,6 +29,7 @@
 
 mod address;
 mod client;
+mod embedded;
 mod error;
 mod http;
 mod probe;
@@ -41,6 +42,9 @@ mod stream;
 mod wire;
 
 pub use client::{Client, ClientOptions, TimeLimits};
+pub use embedded::gguf::{FileProblem, Looks};
+pub use embedded::memory::TooLarge;
+pub use embedded::{IS_BUILT_IN, Lane, Tokenizer};
 pub use error::{LlmError, WaitingFor};
 pub use probe::{ModelHealth, Presence, ServerWindow, Support};
 pub use provider::Provider;
@@ -48,4 +52,4 @@ pub use reply::{Finish, Reply, StreamEvent, Usage};
 pub use retry::RetryPolicy;
 pub use secret::Secret;
 pub use stream::{ReplyStream, collect};
-pub use wire::{CallOptions, Decoder, Delta, Wire, encode};
+pub use wire::{CallOptions, CallStyle, ChatTemplate, Decoder, Delta, Wire, encode};

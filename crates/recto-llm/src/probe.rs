@@ -29,6 +29,9 @@ pub enum ServerWindow {
     Loaded(u32),
     /// What the model was trained for. The server may give it less.
     Trained(u32),
+    /// What this machine has memory for, which is less than the model was trained
+    /// for.
+    Fits(u32),
     /// The server does not say.
     #[default]
     Unknown,
@@ -100,9 +103,21 @@ impl Client {
     /// Whether the server can be reached and takes the key, and what it says
     /// about `model`.
     pub async fn check(&self, model: &str) -> Result<ModelHealth, LlmError> {
+        if let Transport::Embedded(model) = &self.inner().transport {
+            model.check()?;
+        }
         let presence = self.presence(model).await?;
         let (found, tools) = self.features(model).await?;
         Ok(ModelHealth { presence, window: found.window, window_source: found.source, tools })
+    }
+
+    /// Whether a model that runs in this process has room for such a window. What
+    /// a server has room for, only the server knows.
+    pub fn check_window(&self, window: u32) -> Result<(), LlmError> {
+        match &self.inner().transport {
+            Transport::Embedded(model) => model.check_window(window),
+            Transport::Http(_) | Transport::Script(_) => Ok(()),
+        }
     }
 
     /// The names of the models that the server has. A script has none of its
@@ -116,10 +131,33 @@ impl Client {
         listed.map_err(|error| error.told(self.inner().key.as_ref()))
     }
 
+    /// The names of the models that the server runs itself, those in memory first,
+    /// as far as it says so. Ollama also lists models that another machine would
+    /// run for it.
+    pub async fn own_models(&self) -> Result<Vec<String>, LlmError> {
+        match (&self.inner().transport, self.provider()) {
+            (Transport::Http(http), Provider::Ollama) => {
+                ollama::own(http).await.map_err(|error| error.told(self.inner().key.as_ref()))
+            }
+            _ => self.served_models().await,
+        }
+    }
+
+    /// Whether `model` can hold a conversation: some only make vectors of texts.
+    pub async fn talks(&self, model: &str) -> Result<Support, LlmError> {
+        match (&self.inner().transport, self.provider()) {
+            (Transport::Http(http), Provider::Ollama) => {
+                let talks = ollama::talks(http, model).await;
+                talks.map_err(|error| error.told(self.inner().key.as_ref()))
+            }
+            _ => Ok(Support::Unknown),
+        }
+    }
+
     async fn presence(&self, model: &str) -> Result<Presence, LlmError> {
         let is_listed = |served: &[String]| match self.provider() {
             Provider::Ollama => served.iter().any(|name| ollama::is_same(name, model)),
-            Provider::Scripted => true,
+            Provider::Scripted | Provider::Embedded => true,
             _ => served.iter().any(|name| name == model),
         };
         match self.served_models().await {
@@ -134,8 +172,13 @@ impl Client {
     }
 
     async fn features(&self, model: &str) -> Result<(Found, Support), LlmError> {
-        let Transport::Http(http) = &self.inner().transport else {
-            return Ok((Found::default(), Support::Yes));
+        let http = match &self.inner().transport {
+            Transport::Http(http) => http,
+            Transport::Script(_) => return Ok((Found::default(), Support::Yes)),
+            Transport::Embedded(model) => {
+                let source = Some("the model file and the memory of this machine");
+                return Ok((Found { window: model.window()?, source }, Support::Yes));
+            }
         };
         let features = match self.provider() {
             Provider::Ollama => ollama::features(http, model).await,
@@ -143,7 +186,9 @@ impl Client {
                 openai::window(http, model).await.map(|found| (found, Support::Unknown))
             }
             // Anthropic's list of models says nothing of either.
-            Provider::Anthropic | Provider::Scripted => Ok((Found::default(), Support::Unknown)),
+            Provider::Anthropic | Provider::Embedded | Provider::Scripted => {
+                Ok((Found::default(), Support::Unknown))
+            }
         };
         features.map_err(|error| error.told(self.inner().key.as_ref()))
     }

@@ -14,6 +14,8 @@ pub enum Provider {
     OpenAi,
     /// Anthropic.
     Anthropic,
+    /// A model file, run in this process.
+    Embedded,
     /// A file of answers, for tests and demonstrations.
     Scripted,
 }
@@ -25,6 +27,7 @@ impl Provider {
             Provider::Ollama => "ollama",
             Provider::OpenAi => "openai",
             Provider::Anthropic => "anthropic",
+            Provider::Embedded => "embedded",
             Provider::Scripted => "scripted",
         }
     }
@@ -36,6 +39,7 @@ impl Provider {
             Provider::Ollama => Wire::Ollama,
             Provider::OpenAi | Provider::Scripted => Wire::OpenAi,
             Provider::Anthropic => Wire::Anthropic,
+            Provider::Embedded => Wire::Embedded,
         }
     }
 
@@ -45,7 +49,7 @@ impl Provider {
             Provider::Ollama => Some("http://127.0.0.1:11434"),
             Provider::OpenAi => Some("https://api.openai.com"),
             Provider::Anthropic => Some("https://api.anthropic.com"),
-            Provider::Scripted => None,
+            Provider::Embedded | Provider::Scripted => None,
         }
     }
 }
@@ -56,8 +60,8 @@ mod tests {
 
     #[test]
     fn names_are_those_of_the_config() {
-        use Provider::{Anthropic, Ollama, OpenAi, Scripted};
-        for provider in [Ollama, OpenAi, Anthropic, Scripted] {
+        use Provider::{Anthropic, Embedded, Ollama, OpenAi, Scripted};
+        for provider in [Ollama, OpenAi, Anthropic, Embedded, Scripted] {
             let json = serde_json::to_string(&provider).unwrap();
             assert_eq!(json, format!("\"{}\"", provider.name()));
         }

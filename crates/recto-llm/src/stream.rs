@@ -17,6 +17,7 @@ use futures_util::{Stream, StreamExt, stream};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::client::{Inner, Transport};
+use crate::embedded::{Lane, Replies, stopped};
 use crate::error::{LlmError, WaitingFor};
 use crate::http::HttpAnswer;
 use crate::reply::{Reply, StreamEvent};
@@ -43,9 +44,9 @@ pub async fn collect(mut stream: ReplyStream) -> Result<Reply, LlmError> {
 }
 
 impl ReplyStream {
-    pub(crate) fn new(client: Arc<Inner>, body: Vec<u8>) -> Self {
-        let call =
-            Call { client, body, phase: Phase::Sending { earlier: 0 }, ready: VecDeque::new() };
+    pub(crate) fn new(client: Arc<Inner>, body: Vec<u8>, lane: Option<Lane>) -> Self {
+        let phase = Phase::Sending { earlier: 0 };
+        let call = Call { client, body, lane, phase, ready: VecDeque::new() };
         ReplyStream(Box::pin(stream::unfold(call, Call::next)))
     }
 }
@@ -61,6 +62,7 @@ impl Stream for ReplyStream {
 struct Call {
     client: Arc<Inner>,
     body: Vec<u8>,
+    lane: Option<Lane>,
     phase: Phase,
     /// Events that were made but not read yet.
     ready: VecDeque<Result<StreamEvent, LlmError>>,
@@ -102,6 +104,7 @@ enum End {
 enum Source {
     Http(HttpAnswer),
     Script(Chunks),
+    Embedded(Replies),
 }
 
 impl Source {
@@ -109,6 +112,10 @@ impl Source {
         match self {
             Source::Http(answer) => answer.chunk().await,
             Source::Script(chunks) => Ok(chunks.next()),
+            // The last line says that it is the last: who just falls silent is gone.
+            Source::Embedded(replies) => {
+                replies.recv().await.unwrap_or_else(|| Err(stopped())).map(Some)
+            }
         }
     }
 }
@@ -157,6 +164,7 @@ impl Call {
                 Err(http.refusal(answer, &model_of(&self.body)).await)
             }
             Transport::Script(script) => script.answer(&self.body).await.map(Source::Script),
+            Transport::Embedded(model) => model.ask(&self.body, self.lane).map(Source::Embedded),
         }
     }
 
@@ -170,10 +178,15 @@ impl Call {
 
     async fn read(&mut self, mut reading: Box<Reading>) -> Phase {
         let left = reading.limit.saturating_sub(reading.since.elapsed());
-        let chunk = match timeout(left, reading.source.chunk()).await {
-            Ok(chunk) => chunk,
-            Err(_) => Err(self.late(reading.waiting_for, reading.limit)),
+        let chunk = match &mut reading.source {
+            // It answers one after the other, and tells when it has begun. Until then
+            // it is not silent but at work for someone else.
+            Source::Embedded(_) if reading.waiting_for == WaitingFor::FirstByte => {
+                Ok(reading.source.chunk().await)
+            }
+            source => timeout(left, source.chunk()).await,
         };
+        let chunk = chunk.unwrap_or_else(|_| Err(self.late(reading.waiting_for, reading.limit)));
         match chunk {
             Ok(Some(chunk)) => self.decode(reading, &chunk).await,
             Ok(None) => self.end(reading.decoder, End::Regular),

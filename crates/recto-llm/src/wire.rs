@@ -6,12 +6,15 @@
 
 mod anthropic;
 mod decode;
+pub(crate) mod embedded;
 pub(crate) mod failure;
 mod frame;
 mod ollama;
 mod openai;
 #[cfg(test)]
 mod tests;
+
+use std::sync::Arc;
 
 use recto_context::{
     ChatMessage, ContentPart, ContentPiece, Image, Layer, OfferedTool, Opaque, RequestContext,
@@ -21,6 +24,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 pub use decode::{Decoder, Delta};
+pub use embedded::{CallStyle, ChatTemplate};
 
 /// A vendor's way to write requests down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -32,6 +36,8 @@ pub enum Wire {
     OpenAi,
     /// Anthropic's messages.
     Anthropic,
+    /// The prompt itself, as the embedded model reads it.
+    Embedded,
 }
 
 impl Wire {
@@ -41,6 +47,7 @@ impl Wire {
             Wire::Ollama => "ollama",
             Wire::OpenAi => "openai",
             Wire::Anthropic => "anthropic",
+            Wire::Embedded => "embedded",
         }
     }
 }
@@ -57,6 +64,11 @@ pub struct CallOptions {
     /// How much of the probable words it chooses from; the server decides when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub top_p: Option<f64>,
+    /// How the embedded model wants conversations written down. It belongs to the
+    /// record of a request, so that its prompt can be written anew without the
+    /// model's file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub template: Option<Arc<ChatTemplate>>,
 }
 
 /// The body of a request, its keys always in the same order. The reply is asked
@@ -78,6 +90,7 @@ pub fn encode(wire: Wire, options: &CallOptions, request: &RequestContext) -> Va
         Wire::Ollama => ollama::encode(options, request),
         Wire::OpenAi => openai::encode(options, request),
         Wire::Anthropic => anthropic::encode(options, request),
+        Wire::Embedded => embedded::encode(options, request),
     }
 }
 

@@ -12,6 +12,22 @@ pub(super) async fn served(http: &Http) -> Result<Vec<String>, LlmError> {
     Ok(names(&list["models"], "name"))
 }
 
+/// The models that the server runs itself, those in memory first.
+pub(super) async fn own(http: &Http) -> Result<Vec<String>, LlmError> {
+    let address = http.address();
+    let (list, running) =
+        join!(get(http, address.of_interface("tags")), get(http, address.of_interface("ps")),);
+    // A server that does not say what is in memory has told enough.
+    Ok(own_in_order(&list?, &running.unwrap_or_default()))
+}
+
+/// Whether the model can hold a conversation.
+pub(super) async fn talks(http: &Http, model: &str) -> Result<Support, LlmError> {
+    let question = json!({ "model": model });
+    let shown = http.post(http.address().of_interface("show"), &question, LIMIT).await?;
+    Ok(capability(&shown, "completion"))
+}
+
 /// What the model is set to counts before what it is loaded with: every request
 /// names the window, so that another one that is loaded makes way.
 pub(super) async fn features(http: &Http, model: &str) -> Result<(Found, Support), LlmError> {
@@ -22,7 +38,7 @@ pub(super) async fn features(http: &Http, model: &str) -> Result<(Found, Support
         get(http, address.of_interface("ps")),
     );
     let (shown, running) = (Answer::of(shown), Answer::of(running));
-    let tools = tools(shown.value());
+    let tools = capability(shown.value(), "tools");
     let found = set(shown.value())
         .or_else(|| loaded(running.value(), model))
         .or_else(|| trained(shown.value()));
@@ -39,6 +55,17 @@ pub(super) fn is_same(name: &str, model: &str) -> bool {
         }
     }
     whole(name) == whole(model)
+}
+
+/// Some models in the list are only names for those of another machine.
+fn own_in_order(list: &Value, running: &Value) -> Vec<String> {
+    let entries = list["models"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let is_own = |entry: &&Value| entry["remote_host"].as_str().is_none_or(str::is_empty);
+    let own = entries.iter().filter(is_own).filter_map(|entry| entry["name"].as_str());
+    let mut own: Vec<String> = own.map(str::to_owned).collect();
+    let loaded = names(&running["models"], "name");
+    own.sort_by_key(|name| !loaded.iter().any(|loaded| is_same(loaded, name)));
+    own
 }
 
 /// The parameters of a model file come as lines of name and value.
@@ -68,9 +95,9 @@ fn trained(shown: &Value) -> Option<Found> {
     Found::trained(length, "`context_length` in `/api/show`")
 }
 
-fn tools(shown: &Value) -> Support {
+fn capability(shown: &Value, wanted: &str) -> Support {
     match shown["capabilities"].as_array() {
-        Some(capabilities) if capabilities.iter().any(|name| name == "tools") => Support::Yes,
+        Some(capabilities) if capabilities.iter().any(|name| name == wanted) => Support::Yes,
         Some(_) => Support::No,
         None => Support::Unknown,
     }
@@ -87,6 +114,20 @@ mod tests {
         assert!(is_same("host:5000/me/qwen3:latest", "host:5000/me/qwen3"));
         assert!(!is_same("qwen3:8b", "qwen3"));
         assert!(!is_same("qwen3:latest", "qwen"));
+    }
+
+    #[test]
+    fn models_in_memory_come_first_and_those_of_other_machines_not_at_all() {
+        let list = json!({"models": [
+            {"name": "a:1b"},
+            {"name": "far:cloud", "remote_host": "https://ollama.com", "remote_model": "far"},
+            {"name": "b:latest", "remote_host": ""},
+            {"name": "c:1b"},
+        ]});
+        let running = json!({"models": [{"name": "c:1b"}, {"name": "b"}, {"name": "far:cloud"}]});
+        assert_eq!(own_in_order(&list, &running), ["b:latest", "c:1b", "a:1b"]);
+        assert_eq!(own_in_order(&list, &Value::Null), ["a:1b", "b:latest", "c:1b"]);
+        assert_eq!(own_in_order(&Value::Null, &running), [""; 0]);
     }
 
     #[test]

@@ -8,13 +8,13 @@
 
 use std::collections::HashSet;
 
-use recto_context::{CallId, ContentHash, ContentPart, Opaque, Text, ToolCall};
+use recto_context::{CallId, ContentHash, ContentPart, Opaque, OpaqueKind, Text, ToolCall};
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
 use super::frame::{Frames, TooLong};
-use super::{Wire, anthropic, failure, model_of, ollama, openai};
+use super::{Wire, anthropic, embedded, failure, model_of, ollama, openai};
 use crate::error::LlmError;
 use crate::reply::{Finish, Reply, Usage};
 use crate::secret::Secret;
@@ -73,6 +73,7 @@ enum Reader {
     Ollama(ollama::Reader),
     OpenAi(openai::Reader),
     Anthropic(anthropic::Reader),
+    Embedded(embedded::Reader),
 }
 
 /// What a reader has when the reply is at its end.
@@ -107,6 +108,7 @@ impl Decoder {
             Wire::Ollama => (Frames::lines(), Reader::Ollama(ollama::Reader::default())),
             Wire::OpenAi => (Frames::events(), Reader::OpenAi(openai::Reader::default())),
             Wire::Anthropic => (Frames::events(), Reader::Anthropic(anthropic::Reader::default())),
+            Wire::Embedded => (Frames::lines(), Reader::Embedded(embedded::Reader::new(request))),
         };
         Decoder {
             wire,
@@ -148,6 +150,7 @@ impl Decoder {
             Reader::Ollama(reader) => reader.is_complete(),
             Reader::OpenAi(reader) => reader.is_complete(),
             Reader::Anthropic(reader) => reader.is_complete(),
+            Reader::Embedded(reader) => reader.is_complete(),
         }
     }
 
@@ -170,6 +173,7 @@ impl Decoder {
             Reader::Ollama(reader) => reader.gathered(),
             Reader::OpenAi(reader) => reader.gathered(),
             Reader::Anthropic(reader) => reader.gathered(),
+            Reader::Embedded(reader) => reader.gathered(),
         };
         match gathered {
             Some(gathered) => Ok(reply(gathered, self.request)),
@@ -191,6 +195,7 @@ impl Decoder {
             Reader::Ollama(reader) => reader.read(frame, deltas),
             Reader::OpenAi(reader) => reader.read(frame, deltas),
             Reader::Anthropic(reader) => reader.read(frame, deltas),
+            Reader::Embedded(reader) => reader.read(frame, deltas),
         };
         // Servers send empty pieces, which are nothing to tell anyone about.
         let empty =
@@ -215,6 +220,7 @@ impl Decoder {
             Reader::Ollama(reader) => reader.kept(),
             Reader::OpenAi(reader) => reader.kept(),
             Reader::Anthropic(reader) => reader.kept(),
+            Reader::Embedded(reader) => reader.kept(),
         }
     }
 }
@@ -341,7 +347,11 @@ pub(super) fn thought_and_said(
 
 /// A part that `wire` gets back as it came.
 pub(super) fn opaque(wire: Wire, value: &Value) -> ContentPart {
-    ContentPart::Opaque(Opaque { provider: wire.name().into(), json: Text::new(value.to_string()) })
+    ContentPart::Opaque(Opaque {
+        provider: wire.name().into(),
+        json: Text::new(value.to_string()),
+        kind: OpaqueKind::Thought,
+    })
 }
 
 /// Arguments as the model wrote them where the wire has a string, and the

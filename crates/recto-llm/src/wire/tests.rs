@@ -5,7 +5,7 @@ use std::sync::Arc;
 use expect_test::{Expect, ExpectFile, expect, expect_file};
 use recto_context::{
     Body, CallId, Catalog, ContentPart, File, Image, Include, Inputs, ItemId, ItemKind, Layout,
-    Limits, Message, MessageId, Mode, ModeDecision, ModeReason, Opaque, Pick, Preset,
+    Limits, Message, MessageId, Mode, ModeDecision, ModeReason, Opaque, OpaqueKind, Pick, Preset,
     RequestContext, Scores, Skill, Source, Stamp, SystemFiles, SystemMessages, Tokens, ToolCall,
     ToolCalls, ToolSpec, Window,
 };
@@ -36,7 +36,12 @@ fn check_body(wire: Wire, expected: &ExpectFile) {
 }
 
 fn options() -> CallOptions {
-    CallOptions { model: "some-model".to_owned(), temperature: Some(0.7), top_p: Some(0.95) }
+    CallOptions {
+        model: "some-model".to_owned(),
+        temperature: Some(0.7),
+        top_p: Some(0.95),
+        ..CallOptions::default()
+    }
 }
 
 /// Minimal mode with history: two calls at once in an earlier exchange, a skill
@@ -126,7 +131,11 @@ fn picture() -> ContentPart {
 }
 
 fn opaque(provider: &str, json: &str) -> ContentPart {
-    ContentPart::Opaque(Opaque { provider: provider.into(), json: json.into() })
+    ContentPart::Opaque(Opaque {
+        provider: provider.into(),
+        json: json.into(),
+        kind: OpaqueKind::Thought,
+    })
 }
 
 /// The messages of a request with this history and the message "go on", one a line.
@@ -453,7 +462,7 @@ fn texts_arrive_unchanged() {
             Wire::Anthropic => {
                 ["/0/content/0/text", "/1/content/0/text", "/2/content/0/content/0/text"]
             }
-            Wire::Ollama | Wire::OpenAi => ["/0/content", "/1/content", "/2/content"],
+            _ => ["/0/content", "/1/content", "/2/content"],
         };
         for pointer in texts {
             assert_eq!(body["messages"].pointer(pointer), Some(&text.into()), "{wire:?} {pointer}");

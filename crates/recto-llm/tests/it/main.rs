@@ -5,6 +5,8 @@
 #![allow(clippy::unwrap_used)]
 
 mod calls;
+#[cfg(feature = "embedded")]
+mod embedded;
 mod failures;
 mod fakes;
 mod probes;

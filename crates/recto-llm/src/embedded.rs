@@ -1,0 +1,149 @@
+//! Models that run in this process.
+//!
+//! What can be known of a model without running it (what its file holds, the memory it takes,
+//! which sequence of the cache a prompt goes to) is pure and always built. Only the engine itself
+//! needs llama.cpp, and with it the feature `embedded`. Without the feature a model can be named
+//! and looked at; asking it says what to do.
+
+#[cfg(not(feature = "embedded"))]
+#[path = "embedded/absent.rs"]
+mod engine;
+#[cfg(feature = "embedded")]
+mod engine;
+pub(crate) mod gguf;
+pub(crate) mod memory;
+#[cfg_attr(
+    not(any(feature = "embedded", test)),
+    expect(dead_code, reason = "only the engine has sequences")
+)]
+mod pool;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use recto_context::Window;
+use tokio::sync::mpsc;
+
+use crate::error::LlmError;
+use crate::probe::ServerWindow;
+use crate::wire::ChatTemplate;
+use engine::Engine;
+use gguf::ModelFile;
+use memory::Fit;
+
+pub use engine::Tokenizer;
+pub use pool::Lane;
+
+/// Whether this build can run models itself.
+pub const IS_BUILT_IN: bool = cfg!(feature = "embedded");
+
+/// A file that can be used, and the memory there was for it when that was first
+/// asked. A model that is loaded takes of it, and must not be counted twice.
+#[derive(Clone)]
+pub(crate) struct Model {
+    pub(crate) file: Arc<ModelFile>,
+    pub(crate) memory: Option<u64>,
+}
+
+impl Model {
+    /// What fits into the memory.
+    pub(crate) fn fit(&self) -> Result<Fit, LlmError> {
+        memory::fit(&self.file, self.memory).map_err(|problem| LlmError::NoMemory { problem })
+    }
+
+    /// Fails for a window that the model or the memory has no room for.
+    pub(crate) fn check_window(&self, window: u32) -> Result<(), LlmError> {
+        if let Some(trained) = self.file.trained.filter(|trained| window > *trained) {
+            return Err(LlmError::WindowTooLarge { window, trained });
+        }
+        match self.fit()?.largest {
+            largest if window > largest => Err(LlmError::WindowTooCostly { window, largest }),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A model file, and the engine that runs it once it is asked something.
+pub(crate) struct Embedded {
+    /// What is wrong with the file is told when the model is asked, so that one
+    /// bad entry of a config leaves the others alone.
+    model: Result<Arc<Model>, LlmError>,
+    path: Option<PathBuf>,
+    engine: Engine,
+}
+
+/// The pieces of a reply as bytes of the wire. Dropping it ends the call within
+/// one token, or one chunk of the prompt.
+pub(crate) type Replies = mpsc::UnboundedReceiver<Result<Vec<u8>, LlmError>>;
+
+/// What is said when the engine ends in the middle of something.
+pub(crate) fn stopped() -> LlmError {
+    LlmError::Engine { problem: "it stopped without a word".to_owned() }
+}
+
+impl Embedded {
+    /// Looks at the header of the file; loads nothing.
+    pub(crate) fn new(path: Option<PathBuf>) -> Self {
+        let file = match &path {
+            Some(path) => ModelFile::read(path).map_err(|problem| LlmError::File { problem }),
+            None => Err(LlmError::NoFile),
+        };
+        let memory = memory::available();
+        let model = file.map(|file| Arc::new(Model { file: Arc::new(file), memory }));
+        Embedded { model, path, engine: Engine::default() }
+    }
+
+    /// The file's path, for people.
+    pub(crate) fn describe(&self) -> String {
+        let path = self.path.as_ref().map(|path| path.display().to_string());
+        path.unwrap_or_else(|| "no file".to_owned())
+    }
+
+    /// How the model wants conversations written down.
+    pub(crate) fn template(&self) -> Option<ChatTemplate> {
+        let file = &self.model.as_ref().ok()?.file;
+        let text = |token: &Option<String>| token.clone().unwrap_or_default();
+        Some(ChatTemplate {
+            source: file.chat_template.clone().unwrap_or_else(|| ChatTemplate::chatml().source),
+            bos: text(&file.bos),
+            eos: text(&file.eos),
+        })
+    }
+
+    /// The largest window: what the model was trained for, or what there is
+    /// memory for, if that is less.
+    pub(crate) fn window(&self) -> Result<ServerWindow, LlmError> {
+        let model = self.model()?;
+        let fit = model.fit()?;
+        Ok(match model.file.trained {
+            Some(trained) if trained <= fit.largest => ServerWindow::Trained(trained),
+            None if fit.largest >= Window::ASSUMED.tokens.get() => ServerWindow::Unknown,
+            Some(_) | None => ServerWindow::Fits(fit.largest),
+        })
+    }
+
+    /// Whether it could answer, as far as that can be told without loading it.
+    pub(crate) fn check(&self) -> Result<(), LlmError> {
+        self.window()?;
+        Engine::check()
+    }
+
+    /// Fails for a window that the model or the memory has no room for.
+    pub(crate) fn check_window(&self, window: u32) -> Result<(), LlmError> {
+        self.model()?.check_window(window)
+    }
+
+    /// Asks the model. Loads it first, if this is the first time.
+    pub(crate) fn ask(&self, body: &[u8], lane: Option<Lane>) -> Result<Replies, LlmError> {
+        self.engine.ask(self.model()?, body, lane)
+    }
+
+    /// The model's own tokenizer. Loads the vocabulary, if this is the first time.
+    pub(crate) async fn tokenizer(&self) -> Result<Tokenizer, LlmError> {
+        self.engine.tokenizer(self.model()?).await
+    }
+
+    fn model(&self) -> Result<&Arc<Model>, LlmError> {
+        self.model.as_ref().map_err(Clone::clone)
+    }
+}

@@ -1,0 +1,48 @@
+//! In place of the engine, in a build without it: says so.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::{Lane, Model, Replies};
+use crate::error::LlmError;
+
+#[derive(Default)]
+pub(super) struct Engine {}
+
+impl Engine {
+    pub(super) fn check() -> Result<(), LlmError> {
+        Err(LlmError::NotBuilt)
+    }
+
+    pub(super) fn ask(
+        &self,
+        _model: &Arc<Model>,
+        _body: &[u8],
+        _lane: Option<Lane>,
+    ) -> Result<Replies, LlmError> {
+        Err(LlmError::NotBuilt)
+    }
+
+    #[expect(clippy::unused_async, reason = "the engine's is async")]
+    pub(super) async fn tokenizer(&self, _model: &Arc<Model>) -> Result<Tokenizer, LlmError> {
+        Err(LlmError::NotBuilt)
+    }
+}
+
+/// A model's own tokenizer. There is none in this build.
+#[derive(Debug, Clone)]
+pub struct Tokenizer(Infallible);
+
+impl Tokenizer {
+    /// How many tokens a text is.
+    pub fn count(&self, _text: &str) -> u32 {
+        match self.0 {}
+    }
+
+    /// How many tokens the prompt in a request's body is.
+    pub fn count_prompt(&self, _body: &Value) -> Option<u32> {
+        match self.0 {}
+    }
+}

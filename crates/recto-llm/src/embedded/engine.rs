@@ -1,0 +1,123 @@
+//! The engine: a thread for each model, which loads it and answers one request
+//! after the other.
+//!
+//! Requests and replies pass as bytes, as if the engine were a server of its own:
+//! nothing of llama.cpp is seen outside of this module, so that it could become a
+//! process of its own. Whoever asks only sends and waits.
+
+mod choose;
+mod grammar;
+mod processor;
+mod speak;
+mod tokenizer;
+mod worker;
+
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread;
+
+use llama_cpp_2::llama_backend::LlamaBackend;
+use tokio::sync::{OnceCell, mpsc};
+
+use super::{Lane, Model, Replies, stopped};
+use crate::error::LlmError;
+use crate::wire::embedded::Asked;
+
+pub use tokenizer::Tokenizer;
+
+/// The engine of one model. Nothing is loaded before it is needed.
+#[derive(Default)]
+pub(super) struct Engine {
+    /// The way to the thread, once there is one.
+    jobs: Mutex<Option<Sender<Job>>>,
+    tokenizer: OnceCell<Tokenizer>,
+}
+
+/// A request, and where its reply goes.
+struct Job {
+    asked: Asked,
+    /// What the reply is chosen by: the same body gives the same reply.
+    seed: u32,
+    lane: Option<Lane>,
+    replies: mpsc::UnboundedSender<Result<Vec<u8>, LlmError>>,
+}
+
+impl Engine {
+    /// Whether this machine can run models at all.
+    pub(super) fn check() -> Result<(), LlmError> {
+        processor::check()
+    }
+
+    /// Hands a request to the thread.
+    pub(super) fn ask(
+        &self,
+        model: &Arc<Model>,
+        body: &[u8],
+        lane: Option<Lane>,
+    ) -> Result<Replies, LlmError> {
+        Self::check()?;
+        let asked: Asked = serde_json::from_slice(body).map_err(|error| LlmError::Malformed {
+            what: format!("no request for an embedded model ({error})"),
+            sample: String::from_utf8_lossy(&body[..body.len().min(200)]).into_owned(),
+        })?;
+        if let Some(problem) = asked.problem {
+            return Err(LlmError::Template { problem });
+        }
+        model.check_window(asked.window)?;
+        let (replies, received) = mpsc::unbounded_channel();
+        let job = Job { asked, seed: seed(body), lane, replies };
+        self.hand_over(model, job)?;
+        Ok(received)
+    }
+
+    /// The tokenizer, from a file whose weights are left alone.
+    pub(super) async fn tokenizer(&self, model: &Arc<Model>) -> Result<Tokenizer, LlmError> {
+        Self::check()?;
+        let load = async || {
+            let model = model.clone();
+            let loaded = tokio::task::spawn_blocking(move || Tokenizer::load(&model.file)).await;
+            loaded.unwrap_or_else(|_| Err(stopped()))
+        };
+        self.tokenizer.get_or_try_init(load).await.cloned()
+    }
+
+    fn hand_over(&self, model: &Arc<Model>, job: Job) -> Result<(), LlmError> {
+        let mut jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+        let job = match &*jobs {
+            Some(thread) => match thread.send(job) {
+                Ok(()) => return Ok(()),
+                // The thread is gone: something that no input should bring about
+                // ended it. The next request gets a new one.
+                Err(unsent) => unsent.0,
+            },
+            None => job,
+        };
+        let (thread, received) = channel();
+        let model = model.clone();
+        thread::Builder::new()
+            .name("recto-model".to_owned())
+            .spawn(move || worker::work(&model, &received))
+            .map_err(|error| LlmError::Engine { problem: format!("no thread for it: {error}") })?;
+        thread.send(job).map_err(|_| stopped())?;
+        *jobs = Some(thread);
+        Ok(())
+    }
+}
+
+/// llama.cpp as a whole, of which there is one in a process. It talks a lot, and
+/// nobody asked.
+fn backend() -> Result<&'static LlamaBackend, LlmError> {
+    static BACKEND: OnceLock<Option<LlamaBackend>> = OnceLock::new();
+    let begun = BACKEND.get_or_init(|| {
+        let mut backend = LlamaBackend::init().ok()?;
+        backend.void_logs();
+        Some(backend)
+    });
+    begun.as_ref().ok_or_else(|| LlmError::Engine { problem: "it does not start".to_owned() })
+}
+
+fn seed(body: &[u8]) -> u32 {
+    let hash = recto_context::ContentHash::of(body);
+    let [a, b, c, d, ..] = *hash.as_bytes();
+    u32::from_le_bytes([a, b, c, d])
+}

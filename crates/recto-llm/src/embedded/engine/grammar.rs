@@ -1,0 +1,177 @@
+//! The grammar of a call: nothing but one call of one of the tools, with
+//! arguments that their schema allows.
+//!
+//! The frame around the arguments is fixed to the byte, in the form in which the
+//! page shows calls later on. So a call reads back as the very tokens that were
+//! generated, and the next request begins where this one ended.
+
+use llama_cpp_2::json_schema_to_grammar;
+use serde_json::{Value, json};
+
+use crate::wire::embedded::{CallStyle, Callable, Calls};
+
+/// How much of the schemas goes into the grammar.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Detail {
+    /// All of it.
+    Schema,
+    /// Only that arguments are an object.
+    AnyObject,
+}
+
+/// The grammar, with `root` as its first rule. There must be something to call.
+pub(super) fn of_calls(calls: &Calls, detail: Detail) -> String {
+    let (before, between, after) = frame(calls.style);
+    let names: Vec<String> = (0..calls.tools.len()).map(rule_of).collect();
+    let mut grammar =
+        format!("root ::= {} ({}) {}\n", literal(before), names.join(" | "), literal(after));
+    for (index, tool) in calls.tools.iter().enumerate() {
+        let name = format!("{}{between}", Value::from(tool.name.as_str()));
+        let arguments = arguments(tool, index, detail);
+        grammar.push_str(&format!(
+            "{} ::= {} {}\n{}",
+            rule_of(index),
+            literal(&name),
+            arguments.root,
+            arguments.rules
+        ));
+    }
+    grammar
+}
+
+/// What stands before the name, between name and arguments, and behind them.
+fn frame(style: CallStyle) -> (&'static str, &'static str, &'static str) {
+    match style {
+        CallStyle::Page => ("<tool_call>{\"name\": ", ", \"arguments\": ", "}</tool_call>"),
+        CallStyle::Tagged => ("<tool_call>\n{\"name\": ", ", \"arguments\": ", "}\n</tool_call>"),
+        CallStyle::Llama => ("{\"name\": ", ", \"parameters\": ", "}"),
+    }
+}
+
+fn rule_of(index: usize) -> String {
+    format!("tool-{index}")
+}
+
+/// The rules for a tool's arguments, and what to begin with.
+struct Arguments {
+    root: String,
+    rules: String,
+}
+
+fn arguments(tool: &Callable, index: usize, detail: Detail) -> Arguments {
+    let any = json!({"type": "object"});
+    let schemas = match detail {
+        _ if takes_nothing(&tool.parameters) => &[][..],
+        Detail::Schema => &[&tool.parameters, &any],
+        Detail::AnyObject => &[&any],
+    };
+    let rules = schemas.iter().find_map(|schema| json_schema_to_grammar(&schema.to_string()).ok());
+    match rules.map(|rules| compact(&rules)) {
+        Some(rules) => {
+            let prefix = format!("args-{index}-");
+            Arguments { root: format!("{prefix}root"), rules: prefixed(&rules, &prefix) }
+        }
+        None => Arguments { root: literal("{}"), rules: String::new() },
+    }
+}
+
+/// Whether a schema leaves nothing to be said.
+fn takes_nothing(schema: &Value) -> bool {
+    let is_empty = |key: &str| schema[key].as_object().is_none_or(serde_json::Map::is_empty);
+    let more = ["anyOf", "oneOf", "allOf", "$ref", "additionalProperties", "patternProperties"];
+    is_empty("properties")
+        && more.iter().all(|key| schema.get(*key).is_none_or(|value| *value == json!(false)))
+}
+
+/// Rules that leave no room for line breaks and indents: a small model can fill
+/// all of its room with them.
+fn compact(rules: &str) -> String {
+    let line = |line: &str| match line.starts_with("space ::=") {
+        true => "space ::= \" \"?\n".to_owned(),
+        false => format!("{line}\n"),
+    };
+    rules.lines().map(line).collect()
+}
+
+/// A text as a grammar writes it.
+fn literal(text: &str) -> String {
+    let mut written = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' => written.push_str("\\\""),
+            '\\' => written.push_str("\\\\"),
+            '\n' => written.push_str("\\n"),
+            '\r' => written.push_str("\\r"),
+            '\t' => written.push_str("\\t"),
+            other => written.push(other),
+        }
+    }
+    written.push('"');
+    written
+}
+
+/// Rules with `prefix` in front of every name, so that those of two tools don't
+/// meet.
+fn prefixed(rules: &str, prefix: &str) -> String {
+    let mut written = String::with_capacity(rules.len() * 2);
+    let mut within = Within::Rule;
+    let mut is_escaped = false;
+    let mut in_name = false;
+    for c in rules.chars() {
+        let begins_name = within == Within::Rule && !in_name && c.is_ascii_alphabetic();
+        in_name = within == Within::Rule && (begins_name || (in_name && is_of_name(c)));
+        if begins_name {
+            written.push_str(prefix);
+        }
+        written.push(c);
+        within = match (within, c) {
+            (_, _) if is_escaped => within,
+            (Within::Rule, '"') => Within::Text,
+            (Within::Rule, '[') => Within::Set,
+            (Within::Text, '"') | (Within::Set, ']') => Within::Rule,
+            _ => within,
+        };
+        is_escaped = !is_escaped && c == '\\' && within != Within::Rule;
+    }
+    if !written.ends_with('\n') {
+        written.push('\n');
+    }
+    written
+}
+
+fn is_of_name(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '-' || c == '_'
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Within {
+    Rule,
+    /// Between quotes.
+    Text,
+    /// Between brackets.
+    Set,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_get_a_prefix_and_texts_do_not() {
+        let rules = "root ::= \"a \\\"root\\\" b\" space [^\"\\]a-z] char{0,20} | (other)?\n";
+        let expected =
+            "x-root ::= \"a \\\"root\\\" b\" x-space [^\"\\]a-z] x-char{0,20} | (x-other)?\n";
+        assert_eq!(prefixed(rules, "x-"), expected);
+    }
+
+    #[test]
+    fn a_call_is_framed_as_the_page_shows_it() {
+        let tool = Callable { name: "now".to_owned(), parameters: json!({"type": "object"}) };
+        let calls = Calls { style: CallStyle::Page, must: true, tools: vec![tool] };
+        let expected = concat!(
+            "root ::= \"<tool_call>{\\\"name\\\": \" (tool-0) \"}</tool_call>\"\n",
+            "tool-0 ::= \"\\\"now\\\", \\\"arguments\\\": \" \"{}\"\n",
+        );
+        assert_eq!(of_calls(&calls, Detail::Schema), expected);
+    }
+}

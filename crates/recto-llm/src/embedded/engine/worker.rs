@@ -1,0 +1,327 @@
+//! The thread of a model: loads it, keeps what it has read, and answers.
+
+use std::num::NonZero;
+use std::sync::mpsc::Receiver;
+
+use llama_cpp_2::context::LlamaContext;
+use llama_cpp_2::context::params::LlamaContextParams;
+use llama_cpp_2::llama_batch::LlamaBatch;
+use llama_cpp_2::model::LlamaModel;
+use llama_cpp_2::model::params::LlamaModelParams;
+use llama_cpp_2::token::LlamaToken;
+use serde_json::{Value, json};
+
+use super::choose::Chooser;
+use super::speak::{Piece, Speaker};
+use super::tokenizer::{Specials, tokens, with_beginning};
+use super::{Job, backend, processor};
+use crate::embedded::Model;
+use crate::embedded::gguf::ModelFile;
+use crate::embedded::memory;
+use crate::embedded::pool::{Place, Pool, Rewind};
+use crate::error::LlmError;
+
+/// How much of a prompt is read at a time: between two chunks a call can be
+/// cancelled. A small model reads a larger one in the same time, and more of them
+/// slow it down; a large one takes seconds for the smallest. It goes by the model
+/// and not by the clock, because where a prompt is cut changes the last digits of
+/// what the model makes of it, and the same prompt shall give the same reply.
+fn chunk(file: &ModelFile) -> usize {
+    const SMALL: u64 = 512 << 20;
+    const MIDDLING: u64 = 2 << 30;
+    match file.weights {
+        0..SMALL => 256,
+        SMALL..MIDDLING => 128,
+        _ => 64,
+    }
+}
+
+/// Answers jobs until nobody can send any more.
+pub(super) fn work(source: &Model, jobs: &Receiver<Job>) {
+    let mut loaded = None;
+    let mut next = jobs.recv().ok();
+    while let Some(job) = next {
+        next = match load(&mut loaded, source) {
+            Ok((model, memory)) => {
+                serve(model, &Model { memory: *memory, ..source.clone() }, job, jobs)
+            }
+            Err(error) => {
+                job.fail(error);
+                jobs.recv().ok()
+            }
+        };
+    }
+}
+
+/// The model, loaded when it is first needed, and the memory that there was before
+/// that. Other models may have taken of it since the file was looked at.
+fn load<'a>(
+    loaded: &'a mut Option<(LlamaModel, Option<u64>)>,
+    source: &Model,
+) -> Result<&'a (LlamaModel, Option<u64>), LlmError> {
+    if let Some(loaded) = loaded {
+        return Ok(loaded);
+    }
+    let memory = memory::available();
+    let file = &source.file;
+    memory::fit(file, memory).map_err(|problem| LlmError::NoMemory { problem })?;
+    let model = LlamaModel::load_from_file(backend()?, &file.path, &LlamaModelParams::default())
+        .map_err(|_| LlmError::Engine {
+            problem: format!("it does not take the model {}", file.path.display()),
+        })?;
+    Ok(loaded.insert((model, memory)))
+}
+
+/// Answers jobs with one context. Gives back a job that needs a larger one.
+fn serve(model: &LlamaModel, source: &Model, first: Job, jobs: &Receiver<Job>) -> Option<Job> {
+    let mut reader = match Reader::new(model, source, first.asked.window) {
+        Ok(reader) => reader,
+        Err(error) => {
+            first.fail(error);
+            return jobs.recv().ok();
+        }
+    };
+    let mut job = first;
+    loop {
+        if let Err(error) = reader.answer(&job) {
+            job.fail(error);
+        }
+        job = jobs.recv().ok()?;
+        if job.asked.window > reader.window {
+            return Some(job);
+        }
+    }
+}
+
+impl Job {
+    fn fail(&self, error: LlmError) {
+        // Whoever asked may have gone.
+        let _ = self.replies.send(Err(error));
+    }
+
+    fn send(&self, frame: &Value) {
+        let _ = self.replies.send(Ok(format!("{frame}\n").into_bytes()));
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.replies.is_closed()
+    }
+
+    fn say(&self, piece: Option<Piece>) {
+        if let Some(Piece { text, tokens }) = piece {
+            self.send(&json!({ "text": text, "tokens": tokens }));
+        }
+    }
+}
+
+/// A model with what it has read.
+struct Reader<'m> {
+    model: &'m LlamaModel,
+    context: LlamaContext<'m>,
+    batch: LlamaBatch<'m>,
+    specials: Specials,
+    pool: Pool,
+    window: u32,
+    chunk: usize,
+}
+
+/// How a reply came to its end.
+enum Ended {
+    /// The model was done.
+    Stop,
+    /// There was no more room.
+    Length,
+    /// Whoever asked has gone.
+    Cancelled,
+}
+
+impl<'m> Reader<'m> {
+    fn new(model: &'m LlamaModel, source: &Model, window: u32) -> Result<Self, LlmError> {
+        let file = &source.file;
+        source.check_window(window)?;
+        let cells = memory::cells(file, source.memory, window);
+        let chunk = chunk(file);
+        let sequences = memory::sequences(file);
+        let parameters = LlamaContextParams::default()
+            .with_n_ctx(NonZero::new(cells))
+            .with_n_batch(chunk as u32)
+            .with_n_ubatch(chunk as u32)
+            .with_n_seq_max(sequences)
+            // One stock of cells for all sequences, which copies can share.
+            .with_kv_unified(true)
+            // Models that look at a window of their own keep all the same what
+            // is behind it, or nothing could be taken back.
+            .with_swa_full(true)
+            .with_n_threads(processor::threads())
+            .with_n_threads_batch(processor::threads());
+        let context = model.new_context(backend()?, parameters).map_err(|_| LlmError::Engine {
+            problem: format!("it has no context of {cells} tokens for the model"),
+        })?;
+        let is_recurrent = model.is_recurrent() || model.is_hybrid();
+        let rewind = if is_recurrent { Rewind::Never } else { Rewind::Anywhere };
+        let cells = context.n_ctx() as usize;
+        Ok(Reader {
+            model,
+            batch: LlamaBatch::new(chunk, 1),
+            specials: Specials::of(&model.vocab(), file),
+            pool: Pool::new(sequences as usize, cells, rewind),
+            context,
+            window,
+            chunk,
+        })
+    }
+
+    fn answer(&mut self, job: &Job) -> Result<(), LlmError> {
+        if job.is_cancelled() {
+            return Ok(());
+        }
+        let prompt = self.prompt(job)?;
+        let room = job.asked.window as usize - prompt.len();
+        let most = room.min(job.asked.max_tokens as usize);
+        let mut chooser = Chooser::new(self.model, &job.asked, job.seed)?;
+        let place = self.prepare(job, &prompt, most);
+        let answered = self.read(job, &prompt, &place).and_then(|last| match last {
+            Some(last) => self.write(job, &mut chooser, &place, last, prompt.len(), most),
+            None => Ok((Ended::Cancelled, 0)),
+        });
+        let (ended, written) = answered.inspect_err(|_| self.give_up(place.sequence))?;
+        let finish = match ended {
+            Ended::Stop => "stop",
+            Ended::Length => "length",
+            Ended::Cancelled => return Ok(()),
+        };
+        let done = json!({
+            "finish": finish,
+            "prompt": prompt.len(),
+            "cached": place.kept,
+            "completion": written,
+        });
+        job.send(&json!({ "done": done }));
+        Ok(())
+    }
+
+    /// The tokens of the prompt, if there is room for them and for a reply.
+    fn prompt(&self, job: &Job) -> Result<Vec<i32>, LlmError> {
+        let vocab = self.model.vocab();
+        let tokens = tokens(&vocab, &self.specials, &job.asked.prompt);
+        let prompt: Vec<i32> =
+            with_beginning(&vocab, tokens).into_iter().map(|token| token.0).collect();
+        let window = job.asked.window;
+        if prompt.is_empty() {
+            return Err(LlmError::Engine { problem: "there is nothing to read".to_owned() });
+        }
+        if prompt.len() >= window as usize {
+            return Err(LlmError::ContextOverflow {
+                sent: u32::try_from(prompt.len()).ok(),
+                window: Some(window),
+                message: format!("{} tokens of prompt, and a window of {window}", prompt.len()),
+            });
+        }
+        Ok(prompt)
+    }
+
+    /// Finds a place for the prompt, and makes the context agree with it.
+    fn prepare(&mut self, job: &Job, prompt: &[i32], reply: usize) -> Place {
+        let mut place = self.pool.place(job.lane, prompt, reply);
+        let sequence = place.sequence as u32;
+        if let Some(other) = place.copied_from {
+            self.clear(place.sequence, 0);
+            // Positions that are too large for it can't occur: a window is smaller.
+            let _ = self.context.copy_kv_cache_seq(
+                other as i32,
+                sequence as i32,
+                None,
+                Some(place.kept as u32),
+            );
+        }
+        if !self.clear(place.sequence, place.kept) {
+            // A model that can't take anything back after all is read to anew.
+            self.pool.forget(place.sequence);
+            self.clear(place.sequence, 0);
+            place = Place { kept: 0, ..place };
+        }
+        for emptied in &place.emptied {
+            self.clear(*emptied, 0);
+        }
+        place
+    }
+
+    /// Empties a sequence from a position on. Whether that was possible.
+    fn clear(&mut self, sequence: usize, from: usize) -> bool {
+        let from = (from > 0).then_some(from as u32);
+        self.context.clear_kv_cache_seq(Some(sequence as u32), from, None).unwrap_or(false)
+    }
+
+    fn give_up(&mut self, sequence: usize) {
+        self.pool.forget(sequence);
+        self.clear(sequence, 0);
+    }
+
+    /// Reads what is not there yet of the prompt, chunk by chunk. Gives the place
+    /// of the last token in the last chunk; none if the call was cancelled.
+    fn read(&mut self, job: &Job, prompt: &[i32], place: &Place) -> Result<Option<i32>, LlmError> {
+        let mut from = place.kept;
+        for chunk in prompt[place.kept..].chunks(self.chunk) {
+            if job.is_cancelled() {
+                return Ok(None);
+            }
+            self.decode(place.sequence, from, chunk)?;
+            let read = from + chunk.len();
+            if read == prompt.len() {
+                self.pool.prompt_read(place.sequence, from);
+            }
+            from = read;
+            job.send(&json!({ "read": read }));
+        }
+        Ok(Some(self.batch.n_tokens() - 1))
+    }
+
+    /// Writes the reply, token by token, and says how it ended and how long it is.
+    fn write(
+        &mut self,
+        job: &Job,
+        chooser: &mut Chooser<'_>,
+        place: &Place,
+        mut last: i32,
+        start: usize,
+        most: usize,
+    ) -> Result<(Ended, usize), LlmError> {
+        let vocab = self.model.vocab();
+        let mut speaker = Speaker::default();
+        for written in 0..most {
+            if job.is_cancelled() {
+                return Ok((Ended::Cancelled, written));
+            }
+            let token = chooser.next(&self.context, last, most - written)?;
+            if vocab.is_eog(token) {
+                job.say(speaker.rest());
+                return Ok((Ended::Stop, written));
+            }
+            if !vocab.is_control(token) {
+                job.say(speaker.hear(token, &vocab.token_to_piece(token, false, None)));
+            }
+            if written + 1 < most {
+                self.decode(place.sequence, start + written, &[token.0])?;
+                last = 0;
+            }
+        }
+        job.say(speaker.rest());
+        Ok((Ended::Length, most))
+    }
+
+    /// Lets the model read `tokens` at the end of a sequence.
+    fn decode(&mut self, sequence: usize, at: usize, tokens: &[i32]) -> Result<(), LlmError> {
+        let problem = |what: String| LlmError::Engine { problem: what };
+        self.batch.clear();
+        for (index, token) in tokens.iter().enumerate() {
+            let is_last = index + 1 == tokens.len();
+            let position = (at + index) as i32;
+            self.batch
+                .add(LlamaToken(*token), position, &[sequence as i32], is_last)
+                .map_err(|error| problem(error.to_string()))?;
+        }
+        self.context.decode(&mut self.batch).map_err(|error| problem(error.to_string()))?;
+        self.pool.extend(sequence, tokens);
+        Ok(())
+    }
+}

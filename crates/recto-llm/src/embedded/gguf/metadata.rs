@@ -1,0 +1,289 @@
+//! The keys and values at the head of a GGUF file.
+//!
+//! Numbers, short lists of numbers and a few named texts are kept; of the vocabulary only where
+//! it stands. The rest (merges, scores, texts about the model) is passed over. What the values
+//! mean is decided in [`super::shape`] and beside it.
+
+use std::collections::HashMap;
+use std::io::{Read, Seek};
+
+use super::problem::Fault;
+use super::reader::{Reader, Seen, shown};
+
+pub(super) const ARCHITECTURE: &str = "general.architecture";
+pub(super) const NAME: &str = "general.name";
+pub(super) const KIND: &str = "general.type";
+pub(super) const CHAT_TEMPLATE: &str = "tokenizer.chat_template";
+pub(super) const TOKENIZER: &str = "tokenizer.ggml.model";
+const ALIGNMENT: &str = "general.alignment";
+const TOKENS: &str = "tokenizer.ggml.tokens";
+const ROPE_SCALING: &str = ".rope.scaling.type";
+
+/// Real files have fewer than a hundred keys.
+const MOST_KEYS: u64 = 1 << 14;
+/// What the format allows.
+const LONGEST_KEY: u64 = (1 << 16) - 1;
+/// No key that is looked for is longer.
+const LONGEST_KEPT_KEY: usize = 128;
+/// Chat templates have some ten thousands of bytes at most.
+const LONGEST_KEPT_TEXT: u64 = 1 << 20;
+/// As many as a model may have layers.
+const LONGEST_KEPT_LIST: u64 = 512;
+/// The longest list that llama.cpp reads.
+const LONGEST_LIST: u64 = 1 << 30;
+/// Lists of texts are read one by one. The largest vocabularies have a quarter of a million, and
+/// as many merges.
+const MOST_TEXTS: u64 = 1 << 22;
+
+const DEFAULT_ALIGNMENT: u64 = 32;
+const LARGEST_ALIGNMENT: u64 = 1 << 20;
+
+/// What was kept.
+#[derive(Debug, Default)]
+pub(super) struct Metadata {
+    values: HashMap<String, Value>,
+    /// Where the tokens stand, if there are any.
+    pub(super) tokens: Option<Tokens>,
+}
+
+/// Where the texts of the tokens begin, and how many there are.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Tokens {
+    pub(super) at: u64,
+    pub(super) count: u32,
+}
+
+#[derive(Debug)]
+enum Value {
+    Number(u64),
+    Text(String),
+    List(Vec<u64>),
+    /// A fraction, a negative number, or what was not kept.
+    Other,
+}
+
+impl Metadata {
+    /// Reads `count` keys and their values.
+    pub(super) fn read<R: Read + Seek>(reader: &mut Reader<R>, count: u64) -> Result<Self, Fault> {
+        if count > MOST_KEYS {
+            return Err(Fault::damaged(format!("it claims to have {count} keys")));
+        }
+        let mut metadata = Metadata::default();
+        let mut seen = Seen::default();
+        let mut key = Vec::new();
+        for _ in 0..count {
+            reader.text(LONGEST_KEY, &mut key)?;
+            if key.is_empty() {
+                return Err(Fault::damaged("there is a key without a name"));
+            }
+            if !seen.add(&key) {
+                return Err(Fault::damaged(format!("the key `{}` stands twice", shown(&key))));
+            }
+            let key = String::from_utf8_lossy(&key);
+            let value = metadata.value(reader, &key)?;
+            if key.len() <= LONGEST_KEPT_KEY {
+                metadata.values.insert(key.into_owned(), value);
+            }
+        }
+        Ok(metadata)
+    }
+
+    /// The number at `key`, if there is one.
+    pub(super) fn number(&self, key: &str) -> Result<Option<u32>, Fault> {
+        match self.values.get(key) {
+            None => Ok(None),
+            Some(Value::Number(number)) => small(key, *number).map(Some),
+            Some(_) => Err(unfit(key)),
+        }
+    }
+
+    /// The number at `key`, and nothing if it is something else: ids of tokens are negative or
+    /// all ones where there is no such token.
+    pub(super) fn id(&self, key: &str) -> Option<u64> {
+        match self.values.get(key) {
+            Some(Value::Number(number)) => Some(*number),
+            _ => None,
+        }
+    }
+
+    /// The text at `key`, if there is one.
+    pub(super) fn text(&self, key: &str) -> Result<Option<&str>, Fault> {
+        match self.values.get(key) {
+            None => Ok(None),
+            Some(Value::Text(text)) => Ok(Some(text)),
+            Some(_) => Err(Fault::damaged(format!("`{}` is no text", shown(key.as_bytes())))),
+        }
+    }
+
+    /// The numbers at `key` for each of `layers` layers; one number is for all of them.
+    pub(super) fn for_layers(&self, key: &str, layers: usize) -> Result<Option<Vec<u32>>, Fault> {
+        match self.values.get(key) {
+            None => Ok(None),
+            Some(Value::Number(number)) => Ok(Some(vec![small(key, *number)?; layers])),
+            Some(Value::List(list)) if list.len() == layers => {
+                list.iter().map(|number| small(key, *number)).collect::<Result<_, _>>().map(Some)
+            }
+            Some(Value::List(list)) => Err(Fault::damaged(format!(
+                "`{}` has {} values for {layers} layers",
+                shown(key.as_bytes()),
+                list.len()
+            ))),
+            Some(_) => Err(unfit(key)),
+        }
+    }
+
+    /// The yes or no at `key` for each of `layers` layers, if it is such a list.
+    pub(super) fn flags(&self, key: &str, layers: usize) -> Option<Vec<bool>> {
+        match self.values.get(key) {
+            Some(Value::List(list)) if list.len() == layers => {
+                Some(list.iter().map(|flag| *flag != 0).collect())
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether any key begins with `start`.
+    pub(super) fn any(&self, start: &str) -> bool {
+        self.values.keys().any(|key| key.starts_with(start))
+    }
+
+    /// What the tensors begin at multiples of.
+    pub(super) fn alignment(&self) -> Result<u64, Fault> {
+        let Some(alignment) = self.number(ALIGNMENT)? else { return Ok(DEFAULT_ALIGNMENT) };
+        let alignment = u64::from(alignment);
+        if !alignment.is_power_of_two() || alignment > LARGEST_ALIGNMENT {
+            return Err(Fault::damaged(format!("its alignment is {alignment}")));
+        }
+        Ok(alignment)
+    }
+
+    fn value<R: Read + Seek>(&mut self, reader: &mut Reader<R>, key: &str) -> Result<Value, Fault> {
+        let tag = reader.u32()?;
+        match Kind::of(tag) {
+            Some(Kind::Text) if is_kept_text(key) => {
+                let mut text = Vec::new();
+                reader.text(LONGEST_KEPT_TEXT, &mut text)?;
+                Ok(Value::Text(String::from_utf8_lossy(&text).into_owned()))
+            }
+            Some(Kind::Text) => reader.skip_text().map(|()| Value::Other),
+            Some(Kind::List) => self.list(reader, key),
+            Some(kind) => Ok(kind.number(reader)?.map_or(Value::Other, Value::Number)),
+            None => Err(unknown_kind(key, tag)),
+        }
+    }
+
+    fn list<R: Read + Seek>(&mut self, reader: &mut Reader<R>, key: &str) -> Result<Value, Fault> {
+        let tag = reader.u32()?;
+        let count = reader.u64()?;
+        match Kind::of(tag) {
+            Some(Kind::Text) => {
+                if count > MOST_TEXTS {
+                    return Err(too_long(key, count));
+                }
+                if key == TOKENS {
+                    let count = u32::try_from(count).map_err(|_| too_long(key, count))?;
+                    self.tokens = Some(Tokens { at: reader.at(), count });
+                }
+                for _ in 0..count {
+                    reader.skip_text()?;
+                }
+                Ok(Value::Other)
+            }
+            // The format allows lists of lists; llama.cpp does not, and nobody writes them.
+            Some(Kind::List) => {
+                Err(Fault::damaged(format!("`{}` is a list of lists", shown(key.as_bytes()))))
+            }
+            Some(_) if count > LONGEST_LIST => Err(too_long(key, count)),
+            Some(kind) if count > LONGEST_KEPT_LIST => {
+                reader.skip(count.saturating_mul(kind.size())).map(|()| Value::Other)
+            }
+            Some(kind) => {
+                // All of them are read, also behind one that is no number.
+                let numbers: Vec<_> =
+                    (0..count).map(|_| kind.number(reader)).collect::<Result<_, _>>()?;
+                let list: Option<Vec<u64>> = numbers.into_iter().collect();
+                Ok(list.map_or(Value::Other, Value::List))
+            }
+            None => Err(unknown_kind(key, tag)),
+        }
+    }
+}
+
+/// The types of values, as far as their bytes differ.
+#[derive(Debug, Clone, Copy)]
+enum Kind {
+    Unsigned(u64),
+    Signed(u64),
+    Fraction(u64),
+    Truth,
+    Text,
+    List,
+}
+
+impl Kind {
+    fn of(tag: u32) -> Option<Self> {
+        Some(match tag {
+            0 => Kind::Unsigned(1),
+            1 => Kind::Signed(1),
+            2 => Kind::Unsigned(2),
+            3 => Kind::Signed(2),
+            4 => Kind::Unsigned(4),
+            5 => Kind::Signed(4),
+            6 => Kind::Fraction(4),
+            7 => Kind::Truth,
+            8 => Kind::Text,
+            9 => Kind::List,
+            10 => Kind::Unsigned(8),
+            11 => Kind::Signed(8),
+            12 => Kind::Fraction(8),
+            _ => return None,
+        })
+    }
+
+    /// The bytes of one value; texts and lists say it themselves.
+    fn size(self) -> u64 {
+        match self {
+            Kind::Unsigned(size) | Kind::Signed(size) | Kind::Fraction(size) => size,
+            Kind::Truth => 1,
+            Kind::Text | Kind::List => 0,
+        }
+    }
+
+    /// Reads one value: a number from nought upwards, or nothing that is wanted.
+    fn number<R: Read + Seek>(self, reader: &mut Reader<R>) -> Result<Option<u64>, Fault> {
+        let bits = match self.size() {
+            1 => u64::from(u8::from_le_bytes(reader.array()?)),
+            2 => u64::from(u16::from_le_bytes(reader.array()?)),
+            4 => u64::from(reader.u32()?),
+            _ => reader.u64()?,
+        };
+        Ok(match self {
+            Kind::Unsigned(_) => Some(bits),
+            Kind::Truth => Some(u64::from(bits != 0)),
+            Kind::Signed(size) => Some(bits).filter(|bits| bits >> (8 * size - 1) == 0),
+            Kind::Fraction(_) | Kind::Text | Kind::List => None,
+        })
+    }
+}
+
+fn is_kept_text(key: &str) -> bool {
+    [ARCHITECTURE, NAME, KIND, CHAT_TEMPLATE, TOKENIZER].contains(&key)
+        || key.ends_with(ROPE_SCALING)
+}
+
+fn small(key: &str, number: u64) -> Result<u32, Fault> {
+    u32::try_from(number)
+        .map_err(|_| Fault::damaged(format!("`{}` is {number}", shown(key.as_bytes()))))
+}
+
+fn unfit(key: &str) -> Fault {
+    Fault::damaged(format!("`{}` is no whole number", shown(key.as_bytes())))
+}
+
+fn too_long(key: &str, count: u64) -> Fault {
+    Fault::damaged(format!("`{}` claims to have {count} values", shown(key.as_bytes())))
+}
+
+fn unknown_kind(key: &str, tag: u32) -> Fault {
+    Fault::damaged(format!("`{}` has the unknown type {tag}", shown(key.as_bytes())))
+}

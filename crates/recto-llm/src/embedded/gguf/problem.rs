@@ -1,0 +1,271 @@
+//! Why a file is of no use as a model, for people and with a hint.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// What is wrong with a model's file.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FileProblem {
+    /// There is nothing at the path.
+    #[error("there is no model file `{}`", path.display())]
+    NotFound {
+        /// Where it should be.
+        path: PathBuf,
+    },
+    /// The system does not give the file's bytes.
+    #[error("cannot read the model file `{}`: {cause}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        cause: String,
+    },
+    /// The file is something else.
+    #[error("`{}` is no GGUF file: {looks}", path.display())]
+    NotGguf {
+        /// The file.
+        path: PathBuf,
+        /// What it seems to be.
+        looks: Looks,
+    },
+    /// The format is too old or too new.
+    #[error(
+        "`{}` is a GGUF file of version {version}, and only 2 and 3 can be read",
+        path.display()
+    )]
+    Version {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        version: u32,
+    },
+    /// The numbers in the file are written the other way round.
+    #[error("`{}` is a GGUF file for big-endian machines, which cannot be read", path.display())]
+    BigEndian {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The header contradicts itself, or cannot be meant.
+    #[error("the model file `{}` is damaged: {what}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What cannot be right.
+        what: String,
+    },
+    /// The file ends before what its header promises.
+    #[error(
+        "the model file `{}` is cut off: it has {has} of at least {needs} bytes",
+        path.display()
+    )]
+    Truncated {
+        /// The file.
+        path: PathBuf,
+        /// Its size.
+        has: u64,
+        /// The size that it should have, or more where the header itself is cut off.
+        needs: u64,
+    },
+    /// The model was cut into several files.
+    #[error("`{}` is one of the {parts} parts of a model", path.display())]
+    Split {
+        /// The file.
+        path: PathBuf,
+        /// How many there are.
+        parts: u32,
+    },
+    /// The file is sound, but nothing to talk to.
+    #[error("the model in `{}` cannot chat: {what}", path.display())]
+    NotAChatModel {
+        /// The file.
+        path: PathBuf,
+        /// What it is instead.
+        what: String,
+    },
+}
+
+/// What a file seems to be that is no GGUF.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Looks {
+    /// It has no bytes.
+    Empty,
+    /// It has only zeros where it should begin.
+    Zeros,
+    /// A page of a web server.
+    Html,
+    /// The few lines that stand for a file in Git LFS.
+    LfsPointer,
+    /// Weights in the format of Hugging Face.
+    Safetensors,
+    /// An archive; `PyTorch` and Python packages use these too.
+    Zip,
+    /// Another archive.
+    Gzip,
+    /// The formats before GGUF.
+    Ggml,
+    /// Readable, such as the answer of a server that had no file.
+    Text,
+    /// None of these.
+    Unknown,
+}
+
+impl FileProblem {
+    /// What helps.
+    pub(crate) fn hint(&self) -> &'static str {
+        match self {
+            FileProblem::NotFound { .. } => {
+                "pull the model with `recto models pull`, or correct the path of its file"
+            }
+            FileProblem::Unreadable { .. } => "check that the file may be read",
+            FileProblem::NotGguf { looks, .. } => looks.hint(),
+            FileProblem::Version { version: 0 | 1, .. } => {
+                "the format is from 2023: pull a newer file of this model"
+            }
+            FileProblem::Version { .. } => "update Recto, or choose another file of this model",
+            FileProblem::BigEndian { .. } => "pull the little-endian file of this model",
+            FileProblem::Damaged { .. } => "remove the file and pull the model again",
+            FileProblem::Truncated { .. } => {
+                "the download did not finish: remove the file and pull the model again"
+            }
+            FileProblem::Split { .. } => {
+                "choose a file that holds the whole model, \
+                 or join its parts with `llama-gguf-split --merge`"
+            }
+            FileProblem::NotAChatModel { .. } => "choose an instruction-tuned chat model",
+        }
+    }
+}
+
+impl Looks {
+    /// What the first bytes of a file, at most a few hundred, look like.
+    pub(super) fn of(head: &[u8]) -> Self {
+        let lower = head.trim_ascii_start().get(..64).unwrap_or(head.trim_ascii_start());
+        let lower = lower.to_ascii_lowercase();
+        let begins = |with: &[u8]| head.starts_with(with);
+        if head.is_empty() {
+            Looks::Empty
+        } else if head.iter().all(|byte| *byte == 0) {
+            Looks::Zeros
+        } else if begins(b"version https://git-lfs.github.com/spec/") {
+            Looks::LfsPointer
+        } else if lower.starts_with(b"<!doctype html") || lower.starts_with(b"<html") {
+            Looks::Html
+        } else if begins(b"PK\x03\x04") || begins(b"PK\x05\x06") {
+            Looks::Zip
+        } else if begins(&[0x1f, 0x8b]) {
+            Looks::Gzip
+        } else if [b"lmgg", b"fmgg", b"tjgg", b"algg"].into_iter().any(|magic| begins(magic)) {
+            Looks::Ggml
+        } else if is_safetensors(head) {
+            Looks::Safetensors
+        } else if is_text(head) {
+            Looks::Text
+        } else {
+            Looks::Unknown
+        }
+    }
+
+    fn hint(self) -> &'static str {
+        match self {
+            Looks::Empty | Looks::Zeros => {
+                "the download did not finish: remove the file and pull the model again"
+            }
+            Looks::Html | Looks::Text => {
+                "the address may be that of a page about the file: \
+                 pull the model from the address of the file itself"
+            }
+            Looks::LfsPointer => {
+                "this only stands for the file: fetch it with `git lfs pull`, \
+                 or pull the model with `recto models pull`"
+            }
+            Looks::Safetensors | Looks::Ggml => "choose the model's GGUF file",
+            Looks::Zip | Looks::Gzip => {
+                "unpack it, and choose the GGUF file inside, if there is one"
+            }
+            Looks::Unknown => "choose a GGUF file, or pull the model again",
+        }
+    }
+}
+
+impl fmt::Display for Looks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Looks::Empty => "it is empty",
+            Looks::Zeros => "it begins with nothing but zeros",
+            Looks::Html => "it looks like a web page",
+            Looks::LfsPointer => "it is a Git LFS pointer",
+            Looks::Safetensors => "it looks like safetensors",
+            Looks::Zip => "it looks like a zip archive, a wheel or a PyTorch file",
+            Looks::Gzip => "it looks like a gzip archive",
+            Looks::Ggml => "it is in the older GGML format",
+            Looks::Text => "it looks like a text",
+            Looks::Unknown => "it does not begin as one",
+        })
+    }
+}
+
+/// The length of a JSON object, then the object.
+fn is_safetensors(head: &[u8]) -> bool {
+    let Some((length, rest)) = head.split_first_chunk() else { return false };
+    u64::from_le_bytes(*length) < 1 << 32 && rest.starts_with(b"{\"")
+}
+
+/// The head may end inside of a character.
+fn is_text(head: &[u8]) -> bool {
+    let valid = match std::str::from_utf8(head) {
+        Ok(_) => head.len(),
+        Err(error) if error.error_len().is_none() => error.valid_up_to(),
+        Err(_) => return false,
+    };
+    valid > 0 && !head.iter().any(|byte| *byte < b' ' && !byte.is_ascii_whitespace())
+}
+
+/// A problem that does not know its file yet.
+#[derive(Debug)]
+pub(super) enum Fault {
+    /// The system could not read.
+    Io(io::Error),
+    /// It begins differently.
+    NotGguf(Looks),
+    Version(u32),
+    BigEndian,
+    /// The file would have to have at least so many bytes.
+    Ends {
+        needs: u64,
+    },
+    /// What is there makes no sense.
+    Damaged(String),
+    Split(u32),
+    NotAChatModel(String),
+}
+
+impl Fault {
+    pub(super) fn damaged(what: impl Into<String>) -> Self {
+        Fault::Damaged(what.into())
+    }
+
+    /// The problem of the file at `path`, which has `size` bytes.
+    pub(super) fn of(self, path: &Path, size: u64) -> FileProblem {
+        let path = path.to_owned();
+        match self {
+            Fault::Io(error) if error.kind() == io::ErrorKind::NotFound => {
+                FileProblem::NotFound { path }
+            }
+            Fault::Io(error) => FileProblem::Unreadable { path, cause: error.to_string() },
+            Fault::NotGguf(looks) => FileProblem::NotGguf { path, looks },
+            Fault::Version(version) => FileProblem::Version { path, version },
+            Fault::BigEndian => FileProblem::BigEndian { path },
+            Fault::Ends { needs } => FileProblem::Truncated { path, has: size, needs },
+            Fault::Damaged(what) => FileProblem::Damaged { path, what },
+            Fault::Split(parts) => FileProblem::Split { path, parts },
+            Fault::NotAChatModel(what) => FileProblem::NotAChatModel { path, what },
+        }
+    }
+}
+
+impl From<io::Error> for Fault {
+    fn from(error: io::Error) -> Self {
+        Fault::Io(error)
+    }
+}

@@ -1,0 +1,165 @@
+//! Reads a file's bytes in order, and never past its end.
+//!
+//! Every length comes from the file, so none is believed: what is claimed is held against the
+//! file's size before anything is read or allocated, and what is kept has a limit besides. Knows
+//! nothing of what the bytes mean.
+
+use std::io::{BufReader, Read, Seek, SeekFrom};
+
+use super::problem::Fault;
+
+/// The longest text that llama.cpp reads; a longer one is a broken length.
+const LONGEST_TEXT: u64 = 1 << 30;
+
+const BUFFER: usize = 64 * 1024;
+
+/// A file, and how far it was read.
+#[derive(Debug)]
+pub(super) struct Reader<R> {
+    source: BufReader<R>,
+    at: u64,
+    size: u64,
+}
+
+impl<R: Read + Seek> Reader<R> {
+    /// Reads `source`, which has `size` bytes, from its beginning.
+    pub(super) fn new(source: R, size: u64) -> Self {
+        Reader { source: BufReader::with_capacity(BUFFER, source), at: 0, size }
+    }
+
+    pub(super) fn at(&self) -> u64 {
+        self.at
+    }
+
+    pub(super) fn u32(&mut self) -> Result<u32, Fault> {
+        self.array().map(u32::from_le_bytes)
+    }
+
+    pub(super) fn u64(&mut self) -> Result<u64, Fault> {
+        self.array().map(u64::from_le_bytes)
+    }
+
+    pub(super) fn array<const N: usize>(&mut self) -> Result<[u8; N], Fault> {
+        let end = self.end_of(N as u64)?;
+        let mut bytes = [0; N];
+        self.source.read_exact(&mut bytes)?;
+        self.at = end;
+        Ok(bytes)
+    }
+
+    pub(super) fn skip(&mut self, bytes: u64) -> Result<(), Fault> {
+        let end = self.end_of(bytes)?;
+        let distance = i64::try_from(bytes).map_err(|_| too_far(bytes))?;
+        self.source.seek_relative(distance)?;
+        self.at = end;
+        Ok(())
+    }
+
+    /// Goes back to a place where it has been.
+    pub(super) fn go_back(&mut self, at: u64) -> Result<(), Fault> {
+        self.source.seek(SeekFrom::Start(at))?;
+        self.at = at;
+        Ok(())
+    }
+
+    /// A text, with its length before it, into `text`; one of more than `most` bytes is a fault.
+    pub(super) fn text(&mut self, most: u64, text: &mut Vec<u8>) -> Result<(), Fault> {
+        let length = self.text_length()?;
+        if length > most {
+            return Err(Fault::damaged(format!(
+                "there is a text of {length} bytes where {most} are the most"
+            )));
+        }
+        let end = self.end_of(length)?;
+        let length = usize::try_from(length).map_err(|_| too_far(length))?;
+        text.clear();
+        text.resize(length, 0);
+        self.source.read_exact(text)?;
+        self.at = end;
+        Ok(())
+    }
+
+    pub(super) fn skip_text(&mut self) -> Result<(), Fault> {
+        let length = self.text_length()?;
+        self.skip(length)
+    }
+
+    fn text_length(&mut self) -> Result<u64, Fault> {
+        let length = self.u64()?;
+        if length > LONGEST_TEXT {
+            return Err(too_far(length));
+        }
+        Ok(length)
+    }
+
+    /// Where the next `bytes` bytes end, if the file has them.
+    fn end_of(&self, bytes: u64) -> Result<u64, Fault> {
+        let needs = self.at.checked_add(bytes).ok_or_else(|| too_far(bytes))?;
+        if needs > self.size { Err(Fault::Ends { needs }) } else { Ok(needs) }
+    }
+}
+
+fn too_far(length: u64) -> Fault {
+    Fault::damaged(format!("there is a length of {length} bytes"))
+}
+
+/// Tells names that stand twice, in sixteen bytes for each, however long they are.
+///
+/// It compares hashes: two different names out of a million are taken for one with a chance of
+/// one in thirty millions. A vocabulary has hundreds of thousands of names, which are gone
+/// through at every start; the set of the standard library would take longer than all the rest.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    /// A hash is at its place or behind it; zeros are free, and at least half of all.
+    slots: Vec<u64>,
+    count: usize,
+}
+
+impl Seen {
+    /// False if `name` was there before.
+    pub(super) fn add(&mut self, name: &[u8]) -> bool {
+        if self.count * 2 >= self.slots.len() {
+            let larger = vec![0; (self.slots.len() * 2).max(64)];
+            for hash in std::mem::replace(&mut self.slots, larger) {
+                if hash != 0 {
+                    self.insert(hash);
+                }
+            }
+        }
+        let is_new = self.insert(hash(name));
+        self.count += usize::from(is_new);
+        is_new
+    }
+
+    fn insert(&mut self, hash: u64) -> bool {
+        let last = self.slots.len() - 1;
+        let mut at = hash as usize & last;
+        while self.slots[at] != 0 {
+            if self.slots[at] == hash {
+                return false;
+            }
+            at = (at + 1) & last;
+        }
+        self.slots[at] = hash;
+        true
+    }
+}
+
+/// FNV-1a, and never nought.
+fn hash(name: &[u8]) -> u64 {
+    let mut hash = 0xcbf2_9ce4_8422_2325;
+    for byte in name {
+        hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    }
+    hash.max(1)
+}
+
+/// A name from a file, fit for a message.
+pub(super) fn shown(name: &[u8]) -> String {
+    let text = String::from_utf8_lossy(name);
+    let mut shown: String = text.chars().take(64).flat_map(char::escape_debug).collect();
+    if text.chars().nth(64).is_some() {
+        shown.push('…');
+    }
+    shown
+}

@@ -1,0 +1,48 @@
+//! The tokens of a model: only the texts of the two that chat templates name are kept.
+
+use std::io::{Read, Seek};
+
+use super::metadata::{Metadata, Tokens};
+use super::problem::Fault;
+use super::reader::{Reader, Seen, shown};
+
+const LONGEST_TOKEN: u64 = 1 << 16;
+
+/// What is known of the tokens.
+#[derive(Debug, Default)]
+pub(super) struct Vocabulary {
+    pub(super) size: u32,
+    pub(super) bos: Option<String>,
+    pub(super) eos: Option<String>,
+}
+
+impl Vocabulary {
+    /// Goes through the tokens, which the reader has passed before.
+    pub(super) fn read<R: Read + Seek>(
+        reader: &mut Reader<R>,
+        metadata: &Metadata,
+    ) -> Result<Self, Fault> {
+        let Some(Tokens { at, count }) = metadata.tokens else { return Ok(Vocabulary::default()) };
+        let bos = metadata.id("tokenizer.ggml.bos_token_id");
+        let eos = metadata.id("tokenizer.ggml.eos_token_id");
+        let mut vocabulary = Vocabulary { size: count, bos: None, eos: None };
+        let mut seen = Seen::default();
+        let mut token = Vec::new();
+        reader.go_back(at)?;
+        for id in 0..u64::from(count) {
+            reader.text(LONGEST_TOKEN, &mut token)?;
+            // llama.cpp gives empty ones a name, and ends the process over others.
+            if !token.is_empty() && !seen.add(&token) {
+                return Err(Fault::damaged(format!("the token `{}` stands twice", shown(&token))));
+            }
+            let text = || Some(String::from_utf8_lossy(&token).into_owned());
+            if bos == Some(id) {
+                vocabulary.bos = text();
+            }
+            if eos == Some(id) {
+                vocabulary.eos = text();
+            }
+        }
+        Ok(vocabulary)
+    }
+}

@@ -1,0 +1,192 @@
+//! The embedded model's prompt: the page as the model's own chat template writes
+//! it down, cut into what the template wrote and what others wrote.
+//!
+//! What others wrote is never read as anything but text, so nobody can end a
+//! message, or open one in another's name, by writing what does that. Pictures
+//! can't be shown to these models: a short note stands in their place. A call's
+//! arguments and a tool's schema go in as the template writes JSON.
+//!
+//! A template can't be trusted to be finite, or to take every conversation; what
+//! it refuses is told in the body, and nothing is sent. It may leave out things,
+//! such as old results, but not what the system says and not the last message.
+
+mod conversation;
+mod decode;
+mod jinja;
+mod marks;
+mod python_json;
+mod refusal;
+mod template;
+
+use std::sync::Arc;
+
+use recto_context::{OfferedTool, RequestContext, ToolCalls, ToolChoice};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::CallOptions;
+use conversation::Conversation;
+use jinja::{Given, Jinja, on_deep_stack};
+use marks::Texts;
+use refusal::Refusal;
+
+pub(super) use decode::Reader;
+pub use template::ChatTemplate;
+
+/// The field of a message in which a thought of this turn goes back.
+const THOUGHT: &str = "reasoning_content";
+
+/// What models write around their thoughts.
+const THINK: &str = "<think>";
+
+/// What the embedded model is asked, as it is recorded.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Asked {
+    pub(crate) model: String,
+    pub(crate) prompt: Vec<Segment>,
+    /// Why there is no prompt: the template refused the conversation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) problem: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) calls: Option<Calls>,
+    pub(crate) window: u32,
+    pub(crate) max_tokens: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) temperature: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) top_p: Option<f64>,
+}
+
+/// A piece of the prompt.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum Segment {
+    /// What the template wrote: special tokens in it are meant as such.
+    Template { template: String },
+    /// A reply of this model, with the tokens that it generated.
+    Reply { text: String, tokens: Vec<i32> },
+    /// What anyone else wrote: never read as special tokens.
+    Text { text: String },
+}
+
+impl Segment {
+    /// What it says, whoever wrote it.
+    pub(crate) fn text(&self) -> &str {
+        match self {
+            Segment::Template { template: text }
+            | Segment::Reply { text, .. }
+            | Segment::Text { text } => text,
+        }
+    }
+}
+
+/// How the model writes calls, and whether it must write one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Calls {
+    pub(crate) style: CallStyle,
+    #[serde(default)]
+    pub(crate) must: bool,
+    /// What may be called, where a call is a must.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) tools: Vec<Callable>,
+}
+
+/// A tool that the model may call.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Callable {
+    pub(crate) name: String,
+    pub(crate) parameters: Value,
+}
+
+/// How a model writes its calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CallStyle {
+    /// As the page tells it to: `<tool_call>{"name": …, "arguments": …}</tool_call>`.
+    Page,
+    /// As Qwen and Hermes learned it: the same, with line breaks within the tags.
+    Tagged,
+    /// As Llama learned it: `{"name": …, "parameters": …}`.
+    Llama,
+}
+
+/// The prompt, and how it is to be answered.
+pub(super) fn encode(options: &CallOptions, request: &RequestContext) -> Value {
+    let template = options.template.as_deref().unwrap_or(&template::DEFAULT);
+    let (prompt, problem) = match prompt(&options.model, template, request) {
+        Ok(prompt) => (prompt, None),
+        Err(refusal) => (Vec::new(), Some(refusal.to_string())),
+    };
+    let asked = Asked {
+        model: options.model.clone(),
+        prompt,
+        problem,
+        calls: calls(template, request),
+        window: request.window.tokens.get(),
+        max_tokens: request.budget.reply.get(),
+        temperature: options.temperature,
+        top_p: options.top_p,
+    };
+    serde_json::to_value(asked).unwrap_or_default()
+}
+
+/// Whether the model begins its reply in the middle of a thought, because the
+/// template has opened one for it.
+pub(crate) fn starts_in_thought(prompt: &[Segment]) -> bool {
+    match prompt.last() {
+        Some(Segment::Template { template }) => template.trim_end().ends_with(THINK),
+        _ => false,
+    }
+}
+
+/// The prompt as the template writes it, in the first form of the conversation
+/// that it takes; otherwise why it does not take the last one.
+fn prompt(
+    model: &str,
+    template: &ChatTemplate,
+    request: &RequestContext,
+) -> Result<Vec<Segment>, Refusal> {
+    let mut texts = Texts::default();
+    let conversation = Conversation::new(model, request, &mut texts);
+    let texts = Arc::new(texts);
+    on_deep_stack(conversation.size(), || {
+        let jinja = Jinja::read(&template.source)?;
+        let mut refusal = Refusal::Broken;
+        for messages in conversation.forms() {
+            texts.forget_written();
+            let tools = Some(conversation.tools.clone()).filter(|tools| !tools.is_empty());
+            let (day, size) = (Arc::clone(&request.day), conversation.size());
+            let given = Given { messages, tools, day, size };
+            let output = jinja.render(template, given, &texts);
+            match output.and_then(|output| texts.cut(&output, &conversation.musts)) {
+                Ok(prompt) => return Ok(prompt),
+                Err(refused) => refusal = refused,
+            }
+        }
+        Err(refusal)
+    })
+}
+
+/// What is to be read out of the reply, or forced into it. Calls in the form of
+/// the page are read by whoever put the tools on the page.
+fn calls(template: &ChatTemplate, request: &RequestContext) -> Option<Calls> {
+    if request.tools.is_empty() {
+        return None;
+    }
+    let must = request.tool_choice == ToolChoice::Required;
+    let style = match request.tool_calls {
+        ToolCalls::Text if must => CallStyle::Page,
+        ToolCalls::Text => return None,
+        ToolCalls::Native => template.call_style().unwrap_or(CallStyle::Tagged),
+    };
+    let tools = if must { request.tools.iter().map(callable).collect() } else { Vec::new() };
+    Some(Calls { style, must, tools })
+}
+
+fn callable(tool: &OfferedTool) -> Callable {
+    let spec = &tool.spec;
+    Callable { name: spec.id.name.to_string(), parameters: Value::clone(&spec.parameters) }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,392 @@
+//! The messages of a request as chat templates expect them, and the other forms of the same
+//! conversation for templates that refuse it.
+//!
+//! Templates come with assumptions: no system role, users and models strictly in turn, one call
+//! at a time. The page follows none of them. So there are forms to try one after the other, from
+//! the page as it is to one that meets them all. Each says the same in the same order; what is
+//! merged is joined by a blank line.
+
+use std::sync::Arc;
+
+use minijinja::Value;
+use minijinja::value::{Enumerator, Object};
+use recto_context::{
+    ChatMessage, ChatRole, ContentHash, ContentPart, ContentPiece, Layer, OpaqueKind,
+    RequestContext, ToolCall,
+};
+use serde::Deserialize;
+
+use super::marks::{Mark, Musts, Texts};
+use super::{Segment, THOUGHT};
+use crate::wire::{Wire, arguments_object, function_tools, layer, own, own_fields};
+
+/// Stands where a picture is. The engine reads text alone.
+const PICTURE: &str = "[a picture, which this model cannot see]";
+
+/// Stands in front of a conversation that begins with the model.
+const GOES_ON: &str = "[the conversation goes on]";
+
+/// A conversation, its texts behind marks.
+#[derive(Debug)]
+pub(super) struct Conversation {
+    said: Vec<Said>,
+    pub(super) tools: Vec<Value>,
+    pub(super) musts: Musts,
+    /// Joins what is merged.
+    blank_line: Mark,
+    goes_on: Mark,
+}
+
+/// A message.
+#[derive(Debug, Clone)]
+pub(super) struct Said {
+    role: ChatRole,
+    content: Vec<Mark>,
+    thought: Option<Mark>,
+    calls: Vec<Call>,
+    /// The call that it answers, and the tool's name.
+    answers: Option<(Mark, Mark)>,
+    /// Which call that is, among those of the message before.
+    answers_id: Option<Arc<str>>,
+}
+
+#[derive(Debug, Clone)]
+struct Call {
+    id: Arc<str>,
+    id_mark: Mark,
+    name: Mark,
+    arguments: Value,
+}
+
+/// What is done to a conversation that a template refuses.
+#[derive(Debug, Clone, Copy)]
+struct Repair {
+    /// What the system says goes in front of the first user message.
+    system: bool,
+    /// Messages of the same role in a row become one.
+    turns: bool,
+    /// A message with several calls becomes several with one each.
+    calls: bool,
+}
+
+impl Conversation {
+    /// The conversation of `request`. Its texts are kept in `texts`.
+    pub(super) fn new(model: &str, request: &RequestContext, texts: &mut Texts) -> Self {
+        let said: Vec<Said> =
+            request.messages.iter().map(|message| said(model, request, message, texts)).collect();
+        let tools = function_tools(request).iter().map(|tool| tool_value(tool, texts)).collect();
+        let system = said.iter().filter(|said| said.role == ChatRole::System);
+        let last = said.iter().rfind(|said| said.role == ChatRole::User);
+        let musts = Musts {
+            system: system.flat_map(|said| said.content.clone()).collect(),
+            last: last.map(|said| said.content.clone()).unwrap_or_default(),
+        };
+        let (blank_line, goes_on) = (texts.keep_text("\n\n"), texts.keep_text(GOES_ON));
+        Conversation { said, tools, musts, blank_line, goes_on }
+    }
+
+    /// How many messages, tools and calls there are.
+    pub(super) fn size(&self) -> usize {
+        let calls: usize = self.said.iter().map(|said| said.calls.len()).sum();
+        self.said.len() + self.tools.len() + calls
+    }
+
+    /// The forms to try, the page as it is first. Forms that would be the same as one before are
+    /// left out.
+    pub(super) fn forms(&self) -> impl Iterator<Item = Vec<Value>> {
+        let repairs = [false, true].into_iter().flat_map(|calls| {
+            [(false, false), (true, false), (false, true), (true, true)]
+                .map(|(system, turns)| Repair { system, turns, calls })
+        });
+        repairs.filter_map(|repair| self.repaired(repair))
+    }
+
+    /// The messages after `repair`, if all that it does changes something.
+    fn repaired(&self, repair: Repair) -> Option<Vec<Value>> {
+        let mut said = self.said.clone();
+        let changes = (!repair.calls || self.split_calls(&mut said))
+            && (!repair.system || self.merge_system(&mut said))
+            && (!repair.turns || self.merge_turns(&mut said));
+        changes.then(|| said.iter().map(Said::value).collect())
+    }
+
+    /// Puts what the system says in front of the first user message.
+    fn merge_system(&self, said: &mut Vec<Said>) -> bool {
+        let is_system = |said: &Said| said.role == ChatRole::System;
+        let system: Vec<Said> = said.iter().filter(|said| is_system(said)).cloned().collect();
+        let has_user = said.iter().any(|said| said.role == ChatRole::User);
+        if system.is_empty() || !has_user {
+            return false;
+        }
+        said.retain(|said| !is_system(said));
+        if let Some(first) = said.iter_mut().find(|said| said.role == ChatRole::User) {
+            let texts = system.into_iter().map(|said| said.content);
+            first.content = self.joined(texts.chain([std::mem::take(&mut first.content)]));
+        }
+        true
+    }
+
+    /// Makes users and models speak in turn, the user first. Results stay apart: each answers a
+    /// call of its own.
+    fn merge_turns(&self, said: &mut Vec<Said>) -> bool {
+        let before = said.len();
+        let mut merged: Vec<Said> = Vec::with_capacity(before);
+        for next in said.drain(..) {
+            match merged.last_mut() {
+                Some(last) if last.role == next.role && next.role != ChatRole::Tool => {
+                    last.content = self.joined([std::mem::take(&mut last.content), next.content]);
+                    last.thought = last.thought.or(next.thought);
+                    last.calls.extend(next.calls);
+                }
+                _ => merged.push(next),
+            }
+        }
+        let first = merged.iter().position(|said| said.role != ChatRole::System);
+        if let Some(first) = first.filter(|at| merged[*at].role != ChatRole::User) {
+            merged.insert(first, Said::plain(ChatRole::User, vec![self.goes_on]));
+        }
+        let changed = merged.len() != before;
+        *said = merged;
+        changed
+    }
+
+    /// Lets every message call once, its result right behind it.
+    fn split_calls(&self, said: &mut Vec<Said>) -> bool {
+        let before = said.len();
+        let mut split: Vec<Said> = Vec::with_capacity(before);
+        let mut rest = std::mem::take(said).into_iter().peekable();
+        while let Some(mut message) = rest.next() {
+            if message.calls.len() < 2 {
+                split.push(message);
+                continue;
+            }
+            let mut results = Vec::new();
+            while let Some(result) = rest.next_if(|next| next.role == ChatRole::Tool) {
+                results.push(result);
+            }
+            for call in std::mem::take(&mut message.calls) {
+                let answer =
+                    results.iter().position(|result| result.answers_id.as_ref() == Some(&call.id));
+                let calling = Said { calls: vec![call], ..message };
+                // Only the first says what was said before all of them.
+                message = Said::plain(ChatRole::Assistant, Vec::new());
+                split.push(calling);
+                split.extend(answer.map(|at| results.remove(at)));
+            }
+            split.extend(results);
+        }
+        *said = split;
+        said.len() != before
+    }
+
+    fn joined(&self, texts: impl IntoIterator<Item = Vec<Mark>>) -> Vec<Mark> {
+        let mut joined = Vec::new();
+        for text in texts.into_iter().filter(|text| !text.is_empty()) {
+            if !joined.is_empty() {
+                joined.push(self.blank_line);
+            }
+            joined.extend(text);
+        }
+        joined
+    }
+}
+
+impl Said {
+    fn plain(role: ChatRole, content: Vec<Mark>) -> Self {
+        Said { role, content, thought: None, calls: Vec::new(), answers: None, answers_id: None }
+    }
+
+    /// The message as templates know it. Its content is always a string: templates that find none
+    /// write down that there is none.
+    fn value(&self) -> Value {
+        let content: String = self.content.iter().map(Mark::to_string).collect();
+        let mut fields =
+            vec![("role", Value::from(self.role.name())), ("content", Value::from(content))];
+        if let Some(thought) = self.thought {
+            fields.push((THOUGHT, Value::from(thought.to_string())));
+        }
+        if !self.calls.is_empty() {
+            fields.push(("tool_calls", self.calls.iter().map(Call::value).collect()));
+        }
+        if let Some((id, name)) = self.answers {
+            fields.push(("name", Value::from(name.to_string())));
+            fields.push(("tool_call_id", Value::from(id.to_string())));
+        }
+        Value::from_pairs(fields)
+    }
+}
+
+impl Call {
+    fn value(&self) -> Value {
+        let function =
+            [("name", Value::from(self.name.to_string())), ("arguments", self.arguments.clone())];
+        Value::from_pairs([
+            ("type", Value::from("function")),
+            ("id", Value::from(self.id_mark.to_string())),
+            ("function", Value::from_pairs(function)),
+        ])
+    }
+}
+
+fn said(model: &str, request: &RequestContext, message: &ChatMessage, texts: &mut Texts) -> Said {
+    let segment = content(model, message);
+    // Templates ask whether there is any content.
+    let content = if segment.text().is_empty() { vec![] } else { vec![texts.keep(segment)] };
+    let call = |call: &ToolCall| Call {
+        id: Arc::clone(&call.id.0),
+        id_mark: texts.keep_text(&*call.id.0),
+        name: texts.keep_text(&*call.name),
+        arguments: data(&arguments_object(call), Words::Marked, texts),
+    };
+    let calls = message.calls.iter().map(call).collect();
+    let answers = message.answers.as_ref();
+    let marks = answers.map(|(id, name)| (texts.keep_text(&*id.0), texts.keep_text(&**name)));
+    Said {
+        role: message.role,
+        content,
+        thought: thought(request, message).map(|thought| texts.keep_text(thought)),
+        calls,
+        answers: marks,
+        answers_id: answers.map(|(id, _)| Arc::clone(&id.0)),
+    }
+}
+
+fn content(model: &str, message: &ChatMessage) -> Segment {
+    let text = message.text();
+    if let Some(tokens) = echo(model, message, &text) {
+        return Segment::Reply { text, tokens };
+    }
+    let has_picture =
+        |piece: &ContentPiece| matches!(piece, ContentPiece::Other(ContentPart::Image(_)));
+    if !message.content.iter().any(has_picture) {
+        return Segment::Text { text };
+    }
+    let piece = |piece: &ContentPiece| match piece {
+        ContentPiece::Text(text) => Some(text.clone()),
+        ContentPiece::Other(ContentPart::Image(_)) => Some(PICTURE.to_owned()),
+        ContentPiece::Other(_) => None,
+    };
+    let pieces: Vec<String> = message.content.iter().filter_map(piece).collect();
+    Segment::Text { text: pieces.join("\n") }
+}
+
+/// The tokens of a reply, if this model generated it and the message still says
+/// what it said. To another model they would be other words.
+fn echo(model: &str, message: &ChatMessage, text: &str) -> Option<Vec<i32>> {
+    #[derive(Deserialize)]
+    struct Echo {
+        model: String,
+        text: ContentHash,
+        tokens: Vec<i32>,
+    }
+    if message.role != ChatRole::Assistant || text.is_empty() {
+        return None;
+    }
+    let echoes = message.content.iter().filter_map(|piece| match piece {
+        ContentPiece::Other(ContentPart::Opaque(opaque)) if opaque.kind == OpaqueKind::Echo => {
+            let echo = own(Wire::Embedded, opaque)?;
+            serde_json::from_value::<Echo>(echo.into()).ok()
+        }
+        _ => None,
+    });
+    let hash = ContentHash::of(text.as_bytes());
+    echoes.into_iter().find(|echo| echo.text == hash && echo.model == model).map(|echo| echo.tokens)
+}
+
+/// What the model thought before a call of this turn. Models are trained without their earlier
+/// thoughts.
+fn thought(request: &RequestContext, message: &ChatMessage) -> Option<String> {
+    if layer(request, message) != Some(Layer::Rounds) {
+        return None;
+    }
+    let mut fields = own_fields(Wire::Embedded, message).filter(|(field, _)| field == THOUGHT);
+    fields.next().and_then(|(_, thought)| thought.as_str().map(str::to_owned))
+}
+
+/// A tool in the form of [`function_tools`].
+fn tool_value(tool: &serde_json::Value, texts: &mut Texts) -> Value {
+    let function = &tool["function"];
+    let text = |field: &str| function[field].as_str().unwrap_or_default();
+    let function = [
+        ("name", Value::from(texts.keep_text(text("name")).to_string())),
+        ("description", Value::from(texts.keep_text(text("description")).to_string())),
+        ("parameters", data(&function["parameters"], Words::OfSchema, texts)),
+    ];
+    Value::from_pairs([
+        ("type", Value::from("function")),
+        ("function", Value::from_pairs(function)),
+    ])
+}
+
+/// Which strings of some data templates may read.
+#[derive(Clone, Copy, PartialEq)]
+enum Words {
+    /// None.
+    Marked,
+    /// The names of types, which they look at to describe parameters.
+    OfSchema,
+    /// This is where such a name stands.
+    OfType,
+}
+
+const TYPES: [&str; 7] = ["string", "number", "integer", "boolean", "array", "object", "null"];
+
+/// Data for a template, its strings behind marks.
+fn data(json: &serde_json::Value, words: Words, texts: &mut Texts) -> Value {
+    match json {
+        serde_json::Value::Null => Value::from(()),
+        serde_json::Value::Bool(bool) => Value::from(*bool),
+        serde_json::Value::Number(number) => number_value(number),
+        serde_json::Value::String(text) => match words {
+            Words::OfType if TYPES.contains(&text.as_str()) => Value::from(text),
+            _ => Value::from(texts.keep_text(text).to_string()),
+        },
+        serde_json::Value::Array(list) => {
+            list.iter().map(|item| data(item, words, texts)).collect()
+        }
+        serde_json::Value::Object(fields) => {
+            let field = |(key, value): (&String, &serde_json::Value)| {
+                let words = match words {
+                    Words::Marked => Words::Marked,
+                    _ if key == "type" => Words::OfType,
+                    _ => Words::OfSchema,
+                };
+                let mark = texts.keep_text(key).to_string();
+                Field { key: key.clone(), mark, value: data(value, words, texts) }
+            };
+            Value::from_object(Fields(fields.iter().map(field).collect()))
+        }
+    }
+}
+
+fn number_value(number: &serde_json::Number) -> Value {
+    match (number.as_i64(), number.as_u64()) {
+        (Some(number), _) => Value::from(number),
+        (_, Some(number)) => Value::from(number),
+        _ => Value::from(number.as_f64()),
+    }
+}
+
+/// An object whose keys others chose. A template finds a field by its key, but when it goes
+/// through them, it sees marks.
+#[derive(Debug)]
+struct Fields(Vec<Field>);
+
+#[derive(Debug)]
+struct Field {
+    key: String,
+    mark: String,
+    value: Value,
+}
+
+impl Object for Fields {
+    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
+        let key = key.as_str()?;
+        let field = self.0.iter().find(|field| field.key == key || field.mark == key);
+        field.map(|field| field.value.clone())
+    }
+
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        Enumerator::Values(self.0.iter().map(|field| Value::from(&field.mark)).collect())
+    }
+}

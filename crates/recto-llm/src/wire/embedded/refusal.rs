@@ -1,0 +1,89 @@
+//! Why a chat template gave no prompt.
+
+use std::fmt;
+
+/// How long a complaint may be, in characters.
+const LONGEST: usize = 200;
+
+/// Why a chat template gave no prompt. It continues "the model's chat template does not take
+/// the conversation:".
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Refusal {
+    /// It is no template.
+    #[error("it cannot be read: {problem}")]
+    Unreadable { problem: String },
+    /// It is longer than any real one.
+    #[error("it has more than {0} bytes")]
+    TooLarge(usize),
+    /// It says so itself.
+    #[error("{0}")]
+    Raised(String),
+    /// It does what can't be done.
+    #[error("it fails: {problem}")]
+    Failed { problem: String },
+    /// It came to no end.
+    #[error("it does not come to an end")]
+    Endless,
+    /// It wrote more than any model reads.
+    #[error("it writes more than any model could read")]
+    TooLong,
+    /// It cuts texts into pieces.
+    #[error("it takes texts apart")]
+    TakenApart,
+    /// It does not show what the model has to know.
+    #[error("it leaves out {0}")]
+    LeftOut(LeftOut),
+    /// It met a fault in what renders it.
+    #[error("it cannot be rendered")]
+    Broken,
+    /// There was no thread to render it in.
+    #[error("there is no memory to render it in")]
+    NoThread,
+}
+
+/// What a template left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LeftOut {
+    System,
+    LastMessage,
+}
+
+impl fmt::Display for LeftOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            LeftOut::System => "what the system says",
+            LeftOut::LastMessage => "the last message",
+        })
+    }
+}
+
+/// A complaint in one short line. What a template says may be long, and hold anything, also
+/// characters that are none.
+pub(super) fn short(complaint: &str) -> String {
+    let is_none = |c: char| c.is_control() || ('\u{fdd0}'..='\u{fdef}').contains(&c);
+    let mut line = String::new();
+    for word in complaint.split(|c: char| c.is_whitespace() || is_none(c)) {
+        if !word.is_empty() {
+            line.push_str(if line.is_empty() { "" } else { " " });
+            line.push_str(word);
+        }
+    }
+    match line.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn complaints_are_short_lines() {
+        assert_eq!(short(" a\n\n b\u{1b}[31m "), "a b [31m");
+        assert_eq!(short("role \u{fdd0}7\u{fdd1}!"), "role 7 !");
+        assert_eq!(short(""), "");
+        let long = short(&"é".repeat(1_000));
+        assert_eq!(long.chars().count(), LONGEST + 1);
+    }
+}
