@@ -12,6 +12,7 @@
 
 mod agent;
 mod commands;
+mod counts;
 mod error;
 mod event;
 mod mailbox;
@@ -28,6 +29,7 @@ mod turn;
 
 pub use agent::{Agent, Conversation, Inbound, Submission};
 pub use commands::{Answer, COMMANDS, Command, CommandHelp, CommandProblem, Stopping};
+pub use counts::assemble_for;
 pub use error::AgentError;
 pub use event::{Event, Finished, Totals, Trouble, TurnEvent};
 pub use options::{AgentOptions, ModelEntry, Parts, SessionSettings};

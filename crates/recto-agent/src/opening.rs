@@ -12,6 +12,7 @@ use recto_context::{
 use recto_llm::LlmError;
 use recto_store::{Ending, NewTurn, Session, Turn, TurnCommit, TurnId};
 
+use crate::counts::Counts;
 use crate::error::AgentError;
 use crate::event::{Event, Finished, Totals};
 use crate::mailbox::Listeners;
@@ -196,6 +197,7 @@ pub(crate) struct Gathered {
     pub(crate) entry: ModelEntry,
     pub(crate) settings: SessionSettings,
     pub(crate) calibration: Calibration,
+    pub(crate) counts: Option<Arc<Counts>>,
     pub(crate) joining: Vec<SessionItem>,
 }
 
@@ -212,7 +214,8 @@ impl Gathered {
         let settings = known.settings.overridden_by(of_turn);
         let entry = settings.apply(shared.model(settings.model.as_deref())?);
         let calibration = shared.calibration(&entry).await?;
-        Ok(Gathered { catalog, entry, settings, calibration, joining })
+        let counts = shared.counts(&entry).await;
+        Ok(Gathered { catalog, entry, settings, calibration, counts, joining })
     }
 
     /// The mode of a turn: decided once, by its message.
@@ -241,6 +244,7 @@ impl Gathered {
             stamp,
             catalog: self.catalog,
             calibration: self.calibration,
+            counts: self.counts,
             joining: self.joining,
         }
     }

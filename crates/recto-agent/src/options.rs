@@ -48,6 +48,8 @@ pub struct AgentOptions {
 pub struct ModelEntry {
     /// The entry's name.
     pub name: Arc<str>,
+    /// Why it is this one that answers, for people and for the record.
+    pub chosen: Arc<str>,
     /// The way to its server.
     pub client: Client,
     /// What is said in each call.

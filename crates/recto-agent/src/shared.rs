@@ -10,6 +10,7 @@ use recto_llm::{LlmError, ServerWindow};
 use recto_workspace::Snapshot;
 use tokio::sync::watch;
 
+use crate::counts::Counts;
 use crate::error::AgentError;
 use crate::options::{ModelEntry, Parts};
 
@@ -23,6 +24,8 @@ pub(crate) struct Shared {
     windows: Mutex<HashMap<Arc<str>, Window>>,
     /// Rates by what [`ModelEntry::counted_as`] says.
     calibrations: Mutex<HashMap<String, Calibration>>,
+    /// Exact counts by model entry, where its tokenizer is at hand.
+    counts: Mutex<HashMap<Arc<str>, Arc<Counts>>>,
     /// How many messages and turns wait or run, over all sessions.
     work: watch::Sender<usize>,
 }
@@ -34,6 +37,7 @@ impl Shared {
             catalog: Mutex::default(),
             windows: Mutex::default(),
             calibrations: Mutex::default(),
+            counts: Mutex::default(),
             work: watch::Sender::default(),
         }
     }
@@ -113,6 +117,18 @@ impl Shared {
         Ok(calibration)
     }
 
+    /// Exact counts for a model, if its own tokenizer can be had. What keeps it from
+    /// being had will also keep the model from answering, and is told then.
+    pub(crate) async fn counts(&self, entry: &ModelEntry) -> Option<Arc<Counts>> {
+        if let Some(known) = lock(&self.counts).get(&entry.name) {
+            return Some(known.clone());
+        }
+        let tokenizer = entry.client.tokenizer().await.ok().flatten()?;
+        let counts = Arc::new(Counts::new(tokenizer, entry));
+        lock(&self.counts).insert(entry.name.clone(), counts.clone());
+        Some(counts)
+    }
+
     /// Something is to be done, until what this gives is dropped.
     pub(crate) fn begin_work(self: &Arc<Self>) -> AtWork {
         self.work.send_modify(|work| *work += 1);
@@ -170,6 +186,10 @@ pub async fn window_of(entry: &ModelEntry, cap: Tokens) -> Result<Window, LlmErr
         ServerWindow::Trained(tokens) => {
             Window { tokens: Tokens::new(tokens).min(cap), source: WindowSource::Trained }
         }
+        ServerWindow::Fits(tokens) if Tokens::new(tokens) < cap => {
+            Window { tokens: Tokens::new(tokens), source: WindowSource::Memory }
+        }
+        ServerWindow::Fits(_) => Window { tokens: cap, source: WindowSource::Trained },
         ServerWindow::Unknown => Window::ASSUMED,
     })
 }

@@ -2,7 +2,7 @@
 
 use futures_util::{FutureExt, StreamExt};
 use recto_context::{ToolCalls, before_calls};
-use recto_llm::{LlmError, Reply, StreamEvent};
+use recto_llm::{Lane, LlmError, Reply, StreamEvent};
 use recto_store::Moment;
 
 use super::TurnRun;
@@ -45,7 +45,7 @@ impl Heard {
 impl TurnRun<'_> {
     /// Sends the body and listens until the reply is whole, fails or is stopped.
     pub(super) async fn ask(&self, body: String) -> Answer {
-        let mut stream = self.entry.client.stream(body);
+        let mut stream = self.entry.client.stream_in(self.lane(), body);
         let mut heard = Heard::default();
         loop {
             let mut next = tokio::select! {
@@ -77,6 +77,13 @@ impl TurnRun<'_> {
             }
             self.show_ready(&mut heard);
         }
+    }
+
+    /// The minimal and the full turns of a session are two conversations to a
+    /// model that remembers what it has read: their prompts part early.
+    fn lane(&self) -> Lane {
+        let minimal = u64::from(self.state.mode().chosen.is_minimal());
+        Lane(self.inbound.session.get().unsigned_abs() * 2 + minimal)
     }
 
     fn hear(&self, heard: &mut Heard, event: StreamEvent) {

@@ -7,11 +7,12 @@ use recto_context::{
     Bootstrap, Calibration, Catalog, Comparison, ContentPart, Inputs, Message, MessageId,
     ModeDecision, RequestContext, SessionItem, Stamp, TurnNumber, Window, compare,
 };
-use recto_llm::LlmError;
+use recto_llm::{LlmError, Wire};
 use recto_store::{Fidelity, ItemState, Moment, NewMessage, NewRequest, RequestId};
 use serde_json::{Value, json};
 
 use super::TurnRun;
+use crate::counts::Counts;
 use crate::error::AgentError;
 use crate::event::Event;
 use crate::memory::Known;
@@ -26,6 +27,8 @@ pub(crate) struct Page {
     /// The model's window, or why nobody knows it.
     pub(crate) window: Result<Window, LlmError>,
     pub(crate) calibration: Calibration,
+    /// Exact counts, where the model's own tokenizer is at hand.
+    pub(crate) counts: Option<Arc<Counts>>,
     pub(crate) bootstrap: Bootstrap,
     pub(crate) stamp: Stamp,
     /// Items that join the session with this turn.
@@ -51,7 +54,7 @@ impl Page {
         asked: &Asked<'_>,
     ) -> Result<RequestContext, AgentError> {
         let window = self.window.clone().map_err(|error| AgentError::model(entry, error))?;
-        Inputs::new(&self.catalog, "")
+        let inputs = Inputs::new(&self.catalog, "")
             .content(asked.content.to_vec())
             .message_id(asked.message)
             .stamp(self.stamp.clone())
@@ -66,9 +69,12 @@ impl Page {
             .layout(entry.layout)
             .counter(counter(&self.calibration))
             .carry(known.carry.clone())
-            .turn(asked.number)
-            .assemble()
-            .map_err(|over| AgentError::OverBudget(Box::new(over)))
+            .turn(asked.number);
+        let assembled = match &self.counts {
+            Some(counts) => counts.assemble(entry, &self.calibration.rates(), &inputs),
+            None => inputs.assemble(),
+        };
+        assembled.map_err(|over| AgentError::OverBudget(Box::new(over)))
     }
 }
 
@@ -144,18 +150,29 @@ impl TurnRun<'_> {
             model: self.entry.name.to_string(),
             wire: self.entry.client.wire().name().to_owned(),
             options: serde_json::to_value(&self.entry.call).unwrap_or_default(),
-            fidelity: Fidelity::Wire,
+            fidelity: fidelity(self.entry.client.wire()),
             context: document.json,
             contents: document.texts,
             body: pieces(body),
-            notes: comparison.map_or(Value::Null, |comparison| {
-                json!({
-                    "agreed_bytes": comparison.agreed_bytes,
-                    "agreed_tokens": comparison.agreed_tokens,
-                    "fresh_tokens": comparison.fresh_tokens,
-                    "cause": comparison.change.as_ref().map(|change| change.cause),
-                })
+            notes: json!({
+                "chosen": &*self.entry.chosen,
+                "prefix": comparison.map(|comparison| {
+                    json!({
+                        "agreed_bytes": comparison.agreed_bytes,
+                        "agreed_tokens": comparison.agreed_tokens,
+                        "fresh_tokens": comparison.fresh_tokens,
+                        "cause": comparison.change.as_ref().map(|change| change.cause),
+                    })
+                }),
             }),
         }
+    }
+}
+
+/// What a recorded body is: the embedded model's holds the prompt itself.
+fn fidelity(wire: Wire) -> Fidelity {
+    match wire {
+        Wire::Embedded => Fidelity::Rendered,
+        Wire::Ollama | Wire::OpenAi | Wire::Anthropic => Fidelity::Wire,
     }
 }

@@ -50,6 +50,10 @@ impl TurnRun<'_> {
     /// that the server must have cut it.
     pub(super) fn learn(&mut self, request: &RequestContext, usage: &Usage) -> PromptCut {
         let Some(counted) = usage.prompt else { return PromptCut::No };
+        if self.page.counts.is_some() {
+            // The model's own tokenizer leaves nothing to learn.
+            return PromptCut::No;
+        }
         let (verdict, calibration) =
             self.shared.observe(&self.entry, request, Tokens::new(counted));
         match verdict {

@@ -107,6 +107,7 @@ pub(crate) fn entry(name: &str, provider: Provider, fake: &Fake) -> ModelEntry {
 fn entry_of(name: &str, mut options: ClientOptions) -> ModelEntry {
     options.retry = RetryPolicy { retries: 0, ..RetryPolicy::default() };
     ModelEntry {
+        chosen: "named by the test".into(),
         name: name.into(),
         client: Client::new(options).unwrap(),
         call: CallOptions { model: Model::DEFAULT_NAME.to_owned(), ..CallOptions::default() },
