@@ -1,4 +1,5 @@
-# Recto's everyday commands. GNU make and a POSIX shell are enough.
+# Recto's everyday commands. GNU make and a POSIX shell are enough. What else the
+# build needs, `scripts/setup` installs where it may, and names where not.
 #
 # Cargo's own `target/` is used unless CARGO_TARGET_DIR says otherwise.
 
@@ -16,18 +17,19 @@ export MESSAGE
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s  %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-chat: build ## set up Recto's home if there is none, and talk: MESSAGE, a pipe, or you type
+chat: cargo ## build, set up a home, pull a model, and talk: MESSAGE, a pipe, or you type
 	@scripts/chat
 
 test: cargo ## run every test suite, and say which ran
 	@scripts/test
 
-build: cargo ## build the `recto` command
-	@cargo build --package recto
+build: cargo ## build the `recto` command, and print where it is
+	@scripts/build
 
 lint: cargo ## check format, lints and the repository's own rules
+	@scripts/setup
 	@cargo fmt --all --check
-	@cargo clippy --workspace --all-targets -- -D warnings
+	@cargo clippy --workspace --all-targets --features recto/embedded -- -D warnings
 	@cargo xtask tidy
 
 docs: cargo ## write the reference pages in docs/ from the code

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use recto_context::ContextMode;
+use recto_models::Checksum;
 
 /// A local-first agent gateway that shows exactly what its models are sent.
 #[derive(Debug, Parser)]
@@ -50,6 +51,8 @@ pub enum Command {
     /// Look at the config
     #[command(subcommand)]
     Config(ConfigCommand),
+    /// Show what is there, which model answers and why, and what is missing
+    Doctor(JsonArg),
 }
 
 /// `recto chat`.
@@ -63,7 +66,7 @@ pub struct ChatArgs {
     /// The session to talk in, by name or number; a new name begins a new one
     #[arg(long, value_name = "NAME", default_value = "default")]
     pub session: String,
-    /// The model entry that answers [default: the session's, or the config's]
+    /// The model entry that answers [default: the session's, the config's, or one that is found]
     #[arg(long, value_name = "NAME")]
     pub model: Option<String>,
     /// Minimal, full or decided by each message [default: the session's, or the model's]
@@ -85,7 +88,7 @@ pub struct ContextArgs {
     /// Earlier messages: a file with one JSON message a line
     #[arg(long, value_name = "FILE")]
     pub history: Option<PathBuf>,
-    /// The model entry to assemble for [default: the config's]
+    /// The model entry to assemble for [default: the config's, or one that is found]
     #[arg(long, value_name = "NAME")]
     pub model: Option<String>,
     /// Minimal, full or decided by the message [default: the model's]
@@ -233,7 +236,7 @@ pub enum SessionCommand {
 /// `recto models`.
 #[derive(Debug, Subcommand)]
 pub enum ModelCommand {
-    /// List the model entries of the config
+    /// List the model entries of the config, and the models on disk
     List(JsonArg),
     /// Ask servers whether they have the models, with what window, and whether they take tools
     Check {
@@ -242,6 +245,29 @@ pub enum ModelCommand {
         /// How to print it
         #[command(flatten)]
         json: JsonArg,
+    },
+    /// Get models that run without a server, and print where their files are
+    Pull {
+        /// Names that Recto knows, or the addresses or paths of files [default: smollm2 minilm]
+        #[arg(value_name = "NAME|URL|PATH")]
+        names: Vec<String>,
+        /// The SHA-256 that the file must have
+        #[arg(long, value_name = "HEX")]
+        sha256: Option<Checksum>,
+        /// What to call the model here [default: the name of its file]
+        #[arg(long, value_name = "NAME")]
+        name: Option<String>,
+        /// Tell nothing but errors
+        #[arg(short, long)]
+        quiet: bool,
+        /// How to print what was pulled
+        #[command(flatten)]
+        json: JsonArg,
+    },
+    /// Remove a model from disk
+    Remove {
+        /// Its name
+        name: String,
     },
 }
 

@@ -3,6 +3,7 @@
 pub(crate) mod chat;
 pub(crate) mod config;
 pub(crate) mod context;
+pub(crate) mod doctor;
 pub(crate) mod init;
 pub(crate) mod items;
 pub(crate) mod models;

@@ -86,6 +86,14 @@ pub fn load_text(text: &str, sources: &Sources) -> Result<Loaded, Problems> {
     Ok(Loaded { settings, warnings, rows: resolved.rows })
 }
 
+/// A model entry that no file names, with all defaults. `None` for what no file
+/// could name either.
+pub fn plain_model(name: &str, provider: Provider, model: &str) -> Option<ModelSettings> {
+    let [name, provider, model] = [name, provider.name(), model].map(value::basic_string);
+    let text = format!("[models.{name}]\nprovider = {provider}\nmodel = {model}\n");
+    load_text(&text, &Sources::new("")).ok()?.settings.models.pop()
+}
+
 /// All that a config is made of. No `Debug`: the environment holds secrets.
 #[derive(Clone)]
 pub struct Sources {

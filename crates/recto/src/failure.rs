@@ -26,6 +26,12 @@ impl Failure {
         self
     }
 
+    /// What happened with all that led to it, and what a person can do about it.
+    pub(crate) fn parts(self) -> (String, Option<String>) {
+        let what = std::iter::once(self.what).chain(self.causes).collect::<Vec<_>>().join(": ");
+        (what, self.hint)
+    }
+
     /// The same failure, with what a person can do about it.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());

@@ -49,5 +49,6 @@ fn dispatch(cli: &Cli) -> Result<ExitCode, Failure> {
         Command::Rules(command) => commands::items::run(&home, Shelf::Rules, command),
         Command::References(command) => commands::items::run(&home, Shelf::References, command),
         Command::Config(command) => commands::config::run(&home, command),
+        Command::Doctor(format) => commands::doctor::run(&home, format.json),
     }
 }

@@ -1,15 +1,19 @@
 //! Composition: from the settings to what each crate is given. No crate gets
 //! the whole config.
 
+mod find;
+mod ollama;
+
 use std::collections::BTreeMap;
 use std::env;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use recto_agent::{Agent, AgentOptions, ModelEntry, Parts};
 use recto_context::mode::{self, ModeSetting, OlderPair, Resolved, Uncertain};
-use recto_context::{ItemKind, Layout, Limits, Priority, Tokens, ToolSpec, nearest};
-use recto_llm::{CallOptions, Client, ClientOptions, Provider, Secret};
+use recto_context::{ItemKind, Layout, Limits, Priority, Tokens, ToolCalls, ToolSpec, nearest};
+use recto_llm::{CallOptions, ChatTemplate, Client, ClientOptions, Provider, Secret};
+use recto_models::Library;
 use recto_store::{Store, StoreOptions};
 use recto_tools::{CallLimits, ToolOptions, Toolbox};
 use recto_workspace::{Options, Override, Snapshot, Workspace};
@@ -23,6 +27,9 @@ use crate::config::{
 use crate::failure::Failure;
 use crate::home::Home;
 use crate::output::{tame, tell};
+
+pub(crate) use find::{Choice, Look, find};
+pub(crate) use ollama::Served;
 
 /// Loads the config, and tells of what a person should know about it.
 pub(crate) fn load(home: &Home, flags: Vec<Flag>) -> Result<Settings, Failure> {
@@ -110,18 +117,32 @@ fn overrides(items: &[ItemSettings]) -> BTreeMap<(ItemKind, String), Override> {
     items.iter().map(|item| ((item.kind, item.name.clone()), settings(item))).collect()
 }
 
+/// The settings with a model to ask: one of the config, or one that is found.
+pub(crate) async fn with_model(
+    mut settings: Settings,
+    asked_for: Option<&str>,
+) -> Result<Settings, Failure> {
+    let asked_for = asked_for.map(str::to_owned).or_else(|| settings.model.clone());
+    let choice = find(&mut settings, asked_for.as_deref()).await;
+    match choice.entry {
+        Some(_) => Ok(settings),
+        None => Err(choice.failure(asked_for.as_deref(), &settings)),
+    }
+}
+
 /// The entry that answers, or a stand-in of which nothing is known.
 pub(crate) fn chosen_model(settings: &Settings) -> Result<ModelEntry, Failure> {
     match settings.chosen_model() {
         Some(model) => entry(settings, model),
         None => Ok(ModelEntry {
             name: "none".into(),
+            chosen: "no model was found".into(),
             client: client(ClientOptions::new(Provider::Scripted))?,
             call: CallOptions { model: "none".to_owned(), ..CallOptions::default() },
             window: None,
             mode: ModeSetting::default(),
             uncertain: Uncertain::default(),
-            layout: layout(settings, None),
+            layout: layout(settings, None, None),
             limits: limits(settings, None),
         }),
     }
@@ -155,23 +176,39 @@ fn entry(settings: &Settings, model: &ModelSettings) -> Result<ModelEntry, Failu
     options.base_url = model.base_url.clone();
     options.api_key = api_key(model)?;
     options.script = model.script.clone();
+    options.file = model_file(settings, model);
     options.limits.first_byte = model.time_limit;
     options.limits.idle = options.limits.idle.min(model.time_limit);
+    let client = client(options)?;
+    let template = client.template();
     Ok(ModelEntry {
         name: model.name.as_str().into(),
-        client: client(options)?,
+        chosen: model.chosen.clone(),
+        client,
+        layout: layout(settings, Some(model), template.as_deref()),
         call: CallOptions {
             model: model.model.clone(),
             temperature: model.temperature,
             top_p: model.top_p,
+            template,
         },
         window: model.window.map(Tokens::new),
         // The config was checked: what contradicts itself has been refused.
         mode: resolve_mode(model).map_or_else(|_| ModeSetting::default(), |known| known.setting),
         uncertain: model.mode.auto_uncertain,
-        layout: layout(settings, Some(model)),
         limits: limits(settings, Some(model)),
     })
+}
+
+/// The file of an embedded model: the one that the config names, or the one that
+/// was pulled by that name. Where there is none, asking the model says so.
+fn model_file(settings: &Settings, model: &ModelSettings) -> Option<PathBuf> {
+    if model.provider != Provider::Embedded {
+        return None;
+    }
+    let pulled = || Library::new(&settings.model_files).find(&model.model);
+    let file = |pulled: recto_models::Installed| Some(pulled.files.into_iter().next()?.path);
+    model.file.clone().or_else(|| pulled().and_then(file))
 }
 
 fn client(options: ClientOptions) -> Result<Client, Failure> {
@@ -275,8 +312,13 @@ pub(crate) fn built_in(tools: &Toolbox, settings: &Settings) -> Vec<ToolSpec> {
     specs
 }
 
-/// The preset's layout, with what the config says otherwise.
-fn layout(settings: &Settings, model: Option<&ModelSettings>) -> Layout {
+/// The preset's layout, with what the config says otherwise. The template is that
+/// of a model whose prompts Recto writes itself.
+fn layout(
+    settings: &Settings,
+    model: Option<&ModelSettings>,
+    template: Option<&ChatTemplate>,
+) -> Layout {
     let preset = settings.context.preset.layout();
     Layout {
         preset: settings.context.preset,
@@ -286,7 +328,21 @@ fn layout(settings: &Settings, model: Option<&ModelSettings>) -> Layout {
             .and_then(|model| model.system_messages)
             .unwrap_or(preset.system_messages),
         pick_messages: model.and_then(|model| model.pick_messages).unwrap_or(preset.pick_messages),
-        tool_calls: model.map_or(preset.tool_calls, |model| model.tool_calls),
+        tool_calls: model.map_or(preset.tool_calls, |model| tool_calls(model, template)),
+    }
+}
+
+/// Tools stand on the page where nothing else would carry them: a template that
+/// knows none would leave them out.
+fn tool_calls(model: &ModelSettings, template: Option<&ChatTemplate>) -> ToolCalls {
+    let by_template = || match template.and_then(ChatTemplate::call_style) {
+        Some(_) => ToolCalls::Native,
+        None => ToolCalls::Text,
+    };
+    match (model.tool_calls, model.provider) {
+        (Some(set), _) => set,
+        (None, Provider::Embedded) => by_template(),
+        (None, _) => ToolCalls::Native,
     }
 }
 

@@ -34,6 +34,7 @@ pub(crate) fn run(home: &Home, args: &ChatArgs) -> Result<ExitCode, Failure> {
     let message = args.message.as_deref().map(input::message).transpose()?;
     let runtime = setup::runtime()?;
     let (code, agent) = runtime.block_on(async {
+        let settings = setup::with_model(settings, args.model.as_deref()).await?;
         let agent = setup::agent(home, &settings).await?;
         let mut chat = Chat::open(agent, args).await?;
         let code = match message {

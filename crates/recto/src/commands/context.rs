@@ -20,15 +20,21 @@ use crate::failure::Failure;
 use crate::home::Home;
 use crate::input;
 use crate::output::{print, print_data, print_json, tame, tell};
-use crate::setup;
+use crate::setup::{self, Choice};
 
 pub(crate) fn run(home: &Home, args: &ContextArgs) -> Result<ExitCode, Failure> {
     let message = message(args)?;
     let history = args.history.as_deref().map(read_history).transpose()?.unwrap_or_default();
     let flag = |name: &String| Flag { name: "--model", key: "model", value: name.clone() };
-    let settings = setup::load(home, args.model.iter().map(flag).collect())?;
+    let mut settings = setup::load(home, args.model.iter().map(flag).collect())?;
     if let Some(name) = &args.session {
-        return show_in_session(home, &settings, args, name, &message);
+        return show_in_session(home, settings, args, name, &message);
+    }
+    let runtime = setup::runtime()?;
+    let asked_for = settings.model.clone();
+    let choice = runtime.block_on(setup::find(&mut settings, None));
+    if choice.entry.is_none() && asked_for.is_some() {
+        return Err(choice.failure(asked_for.as_deref(), &settings));
     }
     let snapshot = setup::read_workspace(&settings)?;
     setup::tell_problems(&snapshot);
@@ -36,9 +42,9 @@ pub(crate) fn run(home: &Home, args: &ContextArgs) -> Result<ExitCode, Failure> 
     catalog.tools.extend(setup::built_in(&setup::toolbox(home, &settings), &settings));
     let model = setup::chosen_model(&settings)?;
     let cap = Tokens::new(settings.window_cap);
-    let window = setup::runtime()?.block_on(recto_agent::window_of(&model, cap));
+    let window = runtime.block_on(recto_agent::window_of(&model, cap));
     let window = window.unwrap_or(Window::ASSUMED);
-    warn_of_assumed_window(&settings, window);
+    warn_of_assumed_window(&settings, &choice, window);
 
     let session = catalog.session_at_start();
     let mode = mode::decide(&Question {
@@ -50,7 +56,7 @@ pub(crate) fn run(home: &Home, args: &ContextArgs) -> Result<ExitCode, Failure> 
         message: &message,
     });
     let now = Zoned::now();
-    let request = Inputs::new(&catalog, message.as_str())
+    let inputs = Inputs::new(&catalog, message.as_str())
         .message_id(next_id(&history))
         .stamp(Stamp::new(&now.strftime("%Y-%m-%d %H:%M").to_string()))
         .model(model.name.clone())
@@ -60,8 +66,9 @@ pub(crate) fn run(home: &Home, args: &ContextArgs) -> Result<ExitCode, Failure> 
         .mode(mode)
         .window(window)
         .limits(model.limits)
-        .layout(model.layout)
-        .assemble()
+        .layout(model.layout);
+    let request = runtime
+        .block_on(recto_agent::assemble_for(&model, &inputs))
         .map_err(|over| Failure::new(over.to_string()).hint(over.hint()))?;
     show(args, &model, &request)?;
     Ok(ExitCode::SUCCESS)
@@ -70,15 +77,16 @@ pub(crate) fn run(home: &Home, args: &ContextArgs) -> Result<ExitCode, Failure> 
 /// The same, as the next message of a session.
 fn show_in_session(
     home: &Home,
-    settings: &Settings,
+    settings: Settings,
     args: &ContextArgs,
     name: &str,
     message: &str,
 ) -> Result<ExitCode, Failure> {
     setup::runtime()?.block_on(async {
-        let store = setup::store(settings)?;
+        let store = setup::store(&settings)?;
         let session = sessions::find(&store, name).await?;
-        let agent = setup::idle_agent(home, settings, store)?;
+        let settings = setup::with_model(settings, None).await?;
+        let agent = setup::idle_agent(home, &settings, store)?;
         let inbound = Inbound {
             settings: SessionSettings {
                 model: args.model.clone(),
@@ -89,7 +97,7 @@ fn show_in_session(
         };
         let request =
             agent.preview(session.id, inbound).await.map_err(|error| agent_failed(&error))?;
-        let model = setup::model_entry(settings, &request.model)?;
+        let model = setup::model_entry(&settings, &request.model)?;
         show(args, &model, &request)?;
         Ok(ExitCode::SUCCESS)
     })
@@ -140,7 +148,7 @@ fn bootstrap(settings: &Settings, now: &Zoned) -> Bootstrap {
     }
 }
 
-fn warn_of_assumed_window(settings: &Settings, window: Window) {
+fn warn_of_assumed_window(settings: &Settings, choice: &Choice, window: Window) {
     if window.source != WindowSource::Assumed {
         return;
     }
@@ -153,8 +161,9 @@ fn warn_of_assumed_window(settings: &Settings, window: Window) {
             tame(&entry.name)
         )),
         None => tell(&format_args!(
-            "warning: no model is configured; a window of {tokens} tokens is assumed\n  \
-             hint: add a [models.NAME] table to the config"
+            "warning: no model is configured, and none was found; a window of {tokens} tokens is \
+             assumed\n  hint: {}",
+            choice.advice()
         )),
     }
 }

@@ -1,11 +1,19 @@
-//! `recto models`: which models the config names, and what their servers say.
+//! `recto models`: which models the config names, what their servers say, and
+//! the model files on disk.
 
+mod installed;
+mod progress;
+mod pull;
+mod remove;
+
+use std::error::Error;
 use std::process::ExitCode;
 
 use futures_util::future::join_all;
 use recto_agent::ModelEntry;
 use recto_context::Tokens;
 use recto_llm::{LlmError, ModelHealth, Presence, ServerWindow, Support, Wire};
+use recto_models::{Library, ModelsError};
 use serde_json::{Value, json};
 
 use crate::cli::ModelCommand;
@@ -15,26 +23,61 @@ use crate::failure::Failure;
 use crate::home::Home;
 use crate::output::{print, print_json, tell};
 use crate::setup;
+use progress::Narrator;
 
 pub(crate) fn run(home: &Home, command: &ModelCommand) -> Result<ExitCode, Failure> {
-    let settings = setup::load(home, Vec::new())?;
-    if settings.models.is_empty() {
-        tell(&"no model is configured\n\nhint: add a [models.NAME] table to the config");
-    }
     match command {
-        ModelCommand::List(json) => list(&settings, json.json),
-        ModelCommand::Check { name, json } => setup::runtime()?.block_on(async {
-            let entries = match name {
-                Some(name) => vec![setup::model_entry(&settings, name)?],
-                None => setup::model_entries(&settings)?,
-            };
-            check(&entries, json.json).await
-        }),
+        ModelCommand::List(json) => list(&setup::load(home, Vec::new())?, json.json),
+        ModelCommand::Check { name, json } => {
+            let mut settings = setup::load(home, Vec::new())?;
+            setup::runtime()?.block_on(async {
+                let choice = setup::find(&mut settings, name.as_deref()).await;
+                if settings.models.is_empty() {
+                    return Err(choice.failure(name.as_deref(), &settings));
+                }
+                let entries = match name {
+                    Some(name) => vec![setup::model_entry(&settings, name)?],
+                    None => setup::model_entries(&settings)?,
+                };
+                check(&entries, json.json).await
+            })
+        }
+        // Files come and go whatever the config says: a broken one is no hindrance.
+        ModelCommand::Pull { names, sha256, name, quiet, json } => {
+            let options = pull::options(*sha256, name.clone());
+            let narrator = if *quiet { Narrator::quiet() } else { Narrator::on_stderr() };
+            pull::run(&library(home), names, &options, narrator, json.json)
+        }
+        ModelCommand::Remove { name } => remove::run(&library(home), name),
+    }
+}
+
+/// The folder of model files.
+fn library(home: &Home) -> Library {
+    Library::new(home.path().join("models"))
+}
+
+/// A failure of the library, with each source that was tried and what to do.
+fn failed(error: &ModelsError) -> Failure {
+    let failure = match error {
+        ModelsError::Failed { what, failures, .. } => {
+            let failure = Failure::new(format!("cannot pull `{what}`"));
+            failures.iter().fold(failure, |failure, source| failure.because(source))
+        }
+        _ => match error.source() {
+            Some(cause) => Failure::new(error.to_string()).because(cause),
+            None => Failure::new(error.to_string()),
+        },
+    };
+    match error.hint() {
+        Some(hint) => failure.hint(hint),
+        None => failure,
     }
 }
 
 fn list(settings: &Settings, json: bool) -> Result<ExitCode, Failure> {
     let chosen = settings.model.as_deref();
+    let installed = Library::new(&settings.model_files).list().map_err(|error| failed(&error))?;
     if json {
         let models = settings.models.iter().map(|model| {
             json!({
@@ -46,7 +89,8 @@ fn list(settings: &Settings, json: bool) -> Result<ExitCode, Failure> {
                 "default": chosen == Some(&model.name),
             })
         });
-        print_json(&models.collect())?;
+        let models: Value = models.collect();
+        print_json(&json!({"models": models, "installed": installed::json(&installed)}))?;
         return Ok(ExitCode::SUCCESS);
     }
     let mut table = Table::new(["", "name", "provider", "model", "address"]);
@@ -61,7 +105,18 @@ fn list(settings: &Settings, json: bool) -> Result<ExitCode, Failure> {
             model.base_url.clone().unwrap_or_else(|| usual.to_owned()),
         ]);
     }
-    print(&table.to_string())?;
+    if settings.models.is_empty() && installed.is_empty() {
+        tell(
+            &"no model is configured, and none is on disk\n\n\
+               hint: `recto models pull` gets one; the config names others in [models.NAME]",
+        );
+    }
+    let mut drawn = if settings.models.is_empty() { String::new() } else { table.to_string() };
+    if !installed.is_empty() {
+        let gap = if drawn.is_empty() { "" } else { "\n" };
+        drawn.push_str(&format!("{gap}On disk:\n{}", installed::table(&installed)));
+    }
+    print(&drawn)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -74,7 +129,7 @@ struct Found<'a> {
 /// Asks all servers at once. Fails when one can't be used.
 async fn check(entries: &[ModelEntry], json: bool) -> Result<ExitCode, Failure> {
     let checks = entries.iter().map(|entry| async move {
-        let health = entry.client.check(&entry.call.model).await;
+        let health = health(entry).await;
         Found { entry, health }
     });
     let found = join_all(checks).await;
@@ -90,6 +145,15 @@ async fn check(entries: &[ModelEntry], json: bool) -> Result<ExitCode, Failure> 
     }
     let usable = found.iter().all(Found::is_usable);
     Ok(if usable { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// What the server says, and whether the window that was set can be had.
+pub(crate) async fn health(entry: &ModelEntry) -> Result<ModelHealth, LlmError> {
+    let health = entry.client.check(&entry.call.model).await?;
+    if let Some(window) = entry.window {
+        entry.client.check_window(window.get())?;
+    }
+    Ok(health)
 }
 
 impl Found<'_> {
@@ -126,6 +190,7 @@ impl Found<'_> {
         let told = match health.window {
             ServerWindow::Loaded(tokens) => format!("{} loaded", Tokens::new(tokens)),
             ServerWindow::Trained(tokens) => format!("{} trained", Tokens::new(tokens)),
+            ServerWindow::Fits(tokens) => format!("{} as memory allows", Tokens::new(tokens)),
             ServerWindow::Unknown => "unknown to the server".to_owned(),
         };
         let source = health.window_source.map_or_else(String::new, |source| format!(" ({source})"));
@@ -172,6 +237,7 @@ impl Found<'_> {
                 let (window, kind) = match health.window {
                     ServerWindow::Loaded(tokens) => (Some(tokens), "loaded"),
                     ServerWindow::Trained(tokens) => (Some(tokens), "trained"),
+                    ServerWindow::Fits(tokens) => (Some(tokens), "fits"),
                     ServerWindow::Unknown => (None, "unknown"),
                 };
                 json["window"] = json!({

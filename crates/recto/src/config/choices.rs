@@ -50,6 +50,7 @@ names! {
         "ollama" => Ollama,
         "openai" => OpenAi,
         "anthropic" => Anthropic,
+        "embedded" => Embedded,
         "scripted" => Scripted,
     }
     ContextMode { "full" => Full, "minimal" => Minimal, "auto" => Auto, }

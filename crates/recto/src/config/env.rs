@@ -19,6 +19,9 @@ const PREFIX: &str = "RECTO_";
 /// Variables that are Recto's and no settings: the caller handles them.
 const OTHERS: &[&str] = &["RECTO_HOME"];
 
+/// What the variables of the test suites begin with, which are no settings either.
+const TESTS: &str = "RECTO_TEST_";
+
 /// A flag of the command line that sets a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Flag {
@@ -64,6 +67,7 @@ pub(super) fn variables(
             (Some(key), Some(text)) => layer.add(key, text, place),
             (Some(_), None) => layer.problems.push(Problem::new(place, "is not text in UTF-8")),
             (None, _) if OTHERS.contains(&name) || spoken_for.contains(name) => {}
+            (None, _) if name.starts_with(TESTS) => {}
             (None, _) => layer.warnings.push(unknown_variable(name)),
         }
     }
@@ -131,6 +135,7 @@ mod tests {
             ("RECTO_HOME", "/h"),
             ("RECTO_OPENAI_KEY", "hunter2"),
             ("RECTO_RELOAD", ""),
+            ("RECTO_TEST_MODELS", "/models"),
         ]);
         assert!(layer.settings.is_empty() && layer.problems.is_empty());
         assert!(layer.warnings.is_empty());

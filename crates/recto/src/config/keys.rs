@@ -20,9 +20,13 @@ const MAX_SECONDS: u32 = 24 * 60 * 60;
 /// All keys, table by table.
 pub static KEYS: &[Key] = &[
     key("model", Kind::Text)
-        .prose("the first of `[models]` in the file")
+        .prose("the first of `[models]` in the file; without any, the one that is found")
         .example("\"qwen3\"")
-        .doc("The model entry that answers, by its name in `[models]`."),
+        .doc(
+            "The model entry that answers, by its name in `[models]`. Without any there, one is \
+             looked for: `ollama` on this machine, then the embedded models that were pulled, by \
+             their names.",
+        ),
     key("reload", Kind::Choice(Reload::NAMES)).default("turn").example("\"startup\"").doc(
         "When changed files of the workspace are read again: on every turn, or at start only.",
     ),
@@ -114,22 +118,28 @@ pub static KEYS: &[Key] = &[
         .example("\"ollama\"")
         .doc(
             "The wire format that the server speaks; `openai` fits LM Studio, llama.cpp and vLLM \
-             too. `scripted` needs no server: it plays a file of answers.",
+             too. Two need no server: `embedded` runs a model file in Recto itself, `scripted` \
+             plays a file of answers.",
         ),
     key("models.<name>.model", Kind::Text)
         .prose("none; it must be set, but for `scripted`, which goes by the entry's name")
         .example("\"qwen3:4b\"")
-        .doc("The model's name as its server knows it."),
+        .doc(
+            "The model's name as its server knows it. For `embedded` the name of a pulled model, \
+             such as `smollm2`, or the path of a file in the format GGUF.",
+        ),
     key("models.<name>.base_url", Kind::Address)
         .prose("the provider's usual address")
         .example("\"http://127.0.0.1:11434\"")
-        .doc("Where the server listens, without user name, password or query."),
+        .doc(
+            "Where the server listens, without user name, password or query; not for `embedded`.",
+        ),
     key("models.<name>.api_key_env", Kind::Variable)
         .prose("no key is sent")
         .example("\"LOCAL_API_KEY\"")
         .doc(
-            "The environment variable that holds the server's key. The key itself never stands in \
-             the file.",
+            "The environment variable that holds the server's key; not for `embedded`. The key \
+             itself never stands in the file.",
         ),
     key("models.<name>.script", Kind::Path)
         .prose("none: it answers by repeating what it was told")
@@ -140,7 +150,7 @@ pub static KEYS: &[Key] = &[
         .example("60")
         .doc("How many seconds the server may be silent before a call is given up."),
     key("models.<name>.window", Kind::Integer { min: 512, max: MAX_WINDOW })
-        .prose("what the server says, or what `window.cap` allows; if nobody knows, 4,096 is assumed")
+        .prose("what the server says, or what `window.cap` and memory allow; if nobody knows, 4,096 is assumed")
         .example("16384")
         .doc("The model's window in tokens, prompt and reply together."),
     key("models.<name>.max_output_tokens", Kind::Integer { min: 1, max: MAX_WINDOW })
@@ -180,7 +190,7 @@ pub static KEYS: &[Key] = &[
         .example("\"separate\"")
         .doc("Whether picks stand in the user's message or in messages of their own."),
     key("models.<name>.tool_calls", Kind::Choice(ToolCalls::NAMES))
-        .default("native")
+        .prose("`native`; for `embedded` as far as the model's own chat template has tools")
         .example("\"text\"")
         .doc(
             "Whether tools are sent as schemas, or described on the page for a server that takes \

@@ -9,7 +9,7 @@ const INTRO: &str = "\
 # Configuration
 
 Recto reads `config.toml` in its home, which is `~/.recto` unless `RECTO_HOME` or `--home` says \
-otherwise. No key needs to be set but a model's `provider` and, where there is a server, its `model`; without a file, all \
+otherwise. No key needs to be set but a model's `provider` and, unless it is scripted, its `model`; without a file, all \
 defaults hold.
 
 What is set in several places counts in this order, the last one winning: the file, environment \
@@ -78,7 +78,11 @@ fn about(table: &str) -> &'static str {
         "agents.<name>" => {
             "The first agent of the file is used. Without any there is one, named `main`.\n\n"
         }
-        "models.<name>" => "One table for each model; the name is yours to choose.\n\n",
+        "models.<name>" => {
+            "One table for each model; the name is yours to choose. Without any, Recto looks for a \
+             model by itself: Ollama where `OLLAMA_HOST` says it is, or on its usual port, then the \
+             embedded models that were pulled. `recto doctor` shows what it finds.\n\n"
+        }
         "items.<kind>.<name>" => {
             "Settings of single items, which win over those in the item's own file. The kind is \
              `rule`, `reference`, `skill` or `tool`, in singular or plural.\n\n"
@@ -87,9 +91,13 @@ fn about(table: &str) -> &'static str {
     }
 }
 
-/// The one key that fits no model of a server, and a model that it does fit.
+/// The one key that fits no model of a server, and models that need none.
 const SCRIPT: &str = "models.<name>.script";
-const SCRIPTED: &str = "
+const WITHOUT_SERVER: &str = "
+[models.small]
+provider = \"embedded\"
+model = \"smollm2\"
+
 [models.demo]
 provider = \"scripted\"
 script = \"answers.jsonl\"
@@ -107,7 +115,7 @@ fn example(table: &str) -> String {
     let keys = KEYS.iter().filter(|key| key.table() == table && key.path != SCRIPT);
     let keys = keys.fold(header, |text, key| format!("{text}{} = {}\n", key.name(), key.example));
     match table {
-        "models.<name>" => keys + SCRIPTED,
+        "models.<name>" => keys + WITHOUT_SERVER,
         _ => keys,
     }
 }

@@ -25,6 +25,12 @@ use super::{Row, Sources, Verdict};
 /// The agent that is there when the file names none.
 const DEFAULT_AGENT: &str = "main";
 
+/// The folder of pulled model files in Recto's home.
+const MODEL_FILES: &str = "models";
+
+/// Why a model entry of the file is there.
+const CONFIGURED: &str = "configured";
+
 /// What the second stage makes of the layers.
 #[derive(Debug)]
 pub(super) struct Resolved {
@@ -105,6 +111,7 @@ impl Resolver<'_> {
             store: store?,
             window_cap: window_cap?,
             models: models?,
+            model_files: self.sources.home.join(MODEL_FILES),
             items,
         })
     }
@@ -222,10 +229,11 @@ impl Resolver<'_> {
     fn model(&mut self, name: &str) -> Option<ModelSettings> {
         let names = &[name];
         let provider = self.get("models.<name>.provider", names);
+        self.refuse_unread(name, provider);
         let model = self.model_name(name, provider);
         let base_url = self.get("models.<name>.base_url", names);
         let api_key_env = self.get("models.<name>.api_key_env", names);
-        let script = self.script(name, provider);
+        let script = self.path("models.<name>.script", names);
         let time_limit = self.seconds("models.<name>.time_limit", names);
         let window = self.get("models.<name>.window", names);
         let max_output_tokens = self.get("models.<name>.max_output_tokens", names);
@@ -236,10 +244,13 @@ impl Resolver<'_> {
         let system_messages = self.get("models.<name>.system_messages", names);
         let pick_messages = self.get("models.<name>.pick_messages", names);
         let tool_calls = self.get("models.<name>.tool_calls", names);
+        let (model, file) = model?;
         Some(ModelSettings {
             name: name.to_owned(),
+            chosen: CONFIGURED.into(),
             provider: provider?,
-            model: model?,
+            model,
+            file,
             base_url,
             api_key_env,
             script,
@@ -252,15 +263,50 @@ impl Resolver<'_> {
             minimal_history: minimal_history?,
             system_messages,
             pick_messages,
-            tool_calls: tool_calls?,
+            tool_calls,
         })
     }
 
-    /// The model's name on its server. A script has no server to tell it to.
-    fn model_name(&mut self, name: &str, provider: Option<Provider>) -> Option<String> {
+    /// A key that nobody would read is refused: whoever sets it expects something
+    /// of it.
+    fn refuse_unread(&mut self, name: &str, provider: Option<Provider>) {
+        let Some(provider) = provider else { return };
+        let leave = |other: &str| format!("leave it out, or set `provider = \"{other}\"`");
+        let mut refuse = |key: &str, why: &str, hint: String| {
+            let path = KeyPath::of(key, &[name]);
+            if let Some(setting) = self.settings.get(&path) {
+                let what = format!("{} {why}", quoted(&path));
+                self.problems.push(Problem::new(setting.place.clone(), what).hint(hint));
+            }
+        };
+        if provider == Provider::Embedded {
+            for key in ["models.<name>.base_url", "models.<name>.api_key_env"] {
+                let why = "is for servers, and an embedded model has none";
+                refuse(key, why, leave(Provider::OpenAi.name()));
+            }
+        }
+        if provider != Provider::Scripted {
+            let why = "is read by no model but a scripted one";
+            refuse("models.<name>.script", why, leave(Provider::Scripted.name()));
+        }
+    }
+
+    /// The model's name on its server, and the file of an embedded one where it is
+    /// named by its path. A script has no server to tell a name to.
+    fn model_name(
+        &mut self,
+        name: &str,
+        provider: Option<Provider>,
+    ) -> Option<(String, Option<PathBuf>)> {
         let path = KeyPath::of("models.<name>.model", &[name]);
         if self.settings.contains_key(&path) {
-            return self.get("models.<name>.model", &[name]);
+            let found = self.find("models.<name>.model", &[name])?;
+            let model = String::from_value(found.value.clone())?;
+            if provider == Some(Provider::Embedded) && is_path(&model) {
+                return self.model_file(&found, &model);
+            }
+            self.show(&found, &found.value);
+            return Some((model, None));
         }
         if provider != Some(Provider::Scripted) {
             self.missing(&path);
@@ -268,23 +314,15 @@ impl Resolver<'_> {
         }
         let found = Found { path, value: Value::Text(name.to_owned()), origin: None };
         self.show(&found, &found.value);
-        Some(name.to_owned())
+        Some((name.to_owned(), None))
     }
 
-    /// The file of a script, which nobody else would read.
-    fn script(&mut self, name: &str, provider: Option<Provider>) -> Option<PathBuf> {
-        let path = KeyPath::of("models.<name>.script", &[name]);
-        let set_at = self.settings.get(&path).map(|setting| setting.place.clone());
-        let script = self.path("models.<name>.script", &[name]);
-        if let (Some(place), Some(provider)) = (set_at, provider)
-            && provider != Provider::Scripted
-        {
-            let what = format!("{} is read by no model but a scripted one", quoted(&path));
-            let hint =
-                format!("leave it out, or set `provider = \"{}\"`", Provider::Scripted.name());
-            self.problems.push(Problem::new(place, what).hint(hint));
-        }
-        script
+    /// A model file goes by its name without folder and ending.
+    fn model_file(&mut self, found: &Found, text: &str) -> Option<(String, Option<PathBuf>)> {
+        let file = self.expanded(found, text)?;
+        self.show(found, &Value::Text(file.to_string_lossy().into_owned()));
+        let name = file.file_stem().unwrap_or(file.as_os_str()).to_string_lossy().into_owned();
+        Some((name, Some(file)))
     }
 
     fn mode(&mut self, names: &[&str]) -> Option<ModeSettings> {
@@ -367,11 +405,13 @@ impl<'a> Resolver<'a> {
         Some(Placed { value: T::from_value(found.value)?, place, spelled: spelled.to_string() })
     }
 
-    /// The name of a model, which must be there.
+    /// The name of a model, which must be there. Where the file has none at all,
+    /// it names one that is to be found, and whoever looks for it tells.
     fn model_reference(&mut self, found: Found) -> Option<Placed<String>> {
         let (place, spelled) = found.origin?;
         let name = String::from_value(found.value)?;
-        if !self.names("models").contains(&name.as_str()) {
+        let models = self.names("models");
+        if !models.is_empty() && !models.contains(&name.as_str()) {
             let problem = self.no_such_model(&name, &spelled, &place);
             self.problems.push(problem);
         }
@@ -384,9 +424,6 @@ impl<'a> Resolver<'a> {
         let models = self.names("models");
         let known = format!("known models: {}", listed(models.iter().copied()));
         let hint = match nearest(name, models.iter().copied()) {
-            _ if models.is_empty() => {
-                "add a table `[models.NAME]` with `provider` and `model`".to_owned()
-            }
             Some(meant) => format!("did you mean {}? ({known})", quoted(&meant)),
             None => known,
         };
@@ -469,6 +506,13 @@ impl<'a> Resolver<'a> {
         };
         self.problems.push(problem);
     }
+}
+
+/// Whether a model is named by a file rather than by a name of its own.
+fn is_path(model: &str) -> bool {
+    let path = Path::new(model);
+    let is_gguf = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("gguf"));
+    is_gguf || model.starts_with('~') || path.components().count() > 1
 }
 
 /// A path as the config means it: `~` is the person's home, and what is relative

@@ -3,6 +3,7 @@
 //! Each part is handed to the crate that it concerns; none gets the whole.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::choices::{
@@ -14,8 +15,8 @@ use super::problem::{Place, Problem, quoted};
 /// The config, resolved.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
-    /// The name of the model entry that answers; `None` when there is none at
-    /// all. If it is there, [`models`](Self::models) has it.
+    /// The name of the model entry that answers. [`models`](Self::models) has it,
+    /// unless there are none: then it is the name of one to be found, if any.
     pub model: Option<String>,
     /// When changed files are read again.
     pub reload: Reload,
@@ -38,6 +39,8 @@ pub struct Settings {
     pub window_cap: u32,
     /// The model entries, in the order of the file.
     pub models: Vec<ModelSettings>,
+    /// The folder of pulled model files.
+    pub model_files: PathBuf,
     /// What the config says about single items, in the order of the file.
     pub items: Vec<ItemSettings>,
 }
@@ -127,10 +130,15 @@ pub struct StoreSettings {
 pub struct ModelSettings {
     /// The entry's name.
     pub name: String,
+    /// Why there is such an entry: it is configured, or how it was found.
+    pub chosen: Arc<str>,
     /// Who answers.
     pub provider: Provider,
-    /// The model's name as its server knows it; a script goes by the entry's.
+    /// The model's name as its server knows it; a script goes by the entry's, and
+    /// a model file by its own.
     pub model: String,
+    /// The file of an embedded model that is named by a path.
+    pub file: Option<PathBuf>,
     /// Where the server listens, without a slash at the end.
     pub base_url: Option<String>,
     /// The variable that holds the key; never the key.
@@ -155,8 +163,9 @@ pub struct ModelSettings {
     pub system_messages: Option<SystemMessages>,
     /// How picks are sent; the preset decides when it is not set.
     pub pick_messages: Option<PickMessages>,
-    /// How tools are sent.
-    pub tool_calls: ToolCalls,
+    /// How tools are sent; the model's chat template decides when it is not set,
+    /// where Recto knows it.
+    pub tool_calls: Option<ToolCalls>,
 }
 
 /// The settings of a model that decide its context mode, as given: whether they

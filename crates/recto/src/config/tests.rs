@@ -252,14 +252,76 @@ fn a_model_that_is_not_there_is_named_with_those_that_are() {
               hint: did you mean `llama3`? (known models: `a`, `llama3`)
         "#]],
     );
+}
+
+#[test]
+fn without_any_models_a_name_is_that_of_one_to_be_found() {
+    let found = settings("agents.x.model = 'smollm2'\n");
+    assert_eq!((found.model.as_deref(), found.models), (Some("smollm2"), Vec::new()));
+    let loaded = load_text("", &with_model_flag("ollama")).unwrap();
+    assert_eq!(loaded.settings.model.as_deref(), Some("ollama"));
+}
+
+#[test]
+fn an_embedded_model_is_named_by_its_name_or_its_file() {
+    let model = |model: &str| {
+        let text = format!("[models.a]\nprovider = 'embedded'\nmodel = '{model}'\n");
+        let loaded = load_text(&text, &sources()).unwrap();
+        let shown = loaded.rows().iter().find(|row| row.key == "models.a.model").unwrap();
+        let shown = shown.value.clone();
+        let mut models = loaded.settings.models;
+        let ModelSettings { model, file, tool_calls, .. } = models.remove(0);
+        assert_eq!(tool_calls, None, "its template decides");
+        (model, file, shown)
+    };
+    let named = |name: &str, file: Option<&str>, shown: &str| {
+        (name.to_owned(), file.map(PathBuf::from), format!("\"{shown}\""))
+    };
+    assert_eq!(model("smollm2"), named("smollm2", None, "smollm2"));
+    assert_eq!(model("qwen3:4b"), named("qwen3:4b", None, "qwen3:4b"));
+    for (written, file) in [
+        ("/m/tiny.Q4.gguf", "/m/tiny.Q4.gguf"),
+        ("~/tiny.Q4.gguf", "/home/me/tiny.Q4.gguf"),
+        ("tiny.Q4.gguf", "/home/me/.recto/tiny.Q4.gguf"),
+        ("models/tiny.Q4.GGUF", "/home/me/.recto/models/tiny.Q4.GGUF"),
+    ] {
+        assert_eq!(model(written), named("tiny.Q4", Some(file), file), "{written}");
+    }
+    assert_eq!(
+        model("./tiny"),
+        named("tiny", Some("/home/me/.recto/tiny"), "/home/me/.recto/tiny")
+    );
+    assert_eq!(settings("").model_files, PathBuf::from("/home/me/.recto/models"));
+}
+
+#[test]
+fn an_embedded_model_has_no_server() {
     report(
-        "agents.x.model = 'llama'\n",
+        "[models.a]\nprovider = 'embedded'\nmodel = '~you/x.gguf'\nbase_url = 'http://h'\n\
+         api_key_env = 'KEY'\nscript = 'a.jsonl'\n[models.b]\nprovider = 'embedded'\n",
         &sources(),
         &expect![[r#"
-            config.toml:1: `agents.x.model` names a model that is not there: `llama`
-              hint: add a table `[models.NAME]` with `provider` and `model`
+            config.toml:3: `models.a.model` has the path `~you/x.gguf`, but `~` with a name behind it is not supported
+              hint: write the whole path, or `./~` for a name that begins so
+            config.toml:4: `models.a.base_url` is for servers, and an embedded model has none
+              hint: leave it out, or set `provider = "openai"`
+            config.toml:5: `models.a.api_key_env` is for servers, and an embedded model has none
+              hint: leave it out, or set `provider = "openai"`
+            config.toml:6: `models.a.script` is read by no model but a scripted one
+              hint: leave it out, or set `provider = "scripted"`
+            config.toml:7: `models.b.model` is missing
         "#]],
     );
+}
+
+#[test]
+fn a_model_that_no_file_names_has_all_defaults() {
+    let plain = plain_model("ollama", Provider::Ollama, "qwen3:4b").unwrap();
+    let written = settings("[models.ollama]\nprovider = 'ollama'\nmodel = 'qwen3:4b'\n");
+    assert_eq!(plain, written.models[0]);
+    let odd = plain_model("a.\"b\"\n", Provider::Embedded, "\\ ]").unwrap();
+    assert_eq!((odd.name.as_str(), odd.model.as_str()), ("a.\"b\"\n", "\\ ]"));
+    assert_eq!(plain_model("a", Provider::Ollama, " "), None);
 }
 
 #[test]
@@ -421,7 +483,6 @@ fn rows_say_what_holds_and_why() {
         models.a.max_output_tokens = 1024  # default
         models.a.auto_uncertain = "minimal"  # default
         models.a.minimal_history = 0  # default
-        models.a.tool_calls = "native"  # default
     "#]]
     .assert_eq(&shown);
     assert!(toml::from_str::<toml::Table>(&shown).is_ok());

@@ -20,7 +20,7 @@ fn every_mistake_is_reported_at_once_with_its_line() {
         config.toml:5: unknown key `history.max_mesages`
           hint: did you mean `history.max_messages`?
         config.toml:6: `history.max_tokens` must be a whole number from 1 to 10000000, not a string
-        config.toml:9: `models.a.provider` must be one of `ollama`, `openai`, `anthropic`, `scripted`, not `olama`
+        config.toml:9: `models.a.provider` must be one of `ollama`, `openai`, `anthropic`, `embedded`, `scripted`, not `olama`
           hint: did you mean `ollama`?
     "#]]
     .assert_eq(&run.out);
@@ -96,6 +96,7 @@ fn a_link_to_nothing_is_no_config() {
 #[test]
 fn a_wrong_flag_is_not_blamed_on_the_file() {
     let home = Home::ready();
+    home.write("config.toml", "[models.echo]\nprovider = \"scripted\"\n");
     let run = home.run(&["context", "hi", "--model", "nope"]);
     run.fails_with("--model");
     assert!(!run.err.contains("hint: edit"), "{}", run.err);

@@ -269,6 +269,7 @@ fn output_into_a_closed_pipe_is_no_failure() {
             env!("CARGO_BIN_EXE_recto"),
             home.path("").display()
         ))
+        .env("OLLAMA_HOST", NOWHERE)
         .status()
         .unwrap();
     assert!(status.success());

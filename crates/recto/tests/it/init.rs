@@ -5,7 +5,7 @@ use recto_context::{Counter, Text, Tokens};
 use crate::support::*;
 
 #[test]
-fn a_new_home_works_at_once_and_has_something_of_everything() {
+fn a_new_home_has_something_of_everything() {
     let home = Home::ready();
     assert_eq!(home.run(&["config", "check"]).code, 0);
     for shelf in ["skills", "rules", "references"] {

@@ -7,9 +7,14 @@ mod bad_sessions;
 mod chat;
 mod config;
 mod context;
+mod doctor;
+#[cfg(feature = "embedded")]
+mod embedded;
+mod finding;
 mod init;
 mod items;
 mod kill;
+mod pull;
 mod real_server;
 mod record;
 mod running;

@@ -20,7 +20,7 @@ fn log_file(lines: usize) -> String {
 }
 
 /// Verifies every request of a home, of which there are so many.
-fn verify_all(home: &Home, count: usize) {
+pub(crate) fn verify_all(home: &Home, count: usize) {
     let run = home.run(&["replay", "--verify"]);
     let expected = format!("{count} of {count} requests verified\n");
     assert_eq!((run.code, run.out, run.err), (0, expected, String::new()));

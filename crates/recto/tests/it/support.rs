@@ -9,6 +9,9 @@ use std::process::{Command, Output, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
+/// An address at which nobody listens.
+pub(crate) const NOWHERE: &str = "127.0.0.1:1";
+
 /// A home in a folder that goes away with the test.
 pub(crate) struct Home {
     folder: TempDir,
@@ -65,7 +68,8 @@ impl Home {
         self.run_with(arguments, "", &[])
     }
 
-    /// The binary with these arguments, in this home and with no variables but `PATH`.
+    /// The binary with these arguments, in this home, with no variables but `PATH` and
+    /// with no Ollama that it could find.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_recto"));
         command
@@ -73,7 +77,8 @@ impl Home {
             .arg(self.path(""))
             .args(arguments)
             .env_clear()
-            .env("PATH", std::env::var_os("PATH").unwrap_or_default());
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("OLLAMA_HOST", NOWHERE);
         command
     }
 

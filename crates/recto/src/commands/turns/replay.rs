@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use futures_util::StreamExt;
 use recto_agent::{AgentError, ModelEntry, Verdict, restore, verify, window_of};
-use recto_context::{Budget, RequestContext, Tokens};
+use recto_context::{Budget, RequestContext, Tokens, ToolCalls};
 use recto_llm::StreamEvent;
 use recto_store::{
     RequestId, RequestRecord, SessionFilter, Store, StoreError, Thing, Turn, TurnId,
@@ -30,7 +30,7 @@ pub(crate) fn run(home: &Home, args: &ReplayArgs) -> Result<ExitCode, Failure> {
         if args.verify {
             verify_all(&store, args).await
         } else {
-            send(&store, &settings, args).await
+            send(&store, settings, args).await
         }
     })
 }
@@ -125,11 +125,13 @@ impl Checked {
 
 /// Sends the recorded bytes again, or the same page to another model. The reply
 /// is shown and kept nowhere: the record says what happened, once.
-async fn send(store: &Store, settings: &Settings, args: &ReplayArgs) -> Result<ExitCode, Failure> {
+async fn send(store: &Store, settings: Settings, args: &ReplayArgs) -> Result<ExitCode, Failure> {
     let name = args.turn.as_deref().unwrap_or("last");
     let turn = find(store, name).await?;
     let request = request_of(store, &turn, args.request).await?;
-    let entry = setup::model_entry(settings, args.model.as_deref().unwrap_or(&request.model))?;
+    let model = args.model.as_deref().unwrap_or(&request.model);
+    let settings = setup::with_model(settings, Some(model)).await?;
+    let entry = setup::model_entry(&settings, model)?;
     let body = match &args.model {
         None => recorded_body(store, &request, &entry).await?,
         Some(_) => {
@@ -196,6 +198,11 @@ async fn body_for(
     entry: &ModelEntry,
     cap: Tokens,
 ) -> Result<Vec<u8>, Failure> {
+    if shows_no_tools(&context, entry) {
+        let name = tame(&entry.name);
+        let what = format!("model `{name}` takes tools as text, and this page has them as schemas");
+        return Err(Failure::new(what).hint("choose a model whose template knows tools"));
+    }
     let window = window_of(entry, cap).await.map_err(|error| agent_failed(&error.into()))?;
     let prompt = context.prompt_tokens();
     let budget = Budget::share(window, entry.limits.reply, context.budget.tools, None);
@@ -212,4 +219,11 @@ async fn body_for(
     context.window = window;
     context.budget = Budget { used: context.budget.used, ..budget };
     Ok(recto_llm::encode(entry.client.wire(), &entry.call, &context).to_string().into_bytes())
+}
+
+/// Whether the model's own chat template would leave out the tools of a page.
+fn shows_no_tools(context: &RequestContext, entry: &ModelEntry) -> bool {
+    let has_schemas = context.tool_calls == ToolCalls::Native && !context.tools.is_empty();
+    let template = entry.call.template.as_ref();
+    has_schemas && template.is_some_and(|template| template.call_style().is_none())
 }

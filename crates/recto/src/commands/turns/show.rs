@@ -51,9 +51,13 @@ fn heading(turn: &Turn, request: &RequestRecord) -> String {
         request.body_length,
         request.wire,
     );
-    if let Some(agreed) = request.notes["agreed_tokens"].as_u64() {
-        let fresh = request.notes["fresh_tokens"].as_u64().unwrap_or_default();
-        let cause = request.notes["cause"].as_str();
+    if let Some(chosen) = request.notes["chosen"].as_str().filter(|chosen| !chosen.is_empty()) {
+        let _ = writeln!(out, "chosen  {}", tame(chosen));
+    }
+    let prefix = &request.notes["prefix"];
+    if let Some(agreed) = prefix["agreed_tokens"].as_u64() {
+        let fresh = prefix["fresh_tokens"].as_u64().unwrap_or_default();
+        let cause = prefix["cause"].as_str();
         let cause =
             cause.map_or_else(String::new, |cause| format!("; then: {}", cause.replace('_', " ")));
         let _ = writeln!(
@@ -135,7 +139,8 @@ async fn request_json(store: &Store, request: &RequestRecord) -> Result<Value, F
         "wire": request.wire,
         "options": request.options,
         "fidelity": request.fidelity,
-        "prefix": request.notes,
+        "chosen": request.notes["chosen"],
+        "prefix": request.notes["prefix"],
         "context": context.report(),
         "body": body,
         "answer": request.answer,

@@ -39,6 +39,7 @@ fn a_turn_of_two_requests_is_shown_one_by_one() {
         &expect![[r#"
         turn # of session #, done, #-#-# #:#
         request # (#-#-# #:#), # bytes by the openai wire
+        chosen configured
         prefix # tokens agree with the request before, # are fresh
         model m
         mode full: the default
@@ -90,7 +91,7 @@ fn the_json_of_a_turn_is_complete() {
         |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(" ");
     expect!["turn messages requests"].assert_eq(&keys(&shown));
     let request = only_request(&shown);
-    expect!["id number at model wire options fidelity prefix context body answer"]
+    expect!["id number at model wire options fidelity chosen prefix context body answer"]
         .assert_eq(&keys(request));
     let context = &request["context"];
     expect!["model mode window budget counted layers messages tools tool_choice dropped available candidates notices carry"].assert_eq(&keys(context));

@@ -24,8 +24,9 @@ fn list_names_the_entries_and_asks_nobody() {
     "#]]
     .assert_eq(&run.out);
     let listed = home.json(&["models", "list", "--json"]);
+    assert_eq!(listed["installed"], json!([]));
     assert_eq!(
-        listed[1],
+        listed["models"][1],
         json!({
             "name": "b",
             "provider": "openai",

@@ -1,0 +1,300 @@
+//! `recto doctor`: what Recto finds on this machine, which model answers and why,
+//! and what to do about what is missing.
+//!
+//! It looks and asks, and changes nothing; a model is asked whether it is there,
+//! but is sent no prompt. Fails when no turn could be made.
+
+mod models;
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use recto_llm::IS_BUILT_IN;
+use recto_models::Size;
+use recto_store::SessionFilter;
+use serde_json::{Value, json};
+
+use crate::commands::items::severity;
+use crate::config::{self, Loaded, Problem, Settings};
+use crate::failure::Failure;
+use crate::home::Home;
+use crate::output::{print, print_json, tame};
+use crate::setup;
+
+pub(crate) fn run(home: &Home, json: bool) -> Result<ExitCode, Failure> {
+    let report = examine(home)?;
+    if json {
+        print_json(&report.json())?;
+    } else {
+        print(&report.drawn())?;
+    }
+    Ok(if report.is_ready() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// All that was found.
+struct Report {
+    findings: Vec<Finding>,
+    /// The model entry that answers, and why.
+    answers: Option<(String, String)>,
+}
+
+/// One thing that was looked at.
+struct Finding {
+    /// What it is, in a word or two.
+    what: String,
+    state: State,
+    /// What was found.
+    text: String,
+    /// What to do about it.
+    hint: Option<String>,
+    /// The same for programs.
+    data: Value,
+}
+
+/// How something is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// As it should be.
+    Fine,
+    /// Not there, and not needed.
+    Absent,
+    /// Someone should look at it, but turns can be made.
+    Warning,
+    /// No turn can be made.
+    Error,
+}
+
+impl State {
+    fn name(self) -> &'static str {
+        match self {
+            State::Fine => "ok",
+            State::Absent => "absent",
+            State::Warning => "warning",
+            State::Error => "error",
+        }
+    }
+}
+
+impl Finding {
+    fn new(what: impl Into<String>, state: State, text: impl Into<String>) -> Self {
+        Finding { what: what.into(), state, text: text.into(), hint: None, data: Value::Null }
+    }
+
+    fn hint(mut self, hint: impl Into<Option<String>>) -> Self {
+        self.hint = hint.into();
+        self
+    }
+
+    fn data(mut self, data: Value) -> Self {
+        self.data = data;
+        self
+    }
+
+    fn json(&self) -> Value {
+        json!({
+            "what": self.what,
+            "state": self.state.name(),
+            "text": self.text,
+            "hint": self.hint,
+            "data": self.data,
+        })
+    }
+}
+
+fn examine(home: &Home) -> Result<Report, Failure> {
+    let mut findings = vec![home_folder(home)];
+    let loaded = config::load(&setup::sources(home, Vec::new()));
+    let file = home.path().join("config.toml");
+    let Loaded { mut settings, warnings, .. } = match loaded {
+        Ok(loaded) => loaded,
+        Err(problems) => {
+            // Where everything else is, only the config can say.
+            findings.extend(problems.iter().map(|problem| config_problem(problem, State::Error)));
+            return Ok(Report { findings, answers: None });
+        }
+    };
+    findings.push(config_file(&file, &settings));
+    findings.extend(warnings.iter().map(|warning| config_problem(warning, State::Warning)));
+    let runtime = setup::runtime()?;
+    findings.push(runtime.block_on(store(&settings)));
+    findings.extend(workspace(&settings)?);
+    let choice = runtime.block_on(setup::find(&mut settings, None));
+    findings.extend(models::looked_at(&choice));
+    findings.extend(runtime.block_on(models::entries(&settings, &choice)));
+    let answers = choice.entry.map(|entry| (entry, choice.reason.to_string()));
+    Ok(Report { findings, answers })
+}
+
+fn home_folder(home: &Home) -> Finding {
+    let path = home.path();
+    let shown = path.display();
+    let Ok(metadata) = fs::metadata(path) else {
+        return Finding::new("home", State::Warning, format!("{shown} is not there"))
+            .hint("`recto init` sets it up".to_owned())
+            .data(json!({"path": path, "exists": false}));
+    };
+    let data = json!({"path": path, "exists": true});
+    if !metadata.is_dir() {
+        return Finding::new("home", State::Error, format!("{shown} is no folder"))
+            .hint("choose another home with --home DIR".to_owned())
+            .data(data);
+    }
+    if is_open_to_others(&metadata) {
+        return Finding::new("home", State::Warning, format!("{shown} can be read by others"))
+            .hint(format!("chmod 700 {shown}"))
+            .data(data);
+    }
+    Finding::new("home", State::Fine, shown.to_string()).data(data)
+}
+
+#[cfg(unix)]
+fn is_open_to_others(metadata: &fs::Metadata) -> bool {
+    std::os::unix::fs::PermissionsExt::mode(&metadata.permissions()) & 0o077 != 0
+}
+
+#[cfg(not(unix))]
+fn is_open_to_others(_: &fs::Metadata) -> bool {
+    false
+}
+
+fn config_file(file: &Path, settings: &Settings) -> Finding {
+    let exists = file.exists();
+    let says = match settings.models.len() {
+        _ if !exists => "is not there: all defaults hold, and a model is looked for".to_owned(),
+        0 => "names no model, so that one is looked for".to_owned(),
+        count => format!("names {}", counted(count, "model")),
+    };
+    let text = format!("{} {says}", file.display());
+    let data = json!({"path": file, "exists": exists, "models": settings.models.len()});
+    Finding::new("config", State::Fine, text).data(data)
+}
+
+fn config_problem(problem: &Problem, state: State) -> Finding {
+    let data = json!({"place": problem.place.to_string()});
+    let text = format!("{}: {}", problem.place, problem.what);
+    Finding::new("config", state, text).hint(problem.hint.clone()).data(data)
+}
+
+/// Opens the store, unless there is none yet: looking must not make one.
+async fn store(settings: &Settings) -> Finding {
+    let path = &settings.store.path;
+    let shown = path.display();
+    let data = |sessions: Option<usize>| json!({"path": path, "exists": path.exists(), "bytes": on_disk(path), "sessions": sessions});
+    if !path.exists() {
+        let text = format!("{shown} is not there yet; the first message makes it");
+        return Finding::new("store", State::Fine, text).data(data(None));
+    }
+    let sessions =
+        async { setup::store(settings)?.sessions(SessionFilter::All).await.map_err(super::failed) };
+    match sessions.await {
+        Ok(sessions) => {
+            let count = counted(sessions.len(), "session");
+            let text = format!("{shown} has {count}, {}", Size(on_disk(path)));
+            Finding::new("store", State::Fine, text).data(data(Some(sessions.len())))
+        }
+        Err(failure) => {
+            let (what, hint) = failure.parts();
+            Finding::new("store", State::Error, what).hint(hint).data(data(None))
+        }
+    }
+}
+
+/// What the database takes, with the log beside it.
+fn on_disk(path: &Path) -> u64 {
+    let log = || {
+        let mut name = path.as_os_str().to_owned();
+        name.push("-wal");
+        PathBuf::from(name)
+    };
+    [path.to_owned(), log()].iter().filter_map(|file| Some(fs::metadata(file).ok()?.len())).sum()
+}
+
+fn workspace(settings: &Settings) -> Result<Vec<Finding>, Failure> {
+    let snapshot = setup::read_workspace(settings)?;
+    let catalog = &snapshot.catalog;
+    let system = &catalog.system;
+    let system = [&system.soul, &system.identity, &system.agents, &system.user];
+    let counts = [
+        ("system file", system.iter().filter(|file| file.is_some()).count()),
+        ("memory", catalog.memories.len()),
+        ("skill", catalog.skills.len()),
+        ("rule", catalog.rules.len()),
+        ("reference", catalog.references.len()),
+    ];
+    let listed: Vec<String> = counts.iter().map(|(what, count)| counted(*count, what)).collect();
+    let path = &settings.agent.workspace;
+    let text = format!("{} has {}", path.display(), listed.join(", "));
+    let data = json!({"path": path, "exists": path.is_dir(), "problems": snapshot.problems.len()});
+    let problem = |problem: &recto_workspace::Problem| {
+        let text = match problem.line {
+            Some(line) => format!("{}:{line}: {}", problem.path.display(), problem.what),
+            None => format!("{}: {}", problem.path.display(), problem.what),
+        };
+        // A turn goes on without the file, however wrong it is.
+        Finding::new("workspace", State::Warning, text)
+            .hint(problem.hint.clone())
+            .data(json!({"severity": severity(problem), "path": &*problem.path}))
+    };
+    let problems: Vec<Finding> = snapshot.problems.iter().map(problem).collect();
+    let whole = path.is_dir().then(|| Finding::new("workspace", State::Fine, text).data(data));
+    Ok(whole.into_iter().chain(problems).collect())
+}
+
+/// A number of things.
+fn counted(count: usize, what: &str) -> String {
+    match (count, what.strip_suffix('y')) {
+        (1, _) => format!("1 {what}"),
+        (count, Some(stem)) => format!("{count} {stem}ies"),
+        (count, None) => format!("{count} {what}s"),
+    }
+}
+
+impl Report {
+    /// Whether a turn could be made.
+    fn is_ready(&self) -> bool {
+        self.answers.is_some() && self.findings.iter().all(|found| found.state != State::Error)
+    }
+
+    fn json(&self) -> Value {
+        json!({
+            "version": env!("CARGO_PKG_VERSION"),
+            "embedded": IS_BUILT_IN,
+            "ready": self.is_ready(),
+            "answers": self.answers.as_ref().map(|(entry, why)| json!({"entry": entry, "why": why})),
+            "findings": self.findings.iter().map(Finding::json).collect::<Vec<_>>(),
+        })
+    }
+
+    /// A line for each finding, with what to do below it, and the verdict.
+    fn drawn(&self) -> String {
+        let engine = if IS_BUILT_IN { "with" } else { "without" };
+        let version = env!("CARGO_PKG_VERSION");
+        let mut page =
+            format!("Recto {version}, built {engine} the engine for embedded models\n\n");
+        let width = self.findings.iter().map(|found| tame(&found.what).chars().count()).max();
+        let width = width.unwrap_or(0);
+        for found in &self.findings {
+            let (state, what) = (found.state.name(), tame(&found.what));
+            // Writing to a string can't fail, so the results are not looked at.
+            let _ = writeln!(page, "{state:<7}  {what:<width$}  {}", tame(&found.text));
+            if let Some(hint) = &found.hint {
+                let _ = writeln!(page, "{:<7}  {:<width$}  hint: {}", "", "", tame(hint));
+            }
+        }
+        let _ = write!(page, "\n{}", self.verdict());
+        page
+    }
+
+    fn verdict(&self) -> String {
+        let ready = if self.is_ready() { "ready" } else { "not ready" };
+        match &self.answers {
+            Some((entry, why)) => {
+                let verb = if self.is_ready() { "answers" } else { "would answer, but see above" };
+                format!("{ready}: `{}` {verb}\nwhy: {}\n", tame(entry), tame(why))
+            }
+            None => format!("{ready}: see above\n"),
+        }
+    }
+}

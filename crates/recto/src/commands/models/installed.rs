@@ -1,0 +1,36 @@
+//! The models on disk, as a table and for programs.
+
+use recto_models::{Installed, Size};
+use serde_json::{Value, json};
+
+use crate::draw::Table;
+
+pub(super) fn table(models: &[Installed]) -> Table {
+    let mut table = Table::new(["name", "purpose", "size", "path"]);
+    table.align_right(2);
+    for model in models {
+        let path = model.main().map(|path| path.display().to_string()).unwrap_or_default();
+        let path = match &model.missing[..] {
+            [] => path,
+            missing => format!("{path} (missing: {})", missing.join(", ")),
+        };
+        let size = Size(model.size()).to_string();
+        table.row([model.name.clone(), model.purpose.to_string(), size, path]);
+    }
+    table
+}
+
+pub(super) fn json(models: &[Installed]) -> Value {
+    let model = |model: &Installed| {
+        let files = model.files.iter();
+        let files = files.map(|file| json!({"path": file.path, "size": file.size}));
+        json!({
+            "name": model.name,
+            "title": model.title,
+            "purpose": model.purpose.name(),
+            "files": files.collect::<Value>(),
+            "missing": model.missing,
+        })
+    };
+    models.iter().map(model).collect()
+}
