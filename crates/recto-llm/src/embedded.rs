@@ -135,7 +135,9 @@ impl Embedded {
 
     /// Asks the model. Loads it first, if this is the first time.
     pub(crate) fn ask(&self, body: &[u8], lane: Option<Lane>) -> Result<Replies, LlmError> {
-        self.engine.ask(self.model()?, body, lane)
+        let model = self.model()?;
+        model.file.check_length().map_err(|problem| LlmError::File { problem })?;
+        self.engine.ask(model, body, lane)
     }
 
     /// The model's own tokenizer. Loads the vocabulary, if this is the first time.

@@ -208,7 +208,9 @@ fn model_file(settings: &Settings, model: &ModelSettings) -> Option<PathBuf> {
     }
     let pulled = || Library::new(&settings.model_files).find(&model.model);
     let file = |pulled: recto_models::Installed| Some(pulled.files.into_iter().next()?.path);
-    model.file.clone().or_else(|| pulled().and_then(file))
+    // One that was not pulled is missed where a pull would put it.
+    let missed = || settings.model_files.join(&model.model);
+    Some(model.file.clone().or_else(|| pulled().and_then(file)).unwrap_or_else(missed))
 }
 
 fn client(options: ClientOptions) -> Result<Client, Failure> {

@@ -79,6 +79,17 @@ pub(crate) struct ModelFile {
 }
 
 impl ModelFile {
+    /// Fails when the file has become shorter since. It is mapped into memory while
+    /// the model runs, and reading behind its end would end the process.
+    pub(crate) fn check_length(&self) -> Result<(), FileProblem> {
+        let has = fs::metadata(&self.path).map_or(0, |metadata| metadata.len());
+        if has < self.bytes {
+            let (path, needs) = (self.path.clone(), self.bytes);
+            return Err(FileProblem::Truncated { path, has, needs });
+        }
+        Ok(())
+    }
+
     /// Reads the header of the file at `path`.
     pub(crate) fn read(path: &Path) -> Result<Self, FileProblem> {
         let (file, size) = open(path).map_err(|error| Fault::Io(error).of(path, 0))?;
