@@ -2,13 +2,18 @@
 //! with the machine they were taken on, to `bench/NAME.json` in cargo's target
 //! directory.
 
+mod calls;
 mod context;
+mod embedded;
 mod machine;
+mod model;
+mod prefix;
 mod report;
 mod stats;
 mod synthetic;
 
 use std::fs;
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::ValueEnum;
@@ -17,18 +22,54 @@ use serde_json::json;
 use crate::Result;
 use crate::project::{Project, cargo};
 use machine::Machine;
+use report::Report;
 
 /// What can be measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Bench {
     /// Assemble one turn of a long session in a large workspace.
     Context,
+    /// Sessions of 50 turns on the embedded model: how much of each prompt it has read before.
+    Prefix,
+    /// The embedded model's speed, beside llama-cpp-python's on the same file.
+    Embedded,
+    /// Tool calls of the embedded model in minimal mode, beside full mode.
+    Calls,
+}
+
+/// What a benchmark takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Needs {
+    /// Nothing but this program.
+    Nothing,
+    /// The embedded model: its engine and its file.
+    Model,
 }
 
 impl Bench {
     fn name(self) -> &'static str {
         match self {
             Bench::Context => "context",
+            Bench::Prefix => "prefix",
+            Bench::Embedded => "embedded",
+            Bench::Calls => "calls",
+        }
+    }
+
+    fn needs(self) -> Needs {
+        match self {
+            Bench::Context => Needs::Nothing,
+            Bench::Prefix | Bench::Embedded | Bench::Calls => Needs::Model,
+        }
+    }
+
+    /// Measures. `folder` is for what it leaves behind.
+    fn measure(self, project: &Project, folder: &Path) -> Result<Report> {
+        match self {
+            Bench::Context => context::run(),
+            Bench::Prefix => prefix::run(&model::find()?),
+            Bench::Embedded => embedded::run(&model::find()?, folder),
+            Bench::Calls => calls::run(&model::find()?, project),
         }
     }
 }
@@ -36,29 +77,51 @@ impl Bench {
 /// Runs a benchmark. A missed goal is shown, but is no failure: what a busy
 /// machine measures must not turn a change away.
 pub(crate) fn run(project: &Project, bench: Bench) -> Result<ExitCode> {
-    if cfg!(debug_assertions) {
+    if bench.needs() == Needs::Model {
+        // Told before anything is built, which takes minutes.
+        model::find()?;
+    }
+    let lacks_engine = bench.needs() == Needs::Model && !recto_llm::IS_BUILT_IN;
+    if cfg!(debug_assertions) || lacks_engine {
         return run_in_release(bench);
     }
-    let machine = Machine::look();
-    let report = match bench {
-        Bench::Context => context::run()?,
-    };
-    println!("bench {}: {machine}\n{report}", bench.name());
-
     let folder = project.target.join("bench");
     fs::create_dir_all(&folder)?;
+    let machine = Machine::look();
+    let report = bench.measure(project, &folder)?;
+    println!("bench {}: {machine}\n{report}", bench.name());
+
     let file = folder.join(bench.name()).with_extension("json");
-    let figures = json!({ "bench": bench.name(), "machine": machine, "report": report });
+    let after = machine::load_now();
+    let figures = json!({
+        "bench": bench.name(),
+        "machine": machine,
+        "load_after": after,
+        "report": report,
+    });
     fs::write(&file, serde_json::to_string_pretty(&figures)? + "\n")?;
+    if let Some(load) = after {
+        println!("load {load:.2} after");
+    }
     println!("written to {}", file.display());
     Ok(ExitCode::SUCCESS)
 }
 
 /// Starts this program again, optimised: figures of a debug build are worthless.
+/// The engine is built in only where it is measured, since that takes minutes.
 fn run_in_release(bench: Bench) -> Result<ExitCode> {
-    eprintln!("building in release mode");
+    let features: &[&str] = match bench.needs() {
+        Needs::Nothing => &[],
+        Needs::Model => &["--features", "embedded"],
+    };
+    match bench.needs() {
+        Needs::Nothing => eprintln!("building in release mode"),
+        Needs::Model => eprintln!("building in release mode; the first time takes some minutes"),
+    }
     let status = cargo()
-        .args(["run", "--quiet", "--release", "--package", "xtask", "--", "bench", bench.name()])
+        .args(["run", "--quiet", "--release", "--package", "xtask"])
+        .args(features)
+        .args(["--", "bench", bench.name()])
         .status()?;
     Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

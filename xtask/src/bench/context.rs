@@ -211,20 +211,17 @@ fn report(through_agent: &agent::Measured, stages: &Stages, prompt: Tokens) -> O
          rules ({RULES_ALWAYS} always), a session of {HISTORY} messages and more; a window of \
          {WINDOW} tokens, of which the last prompt took {prompt}."
     );
-    Some(Report { setup, rows, goals: goals(&turn) })
+    Some(Report::new(setup, rows, goals(&turn)))
 }
 
 fn goals(turn: &Summary) -> Vec<Goal> {
-    let time = |name, limit, measured| Goal { name, limit, measured, unit: Unit::Milliseconds };
+    let time = |name: &'static str, limit, measured| {
+        Goal::at_most(name, limit, measured, Unit::Milliseconds)
+    };
     vec![
         time("p50, warm", 1.0, turn.time.percentile(50)),
         time("p99, warm", 5.0, turn.time.percentile(99)),
-        Goal {
-            name: "most allocated, warm",
-            limit: 1e6,
-            measured: turn.bytes.max(),
-            unit: Unit::Bytes,
-        },
+        Goal::at_most("most allocated, warm", 1e6, turn.bytes.max(), Unit::Bytes),
         time("p50, as the older design asked", 50.0, turn.time.percentile(50)),
     ]
 }
@@ -258,6 +255,6 @@ impl Summary {
             figure("most allocated", self.bytes.max(), Unit::Bytes),
             figure("allocations", self.allocations.percentile(50), Unit::Count),
         ];
-        Row { name, figures }
+        Row::new(name, figures)
     }
 }

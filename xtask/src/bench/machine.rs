@@ -1,5 +1,6 @@
 //! The machine that figures were taken on, as far as it tells.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::fs;
 use std::thread::available_parallelism;
@@ -29,10 +30,29 @@ impl Machine {
             cores: available_parallelism().map_or(1, usize::from),
             processor: read("/proc/cpuinfo").and_then(|text| processor(&text)),
             system: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
-            load_before: read("/proc/loadavg").and_then(|text| load(&text)),
+            load_before: load_now(),
             profile: if cfg!(debug_assertions) { "debug" } else { "release" },
         }
     }
+}
+
+/// How many threads a model is run with: one for each core that this process may
+/// use, as the engine has it.
+pub(super) fn cores() -> usize {
+    let allowed = available_parallelism().map_or(1, usize::from);
+    let folders = fs::read_dir("/sys/devices/system/cpu").into_iter().flatten().flatten();
+    let siblings = folders.filter_map(|folder| {
+        fs::read_to_string(folder.path().join("topology/thread_siblings_list")).ok()
+    });
+    match siblings.collect::<HashSet<String>>().len() {
+        0 => allowed,
+        cores => cores.min(allowed),
+    }
+}
+
+/// The load average over the last minute.
+pub(super) fn load_now() -> Option<f64> {
+    load(&fs::read_to_string("/proc/loadavg").ok()?)
 }
 
 fn processor(cpuinfo: &str) -> Option<String> {

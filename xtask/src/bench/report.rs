@@ -1,29 +1,71 @@
-//! What a benchmark found, as a table for people and as JSON for programs.
+//! What a benchmark found, as tables for people and as JSON for programs.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
+use serde_json::Value;
 
 /// What a benchmark found.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Report {
     /// What was measured, in a few sentences.
     pub(super) setup: String,
-    /// The figures. All rows have the same ones.
+    /// What the figures were made of, where that is worth showing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) details: Vec<Table>,
+    /// The figures.
     pub(super) rows: Vec<Row>,
     /// What was aimed for.
     pub(super) goals: Vec<Goal>,
+    /// What has to be known beside the figures.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) remarks: Vec<String>,
+    /// What is for programs alone: too much for a table.
+    #[serde(skip_serializing_if = "Value::is_null")]
+    pub(super) data: Value,
+}
+
+impl Report {
+    /// Figures that need no explanation.
+    pub(super) fn new(setup: String, rows: Vec<Row>, goals: Vec<Goal>) -> Self {
+        Report { setup, details: Vec::new(), rows, goals, remarks: Vec::new(), data: Value::Null }
+    }
+}
+
+/// Rows under a heading. All of them have the same figures.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Table {
+    /// The heading.
+    pub(super) name: String,
+    /// The figures.
+    pub(super) rows: Vec<Row>,
 }
 
 /// Figures that belong together.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Row {
     /// What they are about.
-    pub(super) name: &'static str,
+    pub(super) name: Cow<'static, str>,
     /// The figures, in the order of the columns.
     #[serde(serialize_with = "by_key")]
     pub(super) figures: Vec<Figure>,
+    /// What else there is to say, in words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) note: Option<String>,
+}
+
+impl Row {
+    /// Figures that speak for themselves.
+    pub(super) fn new(name: impl Into<Cow<'static, str>>, figures: Vec<Figure>) -> Self {
+        Row { name: name.into(), figures, note: None }
+    }
+
+    fn cells(&self) -> Vec<String> {
+        let figures = self.figures.iter().map(|figure| figure.unit.show(figure.value));
+        std::iter::once(self.name.to_string()).chain(figures).chain(self.note.clone()).collect()
+    }
 }
 
 /// A measured value.
@@ -47,36 +89,81 @@ pub(super) enum Unit {
     Bytes,
     /// Things.
     Count,
+    /// A part of something, or one thing by another.
+    Ratio,
+    /// Things a second.
+    PerSecond,
 }
 
 /// A limit that a figure should keep.
 #[derive(Debug, Clone)]
 pub(super) struct Goal {
     /// Which figure.
-    pub(super) name: &'static str,
-    /// The most it should be.
-    pub(super) limit: f64,
+    name: Cow<'static, str>,
+    /// The side of the limit on which it should be.
+    side: Side,
+    limit: f64,
     /// What it is.
-    pub(super) measured: f64,
+    measured: f64,
     /// The unit of both.
-    pub(super) unit: Unit,
+    unit: Unit,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Side {
+    AtMost,
+    AtLeast,
 }
 
 impl Goal {
-    fn is_met(&self) -> bool {
-        self.measured <= self.limit
+    /// A figure that should not exceed `limit`.
+    pub(super) fn at_most(
+        name: impl Into<Cow<'static, str>>,
+        limit: f64,
+        measured: f64,
+        unit: Unit,
+    ) -> Self {
+        Goal { name: name.into(), side: Side::AtMost, limit, measured, unit }
     }
 
-    /// How much of the limit is used.
+    /// A figure that should reach `limit`.
+    pub(super) fn at_least(
+        name: impl Into<Cow<'static, str>>,
+        limit: f64,
+        measured: f64,
+        unit: Unit,
+    ) -> Self {
+        Goal { name: name.into(), side: Side::AtLeast, limit, measured, unit }
+    }
+
+    /// What was measured.
+    #[cfg(test)]
+    pub(super) fn measured(&self) -> f64 {
+        self.measured
+    }
+
+    fn is_met(&self) -> bool {
+        match self.side {
+            Side::AtMost => self.measured <= self.limit,
+            Side::AtLeast => self.measured >= self.limit,
+        }
+    }
+
+    /// How much of the limit is used, or reached.
     fn share(&self) -> f64 {
         self.measured / self.limit
     }
 
     fn cells(&self) -> Vec<String> {
+        let sign = match self.side {
+            Side::AtMost => "≤",
+            Side::AtLeast => "≥",
+        };
         let outcome = if self.is_met() { "met" } else { "MISSED" };
         vec![
-            self.name.into(),
-            self.unit.show(self.limit),
+            self.name.to_string(),
+            format!("{sign} {}", self.unit.show(self.limit)),
             self.unit.show(self.measured),
             format!("{:.3}", self.share()),
             outcome.into(),
@@ -87,8 +174,9 @@ impl Goal {
 impl Serialize for Goal {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("name", self.name)?;
+        map.serialize_entry("name", &self.name)?;
         map.serialize_entry("unit", &self.unit)?;
+        map.serialize_entry("side", &self.side)?;
         map.serialize_entry("limit", &self.limit)?;
         map.serialize_entry("measured", &self.measured)?;
         map.serialize_entry("share_of_limit", &self.share())?;
@@ -101,10 +189,15 @@ impl Unit {
     /// The value with its unit. Bytes are decimal, as in the goals.
     fn show(self, value: f64) -> String {
         match self {
+            // What divides by nothing has no value.
+            _ if !value.is_finite() => "none".to_owned(),
+            Unit::Milliseconds if value >= 100.0 => format!("{value:.0} ms"),
             Unit::Milliseconds => format!("{value:.3} ms"),
             Unit::Bytes if value >= 1e6 => format!("{:.2} MB", value / 1e6),
             Unit::Bytes => format!("{:.1} kB", value / 1e3),
             Unit::Count => format!("{value:.0}"),
+            Unit::Ratio => format!("{value:.3}"),
+            Unit::PerSecond => format!("{value:.1}/s"),
         }
     }
 
@@ -112,7 +205,8 @@ impl Unit {
         match self {
             Unit::Milliseconds => "_ms",
             Unit::Bytes => "_bytes",
-            Unit::Count => "",
+            Unit::Count | Unit::Ratio => "",
+            Unit::PerSecond => "_per_second",
         }
     }
 }
@@ -126,25 +220,35 @@ fn by_key<S: Serializer>(figures: &[Figure], serializer: S) -> Result<S::Ok, S::
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}\n", self.setup)?;
-        let names = self.rows.first().map_or(&[][..], |row| &row.figures[..]);
-        let head = std::iter::once("").chain(names.iter().map(|figure| figure.name));
-        let rows = self.rows.iter().map(|row| {
-            let figures = row.figures.iter().map(|figure| figure.unit.show(figure.value));
-            std::iter::once(row.name.to_owned()).chain(figures).collect()
-        });
-        write_table(f, head.map(str::to_owned).collect(), rows)?;
-        writeln!(f)?;
-        let head = ["goal", "at most", "measured", "share", ""].map(str::to_owned);
-        write_table(f, head.into(), self.goals.iter().map(Goal::cells))
+        for Table { name, rows } in &self.details {
+            writeln!(f, "{name}")?;
+            write_rows(f, rows)?;
+            writeln!(f)?;
+        }
+        write_rows(f, &self.rows)?;
+        if !self.goals.is_empty() {
+            let head = ["goal", "limit", "measured", "share", ""].map(str::to_owned);
+            writeln!(f)?;
+            write_table(f, head.into(), self.goals.iter().map(Goal::cells))?;
+        }
+        self.remarks.iter().try_for_each(|remark| writeln!(f, "\n{remark}"))
     }
 }
 
-/// Writes columns as wide as they need to be, the first flush left.
+fn write_rows(f: &mut fmt::Formatter<'_>, rows: &[Row]) -> fmt::Result {
+    let names = rows.first().map_or(&[][..], |row| &row.figures[..]);
+    let head = std::iter::once("").chain(names.iter().map(|figure| figure.name));
+    write_table(f, head.map(str::to_owned).collect(), rows.iter().map(Row::cells))
+}
+
+/// Writes columns as wide as they need to be: flush left the first, and what
+/// stands behind the last that has a head.
 fn write_table(
     f: &mut fmt::Formatter<'_>,
     head: Vec<String>,
     rows: impl Iterator<Item = Vec<String>>,
 ) -> fmt::Result {
+    let columns = head.len();
     let rows: Vec<Vec<String>> = std::iter::once(head).chain(rows).collect();
     let width = |column: usize| {
         rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max()
@@ -155,8 +259,10 @@ fn write_table(
             let width = width(column).unwrap_or_default();
             if column == 0 {
                 line += &format!("{cell:<width$}");
-            } else {
+            } else if column < columns {
                 line += &format!("  {cell:>width$}");
+            } else {
+                line += &format!("  {cell}");
             }
         }
         writeln!(f, "{}", line.trim_end())?;
@@ -168,22 +274,24 @@ fn write_table(
 mod tests {
     use super::*;
 
+    fn figure(name: &'static str, value: f64, unit: Unit) -> Figure {
+        Figure { name, value, unit }
+    }
+
     fn report() -> Report {
-        let figure = |name, value, unit| Figure { name, value, unit };
-        Report {
-            setup: "A thing.".into(),
-            rows: vec![Row {
-                name: "warm",
-                figures: vec![
-                    figure("p50", 0.5, Unit::Milliseconds),
-                    figure("most allocated", 2_500_000.0, Unit::Bytes),
-                ],
-            }],
-            goals: vec![
-                Goal { name: "p50", limit: 1.0, measured: 0.5, unit: Unit::Milliseconds },
-                Goal { name: "allocated", limit: 1e6, measured: 2.5e6, unit: Unit::Bytes },
+        let rows = vec![Row::new(
+            "warm",
+            vec![
+                figure("p50", 0.5, Unit::Milliseconds),
+                figure("most allocated", 2_500_000.0, Unit::Bytes),
             ],
-        }
+        )];
+        let goals = vec![
+            Goal::at_most("p50", 1.0, 0.5, Unit::Milliseconds),
+            Goal::at_most("allocated", 1e6, 2.5e6, Unit::Bytes),
+            Goal::at_least("cached", 0.95, 0.9, Unit::Ratio),
+        ];
+        Report::new("A thing.".into(), rows, goals)
     }
 
     #[test]
@@ -194,11 +302,36 @@ A thing.
            p50  most allocated
 warm  0.500 ms         2.50 MB
 
-goal        at most  measured  share
-p50        1.000 ms  0.500 ms  0.500     met
-allocated   1.00 MB   2.50 MB  2.500  MISSED
+goal            limit  measured  share
+p50        ≤ 1.000 ms  0.500 ms  0.500     met
+allocated   ≤ 1.00 MB   2.50 MB  2.500  MISSED
+cached        ≥ 0.950     0.900  0.947  MISSED
 ";
         assert_eq!(report().to_string(), expected);
+    }
+
+    #[test]
+    fn details_come_first_and_remarks_last() {
+        let mut report = report();
+        report.goals.clear();
+        let row = Row::new("1", vec![figure("read", 12.0, Unit::Count)]);
+        let noted = Row { note: Some("a cause".to_owned()), ..row.clone() };
+        report.details = vec![Table { name: "Turns".to_owned(), rows: vec![row, noted] }];
+        report.remarks = vec!["By the way.".to_owned()];
+        let expected = "\
+A thing.
+
+Turns
+   read
+1    12
+1    12  a cause
+
+           p50  most allocated
+warm  0.500 ms         2.50 MB
+
+By the way.
+";
+        assert_eq!(report.to_string(), expected);
     }
 
     #[test]
@@ -206,5 +339,12 @@ allocated   1.00 MB   2.50 MB  2.500  MISSED
         let json = serde_json::to_value(report()).unwrap();
         assert_eq!(json["rows"][0]["figures"]["most_allocated_bytes"], 2_500_000.0);
         assert_eq!(json["goals"][1]["met"], false);
+        assert_eq!(json["goals"][2]["side"], "at_least");
+    }
+
+    #[test]
+    fn what_divides_by_nothing_has_no_value() {
+        assert_eq!(Unit::Ratio.show(1.0 / 0.0), "none");
+        assert_eq!(Unit::PerSecond.show(91.26), "91.3/s");
     }
 }

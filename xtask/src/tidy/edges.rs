@@ -8,7 +8,7 @@ use crate::project::{Dependency, Package, TextFile};
 /// world: above everything, so that only tests can reach them.
 const FLOORS: [&[&str]; 7] = [
     &["recto-context"],
-    &["recto-workspace", "recto-search", "recto-llm", "recto-tools", "recto-store"],
+    &["recto-workspace", "recto-search", "recto-llm", "recto-models", "recto-tools", "recto-store"],
     &["recto-agent"],
     &["recto-server", "recto-channels"],
     &["recto"],

@@ -113,6 +113,7 @@ async fn start(workspace: &Path, database: &Path) -> Result<Agent> {
 fn model() -> Result<ModelEntry> {
     Ok(ModelEntry {
         name: "echo".into(),
+        chosen: "there is no other".into(),
         client: Client::new(ClientOptions::new(Provider::Scripted))?,
         call: CallOptions { model: "echo".to_owned(), ..CallOptions::default() },
         window: Some(Tokens::new(WINDOW)),

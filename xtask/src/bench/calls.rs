@@ -1,0 +1,339 @@
+//! Tool calls of a small model: minimal mode beside full mode, on the same
+//! requests, with the workspace that `recto init` writes.
+//!
+//! In minimal mode the prompt is short and a grammar holds the model to one call,
+//! so that every call can be read. Whether it is the right one is the model's own
+//! doing, and what the mode is there to help with. In full mode the same tools
+//! stand on the page as text and nothing is forced. Between them stands full mode
+//! with the grammar, which tells what the short prompt does from what the grammar
+//! does. Nothing that is called is run.
+
+mod judge;
+mod workspace;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use recto_context::{
+    Bootstrap, CallId, Catalog, Inputs, ItemId, ItemKind, Layout, Limits, Mode, ModeDecision,
+    ModeReason, RequestContext, Stamp, Tokens, ToolCall, ToolCalls, ToolChoice, ToolSpec,
+    read_calls,
+};
+use recto_llm::{Lane, Reply};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::model::{Model, window};
+use super::report::{Figure, Goal, Report, Row, Table, Unit};
+use super::stats::Samples;
+use crate::Result;
+use crate::project::Project;
+use judge::{Judge, Verdict};
+
+/// The requests, one a line, each with the call that is right.
+const REQUESTS: &str = include_str!("calls/requests.jsonl");
+
+/// Three tools with numbers, choices and truth values.
+const DESK: &str = include_str!("calls/desk.json");
+
+/// How long a reply may be, in tokens. Every right call is shorter than half of it.
+const REPLY: u32 = 160;
+
+/// How a request is put to the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// In minimal mode, which holds it to a call.
+    Minimal,
+    /// In full mode, and held to a call all the same.
+    Held,
+    /// In full mode.
+    Full,
+}
+
+/// What is compared.
+const WAYS: [Way; 3] = [Way::Minimal, Way::Held, Way::Full];
+
+impl Way {
+    fn name(self) -> &'static str {
+        match self {
+            Way::Minimal => "minimal",
+            Way::Held => "full, held to a call",
+            Way::Full => "full",
+        }
+    }
+
+    fn mode(self) -> Mode {
+        match self {
+            Way::Minimal => Mode::Minimal,
+            Way::Held | Way::Full => Mode::Full,
+        }
+    }
+}
+
+/// A request, and the call that is right.
+#[derive(Debug, Clone, Deserialize)]
+struct Asked {
+    /// Which three tools are offered.
+    tools: String,
+    /// What the person says.
+    say: String,
+    /// The right tool.
+    tool: String,
+    /// The arguments that matter.
+    arguments: Map<String, Value>,
+}
+
+/// Asks the model in `file` every request in every way.
+pub(super) fn run(file: &Path, project: &Project) -> Result<Report> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(measure(file, project))
+}
+
+/// A request, and what became of it.
+struct Answered<'a> {
+    asked: &'a Asked,
+    way: Way,
+    said: String,
+    verdict: Verdict,
+    prompt: u32,
+    time: Duration,
+}
+
+async fn measure(file: &Path, project: &Project) -> Result<Report> {
+    let requests = read_requests()?;
+    let folder = workspace::write(project)?;
+    let catalogs = catalogs(&workspace::catalog(folder.path()).await?, folder.path())?;
+    let model = Model::load(file).await?;
+    let mut answered = Vec::new();
+    for way in WAYS {
+        for (number, asked) in requests.iter().enumerate() {
+            let set = catalogs.keys().position(|name| *name == asked.tools);
+            let catalog = catalogs.get(&asked.tools).ok_or("a request has tools of its own")?;
+            let minimal = u64::from(way.mode().is_minimal());
+            let lane = Lane(set.unwrap_or(0) as u64 * 2 + minimal);
+            answered.push(answer(&model, lane, catalog, way, asked).await?);
+            if (number + 1) % 25 == 0 {
+                eprintln!("{}: {} of {}", way.name(), number + 1, requests.len());
+            }
+        }
+    }
+    report(&answered).ok_or_else(|| "nothing was asked".into())
+}
+
+fn read_requests() -> Result<Vec<Asked>> {
+    let requests = REQUESTS.lines().map(serde_json::from_str);
+    Ok(requests.collect::<std::result::Result<_, _>>()?)
+}
+
+/// The workspace with each set of tools in turn, by the set's name.
+fn catalogs(catalog: &Catalog, folder: &Path) -> Result<BTreeMap<String, Catalog>> {
+    let with = |tools: Vec<ToolSpec>| {
+        let mut catalog = catalog.clone();
+        // The clock's tool would be a fourth.
+        catalog.skills.iter_mut().for_each(|skill| skill.tools.clear());
+        catalog.tools = tools;
+        catalog
+    };
+    let files = with(workspace::file_tools(folder));
+    Ok([("files".to_owned(), files), ("desk".to_owned(), with(desk_tools()?))].into())
+}
+
+fn desk_tools() -> Result<Vec<ToolSpec>> {
+    #[derive(Deserialize)]
+    struct Tool {
+        name: String,
+        description: String,
+        parameters: Value,
+    }
+    let tools: Vec<Tool> = serde_json::from_str(DESK)?;
+    let spec = |tool: Tool| {
+        let id = ItemId::new(ItemKind::Tool, tool.name);
+        ToolSpec::new(id, tool.description, tool.parameters)
+    };
+    Ok(tools.into_iter().map(spec).collect())
+}
+
+async fn answer<'a>(
+    model: &Model,
+    lane: Lane,
+    catalog: &Catalog,
+    way: Way,
+    asked: &'a Asked,
+) -> Result<Answered<'a>> {
+    let mut request = assemble(catalog, way.mode(), &asked.say)?;
+    if way == Way::Held {
+        request.tool_choice = ToolChoice::Required;
+    }
+    let answer = model.ask(lane, &request).await?;
+    let calls = calls_of(&answer.reply);
+    let verdict = Judge::new(&catalog.tools).verdict(&calls, &asked.tool, &asked.arguments);
+    Ok(Answered {
+        asked,
+        way,
+        said: written(&answer.reply, &calls),
+        verdict,
+        prompt: answer.reply.usage.prompt.unwrap_or_default(),
+        time: answer.last,
+    })
+}
+
+/// The first message of a session.
+fn assemble(catalog: &Catalog, mode: Mode, message: &str) -> Result<RequestContext> {
+    let bootstrap = Bootstrap {
+        agent: "main".into(),
+        version: env!("CARGO_PKG_VERSION").into(),
+        workspace: "~/.recto/workspace".into(),
+        system: "linux".into(),
+        day: "2026-11-15".into(),
+        surface: "terminal".into(),
+    };
+    let items = catalog.session_at_start();
+    let request = Inputs::new(catalog, message)
+        .stamp(Stamp::new("2026-11-15 09:30"))
+        .model("bench")
+        .session(&items)
+        .mode(ModeDecision { chosen: mode, reason: ModeReason::Configured, matched: Vec::new() })
+        .layout(Layout { tool_calls: ToolCalls::Text, ..Layout::default() })
+        .bootstrap(bootstrap)
+        .window(window())
+        .limits(Limits { reply: Tokens::new(REPLY), ..Limits::default() })
+        .assemble()?;
+    Ok(request)
+}
+
+/// What the model wants called, as an agent reads it.
+fn calls_of(reply: &Reply) -> Vec<ToolCall> {
+    let (calls, _) = read_calls(&reply.text(), |place| CallId(place.to_string().into()));
+    reply.calls.iter().cloned().chain(calls).collect()
+}
+
+/// The reply for people: its text, or its calls where they came apart from it.
+fn written(reply: &Reply, calls: &[ToolCall]) -> String {
+    let text = reply.text();
+    if !text.is_empty() {
+        return text;
+    }
+    let calls = calls.iter().map(|call| format!("{}{}", call.name, call.arguments));
+    calls.collect::<Vec<_>>().join(" ")
+}
+
+fn report(answered: &[Answered<'_>]) -> Option<Report> {
+    let of = |set: Option<&str>, way| {
+        let is_meant =
+            |each: &&Answered<'_>| each.way == way && set.is_none_or(|set| each.asked.tools == set);
+        Shares::of(answered.iter().filter(is_meant))
+    };
+    let table = |set: &str| {
+        let [minimal, held, full] = WAYS.map(|way| of(Some(set), way));
+        Some(Table { name: format!("Tools: {set}"), rows: rows(&minimal?, &held?, &full?) })
+    };
+    let [minimal, held, full] = WAYS.map(|way| of(None, way));
+    let (minimal, held, full) = (minimal?, held?, full?);
+    let by_full = minimal.right / full.right;
+    let goals = vec![
+        Goal::at_least("minimal: calls that are valid", 1.0, minimal.valid, Unit::Ratio),
+        Goal::at_least("right calls, minimal by full", 1.0, by_full, Unit::Ratio),
+    ];
+    let setup = format!(
+        "{} requests, three tools each, the most probable words. `valid`: calls can be read, and \
+         their arguments fit the schema. `right`: valid, the right tool, and the arguments that \
+         matter are right. What can't be divided, because there is nothing to divide by, is none.",
+        minimal.requests
+    );
+    let mut report = Report::new(setup, rows(&minimal, &held, &full), goals);
+    report.details = ["files", "desk"].into_iter().filter_map(table).collect();
+    report.data = answered.iter().map(Answered::json).collect();
+    Some(report)
+}
+
+fn rows(minimal: &Shares, held: &Shares, full: &Shares) -> Vec<Row> {
+    let [named, between, last] = WAYS.map(Way::name);
+    vec![
+        minimal.row(named),
+        held.row(between),
+        full.row(last),
+        minimal.by(held).row("minimal by full, held"),
+        minimal.by(full).row("minimal by full"),
+    ]
+}
+
+/// How many of some requests went well, each by their number.
+#[derive(Debug, Clone, Copy)]
+struct Shares {
+    requests: f64,
+    valid: f64,
+    tool: f64,
+    right: f64,
+    prompt: f64,
+    time: f64,
+}
+
+impl Shares {
+    fn of<'a>(answered: impl Iterator<Item = &'a Answered<'a>>) -> Option<Self> {
+        let answered: Vec<&Answered<'_>> = answered.collect();
+        let requests = answered.len() as f64;
+        let share = |is: fn(&Verdict) -> bool| {
+            answered.iter().filter(|each| is(&each.verdict)).count() as f64 / requests
+        };
+        let prompts = Samples::new(answered.iter().map(|each| f64::from(each.prompt)))?;
+        let times = Samples::new(answered.iter().map(|each| each.time.as_secs_f64() * 1e3))?;
+        Some(Shares {
+            requests,
+            valid: share(|verdict| verdict.valid),
+            tool: share(|verdict| verdict.tool),
+            right: share(|verdict| verdict.right),
+            prompt: prompts.percentile(50),
+            time: times.percentile(50),
+        })
+    }
+
+    /// Each of them by that of another.
+    fn by(&self, other: &Shares) -> Shares {
+        Shares {
+            requests: self.requests / other.requests,
+            valid: self.valid / other.valid,
+            tool: self.tool / other.tool,
+            right: self.right / other.right,
+            prompt: self.prompt / other.prompt,
+            time: self.time / other.time,
+        }
+    }
+
+    fn row(&self, name: &'static str) -> Row {
+        let figure = |name, value, unit| Figure { name, value, unit };
+        let is_ratio = self.requests <= 1.0;
+        let unit = |unit| if is_ratio { Unit::Ratio } else { unit };
+        let figures = vec![
+            figure("requests", self.requests, unit(Unit::Count)),
+            figure("valid", self.valid, Unit::Ratio),
+            figure("right tool", self.tool, Unit::Ratio),
+            figure("right", self.right, Unit::Ratio),
+            figure("prompt", self.prompt, unit(Unit::Count)),
+            figure("time", self.time, unit(Unit::Milliseconds)),
+        ];
+        Row::new(name, figures)
+    }
+}
+
+impl Answered<'_> {
+    fn json(&self) -> Value {
+        let Verdict { valid, tool, right } = self.verdict;
+        json!({
+            "way": self.way.name(),
+            "tools": self.asked.tools,
+            "say": self.asked.say,
+            "tool": self.asked.tool,
+            "arguments": self.asked.arguments,
+            "said": self.said,
+            "valid": valid,
+            "right_tool": tool,
+            "right": right,
+            "prompt": self.prompt,
+            "time_ms": self.time.as_secs_f64() * 1e3,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,96 @@
+//! The requests are as they are said to be, and the judge is fair.
+
+use super::*;
+
+#[test]
+fn there_are_a_hundred_requests_that_can_be_met() {
+    let requests = read_requests().unwrap();
+    assert_eq!(requests.len(), 100);
+    let folder = tempfile::tempdir().unwrap();
+    let catalogs = catalogs(&Catalog::default(), folder.path()).unwrap();
+    for asked in &requests {
+        let catalog = &catalogs[&asked.tools];
+        assert_eq!(catalog.all_tools().count(), 3);
+        // What the tool needs beyond what matters.
+        let mut arguments = asked.arguments.clone();
+        for (name, value) in [("title", json!("x")), ("text", json!("x"))] {
+            let tool = catalog.tools.iter().find(|tool| *tool.id.name == *asked.tool).unwrap();
+            if !tool.parameters["properties"][name].is_null() && !arguments.contains_key(name) {
+                arguments.insert(name.to_owned(), value);
+            }
+        }
+        let calls = [call(&asked.tool, &Value::Object(arguments).to_string())];
+        let verdict = Judge::new(&catalog.tools).verdict(&calls, &asked.tool, &asked.arguments);
+        assert_eq!(verdict, Verdict { valid: true, tool: true, right: true }, "{}", asked.say);
+    }
+}
+
+fn call(name: &str, arguments: &str) -> ToolCall {
+    ToolCall { id: CallId("1".into()), name: name.into(), arguments: arguments.into() }
+}
+
+/// The verdict on calls when `convert` of 10 km to miles would be right.
+fn verdict(calls: &[ToolCall]) -> (bool, bool, bool) {
+    let tools = desk_tools().unwrap();
+    let right = json!({"amount": 10, "from": "km", "to": "miles"});
+    let verdict = Judge::new(&tools).verdict(calls, "convert", right.as_object().unwrap());
+    (verdict.valid, verdict.tool, verdict.right)
+}
+
+#[test]
+fn a_call_is_judged_by_its_schema_and_by_what_matters() {
+    let convert = |arguments| verdict(&[call("convert", arguments)]);
+    assert_eq!(convert(r#"{"amount": 10.0, "from": "km", "to": "miles"}"#), (true, true, true));
+    assert_eq!(convert(r#"{"amount": 9, "from": "km", "to": "miles"}"#), (true, true, false));
+    assert_eq!(convert(r#"{"amount": "10", "from": "km", "to": "miles"}"#), (false, true, false));
+    assert_eq!(convert(r#"{"amount": 10, "from": "km", "to": "feet"}"#), (false, true, false));
+    assert_eq!(convert(r#"{"amount": 10, "from": "km"}"#), (false, true, false));
+    let undeclared = r#"{"amount": 10, "from": "km", "to": "miles", "digits": 2}"#;
+    assert_eq!(convert(undeclared), (false, true, false));
+    assert_eq!(convert("no JSON"), (false, true, false));
+    assert_eq!(verdict(&[]), (false, false, false));
+    let note = call("send_note", r#"{"to": "kim", "text": "10 km"}"#);
+    assert_eq!(verdict(&[note]), (true, false, false));
+    assert_eq!(verdict(&[call("fly", "{}")]), (false, false, false));
+}
+
+#[test]
+fn the_same_path_may_be_written_in_two_ways() {
+    let folder = tempfile::tempdir().unwrap();
+    let tools = workspace::file_tools(folder.path());
+    let right = json!({"path": "docs"});
+    let is_right = |arguments: &str| {
+        let calls = [call("list_files", arguments)];
+        Judge::new(&tools).verdict(&calls, "list_files", right.as_object().unwrap()).right
+    };
+    assert!(is_right(r#"{"path": "./docs/"}"#) && is_right(r#"{"path": "docs", "depth": 2}"#));
+    assert!(!is_right(r#"{"path": "/docs"}"#) && !is_right(r#"{"path": "doc"}"#));
+    assert!(!is_right("{}"));
+}
+
+#[test]
+fn shares_are_by_the_number_of_requests() {
+    let asked = read_requests().unwrap().remove(0);
+    let answered = |way, right| Answered {
+        asked: &asked,
+        way,
+        said: String::new(),
+        verdict: Verdict { valid: true, tool: right, right },
+        prompt: 100,
+        time: Duration::from_millis(50),
+    };
+    let all = [
+        answered(Way::Minimal, true),
+        answered(Way::Minimal, true),
+        answered(Way::Held, false),
+        answered(Way::Full, true),
+        answered(Way::Full, false),
+    ];
+    let report = report(&all).unwrap();
+    let figures = serde_json::to_value(&report).unwrap();
+    assert_eq!(figures["rows"][0]["figures"]["right"], 1.0);
+    assert_eq!(figures["rows"][2]["figures"]["right"], 0.5);
+    assert_eq!(figures["rows"][4]["figures"]["right"], 2.0);
+    assert_eq!(figures["data"].as_array().unwrap().len(), 5);
+    assert_eq!(report.details.len(), 1);
+}

@@ -1,0 +1,67 @@
+//! The workspace that `recto init` writes, from the same templates, and the tools
+//! that Recto brings along.
+
+use std::fs;
+use std::path::Path;
+
+use recto_context::{Catalog, ToolSpec};
+use recto_tools::{CallLimits, ToolOptions, Toolbox};
+use recto_workspace::{Options, Workspace};
+use tempfile::TempDir;
+
+use crate::Result;
+use crate::project::Project;
+
+/// Where the templates are, from the repository's folder.
+const TEMPLATES: &str = "crates/recto/templates/workspace";
+
+/// Writes the workspace into a temporary folder.
+pub(super) fn write(project: &Project) -> Result<TempDir> {
+    let folder = tempfile::tempdir()?;
+    copy(&project.root.join(TEMPLATES), folder.path())?;
+    Ok(folder)
+}
+
+/// Copies a folder of templates, with a day in place of their blanks.
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy(&entry.path(), &target)?;
+        } else {
+            let text = fs::read_to_string(entry.path())?;
+            let text = text.replace("{day}", "2026-11-15");
+            fs::write(target, text.replace("{time}", "2026-11-15T09:00:00+00:00"))?;
+        }
+    }
+    Ok(())
+}
+
+/// What the agent has.
+pub(super) async fn catalog(folder: &Path) -> Result<Catalog> {
+    let workspace = Workspace::new(Options {
+        workspace: folder.to_owned(),
+        skills_directory: folder.join("none"),
+        search_path: std::env::var_os("PATH"),
+        ..Options::default()
+    });
+    let snapshot = workspace.catalog().await;
+    match snapshot.problems.first() {
+        Some(problem) => Err(format!("a template can't be used: {problem}").into()),
+        None => Ok(snapshot.catalog.clone()),
+    }
+}
+
+/// The three tools for files.
+pub(super) fn file_tools(folder: &Path) -> Vec<ToolSpec> {
+    let options = ToolOptions {
+        workspace: folder.to_owned(),
+        protected: Vec::new(),
+        limits: CallLimits::default(),
+    };
+    let mut tools = Toolbox::built_in(options).specs();
+    tools.retain(|tool| ["read_file", "list_files", "write_file"].contains(&&*tool.id.name));
+    tools
+}

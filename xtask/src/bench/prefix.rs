@@ -1,0 +1,114 @@
+//! How much of each prompt the embedded model has read before: sessions of fifty
+//! turns, with a stable prefix of about 3,000 tokens.
+//!
+//! Each session is played on a model that has read nothing yet, so that its first
+//! request is a cold one. Beside them stands what Recto's order of the page is
+//! there to avoid: the plain order, with picks in their layers and a clock near
+//! the top. It has the same messages and, word for word, the same replies.
+
+mod script;
+mod session;
+mod summary;
+mod workspace;
+
+use std::path::Path;
+
+use recto_context::PickPlacement;
+
+use super::report::{Figure, Report, Row, Table, Unit};
+use crate::Result;
+use session::{Asked, Clock, Form, Played, Replies, play};
+use summary::{Summary, goals};
+
+/// How many turns are played in the plain order: each takes as long as a cold one.
+const PLAIN_TURNS: usize = 25;
+
+/// Plays all sessions with the model in `file`.
+pub(super) fn run(file: &Path) -> Result<Report> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(measure(file))
+}
+
+/// The sessions.
+struct Sessions {
+    talk: Played,
+    turn_only: Played,
+    kept: Played,
+    mixed: Played,
+    plain_talk: Played,
+    plain_picks: Played,
+}
+
+async fn measure(file: &Path) -> Result<Report> {
+    let own = |picks| Form { picks, clock: Clock::Day };
+    let plain = Form { picks: PickPlacement::InLayer, clock: Clock::Minute };
+    let (talk, picks, mixed) = (script::talk(), script::with_picks(), script::mixed());
+    let turn_only = own(PickPlacement::TurnOnly);
+    let talked = tell("talk", play(file, turn_only, &talk, Replies::Own)).await?;
+    let picked = tell("picks of the turn", play(file, turn_only, &picks, Replies::Own)).await?;
+    let kept = play(file, own(PickPlacement::Kept), &picks, Replies::Own);
+    let plain_talk = play(file, plain, &talk[..PLAIN_TURNS], Replies::Of(&talked));
+    let plain_picks = play(file, plain, &picks[..PLAIN_TURNS], Replies::Of(&picked));
+    Ok(report(&Sessions {
+        kept: tell("picks kept", kept).await?,
+        mixed: tell("mixed", play(file, turn_only, &mixed, Replies::Own)).await?,
+        plain_talk: tell("plain order, talk (takes minutes)", plain_talk).await?,
+        plain_picks: tell("plain order, picks (takes minutes)", plain_picks).await?,
+        talk: talked,
+        turn_only: picked,
+    }))
+}
+
+/// Says what is being played, since it takes a while.
+async fn tell(name: &str, session: impl Future<Output = Result<Played>>) -> Result<Played> {
+    eprintln!("session: {name}");
+    session.await
+}
+
+fn report(sessions: &Sessions) -> Report {
+    let Sessions { talk, turn_only, kept, mixed, plain_talk, plain_picks } = sessions;
+    // Beside each stands the session whose quiet turns count.
+    let named = [
+        ("talk", talk, talk),
+        ("picks of the turn", turn_only, turn_only),
+        ("picks kept", kept, kept),
+        ("mixed", mixed, mixed),
+        ("plain order, talk", plain_talk, talk),
+        ("plain order, picks", plain_picks, turn_only),
+    ];
+    let setup = format!(
+        "Sessions of {} turns, each on a model that has read nothing yet. Layers 1 to 6 are {} \
+         tokens. `cached` is what the engine still had, `read` what it had to read; a cause stands \
+         where a prompt parts from the one before. The rows below are of turns from {} on, without \
+         the permitted breaks; those of the plain order are of the same turns, up to {PLAIN_TURNS}.",
+        talk.requests.last().map_or(0, |last| last.turn),
+        talk.stable,
+        summary::FROM,
+    );
+    let details = named.iter().map(|(name, played, _)| details(name, played)).collect();
+    let rows = named
+        .iter()
+        .filter_map(|(name, played, sibling)| Some(Summary::of(played, sibling)?.row(name)));
+    Report { details, ..Report::new(setup, rows.collect(), goals(sessions)) }
+}
+
+/// Every request of a session.
+fn details(name: &str, played: &Played) -> Table {
+    let rows = played.requests.iter().map(row).collect();
+    Table { name: format!("Session: {name}"), rows }
+}
+
+fn row(asked: &Asked) -> Row {
+    let figure = |name, value, unit| Figure { name, value, unit };
+    let count = |name, value: u32| figure(name, f64::from(value), Unit::Count);
+    let figures = vec![
+        count("prompt", asked.prompt),
+        count("cached", asked.cached),
+        count("read", asked.read()),
+        figure("first token", asked.first.as_secs_f64() * 1e3, Unit::Milliseconds),
+    ];
+    let mode = if asked.mode.is_minimal() { " minimal" } else { "" };
+    let step = if asked.step > 1 { format!(".{}", asked.step) } else { String::new() };
+    let note = asked.cause.map(|cause| cause.describe().to_owned());
+    Row { name: format!("{}{step}{mode}", asked.turn).into(), figures, note }
+}

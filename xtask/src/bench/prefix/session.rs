@@ -1,0 +1,309 @@
+//! Plays a session on the pure core and asks the embedded model each request, as
+//! the agent does: replies go into the history with the tokens that they were
+//! made of, and what one request hands to the next is handed on.
+//!
+//! Three things are other than in an agent. Replies are cut short. A small model
+//! would rarely call a tool of its own accord, so where the script wants a call
+//! it is held to one, as in minimal mode. And what the tool gives back stands in
+//! the script.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use recto_context::{
+    Body, Bootstrap, CallId, Carry, Catalog, Cause, ContentPart, Inputs, Layout, Limits, Message,
+    MessageId, Mode, ModeDecision, ModeReason, PickPlacement, RequestContext, SessionItem, Stamp,
+    Tokens, ToolCall, ToolCalls, ToolChoice, TurnNumber, compare, read_calls,
+};
+use recto_llm::Lane;
+
+use super::script::{Edit, Turn, result};
+use super::workspace::Files;
+use crate::Result;
+use crate::bench::model::{Answer, Model, window};
+
+/// How long replies may be, in tokens. What is measured is over with the first.
+const REPLY: u32 = 24;
+
+/// How long calls may be.
+const CALL: u32 = 96;
+
+/// How the page is laid out.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Form {
+    pub(super) picks: PickPlacement,
+    pub(super) clock: Clock,
+}
+
+/// What the Bootstrap layer tells of the time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Clock {
+    /// The day on which the session began.
+    Day,
+    /// The minute of the turn, as plain prompts do.
+    Minute,
+}
+
+/// What the replies are.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Replies<'a> {
+    /// Whatever the model says.
+    Own,
+    /// Those of another session, so that both have the same history.
+    Of(&'a Played),
+}
+
+/// A session that was played.
+#[derive(Debug)]
+pub(super) struct Played {
+    /// Every request, in order.
+    pub(super) requests: Vec<Asked>,
+    /// The last words of every turn.
+    pub(super) replies: Vec<Vec<ContentPart>>,
+    /// Tokens of layers 1 to 6, as the first request had them.
+    pub(super) stable: u32,
+}
+
+/// A request, and what it took.
+#[derive(Debug, Clone)]
+pub(super) struct Asked {
+    pub(super) turn: u32,
+    /// Its number within the turn, from 1.
+    pub(super) step: u32,
+    pub(super) mode: Mode,
+    pub(super) prompt: u32,
+    /// How much of the prompt the engine still had.
+    pub(super) cached: u32,
+    /// How much of what was read is not new since the last request of this mode.
+    pub(super) again: u32,
+    /// The time to the first token.
+    pub(super) first: Duration,
+    /// Where the prompt parts from the request before, as `recto diff` tells it.
+    pub(super) cause: Option<Cause>,
+}
+
+impl Asked {
+    /// What the engine had to read.
+    pub(super) fn read(&self) -> u32 {
+        self.prompt - self.cached
+    }
+
+    /// Whether the prefix broke, for a cause that is permitted. Picks that leave
+    /// with their turn are no break: agreement is only promised up to them.
+    pub(super) fn breaks(&self) -> bool {
+        self.cause.is_some_and(|cause| cause != Cause::PicksLeft)
+    }
+}
+
+/// Plays a session on a model that has read nothing yet.
+pub(super) async fn play(
+    file: &Path,
+    form: Form,
+    turns: &[Turn],
+    replies: Replies<'_>,
+) -> Result<Played> {
+    let model = Model::load(file).await?;
+    let files = Files::write()?;
+    let mut session = Session::begin(&model, &files, form).await?;
+    for (number, turn) in (1..).zip(turns) {
+        let given = match replies {
+            Replies::Own => None,
+            Replies::Of(other) => other.replies.get(number as usize - 1),
+        };
+        session.turn(number, turn, given).await?;
+        if number % 10 == 0 {
+            eprintln!("  turn {number} of {}", turns.len());
+        }
+    }
+    Ok(session.played)
+}
+
+struct Session<'a> {
+    model: &'a Model,
+    files: &'a Files,
+    form: Form,
+    catalog: Catalog,
+    items: Vec<SessionItem>,
+    history: Vec<Arc<Message>>,
+    carry: Carry,
+    last_id: u64,
+    calls: usize,
+    before: Option<RequestContext>,
+    /// Where the last request and its reply ended, in tokens, by lane.
+    ends: HashMap<Lane, u32>,
+    played: Played,
+}
+
+impl<'a> Session<'a> {
+    async fn begin(model: &'a Model, files: &'a Files, form: Form) -> Result<Self> {
+        let catalog = files.catalog().await?;
+        Ok(Session {
+            model,
+            files,
+            form,
+            items: catalog.session_at_start(),
+            catalog,
+            history: Vec::new(),
+            carry: Carry::default(),
+            last_id: 0,
+            calls: 0,
+            before: None,
+            ends: HashMap::new(),
+            played: Played { requests: Vec::new(), replies: Vec::new(), stable: 0 },
+        })
+    }
+
+    /// One request for the message, and one behind each round of calls.
+    async fn turn(
+        &mut self,
+        number: u32,
+        turn: &Turn,
+        given: Option<&Vec<ContentPart>>,
+    ) -> Result<()> {
+        if turn.edit == Edit::File {
+            self.files.edit()?;
+            self.catalog = self.files.catalog().await?;
+        }
+        let message = self.next_id();
+        let mut rounds: Vec<Arc<Message>> = Vec::new();
+        for step in 1.. {
+            let wants_call = (step as usize) <= turn.rounds;
+            let mut request = self.assemble(number, turn, message, &rounds)?;
+            if wants_call {
+                request.tool_choice = ToolChoice::Required;
+                request.budget.reply = Tokens::new(CALL);
+            } else if given.is_some() {
+                request.budget.reply = Tokens::new(1);
+            }
+            let answer = self.ask(number, step, &request).await?;
+            let content = given.cloned().unwrap_or(answer.reply.content);
+            let (content, calls) = self.calls_from_text(content);
+            let is_last = calls.is_empty() || !wants_call;
+            if is_last {
+                self.played.replies.push(content.clone());
+            }
+            rounds.extend(self.round(content, if is_last { Vec::new() } else { calls }));
+            self.carry = request.carry.clone();
+            if is_last {
+                self.history.push(request.sent.clone());
+                self.before = Some(request);
+                break;
+            }
+            self.before = Some(request);
+        }
+        self.history.extend(rounds);
+        Ok(())
+    }
+
+    fn next_id(&mut self) -> MessageId {
+        self.last_id += 1;
+        MessageId(self.last_id)
+    }
+
+    fn assemble(
+        &mut self,
+        number: u32,
+        turn: &Turn,
+        message: MessageId,
+        rounds: &[Arc<Message>],
+    ) -> Result<RequestContext> {
+        let time = format!("2026-11-15 {:02}:{:02}", 9 + number / 60, number % 60);
+        let mode =
+            ModeDecision { chosen: turn.mode, reason: ModeReason::Marked, matched: Vec::new() };
+        let request = Inputs::new(&self.catalog, turn.message)
+            .message_id(message)
+            .turn(TurnNumber(number))
+            .stamp(Stamp::new(&time))
+            .model("bench")
+            .layout(Layout {
+                picks: self.form.picks,
+                tool_calls: ToolCalls::Text,
+                ..Layout::default()
+            })
+            .bootstrap(bootstrap(self.form.clock, &time))
+            .mode(mode)
+            .window(window())
+            .limits(Limits { reply: Tokens::new(REPLY), ..Limits::default() })
+            .session(&self.items)
+            .history(&self.history)
+            .carry(self.carry.clone())
+            .picks(&turn.picks)
+            .rounds(rounds)
+            .assemble()?;
+        if self.played.stable == 0 {
+            let system = request.messages.first().map(|message| message.text().to_owned());
+            self.played.stable = self.model.count(&system.unwrap_or_default());
+        }
+        Ok(request)
+    }
+
+    async fn ask(&mut self, turn: u32, step: u32, request: &RequestContext) -> Result<Answer> {
+        let cause = self.before.as_ref().and_then(|before| compare(before, request).change);
+        let mode = request.mode.chosen;
+        // A session's minimal and full turns are two conversations, as in the agent.
+        let lane = Lane(u64::from(mode.is_minimal()));
+        let answer = self.model.ask(lane, request).await?;
+        let usage = answer.reply.usage;
+        let told = usage.prompt.zip(usage.cached).zip(usage.completion);
+        let ((prompt, cached), completion) = told.ok_or("the engine told no counts")?;
+        let end = self.ends.insert(lane, prompt + completion);
+        let new = prompt.saturating_sub(end.unwrap_or(0));
+        self.played.requests.push(Asked {
+            turn,
+            step,
+            mode,
+            prompt,
+            cached,
+            again: (prompt - cached).saturating_sub(new),
+            first: answer.first,
+            cause: cause.map(|change| change.cause),
+        });
+        Ok(answer)
+    }
+
+    /// The calls that the model wrote into its text, and what else it said.
+    fn calls_from_text(&self, content: Vec<ContentPart>) -> (Vec<ContentPart>, Vec<ToolCall>) {
+        let (mut rest, mut calls) = (Vec::new(), Vec::new());
+        for part in content {
+            let id = |place| CallId(format!("{}-{place}", self.last_id).into());
+            match part.as_text().map(|text| read_calls(text, id)) {
+                Some((read, words)) if !read.is_empty() => {
+                    calls.extend(read);
+                    rest.extend((!words.is_empty()).then(|| ContentPart::Text(words.into())));
+                }
+                _ => rest.push(part),
+            }
+        }
+        (rest, calls)
+    }
+
+    /// A reply with its calls, and what the script gives back for them.
+    fn round(&mut self, content: Vec<ContentPart>, calls: Vec<ToolCall>) -> Vec<Arc<Message>> {
+        let reply = Body::Assistant { content, calls: calls.clone() };
+        let mut messages = vec![Message { id: self.next_id(), body: reply }];
+        for call in calls {
+            let content = vec![ContentPart::Text(result(self.calls).into())];
+            self.calls += 1;
+            let body = Body::Tool { call: call.id, name: call.name, content };
+            messages.push(Message { id: self.next_id(), body });
+        }
+        messages.into_iter().map(Arc::new).collect()
+    }
+}
+
+fn bootstrap(clock: Clock, time: &str) -> Bootstrap {
+    let day = match clock {
+        Clock::Day => "2026-11-15",
+        Clock::Minute => time,
+    };
+    Bootstrap {
+        agent: "wren".into(),
+        version: env!("CARGO_PKG_VERSION").into(),
+        workspace: "~/.recto/workspace".into(),
+        system: "linux".into(),
+        day: day.into(),
+        surface: "terminal".into(),
+    }
+}

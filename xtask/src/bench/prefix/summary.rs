@@ -1,0 +1,201 @@
+//! What the requests of a session say together, and what was aimed for.
+
+use std::collections::BTreeSet;
+
+use recto_context::Cause;
+
+use super::Sessions;
+use super::session::{Asked, Played};
+use crate::bench::report::{Figure, Goal, Row, Unit};
+use crate::bench::stats::Samples;
+
+/// The first turn that counts: by then a session has settled.
+pub(super) const FROM: u32 = 5;
+
+/// A session from the turn that counts on, outside the permitted breaks.
+pub(super) struct Summary {
+    prompt: u64,
+    cached: u64,
+    least_share: f64,
+    read: Samples,
+    first: Samples,
+    cold: f64,
+    breaks: usize,
+}
+
+impl Summary {
+    /// Of the turns of both in which nothing breaks the prefix of `sibling`, which
+    /// may be the session itself. `None` when there are none.
+    pub(super) fn of(played: &Played, sibling: &Played) -> Option<Self> {
+        Self::of_places(played, &quiet(sibling))
+    }
+
+    fn of_places(played: &Played, places: &BTreeSet<Place>) -> Option<Self> {
+        let requests = || played.requests.iter().filter(|asked| places.contains(&place(asked)));
+        let share = |asked: &Asked| f64::from(asked.cached) / f64::from(asked.prompt);
+        let counted = played.requests.iter().filter(|asked| asked.turn >= FROM);
+        Some(Summary {
+            prompt: requests().map(|asked| u64::from(asked.prompt)).sum(),
+            cached: requests().map(|asked| u64::from(asked.cached)).sum(),
+            least_share: requests().map(share).min_by(f64::total_cmp)?,
+            read: Samples::new(requests().map(|asked| f64::from(asked.read())))?,
+            first: Samples::new(requests().map(milliseconds))?,
+            cold: milliseconds(played.requests.first()?),
+            breaks: counted.filter(|asked| asked.breaks()).count(),
+        })
+    }
+
+    pub(super) fn row(&self, name: &'static str) -> Row {
+        let figure = |name, value, unit| Figure { name, value, unit };
+        let figures = vec![
+            figure("requests", self.read.count() as f64, Unit::Count),
+            figure("breaks", self.breaks as f64, Unit::Count),
+            figure("cached share", self.share(), Unit::Ratio),
+            figure("least", self.least_share, Unit::Ratio),
+            figure("read", self.read.percentile(50), Unit::Count),
+            figure("most", self.read.max(), Unit::Count),
+            figure("first token", self.first.percentile(50), Unit::Milliseconds),
+            figure("p95", self.first.percentile(95), Unit::Milliseconds),
+            figure("cold", self.cold, Unit::Milliseconds),
+            figure("of cold", self.first.percentile(50) / self.cold, Unit::Ratio),
+        ];
+        Row::new(name, figures)
+    }
+
+    /// How much of all prompts together the engine still had.
+    fn share(&self) -> f64 {
+        self.cached as f64 / self.prompt as f64
+    }
+
+    fn read_in_all(&self) -> f64 {
+        (self.prompt - self.cached) as f64
+    }
+}
+
+/// What was aimed for.
+pub(super) fn goals(sessions: &Sessions) -> Vec<Goal> {
+    let Sessions { talk, turn_only, kept, mixed, plain_talk, plain_picks } = sessions;
+    let mut goals = Vec::new();
+    for (name, played, least) in [
+        ("talk", talk, 0.95),
+        ("picks kept", kept, 0.95),
+        ("picks of the turn", turn_only, 0.88),
+        ("mixed", mixed, 0.88),
+    ] {
+        let Some(summary) = Summary::of(played, played) else { continue };
+        let first = summary.first.percentile(95) / summary.cold;
+        let what = format!("{name}: cached share");
+        goals.push(Goal::at_least(what, least, summary.share(), Unit::Ratio));
+        let what = format!("{name}: first token, p95 of cold");
+        goals.push(Goal::at_most(what, 0.2, first, Unit::Ratio));
+    }
+    for (name, played, plain) in [
+        ("talk", talk, plain_talk),
+        ("picks of the turn", turn_only, plain_picks),
+        ("picks kept", kept, plain_picks),
+    ] {
+        let what = format!("{name}: tokens read, of the plain order's");
+        let measured = read_by(played, plain);
+        goals.extend(measured.map(|measured| Goal::at_most(what, 0.2, measured, Unit::Ratio)));
+    }
+    goals.extend(flip_goal(mixed));
+    goals
+}
+
+/// What a session reads, by what the plain order reads in the same turns.
+fn read_by(played: &Played, plain: &Played) -> Option<f64> {
+    let of_plain: BTreeSet<Place> = plain.requests.iter().map(place).collect();
+    let both = quiet(played).intersection(&of_plain).copied().collect();
+    let [own, plain] = [played, plain].map(|session| Summary::of_places(session, &both));
+    Some(own?.read_in_all() / plain?.read_in_all())
+}
+
+/// Back in full mode, everything is still there but the last token of the last
+/// reply, which was said and never read.
+fn flip_goal(mixed: &Played) -> Option<Goal> {
+    let back = |asked: &&Asked| asked.cause == Some(Cause::ModeFlipped) && !asked.mode.is_minimal();
+    let again = mixed.requests.iter().filter(back).map(|asked| asked.again).max()?;
+    let what = "mixed: most tokens read again at a flip back";
+    Some(Goal::at_most(what, 1.0, f64::from(again), Unit::Count))
+}
+
+/// Requests from the turn that counts on, without those that break the prefix.
+fn quiet(played: &Played) -> BTreeSet<Place> {
+    let counted = played.requests.iter().filter(|asked| asked.turn >= FROM && !asked.breaks());
+    counted.map(place).collect()
+}
+
+/// A turn, and a request within it.
+type Place = (u32, u32);
+
+fn place(asked: &Asked) -> Place {
+    (asked.turn, asked.step)
+}
+
+fn milliseconds(asked: &Asked) -> f64 {
+    asked.first.as_secs_f64() * 1e3
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use recto_context::Mode;
+
+    use super::*;
+
+    /// A session in which each turn reads this much of a prompt of 100 tokens, for
+    /// this cause.
+    fn played(requests: &[(u32, Option<Cause>)]) -> Played {
+        let asked = |(index, (read, cause)): (usize, &(u32, Option<Cause>))| Asked {
+            turn: index as u32 + 1,
+            step: 1,
+            mode: Mode::Full,
+            prompt: 100,
+            cached: 100 - read,
+            again: read / 2,
+            first: Duration::from_millis(u64::from(*read)),
+            cause: *cause,
+        };
+        let requests = requests.iter().enumerate().map(asked).collect();
+        Played { requests, replies: Vec::new(), stable: 80 }
+    }
+
+    #[test]
+    fn breaks_and_the_first_turns_do_not_count() {
+        let picks = Some(Cause::PicksLeft);
+        let session = played(&[
+            (100, None),
+            (50, None),
+            (50, None),
+            (50, None),
+            (4, None),
+            (90, Some(Cause::HistoryTrimmed)),
+            (8, picks),
+        ]);
+        let summary = Summary::of(&session, &session).unwrap();
+        assert_eq!((summary.read.count(), summary.breaks), (2, 1));
+        assert_eq!((summary.share(), summary.least_share), (0.94, 0.92));
+        assert_eq!((summary.read_in_all(), summary.cold), (12.0, 100.0));
+    }
+
+    #[test]
+    fn the_plain_order_is_measured_in_the_same_turns() {
+        let own = played(&[(9, None); 6]);
+        let plain = played(&[(60, Some(Cause::SurroundingsChanged)); 6]);
+        assert!(Summary::of(&plain, &plain).is_none());
+        let summary = Summary::of(&plain, &own).unwrap();
+        assert_eq!((summary.read_in_all(), summary.breaks), (120.0, 2));
+        // Also when it was not played to the end.
+        let short = played(&[(60, Some(Cause::SurroundingsChanged)); 5]);
+        assert_eq!(read_by(&own, &short), Some(0.15));
+    }
+
+    #[test]
+    fn only_the_way_back_to_full_is_a_flip_back() {
+        let mut session = played(&[(40, Some(Cause::ModeFlipped)), (12, Some(Cause::ModeFlipped))]);
+        session.requests[0].mode = Mode::Minimal;
+        assert_eq!(flip_goal(&session).unwrap().measured(), 6.0);
+        assert!(flip_goal(&played(&[(1, None)])).is_none());
+    }
+}
