@@ -18,7 +18,7 @@ pub(crate) mod memory;
 )]
 mod pool;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use recto_context::Window;
@@ -28,7 +28,7 @@ use crate::error::LlmError;
 use crate::probe::ServerWindow;
 use crate::wire::ChatTemplate;
 use engine::Engine;
-use gguf::ModelFile;
+use gguf::{FileProblem, ModelFile};
 use memory::Fit;
 
 pub use engine::Tokenizer;
@@ -75,6 +75,11 @@ pub(crate) struct Embedded {
 /// The pieces of a reply as bytes of the wire. Dropping it ends the call within
 /// one token, or one chunk of the prompt.
 pub(crate) type Replies = mpsc::UnboundedReceiver<Result<Vec<u8>, LlmError>>;
+
+/// Whether a file is a model that could be run here, as far as its header tells.
+pub fn check_file(path: &Path) -> Result<(), FileProblem> {
+    ModelFile::read(path).map(drop)
+}
 
 /// What is said when the engine ends in the middle of something.
 pub(crate) fn stopped() -> LlmError {

@@ -44,7 +44,7 @@ mod wire;
 pub use client::{Client, ClientOptions, TimeLimits};
 pub use embedded::gguf::{FileProblem, Looks};
 pub use embedded::memory::TooLarge;
-pub use embedded::{IS_BUILT_IN, Lane, Tokenizer};
+pub use embedded::{IS_BUILT_IN, Lane, Tokenizer, check_file};
 pub use error::{LlmError, WaitingFor};
 pub use probe::{ModelHealth, Presence, ServerWindow, Support};
 pub use provider::Provider;

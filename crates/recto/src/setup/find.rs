@@ -151,7 +151,7 @@ fn explain(models: &mut [ModelSettings], asked_for: Option<&str>) {
     for (i, model) in embedded.enumerate() {
         let is_asked_for = asked_for == Some(&model.name);
         model.chosen = match (is_asked_for, has_server, i) {
-            (false, false, 0) => "embedded: no server was configured or found".into(),
+            (false, false, 0) => "embedded: no server with a model was configured or found".into(),
             _ => "embedded: asked for by name".into(),
         };
     }

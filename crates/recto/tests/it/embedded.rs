@@ -41,7 +41,7 @@ fn it_answers_on_a_fresh_machine_and_the_record_holds_what_it_read() {
     assert!(run.out.contains("Paris"), "{}", run.out);
     verify_all(&home, 2);
     let [first, second] = ["1", "2"].map(|turn| requests(&home, turn).remove(0));
-    assert_eq!(first["chosen"], "embedded: no server was configured or found");
+    assert_eq!(first["chosen"], "embedded: no server with a model was configured or found");
     assert_eq!((&first["fidelity"], &first["wire"]), (&"rendered".into(), &"embedded".into()));
     // Counted by its own tokenizer, to the token.
     assert_eq!(first["context"]["counted"], "exact");

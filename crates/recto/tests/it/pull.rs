@@ -184,7 +184,11 @@ fn a_download_tells_how_it_goes_and_is_not_made_twice() {
     let lines: Vec<&str> = run.err.lines().collect();
     assert_eq!(lines[0], format!("from `{}`", server.file()));
     assert_eq!(lines[1], "Some.Model.gguf: 0% of 1.0 MB");
-    assert!(lines.last().unwrap().starts_with("✓ Some.Model.gguf (1.0 MB in "), "{}", run.err);
+    let is_done = |line: &&str| line.starts_with("✓ Some.Model.gguf (1.0 MB in ");
+    assert!(lines.iter().any(is_done), "{}", run.err);
+    // It is kept, and said to be no model.
+    assert!(run.err.contains("warning: Recto can't run this model"), "{}", run.err);
+    assert!(lines.last().unwrap().starts_with("hint: "), "{}", run.err);
 
     let run = home.run(&["models", "pull", &server.file(), "--json"]);
     let pulled: serde_json::Value = serde_json::from_str(&run.out).unwrap();

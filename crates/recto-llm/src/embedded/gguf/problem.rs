@@ -112,7 +112,7 @@ pub enum Looks {
 
 impl FileProblem {
     /// What helps.
-    pub(crate) fn hint(&self) -> &'static str {
+    pub fn hint(&self) -> &'static str {
         match self {
             FileProblem::NotFound { .. } => {
                 "pull the model with `recto models pull`, or correct the path of its file"

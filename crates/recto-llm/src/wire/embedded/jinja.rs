@@ -8,7 +8,8 @@
 
 use std::borrow::Cow;
 use std::io::{self, Write};
-use std::sync::Arc;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use jiff::civil::Date;
@@ -80,11 +81,21 @@ pub(super) fn on_deep_stack<T: Send>(
 ) -> Result<T, Refusal> {
     let steps = usize::try_from(steps(size)).unwrap_or(usize::MAX);
     let stack = STACK_FOR_SOURCE.saturating_add(steps.saturating_mul(STACK_FOR_STEP));
-    thread::scope(|scope| {
+    let work = Mutex::new(Some(work));
+    let run = || {
+        let work = work.lock().unwrap_or_else(PoisonError::into_inner).take();
+        work.map_or(Err(Refusal::Broken), |work| work())
+    };
+    let done = thread::scope(|scope| {
         let thread = thread::Builder::new().name(NAME.to_owned()).stack_size(stack);
-        let thread = thread.spawn_scoped(scope, work).map_err(|_| Refusal::NoThread)?;
-        thread.join().unwrap_or(Err(Refusal::Broken))
-    })
+        match thread.spawn_scoped(scope, run) {
+            Ok(thread) => thread.join(),
+            // Where there is no memory for such a stack, the one at hand has to do: the
+            // prompt must not depend on how busy a machine is.
+            Err(_) => catch_unwind(AssertUnwindSafe(run)),
+        }
+    });
+    done.unwrap_or(Err(Refusal::Broken))
 }
 
 impl Jinja {

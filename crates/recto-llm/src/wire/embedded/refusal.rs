@@ -36,9 +36,6 @@ pub(super) enum Refusal {
     /// It met a fault in what renders it.
     #[error("it cannot be rendered")]
     Broken,
-    /// There was no thread to render it in.
-    #[error("there is no memory to render it in")]
-    NoThread,
 }
 
 /// What a template left out.

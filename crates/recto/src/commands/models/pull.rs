@@ -2,6 +2,7 @@
 //! files are data; how it goes is told beside.
 
 use std::env;
+use std::path::Path;
 use std::process::ExitCode;
 
 use recto_models::{Checksum, DEFAULT_MODELS, Library, PullOptions, Pulled};
@@ -42,14 +43,32 @@ pub(super) fn run(
         // A pull that is stopped is dropped, and ends what it has begun.
         let ended = tokio::select! {
             pulled = pull_all(library, &names, options, json, &mut narrator) => Some(pulled),
-            _ = tokio::signal::ctrl_c() => None,
+            () = told_to_stop() => None,
         };
         ended.unwrap_or_else(|| {
             narrator.end();
-            tell(&"stopped; the next pull goes on where this one ended");
+            tell(&"stopped; the next pull goes on where this one ended, if its source can");
             Ok(ExitCode::from(130))
         })
     })
+}
+
+/// Waits for Ctrl-C, or for whoever ends programs more politely than that. Either
+/// way what was begun is ended too, pip above all.
+async fn told_to_stop() {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        let ends = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
+        let waits = ends.into_iter().filter_map(|kind| signal(kind).ok()).map(|mut told| {
+            Box::pin(async move {
+                told.recv().await;
+            })
+        });
+        futures_util::future::select_all(waits.collect::<Vec<_>>()).await;
+    }
+    #[cfg(not(unix))]
+    let _ = tokio::signal::ctrl_c().await;
 }
 
 async fn pull_all(
@@ -64,6 +83,7 @@ async fn pull_all(
         let pulled = library.pull(name, options, &mut |progress| narrator.tell(&progress)).await;
         narrator.end();
         let pulled = pulled.map_err(|error| failed(&error))?;
+        warn_of_unusable(&pulled);
         if !json {
             print_data(&paths(&pulled))?;
         }
@@ -73,6 +93,19 @@ async fn pull_all(
         print_json(&all.iter().map(described).collect())?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Tells when a file that should be a model is none that can be run. It is kept: it
+/// is what was asked for, and it may be for another program.
+fn warn_of_unusable(pulled: &Pulled) {
+    let is_gguf =
+        |path: &Path| path.extension().is_some_and(|end| end.eq_ignore_ascii_case("gguf"));
+    for file in pulled.files.iter().filter(|file| !file.was_there && is_gguf(&file.path)) {
+        if let Err(problem) = recto_llm::check_file(&file.path) {
+            tell(&format_args!("warning: Recto can't run this model: {problem}"));
+            tell(&format_args!("hint: {}", problem.hint()));
+        }
+    }
 }
 
 fn paths(pulled: &Pulled) -> String {
