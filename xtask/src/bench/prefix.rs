@@ -21,7 +21,7 @@ use session::{Asked, Clock, Form, Played, Replies, play};
 use summary::{Summary, goals};
 
 /// How many turns are played in the plain order: each takes as long as a cold one.
-const PLAIN_TURNS: usize = 25;
+const PLAIN_TURNS: usize = 15;
 
 /// Plays all sessions with the model in `file`.
 pub(super) fn run(file: &Path) -> Result<Report> {
@@ -37,6 +37,7 @@ struct Sessions {
     mixed: Played,
     plain_talk: Played,
     plain_picks: Played,
+    plain_mixed: Played,
 }
 
 async fn measure(file: &Path) -> Result<Report> {
@@ -47,13 +48,16 @@ async fn measure(file: &Path) -> Result<Report> {
     let talked = tell("talk", play(file, turn_only, &talk, Replies::Own)).await?;
     let picked = tell("picks of the turn", play(file, turn_only, &picks, Replies::Own)).await?;
     let kept = play(file, own(PickPlacement::Kept), &picks, Replies::Own);
+    let mixed_up = tell("mixed", play(file, turn_only, &mixed, Replies::Own)).await?;
     let plain_talk = play(file, plain, &talk[..PLAIN_TURNS], Replies::Of(&talked));
     let plain_picks = play(file, plain, &picks[..PLAIN_TURNS], Replies::Of(&picked));
+    let plain_mixed = play(file, plain, &mixed[..PLAIN_TURNS], Replies::Of(&mixed_up));
     Ok(report(&Sessions {
         kept: tell("picks kept", kept).await?,
-        mixed: tell("mixed", play(file, turn_only, &mixed, Replies::Own)).await?,
         plain_talk: tell("plain order, talk (takes minutes)", plain_talk).await?,
         plain_picks: tell("plain order, picks (takes minutes)", plain_picks).await?,
+        plain_mixed: tell("plain order, mixed (takes minutes)", plain_mixed).await?,
+        mixed: mixed_up,
         talk: talked,
         turn_only: picked,
     }))
@@ -66,7 +70,7 @@ async fn tell(name: &str, session: impl Future<Output = Result<Played>>) -> Resu
 }
 
 fn report(sessions: &Sessions) -> Report {
-    let Sessions { talk, turn_only, kept, mixed, plain_talk, plain_picks } = sessions;
+    let Sessions { talk, turn_only, kept, mixed, plain_talk, plain_picks, plain_mixed } = sessions;
     // Beside each stands the session whose quiet turns count.
     let named = [
         ("talk", talk, talk),
@@ -75,6 +79,7 @@ fn report(sessions: &Sessions) -> Report {
         ("mixed", mixed, mixed),
         ("plain order, talk", plain_talk, talk),
         ("plain order, picks", plain_picks, turn_only),
+        ("plain order, mixed", plain_mixed, mixed),
     ];
     let setup = format!(
         "Sessions of {} turns, each on a model that has read nothing yet. Layers 1 to 6 are {} \

@@ -80,7 +80,7 @@ pub(super) fn mixed() -> Vec<Turn> {
         }
         match number {
             14 => turn.picks.push(found(ItemKind::Skill, WITH_TOOL)),
-            20 | 21 | 40 => (turn.mode, turn.rounds) = (Mode::Minimal, 1),
+            16 | 22 | 40 => (turn.mode, turn.rounds) = (Mode::Minimal, 1),
             32 => turn.edit = Edit::File,
             _ => {}
         }

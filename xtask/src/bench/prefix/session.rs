@@ -55,13 +55,24 @@ pub(super) enum Replies<'a> {
     Of(&'a Played),
 }
 
+impl<'a> Replies<'a> {
+    /// What is answered to the request with this place in its session, if it is
+    /// not for the model to say.
+    fn to(self, request: usize) -> Option<&'a Vec<ContentPart>> {
+        match self {
+            Replies::Own => None,
+            Replies::Of(other) => other.answers.get(request),
+        }
+    }
+}
+
 /// A session that was played.
 #[derive(Debug)]
 pub(super) struct Played {
     /// Every request, in order.
     pub(super) requests: Vec<Asked>,
-    /// The last words of every turn.
-    pub(super) replies: Vec<Vec<ContentPart>>,
+    /// What was answered to each of them.
+    pub(super) answers: Vec<Vec<ContentPart>>,
     /// Tokens of layers 1 to 6, as the first request had them.
     pub(super) stable: u32,
 }
@@ -78,6 +89,8 @@ pub(super) struct Asked {
     pub(super) cached: u32,
     /// How much of what was read is not new since the last request of this mode.
     pub(super) again: u32,
+    /// How often history had been trimmed.
+    pub(super) trims: u32,
     /// The time to the first token.
     pub(super) first: Duration,
     /// Where the prompt parts from the request before, as `recto diff` tells it.
@@ -108,11 +121,7 @@ pub(super) async fn play(
     let files = Files::write()?;
     let mut session = Session::begin(&model, &files, form).await?;
     for (number, turn) in (1..).zip(turns) {
-        let given = match replies {
-            Replies::Own => None,
-            Replies::Of(other) => other.replies.get(number as usize - 1),
-        };
-        session.turn(number, turn, given).await?;
+        session.turn(number, turn, replies).await?;
         if number % 10 == 0 {
             eprintln!("  turn {number} of {}", turns.len());
         }
@@ -151,17 +160,12 @@ impl<'a> Session<'a> {
             calls: 0,
             before: None,
             ends: HashMap::new(),
-            played: Played { requests: Vec::new(), replies: Vec::new(), stable: 0 },
+            played: Played { requests: Vec::new(), answers: Vec::new(), stable: 0 },
         })
     }
 
     /// One request for the message, and one behind each round of calls.
-    async fn turn(
-        &mut self,
-        number: u32,
-        turn: &Turn,
-        given: Option<&Vec<ContentPart>>,
-    ) -> Result<()> {
+    async fn turn(&mut self, number: u32, turn: &Turn, replies: Replies<'_>) -> Result<()> {
         if turn.edit == Edit::File {
             self.files.edit()?;
             self.catalog = self.files.catalog().await?;
@@ -171,19 +175,18 @@ impl<'a> Session<'a> {
         for step in 1.. {
             let wants_call = (step as usize) <= turn.rounds;
             let mut request = self.assemble(number, turn, message, &rounds)?;
-            if wants_call {
+            let given = replies.to(self.played.requests.len());
+            if given.is_some() {
+                request.budget.reply = Tokens::new(1);
+            } else if wants_call {
                 request.tool_choice = ToolChoice::Required;
                 request.budget.reply = Tokens::new(CALL);
-            } else if given.is_some() {
-                request.budget.reply = Tokens::new(1);
             }
             let answer = self.ask(number, step, &request).await?;
             let content = given.cloned().unwrap_or(answer.reply.content);
+            self.played.answers.push(content.clone());
             let (content, calls) = self.calls_from_text(content);
             let is_last = calls.is_empty() || !wants_call;
-            if is_last {
-                self.played.replies.push(content.clone());
-            }
             rounds.extend(self.round(content, if is_last { Vec::new() } else { calls }));
             self.carry = request.carry.clone();
             if is_last {
@@ -257,6 +260,7 @@ impl<'a> Session<'a> {
             prompt,
             cached,
             again: (prompt - cached).saturating_sub(new),
+            trims: request.carry.trims,
             first: answer.first,
             cause: cause.map(|change| change.cause),
         });
