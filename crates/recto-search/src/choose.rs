@@ -1,0 +1,204 @@
+//! Which of the ranked items a turn takes.
+
+use recto_context::{ItemKind, Pick};
+use serde::{Deserialize, Serialize};
+
+/// Kinds that are ranked and counted together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Group {
+    /// Rules and references.
+    Documents,
+    /// Skills.
+    Skills,
+    /// Tools.
+    Tools,
+    /// Memories.
+    Memories,
+}
+
+impl Group {
+    /// All of them.
+    pub const ALL: [Group; 4] = [Group::Documents, Group::Skills, Group::Tools, Group::Memories];
+
+    /// The group of a kind.
+    pub fn of(kind: ItemKind) -> Group {
+        match kind {
+            ItemKind::Rule | ItemKind::Reference => Group::Documents,
+            ItemKind::Skill => Group::Skills,
+            ItemKind::Tool => Group::Tools,
+            ItemKind::Memory => Group::Memories,
+        }
+    }
+
+    /// The name that the config uses.
+    pub fn name(self) -> &'static str {
+        match self {
+            Group::Documents => "documents",
+            Group::Skills => "skills",
+            Group::Tools => "tools",
+            Group::Memories => "memories",
+        }
+    }
+}
+
+/// How many items a turn takes, and how sure search has to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Preset {
+    /// Few, and only what fits surely.
+    Conservative,
+    /// The usual measure.
+    #[default]
+    Normal,
+    /// More, also what fits perhaps.
+    Aggressive,
+}
+
+impl Preset {
+    /// What the preset stands for.
+    pub fn options(self) -> ChoiceOptions {
+        let (floor, top_n) = match self {
+            Preset::Conservative => (0.6, 3),
+            Preset::Normal => (0.4, 5),
+            Preset::Aggressive => (0.25, 8),
+        };
+        ChoiceOptions { top_k: 20, top_n, include_score: 0.7, floor }
+    }
+}
+
+/// What decides which candidates are taken.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ChoiceOptions {
+    /// How many candidates are looked at, and recorded.
+    pub top_k: usize,
+    /// How many are taken.
+    pub top_n: usize,
+    /// The cosine from which on a candidate is taken whatever else holds.
+    pub include_score: f32,
+    /// The least probability.
+    pub floor: f32,
+}
+
+/// The options of all groups.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SearchOptions {
+    /// Whether search picks anything.
+    pub enabled: bool,
+    /// For rules and references.
+    pub documents: ChoiceOptions,
+    /// For skills.
+    pub skills: ChoiceOptions,
+    /// For tools.
+    pub tools: ChoiceOptions,
+    /// For memories.
+    pub memories: ChoiceOptions,
+}
+
+impl Default for SearchOptions {
+    fn default() -> Self {
+        let options = Preset::default().options();
+        SearchOptions {
+            enabled: true,
+            documents: options,
+            skills: options,
+            tools: options,
+            memories: options,
+        }
+    }
+}
+
+impl SearchOptions {
+    /// The options of a group.
+    pub fn of(&self, group: Group) -> &ChoiceOptions {
+        match group {
+            Group::Documents => &self.documents,
+            Group::Skills => &self.skills,
+            Group::Tools => &self.tools,
+            Group::Memories => &self.memories,
+        }
+    }
+
+    /// Changes the options of every group.
+    pub fn set_all(&mut self, change: impl Fn(&mut ChoiceOptions)) {
+        for group in Group::ALL {
+            change(self.of_mut(group));
+        }
+    }
+
+    /// The options of a group, to be changed.
+    pub fn of_mut(&mut self, group: Group) -> &mut ChoiceOptions {
+        match group {
+            Group::Documents => &mut self.documents,
+            Group::Skills => &mut self.skills,
+            Group::Tools => &mut self.tools,
+            Group::Memories => &mut self.memories,
+        }
+    }
+}
+
+/// What a turn takes of a group, and what it looked at and left.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Choice {
+    /// Best first.
+    pub taken: Vec<Pick>,
+    /// Best first.
+    pub left: Vec<Pick>,
+}
+
+impl Choice {
+    /// Chooses among ranked items, best first.
+    pub fn among(ranked: impl IntoIterator<Item = Pick>, options: &ChoiceOptions) -> Choice {
+        let mut choice = Choice::default();
+        for pick in ranked.into_iter().take(options.top_k) {
+            let is_close = pick.scores.cosine.is_some_and(|cosine| cosine >= options.include_score);
+            let fits = pick.scores.probability.is_some_and(|found| found >= options.floor);
+            if is_close || (fits && choice.taken.len() < options.top_n) {
+                choice.taken.push(pick);
+            } else {
+                choice.left.push(pick);
+            }
+        }
+        choice
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use recto_context::{ItemId, Scores};
+
+    use super::*;
+
+    fn ranked(scores: &[(f32, f32)]) -> Vec<Pick> {
+        let pick = |(index, (cosine, probability)): (usize, &(f32, f32))| Pick {
+            item: ItemId::new(ItemKind::Rule, format!("{index}")),
+            scores: Scores {
+                cosine: Some(*cosine),
+                probability: Some(*probability),
+                ..Scores::default()
+            },
+            best_chunk: None,
+        };
+        scores.iter().enumerate().map(pick).collect()
+    }
+
+    fn names(picks: &[Pick]) -> Vec<&str> {
+        picks.iter().map(|pick| &*pick.item.name).collect()
+    }
+
+    #[test]
+    fn a_message_that_nothing_fits_takes_nothing() {
+        let choice = Choice::among(ranked(&[(0.3, 0.39), (0.2, 0.1)]), &Preset::Normal.options());
+        assert_eq!(names(&choice.taken), [""; 0]);
+        assert_eq!(names(&choice.left), ["0", "1"]);
+    }
+
+    #[test]
+    fn close_ones_come_on_top_of_the_count() {
+        let options = ChoiceOptions { top_k: 4, top_n: 1, include_score: 0.7, floor: 0.4 };
+        let close = [(0.5, 0.9), (0.5, 0.8), (0.7, 0.1), (0.69, 0.9), (0.9, 0.9)];
+        let choice = Choice::among(ranked(&close), &options);
+        assert_eq!(names(&choice.taken), ["0", "2"]);
+        // The fifth is beyond those that are looked at.
+        assert_eq!(names(&choice.left), ["1", "3"]);
+    }
+}

@@ -1,0 +1,66 @@
+//! Why there is no encoder, and what can be done about it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why an encoder could not be loaded. Search goes on with words alone.
+#[derive(Debug, thiserror::Error)]
+pub enum EncoderError {
+    /// There is no such file.
+    #[error("there is no file `{}`", path.display())]
+    Missing {
+        /// Where it should be.
+        path: PathBuf,
+    },
+    /// The file is there, but could not be read.
+    #[error("`{}` can't be read", path.display())]
+    Read {
+        /// Which file.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        why: io::Error,
+    },
+    /// What stands in the file is not what belongs there.
+    #[error("`{}` is damaged: {why}", path.display())]
+    Damaged {
+        /// Which file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The file is sound, but another than the one that was pulled.
+    #[error("`{}` is not the file that was pulled: its checksum differs", path.display())]
+    Swapped {
+        /// Which file.
+        path: PathBuf,
+    },
+}
+
+impl EncoderError {
+    /// What a person can do.
+    pub fn hint(&self) -> String {
+        match self {
+            EncoderError::Missing { .. } => "run `recto models pull minilm`".to_owned(),
+            EncoderError::Read { path, .. } => {
+                format!("check who may read `{}`", path.display())
+            }
+            EncoderError::Damaged { path, .. } | EncoderError::Swapped { path } => format!(
+                "remove `{}` and run `recto models pull minilm`, which brings it again",
+                path.display()
+            ),
+        }
+    }
+
+    pub(super) fn read(path: &Path, why: io::Error) -> Self {
+        let path = path.to_owned();
+        match why.kind() {
+            io::ErrorKind::NotFound => EncoderError::Missing { path },
+            _ => EncoderError::Read { path, why },
+        }
+    }
+
+    pub(super) fn damaged(path: &Path, why: impl Into<String>) -> Self {
+        EncoderError::Damaged { path: path.to_owned(), why: why.into() }
+    }
+}

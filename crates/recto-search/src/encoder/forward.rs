@@ -1,0 +1,120 @@
+//! From word pieces to an embedding: the layers of the model, for some texts at
+//! once.
+//!
+//! The rows of all texts stand below each other without padding, and go through
+//! each linear layer in one multiplication, which is split among the threads of
+//! the rayon pool that it is called in.
+
+use rten_gemm::{GemmInputA, GemmInputB, GemmOptions};
+use rten_simd::SimdOp;
+use rten_tensor::NdTensorView;
+
+use super::attention::{Attend, Scratch};
+use super::embedding::Embedding;
+use super::shape::{HIDDEN, INNER, LONGEST, QKV};
+use super::simd::{Activate, AddAndNorm, Embed, Quantized, Sums};
+use super::weights::{Gemm, Linear, Weights};
+
+/// Room for all that is between the layers, kept from one batch to the next.
+pub(super) struct Workspace {
+    /// The rows themselves.
+    rows: Vec<f32>,
+    /// What a multiplication gave.
+    sums: Vec<i32>,
+    hidden: Quantized,
+    /// What words take from each other.
+    taken: Quantized,
+    inner: Quantized,
+    scratch: Scratch,
+}
+
+impl Workspace {
+    pub(super) fn new() -> Self {
+        Workspace {
+            rows: Vec::new(),
+            sums: Vec::new(),
+            hidden: Quantized::new(HIDDEN),
+            taken: Quantized::new(HIDDEN),
+            inner: Quantized::new(INNER),
+            scratch: Scratch::default(),
+        }
+    }
+
+    /// The embeddings of texts, each given as its word pieces. None is longer than
+    /// the longest that the model knows.
+    pub(super) fn encode(&mut self, weights: &Weights, texts: &[&[u32]]) -> Vec<Embedding> {
+        let gemm = Gemm::new();
+        self.embed(weights, texts);
+        for layer in &weights.layers {
+            multiply(&gemm, &self.hidden, &layer.qkv, &mut self.sums);
+            self.attend(&layer.qkv, texts);
+            multiply(&gemm, &self.taken, &layer.attended, &mut self.sums);
+            let sums = self.taken.sums(&layer.attended, &self.sums);
+            let (norm, rows, output) = (&layer.attended_norm, &mut *self.rows, &mut self.hidden);
+            AddAndNorm { sums, norm, rows, output }.dispatch();
+            multiply(&gemm, &self.hidden, &layer.inner, &mut self.sums);
+            let sums = self.hidden.sums(&layer.inner, &self.sums);
+            Activate { sums, output: &mut self.inner }.dispatch();
+            multiply(&gemm, &self.inner, &layer.outer, &mut self.sums);
+            let sums = self.inner.sums(&layer.outer, &self.sums);
+            let (norm, rows, output) = (&layer.outer_norm, &mut *self.rows, &mut self.hidden);
+            AddAndNorm { sums, norm, rows, output }.dispatch();
+        }
+        self.pool(texts)
+    }
+
+    fn embed(&mut self, weights: &Weights, texts: &[&[u32]]) {
+        debug_assert!(texts.iter().all(|words| words.len() <= LONGEST));
+        let rows = texts.iter().map(|words| words.len()).sum();
+        self.hidden.resize(rows);
+        self.taken.resize(rows);
+        self.inner.resize(rows);
+        self.rows.resize(rows * HIDDEN, 0.0);
+        let mut at = 0;
+        for words in texts {
+            let rows = &mut self.rows[at * HIDDEN..(at + words.len()) * HIDDEN];
+            Embed { weights, words, at, rows, output: &mut self.hidden }.dispatch();
+            at += words.len();
+        }
+    }
+
+    /// Lets the words of each text heed each other.
+    fn attend(&mut self, linear: &Linear, texts: &[&[u32]]) {
+        let mut at = 0;
+        for words in texts {
+            let range = at..at + words.len();
+            let sums = Sums {
+                linear,
+                values: &self.sums[range.start * QKV..range.end * QKV],
+                scales: &self.hidden.scales[range.clone()],
+                zeros: &self.hidden.zeros[range],
+            };
+            let (scratch, output) = (&mut self.scratch, &mut self.taken);
+            Attend { sums, scratch, output, at }.dispatch();
+            at += words.len();
+        }
+    }
+
+    /// The mean of each text's rows, as a direction.
+    fn pool(&self, texts: &[&[u32]]) -> Vec<Embedding> {
+        let mut rows = self.rows.chunks_exact(HIDDEN);
+        let pooled = texts.iter().map(|words| {
+            let mut sum = Box::new([0.0; HIDDEN]);
+            for row in rows.by_ref().take(words.len()) {
+                sum.iter_mut().zip(row).for_each(|(sum, number)| *sum += number);
+            }
+            Embedding::new(sum)
+        });
+        pooled.collect()
+    }
+}
+
+/// Multiplies rows by weights. The zeros of the rows are left to what reads the
+/// sums: rten-gemm 0.27 takes those of the first rows for all.
+fn multiply(gemm: &Gemm, rows: &Quantized, linear: &Linear, sums: &mut Vec<i32>) {
+    sums.resize(rows.rows() * linear.scales.len(), 0);
+    let input = NdTensorView::from_data([rows.rows(), rows.width()], &rows.values[..]);
+    let packed = GemmInputB::Packed(&linear.packed);
+    gemm.gemm(sums, GemmInputA::Unpacked(input), packed, GemmOptions::default())
+        .expect("shapes were checked when the weights were read");
+}

@@ -1,0 +1,113 @@
+//! What can be found: the whole text of an item, in the parts that search tells
+//! apart.
+
+use std::sync::Arc;
+
+use recto_context::{Catalog, Document, ItemId, ItemKind, Memory, Skill, Text, ToolSpec};
+use serde_json::Value;
+
+/// An item as search sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// Which item.
+    pub item: ItemId,
+    /// What it is about, in its author's words.
+    pub description: Option<Arc<str>>,
+    /// Its text: a document's body, a tool's parameters, what is remembered.
+    pub text: Text,
+    /// The conversation or file in which it stands. Entries of the same thread
+    /// that follow each other speak of the same things.
+    pub thread: Option<Arc<str>>,
+}
+
+impl Entry {
+    /// All that a catalog has and search can find.
+    pub fn all_of(catalog: &Catalog) -> Vec<Entry> {
+        let rules = catalog.rules.iter().map(|rule| Entry::document(ItemKind::Rule, rule));
+        let references = &catalog.references;
+        let references =
+            references.iter().map(|reference| Entry::document(ItemKind::Reference, reference));
+        let skills = catalog.skills.iter().map(Entry::skill);
+        let tools = catalog.all_tools().map(Entry::tool);
+        let memories = catalog.memories.iter().map(Entry::memory);
+        rules.chain(references).chain(skills).chain(tools).chain(memories).collect()
+    }
+
+    /// A rule or a reference.
+    pub fn document(kind: ItemKind, document: &Document) -> Entry {
+        Entry {
+            item: ItemId::new(kind, document.name.clone()),
+            description: document.description.clone(),
+            text: document.text.clone(),
+            thread: None,
+        }
+    }
+
+    /// A skill, with the whole of its SKILL.md.
+    pub fn skill(skill: &Skill) -> Entry {
+        Entry {
+            item: ItemId::new(ItemKind::Skill, skill.name.clone()),
+            description: skill.description.clone(),
+            text: skill.body.clone(),
+            thread: None,
+        }
+    }
+
+    /// A tool, with the names and descriptions of its parameters.
+    pub fn tool(tool: &ToolSpec) -> Entry {
+        let server = tool.id.server.as_ref().map(|server| format!("Server: {server}."));
+        let parameters = parameters(&tool.parameters).map(|list| format!("Parameters: {list}"));
+        let lines: Vec<String> = server.into_iter().chain(parameters).collect();
+        Entry {
+            item: tool.id.clone(),
+            description: Some(tool.description.clone()).filter(|text| !text.trim().is_empty()),
+            text: lines.join("\n").into(),
+            thread: None,
+        }
+    }
+
+    /// Something remembered.
+    pub fn memory(memory: &Memory) -> Entry {
+        Entry {
+            item: ItemId::new(ItemKind::Memory, memory.name.clone()),
+            description: None,
+            text: memory.text.clone(),
+            thread: Some(memory.source.to_string().into()),
+        }
+    }
+}
+
+/// `name: description; name: description`, or nothing where there are none.
+fn parameters(schema: &Value) -> Option<String> {
+    let properties = schema.get("properties")?.as_object()?;
+    let line = |(name, property): (&String, &Value)| match property
+        .get("description")
+        .and_then(Value::as_str)
+    {
+        Some(description) => format!("{name}: {description}"),
+        None => name.clone(),
+    };
+    let lines: Vec<String> = properties.iter().map(line).collect();
+    (!lines.is_empty()).then(|| lines.join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_tool_is_found_by_its_parameters_and_its_server() {
+        let schema = json!({"type": "object", "properties": {
+            "city": {"type": "string", "description": "Where to look"},
+            "days": {"type": "integer"},
+        }});
+        let tool = ToolSpec::new(ItemId::tool(Some("weather".into()), "forecast"), "", schema);
+        let entry = Entry::tool(&tool);
+        assert_eq!(entry.description, None);
+        assert_eq!(&*entry.text, "Server: weather.\nParameters: city: Where to look; days");
+        let bare = ToolSpec::new(ItemId::tool(None, "now"), "The time", json!({"type": "object"}));
+        assert_eq!(&*Entry::tool(&bare).text, "");
+    }
+}

@@ -1,0 +1,341 @@
+//! Which items share words with a query, and how telling those words are.
+//!
+//! Postings by word, kept item by item: an item can be added or removed without a
+//! look at the others. How rare a word is, is counted among the candidates of a
+//! search, not among all that is there, and tempered by how common it is in
+//! English at large: among two rules every word would be rare.
+//!
+//! Two words that stand side by side are kept as a term of their own, so that
+//! "error handling" tells more than an error here and a handle there.
+//!
+//! Nothing here knows of embeddings or of probabilities.
+
+mod background;
+mod purpose;
+mod words;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use background::BACKGROUND;
+
+/// The parts of an item that are told apart.
+pub(crate) struct Fields<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) description: &'a str,
+    pub(crate) text: &'a str,
+}
+
+/// The words of all items.
+#[derive(Default)]
+pub(crate) struct Lexicon {
+    ids: HashMap<Arc<str>, u32>,
+    /// By id.
+    terms: Vec<Term>,
+    /// Ids of terms that no item has any more.
+    free: Vec<u32>,
+    /// By slot.
+    documents: Vec<Document>,
+}
+
+#[derive(Default)]
+struct Term {
+    word: Arc<str>,
+    /// In the order of slots.
+    postings: Vec<Posting>,
+}
+
+/// How often a word stands in an item.
+struct Posting {
+    slot: u32,
+    /// Weighted by where it stands.
+    frequency: f32,
+    place: Place,
+}
+
+/// Where in an item a word stands.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+enum Place {
+    /// Only in what its description says that it is not for.
+    #[default]
+    Denied,
+    Text,
+    Header,
+}
+
+/// What is counted of a word while an item is read.
+#[derive(Default)]
+struct Count {
+    frequency: f32,
+    /// The one that tells most.
+    place: Place,
+}
+
+#[derive(Default)]
+struct Document {
+    /// The sum of its words' frequencies.
+    length: f32,
+    terms: Vec<u32>,
+    /// The first word of who speaks in it.
+    speaker: Option<u32>,
+}
+
+/// How the candidates' words meet a query's.
+pub(crate) struct Matches {
+    /// In the order of the candidates.
+    pub(crate) of: Vec<Match>,
+    /// How many different words the query has.
+    pub(crate) words: usize,
+}
+
+/// How an item's words meet a query's.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct Match {
+    /// BM25.
+    pub(crate) score: f32,
+    /// The same for each unit of what the query's words tell, so that long and short
+    /// queries can be compared.
+    pub(crate) even: f32,
+    /// What the pairs of words tell that both have side by side, in the same unit.
+    pub(crate) pairs: f32,
+    /// The share of the query's words that the item has, each counting as much as
+    /// it tells.
+    pub(crate) share: f32,
+    /// The same in its name and description.
+    pub(crate) header_share: f32,
+    /// The share of the query's words that stand only in what the item says that it is
+    /// not for.
+    pub(crate) denied_share: f32,
+    /// Whether the query names who speaks in it.
+    pub(crate) names_speaker: bool,
+}
+
+/// A word, or a pair of words, of a query.
+struct Asked<'a> {
+    id: Option<u32>,
+    postings: &'a [Posting],
+    weight: f32,
+}
+
+/// How much a word counts in a name, beside one in the text.
+const IN_NAME: f32 = 3.0;
+/// How much a word counts in a description.
+const IN_DESCRIPTION: f32 = 2.0;
+/// How soon more of the same word stops to matter.
+const SATURATION: f32 = 1.2;
+/// How far long items are held to account for their length.
+const BY_LENGTH: f32 = 0.6;
+/// How many items the background stands for when words are counted.
+const BACKGROUND_ITEMS: f32 = 100.0;
+/// How common a word is taken to be that the background does not know.
+const UNKNOWN: f32 = 0.001;
+/// How many different words of a query are looked up, the most telling ones.
+const MOST_WORDS: usize = 512;
+
+impl Lexicon {
+    /// Takes in an item. The slot must be free.
+    pub(crate) fn add(&mut self, slot: u32, fields: &Fields<'_>) {
+        let mut counts: HashMap<u32, Count> = HashMap::new();
+        let mut length = 0.0;
+        let name = [(fields.name, Place::Header, IN_NAME)];
+        let description = purpose::sentences(fields.description).map(|(text, is_for)| {
+            if is_for { (text, Place::Header, IN_DESCRIPTION) } else { (text, Place::Denied, 0.0) }
+        });
+        let text = [(fields.text, Place::Text, 1.0)];
+        for (text, place, weight) in name.into_iter().chain(description).chain(text) {
+            let mut pair = Pair::default();
+            words::for_each(text, |word| {
+                let count = counts.entry(self.id(word)).or_default();
+                count.frequency += weight;
+                count.place = count.place.max(place);
+                length += weight;
+                if let Some(pair) = pair.with(word).filter(|_| place != Place::Denied) {
+                    *counts.entry(self.id(pair)).or_default() = Count { frequency: 1.0, place };
+                }
+            });
+        }
+        let speaker = speaker(fields.text).and_then(|name| self.first_known(name));
+        let mut terms: Vec<u32> = counts.keys().copied().collect();
+        terms.sort_unstable();
+        for (id, Count { frequency, place }) in counts {
+            let postings = &mut self.terms[id as usize].postings;
+            let at = postings.partition_point(|posting| posting.slot < slot);
+            postings.insert(at, Posting { slot, frequency, place });
+        }
+        let at = slot as usize;
+        if self.documents.len() <= at {
+            self.documents.resize_with(at + 1, Document::default);
+        }
+        self.documents[at] = Document { length, terms, speaker };
+    }
+
+    /// Forgets an item.
+    pub(crate) fn remove(&mut self, slot: u32) {
+        let Some(document) = self.documents.get_mut(slot as usize) else { return };
+        for id in std::mem::take(document).terms {
+            let term = &mut self.terms[id as usize];
+            if let Ok(at) = term.postings.binary_search_by_key(&slot, |posting| posting.slot) {
+                term.postings.remove(at);
+            }
+            if term.postings.is_empty() {
+                self.ids.remove(&std::mem::take(term).word);
+                self.free.push(id);
+            }
+        }
+    }
+
+    /// How each of the candidates meets the query.
+    pub(crate) fn search(&self, query: &str, slots: &[u32]) -> Matches {
+        let mut places = vec![None; self.documents.len()];
+        for (place, slot) in slots.iter().enumerate() {
+            if let Some(of_slot) = places.get_mut(*slot as usize) {
+                *of_slot = Some(place);
+            }
+        }
+        let place_of = |posting: &Posting| places[posting.slot as usize];
+        let (words, pairs) = self.asked(query, slots.len(), |posting| place_of(posting).is_some());
+        let total: f32 = words.iter().map(|word| word.weight).sum();
+        let document = |slot: u32| self.documents.get(slot as usize);
+        let length = |slot: u32| document(slot).map_or(0.0, |document| document.length);
+        let mean = slots.iter().map(|slot| length(*slot)).sum::<f32>() / slots.len().max(1) as f32;
+
+        let mut of = vec![Match::default(); slots.len()];
+        for Asked { postings, weight, .. } in &words {
+            for posting in *postings {
+                let Some(place) = place_of(posting) else { continue };
+                let relative = length(posting.slot) / mean;
+                let even = posting.frequency / (1.0 - BY_LENGTH + BY_LENGTH * relative);
+                let found = &mut of[place];
+                if posting.place == Place::Denied {
+                    found.denied_share += weight / total;
+                    continue;
+                }
+                found.score += weight * even * (SATURATION + 1.0) / (SATURATION + even);
+                found.share += weight / total;
+                if posting.place == Place::Header {
+                    found.header_share += weight / total;
+                }
+            }
+        }
+        for Asked { postings, weight, .. } in &pairs {
+            for place in postings.iter().filter_map(place_of) {
+                of[place].pairs += weight / total;
+            }
+        }
+        let asked: HashSet<u32> = words.iter().filter_map(|word| word.id).collect();
+        for (found, slot) in of.iter_mut().zip(slots) {
+            found.even = if total > 0.0 { found.score / total } else { 0.0 };
+            let speaker = document(*slot).and_then(|document| document.speaker);
+            found.names_speaker = speaker.is_some_and(|speaker| asked.contains(&speaker));
+        }
+        Matches { of, words: words.len() }
+    }
+
+    /// The different words of a query and its different pairs, each with what it tells.
+    fn asked<'a>(
+        &'a self,
+        query: &str,
+        candidates: usize,
+        is_candidate: impl Fn(&Posting) -> bool,
+    ) -> (Vec<Asked<'a>>, Vec<Asked<'a>>) {
+        let mut seen: HashSet<Box<str>> = HashSet::new();
+        let (mut words, mut pairs) = (Vec::new(), Vec::new());
+        let mut look_up = |term: &str, into: &mut Vec<Asked<'a>>| {
+            if seen.contains(term) {
+                return;
+            }
+            seen.insert(term.into());
+            let id = self.ids.get(term).copied();
+            let postings = id.map_or(&[][..], |id| &self.terms[id as usize].postings);
+            let count = postings.iter().filter(|posting| is_candidate(posting)).count();
+            into.push(Asked { id, postings, weight: weight(term, count, candidates) });
+        };
+        let mut pair = Pair::default();
+        words::for_each(query, |word| {
+            look_up(word, &mut words);
+            if let Some(pair) = pair.with(word) {
+                look_up(pair, &mut pairs);
+            }
+        });
+        for asked in [&mut words, &mut pairs] {
+            if asked.len() > MOST_WORDS {
+                asked.sort_by(|a, b| b.weight.total_cmp(&a.weight));
+                asked.truncate(MOST_WORDS);
+            }
+        }
+        (words, pairs)
+    }
+
+    fn id(&mut self, word: &str) -> u32 {
+        if let Some(id) = self.ids.get(word) {
+            return *id;
+        }
+        let id = self.free.pop().unwrap_or_else(|| {
+            self.terms.push(Term::default());
+            (self.terms.len() - 1) as u32
+        });
+        let word: Arc<str> = word.into();
+        self.terms[id as usize].word = word.clone();
+        self.ids.insert(word, id);
+        id
+    }
+
+    /// The first word of a text that some item has.
+    fn first_known(&self, text: &str) -> Option<u32> {
+        let mut first = None;
+        words::for_each(text, |word| first = first.or_else(|| self.ids.get(word).copied()));
+        first
+    }
+}
+
+/// Two words that stand side by side, as a term.
+#[derive(Default)]
+struct Pair {
+    term: String,
+    /// Where the second word begins.
+    second: usize,
+}
+
+impl Pair {
+    /// The pair that a word makes with the one before it.
+    fn with(&mut self, word: &str) -> Option<&str> {
+        let is_first = self.term.is_empty();
+        self.term.drain(..self.second);
+        if !is_first {
+            self.term.push(' ');
+        }
+        self.second = self.term.len();
+        self.term.push_str(word);
+        (!is_first).then_some(self.term.as_str())
+    }
+}
+
+/// Who speaks in a text: a name of few words before a colon, at its beginning.
+fn speaker(text: &str) -> Option<&str> {
+    const LONGEST: usize = 40;
+    let line = text.trim_start().lines().next()?;
+    let (name, said) = line.split_once(':')?;
+    let is_name = name.len() <= LONGEST
+        && name.split_whitespace().count() <= 3
+        && name.chars().next().is_some_and(char::is_uppercase)
+        && said.starts_with(char::is_whitespace);
+    is_name.then_some(name)
+}
+
+/// The words of a text as they are compared, for those who count them.
+pub fn words(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    words::for_each(text, |word| found.push(word.to_owned()));
+    found
+}
+
+/// What a word tells that `count` of the candidates have.
+fn weight(word: &str, count: usize, candidates: usize) -> f32 {
+    let known = BACKGROUND.binary_search_by_key(&word, |(word, _)| word);
+    let at_large = known.map_or(UNKNOWN, |at| f32::from(BACKGROUND[at].1) / 1000.0);
+    let seen = count as f32 + BACKGROUND_ITEMS * at_large;
+    ((candidates as f32 + BACKGROUND_ITEMS + 1.0) / (seen + 0.5)).ln()
+}

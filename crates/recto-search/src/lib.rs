@@ -1,0 +1,31 @@
+//! Which items fit a message, how well, and why.
+//!
+//! ```text
+//! Entry      what can be found: name, description, whole text      entry
+//!   ├─ chunks of at most 500 characters ─► vectors                 chunk, encoder, vectors
+//!   └─ stemmed words ─► BM25                                       lexical
+//! Index      both, kept up to date item by item                    index
+//!   rank     signals, standardised and added; a probability        rank
+//!   choose   the few that a turn takes, or none                    choose
+//! ```
+//!
+//! The crate reads model files and nothing else. It keeps no vectors on disk,
+//! starts no task and knows no clock: who calls it decides when to embed, and
+//! where vectors are kept between runs.
+
+mod choose;
+mod chunk;
+mod encoder;
+mod entry;
+mod index;
+mod lexical;
+mod rank;
+mod vectors;
+
+pub use choose::{Choice, ChoiceOptions, Group, Preset, SearchOptions};
+pub use encoder::{DIMENSIONS, Embedding, Encoder, EncoderError, EncoderFiles};
+pub use entry::Entry;
+pub use index::{Index, Missing, Query, Updated};
+pub use lexical::words;
+pub use rank::{FITNESS, ITEM, Signals};
+pub use vectors::{Vector, Vectors};

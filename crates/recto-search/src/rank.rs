@@ -1,0 +1,139 @@
+//! From signals to an order and a probability.
+//!
+//! Each signal is standardised over the candidates, weighted and added: that is the
+//! order. The probability has two factors. The first is how likely it is that
+//! anything here fits the message at all, by the best raw signals: cosines and shares
+//! of words, which mean the same whether there are two candidates or a thousand. The
+//! second is how an item compares with the best one. So the answer can be "none", and
+//! of several that are alike each is as probable as the other.
+//!
+//! Weights come from `weights`, which `cargo xtask fit` writes. Nothing is fitted for
+//! memories: they have the weights of documents, and what they add is given here with
+//! its reason.
+
+mod signals;
+mod weights;
+
+#[cfg(test)]
+mod tests;
+
+use recto_context::{ItemKind, Scores};
+
+use crate::choose::Group;
+use crate::encoder::Embedding;
+use crate::lexical::Lexicon;
+pub use signals::{FITNESS, ITEM, Signals};
+use weights::{Weights, of_group};
+
+/// What there is to rank by.
+pub(crate) struct Evidence<'a> {
+    pub(crate) lexicon: &'a Lexicon,
+    pub(crate) query_text: &'a str,
+    pub(crate) query_embedding: Option<&'a Embedding>,
+    pub(crate) candidates: Vec<Candidate<'a>>,
+}
+
+/// An item that could be taken.
+pub(crate) struct Candidate<'a> {
+    /// Its place in the lexicon.
+    pub(crate) slot: u32,
+    pub(crate) kind: ItemKind,
+    pub(crate) name: &'a str,
+    /// Of the query with each chunk, the header first.
+    pub(crate) cosines: &'a [f32],
+    /// Whether all its chunks have their vectors.
+    pub(crate) has_dense: bool,
+    /// The neighbours in its thread, as places in the list of candidates.
+    pub(crate) previous: Option<usize>,
+    pub(crate) next: Option<usize>,
+}
+
+/// A candidate with its scores.
+pub(crate) struct Ranked {
+    /// Its place in the list of candidates.
+    pub(crate) candidate: usize,
+    pub(crate) scores: Scores,
+    /// Which of its chunks fits best, the header first.
+    pub(crate) best_chunk: Option<usize>,
+}
+
+/// How much of a neighbour's score a memory has too: what was said just before and
+/// just after is about the same thing, but is not the thing itself.
+const NEIGHBOUR: f32 = 0.3;
+/// The same for the neighbour's neighbour: half as near.
+const SECOND_NEIGHBOUR: f32 = 0.15;
+/// What it is worth, in standard deviations, that the query names who speaks.
+const SPEAKER: f32 = 1.0;
+
+/// What it costs, in standard deviations, if an item says of all that is asked that it
+/// is not for it.
+const DENIED: f32 = 3.0;
+
+/// How much less probable it is then, for each part of what is asked: at half of it the
+/// item is out of the question.
+const DOUBT: f32 = 2.0;
+
+/// All candidates, best first; equal ones by their names.
+pub(crate) fn rank(evidence: &Evidence<'_>) -> Vec<Ranked> {
+    let Some(first) = evidence.candidates.first() else { return Vec::new() };
+    let group = Group::of(first.kind);
+    let signals = Signals::of(evidence);
+    let weights = of_group(group, signals.is_dense());
+    let mut fused = signals.fused(&weights.signals);
+    let fits = fits(&signals.fitness(&fused), weights);
+    for (place, fused) in fused.iter_mut().enumerate() {
+        *fused -= DENIED * signals.denied_share(place);
+    }
+    if group == Group::Memories {
+        fused = with_thread(&fused, evidence, &signals);
+    }
+    let mut order: Vec<usize> = (0..fused.len()).collect();
+    let name = |place: usize| evidence.candidates[place].name;
+    order.sort_by(|a, b| fused[*b].total_cmp(&fused[*a]).then_with(|| name(*a).cmp(name(*b))));
+    let best = order.first().map_or(0.0, |best| fused[*best]);
+    let relative = |place: usize| {
+        // Without a word in common, words say nothing for an item.
+        if !signals.is_dense() && signals.lexical(place) <= 0.0 {
+            return 0.0;
+        }
+        let behind = weights.contrast * (fused[place] - best);
+        behind.exp() * (1.0 - DOUBT * signals.denied_share(place)).max(0.0)
+    };
+    let ranked = |(rank, place): (usize, usize)| {
+        let chunk = signals.best_chunk(&evidence.candidates[place]);
+        Ranked {
+            candidate: place,
+            scores: Scores {
+                cosine: chunk.map(|(_, cosine)| cosine),
+                lexical: Some(signals.lexical(place)),
+                fused: Some(fused[place]),
+                probability: Some(fits * relative(place)),
+                rank: u32::try_from(rank + 1).ok(),
+            },
+            best_chunk: chunk.map(|(chunk, _)| chunk),
+        }
+    };
+    order.into_iter().enumerate().map(ranked).collect()
+}
+
+/// The probability that anything fits.
+fn fits(fitness: &[f32; FITNESS], weights: &Weights) -> f32 {
+    let sum: f32 = fitness.iter().zip(weights.fitness).map(|(value, weight)| value * weight).sum();
+    1.0 / (1.0 + (-(sum + weights.bias)).exp())
+}
+
+/// Memories by what stands around them and by who spoke.
+fn with_thread(fused: &[f32], evidence: &Evidence<'_>, signals: &Signals) -> Vec<f32> {
+    let candidates = &evidence.candidates;
+    let at = |place: Option<usize>| place.map_or(0.0, |place| fused[place]);
+    let of = |(place, candidate): (usize, &Candidate<'_>)| {
+        let (previous, next) = (candidate.previous, candidate.next);
+        let before = previous.and_then(|place| candidates[place].previous);
+        let behind = next.and_then(|place| candidates[place].next);
+        let near = NEIGHBOUR * (at(previous) + at(next));
+        let far = SECOND_NEIGHBOUR * (at(before) + at(behind));
+        let speaker = if signals.names_speaker(place) { SPEAKER } else { 0.0 };
+        fused[place] + near + far + speaker
+    };
+    candidates.iter().enumerate().map(of).collect()
+}

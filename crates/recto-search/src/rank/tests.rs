@@ -1,0 +1,167 @@
+//! Tests of the ranking, with cosines made up. What they come to with real ones, the
+//! benchmarks say.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::lexical::Fields;
+
+/// An item: name, text, the query's cosines with its chunks.
+type Item<'a> = (&'a str, &'a str, &'a [f32]);
+
+fn lexicon(items: &[Item<'_>]) -> Lexicon {
+    let mut lexicon = Lexicon::default();
+    for (slot, (name, text, _)) in items.iter().enumerate() {
+        lexicon.add(slot as u32, &Fields { name, description: "", text });
+    }
+    lexicon
+}
+
+/// Ranks items of a kind; each stands beside the next in a thread.
+fn ranked(kind: ItemKind, query: &str, items: &[Item<'_>]) -> Vec<Ranked> {
+    let lexicon = lexicon(items);
+    let candidates = items.iter().enumerate().map(|(slot, (name, _, cosines))| Candidate {
+        slot: slot as u32,
+        kind,
+        name,
+        cosines,
+        has_dense: !cosines.is_empty(),
+        previous: slot.checked_sub(1),
+        next: Some(slot + 1).filter(|next| *next < items.len()),
+    });
+    let candidates = candidates.collect();
+    rank(&Evidence { lexicon: &lexicon, query_text: query, query_embedding: None, candidates })
+}
+
+fn order(ranked: &[Ranked]) -> Vec<usize> {
+    ranked.iter().map(|ranked| ranked.candidate).collect()
+}
+
+fn probability(ranked: &Ranked) -> f32 {
+    ranked.scores.probability.unwrap()
+}
+
+#[test]
+fn words_and_cosines_count_together() {
+    let items: [Item<'_>; 3] = [
+        ("kiln", "how to fire the kiln", &[0.3, 0.2]),
+        ("oven", "how to bake", &[0.35, 0.3]),
+        ("boat", "sails", &[0.0, 0.0]),
+    ];
+    let ranked = ranked(ItemKind::Rule, "fire the kiln", &items);
+    assert_eq!(order(&ranked), [0, 1, 2]);
+    assert_eq!(ranked[0].scores.rank, Some(1));
+    assert_eq!((ranked[0].scores.cosine, ranked[0].best_chunk), (Some(0.3), Some(0)));
+}
+
+#[test]
+fn two_candidates_are_enough_to_choose_one() {
+    let items: [Item<'_>; 2] = [
+        ("authentication", "Users authenticate with tokens.", &[0.55, 0.6]),
+        ("error handling", "Errors are logged.", &[0.1, 0.12]),
+    ];
+    let ranked = ranked(ItemKind::Rule, "How do I authenticate?", &items);
+    assert_eq!(order(&ranked), [0, 1]);
+    assert!(probability(&ranked[0]) > 0.6 && probability(&ranked[1]) < 0.2);
+}
+
+#[test]
+fn a_message_unrelated_to_every_item_fits_none() {
+    let items: [Item<'_>; 2] =
+        [("authentication", "tokens", &[0.05, 0.08]), ("errors", "logs", &[0.02, 0.1])];
+    for kind in [ItemKind::Rule, ItemKind::Skill, ItemKind::Tool, ItemKind::Memory] {
+        for query in ["hi there", "thanks!", "what's the capital of France?"] {
+            let ranked = ranked(kind, query, &items);
+            assert!(ranked.iter().all(|ranked| probability(ranked) < 0.25), "{kind:?}: {query}");
+        }
+    }
+}
+
+#[test]
+fn without_vectors_words_decide_and_no_cosine_is_made_up() {
+    let items: [Item<'_>; 2] = [("boat", "sails", &[]), ("kiln", "how to fire the kiln", &[])];
+    let ranked = ranked(ItemKind::Reference, "how is the kiln fired?", &items);
+    assert_eq!(order(&ranked), [1, 0]);
+    assert!(ranked.iter().all(|r| r.scores.cosine.is_none() && r.best_chunk.is_none()));
+    assert!(probability(&ranked[0]) > 0.4 && probability(&ranked[1]) < 0.4);
+}
+
+#[test]
+fn one_item_without_vectors_takes_the_cosines_from_all() {
+    let items: [Item<'_>; 2] = [("boat", "sails", &[0.9, 0.9]), ("kiln", "fire", &[])];
+    let ranked = ranked(ItemKind::Reference, "kiln", &items);
+    assert_eq!(order(&ranked), [1, 0]);
+    assert!(ranked.iter().all(|ranked| ranked.scores.cosine.is_none()));
+}
+
+#[test]
+fn a_memory_counts_with_what_stands_around_it() {
+    let chat: [Item<'_>; 6] = [
+        ("1", "x", &[0.1]),
+        ("2", "x", &[0.3]),
+        ("3", "x", &[0.1]),
+        ("4", "x", &[0.29]),
+        ("5", "x", &[0.6]),
+        ("6", "x", &[0.1]),
+    ];
+    let place = |kind| {
+        let order = order(&ranked(kind, "?", &chat));
+        (order[0], order.iter().position(|place| *place == 3) < order.iter().position(|p| *p == 1))
+    };
+    assert_eq!(place(ItemKind::Memory), (4, true));
+    assert_eq!(place(ItemKind::Rule), (4, false));
+}
+
+#[test]
+fn who_spoke_matters_among_memories() {
+    let chat: [Item<'_>; 3] =
+        [("1", "Bo: a boat", &[0.3]), ("2", "Cy: it rains", &[0.0]), ("3", "Ada: a boat", &[0.3])];
+    assert_eq!(order(&ranked(ItemKind::Memory, "What does Ada sail?", &chat))[0], 2);
+}
+
+#[test]
+fn what_an_item_says_it_is_not_for_speaks_against_it() {
+    let score = |description: &str| {
+        let mut lexicon = Lexicon::default();
+        lexicon.add(0, &Fields { name: "shots", description, text: "" });
+        let candidate = Candidate {
+            slot: 0,
+            kind: ItemKind::Skill,
+            name: "shots",
+            cosines: &[0.6],
+            has_dense: true,
+            previous: None,
+            next: None,
+        };
+        let query_text = "screenshots of a simulator";
+        let candidates = vec![candidate];
+        let evidence =
+            Evidence { lexicon: &lexicon, query_text, query_embedding: None, candidates };
+        probability(&rank(&evidence)[0])
+    };
+    let plain = score("Screenshots of sites.");
+    assert!(score("Screenshots of sites. Not for the simulator.") < plain / 2.0);
+}
+
+#[test]
+fn equals_stand_in_the_order_of_their_names() {
+    let items: [Item<'_>; 3] = [("b", "", &[0.2]), ("c", "", &[0.2]), ("a", "", &[0.2])];
+    assert_eq!(order(&ranked(ItemKind::Tool, "?", &items)), [2, 0, 1]);
+}
+
+proptest! {
+    #[test]
+    fn every_candidate_is_ranked_once_with_a_probability(
+        items in prop::collection::vec(("[a-c ]{0,6}", prop::collection::vec(-1.0f32..1.0, 1..5)), 0..30),
+        query in "[a-c ]{0,8}",
+    ) {
+        let items: Vec<Item<'_>> =
+            items.iter().map(|(text, cosines)| ("n", text.as_str(), cosines.as_slice())).collect();
+        let ranked = ranked(ItemKind::Memory, &query, &items);
+        let mut places = order(&ranked);
+        places.sort_unstable();
+        prop_assert_eq!(places, Vec::from_iter(0..items.len()));
+        prop_assert!(ranked.iter().all(|ranked| (0.0..=1.0).contains(&probability(ranked))));
+        prop_assert!(ranked.is_sorted_by(|a, b| a.scores.fused >= b.scores.fused));
+    }
+}

@@ -1,0 +1,133 @@
+//! Packed vectors say nearly what their embeddings say, however they are scanned.
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// An embedding that `seed` decides on.
+fn embedding(seed: u64) -> Embedding {
+    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 40) as f32 / (1_u64 << 23) as f32 - 1.0
+    };
+    Embedding::new(Box::new(std::array::from_fn(|_| next())))
+}
+
+fn nothing() -> Embedding {
+    Embedding::new(Box::new([0.0; DIMENSIONS]))
+}
+
+#[test]
+fn packing_keeps_cosines() {
+    for seed in 0..200 {
+        let (a, b) = (embedding(seed), embedding(seed + 1_000));
+        let packed = Vector::from(&a);
+        assert!((packed.cosine(&b) - a.cosine(&b)).abs() < 2e-3);
+        assert!(packed.cosine(&a) > 0.9999);
+    }
+    assert_eq!(Vector::from(&nothing()).cosine(&embedding(1)), 0.0);
+    assert_eq!(Vector::from(&embedding(1)).cosine(&nothing()), 0.0);
+}
+
+#[test]
+fn bytes_are_read_only_if_they_were_written() {
+    let vector = Vector::from(&embedding(3));
+    let bytes = vector.to_bytes();
+    assert_eq!(Vector::from_bytes(&bytes), Some(vector));
+    let none = Vector::from(&nothing());
+    assert_eq!(Vector::from_bytes(&none.to_bytes()), Some(none));
+    assert_eq!(Vector::from_bytes(&bytes[1..]), None);
+    assert_eq!(Vector::from_bytes(&[]), None);
+    assert_eq!(Vector::from_bytes(&[0xFF; PACKED]), None);
+    let mut halved = bytes;
+    halved[..DIMENSIONS / 2].fill(0);
+    assert_eq!(Vector::from_bytes(&halved), None);
+}
+
+#[test]
+fn a_scan_gives_each_place_its_cosine_on_any_number_of_threads() {
+    let embeddings: Vec<Embedding> = (0..100).map(embedding).collect();
+    let packed: Vec<Vector> = embeddings.iter().map(Vector::from).collect();
+    let query = embedding(7_777);
+    let each: Vec<f32> = packed.iter().map(|vector| vector.cosine(&query)).collect();
+    let many = FOR_THREADS * 2 + 5;
+    for length in [1, 100, FOR_THREADS - 1, many, LEAP * many * 2] {
+        let mut vectors = Vectors::default();
+        vectors.reserve(length);
+        (0..length).for_each(|place| vectors.push(&packed[place % 100]));
+        // Few and many places, and one that is none.
+        for count in [0, 1, 50, many] {
+            let places: Vec<u32> =
+                (0..count).map(|index| ((index * 31) % (length + 1)) as u32).collect();
+            let expected = |place: &u32| {
+                let place = *place as usize;
+                if place < length { each[place % 100] } else { 0.0 }
+            };
+            let expected: Vec<f32> = places.iter().map(expected).collect();
+            assert_eq!(vectors.cosines(&query, &places), expected, "{count} of {length}");
+        }
+    }
+}
+
+#[test]
+fn the_extremes_do_not_overflow() {
+    let all = |value: f32| Embedding::new(Box::new([value; DIMENSIONS]));
+    let vector = Vector::from(&all(1.0));
+    assert!((vector.cosine(&all(1.0)) - 1.0).abs() < 1e-6);
+    assert!((vector.cosine(&all(-1.0)) + 1.0).abs() < 1e-6);
+    let mut one = [0.0; DIMENSIONS];
+    one[5] = -1.0;
+    let one = Embedding::new(Box::new(one));
+    assert!((Vector::from(&one).cosine(&one) - 1.0).abs() < 1e-6);
+}
+
+#[test]
+fn a_block_takes_hardly_more_than_its_vectors() {
+    let vector = Vector::from(&embedding(1));
+    let mut vectors = Vectors::default();
+    for count in 1..=5_000 {
+        vectors.push(&vector);
+        assert!(vectors.bytes() <= count * PACKED * 33 / 32 + 64 * PACKED);
+    }
+    (0..4_900).for_each(|_| vectors.swap_remove(0));
+    vectors.shrink();
+    assert!(vectors.bytes() <= 110 * PACKED, "{} bytes for 100", vectors.bytes());
+}
+
+proptest! {
+    /// The block is a list from which the last takes the place of what is removed.
+    #[test]
+    fn a_block_holds_what_was_put_into_it(steps in prop::collection::vec((0..3_u8, 0..40_usize), 0..120)) {
+        let mut vectors = Vectors::default();
+        let mut model: Vec<Vector> = Vec::new();
+        for (step, (what, place)) in steps.into_iter().enumerate() {
+            let vector = Vector::from(&embedding(step as u64));
+            match what {
+                0 => {
+                    vectors.push(&vector);
+                    model.push(vector);
+                }
+                1 => {
+                    vectors.replace(place, &vector);
+                    if let Some(there) = model.get_mut(place) {
+                        *there = vector;
+                    }
+                }
+                _ => {
+                    vectors.swap_remove(place);
+                    if place < model.len() {
+                        model.swap_remove(place);
+                    }
+                }
+            }
+        }
+        prop_assert_eq!(vectors.len(), model.len());
+        let query = embedding(99);
+        let places: Vec<u32> = (0..model.len() as u32).collect();
+        let expected: Vec<f32> = model.iter().map(|vector| vector.cosine(&query)).collect();
+        prop_assert_eq!(vectors.cosines(&query, &places), expected);
+    }
+}

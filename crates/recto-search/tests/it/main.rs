@@ -1,0 +1,7 @@
+//! Search with real files and the real model.
+
+// A test helper may fail like a test.
+#![allow(clippy::unwrap_used)]
+
+mod encoder;
+mod models;
