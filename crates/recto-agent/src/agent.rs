@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use recto_context::{ContentPart, RequestContext};
+use recto_context::{Catalog, ContentPart, RequestContext};
 use recto_store::{
     BindingKey, Moment, NameError, NewSession, NewTurn, Session, SessionId, SessionName, Settings,
     Store, StoreError, Thing, TurnId,
@@ -15,6 +15,7 @@ use crate::event::TurnEvent;
 use crate::mailbox::{Mail, Mailbox};
 use crate::options::{ModelEntry, Parts, SessionSettings};
 use crate::recover;
+use crate::search::Searcher;
 use crate::shared::{Shared, lock};
 use crate::turn::visible_text;
 
@@ -86,6 +87,16 @@ impl Agent {
     /// Where everything is kept.
     pub fn store(&self) -> &Store {
         &self.shared.parts.store
+    }
+
+    /// What finds the items that fit a message.
+    pub fn searcher(&self) -> &Searcher {
+        &self.shared.searcher
+    }
+
+    /// All that the agent has now.
+    pub async fn catalog(&self) -> Arc<Catalog> {
+        self.shared.catalog().await
     }
 
     /// The model entries, the default first.

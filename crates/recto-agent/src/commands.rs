@@ -12,8 +12,11 @@ use serde::Serialize;
 
 use crate::agent::{Agent, Conversation};
 use crate::error::AgentError;
+use crate::items::ItemChange;
 use crate::options::SessionSettings;
 use crate::record;
+use crate::selection::SearchSetting;
+use crate::why::{Why, why};
 
 pub use parse::CommandProblem;
 
@@ -32,6 +35,12 @@ pub enum Command {
     Mode(Option<Setting<ContextMode>>),
     /// `/set`, `/set KEY VALUE`.
     Set(Option<Change>),
+    /// `/add NAME`.
+    Add(String),
+    /// `/remove NAME`.
+    Remove(String),
+    /// `/why NAME`.
+    Why(String),
     /// `/sessions`.
     Sessions,
     /// `/stop`.
@@ -62,6 +71,16 @@ pub enum Change {
     MaxRounds(Setting<u32>),
     /// `context_mode`.
     ContextMode(Setting<ContextMode>),
+    /// `search`.
+    Search(Setting<SearchSetting>),
+    /// `top_k`.
+    TopK(Setting<u32>),
+    /// `top_n`.
+    TopN(Setting<u32>),
+    /// `include_score`.
+    IncludeScore(Setting<f64>),
+    /// `floor`.
+    Floor(Setting<f64>),
 }
 
 /// How a command is typed, and what it does.
@@ -83,6 +102,9 @@ const fn help(name: &'static str, arguments: &'static str, about: &'static str) 
 pub const COMMANDS: &[CommandHelp] = &[
     help("/help", "", "list the commands"),
     help("/context", "", "show what the last request sent, by layer"),
+    help("/add", "NAME", "add a rule, reference, skill or tool to this session"),
+    help("/remove", "NAME", "take one out of this session; it does not come back by itself"),
+    help("/why", "NAME", "say why an item was or was not on the last request's page"),
     help("/new", "", "put this session into the archive and begin a new one"),
     help("/model", "[NAME | default]", "show the models, or answer with another one"),
     help("/mode", "[full | minimal | auto | default]", "show or set the context mode"),
@@ -100,6 +122,11 @@ pub enum Answer {
     Began(Session),
     /// The last request, if there is one.
     Context(Option<Box<RequestContext>>),
+    /// What became of an item.
+    Item(ItemChange),
+    /// Why an item was on the last page or was not; nothing where no item has
+    /// the name, or nothing was asked yet.
+    Why(Vec<Why>),
     /// The models, and which one answers.
     Models {
         /// All entries.
@@ -145,6 +172,12 @@ impl Agent {
             Command::Context => {
                 let last = record::last_of_session(self.store(), session).await?;
                 Answer::Context(last.map(Box::new))
+            }
+            Command::Add(name) => Answer::Item(self.add_item(session, &name).await?),
+            Command::Remove(name) => Answer::Item(self.remove_item(session, &name).await?),
+            Command::Why(name) => {
+                let last = record::last_of_session(self.store(), session).await?;
+                Answer::Why(last.map_or_else(Vec::new, |request| why(&request, &name)))
             }
             Command::Model(None) => self.models_of(session).await?,
             Command::Model(Some(name)) => {
@@ -209,6 +242,11 @@ impl SessionSettings {
             Change::MaxOutputTokens(value) => self.max_output_tokens = to(value),
             Change::MaxRounds(value) => self.max_rounds = to(value),
             Change::ContextMode(mode) => self.context_mode = to(mode),
+            Change::Search(search) => self.search = to(search),
+            Change::TopK(count) => self.top_k = to(count),
+            Change::TopN(count) => self.top_n = to(count),
+            Change::IncludeScore(score) => self.include_score = to(score),
+            Change::Floor(floor) => self.floor = to(floor),
         }
     }
 }

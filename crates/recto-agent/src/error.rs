@@ -30,6 +30,22 @@ pub enum AgentError {
         /// Those that are there.
         known: Vec<String>,
     },
+    /// No item has this name.
+    #[error("there is no rule, reference, skill or tool `{name}`")]
+    NoSuchItem {
+        /// The name.
+        name: String,
+        /// The one that was probably meant.
+        nearest: Option<String>,
+    },
+    /// More than one item has this name.
+    #[error("`{name}` is the name of more than one item")]
+    AmbiguousItem {
+        /// The name.
+        name: String,
+        /// All that it could mean, as they can be typed.
+        meant: Vec<String>,
+    },
     /// What may not be cut does not fit.
     #[error("{0}")]
     OverBudget(Box<OverBudget>),
@@ -86,6 +102,16 @@ impl AgentError {
                  the config's",
                 known.join(", ")
             )),
+            AgentError::NoSuchItem { nearest: Some(nearest), .. } => {
+                Some(format!("did you mean `{nearest}`?"))
+            }
+            AgentError::NoSuchItem { nearest: None, .. } => Some(
+                "`recto rules list`, `references list`, `skills list` and `tools list` show them"
+                    .to_owned(),
+            ),
+            AgentError::AmbiguousItem { meant, .. } => {
+                Some(format!("say which: {}", meant.join(", ")))
+            }
             AgentError::OverBudget(over) => Some(over.hint()),
             AgentError::Llm(error) | AgentError::Model { error, .. } => error.hint(),
             AgentError::Store(error) => error.hint().map(str::to_owned),
@@ -97,6 +123,8 @@ impl AgentError {
     /// A word for programs.
     pub fn code(&self) -> &'static str {
         match self {
+            AgentError::NoSuchItem { .. } => "no_such_item",
+            AgentError::AmbiguousItem { .. } => "ambiguous_item",
             AgentError::EmptyMessage => "empty_message",
             AgentError::NulInMessage { .. } => "nul_in_message",
             AgentError::NoModel => "no_model",

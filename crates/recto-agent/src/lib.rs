@@ -15,6 +15,7 @@ mod commands;
 mod counts;
 mod error;
 mod event;
+mod items;
 mod mailbox;
 mod memory;
 mod opening;
@@ -22,17 +23,26 @@ mod options;
 mod preview;
 mod record;
 mod recover;
+mod search;
+mod selection;
 mod shared;
 pub mod step;
 mod stop;
 mod turn;
+mod why;
 
 pub use agent::{Agent, Conversation, Inbound, Submission};
 pub use commands::{Answer, COMMANDS, Command, CommandHelp, CommandProblem, Stopping};
 pub use counts::assemble_for;
 pub use error::AgentError;
 pub use event::{Event, Finished, Totals, Trouble, TurnEvent};
+pub use items::{ItemChange, ItemOutcome, Mentioned, join_mentioned, typed_name};
 pub use options::{AgentOptions, ModelEntry, Parts, SessionSettings};
 pub use record::{Verdict, rebuild, restore, verify};
 pub use recover::settle;
+pub use search::{
+    Groups, How, IsCandidate, Patience, Progress, Ranked, SearchParts, Searcher, WhyWords,
+};
+pub use selection::{Found, SearchSetting, Wanted};
 pub use shared::window_of;
+pub use why::{Why, WhyReason, why};

@@ -119,6 +119,15 @@ impl Known {
         new
     }
 
+    /// What a person took out of the session, in a fixed order.
+    pub(crate) fn removed(&self) -> Vec<ItemId> {
+        let added_again = |id: &&ItemId| self.items.iter().all(|item| item.item != **id);
+        let mut removed: Vec<ItemId> =
+            self.stored.removed.iter().filter(added_again).cloned().collect();
+        removed.sort();
+        removed
+    }
+
     /// Takes in messages that were just stored.
     pub(crate) fn append(&mut self, messages: &[Arc<Message>]) {
         if let Some(last) = messages.last() {

@@ -4,23 +4,27 @@
 use std::sync::Arc;
 
 use jiff::tz::TimeZone;
-use recto_context::mode::{self, Question};
+use recto_context::mode::{self, ModeSetting, Question};
 use recto_context::{
-    Body, Bootstrap, Calibration, CallId, Catalog, Message, MessageId, ModeDecision,
-    RequestContext, SessionItem, Stamp, Text, TurnNumber, UserMessage, Window, has_tools,
+    Body, Bootstrap, Calibration, CallId, Catalog, ContextMode, ItemId, Message, MessageId,
+    ModeDecision, RequestContext, SessionItem, Stamp, Text, TurnNumber, UserMessage, Window,
+    beyond_snapshot, has_tools,
 };
 use recto_llm::LlmError;
+use recto_search::SearchOptions;
 use recto_store::{Ending, NewTurn, Session, Turn, TurnCommit, TurnId};
 
 use crate::counts::Counts;
 use crate::error::AgentError;
 use crate::event::{Event, Finished, Totals};
+use crate::items::{Mentioned, join_mentioned, without_mentions};
 use crate::mailbox::Listeners;
 use crate::memory::{Known, SessionMemory};
 use crate::options::{AgentOptions, ModelEntry, SessionSettings};
 use crate::record;
 use crate::recover::closing_commit;
-use crate::shared::Shared;
+use crate::selection::{Found, Wanted};
+use crate::shared::{Shared, counter};
 use crate::step::{Input, KeptCall, Outcome, TurnState};
 use crate::stop::Stop;
 use crate::turn::{Page, TurnRun, is_overtaken, stamp, visible_text};
@@ -43,9 +47,10 @@ impl Desk<'_> {
         inbound: NewTurn,
     ) -> Result<Option<TurnId>, AgentError> {
         let settings = SessionSettings::of(&inbound.settings);
-        let gathered = Gathered::read(self.shared, self.memory, &settings).await?;
+        let text = visible_text(&inbound.content);
+        let gathered = Gathered::read(self.shared, self.memory, &settings, &text).await?;
         if self.shared.known_window(&gathered.entry).is_some() {
-            let state = gathered.fresh_state(self.known()?, self.shared, &inbound);
+            let state = gathered.fresh_state(self.known()?, self.shared, &text).await;
             match self.run(gathered, &inbound, Place::default(), state, Input::Begin).await {
                 // Only while nothing is stored: a message is never stored twice.
                 Err(error) if is_overtaken(&error) && self.listeners.wait_for_ack() => {}
@@ -66,9 +71,13 @@ impl Desk<'_> {
             // Whatever was chosen since: a turn stays with its model.
             settings.model = Some(kept.model().to_owned());
         }
-        let gathered = Gathered::read(self.shared, self.memory, &settings).await?;
-        let known = self.known()?;
+        let known = self.memory.refresh(&self.shared.parts.store).await?;
         let inbound = inbound_of(turn, known);
+        let text = visible_text(&inbound.content);
+        // A turn that was begun before has followed its mentions.
+        let mentions = if turn.first_message.is_none() { &*text } else { "" };
+        let gathered = Gathered::read(self.shared, self.memory, &settings, mentions).await?;
+        let known = self.known()?;
         let made = self.shared.parts.store.request_ids(turn.id).await?;
         let place = Place {
             turn: Some(turn.id),
@@ -76,12 +85,12 @@ impl Desk<'_> {
             message: turn.first_message,
             requests: made.last().map_or(0, |(number, _)| *number),
         };
-        let fresh = gathered.fresh_state(known, self.shared, &inbound);
         let (state, input) = match (kept, turn.first_message) {
-            (_, None) => (fresh, Input::Begin),
             (Some(kept), Some(_)) => (kept, Input::Resume),
+            (_, None) => (gathered.fresh_state(known, self.shared, &text).await, Input::Begin),
             (None, Some(first)) => {
                 let calls = open_calls(known.split_at(first).1);
+                let fresh = gathered.fresh_state(known, self.shared, &text).await;
                 (fresh.with_open_calls(calls), Input::Resume)
             }
         };
@@ -199,6 +208,8 @@ pub(crate) struct Gathered {
     pub(crate) calibration: Calibration,
     pub(crate) counts: Option<Arc<Counts>>,
     pub(crate) joining: Vec<SessionItem>,
+    removed: Vec<ItemId>,
+    notices: Vec<String>,
 }
 
 impl Gathered {
@@ -207,25 +218,74 @@ impl Gathered {
         shared: &Shared,
         memory: &mut SessionMemory,
         of_turn: &SessionSettings,
+        message: &str,
     ) -> Result<Self, AgentError> {
         let (known, catalog) = tokio::join!(memory.refresh(&shared.parts.store), shared.catalog());
         let known = known?;
-        let joining = known.join(&catalog);
+        let mut joining = known.join(&catalog);
+        let Mentioned { new, problems } = join_mentioned(message, &catalog, &mut known.items);
+        joining.extend(new);
+        let removed = known.removed();
         let settings = known.settings.overridden_by(of_turn);
         let entry = settings.apply(shared.model(settings.model.as_deref())?);
         let calibration = shared.calibration(&entry).await?;
         let counts = shared.counts(&entry).await;
-        Ok(Gathered { catalog, entry, settings, calibration, counts, joining })
+        Ok(Gathered {
+            catalog,
+            entry,
+            settings,
+            calibration,
+            counts,
+            joining,
+            removed,
+            notices: problems,
+        })
     }
 
-    /// The mode of a turn: decided once, by its message.
-    pub(crate) fn mode(&self, known: &Known, message: &str) -> ModeDecision {
+    /// What search brings for a message.
+    pub(crate) async fn find(&self, shared: &Shared, known: &Known, message: &str) -> Found {
+        let counter = counter(&self.calibration);
+        let message = &without_mentions(message);
+        let wanted = Wanted {
+            catalog: &self.catalog,
+            entries: shared.entries(&self.catalog),
+            session: &known.items,
+            removed: &self.removed,
+            memories: beyond_snapshot(&self.catalog.memories, &self.entry.limits, &counter)
+                .collect(),
+            decides_mode: self.decides_mode(),
+            options: self.search_options(shared),
+            message,
+        };
+        shared.searcher.find(&wanted).await
+    }
+
+    /// Whether the message decides the mode.
+    fn decides_mode(&self) -> bool {
+        match self.settings.context_mode {
+            Some(mode) => mode == ContextMode::Auto,
+            None => self.entry.mode == ModeSetting::Auto,
+        }
+    }
+
+    fn search_options(&self, shared: &Shared) -> SearchOptions {
+        self.settings.search_options(shared.searcher.options())
+    }
+
+    /// The mode of a turn: decided once, by its message and what search found.
+    pub(crate) fn mode(&self, known: &Known, found: &Found, message: &str) -> ModeDecision {
         mode::decide(&Question {
             setting: self.entry.mode,
             uncertain: self.entry.uncertain,
             mark: self.settings.context_mode,
-            has_tools: has_tools(&self.catalog, &known.items, &[], &self.entry.layout),
-            found: None,
+            has_tools: has_tools(
+                &self.catalog,
+                &known.items,
+                &self.removed,
+                &found.picks,
+                &self.entry.layout,
+            ),
+            found: found.for_tools.as_ref(),
             message,
         })
     }
@@ -246,6 +306,8 @@ impl Gathered {
             calibration: self.calibration,
             counts: self.counts,
             joining: self.joining,
+            removed: self.removed,
+            notices: self.notices,
         }
     }
 
@@ -270,10 +332,11 @@ impl Gathered {
         }
     }
 
-    fn fresh_state(&self, known: &Known, shared: &Shared, inbound: &NewTurn) -> TurnState {
-        let mode = self.mode(known, &visible_text(&inbound.content));
+    async fn fresh_state(&self, known: &Known, shared: &Shared, message: &str) -> TurnState {
+        let found = self.find(shared, known, message).await;
+        let mode = self.mode(known, &found, message);
         let rounds = self.settings.max_rounds.unwrap_or(shared.parts.options.max_rounds);
-        TurnState::new(mode, &*self.entry.name, rounds)
+        TurnState::new(mode, &*self.entry.name, rounds).with_found(found)
     }
 }
 

@@ -10,6 +10,9 @@ use recto_tools::Toolbox;
 use recto_workspace::Workspace;
 use serde::{Deserialize, Serialize};
 
+use crate::search::SearchParts;
+use crate::selection::SearchSetting;
+
 /// All that an agent is made of.
 #[derive(Debug)]
 pub struct Parts {
@@ -21,6 +24,8 @@ pub struct Parts {
     pub workspace: Workspace,
     /// What it can run.
     pub tools: Toolbox,
+    /// What finds the items that fit a message.
+    pub search: SearchParts,
     /// Where everything is kept.
     pub store: Store,
 }
@@ -97,6 +102,21 @@ pub struct SessionSettings {
     /// Minimal, full or auto.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context_mode: Option<ContextMode>,
+    /// Whether search brings items, and how many.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub search: Option<SearchSetting>,
+    /// How many candidates search looks at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub top_k: Option<u32>,
+    /// How many of each group it takes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub top_n: Option<u32>,
+    /// The cosine from which on it takes an item whatever else holds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub include_score: Option<f64>,
+    /// The least probability.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub floor: Option<f64>,
 }
 
 impl SessionSettings {
@@ -123,6 +143,11 @@ impl SessionSettings {
             max_output_tokens: other.max_output_tokens.or(self.max_output_tokens),
             max_rounds: other.max_rounds.or(self.max_rounds),
             context_mode: other.context_mode.or(self.context_mode),
+            search: other.search.or(self.search),
+            top_k: other.top_k.or(self.top_k),
+            top_n: other.top_n.or(self.top_n),
+            include_score: other.include_score.or(self.include_score),
+            floor: other.floor.or(self.floor),
         }
     }
 

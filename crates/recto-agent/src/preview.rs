@@ -16,14 +16,17 @@ pub(crate) async fn preview(
     memory: &mut SessionMemory,
     inbound: &Inbound,
 ) -> Result<RequestContext, AgentError> {
-    let gathered = Gathered::read(shared, memory, &inbound.settings).await?;
+    let text = visible_text(&inbound.content);
+    let gathered = Gathered::read(shared, memory, &inbound.settings, &text).await?;
     let known = memory.known.as_ref().ok_or(AgentError::Ended)?;
-    let mode = gathered.mode(known, &visible_text(&inbound.content));
+    let found = gathered.find(shared, known, &text).await;
+    let mode = gathered.mode(known, &found, &text);
     let asked = Asked {
         content: &inbound.content,
         message: MessageId(known.last.0 + 1),
         number: TurnNumber(known.turns + 1),
         mode: &mode,
+        found: &found,
         history: &known.messages,
         rounds: &[],
     };

@@ -7,32 +7,47 @@ use recto_context::{
     Calibration, Catalog, Counter, Observed, Rates, RequestContext, Tokens, Window, WindowSource,
 };
 use recto_llm::{LlmError, ServerWindow};
+use recto_search::Entry;
 use recto_workspace::Snapshot;
 use tokio::sync::watch;
 
 use crate::counts::Counts;
 use crate::error::AgentError;
 use crate::options::{ModelEntry, Parts};
+use crate::search::Searcher;
 
 /// What all sessions of an agent have in common.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) parts: Parts,
-    /// The catalog with the built-in tools, and the snapshot it was made of.
-    catalog: Mutex<Option<(Arc<Snapshot>, Arc<Catalog>)>>,
+    catalog: Mutex<Option<AtHand>>,
     /// Windows that servers have told, by model entry.
     windows: Mutex<HashMap<Arc<str>, Window>>,
     /// Rates by what [`ModelEntry::counted_as`] says.
     calibrations: Mutex<HashMap<String, Calibration>>,
     /// Exact counts by model entry, where its tokenizer is at hand.
     counts: Mutex<HashMap<Arc<str>, Arc<Counts>>>,
+    /// What finds the items that fit a message.
+    pub(crate) searcher: Searcher,
     /// How many messages and turns wait or run, over all sessions.
     work: watch::Sender<usize>,
 }
 
+/// The catalog with the built-in tools.
+#[derive(Debug)]
+struct AtHand {
+    /// What it was made of.
+    of: Arc<Snapshot>,
+    catalog: Arc<Catalog>,
+    /// The same as search sees it, once it was asked for.
+    entries: Option<Arc<[Entry]>>,
+}
+
 impl Shared {
     pub(crate) fn new(parts: Parts) -> Self {
+        let (search, store) = (parts.search.clone(), parts.store.clone());
         Shared {
+            searcher: Searcher::new(search, Some(store), &parts.options.name),
             parts,
             catalog: Mutex::default(),
             windows: Mutex::default(),
@@ -46,16 +61,28 @@ impl Shared {
     pub(crate) async fn catalog(&self) -> Arc<Catalog> {
         let snapshot = self.parts.workspace.catalog().await;
         let mut cached = lock(&self.catalog);
-        if let Some((of, catalog)) = &*cached
-            && Arc::ptr_eq(of, &snapshot)
+        if let Some(known) = &*cached
+            && Arc::ptr_eq(&known.of, &snapshot)
         {
-            return catalog.clone();
+            return known.catalog.clone();
         }
         let mut catalog = snapshot.catalog.clone();
         catalog.tools.extend(self.parts.options.built_in.iter().cloned());
         let catalog = Arc::new(catalog);
-        *cached = Some((snapshot, catalog.clone()));
+        *cached = Some(AtHand { of: snapshot, catalog: catalog.clone(), entries: None });
         catalog
+    }
+
+    /// What search can find in a catalog.
+    pub(crate) fn entries(&self, catalog: &Arc<Catalog>) -> Arc<[Entry]> {
+        let fresh = || Entry::all_of(catalog).into();
+        match &mut *lock(&self.catalog) {
+            Some(known) if Arc::ptr_eq(&known.catalog, catalog) => {
+                known.entries.get_or_insert_with(fresh).clone()
+            }
+            // The files have changed since.
+            _ => fresh(),
+        }
     }
 
     /// The model entry of that name, or the first.

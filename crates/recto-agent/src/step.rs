@@ -14,6 +14,8 @@ use std::collections::BTreeMap;
 use recto_context::{Body, CallId, ContentHash, ContentPart, ModeDecision, ToolCall};
 use serde::{Deserialize, Serialize};
 
+use crate::selection::Found;
+
 /// The form of the kept state. Another form is not guessed at: the turn then
 /// counts as interrupted.
 const VERSION: u32 = 1;
@@ -37,6 +39,9 @@ pub struct TurnState {
     model: String,
     rounds: u32,
     max_rounds: u32,
+    /// What search brought; searched once a turn.
+    #[serde(default, skip_serializing_if = "Found::is_empty")]
+    found: Found,
     /// How often the turn was taken up after its process had ended.
     #[serde(default)]
     resumed: u32,
@@ -201,9 +206,20 @@ impl TurnState {
             model: model.into(),
             rounds: 0,
             max_rounds,
+            found: Found::default(),
             resumed: 0,
             asked: BTreeMap::new(),
         }
+    }
+
+    /// The same, with what search brought for it.
+    pub(crate) fn with_found(self, found: Found) -> Self {
+        TurnState { found, ..self }
+    }
+
+    /// What search brought.
+    pub(crate) fn found(&self) -> &Found {
+        &self.found
     }
 
     /// A turn of which only the transcript is left, with calls that may have run.

@@ -100,6 +100,7 @@ impl TurnRun<'_> {
         };
         let body = recto_llm::encode(self.entry.client.wire(), &self.entry.call, &request);
         let id = self.record(&request, &body).await?;
+        self.tell_of_search();
         self.tell_of_cuts(&request);
         let answer = self.ask(body.to_string()).await;
         let effect = self.take_in(&request, id, answer);

@@ -30,6 +30,8 @@ pub fn assemble(inputs: &Inputs<'_>) -> Result<RequestContext, OverBudget> {
         tool_calls: inputs.layout.tool_calls,
         tool_choice: tool_choice(&plan),
         available: plan.available(),
+        removed: inputs.removed.to_vec(),
+        found: inputs.picks.to_vec(),
         candidates: inputs.candidates.to_vec(),
         notices: inputs.catalog.notices.clone(),
         sent: Arc::new(sent_message(&plan)),

@@ -49,6 +49,10 @@ pub struct RequestContext {
     pub dropped: Vec<Dropped>,
     /// What the agent has and the session has not, with its include mode.
     pub available: Vec<(ItemId, Include)>,
+    /// What a person took out of the session: search does not bring it back.
+    pub removed: Vec<ItemId>,
+    /// What search took for the message, best first, whatever became of it.
+    pub found: Vec<Pick>,
     /// What search looked at and did not take.
     pub candidates: Vec<Pick>,
     /// Files that could not be used.

@@ -8,7 +8,7 @@ use crate::carry::Carry;
 use crate::catalog::{Catalog, Memory};
 use crate::context::RequestContext;
 use crate::counter::Counter;
-use crate::item::{Pick, SessionItem};
+use crate::item::{ItemId, Pick, SessionItem};
 use crate::layout::Layout;
 use crate::message::{ContentPart, Message, MessageId, Stamp, TurnNumber, UserMessage};
 use crate::mode::ModeDecision;
@@ -38,6 +38,7 @@ pub struct Inputs<'a> {
     pub(crate) memories: &'a [Memory],
     pub(crate) history: &'a [Arc<Message>],
     pub(crate) rounds: &'a [Arc<Message>],
+    pub(crate) removed: &'a [ItemId],
     pub(crate) picks: &'a [Pick],
     pub(crate) candidates: &'a [Pick],
     pub(crate) mode: ModeDecision,
@@ -118,6 +119,7 @@ impl<'a> Inputs<'a> {
             memories: &catalog.memories,
             history: &[],
             rounds: &[],
+            removed: &[],
             picks: &[],
             candidates: &[],
             mode: ModeDecision::without_tools(),
@@ -158,6 +160,12 @@ impl<'a> Inputs<'a> {
     /// The items of the session.
     pub fn session(mut self, items: &'a [SessionItem]) -> Self {
         self.session = items;
+        self
+    }
+
+    /// What a person took out of the session, for the record.
+    pub fn removed(mut self, items: &'a [ItemId]) -> Self {
+        self.removed = items;
         self
     }
 

@@ -60,7 +60,7 @@ pub use nearest::{folded, nearest};
 pub use page::{
     ChatMessage, ChatRole, Content, ContentPiece, ItemUse, Join, Part, Reason, Span, render,
 };
-pub use plan::has_tools;
+pub use plan::{beyond_snapshot, has_tools};
 pub use record::{Contents, MessageRef, Record, Recorded, Referred, RestoreError};
 pub use text::{ContentHash, ParseHashError, Text};
 pub use tokens::{Calibration, Class, Observed, Profile, Rates, Tokens};

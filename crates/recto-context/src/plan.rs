@@ -16,7 +16,7 @@ use crate::compose::item_lead;
 use crate::context::{DropReason, Dropped, OfferedTool};
 use crate::counter::Counter;
 use crate::exchange::mend;
-use crate::inputs::Inputs;
+use crate::inputs::{Inputs, Limits};
 use crate::item::{Include, ItemId, ItemKind, Joined, Pick, Scores};
 use crate::layer::Layer;
 use crate::layout::{PickPlacement, SkillRender};
@@ -202,15 +202,12 @@ impl<'a> Plan<'a> {
     fn plan_memories(&mut self) {
         let Inputs { limits, counter, .. } = self.inputs;
         let hidden = self.hides_layer(Layer::Memory);
-        let (mut taken, mut used, mut left_out) = (0, Tokens::ZERO, LeftOut::default());
-        for memory in self.inputs.memories {
-            let tokens = counter.line(&memory.lead, &memory.text);
-            let full = taken == limits.memory_entries || used + tokens > limits.memory_tokens;
-            if hidden.is_some() || full {
+        let mut left_out = LeftOut::default();
+        for (memory, tokens, fits) in snapshot(self.inputs.memories, limits, counter) {
+            if hidden.is_some() || !fits {
                 left_out.add(tokens);
                 continue;
             }
-            (taken, used) = (taken + 1, used + tokens);
             if self.carry.shed.contains(&memory_id(memory)) {
                 self.drop(memory_id(memory).to_string(), Layer::Memory, tokens, DropReason::NoRoom);
             } else {
@@ -229,6 +226,9 @@ impl<'a> Plan<'a> {
         }
         let mut left_out = LeftOut::default();
         for skill in skills {
+            if self.inputs.removed.contains(&skill_id(skill)) {
+                continue;
+            }
             let joined = session.joined(ItemKind::Skill, &skill.name);
             // Elsewhere the body of a picked skill stands among the picks.
             let picked = || {
@@ -305,6 +305,33 @@ pub(crate) fn layer_of(kind: ItemKind) -> Layer {
         ItemKind::Tool => Layer::Tools,
         ItemKind::Memory => Layer::Memory,
     }
+}
+
+/// Memories that the limits keep out of the snapshot: what search can add to it.
+pub fn beyond_snapshot<'a>(
+    memories: &'a [Memory],
+    limits: &'a Limits,
+    counter: &'a Counter<'a>,
+) -> impl Iterator<Item = ItemId> + 'a {
+    let kept_out = snapshot(memories, limits, counter).filter(|(_, _, fits)| !fits);
+    kept_out.map(|(memory, ..)| memory_id(memory))
+}
+
+/// Memories with what each costs, and whether the limits let it in.
+fn snapshot<'a>(
+    memories: &'a [Memory],
+    limits: &'a Limits,
+    counter: &'a Counter<'a>,
+) -> impl Iterator<Item = (&'a Memory, Tokens, bool)> + 'a {
+    let (mut taken, mut used) = (0, Tokens::ZERO);
+    memories.iter().map(move |memory| {
+        let tokens = counter.line(&memory.lead, &memory.text);
+        let fits = taken < limits.memory_entries && used + tokens <= limits.memory_tokens;
+        if fits {
+            (taken, used) = (taken + 1, used + tokens);
+        }
+        (memory, tokens, fits)
+    })
 }
 
 pub(crate) fn memory_id(memory: &Memory) -> ItemId {

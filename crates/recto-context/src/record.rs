@@ -56,10 +56,14 @@ pub struct Record {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     available: Vec<(ItemId, Include)>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    removed: Vec<ItemId>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     tools: Vec<ToolRow>,
     parts: Vec<PartRow>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     dropped: Vec<DroppedRow>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    found: Vec<CandidateRow>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     candidates: Vec<CandidateRow>,
     mode: ModeDecision,
@@ -190,7 +194,8 @@ impl Record {
     pub fn text_hashes(&self) -> BTreeSet<ContentHash> {
         let parts = self.parts.iter().flat_map(PartRow::texts);
         let schemas = self.tools.iter().map(|tool| &tool.schema);
-        let chunks = self.candidates.iter().filter_map(|candidate| candidate.chunk.as_ref());
+        let ranked = self.found.iter().chain(&self.candidates);
+        let chunks = ranked.filter_map(|candidate| candidate.chunk.as_ref());
         let picks = self.sent.picks.iter().filter_map(|pick| pick.text.as_ref());
         parts.chain(schemas).chain(chunks).chain(picks).filter_map(TextRef::hash).collect()
     }

@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::context::{Dropped, OfferedTool, RequestContext};
-use crate::item::{Pick, Priority, Scores, Source};
+use crate::item::{ItemId, Pick, Priority, Scores, Source};
 use crate::layer::Layer;
 use crate::layout::ToolCalls;
 use crate::message::{call_json, part_json};
@@ -41,6 +41,8 @@ impl RequestContext {
                 "server": id.server.as_deref(),
                 "include": include,
             })).collect::<Vec<_>>(),
+            "removed": self.removed.iter().map(item_json).collect::<Vec<_>>(),
+            "found": self.found.iter().map(candidate_json).collect::<Vec<_>>(),
             "candidates": self.candidates.iter().map(candidate_json).collect::<Vec<_>>(),
             "notices": self.notices.iter().map(|notice| json!({
                 "source": notice.source.to_string(),
@@ -198,11 +200,13 @@ fn dropped_json(dropped: &Dropped) -> Value {
     })
 }
 
+fn item_json(item: &ItemId) -> Value {
+    json!({"kind": item.kind, "name": &*item.name, "server": item.server.as_deref()})
+}
+
 fn candidate_json(candidate: &Pick) -> Value {
-    json!({
-        "kind": candidate.item.kind,
-        "name": &*candidate.item.name,
-        "server": candidate.item.server.as_deref(),
-        "scores": candidate.scores,
-    })
+    let mut json = item_json(&candidate.item);
+    json["scores"] = json!(candidate.scores);
+    json["best_chunk"] = json!(candidate.best_chunk.as_deref());
+    json
 }

@@ -116,6 +116,11 @@ impl ContentHash {
         ContentHash(*blake3::hash(bytes).as_bytes())
     }
 
+    /// A hash that was kept as bytes.
+    pub fn from_bytes(hash: [u8; 32]) -> Self {
+        ContentHash(hash)
+    }
+
     /// The raw hash.
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0

@@ -21,6 +21,11 @@ pub struct Checksum([u8; 32]);
 pub struct NoChecksum;
 
 impl Checksum {
+    /// The sum itself.
+    pub const fn bytes(self) -> [u8; 32] {
+        self.0
+    }
+
     /// Reads 64 hexadecimal digits.
     pub const fn from_hex(text: &str) -> Option<Self> {
         let text = text.as_bytes();

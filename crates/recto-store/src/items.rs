@@ -40,18 +40,26 @@ impl Store {
     }
 }
 
-/// Sets how items stand to the session. One that is known keeps its place.
+/// Sets how items stand to the session. One that is known keeps its place, and one
+/// that joins by itself keeps its state, too: a person may have removed it since
+/// the turn looked.
 pub(crate) fn put(
     db: &Connection,
     session: SessionId,
     items: &[(ItemId, ItemState)],
 ) -> Outcome<()> {
-    let mut insert = db.prepare_cached(
+    let mut set = db.prepare_cached(
         "INSERT INTO session_items (session, item, state) VALUES (?1, ?2, ?3)
          ON CONFLICT (session, item) DO UPDATE SET state = excluded.state",
     )?;
+    let mut join = db.prepare_cached(
+        "INSERT INTO session_items (session, item, state) VALUES (?1, ?2, ?3)
+         ON CONFLICT (session, item) DO NOTHING",
+    )?;
     for (item, state) in items {
-        insert.execute(params![session.0, rows::to_json(item)?, rows::to_json(state)?])?;
+        let by_itself = matches!(state, ItemState::In(Joined::AtStart | Joined::Late));
+        let statement = if by_itself { &mut join } else { &mut set };
+        statement.execute(params![session.0, rows::to_json(item)?, rows::to_json(state)?])?;
     }
     if !items.is_empty() {
         db.prepare_cached("UPDATE sessions SET items = items + 1 WHERE id = ?1")?

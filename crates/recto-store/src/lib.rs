@@ -29,6 +29,7 @@ mod checkpoint;
 mod codec;
 mod commit;
 mod documents;
+mod embeddings;
 mod error;
 mod files;
 mod ids;
@@ -48,6 +49,7 @@ mod writer;
 
 pub use commit::{Begun, NewMessage, Outcome, TurnCommit};
 pub use documents::{Fidelity, NewRequest};
+pub use embeddings::Embedder;
 pub use error::{StoreError, Thing};
 pub use ids::{Moment, ParseIdError, RequestId, SessionId, TurnId};
 pub use items::{ItemState, ItemsRevision};

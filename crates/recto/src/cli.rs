@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
-use recto_context::ContextMode;
+use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
+use recto_context::{ContextMode, Include, ItemKind};
 use recto_models::Checksum;
 
 /// A local-first agent gateway that shows exactly what its models are sent.
@@ -39,20 +39,30 @@ pub enum Command {
     /// Look at models
     #[command(subcommand)]
     Models(ModelCommand),
-    /// Look at skills
+    /// Find items that fit a message, whatever their include mode
+    Search(SearchArgs),
+    /// Tell why an item was or was not on the page of a turn
+    Why(WhyArgs),
+    /// Look at skills, and say how they come into a session
     #[command(subcommand)]
     Skills(ItemCommand),
-    /// Look at rules
+    /// Look at rules, and say how they come into a session
     #[command(subcommand)]
     Rules(ItemCommand),
-    /// Look at references
+    /// Look at references, and say how they come into a session
     #[command(subcommand)]
     References(ItemCommand),
+    /// Look at tools, and say how they come into a session
+    #[command(subcommand)]
+    Tools(ItemCommand),
     /// Look at the config
     #[command(subcommand)]
     Config(ConfigCommand),
     /// Show what is there, which model answers and why, and what is missing
     Doctor(JsonArg),
+    /// Measure how turns decide, on labelled files
+    #[command(subcommand)]
+    Bench(BenchCommand),
 }
 
 /// `recto chat`.
@@ -271,7 +281,95 @@ pub enum ModelCommand {
     },
 }
 
-/// `recto skills`, `recto rules`, `recto references`.
+/// `recto search`.
+#[derive(Debug, Args)]
+pub struct SearchArgs {
+    /// What is searched for, as a message would say it; `-` reads standard input
+    pub query: String,
+    /// Only items of this kind
+    #[arg(long)]
+    pub kind: Option<KindArg>,
+    /// The most items of each group to list [default: `search.top_k`]
+    #[arg(long, value_name = "N")]
+    pub limit: Option<usize>,
+    /// Say how the search was made, and where each item fits best
+    #[arg(long)]
+    pub explain: bool,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The kinds of items.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum KindArg {
+    /// Rules
+    Rule,
+    /// References
+    Reference,
+    /// Skills
+    Skill,
+    /// Tools, those of skills included
+    Tool,
+    /// Memories
+    Memory,
+}
+
+impl From<KindArg> for ItemKind {
+    fn from(kind: KindArg) -> Self {
+        match kind {
+            KindArg::Rule => ItemKind::Rule,
+            KindArg::Reference => ItemKind::Reference,
+            KindArg::Skill => ItemKind::Skill,
+            KindArg::Tool => ItemKind::Tool,
+            KindArg::Memory => ItemKind::Memory,
+        }
+    }
+}
+
+/// `recto why`.
+#[derive(Debug, Args)]
+pub struct WhyArgs {
+    /// The item's name
+    pub name: String,
+    /// The turn, by number, or `last`
+    #[arg(default_value = "last")]
+    pub turn: String,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `recto bench`.
+#[derive(Debug, Subcommand)]
+pub enum BenchCommand {
+    /// Decide minimal or full for labelled messages, with the tools that `recto init` brings
+    Mode {
+        /// A file with a line `{"id", "message", "expect"}` for each message
+        #[arg(long, value_name = "FILE")]
+        messages: PathBuf,
+        /// How to print it
+        #[command(flatten)]
+        json: JsonArg,
+    },
+    /// Rank and pick items for queries as a turn would
+    Select {
+        /// A file with a line `{"id", "kind", "name", "description", "text"}` for each item
+        #[arg(long, value_name = "FILE")]
+        items: PathBuf,
+        /// A file with a line `{"id", "query"}` for each query
+        #[arg(long, value_name = "FILE")]
+        queries: PathBuf,
+        /// The file to write: a line `{"id", "ranked", "picked", "tokens", "ms"}` for each query
+        #[arg(long, value_name = "FILE")]
+        out: PathBuf,
+        /// Search only among the items of the query's `scope`
+        #[arg(long)]
+        scope: bool,
+    },
+}
+
+/// `recto skills`, `recto rules`, `recto references`, `recto tools`.
 #[derive(Debug, Subcommand)]
 pub enum ItemCommand {
     /// List them, with include mode and token cost
@@ -286,6 +384,43 @@ pub enum ItemCommand {
     },
     /// Report what is wrong with their files
     Check(JsonArg),
+    /// Write into the config how one comes into a session
+    Set(SetArgs),
+}
+
+/// `recto rules set` and its like.
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("mode").required(true))]
+pub struct SetArgs {
+    /// Its name; a skill's tool is `SKILL.TOOL`
+    pub name: String,
+    /// Into every session, by hand, or for a turn when search finds that it fits
+    #[arg(long, value_name = "MODE", group = "mode")]
+    pub include: Option<IncludeArg>,
+    /// As its own file has it, or as is usual for its kind
+    #[arg(long, group = "mode")]
+    pub default: bool,
+}
+
+/// The include modes.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum IncludeArg {
+    /// Joins every session
+    Always,
+    /// Joins a session when a person adds it
+    Manual,
+    /// Comes for a turn when search finds that it fits
+    Agent,
+}
+
+impl From<IncludeArg> for Include {
+    fn from(include: IncludeArg) -> Self {
+        match include {
+            IncludeArg::Always => Include::Always,
+            IncludeArg::Manual => Include::Manual,
+            IncludeArg::Agent => Include::Agent,
+        }
+    }
 }
 
 /// `recto config`.

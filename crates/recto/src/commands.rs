@@ -1,5 +1,6 @@
 //! What the commands do, one file each.
 
+pub(crate) mod bench;
 pub(crate) mod chat;
 pub(crate) mod config;
 pub(crate) mod context;
@@ -7,6 +8,7 @@ pub(crate) mod doctor;
 pub(crate) mod init;
 pub(crate) mod items;
 pub(crate) mod models;
+pub(crate) mod search;
 pub(crate) mod sessions;
 pub(crate) mod turns;
 

@@ -21,6 +21,7 @@
 //! for those who use them.
 
 mod choices;
+mod edit;
 mod env;
 pub mod keys;
 mod problem;
@@ -40,14 +41,16 @@ use std::io::{self, ErrorKind, Read};
 use std::path::PathBuf;
 
 pub use choices::{
-    AutoUncertain, ContextMode, Include, ItemKind, PickMessages, PickPlacement, Preset, Provider,
-    Reload, SkillRender, SystemMessages, ToolCalls, ToolTurnContext,
+    AutoUncertain, ContextMode, Group, Include, ItemKind, PickMessages, PickPlacement, Preset,
+    Provider, Reload, SearchPreset, SkillRender, SystemMessages, ToolCalls, ToolTurnContext,
 };
+pub use edit::set_include;
 pub use env::Flag;
 pub use problem::{Place, Problem, Problems};
 pub use settings::{
-    AgentSettings, ContextSettings, HistorySettings, ItemSettings, MemorySettings, ModeSettings,
-    ModelSettings, Placed, Settings, SkillSettings, StoreSettings, ToolSettings,
+    AgentSettings, ContextSettings, FoundSettings, HistorySettings, ItemSettings, MemorySettings,
+    ModeSettings, ModelSettings, Placed, SearchSettings, Settings, SkillSettings, StoreSettings,
+    ToolSettings,
 };
 
 use raw::Raw;
@@ -59,7 +62,7 @@ const MAX_FILE: u64 = 1024 * 1024;
 
 /// Reads the config from all of its sources. A missing file is an empty one.
 pub fn load(sources: &Sources) -> Result<Loaded, Problems> {
-    let text = read_file(sources)?;
+    let text = read(sources)?;
     load_text(&text, sources)
 }
 
@@ -199,7 +202,8 @@ fn named_variables(raw: &Raw) -> BTreeSet<&str> {
         .collect()
 }
 
-fn read_file(sources: &Sources) -> Result<String, Problems> {
+/// The text of the file; empty for a missing one.
+pub fn read(sources: &Sources) -> Result<String, Problems> {
     let bytes = match read_bytes(sources) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == ErrorKind::NotFound => {

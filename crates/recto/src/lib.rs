@@ -10,6 +10,7 @@ mod home;
 mod input;
 mod output;
 pub mod reference;
+mod replace;
 mod setup;
 mod terminal;
 
@@ -48,7 +49,11 @@ fn dispatch(cli: &Cli) -> Result<ExitCode, Failure> {
         Command::Skills(command) => commands::items::run(&home, Shelf::Skills, command),
         Command::Rules(command) => commands::items::run(&home, Shelf::Rules, command),
         Command::References(command) => commands::items::run(&home, Shelf::References, command),
+        Command::Tools(command) => commands::items::run(&home, Shelf::Tools, command),
+        Command::Search(args) => commands::search::run(&home, args),
+        Command::Why(args) => commands::turns::why::run(&home, args),
         Command::Config(command) => commands::config::run(&home, command),
         Command::Doctor(format) => commands::doctor::run(&home, format.json),
+        Command::Bench(command) => commands::bench::run(&home, command),
     }
 }

@@ -3,6 +3,7 @@
 
 mod find;
 mod ollama;
+mod search;
 
 use std::collections::BTreeMap;
 use std::env;
@@ -11,7 +12,9 @@ use std::sync::Arc;
 
 use recto_agent::{Agent, AgentOptions, ModelEntry, Parts};
 use recto_context::mode::{self, ModeSetting, OlderPair, Resolved, Uncertain};
-use recto_context::{ItemKind, Layout, Limits, Priority, Tokens, ToolCalls, ToolSpec, nearest};
+use recto_context::{
+    Catalog, ItemKind, Layout, Limits, Priority, Tokens, ToolCalls, ToolSpec, nearest,
+};
 use recto_llm::{CallOptions, ChatTemplate, Client, ClientOptions, Provider, Secret};
 use recto_models::Library;
 use recto_store::{Store, StoreOptions};
@@ -30,6 +33,7 @@ use crate::output::{tame, tell};
 
 pub(crate) use find::{Choice, Look, find};
 pub(crate) use ollama::Served;
+pub(crate) use search::search_parts;
 
 /// Loads the config, and tells of what a person should know about it.
 pub(crate) fn load(home: &Home, flags: Vec<Flag>) -> Result<Settings, Failure> {
@@ -88,6 +92,13 @@ fn resolve_mode(model: &ModelSettings) -> Result<Resolved, mode::Contradiction> 
 pub(crate) fn read_workspace(settings: &Settings) -> Result<Arc<Snapshot>, Failure> {
     let workspace = Workspace::new(workspace_options(settings));
     Ok(runtime()?.block_on(workspace.catalog()))
+}
+
+/// All that the agent has: its files, and the tools that Recto brings along.
+pub(crate) fn whole_catalog(home: &Home, settings: &Settings, snapshot: &Snapshot) -> Catalog {
+    let mut catalog = snapshot.catalog.clone();
+    catalog.tools.extend(built_in(&toolbox(home, settings), settings));
+    catalog
 }
 
 /// Tells a person what is wrong with files of the workspace.
@@ -283,6 +294,7 @@ fn parts(home: &Home, settings: &Settings, store: Store) -> Result<Parts, Failur
         models: model_entries(settings)?,
         workspace: Workspace::new(workspace_options(settings)),
         tools,
+        search: search_parts(settings),
         store,
     })
 }

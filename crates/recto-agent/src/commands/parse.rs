@@ -1,8 +1,10 @@
 //! From a line to a command.
 
 use recto_context::ContextMode;
+use recto_search::Preset;
 
 use super::{COMMANDS, Change, Command, Setting};
+use crate::selection::SearchSetting;
 
 /// A line that is meant as a command, and is none.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -85,11 +87,21 @@ fn read(name: &'static str, rest: &str) -> Result<Command, CommandProblem> {
         "/mode" => Command::Mode(
             some(rest).map(|mode| mode_or_default(&mode)).transpose().map_err(argument)?,
         ),
+        "/add" => Command::Add(named(rest).map_err(argument)?),
+        "/remove" => Command::Remove(named(rest).map_err(argument)?),
+        "/why" => Command::Why(named(rest).map_err(argument)?),
         "/set" => Command::Set(
             some(rest).map(|change| read_change(&change)).transpose().map_err(argument)?,
         ),
         _ => Command::Help,
     })
+}
+
+fn named(rest: &str) -> Result<String, String> {
+    match rest {
+        "" => Err("it takes the name of an item".to_owned()),
+        name => Ok(name.to_owned()),
+    }
 }
 
 fn name_or_default(name: String) -> Setting<String> {
@@ -106,8 +118,20 @@ fn mode_or_default(mode: &str) -> Result<Setting<ContextMode>, String> {
     }
 }
 
+fn search_or_default(text: &str) -> Result<Setting<SearchSetting>, String> {
+    Ok(Setting::To(match text {
+        "default" => return Ok(Setting::Default),
+        "off" => SearchSetting::Off,
+        "conservative" => SearchSetting::Preset(Preset::Conservative),
+        "normal" => SearchSetting::Preset(Preset::Normal),
+        "aggressive" => SearchSetting::Preset(Preset::Aggressive),
+        _ => return Err("it takes off, conservative, normal, aggressive or default".to_owned()),
+    }))
+}
+
 /// The settings that a session has, as `/set` names them.
-const KEYS: &str = "model, temperature, top_p, max_output_tokens, max_rounds, context_mode";
+const KEYS: &str = "model, temperature, top_p, max_output_tokens, max_rounds, context_mode, \
+                    search, top_k, top_n, include_score, floor";
 
 fn read_change(text: &str) -> Result<Change, String> {
     let (key, value) = text
@@ -122,6 +146,11 @@ fn read_change(text: &str) -> Result<Change, String> {
         "max_output_tokens" => Change::MaxOutputTokens(count(value)?),
         "max_rounds" => Change::MaxRounds(count(value)?),
         "context_mode" => Change::ContextMode(mode_or_default(value)?),
+        "search" => Change::Search(search_or_default(value)?),
+        "top_k" => Change::TopK(count_up_to(value, 1, MOST_CANDIDATES)?),
+        "top_n" => Change::TopN(count_up_to(value, 0, MOST_CANDIDATES)?),
+        "include_score" => Change::IncludeScore(number(value, 0.0, 1.0)?),
+        "floor" => Change::Floor(number(value, 0.0, 1.0)?),
         _ => return Err(format!("the keys are {KEYS}")),
     })
 }
@@ -140,6 +169,17 @@ fn count(text: &str) -> Result<Setting<u32>, String> {
     }
     let value = text.parse().ok().filter(|value| *value > 0);
     value.map(Setting::To).ok_or_else(|| "it takes a whole number from 1".to_owned())
+}
+
+/// The most candidates that search can be told to look at, as in the config.
+const MOST_CANDIDATES: u32 = 1_000;
+
+fn count_up_to(text: &str, least: u32, most: u32) -> Result<Setting<u32>, String> {
+    if text == "default" {
+        return Ok(Setting::Default);
+    }
+    let value = text.parse().ok().filter(|value| (least..=most).contains(value));
+    value.map(Setting::To).ok_or_else(|| format!("it takes a whole number from {least} to {most}"))
 }
 
 #[cfg(test)]
@@ -199,6 +239,10 @@ mod tests {
             "/set max_rounds 0",
             "/set nonsense 1",
             "/set temperature",
+            "/set search sometimes",
+            "/set floor 1.5",
+            "/add",
+            "/why ",
             "/mode sideways",
         ] {
             assert!(Command::parse(bad).is_err(), "{bad}");
@@ -208,7 +252,11 @@ mod tests {
     #[test]
     fn every_command_of_the_list_can_be_typed() {
         for help in COMMANDS {
-            assert!(matches!(Command::parse(help.name), Ok(Some(_))), "{}", help.name);
+            let typed = match help.arguments.starts_with(char::is_uppercase) {
+                true => format!("{} x", help.name),
+                false => help.name.to_owned(),
+            };
+            assert!(matches!(Command::parse(&typed), Ok(Some(_))), "{typed}");
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use recto_context::{
-    Bootstrap, Calibration, Catalog, Comparison, ContentPart, Inputs, Message, MessageId,
+    Bootstrap, Calibration, Catalog, Comparison, ContentPart, Inputs, ItemId, Message, MessageId,
     ModeDecision, RequestContext, SessionItem, Stamp, TurnNumber, Window, compare,
 };
 use recto_llm::{LlmError, Wire};
@@ -18,6 +18,7 @@ use crate::event::Event;
 use crate::memory::Known;
 use crate::options::ModelEntry;
 use crate::record::{Document, pieces};
+use crate::selection::Found;
 use crate::shared::counter;
 
 /// What all requests of a turn share.
@@ -33,6 +34,10 @@ pub(crate) struct Page {
     pub(crate) stamp: Stamp,
     /// Items that join the session with this turn.
     pub(crate) joining: Vec<SessionItem>,
+    /// What a person took out of the session.
+    pub(crate) removed: Vec<ItemId>,
+    /// What the person is told once the turn has begun.
+    pub(crate) notices: Vec<String>,
 }
 
 /// What is asked of a page: the message, and what stands around it.
@@ -41,6 +46,7 @@ pub(crate) struct Asked<'a> {
     pub(crate) message: MessageId,
     pub(crate) number: TurnNumber,
     pub(crate) mode: &'a ModeDecision,
+    pub(crate) found: &'a Found,
     pub(crate) history: &'a [Arc<Message>],
     pub(crate) rounds: &'a [Arc<Message>],
 }
@@ -61,6 +67,9 @@ impl Page {
             .model(entry.name.clone())
             .bootstrap(self.bootstrap.clone())
             .session(&known.items)
+            .removed(&self.removed)
+            .picks(&asked.found.picks)
+            .candidates(&asked.found.candidates)
             .history(asked.history)
             .rounds(asked.rounds)
             .mode(asked.mode.clone())
@@ -93,6 +102,7 @@ impl TurnRun<'_> {
                 message: self.message,
                 number: self.number,
                 mode: self.state.mode(),
+                found: self.state.found(),
                 history,
                 rounds: &rounds,
             },
@@ -156,6 +166,7 @@ impl TurnRun<'_> {
             body: pieces(body),
             notes: json!({
                 "chosen": &*self.entry.chosen,
+                "search": self.state.found().how,
                 "prefix": comparison.map(|comparison| {
                     json!({
                         "agreed_bytes": comparison.agreed_bytes,

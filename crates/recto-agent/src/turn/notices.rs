@@ -8,6 +8,18 @@ use super::TurnRun;
 use crate::event::Event;
 
 impl TurnRun<'_> {
+    /// Tells of mentions that lead nowhere, and of a search that had to do without
+    /// vectors, once a turn.
+    pub(super) fn tell_of_search(&mut self) {
+        for text in std::mem::take(&mut self.page.notices) {
+            self.emit(Event::Notice { text });
+        }
+        let how = self.state.found().how.as_ref().filter(|_| self.requests == 1);
+        if let Some(how) = how.filter(|how| self.shared.searcher.should_tell(how)) {
+            self.emit(Event::Notice { text: format!("items were searched {how}") });
+        }
+    }
+
     /// Tells of what had to leave since the last request, and of a window that
     /// nobody knows.
     pub(super) fn tell_of_cuts(&self, request: &RequestContext) {

@@ -6,6 +6,7 @@
 mod events;
 mod order;
 mod recovery;
+mod selection;
 mod sessions;
 mod stop;
 mod support;

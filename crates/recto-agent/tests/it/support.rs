@@ -10,8 +10,8 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use recto_agent::{
-    Agent, AgentOptions, Conversation, Event, Finished, Inbound, ModelEntry, Parts, Submission,
-    TurnEvent, Verdict, verify,
+    Agent, AgentOptions, Conversation, Event, Finished, Inbound, ModelEntry, Parts, SearchParts,
+    Submission, TurnEvent, Verdict, verify,
 };
 use recto_context::mode::{ModeSetting, Uncertain};
 use recto_context::{Body, ContentPart, ItemId, Layout, Limits, Message, Text, Tokens, ToolSpec};
@@ -78,6 +78,7 @@ impl Bench {
             models,
             workspace: Workspace::new(Options { workspace, ..Options::default() }),
             tools,
+            search: SearchParts::default(),
             store,
         }
     }

@@ -25,11 +25,12 @@ const FEW: usize = 10;
 pub fn has_tools(
     catalog: &Catalog,
     session: &[SessionItem],
+    removed: &[ItemId],
     picks: &[Pick],
     layout: &Layout,
 ) -> bool {
     let holds = |id: &ItemId| session.iter().find(|item| item.item == *id).map(|item| item.joined);
-    let tools = ordered_tools(catalog);
+    let tools = ordered_tools(catalog, removed);
     let picked = |tool: &ToolSpec| picks.iter().any(|pick| brings(pick, &tool.id));
     reads_skills_on_demand(catalog, layout)
         || tools.iter().any(|(tool, skill)| {
@@ -72,7 +73,7 @@ impl<'a> Plan<'a> {
         if reads_skills_on_demand(self.inputs.catalog, &self.inputs.layout) {
             self.offer(&READ_SKILL, Include::Always, Reason::Always, &mut names);
         }
-        let tools = ordered_tools(self.inputs.catalog);
+        let tools = ordered_tools(self.inputs.catalog, self.inputs.removed);
         for (tool, skill) in &tools {
             if let Some(joined) = in_session(tool, *skill, |id| session.holds(id)) {
                 self.offer(tool, joined.include(), reason(joined), &mut names);
@@ -95,6 +96,7 @@ impl<'a> Plan<'a> {
         for id in std::mem::take(&mut self.carry.found_tools) {
             match tools.iter().find(|(tool, _)| tool.id == id) {
                 Some((tool, _)) => self.offer_found(tool, Reason::FoundEarlier, names),
+                None if is_removed(&id, self.inputs.removed) => {}
                 None => self.drop(id.to_string(), Layer::Tools, Tokens::ZERO, DropReason::Vanished),
             }
         }
@@ -183,11 +185,23 @@ impl<'a> Plan<'a> {
 
 type Names<'a> = HashSet<&'a Arc<str>>;
 
-/// Tools of Recto and of servers, then those of skills by the skill's name.
-fn ordered_tools(catalog: &Catalog) -> Vec<(&ToolSpec, Option<&Skill>)> {
+/// Whether a person took a tool out of the session, or the skill that it comes from.
+fn is_removed(tool: &ItemId, removed: &[ItemId]) -> bool {
+    let is_its_skill =
+        |id: &ItemId| id.kind == ItemKind::Skill && Some(&id.name) == tool.server.as_ref();
+    removed.iter().any(|id| id == tool || is_its_skill(id))
+}
+
+/// Tools of Recto and of servers, then those of skills by the skill's name, without
+/// those that were removed.
+fn ordered_tools<'a>(
+    catalog: &'a Catalog,
+    removed: &[ItemId],
+) -> Vec<(&'a ToolSpec, Option<&'a Skill>)> {
     let mut skills: Vec<&Skill> = catalog.skills.iter().filter(|s| !s.tools.is_empty()).collect();
     skills.sort_by(|a, b| a.name.cmp(&b.name));
     let own = catalog.tools.iter().map(|tool| (tool, None));
     own.chain(skills.into_iter().flat_map(|s| s.tools.iter().map(move |tool| (tool, Some(s)))))
+        .filter(|(tool, _)| !is_removed(&tool.id, removed))
         .collect()
 }

@@ -43,11 +43,9 @@ impl Record {
             tool_choice: self.tool_choice,
             dropped: dropped.map(|(row, tokens)| restore_dropped(row, *tokens)).collect(),
             available: self.available.clone(),
-            candidates: self
-                .candidates
-                .iter()
-                .map(|row| contents.candidate(row))
-                .collect::<Result<_, _>>()?,
+            removed: self.removed.clone(),
+            found: contents.candidates(&self.found)?,
+            candidates: contents.candidates(&self.candidates)?,
             notices: self.notices.clone(),
             carry: self.carry.clone(),
             sent,
@@ -163,6 +161,10 @@ impl Contents {
         let include = row.include.unwrap_or(row.item.include);
         let spec = ToolSpec { include, source: source(&row.from), ..spec };
         Ok(OfferedTool { spec, item: row.item.clone(), tokens, reason: row.why.clone() })
+    }
+
+    fn candidates(&self, rows: &[CandidateRow]) -> Result<Vec<Pick>, RestoreError> {
+        rows.iter().map(|row| self.candidate(row)).collect()
     }
 
     fn candidate(&self, row: &CandidateRow) -> Result<Pick, RestoreError> {

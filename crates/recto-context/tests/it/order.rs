@@ -209,7 +209,7 @@ fn all_tools_means_fewer_than_ten() {
         catalog.tools = (0..count).map(|n| tool(None, &format!("t{n}"))).collect();
         catalog.tools.iter_mut().for_each(|tool| tool.include = Include::Manual);
         let request = Inputs::new(&catalog, "x").mode(in_mode(Mode::Minimal)).assemble().unwrap();
-        let has_tools = has_tools(&catalog, &[], &[], &Default::default());
+        let has_tools = has_tools(&catalog, &[], &[], &[], &Default::default());
         assert_eq!(has_tools, !request.tools.is_empty());
         // Nothing asks for calls that can't be made.
         let asks = request.messages.last().unwrap().text().contains("calling");
@@ -358,13 +358,13 @@ fn tools_of_a_skill_come_with_it_and_not_before() {
     }
     let session = catalog.session_at_start();
     assert!(session.is_empty());
-    assert!(!has_tools(&catalog, &session, &[], &Default::default()));
+    assert!(!has_tools(&catalog, &session, &[], &[], &Default::default()));
     let item = ItemId::new(ItemKind::Skill, "s3");
     let session = [SessionItem { item, joined: Joined::ByHand }];
     let request = Inputs::new(&catalog, "x").session(&session).assemble().unwrap();
     let names: Vec<_> = request.tools.iter().map(|tool| &*tool.spec.id.name).collect();
     assert_eq!(names, ["t3"]);
-    assert!(has_tools(&catalog, &session, &[], &Default::default()));
+    assert!(has_tools(&catalog, &session, &[], &[], &Default::default()));
 }
 
 #[test]
@@ -380,4 +380,35 @@ fn a_pick_does_not_change_the_list_of_skills_in_minimal_mode() {
     let (with, without) = (turn(&picks[..]), turn(&[]));
     assert_eq!(shown(&with, Layer::Skills), shown(&without, Layer::Skills));
     assert_eq!(shown(&with, Layer::Picks), ["git"]);
+}
+
+/// Whatever would bring it otherwise: the mode, an earlier search, its skill.
+#[test]
+fn what_a_person_removed_is_brought_back_by_nothing() {
+    let mut catalog = Catalog::default();
+    catalog.tools = vec![tool(None, "found"), tool(None, "other")];
+    catalog.skills = vec![skill("tides", None, "Body.", &["high", "low"])];
+    catalog.skills.push(skill("knots", None, "Body.", &["tie"]));
+    let tool_id = |server: Option<&str>, name: &str| ItemId::tool(server.map(Into::into), name);
+    let removed = [
+        tool_id(None, "found"),
+        tool_id(Some("tides"), "low"),
+        ItemId::new(ItemKind::Skill, "knots"),
+    ];
+    let picks = [pick(ItemKind::Skill, "tides", 0.9)];
+    let carry = Carry { found_tools: vec![tool_id(None, "found")], ..Carry::default() };
+    for mode in [Mode::Minimal, Mode::Full] {
+        let inputs = Inputs::new(&catalog, "x").mode(in_mode(mode)).picks(&picks);
+        let request = inputs.carry(carry.clone()).removed(&removed).assemble().unwrap();
+        let names: Vec<_> = request.tools.iter().map(|tool| &*tool.spec.id.name).collect();
+        let all = if mode == Mode::Minimal { vec!["other", "high"] } else { vec!["high"] };
+        assert_eq!(names, all);
+        assert!(!request.carry.found_tools.contains(&removed[0]));
+        assert!(!page(&request).contains("knots"));
+        assert_eq!(request.removed, removed);
+    }
+    let only = [tool_id(None, "other")];
+    catalog.tools.remove(0);
+    catalog.skills.clear();
+    assert!(!has_tools(&catalog, &[], &only, &[], &Default::default()));
 }

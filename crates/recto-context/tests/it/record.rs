@@ -185,6 +185,8 @@ fn a_record_of_everything() {
         parts: {"at":"picks","by":"user","join":"paragraph","what":"[end of context]","why":"heading"}
         parts: {"at":"message","by":"user","join":"paragraph","lead":"[2026-11-15 08:07] ","what":{"message":[9,"934f210843b7b22e51e832462f3c975b942c0a0d765cf05339c29c82ea089822"]},"from":"session","why":"current"}
         dropped: {"what":"rule gone","at":"items","why":"vanished"}
+        found: {"item":{"kind":"rule","name":"auth"},"scores":{"probability":0.75}}
+        found: {"item":{"kind":"rule","name":"gone"},"scores":{"probability":0.5}}
         candidates: {"item":{"kind":"reference","name":"api"},"scores":{"probability":0.10000000149011612},"chunk":{"hash":"23dd452785579323fb93ff08e2acb606182ea92efbdaa639489c90be03e248bb"}}
         mode: {"chosen":"full","reason":{"words":{"talk":"question"}},"matched":["what"]}
         tool_choice: "auto"

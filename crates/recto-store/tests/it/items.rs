@@ -51,3 +51,26 @@ async fn a_session_that_is_not_there_has_no_items() {
         Err(StoreError::NotFound(Thing::Session(missing)))
     );
 }
+
+/// A turn looks at the items, thinks, and stores what joins; a person may have
+/// removed one in between.
+#[tokio::test]
+async fn what_joins_by_itself_does_not_undo_a_removal() {
+    let bench = Bench::new();
+    let session = bench.session("a").await;
+    let rule = ItemId::new(ItemKind::Rule, "tone");
+    let turn = begin(&bench.store, &session, 1, "hi").await.unwrap().turn;
+    bench.store.set_item(session.id, rule.clone(), ItemState::Removed).await.unwrap();
+    for (joined, state) in [
+        (Joined::AtStart, ItemState::Removed),
+        (Joined::Late, ItemState::Removed),
+        (Joined::ByHand, ItemState::In(Joined::ByHand)),
+        (Joined::Late, ItemState::In(Joined::ByHand)),
+    ] {
+        let items = vec![(rule.clone(), ItemState::In(joined))];
+        let commit = TurnCommit { items, ..TurnCommit::default() };
+        bench.store.advance(turn, commit).await.unwrap();
+        let stored = bench.store.load(session.id, Having::default()).await.unwrap();
+        assert_eq!(stored.items.unwrap(), [(rule.clone(), state)]);
+    }
+}

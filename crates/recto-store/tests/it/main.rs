@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod broken;
+mod embeddings;
 mod items;
 mod owners;
 mod reading;

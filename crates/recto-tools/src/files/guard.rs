@@ -2,7 +2,8 @@
 //!
 //! An agent must not be able to promote itself. So the config, the store, what
 //! skills declare and run, and the settings of sub-agents are out of every
-//! tool's reach; the files that say who the agent is need a person's approval.
+//! tool's reach; the files that say who the agent is and what it holds to need a
+//! person's approval.
 //!
 //! Names are compared as the most forgiving file system would compare them,
 //! because on such a system `Soul.MD` is SOUL.md. That also refuses a few names
@@ -18,6 +19,9 @@ use super::walk::{Root, shown};
 
 /// Files at the top of the workspace that say who the agent is.
 const WHO_IT_IS: [&str; 5] = ["soul.md", "agents.md", "identity.md", "user.md", "tools.md"];
+
+/// Folders whose files say themselves when they join a session.
+const WHAT_IT_HOLDS_TO: [&str; 2] = ["rules", "references"];
 
 /// What a skill is; written in lower case, as all names are compared.
 const SKILL: &str = "skill.md";
@@ -65,7 +69,9 @@ fn by_name(root: &Root, names: &[OsString]) -> Option<Denial> {
     if in_scripts || WHAT_IT_MAY.iter().any(|name| has(name)) {
         return Some(Denial::Never);
     }
-    let at_top = folded.first().is_some_and(|first| WHO_IT_IS.contains(&first.as_str()));
+    let at_top = folded.first().is_some_and(|first| {
+        WHO_IT_IS.contains(&first.as_str()) || WHAT_IT_HOLDS_TO.contains(&first.as_str())
+    });
     (at_top || has(SKILL)).then_some(Denial::NeedsApproval)
 }
 

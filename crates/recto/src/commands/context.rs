@@ -5,12 +5,15 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use jiff::Zoned;
-use recto_agent::{Inbound, ModelEntry, SessionSettings};
-use recto_context::mode::{self, Question};
-use recto_context::{
-    Bootstrap, ContextMode, Inputs, Message, MessageId, RequestContext, Stamp, Tokens, Window,
-    WindowSource, has_tools, read_jsonl,
+use recto_agent::{
+    Found, How, Inbound, Mentioned, ModelEntry, Searcher, SessionSettings, Wanted, join_mentioned,
 };
+use recto_context::mode::{self, ModeSetting, Question};
+use recto_context::{
+    Bootstrap, ContextMode, Counter, Inputs, Message, MessageId, RequestContext, Stamp, Tokens,
+    Window, WindowSource, beyond_snapshot, has_tools, read_jsonl,
+};
+use recto_search::Entry;
 
 use crate::cli::ContextArgs;
 use crate::commands::{agent_failed, history_failure, sessions};
@@ -38,21 +41,45 @@ pub(crate) fn run(home: &Home, args: &ContextArgs) -> Result<ExitCode, Failure> 
     }
     let snapshot = setup::read_workspace(&settings)?;
     setup::tell_problems(&snapshot);
-    let mut catalog = snapshot.catalog.clone();
-    catalog.tools.extend(setup::built_in(&setup::toolbox(home, &settings), &settings));
+    let catalog = setup::whole_catalog(home, &settings, &snapshot);
     let model = setup::chosen_model(&settings)?;
     let cap = Tokens::new(settings.window_cap);
     let window = runtime.block_on(recto_agent::window_of(&model, cap));
     let window = window.unwrap_or(Window::ASSUMED);
     warn_of_assumed_window(&settings, &choice, window);
 
-    let session = catalog.session_at_start();
+    let mut session = catalog.session_at_start();
+    let Mentioned { problems, .. } = join_mentioned(&message, &catalog, &mut session);
+    for problem in &problems {
+        tell(&format_args!("warning: {}", tame(problem)));
+    }
+    let mark = args.context_mode.map(ContextMode::from);
+    let decides_mode = match mark {
+        Some(mark) => mark == ContextMode::Auto,
+        None => model.mode == ModeSetting::Auto,
+    };
+    let counter = Counter::estimated();
+    let memories = beyond_snapshot(&catalog.memories, &model.limits, &counter);
+    let wanted = Wanted {
+        catalog: &catalog,
+        entries: Entry::all_of(&catalog).into(),
+        session: &session,
+        removed: &[],
+        memories: memories.collect(),
+        decides_mode,
+        options: setup::search_parts(&settings).options,
+        message: &message,
+    };
+    let found = runtime.block_on(find(&settings, &wanted));
+    if let Some(how @ How::Words(_)) = &found.how {
+        tell(&format_args!("warning: items were searched {how}"));
+    }
     let mode = mode::decide(&Question {
         setting: model.mode,
         uncertain: model.uncertain,
-        mark: args.context_mode.map(ContextMode::from),
-        has_tools: has_tools(&catalog, &session, &[], &model.layout),
-        found: None,
+        mark,
+        has_tools: has_tools(&catalog, &session, &[], &found.picks, &model.layout),
+        found: found.for_tools.as_ref(),
         message: &message,
     });
     let now = Zoned::now();
@@ -62,6 +89,8 @@ pub(crate) fn run(home: &Home, args: &ContextArgs) -> Result<ExitCode, Failure> 
         .model(model.name.clone())
         .bootstrap(bootstrap(&settings, &now))
         .session(&session)
+        .picks(&found.picks)
+        .candidates(&found.candidates)
         .history(&history)
         .mode(mode)
         .window(window)
@@ -72,6 +101,15 @@ pub(crate) fn run(home: &Home, args: &ContextArgs) -> Result<ExitCode, Failure> 
         .map_err(|over| Failure::new(over.to_string()).hint(over.hint()))?;
     show(args, &model, &request)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// What search would bring. Vectors that the store has kept are used, but looking
+/// makes no store.
+async fn find(settings: &Settings, wanted: &Wanted<'_>) -> Found {
+    let is_there = settings.store.path.exists();
+    let store = is_there.then(|| setup::store(settings).ok()).flatten();
+    let parts = setup::search_parts(settings);
+    Searcher::new(parts, store, &settings.agent.name).find(wanted).await
 }
 
 /// The same, as the next message of a session.

@@ -11,8 +11,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use recto_agent::SearchParts;
 use recto_llm::IS_BUILT_IN;
 use recto_models::Size;
+use recto_search::{Encoder, EncoderError};
 use recto_store::SessionFilter;
 use serde_json::{Value, json};
 
@@ -120,6 +122,7 @@ fn examine(home: &Home) -> Result<Report, Failure> {
     let runtime = setup::runtime()?;
     findings.push(runtime.block_on(store(&settings)));
     findings.extend(workspace(&settings)?);
+    findings.push(search(&settings));
     let choice = runtime.block_on(setup::find(&mut settings, None));
     findings.extend(models::looked_at(&choice));
     findings.extend(runtime.block_on(models::entries(&settings, &choice)));
@@ -240,6 +243,33 @@ fn workspace(settings: &Settings) -> Result<Vec<Finding>, Failure> {
     let problems: Vec<Finding> = snapshot.problems.iter().map(problem).collect();
     let whole = path.is_dir().then(|| Finding::new("workspace", State::Fine, text).data(data));
     Ok(whole.into_iter().chain(problems).collect())
+}
+
+/// How turns look for items that fit a message.
+fn search(settings: &Settings) -> Finding {
+    let SearchParts { options, encoder } = setup::search_parts(settings);
+    let data = |encoder: Option<&str>| json!({"enabled": options.enabled, "encoder": encoder});
+    if !options.enabled {
+        let text = "is off: no item comes by itself (`search.enabled`)";
+        return Finding::new("search", State::Fine, text).data(data(None));
+    }
+    let missing = || {
+        let text = "goes by words: no embedding model was pulled";
+        let hint = "run `recto models pull minilm`".to_owned();
+        Finding::new("search", State::Absent, text).hint(hint).data(data(None))
+    };
+    let Some(files) = encoder else { return missing() };
+    match Encoder::load(&files) {
+        Err(EncoderError::Missing { .. }) => missing(),
+        Ok(_) => {
+            let text = format!("goes by meaning and words ({})", Encoder::NAME);
+            Finding::new("search", State::Fine, text).data(data(Some(Encoder::NAME)))
+        }
+        Err(error) => {
+            let text = format!("goes by words: {error}");
+            Finding::new("search", State::Warning, text).hint(error.hint()).data(data(None))
+        }
+    }
 }
 
 /// A number of things.

@@ -49,6 +49,14 @@ pub(crate) fn run(home: &Home) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Writes all of them into a folder that has none, and tells nothing.
+pub(crate) fn fill(folder: &Path) -> Result<(), Failure> {
+    let now = Zoned::now();
+    FILES.iter().try_for_each(|(name, template)| {
+        write_new(&folder.join(name), &filled(template, &now)).map(|_| ())
+    })
+}
+
 /// A template with today's date and time in it.
 fn filled(template: &str, now: &Zoned) -> String {
     let time = now.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string();

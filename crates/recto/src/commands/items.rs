@@ -1,12 +1,13 @@
-//! `recto skills`, `recto rules` and `recto references`.
+//! `recto skills`, `recto rules`, `recto references` and `recto tools`.
+
+mod entry;
+mod set;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use recto_context::{
-    Catalog, Counter, Document, Include, ItemKind, Skill, Source, Tokens, nearest,
-};
+use recto_context::{Catalog, ItemKind, nearest};
 use recto_workspace::{Effect, Problem, Severity, SkipReason, Skipped, Snapshot};
 use serde_json::{Value, json};
 
@@ -17,6 +18,7 @@ use crate::failure::Failure;
 use crate::home::Home;
 use crate::output::{print, print_json, print_text, tame, tell};
 use crate::setup;
+use entry::{Entry, Found};
 
 /// A kind of items that can be looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,6 +26,7 @@ pub(crate) enum Shelf {
     Skills,
     Rules,
     References,
+    Tools,
 }
 
 impl Shelf {
@@ -32,27 +35,36 @@ impl Shelf {
             Shelf::Skills => ItemKind::Skill,
             Shelf::Rules => ItemKind::Rule,
             Shelf::References => ItemKind::Reference,
+            Shelf::Tools => ItemKind::Tool,
         }
     }
 
-    /// The folder that such items live in.
-    fn folder(self) -> &'static str {
+    /// The command that looks at such items.
+    fn name(self) -> &'static str {
         match self {
             Shelf::Skills => "skills",
             Shelf::Rules => "rules",
             Shelf::References => "references",
+            Shelf::Tools => "tools",
+        }
+    }
+
+    /// The folder that such items live in. Tools come with skills.
+    fn folder(self) -> &'static str {
+        match self {
+            Shelf::Tools => Shelf::Skills.name(),
+            shelf => shelf.name(),
         }
     }
 }
 
 pub(crate) fn run(home: &Home, shelf: Shelf, command: &ItemCommand) -> Result<ExitCode, Failure> {
-    let settings = setup::load(home, Vec::new())?;
-    let snapshot = setup::read_workspace(&settings)?;
-    let view = View { shelf, folders: folders(&settings, shelf), settings, snapshot };
+    let view = View::open(home, shelf)?;
     match command {
         ItemCommand::List(format) => list(&view, format.json),
         ItemCommand::Show { name, json } => show(&view, name, json.json),
         ItemCommand::Check(format) => check(&view, format.json),
+        ItemCommand::Set(args) => set::run(home, &view, args),
     }
 }
 
@@ -63,107 +75,65 @@ struct View {
     folders: Vec<PathBuf>,
     settings: Settings,
     snapshot: Arc<Snapshot>,
+    /// The snapshot's, with the tools that Recto brings along.
+    catalog: Catalog,
+}
+
+impl View {
+    fn open(home: &Home, shelf: Shelf) -> Result<Self, Failure> {
+        let settings = setup::load(home, Vec::new())?;
+        let snapshot = setup::read_workspace(&settings)?;
+        let catalog = setup::whole_catalog(home, &settings, &snapshot);
+        Ok(View { shelf, folders: folders(&settings, shelf), settings, snapshot, catalog })
+    }
+
+    fn entries(&self) -> Vec<Entry<'_>> {
+        entry::all(&self.catalog, self.shelf)
+    }
 }
 
 fn folders(settings: &Settings, shelf: Shelf) -> Vec<PathBuf> {
     let mut folders = vec![settings.agent.workspace.join(shelf.folder())];
-    if shelf == Shelf::Skills {
+    if shelf.folder() == Shelf::Skills.name() {
         folders.push(settings.skills.directory.clone());
         folders.extend(settings.skills.extra_dirs.iter().cloned());
     }
     folders
 }
 
-/// One item, whatever its kind.
-struct Entry<'a> {
-    name: &'a str,
-    description: Option<&'a str>,
-    include: Include,
-    priority: Option<u16>,
-    tokens: Tokens,
-    text: &'a str,
-    source: &'a Source,
-    tools: Vec<&'a str>,
-}
-
-fn entries(catalog: &Catalog, shelf: Shelf) -> Vec<Entry<'_>> {
-    match shelf {
-        Shelf::Skills => {
-            let mut skills: Vec<&Skill> = catalog.skills.iter().collect();
-            skills.sort_by(|a, b| a.name.cmp(&b.name));
-            skills.into_iter().map(skill_entry).collect()
-        }
-        Shelf::Rules => catalog.rules.iter().map(document_entry).collect(),
-        Shelf::References => catalog.references.iter().map(document_entry).collect(),
-    }
-}
-
-fn skill_entry(skill: &Skill) -> Entry<'_> {
-    let counter = Counter::estimated();
-    Entry {
-        name: &skill.name,
-        description: skill.description.as_deref(),
-        include: skill.include,
-        priority: None,
-        tokens: counter.text(&skill.heading) + counter.text(&skill.body),
-        text: &skill.body,
-        source: &skill.source,
-        tools: skill.tools.iter().map(|tool| &*tool.id.name).collect(),
-    }
-}
-
-fn document_entry(document: &Document) -> Entry<'_> {
-    Entry {
-        name: &document.name,
-        description: document.description.as_deref(),
-        include: document.include,
-        priority: Some(document.priority.get()),
-        tokens: Counter::estimated().text(&document.text),
-        text: &document.text,
-        source: &document.source,
-        tools: Vec::new(),
-    }
-}
-
-fn entry_json(entry: &Entry<'_>) -> Value {
-    json!({
-        "name": entry.name,
-        "description": entry.description,
-        "include": entry.include,
-        "priority": entry.priority,
-        "tokens": entry.tokens,
-        "tools": entry.tools,
-        "source": entry.source.to_string(),
-    })
-}
-
 fn list(view: &View, as_json: bool) -> Result<ExitCode, Failure> {
     let shelf = view.shelf;
-    let entries = entries(&view.snapshot.catalog, shelf);
+    let entries = view.entries();
     let problems = concerning(view).count();
     if as_json {
-        print_json(&entries.iter().map(entry_json).collect())?;
+        print_json(&entries.iter().map(Entry::json).collect())?;
     } else if entries.is_empty() {
-        tell(&format_args!("there are no {}", shelf.folder()));
+        tell(&format_args!("there are no {}", shelf.name()));
     } else {
         print(&entry_table(&entries, shelf).to_string())?;
     }
     if problems > 0 {
-        tell(&format_args!("{}; see `recto {} check`", counted(problems), shelf.folder()));
+        tell(&format_args!("{}; see `recto {} check`", counted(problems), shelf.name()));
     }
     Ok(ExitCode::SUCCESS)
 }
 
 fn entry_table(entries: &[Entry<'_>], shelf: Shelf) -> Table {
-    let third = if shelf == Shelf::Skills { "tools" } else { "priority" };
+    let third = match shelf {
+        Shelf::Skills => "tools",
+        Shelf::Rules | Shelf::References => "priority",
+        Shelf::Tools => "server",
+    };
     let mut table = Table::new(["name", "include", third, "tokens", "description"]);
     table.align_right(3);
     for entry in entries {
-        let third = entry
-            .priority
-            .map_or_else(|| entry.tools.join(", "), |priority| format!("{priority:03}"));
+        let third = match shelf {
+            Shelf::Skills => entry.tools.join(", "),
+            Shelf::Rules | Shelf::References => entry.priority.unwrap_or_default().to_string(),
+            Shelf::Tools => entry.id.server.as_deref().unwrap_or_default().to_owned(),
+        };
         table.row([
-            entry.name.to_owned(),
+            entry.id.name.to_string(),
             entry.include.to_string(),
             third,
             entry.tokens.to_string(),
@@ -174,19 +144,16 @@ fn entry_table(entries: &[Entry<'_>], shelf: Shelf) -> Table {
 }
 
 fn show(view: &View, name: &str, as_json: bool) -> Result<ExitCode, Failure> {
-    let entries = entries(&view.snapshot.catalog, view.shelf);
-    let Some(entry) = entries.iter().find(|entry| entry.name == name) else {
-        return Err(not_there(view, &entries, name));
-    };
+    let entries = view.entries();
+    let entry = find(view, &entries, name)?;
     if as_json {
-        let mut value = entry_json(entry);
-        value["text"] = entry.text.into();
+        let mut value = entry.json();
+        value["text"] = (*entry.text).into();
         print_json(&value)?;
     } else {
         tell(&format_args!(
-            "{} {} · {} · {} tokens · {}",
-            view.shelf.kind(),
-            tame(name),
+            "{} · {} · {} tokens · {}",
+            tame(&entry.id.to_string()),
             entry.include,
             entry.tokens,
             tame(&entry.source.to_string())
@@ -194,6 +161,23 @@ fn show(view: &View, name: &str, as_json: bool) -> Result<ExitCode, Failure> {
         print_text(&format!("{}\n", entry.text))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The item that is meant by a name.
+fn find<'e, 'c>(
+    view: &View,
+    entries: &'e [Entry<'c>],
+    name: &str,
+) -> Result<&'e Entry<'c>, Failure> {
+    match entry::find(entries, name) {
+        Found::One(entry) => Ok(entry),
+        Found::Several(names) => {
+            let names: Vec<String> = names.iter().map(|name| format!("`{}`", tame(name))).collect();
+            let what = format!("there are several tools `{}`", tame(name));
+            Err(Failure::new(what).hint(format!("name one of {}", names.join(", "))))
+        }
+        Found::None => Err(not_there(view, entries, name)),
+    }
 }
 
 /// Names the nearest item, or says why the one that was asked for is left out.
@@ -204,7 +188,7 @@ fn not_there(view: &View, entries: &[Entry<'_>], name: &str) -> Failure {
         .skipped
         .iter()
         .find(|skipped| skipped.item.kind == shelf.kind() && *skipped.item.name == *name);
-    let failure = Failure::new(format!("there is no {} `{name}`", shelf.kind()));
+    let failure = Failure::new(format!("there is no {} `{}`", shelf.kind(), tame(name)));
     if let Some(skipped) = skipped {
         let path = tame(&skipped.path.to_string_lossy());
         return failure.hint(format!("{path}: {}", why_skipped(skipped)));
@@ -212,9 +196,13 @@ fn not_there(view: &View, entries: &[Entry<'_>], name: &str) -> Failure {
     if let Some(problem) = view.snapshot.problems.iter().find(|problem| is_of(problem, name)) {
         return failure.hint(problem.to_string());
     }
-    match nearest(name, entries.iter().map(|entry| entry.name)) {
+    if shelf == Shelf::Tools && view.settings.tools.disabled.iter().any(|off| off == name) {
+        return failure.hint("`tools.disabled` in the config leaves it out");
+    }
+    let names = entry::names(entries);
+    match nearest(name, names.iter().map(String::as_str)) {
         Some(nearest) => failure.hint(format!("did you mean `{}`?", tame(nearest))),
-        None => failure.hint(format!("`recto {} list` lists those there are", shelf.folder())),
+        None => failure.hint(format!("`recto {} list` lists those there are", shelf.name())),
     }
 }
 
@@ -242,8 +230,11 @@ fn why_skipped(skipped: &Skipped) -> String {
 /// Problems of the files that items of this shelf are made of, and of the
 /// workspace as a whole.
 fn concerning(view: &View) -> impl Iterator<Item = &Problem> {
-    let concerns = |problem: &&Problem| {
-        view.folders.iter().any(|folder| problem.path.starts_with(folder))
+    // Of the files of a skill, only one has to do with tools.
+    let is_read = |path: &Path| view.shelf != Shelf::Tools || path.ends_with("tools.json");
+    let concerns = move |problem: &&Problem| {
+        let in_folder = view.folders.iter().any(|folder| problem.path.starts_with(folder));
+        (in_folder && is_read(&problem.path))
             || view.settings.agent.workspace.starts_with(&*problem.path)
     };
     view.snapshot.problems.iter().filter(concerns)
@@ -266,8 +257,8 @@ fn check(view: &View, as_json: bool) -> Result<ExitCode, Failure> {
             let why = why_skipped(item);
             print(&format!("skipped: {} ({}): {why}\n", tame(&name), tame(&path)))?;
         }
-        let count = entries(&snapshot.catalog, *shelf).len();
-        tell(&format_args!("{}: {count} in use, {}", shelf.folder(), counted(problems.len())));
+        let count = view.entries().len();
+        tell(&format_args!("{}: {count} in use, {}", shelf.name(), counted(problems.len())));
     }
     let broken = problems.iter().any(|problem| problem.severity == Severity::Error);
     Ok(if broken { ExitCode::FAILURE } else { ExitCode::SUCCESS })

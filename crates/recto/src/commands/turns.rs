@@ -1,8 +1,9 @@
-//! `recto show`, `recto diff`, `recto replay`: what was sent, as it was recorded.
+//! `recto show`, `recto diff`, `recto replay`, `recto why`: what was sent, as it was recorded.
 
 pub(crate) mod diff;
 pub(crate) mod replay;
 pub(crate) mod show;
+pub(crate) mod why;
 
 use recto_store::{RequestRecord, Store, Turn};
 

@@ -10,6 +10,7 @@ pub use recto_context::{
     SystemMessages, ToolCalls,
 };
 pub use recto_llm::Provider;
+pub use recto_search::{Group, Preset as SearchPreset};
 pub use recto_workspace::Reload;
 
 /// A type whose values have names in the config.
@@ -61,6 +62,17 @@ names! {
     ToolCalls { "native" => Native, "text" => Text, }
     ItemKind { "rule" => Rule, "reference" => Reference, "skill" => Skill, "tool" => Tool, }
     Include { "always" => Always, "manual" => Manual, "agent" => Agent, }
+    SearchPreset {
+        "conservative" => Conservative,
+        "normal" => Normal,
+        "aggressive" => Aggressive,
+    }
+    Group {
+        "documents" => Documents,
+        "skills" => Skills,
+        "tools" => Tools,
+        "memories" => Memories,
+    }
 }
 
 /// The kind of items that a table `[items.<kind>]` is for; the plural counts too.

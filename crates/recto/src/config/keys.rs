@@ -7,8 +7,9 @@
 use std::fmt;
 
 use super::choices::{
-    AutoUncertain, ContextMode, Include, ItemKind, Named, PickMessages, PickPlacement, Preset,
-    Provider, Reload, SkillRender, SystemMessages, ToolCalls, ToolTurnContext, item_kind,
+    AutoUncertain, ContextMode, Group, Include, ItemKind, Named, PickMessages, PickPlacement,
+    Preset, Provider, Reload, SearchPreset, SkillRender, SystemMessages, ToolCalls,
+    ToolTurnContext, item_kind,
 };
 
 /// The largest window that a config may claim, in tokens.
@@ -16,6 +17,9 @@ const MAX_WINDOW: u32 = 10_000_000;
 
 /// The longest that anything may be waited for: a day.
 const MAX_SECONDS: u32 = 24 * 60 * 60;
+
+/// The most candidates that a search may look at, or take.
+const MAX_FOUND: u32 = 1_000;
 
 /// All keys, table by table.
 pub static KEYS: &[Key] = &[
@@ -102,6 +106,49 @@ pub static KEYS: &[Key] = &[
         .default("")
         .example("[\"write_file\"]")
         .doc("Built-in tools that are left out, by name."),
+    key("search.enabled", Kind::Bool)
+        .default("true")
+        .example("false")
+        .doc("Whether a turn looks for items with `include = \"agent\"` that fit its message."),
+    key("search.preset", Kind::Choice(SearchPreset::NAMES))
+        .default("normal")
+        .example("\"conservative\"")
+        .doc(
+            "How many items are taken, and how sure search has to be of each: at most 3 from a \
+             probability of 0.6 on, 5 from 0.4 on, or 8 from 0.25 on.",
+        ),
+    key("search.top_k", Kind::Integer { min: 1, max: MAX_FOUND })
+        .prose("20")
+        .example("10")
+        .doc("How many candidates of each group are looked at, and kept in the record."),
+    key("search.top_n", Kind::Integer { min: 0, max: MAX_FOUND })
+        .prose("as `search.preset` has it: 3, 5 or 8")
+        .example("4")
+        .doc("The most items of each group that are taken."),
+    key("search.include_score", Kind::Float { min: 0.0, max: 1.0 })
+        .prose("0.7")
+        .example("0.8")
+        .doc("The cosine from which on an item is taken whatever else holds."),
+    key("search.floor", Kind::Float { min: 0.0, max: 1.0 })
+        .prose("as `search.preset` has it: 0.6, 0.4 or 0.25")
+        .example("0.5")
+        .doc("The least probability of an item that is taken."),
+    key("search.<group>.top_k", Kind::Integer { min: 1, max: MAX_FOUND })
+        .prose("`search.top_k`")
+        .example("50")
+        .doc("How many candidates of this group are looked at, and kept in the record."),
+    key("search.<group>.top_n", Kind::Integer { min: 0, max: MAX_FOUND })
+        .prose("`search.top_n`")
+        .example("2")
+        .doc("The most items of this group that are taken."),
+    key("search.<group>.include_score", Kind::Float { min: 0.0, max: 1.0 })
+        .prose("`search.include_score`")
+        .example("0.9")
+        .doc("The cosine from which on an item of this group is taken whatever else holds."),
+    key("search.<group>.floor", Kind::Float { min: 0.0, max: 1.0 })
+        .prose("`search.floor`")
+        .example("0.3")
+        .doc("The least probability of an item of this group that is taken."),
     key("store.path", Kind::Path)
         .default("data/recto.db")
         .example("\"~/recto.db\"")
@@ -225,7 +272,7 @@ pub static KEYS: &[Key] = &[
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Key {
     /// The dotted path. `<name>` stands for any name, `<kind>` for a kind of
-    /// items.
+    /// items, `<group>` for kinds that are searched together.
     pub path: &'static str,
     /// What values it takes.
     pub kind: Kind,
@@ -421,9 +468,8 @@ pub(super) fn children(table: &str) -> Vec<(&'static str, Vec<String>)> {
     for key in KEYS {
         let found = match below(table, key) {
             Some(Below::Key) => vec![(key.name(), key.spellings())],
-            Some(Below::Table("<kind>")) => {
-                ItemKind::NAMES.iter().map(|kind| (*kind, Vec::new())).collect()
-            }
+            Some(Below::Table("<kind>")) => plain_names(ItemKind::NAMES),
+            Some(Below::Table("<group>")) => plain_names(Group::NAMES),
             Some(Below::Table(part)) => vec![(part, Vec::new())],
             None => Vec::new(),
         };
@@ -434,6 +480,11 @@ pub(super) fn children(table: &str) -> Vec<(&'static str, Vec<String>)> {
         }
     }
     children
+}
+
+/// Names that have no other spelling.
+fn plain_names(names: &[&'static str]) -> Vec<(&'static str, Vec<String>)> {
+    names.iter().map(|name| (*name, Vec::new())).collect()
 }
 
 enum Below {
@@ -458,6 +509,7 @@ fn canonical_table(part: &str, name: &str) -> Option<String> {
     match part {
         "<name>" => Some(name.to_owned()),
         "<kind>" => item_kind(name).map(|kind| kind.name().to_owned()),
+        "<group>" => Group::from_name(name).map(|group| group.name().to_owned()),
         part => (part == name).then(|| part.to_owned()),
     }
 }
@@ -522,6 +574,10 @@ mod tests {
         assert_eq!(found("models.<name>", "topP"), "models.<name>.top_p");
         assert_eq!(found("items", "rules"), "items.<kind> rule");
         assert_eq!(found("items", "memories"), "nothing");
+        assert_eq!(found("search", "topN"), "search.top_n");
+        assert_eq!(found("search", "memories"), "search.<group> memories");
+        assert_eq!(found("search", "rules"), "nothing");
+        assert_eq!(found("search.<group>", "floor"), "search.<group>.floor");
         assert_eq!(found("skills", "contextMode"), "skills.render");
         assert_eq!(found("context", "max_messages"), "nothing");
         assert_eq!(found("context.preset", "x"), "nothing");

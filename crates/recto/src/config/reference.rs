@@ -83,9 +83,20 @@ fn about(table: &str) -> &'static str {
              model by itself: Ollama where `OLLAMA_HOST` says it is, or on its usual port, then the \
              embedded models that were pulled. `recto doctor` shows what it finds.\n\n"
         }
+        "search" => {
+            "Which of the items with `include = \"agent\"` come with a message. Candidates are ranked \
+             in four groups, each by itself; what is set for a group wins over what is set here, \
+             which wins over the preset.\n\n"
+        }
+        "search.<group>" => {
+            "The same for one group: `documents` (rules and references together), `skills`, `tools` \
+             or `memories`.\n\n"
+        }
         "items.<kind>.<name>" => {
             "Settings of single items, which win over those in the item's own file. The kind is \
-             `rule`, `reference`, `skill` or `tool`, in singular or plural.\n\n"
+             `rule`, `reference`, `skill` or `tool`, in singular or plural. A skill's own tool goes \
+             by both names, `[items.tool.\"clock.utc_time\"]`. `recto rules set`, and the same for \
+             the other kinds, writes these tables.\n\n"
         }
         _ => "",
     }
@@ -110,6 +121,7 @@ fn example(table: &str) -> String {
         "agents.<name>" => "[agents.main]\n".to_owned(),
         "models.<name>" => "[models.qwen3]\n".to_owned(),
         "items.<kind>.<name>" => "[items.rule.style]\n".to_owned(),
+        "search.<group>" => "[search.documents]\n".to_owned(),
         table => format!("[{table}]\n"),
     };
     let keys = KEYS.iter().filter(|key| key.table() == table && key.path != SCRIPT);
@@ -135,7 +147,7 @@ mod tests {
     fn every_example_on_the_page_is_accepted() {
         let page = markdown();
         let examples = examples(&page);
-        assert_eq!(examples.len(), 11);
+        assert_eq!(examples.len(), 13);
         for example in &examples {
             let raw = raw::read("config.toml", example);
             assert_eq!(raw.problems, [], "{example}");

@@ -10,14 +10,15 @@ use std::time::Duration;
 
 use recto_context::nearest;
 
-use super::choices::{ItemKind, Named, Provider};
+use super::choices::{Group, ItemKind, Named, Provider};
 use super::keys::{self, Fallback};
 use super::problem::{Mismatch, Place, Problem, listed, quoted};
 use super::raw::NamedTable;
 use super::setting::{KeyPath, Setting};
 use super::settings::{
-    AgentSettings, ContextSettings, HistorySettings, ItemSettings, MemorySettings, ModeSettings,
-    ModelSettings, Placed, Settings, SkillSettings, StoreSettings, ToolSettings,
+    AgentSettings, ContextSettings, FoundSettings, HistorySettings, ItemSettings, MemorySettings,
+    ModeSettings, ModelSettings, Placed, SearchSettings, Settings, SkillSettings, StoreSettings,
+    ToolSettings,
 };
 use super::value::{self, Value};
 use super::{Row, Sources, Verdict};
@@ -95,6 +96,7 @@ impl Resolver<'_> {
         let memory = self.memory();
         let skills = self.skills();
         let tools = self.tools();
+        let search = self.search();
         let store = self.store();
         let window_cap = self.get("window.cap", &[]);
         let models = self.models();
@@ -108,6 +110,7 @@ impl Resolver<'_> {
             memory: memory?,
             skills: skills?,
             tools: tools?,
+            search: search?,
             store: store?,
             window_cap: window_cap?,
             models: models?,
@@ -209,6 +212,29 @@ impl Resolver<'_> {
             time_limit: time_limit?,
             disabled: disabled?,
         })
+    }
+
+    fn search(&mut self) -> Option<SearchSettings> {
+        let enabled = self.get("search.enabled", &[]);
+        let preset = self.get("search.preset", &[]);
+        let all = FoundSettings {
+            top_k: self.get("search.top_k", &[]),
+            top_n: self.get("search.top_n", &[]),
+            include_score: self.get("search.include_score", &[]),
+            floor: self.get("search.floor", &[]),
+        };
+        let groups = Group::ALL.map(|group| (group, self.found(group))).to_vec();
+        Some(SearchSettings { enabled: enabled?, preset: preset?, all, groups })
+    }
+
+    fn found(&mut self, group: Group) -> FoundSettings {
+        let names = &[group.name()];
+        FoundSettings {
+            top_k: self.get("search.<group>.top_k", names),
+            top_n: self.get("search.<group>.top_n", names),
+            include_score: self.get("search.<group>.include_score", names),
+            floor: self.get("search.<group>.floor", names),
+        }
     }
 
     fn store(&mut self) -> Option<StoreSettings> {

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::choices::{
-    AutoUncertain, ContextMode, Include, ItemKind, PickMessages, PickPlacement, Preset, Provider,
-    Reload, SkillRender, SystemMessages, ToolCalls, ToolTurnContext,
+    AutoUncertain, ContextMode, Group, Include, ItemKind, PickMessages, PickPlacement, Preset,
+    Provider, Reload, SearchPreset, SkillRender, SystemMessages, ToolCalls, ToolTurnContext,
 };
 use super::problem::{Place, Problem, quoted};
 
@@ -32,6 +32,8 @@ pub struct Settings {
     pub skills: SkillSettings,
     /// What tools may do in a turn.
     pub tools: ToolSettings,
+    /// What search brings for a message.
+    pub search: SearchSettings,
     /// Where sessions and records are kept.
     pub store: StoreSettings,
     /// The most tokens that are used of what a model was trained for, when
@@ -116,6 +118,32 @@ pub struct ToolSettings {
     pub time_limit: Duration,
     /// Names of built-in tools that are left out.
     pub disabled: Vec<String>,
+}
+
+/// `[search]`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SearchSettings {
+    /// Whether turns search.
+    pub enabled: bool,
+    /// What holds where nothing else is set.
+    pub preset: SearchPreset,
+    /// What is set for all groups.
+    pub all: FoundSettings,
+    /// What is set for single groups, one entry for each.
+    pub groups: Vec<(Group, FoundSettings)>,
+}
+
+/// What decides how many items search brings, as far as it is set.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct FoundSettings {
+    /// How many candidates are looked at.
+    pub top_k: Option<u32>,
+    /// The most that are taken.
+    pub top_n: Option<u32>,
+    /// The cosine that suffices by itself.
+    pub include_score: Option<f64>,
+    /// The least probability.
+    pub floor: Option<f64>,
 }
 
 /// `[store]`.

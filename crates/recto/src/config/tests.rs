@@ -407,6 +407,43 @@ fn plural_kinds_of_items_are_accepted() {
     }
 }
 
+#[test]
+fn what_search_brings_is_set_for_all_groups_and_for_single_ones() {
+    let search = settings("").search;
+    assert_eq!((search.enabled, search.preset), (true, SearchPreset::Normal));
+    assert_eq!(search.all, FoundSettings::default());
+    assert_eq!(search.groups, Group::ALL.map(|group| (group, FoundSettings::default())));
+    let search = settings(
+        "[search]\nenabled = false\npreset = 'aggressive'\ntopK = 7\nfloor = 0\n\
+         [search.memories]\ntop_n = 0\nincludeScore = 1\n",
+    )
+    .search;
+    assert_eq!((search.enabled, search.preset), (false, SearchPreset::Aggressive));
+    let all = FoundSettings { top_k: Some(7), floor: Some(0.0), ..FoundSettings::default() };
+    assert_eq!(search.all, all);
+    let memories =
+        FoundSettings { top_n: Some(0), include_score: Some(1.0), ..FoundSettings::default() };
+    assert_eq!(search.groups[3], (Group::Memories, memories));
+    assert_eq!(search.groups[0].1, FoundSettings::default());
+    report(
+        "[search]\npreset = 'normall'\ntop_k = 0\nfloor = 1.5\n[search.rules]\ntop_n = 1\n\
+         [search.tool]\n[search.tools]\ntop = 1\n",
+        &sources(),
+        &expect![[r#"
+            config.toml:2: `search.preset` must be one of `conservative`, `normal`, `aggressive`, not `normall`
+              hint: did you mean `normal`?
+            config.toml:3: `search.top_k` must be a whole number from 1 to 1000, not `0`
+            config.toml:4: `search.floor` must be a number from 0 to 1, not `1.5`
+            config.toml:5: unknown table `search.rules`
+              hint: in `search` there are `enabled`, `preset`, `top_k`, `top_n`, `include_score`, `floor`, `documents`, `skills`, `tools`, `memories`
+            config.toml:7: unknown table `search.tool`
+              hint: did you mean `search.tools`?
+            config.toml:9: unknown key `search.tools.top`
+              hint: did you mean `search.tools.top_k`?
+        "#]],
+    );
+}
+
 /// The table of keys and the resolver agree: the resolver asks only for keys of
 /// the table (it asserts that), and no key of the table is without effect.
 #[test]
@@ -474,6 +511,8 @@ fn rows_say_what_holds_and_why() {
         tools.max_output_bytes = 65536  # default
         tools.time_limit = 30  # default
         tools.disabled = []  # default
+        search.enabled = true  # default
+        search.preset = "normal"  # default
         store.path = "/home/me/.recto/data/recto.db"  # default
         window.cap = 8192  # default
         models.a.provider = "ollama"  # config.toml:1
@@ -580,6 +619,7 @@ fn example_line(key: &Key, name: &str, value: &str) -> String {
         "agents.<name>" => "agents.main.".to_owned(),
         "models.<name>" => "models.qwen3.".to_owned(),
         "items.<kind>.<name>" => "items.rule.style.".to_owned(),
+        "search.<group>" => "search.documents.".to_owned(),
         table => format!("{table}."),
     };
     format!("{}{table}{name} = {value}\n", base(key))

@@ -4,7 +4,9 @@
 use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style};
-use recto_context::{Dropped, Layer, OfferedTool, Part, Reason, RequestContext, Tokens};
+use recto_context::{
+    Dropped, Include, ItemId, Layer, OfferedTool, Part, Pick, Reason, RequestContext, Tokens,
+};
 
 use super::Table;
 use crate::output::tame;
@@ -23,25 +25,53 @@ pub(crate) fn request(request: &RequestContext) -> String {
     if !dropped.is_empty() {
         let _ = write!(out, "\n{dropped}");
     }
-    if !request.available.is_empty() {
-        let _ = write!(out, "\nnot in the session: {}\n", available(request));
+    if let Some(left) = listed(&request.candidates, candidate) {
+        let _ = write!(out, "\nsearch did not take: {left}\n");
+    }
+    let is_ranked =
+        |id: &ItemId| request.found.iter().chain(&request.candidates).any(|pick| pick.item == *id);
+    let unranked = request.available.iter().filter(|(id, _)| !is_ranked(id)).collect::<Vec<_>>();
+    let available = |(id, include): &&(ItemId, Include)| format!("{} ({include})", shown_id(id));
+    if let Some(available) = listed(&unranked, available) {
+        let _ = write!(out, "\nnot in the session: {available}\n");
     }
     out
 }
 
-/// How many items outside the session are named.
+/// How many items that are not on the page are named.
 const NAMED: usize = 12;
 
-/// What could be added, with how it would come in.
-fn available(request: &RequestContext) -> String {
-    let named = request.available.iter().take(NAMED);
-    let named = named.map(|(id, include)| format!("{} ({include})", tame(&id.to_string())));
-    let mut named: Vec<String> = named.collect();
-    let more = request.available.len().saturating_sub(NAMED);
+/// The first of some things, and how many more there are; `None` for none.
+fn listed<T>(things: &[T], shown: impl Fn(&T) -> String) -> Option<String> {
+    let mut named: Vec<String> = things.iter().take(NAMED).map(shown).collect();
+    let more = things.len().saturating_sub(NAMED);
     if more > 0 {
         named.push(format!("and {more} more"));
     }
-    named.join(", ")
+    (!named.is_empty()).then(|| named.join(", "))
+}
+
+fn shown_id(id: &ItemId) -> String {
+    tame(&id.to_string())
+}
+
+fn candidate(pick: &Pick) -> String {
+    match pick.scores.probability {
+        Some(probability) => format!("{} ({probability:.2})", shown_id(&pick.item)),
+        None => shown_id(&pick.item),
+    }
+}
+
+/// Why something is there; of what search brought, also how surely it fits.
+fn why(request: &RequestContext, reason: &Reason, item: Option<&ItemId>) -> String {
+    let found = request.found.iter().find(|pick| Some(&pick.item) == item);
+    let probability = found.and_then(|pick| pick.scores.probability);
+    match (reason, probability) {
+        (Reason::Found, Some(probability)) => {
+            format!("{}, probability {probability:.2}", reason.describe())
+        }
+        _ => reason.describe(),
+    }
 }
 
 fn heading(request: &RequestContext) -> String {
@@ -149,11 +179,11 @@ fn items(request: &RequestContext) -> Table {
         match layer {
             Layer::History => history_row(&mut table, request),
             _ => request.layer(layer).filter(|part| shown(part)).for_each(|part| {
-                table.row(part_row(part));
+                table.row(part_row(request, part));
             }),
         }
         if layer == Layer::Tools {
-            request.tools.iter().for_each(|tool| table.row(tool_row(tool)));
+            request.tools.iter().for_each(|tool| table.row(tool_row(request, tool)));
         }
     }
     table
@@ -163,7 +193,7 @@ fn shown(part: &Part) -> bool {
     part.reason != Reason::Heading
 }
 
-fn part_row(part: &Part) -> [String; 5] {
+fn part_row(request: &RequestContext, part: &Part) -> [String; 5] {
     let include = part.item.as_ref().map(|item| item.include.to_string()).unwrap_or_default();
     let priority = part.item.as_ref().and_then(|item| item.priority);
     let priority = priority.map(|priority| format!("{priority} ")).unwrap_or_default();
@@ -172,16 +202,17 @@ fn part_row(part: &Part) -> [String; 5] {
         "built_in" => "(Recto)".to_owned(),
         kind => format!("{kind} {priority}{}", part.name()),
     };
-    [part.layer.to_string(), name, include, part.tokens.to_string(), part.reason.describe()]
+    let why = why(request, &part.reason, part.item.as_ref().map(|item| &item.id));
+    [part.layer.to_string(), name, include, part.tokens.to_string(), why]
 }
 
-fn tool_row(tool: &OfferedTool) -> [String; 5] {
+fn tool_row(request: &RequestContext, tool: &OfferedTool) -> [String; 5] {
     [
         Layer::Tools.to_string(),
         tool.spec.id.to_string(),
         tool.item.include.to_string(),
         tool.tokens.to_string(),
-        tool.reason.describe(),
+        why(request, &tool.reason, Some(&tool.spec.id)),
     ]
 }
 

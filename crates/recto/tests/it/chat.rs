@@ -182,6 +182,9 @@ fn help_and_sessions_are_for_people() {
     expect![[r#"
         /help                                          list the commands
         /context                                       show what the last request sent, by layer
+        /add NAME                                      add a rule, reference, skill or tool to this session
+        /remove NAME                                   take one out of this session; it does not come back by itself
+        /why NAME                                      say why an item was or was not on the last request's page
         /new                                           put this session into the archive and begin a new one
         /model [NAME | default]                        show the models, or answer with another one
         /mode [full | minimal | auto | default]        show or set the context mode

@@ -40,15 +40,17 @@ fn a_home_with_a_scripted_model_is_ready() {
         0,
         &expect![[r#"
 
-        ok       home        HOME/
-        ok       config      HOME/config.toml names 1 model
-        ok       store       HOME/data/recto.db is not there yet; the first message makes it
-        ok       workspace   HOME/workspace has 2 system files, 1 memory, 1 skill, 3 rules, 1 reference
-        ok       model echo  scripted echo: window 8,192, set in the config, takes tools
+            ok       home        HOME/
+            ok       config      HOME/config.toml names 1 model
+            ok       store       HOME/data/recto.db is not there yet; the first message makes it
+            ok       workspace   HOME/workspace has 2 system files, 1 memory, 1 skill, 3 rules, 1 reference
+            absent   search      goes by words: no embedding model was pulled
+                                 hint: run `recto models pull minilm`
+            ok       model echo  scripted echo: window 8,192, set in the config, takes tools
 
-        ready: `echo` answers
-        why: configured
-    "#]],
+            ready: `echo` answers
+            why: configured
+        "#]],
     );
     home.ok(&["chat", "-m", "hi"]);
     let out = home.ok(&["doctor"]);
@@ -64,6 +66,8 @@ fn a_home_without_a_model_says_what_to_do() {
         ok       config     HOME/config.toml names no model, so that one is looked for
         ok       store      HOME/data/recto.db is not there yet; the first message makes it
         ok       workspace  HOME/workspace has 2 system files, 1 memory, 1 skill, 3 rules, 1 reference
+        absent   search     goes by words: no embedding model was pulled
+                            hint: run `recto models pull minilm`
         absent   Ollama     asked at http://127.0.0.1:1: nothing listens there
         absent   embedded   HOME/models has no model to talk to
                             hint: `recto models pull smollm2` gets one
@@ -78,6 +82,8 @@ fn a_home_without_a_model_says_what_to_do() {
         ok       config     HOME/config.toml names no model, so that one is looked for
         ok       store      HOME/data/recto.db is not there yet; the first message makes it
         ok       workspace  HOME/workspace has 2 system files, 1 memory, 1 skill, 3 rules, 1 reference
+        absent   search     goes by words: no embedding model was pulled
+                            hint: run `recto models pull minilm`
         absent   Ollama     asked at http://127.0.0.1:1: nothing listens there
         absent   embedded   this build cannot run models itself
                             hint: `make chat` builds one that can
@@ -99,6 +105,8 @@ fn an_ollama_that_is_found_answers() {
         ok       config        HOME/config.toml names no model, so that one is looked for
         ok       store         HOME/data/recto.db is not there yet; the first message makes it
         ok       workspace     HOME/workspace has 2 system files, 1 memory, 1 skill, 3 rules, 1 reference
+        absent   search        goes by words: no embedding model was pulled
+                               hint: run `recto models pull minilm`
         ok       Ollama        asked at URL: it has tiny:1b
         absent   embedded      HOME/models has no model to talk to
                                hint: `recto models pull smollm2` gets one
@@ -113,6 +121,8 @@ fn an_ollama_that_is_found_answers() {
         ok       config        HOME/config.toml names no model, so that one is looked for
         ok       store         HOME/data/recto.db is not there yet; the first message makes it
         ok       workspace     HOME/workspace has 2 system files, 1 memory, 1 skill, 3 rules, 1 reference
+        absent   search        goes by words: no embedding model was pulled
+                               hint: run `recto models pull minilm`
         ok       Ollama        asked at URL: it has tiny:1b
         absent   embedded      this build cannot run models itself
                                hint: `make chat` builds one that can

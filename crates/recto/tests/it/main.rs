@@ -4,6 +4,7 @@
 
 mod bad_input;
 mod bad_sessions;
+mod bench;
 mod chat;
 mod config;
 mod context;
@@ -11,6 +12,7 @@ mod doctor;
 #[cfg(feature = "embedded")]
 mod embedded;
 mod finding;
+mod include;
 mod init;
 mod items;
 mod kill;
@@ -18,7 +20,9 @@ mod pull;
 mod real_server;
 mod record;
 mod running;
+mod search;
 mod servers;
 mod sessions;
 mod storage;
 mod support;
+mod why;

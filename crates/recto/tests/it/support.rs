@@ -155,6 +155,23 @@ fn collect(folder: &Path, tree: &mut BTreeMap<PathBuf, Vec<u8>>) {
     }
 }
 
+/// The folder of a model that tests use as it is, where `make test` puts it.
+pub(crate) fn test_model(name: &str) -> PathBuf {
+    let folder = match std::env::var_os("RECTO_TEST_MODELS") {
+        Some(folder) => folder.into(),
+        None => PathBuf::from(env!("CARGO_TARGET_TMPDIR")).with_file_name("models"),
+    };
+    let model = folder.join(name);
+    assert!(model.is_dir(), "{} is missing: run `make test`, which pulls it", model.display());
+    model
+}
+
+/// Puts the embedding model where a pull puts it.
+pub(crate) fn with_encoder(home: &Home) {
+    fs::create_dir_all(home.path("models")).unwrap();
+    std::os::unix::fs::symlink(test_model("minilm"), home.path("models/minilm")).unwrap();
+}
+
 /// The layer of that name.
 pub(crate) fn layer<'a>(context: &'a Value, name: &str) -> &'a Value {
     let layers = context["layers"].as_array().unwrap();

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use recto_agent::{Answer, COMMANDS, SessionSettings, Stopping};
+use recto_agent::{Answer, COMMANDS, ItemChange, ItemOutcome, SessionSettings, Stopping, Why};
 use serde_json::{Value, json};
 
 use crate::commands::sessions;
@@ -15,6 +15,8 @@ pub(super) fn draw(answer: &Answer) -> String {
         Answer::Began(session) => format!("a new session began: {}\n", tame(&session.label())),
         Answer::Context(None) => "nothing has been sent in this session yet\n".to_owned(),
         Answer::Context(Some(request)) => draw::request(request),
+        Answer::Item(change) => item_change(change),
+        Answer::Why(answers) => whys(answers),
         Answer::Models { names, current } => models(names, current.as_deref()),
         Answer::Settings(settings) => settings_table(settings),
         Answer::Sessions(list) => sessions::table(list),
@@ -33,6 +35,8 @@ pub(super) fn json(answer: &Answer) -> Value {
         Answer::Context(request) => {
             ("context", request.as_ref().map_or(Value::Null, |request| request.report()))
         }
+        Answer::Item(change) => ("item", json!(change)),
+        Answer::Why(answers) => ("why", json!(answers)),
         Answer::Models { names, current } => {
             ("models", json!({"models": names, "current": current}))
         }
@@ -51,6 +55,25 @@ fn help() -> String {
         let _ = writeln!(out, "{:<46} {about}", format!("{name} {arguments}"));
     }
     out
+}
+
+fn item_change(change: &ItemChange) -> String {
+    let item = tame(&change.item.to_string());
+    match change.change {
+        ItemOutcome::Added => format!("{item} is in this session from the next turn on\n"),
+        ItemOutcome::AlreadyThere => format!("{item} is in this session already\n"),
+        ItemOutcome::Removed => {
+            format!("{item} is out of this session, and does not come back by itself\n")
+        }
+        ItemOutcome::NotThere => format!("{item} is not in this session\n"),
+    }
+}
+
+fn whys(answers: &[Why]) -> String {
+    if answers.is_empty() {
+        return "nothing was sent yet, or the last request knew no item of that name\n".to_owned();
+    }
+    answers.iter().map(|why| tame(&why.to_string()) + "\n").collect()
 }
 
 fn models(names: &[String], current: Option<&str>) -> String {

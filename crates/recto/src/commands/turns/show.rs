@@ -141,6 +141,7 @@ async fn request_json(store: &Store, request: &RequestRecord) -> Result<Value, F
         "fidelity": request.fidelity,
         "chosen": request.notes["chosen"],
         "prefix": request.notes["prefix"],
+        "search": request.notes["search"],
         "context": context.report(),
         "body": body,
         "answer": request.answer,

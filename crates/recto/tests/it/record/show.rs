@@ -91,10 +91,10 @@ fn the_json_of_a_turn_is_complete() {
         |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(" ");
     expect!["turn messages requests"].assert_eq(&keys(&shown));
     let request = only_request(&shown);
-    expect!["id number at model wire options fidelity chosen prefix context body answer"]
+    expect!["id number at model wire options fidelity chosen prefix search context body answer"]
         .assert_eq(&keys(request));
     let context = &request["context"];
-    expect!["model mode window budget counted layers messages tools tool_choice dropped available candidates notices carry"].assert_eq(&keys(context));
+    expect!["model mode window budget counted layers messages tools tool_choice dropped available removed found candidates notices carry"].assert_eq(&keys(context));
     assert_eq!(context["window"], json!({"tokens": 16384, "source": "config"}));
     assert_eq!(context["mode"], json!({"chosen": "full", "reason": "the default", "matched": []}));
     let layers = context["layers"].as_array().unwrap().iter();

@@ -1,0 +1,398 @@
+//! Items by the names that people give them: in commands, and as mentions in a
+//! message.
+
+use std::borrow::Cow;
+
+use recto_context::{Catalog, Include, ItemId, ItemKind, Joined, MessageId, SessionItem, nearest};
+use recto_store::{Having, ItemState, SessionId};
+use serde::Serialize;
+
+use crate::agent::Agent;
+use crate::error::AgentError;
+
+/// What can stand in front of a name, with a colon.
+const PREFIXES: [(&str, ItemKind); 5] = [
+    ("rule", ItemKind::Rule),
+    ("ref", ItemKind::Reference),
+    ("reference", ItemKind::Reference),
+    ("skill", ItemKind::Skill),
+    ("tool", ItemKind::Tool),
+];
+
+/// How many mentions of a message are followed: each is looked for among all items.
+const MOST_MENTIONS: usize = 32;
+
+/// A name as people write it: `tone`, `rule:tone`, `@rule:tone`, `git.log`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ItemName<'a> {
+    kind: Option<ItemKind>,
+    name: &'a str,
+}
+
+impl<'a> ItemName<'a> {
+    pub(crate) fn parse(typed: &'a str) -> Self {
+        let typed = typed.trim();
+        let bare = typed.strip_prefix('@').unwrap_or(typed);
+        match bare.split_once(':').and_then(|(prefix, name)| Some((kind_of(prefix)?, name))) {
+            Some((kind, name)) => ItemName { kind: Some(kind), name: name.trim() },
+            None => ItemName { kind: None, name: typed },
+        }
+    }
+
+    /// Whether an item answers to the name.
+    pub(crate) fn means(&self, id: &ItemId) -> bool {
+        self.kind.is_none_or(|kind| kind == id.kind)
+            && (*id.name == *self.name
+                || id.server.as_ref().is_some_and(|server| {
+                    self.name.strip_prefix(&**server).and_then(|rest| rest.strip_prefix('.'))
+                        == Some(&id.name)
+                }))
+    }
+}
+
+fn kind_of(prefix: &str) -> Option<ItemKind> {
+    let known = PREFIXES.iter().find(|(name, _)| name.eq_ignore_ascii_case(prefix));
+    known.map(|(_, kind)| *kind)
+}
+
+/// An item's name with its kind, as it can be typed.
+pub fn typed_name(id: &ItemId) -> String {
+    match &id.server {
+        Some(server) => format!("{}:{server}.{}", id.kind, id.name),
+        None => format!("{}:{}", id.kind, id.name),
+    }
+}
+
+/// What a message's mentions lead to.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Mentioned {
+    /// Items that were not in the session.
+    pub new: Vec<SessionItem>,
+    /// What is wrong with other mentions, for the person.
+    pub problems: Vec<String>,
+}
+
+/// Lets items join a session that a message mentions, as in `@rule:name`.
+pub fn join_mentioned(
+    message: &str,
+    catalog: &Catalog,
+    session: &mut Vec<SessionItem>,
+) -> Mentioned {
+    let Mentions { items, problems } = Mentions::of(message, catalog);
+    let is_new = |id: &ItemId| session.iter().all(|item| item.item != *id);
+    let new = items.into_iter().filter(is_new);
+    let new: Vec<_> = new.map(|item| SessionItem { item, joined: Joined::ByHand }).collect();
+    session.extend(new.iter().cloned());
+    Mentioned { new, problems }
+}
+
+/// What a message asks for.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Mentions {
+    /// Items of the catalog, each once.
+    items: Vec<ItemId>,
+    /// What is wrong with the others, for the person.
+    problems: Vec<String>,
+}
+
+impl Mentions {
+    /// Reads the mentions in a message. Names may have spaces: the longest one
+    /// that the catalog knows is meant.
+    fn of(message: &str, catalog: &Catalog) -> Mentions {
+        let mut mentions = Mentions::default();
+        let mut known: Option<Vec<ItemId>> = None;
+        let mut followed = 0;
+        for (at, _) in message.match_indices('@') {
+            let Some((kind, rest)) = after_prefix(&message[at + 1..]) else { continue };
+            if !is_said(&message[..at]) || rest.chars().next().is_none_or(char::is_whitespace) {
+                continue;
+            }
+            followed += 1;
+            if followed > MOST_MENTIONS {
+                let problem = format!("only the first {MOST_MENTIONS} mentions were followed");
+                mentions.problems.push(problem);
+                break;
+            }
+            let known = known.get_or_insert_with(|| catalog.items().map(|(id, _)| id).collect());
+            match &longest(rest, known.iter().filter(|id| id.kind == kind))[..] {
+                [] => mentions.complain(unknown(kind, rest, known)),
+                [id] if mentions.items.contains(id) => {}
+                [id] => mentions.items.push((*id).clone()),
+                several => {
+                    let names: Vec<String> =
+                        several.iter().map(|id| format!("@{}", typed_name(id))).collect();
+                    mentions.complain(format!("say which is meant: {}", names.join(" or ")));
+                }
+            }
+        }
+        mentions
+    }
+
+    /// Says what is wrong, once.
+    fn complain(&mut self, problem: String) {
+        if !self.problems.contains(&problem) {
+            self.problems.push(problem);
+        }
+    }
+}
+
+/// Whether what follows is said to Recto: not the middle of a word, and not code
+/// that is quoted between backticks.
+fn is_said(before: &str) -> bool {
+    let is_inside_a_word = before.chars().next_back().is_some_and(is_of_name);
+    !is_inside_a_word && before.bytes().filter(|byte| *byte == b'`').count() % 2 == 0
+}
+
+/// A message without its mentions: they name items, and say nothing of what the
+/// message is about.
+pub(crate) fn without_mentions(message: &str) -> Cow<'_, str> {
+    let mut rest = message;
+    let mut kept = String::new();
+    while let Some((at, (_, name))) =
+        rest.match_indices('@').find_map(|(at, _)| Some((at, after_prefix(&rest[at + 1..])?)))
+    {
+        kept.push_str(&rest[..at]);
+        rest = name.trim_start_matches(|c: char| !c.is_whitespace());
+    }
+    if kept.is_empty() && rest.len() == message.len() {
+        return Cow::Borrowed(message);
+    }
+    Cow::Owned(kept + rest)
+}
+
+fn after_prefix(text: &str) -> Option<(ItemKind, &str)> {
+    PREFIXES.iter().find_map(|(prefix, kind)| {
+        let rest = text.get(prefix.len()..)?.strip_prefix(':')?;
+        text[..prefix.len()].eq_ignore_ascii_case(prefix).then_some((*kind, rest))
+    })
+}
+
+/// The items with the longest name that the text begins with, as whole words. They
+/// are several where tools of different servers share a name.
+fn longest<'a>(text: &str, known: impl Iterator<Item = &'a ItemId>) -> Vec<&'a ItemId> {
+    let begins = |name: &str| {
+        let rest = text.strip_prefix(name)?;
+        // Behind a name may stand a full stop, but no more of the name.
+        let mut after = rest.chars();
+        let ends = match after.next() {
+            Some('.') => !after.next().is_some_and(is_of_name),
+            Some(next) => !is_of_name(next),
+            None => true,
+        };
+        ends.then_some(name.len())
+    };
+    let length = |id: &ItemId| {
+        let with_server = id.server.as_ref().map(|server| format!("{server}.{}", id.name));
+        begins(&id.name).max(with_server.and_then(|name| begins(&name)))
+    };
+    let found: Vec<_> = known.filter_map(|id| Some((length(id)?, id))).collect();
+    let most = found.iter().map(|(length, _)| *length).max();
+    found.into_iter().filter(|(length, _)| Some(*length) == most).map(|(_, id)| id).collect()
+}
+
+fn is_of_name(c: char) -> bool {
+    c.is_alphanumeric() || matches!(c, '_' | '-')
+}
+
+fn unknown(kind: ItemKind, rest: &str, known: &[ItemId]) -> String {
+    let is_of_word = |c: char| is_of_name(c) || matches!(c, '.' | '/');
+    let word: String = rest.chars().take_while(|c| is_of_word(*c)).take(80).collect();
+    let word = word.trim_end_matches('.');
+    let names = known.iter().filter(|id| id.kind == kind).map(|id| &*id.name);
+    match nearest(word, names) {
+        Some(meant) => format!("there is no {kind} `{word}`; did you mean `{meant}`?"),
+        None => format!("there is no {kind} `{word}`, so nothing was added to the session"),
+    }
+}
+
+/// What became of an item in a session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ItemChange {
+    /// The item.
+    pub item: ItemId,
+    /// Its include mode.
+    pub include: Include,
+    /// What became of it.
+    pub change: ItemOutcome,
+}
+
+/// What a wish to add or remove an item did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ItemOutcome {
+    /// It is in the session from the next turn on.
+    Added,
+    /// It was there.
+    AlreadyThere,
+    /// It is not in the session any more, and does not come back by itself.
+    Removed,
+    /// It was not there.
+    NotThere,
+}
+
+impl Agent {
+    /// Adds an item to a session by hand.
+    pub async fn add_item(&self, session: SessionId, name: &str) -> Result<ItemChange, AgentError> {
+        let (item, include, state) = self.item_in(session, name).await?;
+        let change = match state {
+            Some(ItemState::In(_)) => ItemOutcome::AlreadyThere,
+            None if include == Include::Always => ItemOutcome::AlreadyThere,
+            Some(ItemState::Removed) | None => {
+                let by_hand = ItemState::In(Joined::ByHand);
+                self.store().set_item(session, item.clone(), by_hand).await?;
+                ItemOutcome::Added
+            }
+        };
+        Ok(ItemChange { item, include, change })
+    }
+
+    /// Takes an item out of a session. What search might bring is kept out, too.
+    pub async fn remove_item(
+        &self,
+        session: SessionId,
+        name: &str,
+    ) -> Result<ItemChange, AgentError> {
+        let (item, include, state) = self.item_in(session, name).await?;
+        let change = match state {
+            Some(ItemState::Removed) => ItemOutcome::NotThere,
+            // A skill's name is listed even where nobody added it.
+            None if include == Include::Manual && item.kind != ItemKind::Skill => {
+                ItemOutcome::NotThere
+            }
+            Some(ItemState::In(_)) | None => {
+                self.store().set_item(session, item.clone(), ItemState::Removed).await?;
+                ItemOutcome::Removed
+            }
+        };
+        Ok(ItemChange { item, include, change })
+    }
+
+    /// The item that a name means, and how it stands to the session.
+    async fn item_in(
+        &self,
+        session: SessionId,
+        name: &str,
+    ) -> Result<(ItemId, Include, Option<ItemState>), AgentError> {
+        // The items alone, without what was said.
+        let having = Having { messages_up_to: Some(MessageId(u64::MAX >> 1)), items: None };
+        let stored = self.store().load(session, having).await?.items.unwrap_or_default();
+        let catalog = self.catalog().await;
+        let (item, include) = resolve(name, &catalog, stored.iter().map(|(id, _)| id))?;
+        let state = stored.into_iter().find(|(id, _)| *id == item).map(|(_, state)| state);
+        Ok((item, include, state))
+    }
+}
+
+/// The item that a name means. One that only the session knows can be removed,
+/// though the workspace has it no more.
+fn resolve<'a>(
+    name: &str,
+    catalog: &Catalog,
+    of_session: impl Iterator<Item = &'a ItemId>,
+) -> Result<(ItemId, Include), AgentError> {
+    let wanted = ItemName::parse(name);
+    let mut items: Vec<(ItemId, Include)> = catalog.items().collect();
+    let is_gone = |id: &&ItemId| items.iter().all(|(known, _)| known != *id);
+    let gone: Vec<_> = of_session.filter(is_gone).map(|id| (id.clone(), Include::Manual)).collect();
+    items.extend(gone);
+    let mut meant: Vec<_> = items.iter().filter(|(id, _)| wanted.means(id)).cloned().collect();
+    match meant.len() {
+        1 => Ok(meant.remove(0)),
+        0 => Err(AgentError::NoSuchItem {
+            name: name.trim().to_owned(),
+            nearest: nearest(wanted.name, items.iter().map(|(id, _)| &*id.name)).map(str::to_owned),
+        }),
+        _ => Err(AgentError::AmbiguousItem {
+            name: name.trim().to_owned(),
+            meant: meant.iter().map(|(id, _)| typed_name(id)).collect(),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use recto_context::{Document, Priority, Source};
+
+    use super::*;
+
+    fn catalog(rules: &[&str]) -> Catalog {
+        let rule = |name: &&str| Document {
+            name: (*name).into(),
+            description: None,
+            priority: Priority::default(),
+            include: Include::Manual,
+            text: "text".into(),
+            source: Source::BuiltIn,
+        };
+        Catalog { rules: rules.iter().map(rule).collect(), ..Catalog::default() }
+    }
+
+    fn mentioned(message: &str) -> Vec<String> {
+        let catalog = catalog(&["tone", "tone of voice", "v1.2", "größe"]);
+        let mentions = Mentions::of(message, &catalog);
+        mentions.items.iter().map(|id| id.name.to_string()).collect()
+    }
+
+    #[test]
+    fn mentions_are_whole_names() {
+        assert_eq!(mentioned("@rule:tone"), ["tone"]);
+        assert_eq!(mentioned("Use @rule:tone, please."), ["tone"]);
+        assert_eq!(mentioned("(@Rule:tone) and @rule:tone."), ["tone"]);
+        assert_eq!(mentioned("by @rule:tone of voice now"), ["tone of voice"]);
+        assert_eq!(mentioned("by @rule:v1.2. And @rule:größe"), ["v1.2", "größe"]);
+        assert_eq!(without_mentions("by @rule:tone, say @ref:x hi"), "by  say  hi");
+        assert_eq!(without_mentions("me@home @you"), "me@home @you");
+        for quoted in ["`@rule:tone` is quoted", "```\n@rule:tone\n```"] {
+            assert_eq!(mentioned(quoted), [""; 0], "{quoted}");
+        }
+        for none in
+            ["me@rule:tone", "@rule:tones", "@rule: tone", "@rule", "rule:tone", "@ref:tone"]
+        {
+            assert_eq!(mentioned(none), [""; 0], "{none}");
+        }
+    }
+
+    #[test]
+    fn a_mention_of_what_is_not_there_is_told() {
+        let problems = |message: &str| Mentions::of(message, &catalog(&["tone"])).problems;
+        assert_eq!(problems("@rule:tine!"), ["there is no rule `tine`; did you mean `tone`?"]);
+        assert_eq!(
+            problems("@skill:pdf"),
+            ["there is no skill `pdf`, so nothing was added to the session"]
+        );
+    }
+
+    #[test]
+    fn a_message_full_of_mentions_is_not_followed_to_its_end() {
+        let message = "@rule:nothing ".repeat(10_000);
+        let problems = Mentions::of(&message, &catalog(&["tone"])).problems;
+        let told = [
+            "there is no rule `nothing`, so nothing was added to the session",
+            "only the first 32 mentions were followed",
+        ];
+        assert_eq!(problems, told);
+    }
+
+    #[test]
+    fn names_may_say_their_kind_and_their_server() {
+        let tool = ItemId::tool(Some("git_hub".into()), "log");
+        for name in ["log", "tool:log", "@tool:log", "git_hub.log", "tool:git_hub.log"] {
+            assert!(ItemName::parse(name).means(&tool), "{name}");
+        }
+        for name in ["rule:log", "hub.log", "git_hub", "git_hub.", "tool:"] {
+            assert!(!ItemName::parse(name).means(&tool), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_name_of_two_items_is_not_guessed_at() {
+        let mut both = catalog(&["tone"]);
+        both.references = both.rules.clone();
+        let error = resolve("tone", &both, [].iter()).unwrap_err();
+        assert!(matches!(&error, AgentError::AmbiguousItem { meant, .. }
+            if *meant == ["rule:tone", "reference:tone"]));
+        assert_eq!(resolve("ref:tone", &both, [].iter()).unwrap().0.kind, ItemKind::Reference);
+        let gone = ItemId::new(ItemKind::Skill, "gone");
+        assert_eq!(resolve("gone", &both, [&gone].into_iter()).unwrap().0, gone);
+    }
+}

@@ -1,0 +1,345 @@
+//! Search in the service of turns: an index that follows the catalog, an encoder
+//! that is loaded on first need, and vectors that are computed once and kept in
+//! the store.
+//!
+//! No failure in here fails a turn. Where vectors are not to be had, or not yet,
+//! the words decide, and the answer says why.
+
+mod encoder;
+mod vectors;
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+use std::time::Duration;
+
+use recto_context::{ItemId, Pick};
+use recto_search::{Encoder, EncoderFiles, Entry, Group, Index, Query, SearchOptions};
+use recto_store::Store;
+use serde::{Deserialize, Serialize};
+use tokio::sync::{Mutex, watch};
+use tokio::task::spawn_blocking;
+use tokio::time::timeout;
+
+use encoder::LazyEncoder;
+use vectors::Cache;
+
+/// How long a reply may wait for an index and for vectors, and how long for the
+/// ranking itself: together a second.
+const TO_PREPARE: Duration = Duration::from_millis(800);
+const TO_RANK: Duration = Duration::from_millis(200);
+
+/// From how many texts on their embedding takes longer than a reply waits, and how
+/// long it waits then.
+const FAR: usize = 400;
+const SHORT: Duration = Duration::from_millis(50);
+
+/// How much of a query is read: what comes later could hardly change what it asks.
+const MOST_QUERY: usize = 64 << 10;
+
+/// What search is made of.
+#[derive(Debug, Clone, Default)]
+pub struct SearchParts {
+    /// How much a turn takes.
+    pub options: SearchOptions,
+    /// The encoder's files, wherever they would be.
+    pub encoder: Option<EncoderFiles>,
+}
+
+/// How long a search may wait until everything has its vector.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Patience {
+    /// As long as a turn can.
+    OneSecond,
+    /// As long as it takes.
+    UntilDone,
+}
+
+/// How far the embedding of texts is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Progress {
+    /// Texts that have their vector.
+    pub done: usize,
+    /// Texts that need one.
+    pub total: usize,
+}
+
+/// All candidates in their order.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ranked {
+    /// Best first, for each group that has candidates.
+    pub groups: Groups,
+    /// What the order rests on.
+    pub how: How,
+}
+
+/// The candidates of each group, best first.
+pub type Groups = Vec<(Group, Vec<Pick>)>;
+
+/// What a ranking rests on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum How {
+    /// Meaning and words.
+    Dense,
+    /// Words alone.
+    Words(WhyWords),
+}
+
+/// Why words alone decided.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WhyWords {
+    /// There is no embedding model.
+    NoModel,
+    /// There is one, and it can't be used.
+    Unusable {
+        /// What is wrong with it.
+        problem: String,
+        /// What to do about it.
+        hint: String,
+    },
+    /// Not everything has its vector yet.
+    NotReady {
+        /// Texts that have one.
+        done: usize,
+        /// Texts that need one.
+        total: usize,
+    },
+    /// Something in the search itself is broken.
+    Failed,
+}
+
+impl fmt::Display for How {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            How::Dense => write!(f, "by meaning and words ({})", Encoder::NAME),
+            How::Words(why) => write!(f, "by words alone: {why}"),
+        }
+    }
+}
+
+impl fmt::Display for WhyWords {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            WhyWords::NoModel => {
+                f.write_str("there is no embedding model (`recto models pull minilm` gets it)")
+            }
+            WhyWords::Unusable { problem, hint } => write!(f, "{problem} ({hint})"),
+            WhyWords::NotReady { total: 0, .. } => f.write_str("items are still being read"),
+            WhyWords::NotReady { done, total } => {
+                write!(f, "{done} of {total} texts are embedded so far")
+            }
+            WhyWords::Failed => f.write_str("the search failed (please report it)"),
+        }
+    }
+}
+
+/// Whether an item is to be ranked.
+pub type IsCandidate = Arc<dyn Fn(&ItemId) -> bool + Send + Sync>;
+
+/// Ranks items for messages. Cheap to clone; clones share the index.
+#[derive(Clone)]
+pub struct Searcher(Arc<Inner>);
+
+struct Inner {
+    options: SearchOptions,
+    /// Locked only where waiting keeps no task waiting.
+    index: RwLock<Index>,
+    /// What the index holds. Locked while it is made to hold something else.
+    holds: Mutex<Option<Arc<[Entry]>>>,
+    encoder: Option<LazyEncoder>,
+    cache: Cache,
+    /// Held while texts are embedded: one batch after the other.
+    embedding: Mutex<()>,
+    progress: watch::Sender<Progress>,
+    /// Whether a person was told that the encoder can't be used.
+    told: AtomicBool,
+}
+
+impl fmt::Debug for Searcher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Searcher").field("options", &self.0.options).finish_non_exhaustive()
+    }
+}
+
+impl Searcher {
+    /// A search of an agent's items. Without a store, vectors last as long as
+    /// the process.
+    pub fn new(parts: SearchParts, store: Option<Store>, agent: &str) -> Searcher {
+        Searcher(Arc::new(Inner {
+            options: parts.options,
+            index: RwLock::default(),
+            holds: Mutex::default(),
+            encoder: parts.encoder.map(LazyEncoder::new),
+            cache: Cache::new(store, agent),
+            embedding: Mutex::default(),
+            progress: watch::Sender::default(),
+            told: AtomicBool::new(false),
+        }))
+    }
+
+    /// How much a turn takes, where its session says nothing else.
+    pub fn options(&self) -> &SearchOptions {
+        &self.0.options
+    }
+
+    /// How far the embedding of texts is, as it goes on.
+    pub fn progress(&self) -> watch::Receiver<Progress> {
+        self.0.progress.subscribe()
+    }
+
+    /// Whether a person should know what a search rests on: while vectors are on
+    /// their way, and once when they can't be had though there is a model.
+    pub(crate) fn should_tell(&self, how: &How) -> bool {
+        match how {
+            How::Dense | How::Words(WhyWords::NoModel) => false,
+            How::Words(WhyWords::NotReady { .. } | WhyWords::Failed) => true,
+            How::Words(WhyWords::Unusable { .. }) => !self.0.told.swap(true, Ordering::Relaxed),
+        }
+    }
+
+    /// Ranks the entries that are candidates, as [`Searcher::search_each`] does.
+    pub async fn search(
+        &self,
+        entries: Arc<[Entry]>,
+        query: &str,
+        is_candidate: IsCandidate,
+        patience: Patience,
+    ) -> Ranked {
+        let (mut rankings, how) =
+            self.search_each(entries, query, vec![is_candidate], patience).await;
+        Ranked { groups: rankings.pop().unwrap_or_default(), how }
+    }
+
+    /// Ranks the entries of each set of candidates by themselves. `entries` is all
+    /// that the agent has; what is new in it is taken in first. When time is up,
+    /// what is not ready goes on in the background, and words decide, or nothing is
+    /// found.
+    pub(crate) async fn search_each(
+        &self,
+        entries: Arc<[Entry]>,
+        query: &str,
+        sets: Vec<IsCandidate>,
+        patience: Patience,
+    ) -> (Vec<Groups>, How) {
+        let of_any = sets.clone();
+        let is_candidate: IsCandidate = Arc::new(move |id| of_any.iter().any(|set| set(id)));
+        let preparing = tokio::spawn(self.clone().prepare(entries, is_candidate));
+        let prepared = match patience {
+            Patience::UntilDone => Ok(preparing.await),
+            Patience::OneSecond => timeout(self.time_to_prepare(), preparing).await,
+        };
+        let encoder = match prepared {
+            Ok(Ok(prepared)) => prepared,
+            Ok(Err(_)) => Err(WhyWords::Failed),
+            Err(_) => Err(self.not_ready()),
+        };
+        let query = query[..query.floor_char_boundary(MOST_QUERY)].to_owned();
+        let ranking = self.clone().rank(query, encoder, sets);
+        let ranked = match patience {
+            Patience::UntilDone => Ok(ranking.await),
+            Patience::OneSecond => timeout(TO_RANK, ranking).await,
+        };
+        let nothing = |why| (Vec::new(), How::Words(why));
+        match ranked {
+            Ok(ranked) => ranked.unwrap_or_else(|| nothing(WhyWords::Failed)),
+            Err(_) => nothing(self.not_ready()),
+        }
+    }
+
+    /// No reply waits for what will not be ready in time anyway.
+    fn time_to_prepare(&self) -> Duration {
+        let Progress { done, total } = *self.0.progress.borrow();
+        if total - done > FAR { SHORT } else { TO_PREPARE }
+    }
+
+    fn not_ready(&self) -> WhyWords {
+        let Progress { done, total } = *self.0.progress.borrow();
+        WhyWords::NotReady { done, total }
+    }
+
+    /// Makes the index hold the entries, and gives the candidates their vectors.
+    async fn prepare(
+        self,
+        entries: Arc<[Entry]>,
+        is_candidate: IsCandidate,
+    ) -> Result<Encoder, WhyWords> {
+        self.follow(entries).await.ok_or(WhyWords::Failed)?;
+        let encoder = self.0.encoder.as_ref().ok_or(WhyWords::NoModel)?.get().await?;
+        self.embed_missing(&encoder, is_candidate).await.ok_or(WhyWords::Failed)?;
+        Ok(encoder)
+    }
+
+    /// Makes the index hold these entries, unless it does.
+    async fn follow(&self, entries: Arc<[Entry]>) -> Option<()> {
+        let mut holds = self.0.holds.lock().await;
+        if holds.as_ref().is_some_and(|held| Arc::ptr_eq(held, &entries)) {
+            return Some(());
+        }
+        self.0.progress.send_replace(Progress::default());
+        let (searcher, new) = (self.clone(), entries.to_vec());
+        let updated = aside(move || {
+            let mut index = searcher.0.index.write().unwrap_or_else(PoisonError::into_inner);
+            index.update(new)
+        });
+        let orphaned = updated.await?.orphaned;
+        *holds = Some(entries);
+        drop(holds);
+        if !orphaned.is_empty() {
+            tokio::spawn(self.clone().clear_away());
+        }
+        Some(())
+    }
+
+    /// Ranks each group by itself, where waiting for the index does no harm.
+    async fn rank(
+        self,
+        query: String,
+        encoder: Result<Encoder, WhyWords>,
+        sets: Vec<IsCandidate>,
+    ) -> Option<(Vec<Groups>, How)> {
+        aside(move || {
+            let embedding = encoder.as_ref().ok().map(|encoder| encoder.encode_one(&query));
+            let query = Query { text: &query, embedding: embedding.as_ref() };
+            let index = self.index();
+            let rankings: Vec<Groups> =
+                sets.iter().map(|set| groups(&index, &query, set)).collect();
+            // An item may have changed since its vectors were there.
+            let first = |groups: &Groups| {
+                groups.iter().all(|(_, picks)| picks.iter().take(1).all(is_dense))
+            };
+            let how = match encoder {
+                Ok(_) if rankings.iter().all(first) => How::Dense,
+                Ok(_) => How::Words(self.not_ready()),
+                Err(why) => How::Words(why),
+            };
+            (rankings, how)
+        })
+        .await
+    }
+
+    /// Whoever panicked while writing left an index that can be updated.
+    fn index(&self) -> RwLockReadGuard<'_, Index> {
+        self.0.index.read().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn groups(index: &Index, query: &Query<'_>, is_candidate: &IsCandidate) -> Groups {
+    let of_group = |group| {
+        let is_of_group = |id: &ItemId| Group::of(id.kind) == group && is_candidate(id);
+        let ranked = index.rank(query, is_of_group);
+        (!ranked.is_empty()).then_some((group, ranked))
+    };
+    Group::ALL.into_iter().filter_map(of_group).collect()
+}
+
+fn is_dense(pick: &Pick) -> bool {
+    pick.scores.cosine.is_some()
+}
+
+/// Does heavy work where it keeps no other task waiting. Nothing comes of it when
+/// it panics, or when the process is about to end.
+async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    spawn_blocking(work).await.ok()
+}

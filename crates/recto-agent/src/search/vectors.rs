@@ -1,0 +1,129 @@
+//! Vectors for what has none: those that the store has kept, and new ones.
+
+use std::collections::HashSet;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use recto_context::ContentHash;
+use recto_search::{Encoder, Missing, Vector};
+use recto_store::{Embedder, Store};
+
+use super::{IsCandidate, Progress, Searcher, aside};
+
+/// How many texts are embedded before their vectors are put to use and kept.
+const BATCH: usize = 64;
+
+/// Where vectors outlast the process. They can always be computed again, so what
+/// goes wrong here is not told.
+pub(super) struct Cache {
+    store: Option<Store>,
+    by: Embedder,
+    is_read: AtomicBool,
+}
+
+impl Cache {
+    pub(super) fn new(store: Option<Store>, agent: &str) -> Self {
+        let by = Embedder { agent: agent.into(), model: Encoder::NAME.into() };
+        Cache { store, by, is_read: AtomicBool::new(false) }
+    }
+
+    /// All that was kept; nothing when it was read before.
+    async fn read_once(&self) -> Option<Vec<(ContentHash, Vector)>> {
+        let store = self.store.as_ref()?;
+        if self.is_read.swap(true, Ordering::Relaxed) {
+            return None;
+        }
+        let kept = store.embeddings(self.by.clone()).await.unwrap_or_default();
+        let vector = |(key, bytes): (_, Vec<u8>)| Some((key, Vector::from_bytes(&bytes)?));
+        Some(kept.into_iter().filter_map(vector).collect())
+    }
+
+    async fn keep(&self, vectors: &[(ContentHash, Vector)]) {
+        let Some(store) = &self.store else { return };
+        let bytes = vectors.iter().map(|(key, vector)| (*key, vector.to_bytes().to_vec()));
+        let _ = store.keep_embeddings(self.by.clone(), bytes.collect()).await;
+    }
+
+    /// Lets go of what no item says any more.
+    pub(super) async fn retain(&self, keys: HashSet<ContentHash>) {
+        let Some(store) = &self.store else { return };
+        let _ = store.retain_embeddings(self.by.clone(), keys).await;
+    }
+}
+
+impl Searcher {
+    /// Gives every candidate's texts their vectors, in batches. Nothing comes of it
+    /// only when something in it is broken.
+    pub(super) async fn embed_missing(
+        &self,
+        encoder: &Encoder,
+        is_candidate: IsCandidate,
+    ) -> Option<()> {
+        if self.missing(is_candidate.clone()).await?.is_empty() {
+            return Some(());
+        }
+        let _alone = self.0.embedding.lock().await;
+        self.take_kept().await?;
+        let missing = self.missing(is_candidate).await?;
+        let total = missing.len();
+        self.0.progress.send_replace(Progress { done: 0, total });
+        for (number, batch) in missing.chunks(BATCH).enumerate() {
+            self.embed(encoder, batch.to_vec()).await?;
+            let done = total.min((number + 1) * BATCH);
+            self.0.progress.send_replace(Progress { done, total });
+        }
+        Some(())
+    }
+
+    async fn missing(&self, is_candidate: IsCandidate) -> Option<Vec<Missing>> {
+        let searcher = self.clone();
+        aside(move || searcher.index().missing(|id| is_candidate(id))).await
+    }
+
+    /// Puts to use what the store has kept, and clears away what is of no use.
+    async fn take_kept(&self) -> Option<()> {
+        let Some(kept) = self.0.cache.read_once().await else { return Some(()) };
+        self.supply(kept).await?;
+        self.retain().await
+    }
+
+    /// Lets go of the vectors of what no item says any more.
+    pub(super) async fn clear_away(self) {
+        // What is being embedded is kept first, and then looked at.
+        let _alone = self.0.embedding.lock().await;
+        self.retain().await;
+    }
+
+    async fn retain(&self) -> Option<()> {
+        let searcher = self.clone();
+        let keys = aside(move || searcher.index().keys().collect()).await?;
+        self.0.cache.retain(keys).await;
+        Some(())
+    }
+
+    /// Embeds what still needs it: items may have changed while others were at it.
+    async fn embed(&self, encoder: &Encoder, batch: Vec<Missing>) -> Option<()> {
+        let (searcher, encoder) = (self.clone(), encoder.clone());
+        let vectors: Vec<(ContentHash, Vector)> = aside(move || {
+            let is_needed = |missing: &&Missing| searcher.index().needs(missing.key);
+            let needed: Vec<&Missing> = batch.iter().filter(is_needed).collect();
+            let texts: Vec<&str> = needed.iter().map(|missing| &*missing.text).collect();
+            let embeddings = encoder.encode(&texts);
+            let vectors = needed.iter().zip(embeddings.iter().map(Vector::from));
+            let vectors = vectors.filter(|(missing, _)| is_needed(missing));
+            vectors.map(|(missing, vector)| (missing.key, vector)).collect()
+        })
+        .await?;
+        self.0.cache.keep(&vectors).await;
+        self.supply(vectors).await
+    }
+
+    async fn supply(&self, vectors: Vec<(ContentHash, Vector)>) -> Option<()> {
+        let searcher = self.clone();
+        aside(move || {
+            let mut index = searcher.0.index.write().unwrap_or_else(PoisonError::into_inner);
+            index.supply(vectors);
+        })
+        .await
+    }
+}

@@ -1,0 +1,163 @@
+//! What search brings for a turn: once, before its first request.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use recto_context::{Catalog, Include, ItemId, ItemKind, Pick, SessionItem};
+use recto_search::{Choice, Entry, Preset, SearchOptions};
+use serde::{Deserialize, Serialize};
+
+use crate::options::SessionSettings;
+use crate::search::{How, IsCandidate, Patience, Searcher};
+
+/// How much of the way from the floor to certainty a tool or skill has to be to
+/// speak for tools.
+const CLEARLY: f32 = 1.0 / 3.0;
+
+/// What search brought for a message. It is kept with the turn, because all of
+/// its requests show the same, whoever makes them.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Found {
+    /// What was taken, the most probable first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub picks: Vec<Pick>,
+    /// What was looked at and left.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub candidates: Vec<Pick>,
+    /// The tool or skill that clearly fits, and so speaks for tools.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub for_tools: Option<Pick>,
+    /// What the search rests on; absent when there was nothing to search.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub how: Option<How>,
+}
+
+impl Found {
+    /// Whether there is nothing to keep.
+    pub(crate) fn is_empty(&self) -> bool {
+        *self == Found::default()
+    }
+}
+
+/// A message, and what may be brought for it.
+#[derive(Debug)]
+pub struct Wanted<'a> {
+    /// All that the agent has.
+    pub catalog: &'a Catalog,
+    /// The same as search sees it.
+    pub entries: Arc<[Entry]>,
+    /// What the session has anyway.
+    pub session: &'a [SessionItem],
+    /// What a person took out of it.
+    pub removed: &'a [ItemId],
+    /// Memories that are not on the page already.
+    pub memories: Vec<ItemId>,
+    /// Whether the message decides the mode, so that tools are looked at which the
+    /// session has anyway.
+    pub decides_mode: bool,
+    /// How much is taken.
+    pub options: SearchOptions,
+    /// What was said.
+    pub message: &'a str,
+}
+
+impl Wanted<'_> {
+    /// Memories, and items whose include mode is *agent*; but for those that are in
+    /// the session anyway and those that a person removed from it.
+    fn candidates(&self) -> HashSet<ItemId> {
+        let here = self.session.iter().map(|item| &item.item);
+        let here: HashSet<&ItemId> = here.chain(self.removed).collect();
+        let of_agent = self.catalog.items().filter(|(_, include)| *include == Include::Agent);
+        let of_agent = of_agent.map(|(id, _)| id);
+        let all = of_agent.chain(self.memories.iter().cloned());
+        all.filter(|id| !here.contains(id) && !self.is_of_removed_skill(id)).collect()
+    }
+
+    fn is_of_removed_skill(&self, tool: &ItemId) -> bool {
+        let is_its_skill = |id: &ItemId| {
+            id.kind == ItemKind::Skill && tool.server.as_ref().is_some_and(|of| *of == id.name)
+        };
+        tool.kind == ItemKind::Tool && self.removed.iter().any(is_its_skill)
+    }
+
+    /// Tools and skills that can speak for tools: those that are here, or may come.
+    fn of_mode(&self, candidates: &HashSet<ItemId>) -> HashSet<ItemId> {
+        let here = self.session.iter().map(|item| &item.item).filter(|_| self.decides_mode);
+        let speaks = |id: &&ItemId| matches!(id.kind, ItemKind::Tool | ItemKind::Skill);
+        here.chain(candidates).filter(speaks).cloned().collect()
+    }
+}
+
+impl Searcher {
+    /// Finds what fits a message, within the time that a turn has for it.
+    pub async fn find(&self, wanted: &Wanted<'_>) -> Found {
+        let candidates = wanted.candidates();
+        let of_mode = wanted.of_mode(&candidates);
+        let options = &wanted.options;
+        let nothing_to_find = candidates.is_empty() && (of_mode.is_empty() || !wanted.decides_mode);
+        if !options.enabled || nothing_to_find || wanted.message.trim().is_empty() {
+            return Found::default();
+        }
+        let sets: Vec<IsCandidate> = [candidates, of_mode]
+            .map(|set| -> IsCandidate { Arc::new(move |id: &ItemId| set.contains(id)) })
+            .into();
+        let entries = wanted.entries.clone();
+        let (rankings, how) =
+            self.search_each(entries, wanted.message, sets, Patience::OneSecond).await;
+        let mut rankings = rankings.into_iter();
+        let mut found = Found { how: Some(how), ..Found::default() };
+        for (group, picks) in rankings.next().unwrap_or_default() {
+            let Choice { taken, left } = Choice::among(picks, options.of(group));
+            found.picks.extend(taken);
+            found.candidates.extend(left);
+        }
+        for picks in [&mut found.picks, &mut found.candidates] {
+            picks.sort_by(|a, b| probability(b).total_cmp(&probability(a)));
+        }
+        let best = rankings.next().unwrap_or_default().into_iter().filter_map(|(group, picks)| {
+            let floor = options.of(group).floor;
+            let clearly = floor + (1.0 - floor) * CLEARLY;
+            picks.into_iter().next().filter(|pick| probability(pick) >= clearly)
+        });
+        found.for_tools = best.max_by(|a, b| probability(a).total_cmp(&probability(b)));
+        found
+    }
+}
+
+fn probability(pick: &Pick) -> f32 {
+    pick.scores.probability.unwrap_or(0.0)
+}
+
+/// Whether a session searches, and how much it takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SearchSetting {
+    /// Nothing is searched.
+    Off,
+    /// As the preset says.
+    #[serde(untagged)]
+    Preset(Preset),
+}
+
+impl SessionSettings {
+    /// How the session searches, where it says otherwise than its agent.
+    pub(crate) fn search_options(&self, agent: &SearchOptions) -> SearchOptions {
+        let mut options = *agent;
+        match self.search {
+            Some(SearchSetting::Off) => options.enabled = false,
+            Some(SearchSetting::Preset(preset)) => {
+                options.enabled = true;
+                options.set_all(|group| *group = preset.options());
+            }
+            None => {}
+        }
+        options.set_all(|group| {
+            group.top_k = self.top_k.map_or(group.top_k, |count| count as usize);
+            group.top_n = self.top_n.map_or(group.top_n, |count| count as usize);
+            group.include_score =
+                self.include_score.map_or(group.include_score, |score| score as f32);
+            group.floor = self.floor.map_or(group.floor, |floor| floor as f32);
+        });
+        options
+    }
+}

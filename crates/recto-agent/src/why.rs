@@ -1,0 +1,237 @@
+//! Why an item is on the page of a request, or is not.
+
+use std::fmt;
+
+use recto_context::{
+    DropReason, Include, ItemId, ItemKind, Layer, Pick, Reason, RequestContext, Scores, Tokens,
+};
+use serde::Serialize;
+
+use crate::items::ItemName;
+
+/// How much of the best chunk a sentence quotes.
+const QUOTED: usize = 120;
+
+/// What became of an item in a request.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Why {
+    /// The item.
+    pub item: ItemId,
+    /// What it costs, or would have cost.
+    pub tokens: Tokens,
+    /// What became of it.
+    #[serde(flatten)]
+    pub reason: WhyReason,
+}
+
+/// What became of an item.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "status", rename_all = "snake_case")]
+pub enum WhyReason {
+    /// It stands on the page.
+    OnPage {
+        /// Where.
+        layer: Layer,
+        /// Why.
+        reason: Reason,
+        /// What search said of it, where search brought it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        found: Option<Pick>,
+    },
+    /// It was meant to, and was left out.
+    LeftOut {
+        /// Where it would have stood.
+        layer: Layer,
+        /// Why.
+        reason: DropReason,
+    },
+    /// Search looked at it and did not take it.
+    NotTaken {
+        /// What search said of it.
+        candidate: Pick,
+    },
+    /// A person took it out of the session.
+    Removed,
+    /// Nobody added it, and its include mode is *manual*.
+    NotAdded,
+    /// Its include mode is *agent*, and search did not get to it.
+    NotRanked,
+    /// Its include mode is *always*, and it was not there yet.
+    NotJoined,
+}
+
+/// What became of every item that answers to a name.
+pub fn why(request: &RequestContext, name: &str) -> Vec<Why> {
+    let wanted = ItemName::parse(name);
+    let mut answers = Vec::new();
+    on_page(request, &wanted, Shown::Whole, &mut answers);
+    left_out(request, &wanted, &mut answers);
+    not_taken(request, &wanted, &mut answers);
+    // That its name is listed says least of an item.
+    on_page(request, &wanted, Shown::ByName, &mut answers);
+    not_there(request, &wanted, &mut answers);
+    answers
+}
+
+/// How much of an item stands on the page.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shown {
+    Whole,
+    /// A skill in the list of skills.
+    ByName,
+}
+
+impl Shown {
+    fn of(reason: &Reason) -> Shown {
+        match reason {
+            Reason::Listed | Reason::ListedForRoom => Shown::ByName,
+            _ => Shown::Whole,
+        }
+    }
+}
+
+fn on_page(request: &RequestContext, wanted: &ItemName<'_>, shown: Shown, answers: &mut Vec<Why>) {
+    let parts = request
+        .parts
+        .iter()
+        .filter_map(|part| Some((part.item.as_ref()?, part.layer, part.tokens, &part.reason)));
+    // Tools that stand on the page as text are parts as well.
+    let tools = request.tools.iter();
+    let tools = tools.map(|tool| (&tool.item, Layer::Tools, tool.tokens, &tool.reason));
+    for (item, layer, tokens, reason) in parts.chain(tools) {
+        if !wanted.means(&item.id) || Shown::of(reason) != shown {
+            continue;
+        }
+        let is_told = |why: &Why| why.item == item.id && !why.is_at(layer);
+        if shown == Shown::ByName && answers.iter().any(is_told) {
+            continue;
+        }
+        let found = request.found.iter().find(|pick| pick.item == item.id).cloned();
+        let reason = WhyReason::OnPage { layer, reason: reason.clone(), found };
+        match answers.iter_mut().find(|why| why.item == item.id && why.is_at(layer)) {
+            Some(known) => known.tokens += tokens,
+            None => answers.push(Why { item: item.id.clone(), tokens, reason }),
+        }
+    }
+}
+
+fn left_out(request: &RequestContext, wanted: &ItemName<'_>, answers: &mut Vec<Why>) {
+    for dropped in &request.dropped {
+        let Some(item) = item_of(&dropped.what).filter(|item| wanted.means(item)) else { continue };
+        // What was left out in one form may stand on the page in another.
+        if answers.iter().any(|why| why.item == item) {
+            continue;
+        }
+        let reason = WhyReason::LeftOut { layer: dropped.layer, reason: dropped.reason.clone() };
+        answers.push(Why { item, tokens: dropped.before, reason });
+    }
+}
+
+fn not_taken(request: &RequestContext, wanted: &ItemName<'_>, answers: &mut Vec<Why>) {
+    for candidate in &request.candidates {
+        let reason = WhyReason::NotTaken { candidate: candidate.clone() };
+        add(answers, wanted, &candidate.item, reason);
+    }
+}
+
+fn not_there(request: &RequestContext, wanted: &ItemName<'_>, answers: &mut Vec<Why>) {
+    for item in &request.removed {
+        add(answers, wanted, item, WhyReason::Removed);
+    }
+    for (item, include) in &request.available {
+        let reason = match include {
+            Include::Always => WhyReason::NotJoined,
+            Include::Manual => WhyReason::NotAdded,
+            Include::Agent => WhyReason::NotRanked,
+        };
+        add(answers, wanted, item, reason);
+    }
+}
+
+/// Adds what became of an item that nothing is told of yet.
+fn add(answers: &mut Vec<Why>, wanted: &ItemName<'_>, item: &ItemId, reason: WhyReason) {
+    if wanted.means(item) && answers.iter().all(|why| why.item != *item) {
+        answers.push(Why { item: item.clone(), tokens: Tokens::ZERO, reason });
+    }
+}
+
+/// The item that a cut names, as [`ItemId`] is displayed.
+fn item_of(what: &str) -> Option<ItemId> {
+    let (kind, name) = what.split_once(' ')?;
+    let kinds =
+        [ItemKind::Rule, ItemKind::Reference, ItemKind::Skill, ItemKind::Tool, ItemKind::Memory];
+    let kind = kinds.into_iter().find(|known| known.name() == kind)?;
+    match (kind, name.split_once('.')) {
+        (ItemKind::Tool, Some((server, name))) => Some(ItemId::tool(Some(server.into()), name)),
+        _ => Some(ItemId::new(kind, name)),
+    }
+}
+
+impl Why {
+    fn is_at(&self, at: Layer) -> bool {
+        matches!(self.reason, WhyReason::OnPage { layer, .. } if layer == at)
+    }
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Why { item, tokens, reason } = self;
+        match reason {
+            WhyReason::OnPage { layer, reason, found } => {
+                write!(f, "{item} was on the page ({layer}, {tokens} tokens): ")?;
+                f.write_str(&reason.describe())?;
+                found.as_ref().map_or(Ok(()), |pick| write!(f, "; {}", Said(pick)))
+            }
+            WhyReason::LeftOut { layer, reason } => {
+                write!(f, "{item} was left out ({layer}, {tokens} tokens): {}", reason.describe())
+            }
+            WhyReason::NotTaken { candidate } => write!(
+                f,
+                "{item} was not on the page: search looked at it and did not take it; {}",
+                Said(candidate)
+            ),
+            WhyReason::Removed => write!(
+                f,
+                "{item} was not on the page: a person removed it from the session (/add brings it \
+                 back)"
+            ),
+            WhyReason::NotAdded => write!(
+                f,
+                "{item} was not on the page: its include mode is manual, and nobody added it (/add \
+                 does)"
+            ),
+            WhyReason::NotRanked => write!(
+                f,
+                "{item} was not on the page: its include mode is agent, and search was off or had \
+                 others to look at before it"
+            ),
+            WhyReason::NotJoined => {
+                write!(f, "{item} was not on the page: it had not joined the session")
+            }
+        }
+    }
+}
+
+/// What search said of an item, in words.
+struct Said<'a>(&'a Pick);
+
+impl fmt::Display for Said<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Scores { cosine, lexical, fused, probability, rank } = self.0.scores;
+        let number =
+            |name: &str, value: Option<f32>| value.map(|value| format!("{name} {value:.2}"));
+        let known = [
+            number("probability", probability),
+            number("cosine", cosine),
+            number("words", lexical),
+            number("together", fused),
+            rank.map(|rank| format!("rank {rank}")),
+        ];
+        f.write_str(&known.into_iter().flatten().collect::<Vec<_>>().join(", "))?;
+        let Some(chunk) = &self.0.best_chunk else { return Ok(()) };
+        let line = chunk.split_whitespace().collect::<Vec<_>>().join(" ");
+        let short: String = line.chars().take(QUOTED).collect();
+        let more = if short.len() < line.len() { "…" } else { "" };
+        write!(f, "; best: \"{short}{more}\"")
+    }
+}

@@ -1,0 +1,270 @@
+//! What search brings into turns: with words alone, and in `dense` with the real
+//! encoder.
+
+use recto_agent::{Agent, Answer, Command, Event, Why, WhyReason, restore};
+use recto_context::mode::ModeSetting;
+use recto_context::{ItemKind, RequestContext};
+use recto_fakes::Fake;
+use recto_store::{SessionId, Store, TurnId};
+
+use crate::support::{
+    Bench, check_sound, conversation, events, holds, model, runtime, say, session, submit,
+};
+
+mod dense;
+
+/// A rule or reference with its include mode.
+fn item(bench: &Bench, file: &str, include: &str, description: &str, text: &str) {
+    let text = format!("---\ninclude: {include}\ndescription: {description}\n---\n{text}\n");
+    bench.write(file, &text);
+}
+
+/// The items of seed 002's flow example.
+fn flow_example(bench: &Bench) {
+    item(bench, "rules/a.md", "always", "Tone", "Answer in plain words.");
+    item(bench, "rules/b.md", "manual", "Length", "Keep answers under ten lines.");
+    let text = "Users authenticate with OAuth tokens. A login needs a valid token, which \
+                authentication checks before anything else.";
+    item(bench, "rules/c.md", "agent", "How users authenticate and log in", text);
+    item(bench, "references/x.md", "always", "The product", "We sell maps of the coast.");
+    let text = "Errors are handled in one place. Error handling logs the error, tells the \
+                user what went wrong, and never swallows an exception.";
+    item(bench, "references/y.md", "agent", "Error handling", text);
+}
+
+/// The requests of a session's turns, in order.
+async fn requests(store: &Store, session: SessionId) -> Vec<RequestContext> {
+    let mut requests = Vec::new();
+    for turn in store.turns(session).await.unwrap() {
+        requests.extend(requests_of(store, turn.id).await);
+    }
+    requests
+}
+
+async fn requests_of(store: &Store, turn: TurnId) -> Vec<RequestContext> {
+    let mut requests = Vec::new();
+    for request in store.requests(turn).await.unwrap() {
+        requests.push(restore(store, &request).await.unwrap());
+    }
+    requests
+}
+
+/// The rules and references on the page, in its order, with their include modes.
+fn items_on(request: &RequestContext) -> Vec<String> {
+    let items = request.parts.iter().filter_map(|part| part.item.as_ref());
+    let documents =
+        items.filter(|item| matches!(item.id.kind, ItemKind::Rule | ItemKind::Reference));
+    documents.map(|item| format!("{} {}", item.id.name, item.include)).collect()
+}
+
+async fn command(agent: &Agent, session: SessionId, line: &str) -> Answer {
+    let command = Command::parse(line).unwrap().unwrap();
+    agent.command(&conversation("k"), session, command).await.unwrap()
+}
+
+fn found(request: &RequestContext) -> Vec<&str> {
+    request.found.iter().map(|pick| &*pick.item.name).collect()
+}
+
+/// Plays the flow example of seed 002.
+async fn play_flow_example(agent: &Agent) {
+    let session = session(agent, "k").await;
+    command(agent, session, "/add b").await;
+    say(agent, session, "How do I authenticate?").await;
+    say(agent, session, "What's the error handling?").await;
+    check_sound(agent.store(), session).await;
+    let requests = requests(agent.store(), session).await;
+    assert_eq!(items_on(&requests[0]), ["a always", "b manual", "x always", "c agent"]);
+    assert_eq!(items_on(&requests[1]), ["a always", "b manual", "x always", "y agent"]);
+    for (request, other) in requests.iter().zip(["y", "c"]) {
+        let pick = &request.found[0];
+        assert!(pick.scores.probability.unwrap() > 0.4 && pick.scores.lexical.unwrap() > 0.0);
+        assert_eq!(pick.scores.rank, Some(1));
+        // Which piece fits best is known where meaning was measured.
+        assert_eq!(pick.best_chunk.is_some(), pick.scores.cosine.is_some());
+        // The other one was looked at, and the record knows how it did.
+        let left = &request.candidates[0];
+        assert_eq!(&*left.item.name, other);
+        assert!(left.scores.probability.unwrap() < 0.4);
+    }
+}
+
+#[test]
+fn seed_002_flow_example_by_words_alone() {
+    let (bench, fake) = (Bench::new(), Fake::openai().start());
+    flow_example(&bench);
+    runtime().block_on(async {
+        let agent = bench.agent(&fake).await;
+        play_flow_example(&agent).await;
+        let session = session(&agent, "k").await;
+        let last = agent.store().last_request(session).await.unwrap().unwrap();
+        assert_eq!(last.notes["search"], serde_json::json!({"words": "no_model"}));
+        let request = restore(agent.store(), &last).await.unwrap();
+        // No score is made up.
+        assert!(
+            request
+                .found
+                .iter()
+                .chain(&request.candidates)
+                .all(|pick| { pick.scores.cosine.is_none() && pick.scores.lexical.is_some() })
+        );
+    });
+}
+
+#[test]
+fn a_message_that_fits_nothing_brings_nothing() {
+    let (bench, fake) = (Bench::new(), Fake::openai().start());
+    flow_example(&bench);
+    runtime().block_on(async {
+        let agent = bench.agent(&fake).await;
+        let session = session(&agent, "k").await;
+        for message in ["hi there", "thanks!", "What is the capital of France?", "!!!", "start"] {
+            say(&agent, session, message).await;
+        }
+        for request in requests(agent.store(), session).await {
+            assert_eq!(found(&request), [""; 0]);
+        }
+    });
+}
+
+#[test]
+fn what_a_person_removed_is_not_brought_back() {
+    let (bench, fake) = (Bench::new(), Fake::openai().start());
+    flow_example(&bench);
+    runtime().block_on(async {
+        let agent = bench.agent(&fake).await;
+        let session = session(&agent, "k").await;
+        say(&agent, session, "How do I authenticate?").await;
+        command(&agent, session, "/remove rule:c").await;
+        say(&agent, session, "How do I authenticate?").await;
+        let Answer::Why(why) = command(&agent, session, "/why c").await else { panic!() };
+        assert!(matches!(&why[..], [Why { reason: WhyReason::Removed, .. }]), "{why:?}");
+        command(&agent, session, "/add c").await;
+        say(&agent, session, "And now?").await;
+        let requests = requests(agent.store(), session).await;
+        let has_c =
+            |request: &RequestContext| items_on(request).iter().any(|i| i.starts_with("c "));
+        assert_eq!(requests.iter().map(has_c).collect::<Vec<_>>(), [true, false, true]);
+        check_sound(agent.store(), session).await;
+    });
+}
+
+#[test]
+fn why_tells_of_every_item() {
+    let (bench, fake) = (Bench::new(), Fake::openai().start());
+    flow_example(&bench);
+    runtime().block_on(async {
+        let agent = bench.agent(&fake).await;
+        let session = session(&agent, "k").await;
+        say(&agent, session, "How do I authenticate?").await;
+        let mut told = Vec::new();
+        for name in ["a", "b", "@rule:c", "reference:y", "tool:hold", "nothing"] {
+            let Answer::Why(why) = command(&agent, session, &format!("/why {name}")).await else {
+                panic!("no reason for {name}")
+            };
+            told.extend(why.iter().map(|why| {
+                let sentence = why.to_string();
+                sentence.split(": ").take(2).collect::<Vec<_>>().join(": ")
+            }));
+        }
+        let [a, b, c, y, hold] = &told[..] else { panic!("{told:#?}") };
+        assert!(a.starts_with("rule a was on the page (items, "), "{a}");
+        assert!(b.contains("its include mode is manual, and nobody added it"), "{b}");
+        assert!(c.starts_with("rule c was on the page (picks, "), "{c}");
+        assert!(c.contains("found by search; probability "), "{c}");
+        assert!(y.contains("search looked at it and did not take it"), "{y}");
+        assert!(hold.starts_with("tool hold was on the page (tools, "), "{hold}");
+    });
+}
+
+#[test]
+fn mentions_add_items_and_the_text_stays_as_typed() {
+    let (bench, fake) = (Bench::new(), Fake::openai().start());
+    flow_example(&bench);
+    runtime().block_on(async {
+        let agent = bench.agent(&fake).await;
+        let session = session(&agent, "k").await;
+        let text = "Hello, use @rule:b, @ref:y and @rule:nope please";
+        let events = events(submit(&agent, session, text).await).await;
+        let told = |event: &Event| match event {
+            Event::Notice { text } => Some(text.clone()),
+            _ => None,
+        };
+        let told: Vec<String> = events.iter().filter_map(told).collect();
+        assert_eq!(told, ["there is no rule `nope`, so nothing was added to the session"]);
+        say(&agent, session, "and again").await;
+        let requests = requests(agent.store(), session).await;
+        for request in &requests {
+            assert_eq!(items_on(request), ["a always", "b manual", "x always", "y manual"]);
+        }
+        assert!(requests[0].messages.last().unwrap().text().ends_with(text));
+        check_sound(agent.store(), session).await;
+    });
+}
+
+/// A turn searches once: all of its requests show the same, and each is the one
+/// before with something appended.
+#[test]
+fn picks_stay_through_the_rounds_of_a_turn() {
+    let (bench, fake) = (Bench::new(), Fake::openai().start());
+    flow_example(&bench);
+    runtime().block_on(async {
+        let agent = bench.agent(&fake).await;
+        let session = session(&agent, "k").await;
+        fake.push(holds(&["the line"]));
+        bench.held.let_go(1);
+        say(&agent, session, "How do I authenticate?").await;
+        let requests = requests(agent.store(), session).await;
+        assert_eq!(requests.len(), 2);
+        assert_eq!(requests[0].found, requests[1].found);
+        let [first, second] = [0, 1].map(|number| fake.chats()[number]["messages"].to_string());
+        assert!(second.starts_with(first.trim_end_matches(']')));
+        check_sound(agent.store(), session).await;
+    });
+}
+
+#[test]
+fn search_can_be_turned_off_and_made_choosier() {
+    let (bench, fake) = (Bench::new(), Fake::openai().start());
+    flow_example(&bench);
+    runtime().block_on(async {
+        let agent = bench.agent(&fake).await;
+        let session = session(&agent, "k").await;
+        for line in ["/set search off", "/set search normal", "/set floor 1", "/set search default"]
+        {
+            command(&agent, session, line).await;
+            say(&agent, session, "How do I authenticate?").await;
+        }
+        command(&agent, session, "/set floor default").await;
+        say(&agent, session, "How do I authenticate?").await;
+        let requests = requests(agent.store(), session).await;
+        let taken: Vec<usize> = requests.iter().map(|request| request.found.len()).collect();
+        assert_eq!(taken, [0, 1, 0, 0, 1]);
+        let looked_at = |request: &RequestContext| request.candidates.len();
+        assert_eq!(requests.iter().map(looked_at).collect::<Vec<_>>(), [0, 1, 2, 2, 1]);
+    });
+}
+
+#[test]
+fn a_skill_that_clearly_fits_speaks_for_tools() {
+    let (bench, fake) = (Bench::new(), Fake::openai().start());
+    let skill = "---\nname: tides\ndescription: Tide tables, high water and low water times\n\
+                 include: agent\n---\nLook up the tide table. High water and low water times \
+                 are in the tide table.\n";
+    bench.write("skills/tides/SKILL.md", skill);
+    runtime().block_on(async {
+        let mut entry = model("fake", &fake);
+        entry.mode = ModeSetting::Auto;
+        let agent = Agent::start(bench.parts(vec![entry])).await.unwrap();
+        let session = session(&agent, "k").await;
+        // By its words alone it is talk.
+        say(&agent, session, "Why do high water and low water times change in the tide table?")
+            .await;
+        say(&agent, session, "Tell me about yourself").await;
+        let requests = requests(agent.store(), session).await;
+        let modes: Vec<_> = requests.iter().map(|request| &request.mode).collect();
+        assert!(modes[0].chosen.is_minimal(), "{modes:?}");
+        assert!(modes[0].reason.describe().contains("skill tides"), "{modes:?}");
+        assert!(!modes[1].chosen.is_minimal(), "{modes:?}");
+    });
+}

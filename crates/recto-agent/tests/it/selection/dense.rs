@@ -1,0 +1,142 @@
+//! With the real encoder, from the folder that `RECTO_TEST_MODELS` names.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use recto_agent::{Agent, Event, Patience, SearchParts};
+use recto_fakes::Fake;
+use recto_search::{Encoder, EncoderFiles, Entry};
+use recto_store::Embedder;
+
+use super::{flow_example, found, item, play_flow_example, requests};
+use crate::support::{Bench, events, model, runtime, say, session, submit};
+
+/// The encoder's files: where `make test` pulls them.
+fn encoder() -> EncoderFiles {
+    let folder = match std::env::var_os("RECTO_TEST_MODELS") {
+        Some(folder) => PathBuf::from(folder),
+        None => PathBuf::from(env!("CARGO_TARGET_TMPDIR")).with_file_name("models"),
+    };
+    let folder = folder.join("minilm");
+    assert!(
+        folder.join("model.safetensors").is_file(),
+        "{} has no encoder; `make test` pulls it, and so does `recto models pull minilm`",
+        folder.display()
+    );
+    EncoderFiles {
+        weights: folder.join("model.safetensors"),
+        tokenizer: folder.join("tokenizer.json"),
+        sha256: None,
+    }
+}
+
+async fn agent(bench: &Bench, fake: &Fake, encoder: EncoderFiles) -> Agent {
+    let mut parts = bench.parts(vec![model("fake", fake)]);
+    parts.search = SearchParts { encoder: Some(encoder), ..SearchParts::default() };
+    Agent::start(parts).await.unwrap()
+}
+
+/// Takes its time: encoders load slowly where several tests run at once.
+async fn warm(agent: &Agent) {
+    let entries = Entry::all_of(&*agent.catalog().await).into();
+    agent.searcher().search(entries, "warm", Arc::new(|_| true), Patience::UntilDone).await;
+}
+
+#[test]
+fn seed_002_flow_example() {
+    let (bench, fake) = (Bench::new(), Fake::openai().start());
+    flow_example(&bench);
+    runtime().block_on(async {
+        let agent = agent(&bench, &fake, encoder()).await;
+        warm(&agent).await;
+        play_flow_example(&agent).await;
+        let session = session(&agent, "k").await;
+        let last = agent.store().last_request(session).await.unwrap().unwrap();
+        assert_eq!(last.notes["search"], "dense");
+        for request in requests(agent.store(), session).await {
+            assert!(request.found[0].scores.cosine.unwrap() > 0.3);
+        }
+    });
+}
+
+/// The words of the message stand in none of the items.
+#[test]
+fn meaning_finds_what_words_do_not() {
+    let (bench, fake) = (Bench::new(), Fake::openai().start());
+    flow_example(&bench);
+    runtime().block_on(async {
+        let agent = agent(&bench, &fake, encoder()).await;
+        warm(&agent).await;
+        let session = session(&agent, "k").await;
+        say(&agent, session, "Where do I put my password to sign in?").await;
+        let requests = requests(agent.store(), session).await;
+        assert_eq!(found(&requests[0]), ["c"]);
+    });
+}
+
+#[test]
+fn editing_a_rule_by_hand_embeds_that_rule_anew_and_no_other() {
+    let (bench, fake) = (Bench::new(), Fake::openai().start());
+    flow_example(&bench);
+    runtime().block_on(async {
+        let agent = agent(&bench, &fake, encoder()).await;
+        warm(&agent).await;
+        let by = Embedder { agent: "main".into(), model: Encoder::NAME.into() };
+        let kept = || async {
+            let mut kept = agent.store().embeddings(by.clone()).await.unwrap();
+            kept.sort();
+            kept
+        };
+        let before = kept().await;
+        item(&bench, "rules/c.md", "agent", "Gardening", "Water the roses in the evening.");
+        warm(&agent).await;
+        let after = kept().await;
+        let new: Vec<_> = after.iter().filter(|vector| !before.contains(vector)).collect();
+        let gone: Vec<_> = before.iter().filter(|vector| !after.contains(vector)).collect();
+        // The header and the text, of which both are others now.
+        assert_eq!((new.len(), gone.len()), (2, 2));
+        let session = session(&agent, "k").await;
+        say(&agent, session, "When should I water my roses?").await;
+        assert_eq!(found(&requests(agent.store(), session).await[0]), ["c"]);
+    });
+}
+
+#[test]
+fn a_damaged_encoder_is_told_once_and_words_go_on() {
+    let (bench, fake) = (Bench::new(), Fake::openai().start());
+    flow_example(&bench);
+    let folder = tempfile::tempdir().unwrap();
+    let good = encoder();
+    let files = EncoderFiles {
+        weights: folder.path().join("model.safetensors"),
+        tokenizer: good.tokenizer.clone(),
+        sha256: None,
+    };
+    let weights = fs::read(&good.weights).unwrap();
+    fs::write(&files.weights, &weights[..weights.len() / 2]).unwrap();
+    runtime().block_on(async {
+        let agent = agent(&bench, &fake, files.clone()).await;
+        let session = session(&agent, "k").await;
+        let mut told = Vec::new();
+        for _ in 0..2 {
+            let events = events(submit(&agent, session, "How do I authenticate?").await).await;
+            told.extend(events.into_iter().filter_map(|event| match event {
+                Event::Notice { text } => Some(text),
+                _ => None,
+            }));
+        }
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert!(told[0].contains("by words alone"), "{told:?}");
+        assert!(told[0].contains("model.safetensors"), "{told:?}");
+        for request in requests(agent.store(), session).await {
+            assert_eq!(found(&request), ["c"]);
+        }
+        // Once the file is whole, it is used.
+        fs::write(&files.weights, &weights).unwrap();
+        warm(&agent).await;
+        say(&agent, session, "How do I authenticate?").await;
+        let last = requests(agent.store(), session).await.pop().unwrap();
+        assert!(last.found[0].scores.cosine.is_some());
+    });
+}

@@ -1,0 +1,200 @@
+//! `recto bench mode`: minimal or full, decided for labelled messages.
+//!
+//! Each message is given to an agent with the workspace that `recto init`
+//! writes, as the first of a session whose model is set to `auto`, and the page
+//! that a turn would send says how it was decided.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use recto_agent::{Agent, Conversation, Inbound, IsCandidate, Patience};
+use recto_context::ModeDecision;
+use recto_search::Entry;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::lines;
+use crate::commands::search::patiently;
+use crate::commands::{agent_failed, init};
+use crate::config::{self, ContextMode, Place, Placed, Provider, Settings};
+use crate::draw::Table;
+use crate::failure::Failure;
+use crate::home::Home;
+use crate::output::{print, print_json, tell};
+use crate::setup;
+
+/// What the command calls its model, its session, and where its settings are from.
+const NAME: &str = "bench";
+
+#[derive(Deserialize)]
+struct Labelled {
+    id: String,
+    message: String,
+    expect: Expected,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Expected {
+    Minimal,
+    Full,
+}
+
+impl Expected {
+    fn name(self) -> &'static str {
+        match self {
+            Expected::Minimal => "minimal",
+            Expected::Full => "full",
+        }
+    }
+}
+
+pub(super) fn run(home: &Home, messages: &Path, as_json: bool) -> Result<ExitCode, Failure> {
+    let messages = {
+        let lines = lines::read::<Labelled>(messages)?;
+        lines::check_ids(messages, lines.iter().map(|(line, one)| (*line, &*one.id)))?;
+        lines.into_iter().map(|(_, message)| message).collect::<Vec<_>>()
+    };
+    let scratch = Scratch::new()?;
+    let settings = example(setup::load(home, Vec::new())?, &scratch.0)?;
+    let decided = setup::runtime()?.block_on(async {
+        let agent = setup::idle_agent(home, &settings, setup::store(&settings)?)?;
+        decide(&agent, messages).await
+    })?;
+    let right = decided.iter().filter(|one| one.is_right()).count();
+    if as_json {
+        print_json(&json!({
+            "messages": decided.len(),
+            "as_labelled": right,
+            "share": right as f64 / decided.len().max(1) as f64,
+            "decisions": decided.iter().map(Decided::json).collect::<Vec<_>>(),
+        }))?;
+    } else {
+        draw(&decided, right)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The person's settings, but for the workspace, the model and the store: what
+/// search takes is measured as it is configured.
+fn example(mut settings: Settings, folder: &Path) -> Result<Settings, Failure> {
+    init::fill(folder)?;
+    let mut model = config::plain_model(NAME, Provider::Scripted, NAME)
+        .ok_or_else(|| Failure::new("the example model can't be made"))?;
+    model.window = Some(16_384);
+    model.mode.context_mode = Some(Placed {
+        value: ContextMode::Auto,
+        place: Place::Flag(NAME.to_owned()),
+        spelled: "context_mode".to_owned(),
+    });
+    settings.model = Some(model.name.clone());
+    settings.models = vec![model];
+    settings.agent.workspace = folder.join("workspace");
+    settings.skills.directory = folder.join("skills");
+    settings.skills.extra_dirs.clear();
+    settings.skills.disabled.clear();
+    settings.tools.disabled.clear();
+    settings.store.path = folder.join("data/recto.db");
+    settings.items.clear();
+    Ok(settings)
+}
+
+/// A folder that goes away with the command.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new() -> Result<Self, Failure> {
+        let folder = std::env::temp_dir().join(format!("recto-bench-{}", std::process::id()));
+        fs::create_dir(&folder).map_err(|error| {
+            Failure::new(format!("cannot make the folder {}", folder.display())).because(&error)
+        })?;
+        Ok(Scratch(folder))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A message and how it was decided.
+struct Decided {
+    message: Labelled,
+    mode: ModeDecision,
+}
+
+impl Decided {
+    fn chosen(&self) -> Expected {
+        if self.mode.chosen.is_minimal() { Expected::Minimal } else { Expected::Full }
+    }
+
+    fn is_right(&self) -> bool {
+        self.chosen() == self.message.expect
+    }
+
+    fn why(&self) -> String {
+        match &self.mode.matched[..] {
+            [] => self.mode.reason.describe(),
+            words => format!("{} ({})", self.mode.reason.describe(), words.join(", ")),
+        }
+    }
+
+    fn json(&self) -> Value {
+        json!({
+            "id": self.message.id,
+            "message": self.message.message,
+            "expect": self.message.expect.name(),
+            "chosen": self.chosen().name(),
+            "as_labelled": self.is_right(),
+            "reason": self.mode.reason,
+            "matched": self.mode.matched,
+        })
+    }
+}
+
+async fn decide(agent: &Agent, messages: Vec<Labelled>) -> Result<Vec<Decided>, Failure> {
+    let conversation = Conversation {
+        surface: "terminal".to_owned(),
+        account: "local".to_owned(),
+        name: NAME.to_owned(),
+    };
+    let session =
+        agent.find_named_or_begin(&conversation).await.map_err(|error| agent_failed(&error))?;
+    embed_all(agent).await;
+    let mut decided = Vec::with_capacity(messages.len());
+    for message in messages {
+        let page = agent.preview(session.id, Inbound::text(&message.message)).await;
+        let mode = page.map_err(|error| agent_failed(&error))?.mode;
+        decided.push(Decided { message, mode });
+    }
+    Ok(decided)
+}
+
+/// A turn would not wait for vectors, and the first messages would be decided
+/// without them.
+async fn embed_all(agent: &Agent) {
+    let entries: Arc<[Entry]> = Entry::all_of(&*agent.catalog().await).into();
+    let all: IsCandidate = Arc::new(|_| true);
+    let searcher = agent.searcher();
+    let ranked = patiently(searcher, searcher.search(entries, NAME, all, Patience::UntilDone));
+    tell(&format_args!("searched {}", ranked.await.how));
+}
+
+fn draw(decided: &[Decided], right: usize) -> Result<(), Failure> {
+    let mut table = Table::new(["id", "expected", "decided", "why", "message"]);
+    for one in decided.iter().filter(|one| !one.is_right()) {
+        table.row([
+            one.message.id.clone(),
+            one.message.expect.name().to_owned(),
+            one.chosen().name().to_owned(),
+            one.why(),
+            one.message.message.clone(),
+        ]);
+    }
+    let misses = if right == decided.len() { String::new() } else { format!("{table}\n") };
+    let share = right as f64 * 100.0 / decided.len().max(1) as f64;
+    print(&format!("{misses}{right} of {} decided as labelled ({share:.1}%)\n", decided.len()))
+}

@@ -1,0 +1,339 @@
+//! `recto bench select`: items ranked for queries, and what a turn would take.
+//!
+//! The items of a file stand in for those of a workspace. They are indexed once,
+//! all of them, and every query is embedded, ranked and chosen from as a message
+//! is, with the options of the config. How good that is, others score.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use recto_context::{Counter, ItemId, ItemKind, Pick, Text, Tokens};
+use recto_search::{
+    Choice, Encoder, EncoderError, Entry, Group, Index, Missing, Query, SearchOptions, Vector,
+};
+use serde::Deserialize;
+use serde_json::json;
+
+use super::lines;
+use crate::commands::search::by_probability;
+use crate::failure::Failure;
+use crate::home::Home;
+use crate::output::{tame, tell};
+use crate::setup;
+use crate::terminal::status::Status;
+
+/// The most items that a line of the result names.
+const RANKED: usize = 100;
+
+/// How many texts are embedded at once: enough to be fast, few enough to tell
+/// how far it is.
+const BATCH: usize = 512;
+
+/// How often progress is shown, and how often it is told where nobody watches.
+const SHOWN: Duration = Duration::from_millis(100);
+const TOLD: Duration = Duration::from_secs(5);
+
+/// What is read and written.
+pub(super) struct Files<'a> {
+    pub(super) items: &'a Path,
+    pub(super) queries: &'a Path,
+    pub(super) out: &'a Path,
+}
+
+/// Which items are candidates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Among {
+    All,
+    /// Those of the query's own scope.
+    Scope,
+}
+
+#[derive(Deserialize)]
+struct ItemLine {
+    id: String,
+    kind: ItemKind,
+    name: String,
+    #[serde(default)]
+    description: Option<String>,
+    #[serde(default)]
+    text: Option<String>,
+    #[serde(default)]
+    scope: Option<Arc<str>>,
+    #[serde(default)]
+    server: Option<Arc<str>>,
+}
+
+#[derive(Deserialize)]
+struct QueryLine {
+    id: String,
+    query: String,
+    #[serde(default)]
+    scope: Option<Arc<str>>,
+}
+
+pub(super) fn run(home: &Home, files: &Files<'_>, among: Among) -> Result<ExitCode, Failure> {
+    let settings = setup::load(home, Vec::new())?;
+    let items = lines::read::<ItemLine>(files.items)?;
+    let queries = lines::read::<QueryLine>(files.queries)?;
+    lines::check_ids(files.items, items.iter().map(|(line, item)| (*line, &*item.id)))?;
+    lines::check_ids(files.queries, queries.iter().map(|(line, query)| (*line, &*query.id)))?;
+    if among == Among::Scope {
+        check_scopes(files.queries, &queries)?;
+    }
+    let failed = |error: io::Error| {
+        Failure::new(format!("cannot write {}", files.out.display())).because(&error)
+    };
+    let mut out = BufWriter::new(File::create(files.out).map_err(failed)?);
+    let parts = setup::search_parts(&settings);
+    let encoder = encoder(parts.encoder.as_ref());
+    let bench = Bench::of(items, encoder, parts.options);
+    let begun = Instant::now();
+    let mut summary = Summary::default();
+    let mut progress = Progress::new();
+    for (index, (_, query)) in queries.iter().enumerate() {
+        let answer = bench.ask(query, among);
+        summary.add(&answer);
+        writeln!(out, "{}", answer.line(&query.id)).map_err(failed)?;
+        progress.show(index + 1, queries.len(), "queries");
+    }
+    progress.end();
+    out.flush().map_err(failed)?;
+    tell(&format_args!("{summary} in {:.1} s", begun.elapsed().as_secs_f64()));
+    Ok(ExitCode::SUCCESS)
+}
+
+fn check_scopes(path: &Path, queries: &[(usize, QueryLine)]) -> Result<(), Failure> {
+    match queries.iter().find(|(_, query)| query.scope.is_none()) {
+        None => Ok(()),
+        Some((line, query)) => {
+            let what =
+                format!("{}:{line}: the query `{}` has no scope", path.display(), tame(&query.id));
+            Err(Failure::new(what).hint("leave --scope out to search among all items"))
+        }
+    }
+}
+
+/// The encoder, or word of why the search goes by words alone, as a turn's would.
+fn encoder(files: Option<&recto_search::EncoderFiles>) -> Option<Encoder> {
+    match Encoder::load(files?) {
+        Ok(encoder) => Some(encoder),
+        Err(EncoderError::Missing { .. }) => {
+            tell(
+                &"by words alone: there is no embedding model\n  hint: run `recto models pull minilm`",
+            );
+            None
+        }
+        Err(error) => {
+            tell(&format_args!("by words alone: {error}\n  hint: {}", error.hint()));
+            None
+        }
+    }
+}
+
+/// All items, ready to be ranked.
+struct Bench {
+    index: Index,
+    encoder: Option<Encoder>,
+    options: SearchOptions,
+    items: HashMap<ItemId, Known>,
+}
+
+/// What is known of an item beside what search sees.
+struct Known {
+    id: String,
+    scope: Option<Arc<str>>,
+    tokens: Tokens,
+}
+
+impl Bench {
+    fn of(lines: Vec<(usize, ItemLine)>, encoder: Option<Encoder>, options: SearchOptions) -> Self {
+        let mut items = HashMap::new();
+        let mut entries = Vec::with_capacity(lines.len());
+        let counter = Counter::estimated();
+        for (_, line) in lines {
+            let entry = line.entry(&items);
+            let tokens = counter.text(&entry.text) + counter.text(&header(&entry));
+            items.insert(entry.item.clone(), Known { id: line.id, scope: line.scope, tokens });
+            entries.push(entry);
+        }
+        let mut index = Index::default();
+        index.update(entries);
+        if let Some(encoder) = &encoder {
+            embed(&mut index, encoder);
+        }
+        Bench { index, encoder, options, items }
+    }
+
+    /// Ranks as a turn does: each group by itself.
+    fn ask(&self, query: &QueryLine, among: Among) -> Answer<'_> {
+        let begun = Instant::now();
+        let embedding = self.encoder.as_ref().map(|encoder| encoder.encode_one(&query.query));
+        let asked = Query { text: &query.query, embedding: embedding.as_ref() };
+        let in_scope = |id: &ItemId| match among {
+            Among::All => true,
+            Among::Scope => self.items.get(id).is_some_and(|item| item.scope == query.scope),
+        };
+        let (mut ranked, mut taken) = (Vec::new(), Vec::new());
+        for group in Group::ALL {
+            let picks = self.index.rank(&asked, |id| Group::of(id.kind) == group && in_scope(id));
+            taken.extend(Choice::among(picks.iter().cloned(), self.options.of(group)).taken);
+            ranked.extend(picks);
+        }
+        // Stable: within a group the order stays.
+        ranked.sort_by(by_probability);
+        taken.sort_by(by_probability);
+        let milliseconds = begun.elapsed().as_secs_f64() * 1_000.0;
+        ranked.truncate(RANKED);
+        Answer { ranked: self.known(&ranked), picked: self.known(&taken), milliseconds }
+    }
+
+    fn known(&self, picks: &[Pick]) -> Vec<&Known> {
+        picks.iter().filter_map(|pick| self.items.get(&pick.item)).collect()
+    }
+}
+
+impl ItemLine {
+    /// The item as search sees it. Names that files use more than once are told
+    /// apart by what an item stands in, or at last by its id.
+    fn entry(&self, others: &HashMap<ItemId, Known>) -> Entry {
+        let server = self.server.clone().or_else(|| self.scope.clone());
+        let mut item = ItemId { kind: self.kind, name: self.name.as_str().into(), server };
+        if others.contains_key(&item) {
+            item.server = Some(self.id.as_str().into());
+        }
+        let description = self.description.as_deref().map(str::trim);
+        Entry {
+            item,
+            description: description.filter(|text| !text.is_empty()).map(Into::into),
+            text: self.text.as_deref().unwrap_or_default().into(),
+            thread: self.scope.clone(),
+        }
+    }
+}
+
+/// What stands before the text of an item, on the page or in a schema.
+fn header(entry: &Entry) -> Text {
+    match &entry.description {
+        Some(description) => format!("{}: {description}", entry.item.name).into(),
+        None => entry.item.name.to_string().into(),
+    }
+}
+
+/// Gives every text its vector.
+fn embed(index: &mut Index, encoder: &Encoder) {
+    let missing = index.missing(|_| true);
+    let begun = Instant::now();
+    let mut progress = Progress::new();
+    for (number, batch) in missing.chunks(BATCH).enumerate() {
+        progress.show(number * BATCH, missing.len(), "texts embedded");
+        let texts: Vec<&str> = batch.iter().map(|missing| &*missing.text).collect();
+        let vectors = encoder.encode(&texts);
+        let key = |missing: &Missing| missing.key;
+        index.supply(batch.iter().map(key).zip(vectors.iter().map(Vector::from)));
+    }
+    progress.end();
+    let seconds = begun.elapsed().as_secs_f64();
+    tell(&format_args!("{} texts embedded in {seconds:.1} s", missing.len()));
+}
+
+/// How far something is: one line for a person, a line now and then for others.
+struct Progress {
+    status: Status,
+    is_watched: bool,
+    told: Instant,
+}
+
+impl Progress {
+    fn new() -> Self {
+        let is_watched = io::stderr().is_terminal();
+        Progress { status: Status::new(), is_watched, told: Instant::now() }
+    }
+
+    fn show(&mut self, done: usize, total: usize, what: &str) {
+        let pause = if self.is_watched { SHOWN } else { TOLD };
+        if self.told.elapsed() < pause {
+            return;
+        }
+        self.told = Instant::now();
+        let text = format!("{done} of {total} {what}");
+        match self.is_watched {
+            true => self.status.show(&text),
+            false => tell(&text),
+        }
+    }
+
+    fn end(&mut self) {
+        self.status.clear();
+    }
+}
+
+/// What was found for a query.
+struct Answer<'a> {
+    ranked: Vec<&'a Known>,
+    picked: Vec<&'a Known>,
+    milliseconds: f64,
+}
+
+impl Answer<'_> {
+    fn tokens(&self) -> u64 {
+        self.picked.iter().map(|item| u64::from(item.tokens.get())).sum()
+    }
+
+    fn line(&self, id: &str) -> serde_json::Value {
+        let ids = |items: &[&Known]| items.iter().map(|item| item.id.clone()).collect::<Vec<_>>();
+        json!({
+            "id": id,
+            "ranked": ids(&self.ranked),
+            "picked": ids(&self.picked),
+            "tokens": self.tokens(),
+            "ms": (self.milliseconds * 1_000.0).round() / 1_000.0,
+        })
+    }
+}
+
+/// What all answers have in common.
+#[derive(Default)]
+struct Summary {
+    picked: usize,
+    without: usize,
+    tokens: u64,
+    times: Vec<f64>,
+}
+
+impl Summary {
+    fn add(&mut self, answer: &Answer<'_>) {
+        self.picked += answer.picked.len();
+        self.without += usize::from(answer.picked.is_empty());
+        self.tokens += answer.tokens();
+        self.times.push(answer.milliseconds);
+    }
+}
+
+impl std::fmt::Display for Summary {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let count = self.times.len().max(1);
+        let mean = |sum: f64| sum / count as f64;
+        let mut times = self.times.clone();
+        times.sort_by(f64::total_cmp);
+        let at = |share: f64| {
+            let index = (times.len() as f64 * share) as usize;
+            times.get(index.min(times.len().saturating_sub(1))).copied().unwrap_or_default()
+        };
+        write!(
+            f,
+            "{} queries: {:.2} items and {:.0} tokens picked on average, none for {}; {:.2} ms \
+             median, {:.2} ms at 99%",
+            self.times.len(),
+            mean(self.picked as f64),
+            mean(self.tokens as f64),
+            self.without,
+            at(0.5),
+            at(0.99),
+        )
+    }
+}

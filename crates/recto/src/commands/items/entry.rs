@@ -1,0 +1,147 @@
+//! One item, whatever its kind, and which one a person means.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use recto_context::{
+    Catalog, Counter, Document, Include, ItemId, ItemKind, Priority, Skill, Source, Tokens,
+    ToolSpec,
+};
+use serde_json::{Value, json};
+
+use super::Shelf;
+
+/// One item, whatever its kind.
+pub(super) struct Entry<'a> {
+    pub(super) id: ItemId,
+    pub(super) description: Option<&'a str>,
+    /// The mode that holds: a skill's tools come no sooner than the skill.
+    pub(super) include: Include,
+    pub(super) priority: Option<Priority>,
+    pub(super) tokens: Tokens,
+    pub(super) text: Cow<'a, str>,
+    pub(super) source: &'a Source,
+    /// The names of the tools that travel with a skill.
+    pub(super) tools: Vec<&'a str>,
+}
+
+impl Entry<'_> {
+    /// The name in `[items.<kind>.<name>]`: a skill's tool has both names.
+    pub(super) fn key(&self) -> String {
+        match &self.id.server {
+            Some(server) => format!("{server}.{}", self.id.name),
+            None => self.id.name.to_string(),
+        }
+    }
+
+    pub(super) fn json(&self) -> Value {
+        let mut value = json!({
+            "name": &*self.id.name,
+            "description": self.description,
+            "include": self.include,
+            "priority": self.priority,
+            "tokens": self.tokens,
+            "tools": self.tools,
+            "source": self.source.to_string(),
+        });
+        if self.id.kind == ItemKind::Tool {
+            value["server"] = json!(self.id.server);
+        }
+        value
+    }
+}
+
+/// All items of a shelf: skills, rules and references by name, tools as they
+/// are offered.
+pub(super) fn all(catalog: &Catalog, shelf: Shelf) -> Vec<Entry<'_>> {
+    match shelf {
+        Shelf::Skills => {
+            let mut skills: Vec<&Skill> = catalog.skills.iter().collect();
+            skills.sort_by(|a, b| a.name.cmp(&b.name));
+            skills.into_iter().map(of_skill).collect()
+        }
+        Shelf::Rules => documents(ItemKind::Rule, &catalog.rules),
+        Shelf::References => documents(ItemKind::Reference, &catalog.references),
+        Shelf::Tools => {
+            let includes: HashMap<ItemId, Include> = catalog.items().collect();
+            let entry = |tool| of_tool(tool, &includes);
+            catalog.all_tools().map(entry).collect()
+        }
+    }
+}
+
+fn of_skill(skill: &Skill) -> Entry<'_> {
+    let counter = Counter::estimated();
+    Entry {
+        id: ItemId::new(ItemKind::Skill, skill.name.clone()),
+        description: skill.description.as_deref(),
+        include: skill.include,
+        priority: None,
+        tokens: counter.text(&skill.heading) + counter.text(&skill.body),
+        text: Cow::Borrowed(&skill.body),
+        source: &skill.source,
+        tools: skill.tools.iter().map(|tool| &*tool.id.name).collect(),
+    }
+}
+
+fn documents(kind: ItemKind, documents: &[Document]) -> Vec<Entry<'_>> {
+    let entry = |document| of_document(kind, document);
+    documents.iter().map(entry).collect()
+}
+
+fn of_document(kind: ItemKind, document: &Document) -> Entry<'_> {
+    Entry {
+        id: ItemId::new(kind, document.name.clone()),
+        description: document.description.as_deref(),
+        include: document.include,
+        priority: Some(document.priority),
+        tokens: Counter::estimated().text(&document.text),
+        text: Cow::Borrowed(&document.text),
+        source: &document.source,
+        tools: Vec::new(),
+    }
+}
+
+/// A tool costs what its schema costs, which is all that a model sees of it.
+fn of_tool<'a>(tool: &'a ToolSpec, includes: &HashMap<ItemId, Include>) -> Entry<'a> {
+    Entry {
+        id: tool.id.clone(),
+        description: Some(&*tool.description),
+        include: includes.get(&tool.id).copied().unwrap_or(tool.include),
+        priority: None,
+        tokens: Counter::estimated().text(&tool.schema),
+        text: Cow::Owned(format!("{}\n\n{:#}", tool.description, tool.parameters)),
+        source: &tool.source,
+        tools: Vec::new(),
+    }
+}
+
+/// What a name means.
+pub(super) enum Found<'e, 'a> {
+    One(&'e Entry<'a>),
+    /// Tools of several skills; these names tell them apart.
+    Several(Vec<String>),
+    None,
+}
+
+/// The item of that name. A skill's tool can be meant by its own name as long as
+/// no other tool has it.
+pub(super) fn find<'e, 'a>(entries: &'e [Entry<'a>], name: &str) -> Found<'e, 'a> {
+    let of_key = entries.iter().filter(|entry| entry.key() == name);
+    let of_name = entries.iter().filter(|entry| *entry.id.name == *name);
+    let mut found: Vec<&Entry<'_>> = of_key.collect();
+    if found.is_empty() {
+        found = of_name.collect();
+    }
+    match found[..] {
+        [] => Found::None,
+        [entry] => Found::One(entry),
+        _ => Found::Several(found.iter().map(|entry| entry.key()).collect()),
+    }
+}
+
+/// All names that items can be meant by.
+pub(super) fn names(entries: &[Entry<'_>]) -> Vec<String> {
+    let both = |entry: &Entry<'_>| [entry.id.name.to_string(), entry.key()];
+    entries.iter().flat_map(both).collect()
+}

@@ -1,0 +1,132 @@
+//! `recto rules set` and its like: an item's include mode, written into the
+//! config.
+
+use std::io::ErrorKind;
+use std::path::Path;
+use std::process::ExitCode;
+
+use recto_context::{Include, ItemKind};
+
+use super::entry::{Entry, Found};
+use super::{Shelf, View, entry, find};
+use crate::cli::SetArgs;
+use crate::config;
+use crate::failure::Failure;
+use crate::home::Home;
+use crate::output::{print, tame, tell};
+use crate::replace::{Claim, replace};
+use crate::setup;
+
+pub(super) fn run(home: &Home, view: &View, args: &SetArgs) -> Result<ExitCode, Failure> {
+    let wanted = args.include.map(Include::from);
+    let entries = view.entries();
+    let before = find(view, &entries, &args.name)?;
+    let keys = keys(before, &entries);
+    let file = home.path().join("config.toml");
+    write(home, &file, before.id.kind, &keys, wanted)?;
+    // Read again: what holds is what the next turn finds.
+    let after = View::open(home, view.shelf)?;
+    let entries = after.entries();
+    let Found::One(now) = entry::find(&entries, &keys[0]) else {
+        return Err(Failure::new(format!("{} is gone", tame(&before.id.to_string()))));
+    };
+    print(&told(before, now, wanted, &file))?;
+    warn(&after, now, wanted);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The names under which the config may have the item, the one to write first. A
+/// skill's tool is also meant by its plain name, which counts only while it is
+/// nobody else's.
+fn keys(item: &Entry<'_>, entries: &[Entry<'_>]) -> Vec<String> {
+    let plain = item.id.name.to_string();
+    let is_its_own =
+        item.id.server.is_some() && matches!(entry::find(entries, &plain), Found::One(_));
+    [item.key()].into_iter().chain(is_its_own.then_some(plain)).collect()
+}
+
+/// Writes the setting under the first of the names, and takes it away from the
+/// others.
+fn write(
+    home: &Home,
+    file: &Path,
+    kind: ItemKind,
+    keys: &[String],
+    wanted: Option<Include>,
+) -> Result<(), Failure> {
+    let _claim = Claim::take(file);
+    let sources = setup::sources(home, Vec::new());
+    let text = config::read(&sources)
+        .map_err(|problems| Failure::new(format!("the config can't be changed\n\n{problems}")))?;
+    let mut edited = Some(text.clone());
+    for (index, key) in keys.iter().enumerate() {
+        let wanted = wanted.filter(|_| index == 0);
+        edited = edited.and_then(|text| config::set_include(&text, kind, key, wanted));
+    }
+    let by_hand = || {
+        let table = format!("[items.{kind}.{}]", toml_edit::Key::new(&keys[0]));
+        match wanted {
+            Some(include) => format!("edit it by hand: {table} with include = \"{include}\""),
+            None => format!("edit it by hand: {table} without `include`"),
+        }
+    };
+    let Some(edited) = edited else {
+        let what = format!("{} can't be changed without harm", file.display());
+        return Err(Failure::new(what).hint(by_hand()));
+    };
+    if edited == text {
+        return Ok(());
+    }
+    replace(file, &edited).map_err(|error| {
+        let failure = Failure::new(format!("cannot write {}", file.display())).because(&error);
+        match error.kind() {
+            ErrorKind::NotFound => failure.hint("`recto init` sets up a home"),
+            _ => failure.hint(by_hand()),
+        }
+    })
+}
+
+/// What holds now, by whom, and from when.
+fn told(before: &Entry<'_>, now: &Entry<'_>, wanted: Option<Include>, file: &Path) -> String {
+    let was = match before.include == now.include {
+        true => ", as before".to_owned(),
+        false => format!(" (was {})", before.include),
+    };
+    let by = match (wanted, now.id.kind) {
+        (Some(_), _) => format!("set in {}", file.display()),
+        (None, ItemKind::Tool) => "nothing in the config says otherwise".to_owned(),
+        (None, _) => format!("as {} has it", tame(&now.source.to_string())),
+    };
+    let when = match now.include {
+        Include::Always => {
+            "new sessions begin with it; open ones get it with their next turn, unless it was \
+             removed there"
+        }
+        Include::Manual => "it comes into a session by `/add`; sessions that have it keep it",
+        Include::Agent => {
+            "from the next turn on it comes when search finds that it fits; sessions that have it \
+             keep it"
+        }
+    };
+    format!("{}: {}{was}; {by}\n{when}\n", tame(&now.id.to_string()), now.include)
+}
+
+/// Tells why it may not do what was meant.
+fn warn(view: &View, now: &Entry<'_>, wanted: Option<Include>) {
+    if let (Some(wanted), Some(skill)) = (wanted, &now.id.server)
+        && now.include != wanted
+    {
+        tell(&format_args!(
+            "note: the skill `{}` is {}, and its tools come no sooner than it does",
+            tame(skill),
+            now.include
+        ));
+    }
+    if now.include == Include::Agent && !view.settings.search.enabled {
+        tell(&"warning: search is off, so nothing brings it\n  hint: set `search.enabled = true`");
+    }
+    if view.shelf == Shelf::Skills && now.include != Include::Always && !now.tools.is_empty() {
+        tell(&"note: its tools come no sooner than it does");
+    }
+    tell(&"note: a Recto that is running keeps the config that it began with");
+}

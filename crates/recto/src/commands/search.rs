@@ -1,0 +1,290 @@
+//! `recto search`: which items fit a message, how well, and what a turn would
+//! take of them.
+//!
+//! All items are ranked, whatever their include mode; nothing joins a session.
+
+use std::cmp::Ordering;
+use std::collections::{HashMap, HashSet};
+use std::io::{self, IsTerminal};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use recto_agent::{How, IsCandidate, Patience, Progress, Ranked, Searcher};
+use recto_context::{Catalog, Include, ItemId, ItemKind, Pick, Scores};
+use recto_search::{Choice, Entry, Group, SearchOptions};
+use serde_json::{Value, json};
+
+use crate::cli::SearchArgs;
+use crate::draw::Table;
+use crate::failure::Failure;
+use crate::home::Home;
+use crate::input;
+use crate::output::{print, print_json, tell};
+use crate::setup;
+use crate::terminal::status::Status;
+
+/// Waiting that is longer than this is told.
+const A_MOMENT: Duration = Duration::from_secs(1);
+
+/// How much of the best chunk is shown.
+const SHOWN: usize = 80;
+
+pub(crate) fn run(home: &Home, args: &SearchArgs) -> Result<ExitCode, Failure> {
+    let query = input::message(&args.query)?;
+    if query.trim().is_empty() {
+        return Err(Failure::new("there is nothing to search for")
+            .hint("say it as a message would: recto search \"write a commit message\""));
+    }
+    let settings = setup::load(home, Vec::new())?;
+    let snapshot = setup::read_workspace(&settings)?;
+    setup::tell_problems(&snapshot);
+    let catalog = setup::whole_catalog(home, &settings, &snapshot);
+    let (ranked, in_a_turn, options) = setup::runtime()?.block_on(async {
+        // It only spares the next search work: without it, and in a home that is not
+        // there yet, the search goes on.
+        let open = || setup::store(&settings).map_err(|failure| tell(&failure)).ok();
+        let store = home.path().is_dir().then(open).flatten();
+        let parts = setup::search_parts(&settings);
+        let options = parts.options;
+        let searcher = Searcher::new(parts, store, &settings.agent.name);
+        let group = args.kind.map(|kind| Group::of(kind.into()));
+        let is_candidate: IsCandidate =
+            Arc::new(move |id| group.is_none_or(|group| Group::of(id.kind) == group));
+        let entries: Arc<[Entry]> = Entry::all_of(&catalog).into();
+        let ranked = searcher.search(entries.clone(), &query, is_candidate, Patience::UntilDone);
+        let ranked = patiently(&searcher, ranked).await;
+        // A turn weighs those against each other that may come by themselves.
+        let may_come: HashSet<ItemId> = by_themselves(&catalog).collect();
+        let is_candidate: IsCandidate = Arc::new(move |id| may_come.contains(id));
+        let of_turn = searcher.search(entries, &query, is_candidate, Patience::UntilDone).await;
+        (ranked, in_a_turn(of_turn, &options), options)
+    });
+    let how = ranked.how.clone();
+    let rows = rows(ranked, &in_a_turn, &options, &catalog, args);
+    if args.json {
+        print_json(&json!({
+            "query": query,
+            "how": how,
+            "enabled": options.enabled,
+            "results": rows.iter().map(Row::json).collect::<Vec<_>>(),
+        }))?;
+    } else {
+        draw(&rows, &how, &options, args)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Waits for a search, and tells how far it is when it takes longer.
+pub(crate) async fn patiently<T>(searcher: &Searcher, search: impl Future<Output = T>) -> T {
+    tokio::pin!(search);
+    tokio::select! {
+        biased;
+        found = &mut search => return found,
+        () = tokio::time::sleep(A_MOMENT) => {}
+    }
+    let mut progress = searcher.progress();
+    let mut status = Status::new();
+    let Progress { done, total } = *progress.borrow_and_update();
+    let texts = |done: usize, total: usize| format!("{done} of {total} texts embedded");
+    match io::stderr().is_terminal() {
+        true => status.show(&texts(done, total)),
+        false if total == 0 => tell(&"loading the embedding model"),
+        false => tell(&format_args!("embedding {total} texts")),
+    }
+    loop {
+        tokio::select! {
+            biased;
+            found = &mut search => {
+                status.clear();
+                return found;
+            }
+            changed = progress.changed() => {
+                if changed.is_err() {
+                    return search.await;
+                }
+                let Progress { done, total } = *progress.borrow_and_update();
+                status.show(&texts(done, total));
+            }
+        }
+    }
+}
+
+/// An item that was ranked.
+struct Row {
+    pick: Pick,
+    /// `None` for a memory, which is in no session.
+    include: Option<Include>,
+    is_taken: bool,
+}
+
+impl Row {
+    fn json(&self) -> Value {
+        let Pick { item, scores, best_chunk } = &self.pick;
+        let mut value = json!(scores);
+        value["kind"] = json!(item.kind);
+        value["name"] = json!(item.name);
+        value["server"] = json!(item.server);
+        value["include"] = json!(self.include);
+        value["taken"] = json!(self.is_taken);
+        value["best_chunk"] = json!(best_chunk);
+        value
+    }
+
+    /// What all tables show.
+    fn cells(&self) -> [String; 6] {
+        let scores = &self.pick.scores;
+        [
+            if self.is_taken { "*".to_owned() } else { String::new() },
+            self.pick.item.to_string(),
+            self.include.map(|include| include.to_string()).unwrap_or_default(),
+            number(scores.probability),
+            number(scores.cosine),
+            number(scores.lexical),
+        ]
+    }
+
+    /// What has nothing in common with the query stands in a ranking all the same.
+    fn has_any(&self) -> bool {
+        let scores = &self.pick.scores;
+        self.is_taken || scores.cosine.is_some() || scores.lexical.is_some_and(|score| score > 0.0)
+    }
+}
+
+/// Items that come to a session when they fit.
+fn by_themselves(catalog: &Catalog) -> impl Iterator<Item = ItemId> {
+    let of_agent = catalog.items().filter(|(_, include)| *include == Include::Agent);
+    of_agent.map(|(id, _)| id)
+}
+
+/// What became of items in a turn of a new session: their scores there, and whether
+/// they were taken.
+type InTurn = HashMap<ItemId, (Scores, bool)>;
+
+fn in_a_turn(ranked: Ranked, options: &SearchOptions) -> InTurn {
+    let of_group = |(group, picks)| {
+        let Choice { taken, left } = Choice::among(picks, options.of(group));
+        let taken = taken.into_iter().map(|pick| (pick.item, (pick.scores, true)));
+        taken.chain(left.into_iter().map(|pick| (pick.item, (pick.scores, false))))
+    };
+    ranked.groups.into_iter().flat_map(of_group).collect()
+}
+
+/// The best of each group, the most probable first.
+fn rows(
+    ranked: Ranked,
+    in_a_turn: &InTurn,
+    options: &SearchOptions,
+    catalog: &Catalog,
+    args: &SearchArgs,
+) -> Vec<Row> {
+    let includes: HashMap<ItemId, Include> = catalog.items().collect();
+    let mut rows = Vec::new();
+    for (group, picks) in ranked.groups {
+        let limit = args.limit.unwrap_or(options.of(group).top_k);
+        let kind = args.kind.map(ItemKind::from);
+        let is_wanted = |pick: &Pick| kind.is_none_or(|kind| pick.item.kind == kind);
+        rows.extend(picks.into_iter().filter(is_wanted).take(limit).map(|mut pick| {
+            let of_turn = in_a_turn.get(&pick.item);
+            pick.scores = of_turn.map_or(pick.scores, |(scores, _)| *scores);
+            let is_taken = of_turn.is_some_and(|(_, is_taken)| *is_taken);
+            Row { include: includes.get(&pick.item).copied(), is_taken, pick }
+        }));
+    }
+    rows.sort_by(|a, b| by_probability(&a.pick, &b.pick));
+    rows
+}
+
+/// The more probable one first.
+pub(crate) fn by_probability(a: &Pick, b: &Pick) -> Ordering {
+    let probability = |pick: &Pick| pick.scores.probability.unwrap_or(0.0);
+    probability(b).total_cmp(&probability(a))
+}
+
+fn draw(
+    rows: &[Row],
+    how: &How,
+    options: &SearchOptions,
+    args: &SearchArgs,
+) -> Result<(), Failure> {
+    let shown: Vec<&Row> = rows.iter().filter(|row| row.has_any()).collect();
+    if !shown.is_empty() {
+        let table = if args.explain { explained(&shown) } else { plain(&shown) };
+        print(&table.to_string())?;
+    }
+    if args.explain || matches!(how, How::Words(_)) {
+        tell(&format_args!("searched {how}"));
+    }
+    match shown.iter().any(|row| row.is_taken) {
+        true => tell(&"* a turn takes these"),
+        false => {
+            tell(&"a turn takes none of them: of the items with include mode agent, none fits");
+        }
+    }
+    if !options.enabled {
+        tell(&"warning: search is off: turns take nothing\n  hint: set `search.enabled = true`");
+    }
+    Ok(())
+}
+
+fn plain(rows: &[&Row]) -> Table {
+    let mut table = Table::new(["", "item", "include", "probability", "cosine", "words"]);
+    (3..6).for_each(|column| table.align_right(column));
+    rows.iter().for_each(|row| table.row(row.cells()));
+    table
+}
+
+fn explained(rows: &[&Row]) -> Table {
+    let heading =
+        ["", "item", "include", "probability", "cosine", "words", "fused", "rank", "fits best"];
+    let mut table = Table::new(heading);
+    (3..8).for_each(|column| table.align_right(column));
+    for row in rows {
+        let [mark, item, include, probability, cosine, words] = row.cells();
+        let Pick { scores, best_chunk, .. } = &row.pick;
+        table.row([
+            mark,
+            item,
+            include,
+            probability,
+            cosine,
+            words,
+            number(scores.fused),
+            scores.rank.map(|rank| rank.to_string()).unwrap_or_default(),
+            best_chunk.as_deref().map(one_line).unwrap_or_default(),
+        ]);
+    }
+    table
+}
+
+/// What was not measured is left out.
+fn number(score: Option<f32>) -> String {
+    score.map(|score| format!("{score:.2}")).unwrap_or_default()
+}
+
+/// The beginning of a text, on one line.
+fn one_line(text: &str) -> String {
+    let mut words = String::new();
+    for word in text.split_whitespace() {
+        if words.chars().count() > SHOWN {
+            break;
+        }
+        words = if words.is_empty() { word.to_owned() } else { words + " " + word };
+    }
+    let cut: String = words.chars().take(SHOWN).collect();
+    if cut.len() < words.len() { cut + "…" } else { cut }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chunk_is_shown_on_one_line_and_cut() {
+        assert_eq!(one_line(" a\n\n  b\tc "), "a b c");
+        let long = one_line(&"word ".repeat(1_000));
+        assert_eq!(long.chars().count(), SHOWN + 1);
+        assert!(long.ends_with('…'));
+        assert_eq!(one_line(&"ü".repeat(1_000)).chars().count(), SHOWN + 1);
+    }
+}

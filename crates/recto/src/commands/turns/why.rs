@@ -1,0 +1,50 @@
+//! `recto why`: why an item was on the page of a turn, or was not.
+
+use std::process::ExitCode;
+
+use recto_agent::{restore, why};
+use recto_context::{RequestContext, nearest};
+use serde_json::json;
+
+use super::{find, request_of};
+use crate::cli::WhyArgs;
+use crate::commands::agent_failed;
+use crate::failure::Failure;
+use crate::home::Home;
+use crate::output::{print, print_json, tame};
+use crate::setup;
+
+pub(crate) fn run(home: &Home, args: &WhyArgs) -> Result<ExitCode, Failure> {
+    let settings = setup::load(home, Vec::new())?;
+    setup::runtime()?.block_on(async {
+        let store = setup::settled_store(&settings).await?;
+        let turn = find(&store, &args.turn).await?;
+        // The last request shows all that the turn came to have.
+        let request = request_of(&store, &turn, None).await?;
+        let context = restore(&store, &request).await.map_err(|error| agent_failed(&error))?;
+        let answers = why(&context, &args.name);
+        if answers.is_empty() {
+            return Err(unknown(&context, &args.name, &turn.id.to_string()));
+        }
+        if args.json {
+            let found = json!({"turn": turn.id, "request": request.number, "items": answers});
+            return print_json(&found);
+        }
+        let lines = answers.iter().map(|why| tame(&why.to_string()) + "\n");
+        print(&lines.collect::<String>())
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Names the nearest of all items that the turn knew.
+fn unknown(context: &RequestContext, name: &str, turn: &str) -> Failure {
+    let failure = Failure::new(format!("turn {turn} knew no item `{}`", tame(name)));
+    let parts = context.parts.iter().filter_map(|part| Some(&part.item.as_ref()?.id));
+    let tools = context.tools.iter().map(|tool| &tool.spec.id);
+    let available = context.available.iter().map(|(id, _)| id);
+    let names = parts.chain(tools).chain(available).chain(&context.removed).map(|id| &*id.name);
+    match nearest(name, names) {
+        Some(meant) => failure.hint(format!("did you mean `{}`?", tame(meant))),
+        None => failure.hint(format!("`recto show {turn}` shows what it knew")),
+    }
+}

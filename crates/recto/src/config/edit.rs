@@ -1,0 +1,553 @@
+//! Changes of the config file that leave all else as it was: comments, order,
+//! spelling, line ends.
+//!
+//! Only texts are changed here; who calls reads and writes the file. What cannot
+//! be changed safely is not changed: a new text counts only if it reads as the
+//! old one in everything but the setting that was meant.
+
+use std::ops::Range;
+
+use toml_edit::{Document, DocumentMut, InlineTable, Item, Table, Value as TomlValue};
+
+use super::choices::{Include, ItemKind};
+use super::raw;
+use super::setting::KeyPath;
+use super::value::{Value, basic_string};
+
+/// The last part of the key that is changed.
+const INCLUDE: &str = "include";
+
+/// The text of a config with the include mode of an item set, or with `None` no
+/// longer set. `None` when the text can't be changed.
+pub fn set_include(
+    text: &str,
+    kind: ItemKind,
+    name: &str,
+    include: Option<Include>,
+) -> Option<String> {
+    let item = Key { kind, name };
+    let edited = match (item.find(text)?, include) {
+        (Some(found), Some(include)) => {
+            let mut edited = text.to_owned();
+            edited.replace_range(found.value, &basic_string(include.name()));
+            edited
+        }
+        (Some(found), None) => item.pruned(&item.removed(text, &found)?, &found.table)?,
+        (None, Some(include)) => item.inserted(text, include)?,
+        (None, None) => text.to_owned(),
+    };
+    let edited = with_line_ends_of(text, edited);
+    item.is_all_that_changed(text, &edited, include).then_some(edited)
+}
+
+/// The item whose setting is changed.
+#[derive(Clone, Copy)]
+struct Key<'a> {
+    kind: ItemKind,
+    name: &'a str,
+}
+
+/// Where a setting stands in the text.
+struct Found {
+    value: Range<usize>,
+    /// The value, or the braces around it that hold nothing else.
+    whole: Range<usize>,
+    /// The name of the kind's table.
+    table: String,
+    /// Whether that stands in braces, beside something else.
+    in_braces: bool,
+}
+
+impl Key<'_> {
+    /// The names that the table of the kind can have.
+    fn tables(self) -> [String; 2] {
+        [self.kind.name().to_owned(), format!("{}s", self.kind.name())]
+    }
+
+    /// Where the setting stands, if it does; `None` for a text that can't be read.
+    fn find(self, text: &str) -> Option<Option<Found>> {
+        let document = Document::parse(text).ok()?;
+        let found = self.tables().into_iter().find_map(|table| {
+            let items = document.get("items")?;
+            let of_kind = items.get(&table)?;
+            let item = of_kind.get(self.name)?;
+            let value = item.get(INCLUDE)?.span()?;
+            let is_lone = |item: &Item| item.as_inline_table().is_some_and(|own| own.len() == 1);
+            // Braces that hold nothing else go with it.
+            let whole = [item, of_kind, items].into_iter().take_while(|item| is_lone(item)).last();
+            let around = [item, of_kind, items].into_iter().find(|item| !is_lone(item));
+            let in_braces = around.is_some_and(Item::is_inline_table);
+            let whole = whole.map_or(Some(value.clone()), Item::span)?;
+            Some(Found { value, whole, table, in_braces })
+        });
+        Some(found)
+    }
+
+    /// Without the setting. Comments stay, also the one on its line.
+    fn removed(self, text: &str, found: &Found) -> Option<String> {
+        if found.in_braces {
+            return self.removed_from_braces(text, &found.table);
+        }
+        let start = line_start(text, found.whole.start);
+        let rest = text.get(found.whole.end..)?;
+        let line_end = rest.find('\n').map_or(rest.len(), |at| at + 1);
+        let comment = rest.get(..line_end)?.trim_start();
+        let mut edited = text.to_owned();
+        edited.replace_range(start..found.whole.end + line_end - comment.len(), "");
+        Some(edited)
+    }
+
+    fn removed_from_braces(self, text: &str, table: &str) -> Option<String> {
+        let mut document: DocumentMut = text.parse().ok()?;
+        let items = document.get_mut("items")?;
+        let of_kind = below(items, table)?;
+        let item = below(of_kind, self.name)?;
+        remove(item, INCLUDE);
+        if is_empty_inline(item) {
+            remove(of_kind, self.name);
+        }
+        if is_empty_inline(of_kind) {
+            remove(items, table);
+        }
+        Some(document.to_string())
+    }
+
+    /// Without a header that the setting was all of, unless someone wrote a
+    /// comment about it.
+    fn pruned(self, text: &str, table: &str) -> Option<String> {
+        let document = Document::parse(text).ok()?;
+        let item = document.get("items").and_then(|items| items.get(table)?.get(self.name));
+        let Some(Item::Table(own)) = item else { return Some(text.to_owned()) };
+        let Some(header) = own.span().filter(|_| own.is_empty() && !own.is_dotted()) else {
+            return Some(text.to_owned());
+        };
+        let start = line_start(text, header.start);
+        let rest = text.get(header.start..)?;
+        let end = header.start + rest.find('\n').map_or(rest.len(), |at| at + 1);
+        let above = text.get(..start)?;
+        let has_comment_above =
+            above.lines().next_back().is_some_and(|line| line.trim_start().starts_with('#'));
+        if has_comment_above || text.get(header.end..end)?.contains('#') {
+            return Some(text.to_owned());
+        }
+        // With the empty line that kept it apart from what stands above.
+        let above = match above.strip_suffix("\r\n").or_else(|| above.strip_suffix('\n')) {
+            Some(less) if less.is_empty() || less.ends_with('\n') => less,
+            _ => above,
+        };
+        Some(above.to_owned() + text.get(end..)?)
+    }
+
+    /// With the setting, in the item's own table: the one that is there, or a new
+    /// one, written as those around it are.
+    fn inserted(self, text: &str, include: Include) -> Option<String> {
+        let mut document: DocumentMut = text.parse().ok()?;
+        let is_new = document.get("items").is_none();
+        let last = last_position(document.as_table());
+        let [singular, plural] = self.tables();
+        let own = |table: &&String| {
+            document.get("items").and_then(|items| items.get(table)?.get(self.name)).is_some()
+        };
+        let of_kind =
+            |table: &&String| document.get("items").and_then(|items| items.get(table)).is_some();
+        let table = [&singular, &plural].into_iter().find(own);
+        let table = table.or_else(|| [&singular, &plural].into_iter().find(of_kind));
+        let table = table.unwrap_or(&singular).clone();
+        let trailing = document.trailing().as_str().unwrap_or_default().to_owned();
+        let items = child(document.as_item_mut(), "items", Level::Above)?;
+        let item = child(child(items, &table, Level::Above)?, self.name, Level::Own)?;
+        if let (true, Some(own)) = (is_new, item.as_table_mut()) {
+            // At the end of the file, behind the comments that stand there.
+            own.set_position(Some(last + 1));
+            if !trailing.trim().is_empty() {
+                own.decor_mut().set_prefix(format!("{}\n\n", trailing.trim_end()));
+            }
+        }
+        item.as_table_like_mut()?.insert(INCLUDE, toml_edit::value(include.name()));
+        tidy_braces(item);
+        if is_new && !trailing.trim().is_empty() {
+            document.set_trailing("");
+        }
+        Some(document.to_string())
+    }
+
+    /// Whether the new text says the same as the old one, but for this setting,
+    /// which is as it was meant to be.
+    fn is_all_that_changed(self, old: &str, new: &str, include: Option<Include>) -> bool {
+        let path = KeyPath::of("items.<kind>.<name>.include", &[self.kind.name(), self.name]);
+        let read = |text: &str| {
+            let raw = raw::read("", text);
+            let settings = raw.settings.into_iter().map(|setting| (setting.path, setting.value));
+            let (own, others): (Vec<_>, Vec<_>) = settings.partition(|(other, _)| *other == path);
+            (own, others, raw.problems.len())
+        };
+        let (_, before, problems_before) = read(old);
+        let (own, after, problems) = read(new);
+        let meant = include.map(|include| (path.clone(), Some(text_value(include))));
+        own == Vec::from_iter(meant) && before == after && problems == problems_before
+    }
+}
+
+fn text_value(include: Include) -> Value {
+    Value::Text(include.name().to_owned())
+}
+
+/// Where a table stands that is looked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Level {
+    /// Above the item's own.
+    Above,
+    /// The item's own.
+    Own,
+}
+
+/// The table of that name, new if need be and then written as the one around it:
+/// in braces, with dots, or with a header of its own.
+fn child<'i>(parent: &'i mut Item, name: &str, level: Level) -> Option<&'i mut Item> {
+    let is_inline = parent.is_inline_table();
+    let is_dotted = parent.as_table().is_some_and(Table::is_dotted);
+    let table = parent.as_table_like_mut()?;
+    if !table.contains_key(name) {
+        let new = if is_inline {
+            Item::Value(TomlValue::InlineTable(InlineTable::new()))
+        } else {
+            let mut new = Table::new();
+            new.set_implicit(level == Level::Above);
+            new.set_dotted(is_dotted);
+            Item::Table(new)
+        };
+        table.insert(name, new);
+        tidy_braces(parent);
+    }
+    below(parent, name)
+}
+
+/// Puts spaces where people put them, unless that would take a comment away.
+fn tidy_braces(item: &mut Item) {
+    if let Some(braces) = item.as_inline_table_mut()
+        && !braces.to_string().contains('#')
+    {
+        braces.fmt();
+    }
+}
+
+/// What has that name in a table. Indexing would make it.
+fn below<'i>(item: &'i mut Item, name: &str) -> Option<&'i mut Item> {
+    item.as_table_like_mut()?.get_mut(name)
+}
+
+fn remove(table: &mut Item, name: &str) {
+    if let Some(table) = table.as_table_like_mut() {
+        table.remove(name);
+    }
+}
+
+fn is_empty_inline(item: &Item) -> bool {
+    item.as_inline_table().is_some_and(InlineTable::is_empty)
+}
+
+/// Where the line of an offset begins.
+fn line_start(text: &str, offset: usize) -> usize {
+    text.get(..offset).and_then(|before| before.rfind('\n')).map_or(0, |at| at + 1)
+}
+
+/// The position of the last table that has a header.
+fn last_position(table: &Table) -> isize {
+    let below = table.iter().filter_map(|(_, item)| item.as_table()).map(last_position);
+    below.chain(table.position()).max().unwrap_or_default()
+}
+
+/// New lines end as the lines around them do.
+fn with_line_ends_of(text: &str, edited: String) -> String {
+    let lines = text.matches('\n').count();
+    if lines == 0 || text.matches("\r\n").count() < lines {
+        return edited;
+    }
+    edited.replace("\r\n", "\n").replace('\n', "\r\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+    use proptest::prelude::*;
+
+    use super::super::{Sources, load_text};
+    use super::*;
+
+    fn check(text: &str, include: Option<Include>, expected: &Expect) {
+        let edited = set_include(text, ItemKind::Rule, "style", include).unwrap();
+        expected.assert_eq(&edited);
+        // Once more is no change.
+        assert_eq!(set_include(&edited, ItemKind::Rule, "style", include).unwrap(), edited);
+    }
+
+    const AGENT: Option<Include> = Some(Include::Agent);
+
+    #[test]
+    fn a_new_table_comes_behind_all_that_is_there() {
+        check(
+            "",
+            AGENT,
+            &expect![[r#"
+            [items.rule.style]
+            include = "agent"
+        "#]],
+        );
+        check(
+            "# Mine.\nmodel = \"a\" # here\n\n[models.a]\nprovider = 'ollama'\n# last words",
+            AGENT,
+            &expect![[r##"
+                # Mine.
+                model = "a" # here
+
+                [models.a]
+                provider = 'ollama'
+                # last words
+
+                [items.rule.style]
+                include = "agent"
+            "##]],
+        );
+        check(
+            "# only\n# words\n",
+            AGENT,
+            &expect![[r##"
+            # only
+            # words
+
+            [items.rule.style]
+            include = "agent"
+        "##]],
+        );
+        check(
+            "[models.a]\nx = 1\n[history]\n[models.b]\n[context]\n",
+            AGENT,
+            &expect![[r#"
+            [models.a]
+            x = 1
+            [history]
+            [models.b]
+            [context]
+
+            [items.rule.style]
+            include = "agent"
+        "#]],
+        );
+    }
+
+    #[test]
+    fn a_new_table_joins_its_like() {
+        check(
+            "[items.rules.a]\ninclude = 'always' # why\n\n# B.\n[models.b]\n",
+            AGENT,
+            &expect![[r#"
+                [items.rules.a]
+                include = 'always' # why
+
+                [items.rules.style]
+                include = "agent"
+
+                # B.
+                [models.b]
+            "#]],
+        );
+        check(
+            "items.rule.a.include = 'always'\n[history]\n",
+            AGENT,
+            &expect![[r#"
+            items.rule.a.include = 'always'
+            items.rule.style.include = "agent"
+            [history]
+        "#]],
+        );
+        check(
+            "[items.rule]\na.include = 'always'\n",
+            AGENT,
+            &expect![[r#"
+            [items.rule]
+            a.include = 'always'
+
+            [items.rule.style]
+            include = "agent"
+        "#]],
+        );
+        check(
+            "[items]\nrule = { a = { include = 'always' } }\n",
+            AGENT,
+            &expect![[r#"
+            [items]
+            rule = { a = { include = 'always' }, style = { include = "agent" } }
+        "#]],
+        );
+        check(
+            "[items.skill.b]\ninclude = 'manual'\n",
+            AGENT,
+            &expect![[r#"
+            [items.skill.b]
+            include = 'manual'
+
+            [items.rule.style]
+            include = "agent"
+        "#]],
+        );
+    }
+
+    #[test]
+    fn a_table_that_is_there_is_used() {
+        check(
+            "[items.rule.style]\npriority = 7 # low\n\n[history]\n",
+            AGENT,
+            &expect![[r#"
+            [items.rule.style]
+            priority = 7 # low
+            include = "agent"
+
+            [history]
+        "#]],
+        );
+        check(
+            "items.rules.style = { priority = 7 }\n",
+            AGENT,
+            &expect![[r#"
+            items.rules.style = { priority = 7, include = "agent" }
+        "#]],
+        );
+        check(
+            "[items.rule.style] # mine\n# why\n  include =   'manual'   # so\npriority = 1\n",
+            AGENT,
+            &expect![[r#"
+                [items.rule.style] # mine
+                # why
+                  include =   "agent"   # so
+                priority = 1
+            "#]],
+        );
+    }
+
+    #[test]
+    fn what_is_no_longer_set_leaves_no_trace_but_what_people_wrote() {
+        check(
+            "a = 1\n\n[items.rule.style]\ninclude = 'agent'\n\n[b]\n",
+            None,
+            &expect![[r#"
+                a = 1
+
+                [b]
+            "#]],
+        );
+        check(
+            "# About style.\n[items.rule.style]\n# why\ninclude = 'agent' # so\n# more\n\n[b]\n",
+            None,
+            &expect![[r#"
+                # About style.
+                [items.rule.style]
+                # why
+                # so
+                # more
+
+                [b]
+            "#]],
+        );
+        check(
+            "[items.rule.style]\ninclude = 'agent'\npriority = 1\n",
+            None,
+            &expect![[r#"
+            [items.rule.style]
+            priority = 1
+        "#]],
+        );
+        check(
+            "items.rule.style.include = 'agent'\nx = 1\n",
+            None,
+            &expect![[r#"
+            x = 1
+        "#]],
+        );
+        check("items = { rule = { style = { include = 'agent' } } }\n", None, &expect![[""]]);
+        check(
+            "[items.rule]\nstyle = { include = 'agent', priority = 2 }\n",
+            None,
+            &expect![[r#"
+                [items.rule]
+                style = { priority = 2 }
+            "#]],
+        );
+        check(
+            "[items.rule]\nother = { priority = 1 } # x\n# why\nstyle = { include = 'agent' } # y\n",
+            None,
+            &expect![[r#"
+                [items.rule]
+                other = { priority = 1 } # x
+                # why
+                # y
+            "#]],
+        );
+        check(
+            "items = { rule.style.include = 'agent', rule.b.include = 'always' }\n",
+            None,
+            &expect![[r#"
+                items = { rule.b.include = 'always' }
+            "#]],
+        );
+        check(
+            "items = { rule.style.include = 'agent' } # all\nx = 1\n",
+            None,
+            &expect![[r#"
+            # all
+            x = 1
+        "#]],
+        );
+        check(
+            "# Mine.\n\n[items.rule.style]\ninclude = 'agent'\n",
+            None,
+            &expect![[r##"
+            # Mine.
+        "##]],
+        );
+        check(
+            "# nothing\n",
+            None,
+            &expect![[r#"
+            # nothing
+        "#]],
+        );
+    }
+
+    #[test]
+    fn lines_end_as_they_did() {
+        let edited = set_include("a = 1\r\n[b]\r\n", ItemKind::Tool, "x", AGENT).unwrap();
+        assert_eq!(edited, "a = 1\r\n[b]\r\n\r\n[items.tool.x]\r\ninclude = \"agent\"\r\n");
+    }
+
+    #[test]
+    fn what_is_no_toml_or_no_table_stays() {
+        for text in ["a = \n", "[items", "items = 3\n", "[items]\nrule = []\n", "[[items]]\n"] {
+            assert_eq!(set_include(text, ItemKind::Rule, "style", AGENT), None, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_name_can_be_set_read_and_taken_back(name in "[ -~äß日\u{1f600}\n\t\u{0}\u{7f}]{1,12}") {
+            prop_assume!(!name.trim().is_empty());
+            let base = "# Mine.\n[items.skill.other] # x\ninclude = 'always'\n\n[history]\nmax_tokens = 9 # y\n# end\n";
+            let set = set_include(base, ItemKind::Skill, &name, AGENT).unwrap();
+            let items = load_text(&set, &Sources::new("/r")).unwrap().settings.items;
+            let found = items.iter().find(|item| item.name == name).unwrap();
+            prop_assert_eq!((found.kind, found.include), (ItemKind::Skill, AGENT));
+            for comment in ["# Mine.\n", "# x\n", "# y\n", "# end\n"] {
+                prop_assert!(set.contains(comment));
+            }
+            if name != "other" {
+                let back = set_include(&set, ItemKind::Skill, &name, None).unwrap();
+                prop_assert_eq!(back, base);
+            }
+        }
+
+        #[test]
+        fn no_text_panics(text in "[\\[\\]{}=.'\"# a\nitemsrulestyle]{0,80}") {
+            let _ = set_include(&text, ItemKind::Rule, "style", AGENT);
+            let _ = set_include(&text, ItemKind::Rule, "style", None);
+        }
+    }
+}

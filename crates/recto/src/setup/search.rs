@@ -1,0 +1,92 @@
+//! What search is given: how much it brings, and where its encoder is.
+
+use recto_agent::SearchParts;
+use recto_models::{Known, Library};
+use recto_search::{ChoiceOptions, EncoderFiles, SearchOptions};
+
+use crate::config::{FoundSettings, SearchSettings, Settings};
+
+/// The model that turns texts into vectors, and its two files.
+const ENCODER: &str = "minilm";
+const WEIGHTS: &str = "model.safetensors";
+const TOKENIZER: &str = "tokenizer.json";
+
+pub(crate) fn search_parts(settings: &Settings) -> SearchParts {
+    SearchParts { options: options(&settings.search), encoder: encoder_files(settings) }
+}
+
+/// What is set for a group wins over what is set for all of them, which wins
+/// over the preset.
+fn options(settings: &SearchSettings) -> SearchOptions {
+    let mut options = SearchOptions { enabled: settings.enabled, ..SearchOptions::default() };
+    for (group, own) in &settings.groups {
+        let preset = settings.preset.options();
+        *options.of_mut(*group) = laid_over(laid_over(preset, &settings.all), own);
+    }
+    options
+}
+
+fn laid_over(below: ChoiceOptions, set: &FoundSettings) -> ChoiceOptions {
+    ChoiceOptions {
+        top_k: set.top_k.map_or(below.top_k, |count| count as usize),
+        top_n: set.top_n.map_or(below.top_n, |count| count as usize),
+        include_score: set.include_score.map_or(below.include_score, |score| score as f32),
+        floor: set.floor.map_or(below.floor, |floor| floor as f32),
+    }
+}
+
+/// The encoder's files where a pull puts them, whether or not it has: it may while
+/// Recto runs. What is wrong with them, the encoder says.
+fn encoder_files(settings: &Settings) -> Option<EncoderFiles> {
+    let library = Library::new(&settings.model_files);
+    let known = library.known_by(ENCODER)?;
+    let folder = library.folder().join(known.name);
+    Some(EncoderFiles {
+        weights: folder.join(WEIGHTS),
+        tokenizer: folder.join(TOKENIZER),
+        sha256: sum(known, WEIGHTS).zip(sum(known, TOKENIZER)).map(<[_; 2]>::from),
+    })
+}
+
+/// What the file of that name must have.
+fn sum(known: &Known, name: &str) -> Option<[u8; 32]> {
+    let file = known.files.iter().find(|file| file.name == name)?;
+    Some(file.sha256.bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use recto_search::Group;
+
+    use super::*;
+    use crate::config::{Sources, load_text};
+
+    fn options_of(text: &str) -> SearchOptions {
+        options(&load_text(text, &Sources::new("/r")).unwrap().settings.search)
+    }
+
+    #[test]
+    fn a_group_wins_over_all_and_all_over_the_preset() {
+        assert_eq!(options_of(""), SearchOptions::default());
+        let found = options_of(
+            "[search]\npreset = 'conservative'\ntop_n = 4\nfloor = 0.5\n\
+             [search.skills]\ntop_n = 2\ninclude_score = 0.9\n",
+        );
+        let all = ChoiceOptions { top_k: 20, top_n: 4, include_score: 0.7, floor: 0.5 };
+        assert_eq!(*found.of(Group::Documents), all);
+        assert_eq!(*found.of(Group::Memories), all);
+        let skills = ChoiceOptions { top_n: 2, include_score: 0.9, ..all };
+        assert_eq!(*found.of(Group::Skills), skills);
+        assert!(found.enabled && !options_of("search.enabled = false\n").enabled);
+    }
+
+    #[test]
+    fn the_encoder_is_looked_for_where_a_pull_puts_it() {
+        let settings = load_text("", &Sources::new("/r")).unwrap().settings;
+        let folder = std::path::Path::new("/r/models/minilm");
+        let files = encoder_files(&settings).unwrap();
+        assert_eq!(files.weights, folder.join(WEIGHTS));
+        assert_eq!(files.tokenizer, folder.join(TOKENIZER));
+        assert_eq!(files.sha256.unwrap()[0][..2], [0x53, 0xaa]);
+    }
+}

@@ -1,0 +1,169 @@
+//! `recto search`: with words alone, and by meaning.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::support::*;
+
+/// A home whose items are about different things.
+fn home() -> Home {
+    let skill = |name: &str, about: &str| format!("---\nname: {name}\ndescription: {about}\n---\n");
+    Home::with(&[
+        (
+            "workspace/rules/commits.md",
+            "---\ndescription: How commit messages are written\ninclude: agent\n---\n\
+             Commit messages begin with a verb in the imperative and stay below 60 characters.",
+        ),
+        (
+            "workspace/rules/units.md",
+            "---\ndescription: Units of measurement\n---\nUse metric units: metres, grams.",
+        ),
+        (
+            "workspace/references/menu.md",
+            "---\ninclude: agent\n---\nMonday is soup. Tuesday is pasta. Wednesday is curry.",
+        ),
+        (
+            "workspace/skills/invoices/SKILL.md",
+            &skill("invoices", "Write and send invoices to customers, with tax."),
+        ),
+        ("workspace/skills/garden/SKILL.md", &skill("garden", "Water plants and prune roses.")),
+        ("workspace/memory/MEMORY.md", "## 2026-01-02\n- The cat is called Minka.\n"),
+    ])
+}
+
+fn search(home: &Home, query: &str, more: &[&str]) -> Value {
+    let out = home.ok(&[&["search", query, "--json"], more].concat());
+    serde_json::from_str(&out).unwrap()
+}
+
+/// The names of what was found, the best first.
+fn found(answer: &Value) -> Vec<&str> {
+    let results = answer["results"].as_array().unwrap();
+    results.iter().map(|result| result["name"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn without_a_model_words_decide_and_no_cosine_is_made_up() {
+    let home = home();
+    let answer = search(&home, "how do I write a commit message?", &[]);
+    assert_eq!(answer["how"], serde_json::json!({"words": "no_model"}));
+    let best = &answer["results"][0];
+    assert_eq!((&best["kind"], &best["name"]), (&"rule".into(), &"commits".into()));
+    assert_eq!((&best["include"], &best["rank"]), (&"agent".into(), &1.into()));
+    assert!(best["lexical"].as_f64().unwrap() > 0.0 && best["probability"].is_number());
+    for result in answer["results"].as_array().unwrap() {
+        assert!(result["cosine"].is_null(), "{result}");
+    }
+    let run = home.run(&["search", "how do I write a commit message?"]);
+    assert!(run.out.contains("rule commits"), "{}", run.out);
+    assert!(run.err.contains("by words alone: there is no embedding model"), "{}", run.err);
+}
+
+#[test]
+fn kinds_and_limits_narrow_what_is_listed() {
+    let home = home();
+    let answer = search(&home, "write invoices and commit messages", &["--kind", "skill"]);
+    assert_eq!(found(&answer)[0], "invoices");
+    assert_eq!(answer["results"].as_array().unwrap().len(), 2);
+    let rules = search(&home, "metric units for the menu", &["--kind", "rule"]);
+    assert_eq!(found(&rules), ["units", "commits"]);
+    let memories = search(&home, "what is the cat called?", &["--kind", "memory"]);
+    assert_eq!(memories["results"][0]["include"], Value::Null);
+    assert_eq!(found(&memories), ["MEMORY.md:2"]);
+    let one = search(&home, "metric units", &["--kind", "rule", "--limit", "1"]);
+    assert_eq!(found(&one), ["units"]);
+    let tools = search(&home, "list the files of a folder", &["--kind", "tool"]);
+    assert!(found(&tools).contains(&"list_files"), "{tools}");
+}
+
+#[test]
+fn explain_shows_all_scores() {
+    let run = home().run(&["search", "pasta on tuesday", "--explain"]);
+    let heading = run.out.lines().next().unwrap();
+    for column in ["item", "include", "probability", "cosine", "words", "fused", "rank"] {
+        assert!(heading.contains(column), "{heading}");
+    }
+    assert!(run.out.lines().any(|line| line.contains("reference menu")), "{}", run.out);
+}
+
+#[test]
+fn nothing_fits_is_an_answer() {
+    let run = home().run(&["search", "zyzzyva quux"]);
+    assert_eq!((run.code, run.out.as_str()), (0, ""), "{}", run.err);
+    assert!(run.err.contains("a turn takes none of them"), "{}", run.err);
+    home().run(&["search", "  "]).fails_with("nothing to search for");
+    let empty = Home::with(&[]);
+    let run = empty.run(&["search", "anything", "--kind", "rule"]);
+    assert_eq!(run.code, 0, "{}", run.err);
+}
+
+#[test]
+fn the_config_says_what_a_turn_takes() {
+    let home = home();
+    let taken = |home: &Home| {
+        let answer = search(home, "commit messages in the imperative", &["--kind", "rule"]);
+        answer["results"][0]["taken"].as_bool().unwrap()
+    };
+    home.write("config.toml", "search.floor = 0\n");
+    assert!(taken(&home));
+    home.write("config.toml", "search.floor = 0\nsearch.documents.top_n = 0\n");
+    assert!(!taken(&home));
+    home.write("config.toml", "search.enabled = false\n");
+    let run = home.run(&["search", "commit messages"]);
+    assert!(run.err.contains("search is off"), "{}", run.err);
+}
+
+#[test]
+fn long_queries_and_large_items_are_no_trouble() {
+    let home = home();
+    home.write("workspace/references/long.md", "All work and no play. ".repeat(40_000));
+    let query = "commit messages ".repeat(6_250);
+    let run = home.run_with(&["search", "-", "--json"], &query, &[]);
+    assert_eq!(run.code, 0, "{}", run.err);
+    let answer: Value = serde_json::from_str(&run.out).unwrap();
+    assert_eq!(found(&answer)[0], "commits");
+}
+
+/// With the real encoder.
+mod dense {
+    use super::*;
+
+    #[test]
+    fn meaning_finds_what_words_do_not() {
+        let home = home();
+        with_encoder(&home);
+        let answer = search(&home, "Please bill the client for March", &["--kind", "skill"]);
+        assert_eq!(answer["how"], "dense");
+        assert_eq!(found(&answer)[0], "invoices");
+        let best = &answer["results"][0];
+        assert!(best["cosine"].as_f64().unwrap() > 0.2, "{best}");
+        assert!(best["best_chunk"].as_str().unwrap().contains("invoices"), "{best}");
+        // The vectors are kept: the same again, by another process.
+        assert_eq!(search(&home, "Please bill the client for March", &["--kind", "skill"]), answer);
+        let run = home.run(&["search", "bill the client", "--explain"]);
+        assert!(run.err.contains("by meaning and words (all-MiniLM-L6-v2"), "{}", run.err);
+        let invoices = run.out.lines().find(|line| line.contains("skill invoices")).unwrap();
+        assert!(invoices.contains("Write and send invoices"), "{invoices}");
+    }
+
+    #[test]
+    fn a_model_that_cannot_be_used_is_told_and_words_decide() {
+        let home = home();
+        let weights = fs::read(test_model("minilm").join("model.safetensors")).unwrap();
+        let tokenizer = fs::read(test_model("minilm").join("tokenizer.json")).unwrap();
+        home.write("models/minilm/tokenizer.json", tokenizer);
+        home.write("models/minilm/model.safetensors", &weights[..1_000_000]);
+        let run = home.run(&["search", "commit messages"]);
+        assert_eq!(run.code, 0, "{}", run.err);
+        assert!(run.out.contains("rule commits"), "{}", run.out);
+        assert!(run.err.contains("model.safetensors"), "{}", run.err);
+        assert!(run.err.contains("recto models pull minilm"), "{}", run.err);
+        let mut swapped = weights;
+        let last = swapped.len() - 1;
+        swapped[last] ^= 1;
+        home.write("models/minilm/model.safetensors", &swapped);
+        let run = home.run(&["search", "commit messages"]);
+        assert!(run.err.contains("checksum differs"), "{}", run.err);
+    }
+}
