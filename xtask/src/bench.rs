@@ -4,11 +4,13 @@
 
 mod calls;
 mod context;
+mod embed;
 mod embedded;
 mod machine;
 mod model;
 mod prefix;
 mod report;
+mod select;
 mod stats;
 mod synthetic;
 
@@ -29,6 +31,10 @@ use report::Report;
 pub(crate) enum Bench {
     /// Assemble one turn of a long session in a large workspace.
     Context,
+    /// The encoder's speed, beside ONNX Runtime's and transformers.js's with the same weights.
+    Embed,
+    /// Search in indexes of up to 100,000 chunks: time and memory.
+    Select,
     /// Sessions of 50 turns on the embedded model: how much of each prompt it has read before.
     Prefix,
     /// The embedded model's speed, beside llama-cpp-python's on the same file.
@@ -50,6 +56,8 @@ impl Bench {
     fn name(self) -> &'static str {
         match self {
             Bench::Context => "context",
+            Bench::Embed => "embed",
+            Bench::Select => "select",
             Bench::Prefix => "prefix",
             Bench::Embedded => "embedded",
             Bench::Calls => "calls",
@@ -58,7 +66,7 @@ impl Bench {
 
     fn needs(self) -> Needs {
         match self {
-            Bench::Context => Needs::Nothing,
+            Bench::Context | Bench::Embed | Bench::Select => Needs::Nothing,
             Bench::Prefix | Bench::Embedded | Bench::Calls => Needs::Model,
         }
     }
@@ -67,6 +75,8 @@ impl Bench {
     fn measure(self, project: &Project, folder: &Path) -> Result<Report> {
         match self {
             Bench::Context => context::run(),
+            Bench::Embed => embed::run(folder),
+            Bench::Select => select::run(),
             Bench::Prefix => prefix::run(&model::find()?),
             Bench::Embedded => embedded::run(&model::find()?, folder),
             Bench::Calls => calls::run(&model::find()?, project),

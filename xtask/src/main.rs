@@ -1,4 +1,5 @@
-//! Recto's own chores: `cargo xtask tidy`, `cargo xtask docs`, `cargo xtask bench NAME`.
+//! Recto's own chores: `cargo xtask tidy`, `cargo xtask docs`, `cargo xtask bench NAME`,
+//! `cargo xtask fit`.
 //!
 //! Nothing here ships. It may look at every crate, and no crate may look at it.
 
@@ -7,6 +8,7 @@
 mod alloc;
 mod bench;
 mod docs;
+mod fit;
 mod project;
 mod tidy;
 
@@ -42,6 +44,8 @@ enum Chore {
         /// Which one.
         name: Bench,
     },
+    /// Fit the weights of search on the labelled sets and write them into recto-search.
+    Fit,
 }
 
 fn main() -> ExitCode {
@@ -57,5 +61,6 @@ fn run(chore: &Chore) -> Result<ExitCode> {
         Chore::Tidy => tidy::run(&project),
         Chore::Docs => docs::write(&project),
         Chore::Bench { name } => bench::run(&project, *name),
+        Chore::Fit => fit::run(&project.root, &project.target).map(|()| ExitCode::SUCCESS),
     }
 }

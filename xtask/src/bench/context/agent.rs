@@ -8,7 +8,9 @@
 use std::path::Path;
 use std::time::Duration;
 
-use recto_agent::{Agent, AgentOptions, Conversation, Event, Inbound, ModelEntry, Parts};
+use recto_agent::{
+    Agent, AgentOptions, Conversation, Event, Inbound, ModelEntry, Parts, SearchParts,
+};
 use recto_context::mode::{ModeSetting, Uncertain};
 use recto_context::{Layout, Limits, Tokens};
 use recto_llm::{CallOptions, Client, ClientOptions, Provider};
@@ -104,6 +106,7 @@ async fn start(workspace: &Path, database: &Path) -> Result<Agent> {
         models: vec![model()?],
         workspace: open(workspace),
         tools,
+        search: SearchParts::default(),
         store: Store::open(&StoreOptions::new(database))?,
     };
     Ok(Agent::start(parts).await?)

@@ -1,0 +1,110 @@
+//! Each message with candidates: all items of its set, and random few of them, with and
+//! without one that fits. An agent may have two rules or two thousand, and the same
+//! weights serve both.
+
+use recto_context::ItemId;
+use recto_search::{Index, Query, Signals};
+use std::collections::HashSet;
+
+use super::sets::Set;
+use super::vectors::Vectors;
+use super::weigh::Requests;
+use crate::Result;
+
+/// The numbers of candidates beside all of them.
+pub(super) const FEW: [usize; 4] = [2, 5, 20, 100];
+
+/// A message with candidates.
+pub(super) struct List {
+    pub(super) set: usize,
+    pub(super) message: usize,
+    /// How many candidates were drawn; 0 where all are there.
+    pub(super) few: usize,
+    pub(super) signals: Signals,
+    /// Which of the candidates fit.
+    pub(super) fits: Vec<bool>,
+    /// Which of them are known not to, though they look like it.
+    pub(super) near_misses: Vec<bool>,
+    /// How much the message is like a request, by a direction that was found without it.
+    pub(super) request: f32,
+}
+
+impl List {
+    pub(super) fn has_fitting(&self) -> bool {
+        self.fits.contains(&true)
+    }
+
+    /// Whether its message is one with near misses.
+    pub(super) fn is_near_miss(&self) -> bool {
+        self.near_misses.contains(&true)
+    }
+}
+
+/// All lists of a set.
+pub(super) fn of(
+    number: usize,
+    set: &Set,
+    requests: &Requests,
+    vectors: &mut Vectors,
+) -> Result<Vec<List>> {
+    let mut index = Index::default();
+    index.update(set.entries.clone());
+    vectors.supply(set.name, &mut index);
+    let ids: Vec<&ItemId> = set.entries.iter().map(|entry| &entry.item).collect();
+    let mut chance = Chance(number as u64 + 1);
+    let mut lists = Vec::new();
+    for (place, message) in set.messages.iter().enumerate() {
+        let embedding = vectors.message(&message.text);
+        let query = Query { text: &message.text, embedding: Some(&embedding) };
+        let mut add = |few: usize, chosen: Option<&HashSet<&ItemId>>| {
+            let is_candidate = |id: &ItemId| chosen.is_none_or(|chosen| chosen.contains(id));
+            let (items, signals) = index.signals(&query, is_candidate);
+            let fits = items.iter().map(|id| message.fits.contains(id)).collect();
+            let near_misses = items.iter().map(|id| message.near_misses.contains(id)).collect();
+            let request = requests.held_out(set.group, &message.text);
+            lists.push(List {
+                set: number,
+                message: place,
+                few,
+                signals,
+                fits,
+                near_misses,
+                request,
+            });
+        };
+        add(0, None);
+        if !message.near_misses.is_empty() {
+            continue;
+        }
+        let fitting: Vec<&ItemId> =
+            ids.iter().copied().filter(|id| message.fits.contains(*id)).collect();
+        for few in FEW.into_iter().filter(|few| *few < ids.len()) {
+            let mut chosen = HashSet::new();
+            while chosen.len() < few {
+                let id = ids[chance.below(ids.len())];
+                if !message.fits.contains(id) {
+                    chosen.insert(id);
+                }
+            }
+            add(few, Some(&chosen));
+            if let Some(one) = fitting.get(chance.below(fitting.len().max(1))) {
+                let out = chosen.iter().copied().min();
+                out.map(|out| chosen.remove(out));
+                chosen.insert(*one);
+                add(few, Some(&chosen));
+            }
+        }
+    }
+    Ok(lists)
+}
+
+/// Numbers that look random and are the same in every run.
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((self.0 >> 33) as usize) % limit
+    }
+}

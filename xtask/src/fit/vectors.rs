@@ -1,0 +1,75 @@
+//! Embeddings of all texts of the sets. They take minutes to make, so they are kept
+//! beside the build, by the hash of the text.
+
+use std::collections::HashMap;
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use recto_context::ContentHash;
+use recto_search::{Embedding, Encoder, EncoderFiles, Index, Vector};
+
+use crate::Result;
+
+/// How many texts are embedded before the next word of progress.
+const AT_ONCE: usize = 512;
+
+/// The encoder, and what it has made so far.
+pub(super) struct Vectors {
+    encoder: Encoder,
+    known: HashMap<ContentHash, Vector>,
+    file: PathBuf,
+}
+
+impl Vectors {
+    pub(super) fn open(target: &Path) -> Result<Vectors> {
+        let models = env::var_os("RECTO_TEST_MODELS").map(PathBuf::from);
+        let folder = models.unwrap_or_else(|| target.join("models")).join("minilm");
+        let weights = folder.join("model.safetensors");
+        if !weights.is_file() {
+            let why = "the encoder is not there; set RECTO_TEST_MODELS to the folder of models";
+            return Err(format!("{}: {why}", weights.display()).into());
+        }
+        let tokenizer = folder.join("tokenizer.json");
+        let encoder = Encoder::load(&EncoderFiles { weights, tokenizer, sha256: None })?;
+        let file = target.join("fit/vectors.bin");
+        let bytes = fs::read(&file).unwrap_or_default();
+        let rows = bytes.chunks_exact(32 + Vector::BYTES);
+        let known = rows.filter_map(|row| {
+            let (key, vector) = row.split_at_checked(32)?;
+            Some((ContentHash::from_bytes(key.try_into().ok()?), Vector::from_bytes(vector)?))
+        });
+        let known = known.collect();
+        Ok(Vectors { encoder, known, file })
+    }
+
+    /// Gives an index all vectors that it lacks.
+    pub(super) fn supply(&mut self, name: &str, index: &mut Index) {
+        let missing = index.missing(|_| true);
+        let new: Vec<_> = missing.iter().filter(|m| !self.known.contains_key(&m.key)).collect();
+        for (number, part) in new.chunks(AT_ONCE).enumerate() {
+            eprintln!("{name}: {} of {} texts embedded", number * AT_ONCE, new.len());
+            let texts: Vec<&str> = part.iter().map(|missing| &*missing.text).collect();
+            let vectors = self.encoder.encode(&texts);
+            let made = part.iter().zip(&vectors).map(|(m, vector)| (m.key, Vector::from(vector)));
+            self.known.extend(made);
+        }
+        let known = &self.known;
+        index.supply(missing.iter().filter_map(|m| Some((m.key, known.get(&m.key)?.clone()))));
+    }
+
+    /// The embedding of a message.
+    pub(super) fn message(&self, text: &str) -> Embedding {
+        self.encoder.encode_one(text)
+    }
+
+    pub(super) fn save(&self) -> Result<()> {
+        let mut bytes = Vec::new();
+        for (key, vector) in &self.known {
+            bytes.extend(key.as_bytes());
+            bytes.extend(vector.to_bytes());
+        }
+        fs::create_dir_all(self.file.parent().unwrap_or(Path::new(".")))?;
+        Ok(fs::write(&self.file, bytes)?)
+    }
+}
