@@ -73,6 +73,12 @@ const DENIED: f32 = 3.0;
 /// item is out of the question.
 const DOUBT: f32 = 2.0;
 
+/// Cosines up to which a text is about something else, and from which on it may well
+/// be about the same. A word that both have says little below: of a few candidates,
+/// one always has most words in common with a message.
+const APART: f32 = 0.1;
+const NEAR: f32 = 0.3;
+
 /// All candidates, best first; equal ones by their names.
 pub(crate) fn rank(evidence: &Evidence<'_>) -> Vec<Ranked> {
     let Some(first) = evidence.candidates.first() else { return Vec::new() };
@@ -97,7 +103,9 @@ pub(crate) fn rank(evidence: &Evidence<'_>) -> Vec<Ranked> {
             return 0.0;
         }
         let behind = weights.contrast * (fused[place] - best);
-        behind.exp() * (1.0 - DOUBT * signals.denied_share(place)).max(0.0)
+        let cosine = signals.best_chunk(&evidence.candidates[place]).map(|(_, cosine)| cosine);
+        let nearness = cosine.filter(|_| group == Group::Documents).map_or(1.0, nearness);
+        behind.exp() * (1.0 - DOUBT * signals.denied_share(place)).max(0.0) * nearness
     };
     let ranked = |(rank, place): (usize, usize)| {
         let chunk = signals.best_chunk(&evidence.candidates[place]);
@@ -114,6 +122,11 @@ pub(crate) fn rank(evidence: &Evidence<'_>) -> Vec<Ranked> {
         }
     };
     order.into_iter().enumerate().map(ranked).collect()
+}
+
+/// How far a cosine lets words count.
+fn nearness(cosine: f32) -> f32 {
+    ((cosine - APART) / (NEAR - APART)).clamp(0.0, 1.0)
 }
 
 /// The probability that anything fits.

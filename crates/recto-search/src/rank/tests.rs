@@ -165,3 +165,26 @@ proptest! {
         prop_assert!(ranked.is_sorted_by(|a, b| a.scores.fused >= b.scores.fused));
     }
 }
+
+#[test]
+fn by_words_alone_an_item_without_a_common_word_has_no_chance() {
+    let items: [Item<'_>; 2] = [("dates", "write dates in full", &[]), ("tone", "stay calm", &[])];
+    for query in ["zyzzyva", "hi there", "dates"] {
+        for found in ranked(ItemKind::Rule, query, &items) {
+            let probability = found.scores.probability.unwrap();
+            assert_eq!(found.scores.lexical == Some(0.0), probability == 0.0, "{query}");
+        }
+    }
+}
+
+#[test]
+fn a_common_word_brings_no_rule_that_is_about_something_else() {
+    let probability = |cosine: &[f32]| {
+        let items: [Item<'_>; 2] =
+            [("game", "the rules of the house", cosine), ("tone", "calm", &[0.0])];
+        ranked(ItemKind::Rule, "what are the rules of chess?", &items)[0].scores.probability
+    };
+    assert_eq!(probability(&[0.1]), Some(0.0));
+    assert!(probability(&[0.2]) < probability(&[0.3]));
+    assert!(probability(&[0.5]) > Some(0.4), "{:?}", probability(&[0.5]));
+}
