@@ -121,6 +121,9 @@ impl Skill {
 pub struct ToolSpec {
     /// Its identity; the server is the skill or MCP server that brings it.
     pub id: ItemId,
+    /// The name by which models call it: its own, unless that would be taken or
+    /// is none that their servers accept.
+    pub called: Arc<str>,
     /// What it does.
     pub description: Arc<str>,
     /// The JSON schema of its parameters.
@@ -135,34 +138,46 @@ pub struct ToolSpec {
 }
 
 impl ToolSpec {
-    /// A tool that is always offered.
+    /// A tool that is always offered, and called by its own name.
     pub fn new(id: ItemId, description: impl Into<Arc<str>>, parameters: Value) -> Self {
-        let description = description.into();
-        let function = serde_json::json!({
-            "name": &*id.name,
-            "description": &*description,
-            "parameters": &parameters,
-        });
-        let schema = serde_json::json!({"type": "function", "function": function});
+        let (called, description) = (id.name.clone(), description.into());
         ToolSpec {
+            schema: schema_of(&called, &description, &parameters),
             id,
+            called,
             description,
             parameters: Arc::new(parameters),
-            schema: schema.to_string().into(),
             include: Include::Always,
             source: Source::BuiltIn,
         }
+    }
+
+    /// The same tool, called by another name.
+    pub fn with_called(self, called: impl Into<Arc<str>>) -> Self {
+        let called = called.into();
+        let schema = schema_of(&called, &self.description, &self.parameters);
+        ToolSpec { called, schema, ..self }
     }
 
     /// The tool that a schema made by [`ToolSpec::new`] describes; `None` for any other text.
     pub(crate) fn from_schema(id: ItemId, schema: Text) -> Option<Self> {
         let mut value: Value = serde_json::from_str(&schema).ok()?;
         let function = value.get_mut("function")?;
+        let called = function.get("name")?.as_str()?.into();
         let description = function.get("description")?.as_str()?.into();
         let parameters = Arc::new(function.get_mut("parameters")?.take());
         let (include, source) = (Include::Always, Source::BuiltIn);
-        Some(ToolSpec { id, description, parameters, schema, include, source })
+        Some(ToolSpec { id, called, description, parameters, schema, include, source })
     }
+}
+
+fn schema_of(called: &str, description: &str, parameters: &Value) -> Text {
+    let function = serde_json::json!({
+        "name": called,
+        "description": description,
+        "parameters": parameters,
+    });
+    serde_json::json!({"type": "function", "function": function}).to_string().into()
 }
 
 /// One remembered thing.

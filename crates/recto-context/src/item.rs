@@ -63,14 +63,19 @@ impl ItemId {
     pub fn tool(server: Option<Arc<str>>, name: impl Into<Arc<str>>) -> Self {
         ItemId { kind: ItemKind::Tool, name: name.into(), server }
     }
+
+    /// The name that people and the config use: that of a tool with what brings it.
+    pub fn key(&self) -> String {
+        match &self.server {
+            Some(server) => format!("{server}.{}", self.name),
+            None => self.name.to_string(),
+        }
+    }
 }
 
 impl fmt::Display for ItemId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.server {
-            Some(server) => write!(f, "{} {server}.{}", self.kind, self.name),
-            None => write!(f, "{} {}", self.kind, self.name),
-        }
+        write!(f, "{} {}", self.kind, self.key())
     }
 }
 

@@ -184,6 +184,7 @@ fn tool_json(tool: &OfferedTool) -> Value {
     json!({
         "name": &*spec.id.name,
         "server": spec.id.server.as_deref(),
+        "called": &*spec.called,
         "description": &*spec.description,
         "parameters": &*spec.parameters,
     })

@@ -130,7 +130,7 @@ fn function_tools(request: &RequestContext) -> Vec<Value> {
         json!({
             "type": "function",
             "function": {
-                "name": &*spec.id.name,
+                "name": &*spec.called,
                 "description": &*spec.description,
                 "parameters": &*spec.parameters,
             },

@@ -155,7 +155,7 @@ impl<'a> Plan<'a> {
             ToolCalls::Native => self.inputs.counter.tool(&tool.schema, &self.tools),
             ToolCalls::Text => Tokens::ZERO,
         };
-        if !names.insert(&tool.id.name) {
+        if !names.insert(&tool.called) {
             self.drop_once(tool.id.to_string(), tokens);
             return false;
         }

@@ -159,7 +159,7 @@ fn result(id: &str, content: Vec<Value>) -> Value {
 fn tool(tool: &OfferedTool) -> Value {
     let spec = &tool.spec;
     json!({
-        "name": &*spec.id.name,
+        "name": &*spec.called,
         "description": &*spec.description,
         "input_schema": &*spec.parameters,
     })

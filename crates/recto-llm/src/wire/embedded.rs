@@ -185,7 +185,7 @@ fn calls(template: &ChatTemplate, request: &RequestContext) -> Option<Calls> {
 
 fn callable(tool: &OfferedTool) -> Callable {
     let spec = &tool.spec;
-    Callable { name: spec.id.name.to_string(), parameters: Value::clone(&spec.parameters) }
+    Callable { name: spec.called.to_string(), parameters: Value::clone(&spec.parameters) }
 }
 
 #[cfg(test)]
