@@ -6,6 +6,7 @@ use recto_context::{Carry, ContentPart, ItemId, Message, MessageId, TurnNumber};
 use rusqlite::{Connection, params};
 use serde_json::Value;
 
+use crate::approvals::{self, NewApproval};
 use crate::codec;
 use crate::documents::{NewRequest, PackedRequest};
 use crate::error::{Fault, StoreError, Thing};
@@ -35,6 +36,8 @@ pub struct TurnCommit {
     pub carry: Option<Carry>,
     /// Items whose place in the session changes.
     pub items: Vec<(ItemId, ItemState)>,
+    /// Questions that the turn now waits for.
+    pub approvals: Vec<NewApproval>,
     /// What was learned about a model's tokens: the model entry and its state.
     pub calibration: Option<(String, Value)>,
 }
@@ -121,6 +124,7 @@ pub(crate) struct PackedCommit {
     pub(crate) outcome: Option<Outcome>,
     carry: Option<String>,
     items: Vec<(ItemId, ItemState)>,
+    approvals: Vec<NewApproval>,
     calibration: Option<(String, String)>,
 }
 
@@ -168,6 +172,7 @@ impl PackedCommit {
             outcome: commit.outcome.clone(),
             carry: commit.carry.as_ref().map(rows::to_json).transpose()?,
             items: commit.items.clone(),
+            approvals: commit.approvals.clone(),
             calibration: calibration.transpose()?,
         })
     }
@@ -190,6 +195,7 @@ pub(crate) fn apply(
             .execute(params![session.0, carry])?;
     }
     items::put(db, session, &commit.items)?;
+    approvals::ask(db, session, turn, &commit.approvals)?;
     if let Some((model, state)) = &commit.calibration {
         db.prepare_cached("INSERT OR REPLACE INTO calibrations (model, state) VALUES (?1, ?2)")?
             .execute(params![model, state])?;
@@ -264,7 +270,7 @@ pub(crate) fn end(db: &Connection, turn: TurnId, outcome: &Outcome) -> Done<()> 
         outcome.detail,
         outcome.at.microseconds()
     ])?;
-    Ok(())
+    approvals::withdraw(db, turn, outcome.at)
 }
 
 fn put_state(db: &Connection, turn: TurnId, state: Option<&[u8]>) -> Done<()> {

@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use recto_context::MessageId;
 use rusqlite::ErrorCode;
 
-use crate::ids::{RequestId, SessionId, TurnId};
+use crate::approvals::Answer;
+use crate::ids::{ApprovalId, RequestId, SessionId, TurnId};
 use crate::owner::Owner;
 use crate::turns::TurnStatus;
 
@@ -55,6 +56,14 @@ pub enum StoreError {
     Answered {
         /// Which request.
         request: RequestId,
+    },
+    /// The question has its answer already.
+    #[error("approval {approval} is {} already", .answer.name())]
+    Decided {
+        /// Which question.
+        approval: ApprovalId,
+        /// What was said.
+        answer: Answer,
     },
     /// An open session has this name.
     #[error("an open session is named `{name}` already")]
@@ -172,6 +181,8 @@ pub enum Thing {
     Turn(TurnId),
     /// A request.
     Request(RequestId),
+    /// A question whether a tool may run.
+    Approval(ApprovalId),
 }
 
 impl std::fmt::Display for Thing {
@@ -180,6 +191,7 @@ impl std::fmt::Display for Thing {
             Thing::Session(id) => write!(f, "session {id}"),
             Thing::Turn(id) => write!(f, "turn {id}"),
             Thing::Request(id) => write!(f, "request {id}"),
+            Thing::Approval(id) => write!(f, "approval {id}"),
         }
     }
 }

@@ -57,6 +57,11 @@ row_number!(
     RequestId,
     "request"
 );
+row_number!(
+    /// The number of a question whether a tool may run.
+    ApprovalId,
+    "approval"
+);
 
 /// The text is no number of a row.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -25,6 +25,7 @@
 //! to come behind the same door. It does not know what a turn does, what a
 //! request means, or what the time is.
 
+mod approvals;
 mod checkpoint;
 mod codec;
 mod commit;
@@ -44,14 +45,16 @@ mod search;
 mod sessions;
 mod store;
 mod transcript;
+mod trusted;
 mod turns;
 mod writer;
 
+pub use approvals::{Answer, Approval, Extent, NewApproval};
 pub use commit::{Begun, NewMessage, Outcome, TurnCommit};
 pub use documents::{Fidelity, NewRequest};
 pub use embeddings::Embedder;
 pub use error::{StoreError, Thing};
-pub use ids::{Moment, ParseIdError, RequestId, SessionId, TurnId};
+pub use ids::{ApprovalId, Moment, ParseIdError, RequestId, SessionId, TurnId};
 pub use items::{ItemState, ItemsRevision};
 pub use names::{NameError, SessionName};
 pub use owner::Owner;
@@ -60,4 +63,5 @@ pub use search::{Hit, Role};
 pub use sessions::{BindingKey, NewSession, Session, SessionFilter, SessionSummary, Settings};
 pub use store::{Store, StoreOptions};
 pub use transcript::{Having, SessionState, StoredMessage};
+pub use trusted::Sight;
 pub use turns::{Ending, NewTurn, OpenTurns, Turn, TurnStatus};

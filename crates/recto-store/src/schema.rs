@@ -10,8 +10,11 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavio
 use crate::error::{Fault, StoreError};
 
 /// One after the other; the database's version is how many have run.
-const MIGRATIONS: [&str; 2] =
-    [include_str!("../migrations/001.sql"), include_str!("../migrations/002.sql")];
+const MIGRATIONS: [&str; 3] = [
+    include_str!("../migrations/001.sql"),
+    include_str!("../migrations/002.sql"),
+    include_str!("../migrations/003.sql"),
+];
 
 /// The version of a database on which all of them have run.
 const VERSION: i64 = MIGRATIONS.len() as i64;

@@ -60,7 +60,7 @@ async fn a_database_from_before_there_were_vectors_gets_room_for_them() {
     exchange(&bench.store, &session, 1, ["hello", "hi"]).await;
     let path = bench.path();
     let database = bench.database();
-    database.execute_batch("DROP TABLE embeddings; PRAGMA user_version = 1").unwrap();
+    database.execute_batch("DROP TABLE embeddings; DROP TABLE approvals; DROP TABLE trusted; PRAGMA user_version = 1").unwrap();
     let store = Store::open(&StoreOptions::new(path)).unwrap();
     let embedder = by("main", "one/1");
     store.keep_embeddings(embedder.clone(), vec![(hash("a"), vec![1])]).await.unwrap();

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod approvals;
 mod broken;
 mod embeddings;
 mod items;

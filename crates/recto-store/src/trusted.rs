@@ -1,0 +1,61 @@
+//! What the declarations and scripts of skills were when a person last looked at
+//! them. What a hash stands for is not known here.
+
+use recto_context::ContentHash;
+use rusqlite::params;
+
+use crate::error::StoreError;
+use crate::ids::Moment;
+use crate::rows;
+use crate::store::Store;
+
+/// Whether a hash takes the place of one that is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sight {
+    /// The folder is seen for the first time; what is known of it stays.
+    First,
+    /// A person has looked at what changed.
+    Again,
+}
+
+impl Store {
+    /// All folders that an agent has seen, with what they were.
+    pub async fn trusted(&self, agent: &str) -> Result<Vec<(String, ContentHash)>, StoreError> {
+        let agent = agent.to_owned();
+        self.read(move |db| {
+            let sql = "SELECT folder, hash FROM trusted WHERE agent = ?1 ORDER BY folder";
+            rows::all(&mut db.prepare_cached(sql)?.query([&agent])?, |row| {
+                Ok((row.get("folder")?, ContentHash::from_bytes(row.get("hash")?)))
+            })
+        })
+        .await
+    }
+
+    /// Remembers what folders are.
+    pub async fn trust(
+        &self,
+        agent: &str,
+        folders: Vec<(String, ContentHash)>,
+        sight: Sight,
+        at: Moment,
+    ) -> Result<(), StoreError> {
+        let agent = agent.to_owned();
+        self.write(move |db| {
+            let mut insert = db.prepare_cached(match sight {
+                Sight::First => {
+                    "INSERT OR IGNORE INTO trusted (agent, folder, hash, at)
+                     VALUES (?1, ?2, ?3, ?4)"
+                }
+                Sight::Again => {
+                    "INSERT OR REPLACE INTO trusted (agent, folder, hash, at)
+                     VALUES (?1, ?2, ?3, ?4)"
+                }
+            })?;
+            for (folder, hash) in &folders {
+                insert.execute(params![agent, folder, hash.as_bytes(), at.microseconds()])?;
+            }
+            Ok(())
+        })
+        .await
+    }
+}
