@@ -13,6 +13,7 @@ mod report;
 mod select;
 mod stats;
 mod synthetic;
+mod tools;
 
 use std::fs;
 use std::path::Path;
@@ -35,6 +36,8 @@ pub(crate) enum Bench {
     Embed,
     /// Search in indexes of up to 100,000 chunks: time and memory.
     Select,
+    /// Calls of declared tools beside their programs alone, and turns with idle MCP servers.
+    Tools,
     /// Sessions of 50 turns on the embedded model: how much of each prompt it has read before.
     Prefix,
     /// The embedded model's speed, beside llama-cpp-python's on the same file.
@@ -58,6 +61,7 @@ impl Bench {
             Bench::Context => "context",
             Bench::Embed => "embed",
             Bench::Select => "select",
+            Bench::Tools => "tools",
             Bench::Prefix => "prefix",
             Bench::Embedded => "embedded",
             Bench::Calls => "calls",
@@ -66,7 +70,7 @@ impl Bench {
 
     fn needs(self) -> Needs {
         match self {
-            Bench::Context | Bench::Embed | Bench::Select => Needs::Nothing,
+            Bench::Context | Bench::Embed | Bench::Select | Bench::Tools => Needs::Nothing,
             Bench::Prefix | Bench::Embedded | Bench::Calls => Needs::Model,
         }
     }
@@ -77,6 +81,7 @@ impl Bench {
             Bench::Context => context::run(),
             Bench::Embed => embed::run(folder),
             Bench::Select => select::run(),
+            Bench::Tools => tools::run(),
             Bench::Prefix => prefix::run(&model::find()?),
             Bench::Embedded => embedded::run(&model::find()?, folder),
             Bench::Calls => calls::run(&model::find()?, project),

@@ -17,12 +17,13 @@ use crate::options::{ModelEntry, Parts, SessionSettings};
 use crate::recover;
 use crate::search::Searcher;
 use crate::shared::{Shared, lock};
+use crate::stock::Purpose;
 use crate::turn::visible_text;
 
 /// An agent that can be talked to. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Agent {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
     mailboxes: Mailboxes,
 }
 
@@ -96,7 +97,7 @@ impl Agent {
 
     /// All that the agent has now.
     pub async fn catalog(&self) -> Arc<Catalog> {
-        self.shared.catalog().await
+        self.shared.stock(Purpose::Look).await.catalog
     }
 
     /// The model entries, the default first.
@@ -251,7 +252,7 @@ impl Agent {
 
     /// The session's mailbox, started if need be. Mail is posted under the same
     /// lock under which an idle task ends, so that none is lost between the two.
-    fn with_mailbox<T>(&self, session: SessionId, f: impl FnOnce(&Mailbox) -> T) -> T {
+    pub(crate) fn with_mailbox<T>(&self, session: SessionId, f: impl FnOnce(&Mailbox) -> T) -> T {
         let mut mailboxes = lock(&self.mailboxes);
         if mailboxes.get(&session).is_some_and(Mailbox::is_closed) {
             mailboxes.remove(&session);

@@ -7,13 +7,14 @@
 mod parse;
 
 use recto_context::{ContextMode, RequestContext};
-use recto_store::{Owner, Session, SessionFilter, SessionId, SessionSummary, Turn};
+use recto_store::{ApprovalId, Owner, Session, SessionFilter, SessionId, SessionSummary, Turn};
 use serde::Serialize;
 
 use crate::agent::{Agent, Conversation};
+use crate::approvals::Answered;
 use crate::error::AgentError;
 use crate::items::ItemChange;
-use crate::options::SessionSettings;
+use crate::options::{ApprovalSetting, SessionSettings};
 use crate::record;
 use crate::selection::SearchSetting;
 use crate::why::{Why, why};
@@ -41,10 +42,23 @@ pub enum Command {
     Remove(String),
     /// `/why NAME`.
     Why(String),
+    /// `/approve`, `/approve session`, `/approve 3`.
+    Approve(Option<ApprovalId>, Scope),
+    /// `/deny`, `/deny 3`.
+    Deny(Option<ApprovalId>),
     /// `/sessions`.
     Sessions,
     /// `/stop`.
     Stop,
+}
+
+/// For how long a tool is allowed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// For the call that was asked about.
+    Once,
+    /// For every call of it in this session.
+    Session,
 }
 
 /// A value for the session, or the agent's own again.
@@ -81,6 +95,8 @@ pub enum Change {
     IncludeScore(Setting<f64>),
     /// `floor`.
     Floor(Setting<f64>),
+    /// `approval`.
+    Approval(Setting<ApprovalSetting>),
 }
 
 /// How a command is typed, and what it does.
@@ -105,6 +121,8 @@ pub const COMMANDS: &[CommandHelp] = &[
     help("/add", "NAME", "add a rule, reference, skill or tool to this session"),
     help("/remove", "NAME", "take one out of this session; it does not come back by itself"),
     help("/why", "NAME", "say why an item was or was not on the last request's page"),
+    help("/approve", "[NUMBER] [session]", "let the tool run that was asked about"),
+    help("/deny", "[NUMBER]", "don't let it run"),
     help("/new", "", "put this session into the archive and begin a new one"),
     help("/model", "[NAME | default]", "show the models, or answer with another one"),
     help("/mode", "[full | minimal | auto | default]", "show or set the context mode"),
@@ -127,6 +145,8 @@ pub enum Answer {
     /// Why an item was on the last page or was not; nothing where no item has
     /// the name, or nothing was asked yet.
     Why(Vec<Why>),
+    /// A question was answered.
+    Answered(Answered),
     /// The models, and which one answers.
     Models {
         /// All entries.
@@ -150,6 +170,8 @@ pub enum Stopping {
     Now,
     /// It runs in another process, which alone can stop it.
     Elsewhere,
+    /// It waited for a person's word, and has it: no.
+    Denied,
     /// Nothing runs in the session.
     NothingRuns,
 }
@@ -179,6 +201,17 @@ impl Agent {
                 let last = record::last_of_session(self.store(), session).await?;
                 Answer::Why(last.map_or_else(Vec::new, |request| why(&request, &name)))
             }
+            Command::Approve(id, scope) => {
+                let answer = match scope {
+                    Scope::Once => recto_store::Answer::Once,
+                    Scope::Session => recto_store::Answer::Session,
+                };
+                Answer::Answered(self.answer_in(session, id, answer).await?)
+            }
+            Command::Deny(id) => {
+                let answer = recto_store::Answer::Denied;
+                Answer::Answered(self.answer_in(session, id, answer).await?)
+            }
             Command::Model(None) => self.models_of(session).await?,
             Command::Model(Some(name)) => {
                 self.change(session, Change::Model(name)).await?;
@@ -195,6 +228,13 @@ impl Agent {
     async fn try_to_stop(&self, session: SessionId) -> Result<Stopping, AgentError> {
         if self.stop(session) {
             return Ok(Stopping::Now);
+        }
+        let asked = self.open_approvals(Some(session)).await?;
+        for approval in &asked {
+            self.answer(approval.id, recto_store::Answer::Denied).await?;
+        }
+        if !asked.is_empty() {
+            return Ok(Stopping::Denied);
         }
         let open = self.store().open_turns().await?.turns;
         let elsewhere =
@@ -247,6 +287,7 @@ impl SessionSettings {
             Change::TopN(count) => self.top_n = to(count),
             Change::IncludeScore(score) => self.include_score = to(score),
             Change::Floor(floor) => self.floor = to(floor),
+            Change::Approval(approval) => self.approval = to(approval),
         }
     }
 }

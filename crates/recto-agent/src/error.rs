@@ -46,6 +46,9 @@ pub enum AgentError {
         /// All that it could mean, as they can be typed.
         meant: Vec<String>,
     },
+    /// No question waits for an answer in the session.
+    #[error("no tool waits for an answer in this session")]
+    NothingAsked,
     /// What may not be cut does not fit.
     #[error("{0}")]
     OverBudget(Box<OverBudget>),
@@ -112,6 +115,9 @@ impl AgentError {
             AgentError::AmbiguousItem { meant, .. } => {
                 Some(format!("say which: {}", meant.join(", ")))
             }
+            AgentError::NothingAsked => {
+                Some("`recto approvals list` shows those of all sessions".to_owned())
+            }
             AgentError::OverBudget(over) => Some(over.hint()),
             AgentError::Llm(error) | AgentError::Model { error, .. } => error.hint(),
             AgentError::Store(error) => error.hint().map(str::to_owned),
@@ -125,6 +131,7 @@ impl AgentError {
         match self {
             AgentError::NoSuchItem { .. } => "no_such_item",
             AgentError::AmbiguousItem { .. } => "ambiguous_item",
+            AgentError::NothingAsked => "nothing_asked",
             AgentError::EmptyMessage => "empty_message",
             AgentError::NulInMessage { .. } => "nul_in_message",
             AgentError::NoModel => "no_model",

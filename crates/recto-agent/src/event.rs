@@ -4,7 +4,9 @@
 //! its event goes out, except for text that streams: a listener that was too
 //! slow and missed some reads the reply there.
 
-use recto_store::{Ending, RequestId, SessionId, TurnId};
+use recto_store::{
+    Answer, Approval, ApprovalId, Ending, Extent, Moment, RequestId, SessionId, TurnId,
+};
 use serde::Serialize;
 
 /// Something that happened in a turn.
@@ -57,6 +59,15 @@ pub enum Event {
         /// The piece.
         text: String,
     },
+    /// A person has to say whether a tool may run.
+    Asked(Question),
+    /// The person did.
+    Decided {
+        /// The question.
+        approval: ApprovalId,
+        /// What was said.
+        answer: Answer,
+    },
     /// A tool begins to run.
     Call {
         /// The call.
@@ -84,6 +95,37 @@ pub enum Event {
     },
     /// The turn is over, and all of it is stored.
     Finished(Finished),
+}
+
+/// A question whether a tool may run.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Question {
+    /// Its number.
+    pub approval: ApprovalId,
+    /// The tool, as people name it.
+    pub tool: String,
+    /// What would be done, in a line.
+    pub title: String,
+    /// All of it.
+    pub detail: String,
+    /// Whether it can be allowed for this call alone, and not for the session.
+    pub only_once: bool,
+    /// When nobody need answer any more.
+    pub expires: Moment,
+}
+
+impl Question {
+    /// The question of an approval.
+    pub fn of(approval: &Approval) -> Self {
+        Question {
+            approval: approval.id,
+            tool: approval.question.tool.key(),
+            title: approval.question.title.clone(),
+            detail: approval.question.detail.clone(),
+            only_once: approval.question.extent == Extent::Call,
+            expires: approval.question.expires,
+        }
+    }
 }
 
 /// How a turn ended.

@@ -57,10 +57,7 @@ fn kind_of(prefix: &str) -> Option<ItemKind> {
 
 /// An item's name with its kind, as it can be typed.
 pub fn typed_name(id: &ItemId) -> String {
-    match &id.server {
-        Some(server) => format!("{}:{server}.{}", id.kind, id.name),
-        None => format!("{}:{}", id.kind, id.name),
-    }
+    format!("{}:{}", id.kind, id.key())
 }
 
 /// What a message's mentions lead to.

@@ -11,6 +11,7 @@
 //! is decided above it. It knows no vendor's JSON and no SQL either.
 
 mod agent;
+mod approvals;
 mod commands;
 mod counts;
 mod error;
@@ -27,17 +28,19 @@ mod search;
 mod selection;
 mod shared;
 pub mod step;
+mod stock;
 mod stop;
 mod turn;
 mod why;
 
 pub use agent::{Agent, Conversation, Inbound, Submission};
-pub use commands::{Answer, COMMANDS, Command, CommandHelp, CommandProblem, Stopping};
+pub use approvals::{Answered, GoesOn};
+pub use commands::{Answer, COMMANDS, Command, CommandHelp, CommandProblem, Scope, Stopping};
 pub use counts::assemble_for;
 pub use error::AgentError;
-pub use event::{Event, Finished, Totals, Trouble, TurnEvent};
+pub use event::{Event, Finished, Question, Totals, Trouble, TurnEvent};
 pub use items::{ItemChange, ItemOutcome, Mentioned, join_mentioned, typed_name};
-pub use options::{AgentOptions, ModelEntry, Parts, SessionSettings};
+pub use options::{AgentOptions, ApprovalSetting, ModelEntry, Parts, SessionSettings};
 pub use record::{Verdict, rebuild, restore, verify};
 pub use recover::settle;
 pub use search::{
@@ -45,4 +48,5 @@ pub use search::{
 };
 pub use selection::{Found, SearchSetting, Wanted};
 pub use shared::window_of;
+pub use stock::{add_tools, changed, leave_out};
 pub use why::{Why, WhyReason, why};

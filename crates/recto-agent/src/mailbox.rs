@@ -167,6 +167,11 @@ impl Listeners {
         Listeners { session, events, waiting, stored: Notify::new() }
     }
 
+    /// The session that is talked in.
+    pub(crate) fn session(&self) -> SessionId {
+        self.session
+    }
+
     /// The message is stored.
     pub(crate) fn accepted(&self, turn: TurnId) {
         let before = std::mem::replace(&mut *lock(&self.waiting), Waiting::ForEnd(turn));

@@ -1,18 +1,21 @@
 //! How a turn begins: what is gathered before its first request, and where a
 //! turn goes on that another process left.
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use jiff::tz::TimeZone;
 use recto_context::mode::{self, ModeSetting, Question};
 use recto_context::{
-    Body, Bootstrap, Calibration, CallId, Catalog, ContextMode, ItemId, Message, MessageId,
-    ModeDecision, RequestContext, SessionItem, Stamp, Text, TurnNumber, UserMessage, Window,
-    beyond_snapshot, has_tools,
+    Body, Bootstrap, Calibration, CallId, Catalog, ContentHash, ContextMode, ItemId, Message,
+    MessageId, ModeDecision, RequestContext, SessionItem, Stamp, Text, TurnNumber, UserMessage,
+    Window, beyond_snapshot, has_tools,
 };
 use recto_llm::LlmError;
 use recto_search::SearchOptions;
 use recto_store::{Ending, NewTurn, Session, Turn, TurnCommit, TurnId};
+use recto_tools::Approval;
 
 use crate::counts::Counts;
 use crate::error::AgentError;
@@ -26,6 +29,7 @@ use crate::recover::closing_commit;
 use crate::selection::{Found, Wanted};
 use crate::shared::{Shared, counter};
 use crate::step::{Input, KeptCall, Outcome, TurnState};
+use crate::stock::{Purpose, Stock};
 use crate::stop::Stop;
 use crate::turn::{Page, TurnRun, is_overtaken, stamp, visible_text};
 
@@ -48,7 +52,8 @@ impl Desk<'_> {
     ) -> Result<Option<TurnId>, AgentError> {
         let settings = SessionSettings::of(&inbound.settings);
         let text = visible_text(&inbound.content);
-        let gathered = Gathered::read(self.shared, self.memory, &settings, &text).await?;
+        let gathered =
+            Gathered::read(self.shared, self.memory, &settings, &text, Purpose::Turn).await?;
         if self.shared.known_window(&gathered.entry).is_some() {
             let state = gathered.fresh_state(self.known()?, self.shared, &text).await;
             match self.run(gathered, &inbound, Place::default(), state, Input::Begin).await {
@@ -76,7 +81,8 @@ impl Desk<'_> {
         let text = visible_text(&inbound.content);
         // A turn that was begun before has followed its mentions.
         let mentions = if turn.first_message.is_none() { &*text } else { "" };
-        let gathered = Gathered::read(self.shared, self.memory, &settings, mentions).await?;
+        let gathered =
+            Gathered::read(self.shared, self.memory, &settings, mentions, Purpose::Turn).await?;
         let known = self.known()?;
         let made = self.shared.parts.store.request_ids(turn.id).await?;
         let place = Place {
@@ -181,6 +187,7 @@ impl Desk<'_> {
             requests: place.requests,
             pending: TurnCommit::default(),
             calls: Vec::new(),
+            permits: None,
             trouble: None,
             said: None,
             totals: Totals::default(),
@@ -203,6 +210,8 @@ struct Place {
 /// What a turn needs to know before its first request.
 pub(crate) struct Gathered {
     pub(crate) catalog: Arc<Catalog>,
+    trusted: Arc<BTreeMap<PathBuf, ContentHash>>,
+    approval: Approval,
     pub(crate) entry: ModelEntry,
     pub(crate) settings: SessionSettings,
     pub(crate) calibration: Calibration,
@@ -219,26 +228,40 @@ impl Gathered {
         memory: &mut SessionMemory,
         of_turn: &SessionSettings,
         message: &str,
+        purpose: Purpose,
     ) -> Result<Self, AgentError> {
-        let (known, catalog) = tokio::join!(memory.refresh(&shared.parts.store), shared.catalog());
+        let (known, stock) =
+            tokio::join!(memory.refresh(&shared.parts.store), shared.stock(purpose));
         let known = known?;
+        let settings = known.settings.overridden_by(of_turn);
+        let approval = settings.approval.map_or(shared.parts.tools.approval(), Approval::from);
+        let (stock, approval) = match settings.unattended {
+            // What is left runs without a word, or not at all.
+            true => (stock.unattended(&shared.parts, approval), Approval::Never),
+            false => (stock, approval),
+        };
+        let Stock { catalog, trusted, news } = stock;
         let mut joining = known.join(&catalog);
         let Mentioned { new, problems } = join_mentioned(message, &catalog, &mut known.items);
         joining.extend(new);
         let removed = known.removed();
-        let settings = known.settings.overridden_by(of_turn);
         let entry = settings.apply(shared.model(settings.model.as_deref())?);
         let calibration = shared.calibration(&entry).await?;
         let counts = shared.counts(&entry).await;
         Ok(Gathered {
             catalog,
+            trusted,
+            approval,
             entry,
             settings,
             calibration,
             counts,
             joining,
             removed,
-            notices: problems,
+            notices: match purpose {
+                Purpose::Turn => shared.untold(&news).into_iter().chain(problems).collect(),
+                Purpose::Look => problems,
+            },
         })
     }
 
@@ -248,7 +271,7 @@ impl Gathered {
         let message = &without_mentions(message);
         let wanted = Wanted {
             catalog: &self.catalog,
-            entries: shared.entries(&self.catalog),
+            entries: shared.stockroom.entries(&self.catalog),
             session: &known.items,
             removed: &self.removed,
             memories: beyond_snapshot(&self.catalog.memories, &self.entry.limits, &counter)
@@ -303,6 +326,8 @@ impl Gathered {
             bootstrap: bootstrap(&shared.parts.options, &known.session),
             stamp,
             catalog: self.catalog,
+            trusted: self.trusted,
+            approval: self.approval,
             calibration: self.calibration,
             counts: self.counts,
             joining: self.joining,

@@ -1,12 +1,13 @@
 //! What an agent is made of. Settings come in typed; nothing here reads a config.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use recto_context::mode::{ModeSetting, Uncertain};
 use recto_context::{ContextMode, Layout, Limits, Tokens, ToolSpec};
 use recto_llm::{CallOptions, Client};
 use recto_store::Store;
-use recto_tools::Toolbox;
+use recto_tools::{Approval, Toolbox};
 use recto_workspace::Workspace;
 use serde::{Deserialize, Serialize};
 
@@ -46,6 +47,10 @@ pub struct AgentOptions {
     pub window_cap: Tokens,
     /// The built-in tools that it has.
     pub built_in: Vec<ToolSpec>,
+    /// Tools of skills that are left out, as `SKILL.TOOL` or by their names.
+    pub disabled_tools: Vec<String>,
+    /// How long a question whether a tool may run waits for its answer.
+    pub approval_expires: Duration,
 }
 
 /// A model that can answer, and how it wants to be asked.
@@ -117,6 +122,34 @@ pub struct SessionSettings {
     /// The least probability.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub floor: Option<f64>,
+    /// When a person is asked before a tool runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub approval: Option<ApprovalSetting>,
+    /// Nobody is there who could be asked: tools that need somebody are not offered.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub unattended: bool,
+}
+
+/// When a person is asked before a tool runs, as it is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ApprovalSetting {
+    /// Before every call.
+    Always,
+    /// Never.
+    Never,
+    /// As each tool has it.
+    PerTool,
+}
+
+impl From<ApprovalSetting> for Approval {
+    fn from(setting: ApprovalSetting) -> Self {
+        match setting {
+            ApprovalSetting::Always => Approval::Always,
+            ApprovalSetting::Never => Approval::Never,
+            ApprovalSetting::PerTool => Approval::PerTool,
+        }
+    }
 }
 
 impl SessionSettings {
@@ -148,6 +181,8 @@ impl SessionSettings {
             top_n: other.top_n.or(self.top_n),
             include_score: other.include_score.or(self.include_score),
             floor: other.floor.or(self.floor),
+            approval: other.approval.or(self.approval),
+            unattended: other.unattended || self.unattended,
         }
     }
 

@@ -8,6 +8,7 @@ use crate::error::AgentError;
 use crate::memory::SessionMemory;
 use crate::opening::Gathered;
 use crate::shared::Shared;
+use crate::stock::Purpose;
 use crate::turn::{Asked, stamp, visible_text};
 
 /// Assembles the request for a message. Nothing is stored.
@@ -17,7 +18,7 @@ pub(crate) async fn preview(
     inbound: &Inbound,
 ) -> Result<RequestContext, AgentError> {
     let text = visible_text(&inbound.content);
-    let gathered = Gathered::read(shared, memory, &inbound.settings, &text).await?;
+    let gathered = Gathered::read(shared, memory, &inbound.settings, &text, Purpose::Look).await?;
     let known = memory.known.as_ref().ok_or(AgentError::Ended)?;
     let found = gathered.find(shared, known, &text).await;
     let mode = gathered.mode(known, &found, &text);

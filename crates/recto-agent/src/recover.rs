@@ -2,7 +2,8 @@
 //!
 //! A turn whose tools may have run is closed: each of its calls gets a result
 //! that says so, and the person an explanation. A turn that only waited, for its
-//! beginning or for a model, is handed back, to be finished.
+//! beginning or for a model, is handed back, to be finished. One that waits for a
+//! person's word goes on waiting, and what stands behind it with it.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -25,16 +26,14 @@ pub async fn settle(store: &Store) -> Result<Vec<Turn>, AgentError> {
     for (turn, error) in open.damaged {
         close_damaged(store, turn, &error).await?;
     }
-    let elsewhere: HashSet<SessionId> = open
-        .turns
-        .iter()
-        .filter(|turn| turn.owner == Some(Owner::Elsewhere))
-        .map(|turn| turn.session)
-        .collect();
+    let asked = open_questions(store).await?;
+    let waits = |turn: &&Turn| turn.owner == Some(Owner::Elsewhere) || asked.contains(&turn.id);
+    let waiting: HashSet<SessionId> =
+        open.turns.iter().filter(waits).map(|turn| turn.session).collect();
     for turn in open.turns {
-        // What waits in a session where another process is at work is taken up
-        // when that is done, by whoever talks there next.
-        if turn.owner != Some(Owner::Gone) || elsewhere.contains(&turn.session) {
+        // What waits in a session where another process is at work, or a person has
+        // to be asked, is taken up when that is done, by whoever talks there next.
+        if turn.owner != Some(Owner::Gone) || waiting.contains(&turn.session) {
             continue;
         }
         match interrupted(store, &turn).await {
@@ -47,6 +46,14 @@ pub async fn settle(store: &Store) -> Result<Vec<Turn>, AgentError> {
         }
     }
     Ok(unfinished)
+}
+
+/// Turns with questions that somebody may still answer.
+async fn open_questions(store: &Store) -> Result<HashSet<TurnId>, AgentError> {
+    let now = Moment::now();
+    let open = store.open_approvals().await?;
+    let in_time = open.iter().filter(|approval| approval.question.expires >= now);
+    Ok(in_time.map(|approval| approval.turn).collect())
 }
 
 /// Closes a turn that can't be read any more: it would stand in the way of its

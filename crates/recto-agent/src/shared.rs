@@ -1,26 +1,30 @@
 //! What all sessions of an agent have in common.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use recto_context::{
-    Calibration, Catalog, Counter, Observed, Rates, RequestContext, Tokens, Window, WindowSource,
+    Calibration, Counter, Observed, Rates, RequestContext, Tokens, Window, WindowSource,
 };
 use recto_llm::{LlmError, ServerWindow};
-use recto_search::Entry;
-use recto_workspace::Snapshot;
-use tokio::sync::watch;
+use recto_store::{Answer, Approval, ApprovalId, Moment};
+use tokio::sync::{Notify, watch};
 
 use crate::counts::Counts;
 use crate::error::AgentError;
 use crate::options::{ModelEntry, Parts};
 use crate::search::Searcher;
+use crate::stock::{Purpose, Stock, Stockroom};
 
 /// What all sessions of an agent have in common.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) parts: Parts,
-    catalog: Mutex<Option<AtHand>>,
+    pub(crate) stockroom: Stockroom,
+    /// What people were told of tools that are not there.
+    told: Mutex<HashSet<String>>,
+    /// Rings when a person has answered a question.
+    pub(crate) answered: Notify,
     /// Windows that servers have told, by model entry.
     windows: Mutex<HashMap<Arc<str>, Window>>,
     /// Rates by what [`ModelEntry::counted_as`] says.
@@ -33,23 +37,15 @@ pub(crate) struct Shared {
     work: watch::Sender<usize>,
 }
 
-/// The catalog with the built-in tools.
-#[derive(Debug)]
-struct AtHand {
-    /// What it was made of.
-    of: Arc<Snapshot>,
-    catalog: Arc<Catalog>,
-    /// The same as search sees it, once it was asked for.
-    entries: Option<Arc<[Entry]>>,
-}
-
 impl Shared {
     pub(crate) fn new(parts: Parts) -> Self {
         let (search, store) = (parts.search.clone(), parts.store.clone());
         Shared {
             searcher: Searcher::new(search, Some(store), &parts.options.name),
             parts,
-            catalog: Mutex::default(),
+            stockroom: Stockroom::default(),
+            told: Mutex::default(),
+            answered: Notify::new(),
             windows: Mutex::default(),
             calibrations: Mutex::default(),
             counts: Mutex::default(),
@@ -57,32 +53,30 @@ impl Shared {
         }
     }
 
-    /// All that the agent has now: its files, and the built-in tools.
-    pub(crate) async fn catalog(&self) -> Arc<Catalog> {
-        let snapshot = self.parts.workspace.catalog().await;
-        let mut cached = lock(&self.catalog);
-        if let Some(known) = &*cached
-            && Arc::ptr_eq(&known.of, &snapshot)
-        {
-            return known.catalog.clone();
+    /// All that the agent has now. Before a turn a server whose tools are not known
+    /// yet is asked for them; one that was asked before is not started for it.
+    pub(crate) async fn stock(&self, purpose: Purpose) -> Stock {
+        if purpose == Purpose::Turn {
+            self.parts.tools.servers().learn().await;
         }
-        let mut catalog = snapshot.catalog.clone();
-        catalog.tools.extend(self.parts.options.built_in.iter().cloned());
-        let catalog = Arc::new(catalog);
-        *cached = Some(AtHand { of: snapshot, catalog: catalog.clone(), entries: None });
-        catalog
+        self.stockroom.stock(&self.parts, purpose).await
     }
 
-    /// What search can find in a catalog.
-    pub(crate) fn entries(&self, catalog: &Arc<Catalog>) -> Arc<[Entry]> {
-        let fresh = || Entry::all_of(catalog).into();
-        match &mut *lock(&self.catalog) {
-            Some(known) if Arc::ptr_eq(&known.catalog, catalog) => {
-                known.entries.get_or_insert_with(fresh).clone()
-            }
-            // The files have changed since.
-            _ => fresh(),
-        }
+    /// Those of the news that nobody was told yet.
+    pub(crate) fn untold(&self, news: &[String]) -> Vec<String> {
+        let mut told = lock(&self.told);
+        news.iter().filter(|text| told.insert((*text).clone())).cloned().collect()
+    }
+
+    /// Writes an answer, and wakes the turn in this process that waits for it.
+    pub(crate) async fn answer_approval(
+        &self,
+        id: ApprovalId,
+        answer: Answer,
+    ) -> Result<Approval, AgentError> {
+        let stored = self.parts.store.answer_approval(id, answer, Moment::now()).await;
+        self.answered.notify_waiters();
+        Ok(stored?)
     }
 
     /// The model entry of that name, or the first.
@@ -162,6 +156,13 @@ impl Shared {
         AtWork(self.clone())
     }
 
+    /// What is under way waits for a person, and counts as no work until what this
+    /// gives is dropped.
+    pub(crate) fn rest(&self) -> Resting<'_> {
+        self.work.send_modify(|work| *work = work.saturating_sub(1));
+        Resting(self)
+    }
+
     pub(crate) fn has_work(&self) -> bool {
         *self.work.borrow() > 0
     }
@@ -196,6 +197,15 @@ pub(crate) struct AtWork(Arc<Shared>);
 impl Drop for AtWork {
     fn drop(&mut self) {
         self.0.work.send_modify(|work| *work = work.saturating_sub(1));
+    }
+}
+
+/// Stands for a turn that waits for a person.
+pub(crate) struct Resting<'a>(&'a Shared);
+
+impl Drop for Resting<'_> {
+    fn drop(&mut self) {
+        self.0.work.send_modify(|work| *work += 1);
     }
 }
 

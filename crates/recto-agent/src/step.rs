@@ -55,6 +55,8 @@ pub struct TurnState {
 enum Phase {
     /// A model is asked, or about to be.
     Calling,
+    /// A person is asked whether these calls may run.
+    Asking(Vec<KeptCall>),
     /// These calls run.
     Running(Vec<KeptCall>),
     /// It is over.
@@ -84,6 +86,10 @@ pub enum Input<'a> {
     },
     /// The model could not be asked, or failed to reply.
     CallFailed,
+    /// Some calls of the round need a person's word first.
+    Asked,
+    /// The person has said something to each of them.
+    Decided,
     /// All calls of the round have their results.
     Results,
     /// The person wants no more of it.
@@ -108,6 +114,8 @@ pub enum Effect {
     Call,
     /// Run the calls of the reply.
     Run,
+    /// Wait until the person has said which of them may run.
+    Wait,
     /// Answer what is unanswered, tell the person, and close the turn.
     End(Closing),
 }
@@ -243,6 +251,16 @@ impl TurnState {
         &self.model
     }
 
+    /// The round of calls that runs or waits, from 1.
+    pub fn round(&self) -> u32 {
+        self.rounds
+    }
+
+    /// Whether it waits for a person's word.
+    pub fn is_asking(&self) -> bool {
+        matches!(self.phase, Phase::Asking(_))
+    }
+
     /// Takes in what came, and says what to do now.
     pub fn step(&mut self, input: Input<'_>) -> Effect {
         match (input, std::mem::replace(&mut self.phase, Phase::Ended)) {
@@ -253,20 +271,40 @@ impl TurnState {
                 Said::Nothing => Outcome::Empty,
             }),
             (Input::Reply { calls, .. }, Phase::Calling) => self.run(calls),
+            (Input::Asked, Phase::Running(calls)) => self.wait(calls),
+            (Input::Decided, Phase::Asking(calls)) => {
+                self.phase = Phase::Running(calls);
+                Effect::Run
+            }
+            // Nothing has run, so the question stands, whoever asks it.
+            (Input::Resume, Phase::Asking(calls)) => self.wait(calls),
             (Input::CallFailed, _) => end(Outcome::Failed),
-            (Input::Stop, Phase::Running(calls)) => end_with(Outcome::Stopped, calls),
+            (Input::Stop, Phase::Running(calls) | Phase::Asking(calls)) => {
+                end_with(Outcome::Stopped, calls)
+            }
             (Input::Stop, _) => end(Outcome::Stopped),
             (Input::Resume, Phase::Running(calls)) => end_with(Outcome::Interrupted, calls),
             // A turn that is over stays so; what comes in between is not for it.
-            (Input::Begin | Input::Resume | Input::Results | Input::Reply { .. }, _) => {
-                end(Outcome::Interrupted)
-            }
+            (
+                Input::Begin
+                | Input::Resume
+                | Input::Asked
+                | Input::Decided
+                | Input::Results
+                | Input::Reply { .. },
+                _,
+            ) => end(Outcome::Interrupted),
         }
     }
 
     fn call(&mut self) -> Effect {
         self.phase = Phase::Calling;
         Effect::Call
+    }
+
+    fn wait(&mut self, calls: Vec<KeptCall>) -> Effect {
+        self.phase = Phase::Asking(calls);
+        Effect::Wait
     }
 
     /// Calls again, but not for ever: a turn that ends its process each time is

@@ -6,6 +6,7 @@
 //! a process that is killed anywhere leaves a turn that another one can finish
 //! or mark, and never a call without a result.
 
+mod approve;
 mod ask;
 mod assemble;
 mod notices;
@@ -22,7 +23,7 @@ use recto_store::{
     Ending, Moment, NewMessage, NewTurn, RequestAnswer, RequestId, Store, StoreError, TurnCommit,
     TurnId,
 };
-use recto_tools::ToolOutcome;
+use recto_tools::{Permit, ToolOutcome};
 use serde_json::json;
 
 use crate::error::AgentError;
@@ -64,6 +65,8 @@ pub(crate) struct TurnRun<'a> {
     pub(crate) pending: TurnCommit,
     /// The calls that the last reply asked for.
     pub(crate) calls: Vec<ToolCall>,
+    /// Which of them may run, once that is decided.
+    pub(crate) permits: Option<Vec<Permit>>,
     pub(crate) trouble: Option<Trouble>,
     pub(crate) said: Option<String>,
     pub(crate) totals: Totals,
@@ -83,6 +86,7 @@ impl TurnRun<'_> {
             effect = match effect {
                 Effect::Call => self.call().await?,
                 Effect::Run => self.run_tools().await?,
+                Effect::Wait => self.wait_for_answers().await?,
                 Effect::End(closing) => return self.end(&closing).await,
             };
         }

@@ -22,9 +22,11 @@ use recto_context::{Catalog, ItemId, ToolSpec};
 use crate::arguments::Arguments;
 use crate::blocking::{Stop, blocking};
 use crate::options::ToolOptions;
-use crate::tool::{CallContext, Tool, ToolOutput};
-use problem::FileProblem;
-use walk::Root;
+use crate::tool::{Action, CallContext, Class, Consent, Tool, ToolError, ToolOutput};
+pub(crate) use guard::{is_protected, protected_paths};
+pub(crate) use problem::FileProblem;
+pub(crate) use walk::{LastLink, Place, Root};
+pub(crate) use write::{Made, create_empty};
 
 /// Bytes of a call's output that stay free for notes on what was left out.
 const NOTE_ROOM: usize = 512;
@@ -40,7 +42,7 @@ pub(crate) struct Files {
 
 impl Files {
     pub(crate) fn new(options: ToolOptions) -> Self {
-        let ToolOptions { workspace, protected, limits } = options;
+        let ToolOptions { workspace, protected, limits, .. } = options;
         Files { workspace, protected, room: limits.max_output_bytes.saturating_sub(NOTE_ROOM) }
     }
 
@@ -61,15 +63,15 @@ pub(crate) fn tools(files: Files) -> [Arc<dyn Tool>; 3] {
 struct FileTool {
     spec: ToolSpec,
     files: Arc<Files>,
-    effect: Effect,
-    run: fn(&Files, &Arguments, &Catalog, &Stop) -> Result<String, FileProblem>,
+    class: Class,
+    describe: fn(&Files, &Arguments, &Catalog) -> Result<Action, FileProblem>,
+    run: fn(&Files, &Arguments, &Site<'_>, &Stop) -> Result<String, FileProblem>,
 }
 
-/// Whether a tool changes files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Effect {
-    Reads,
-    Writes,
+/// What a call knows of where it is made.
+pub(crate) struct Site<'a> {
+    pub(crate) catalog: &'a Catalog,
+    pub(crate) consent: Consent,
 }
 
 impl Tool for FileTool {
@@ -81,16 +83,36 @@ impl Tool for FileTool {
         Some(&self.spec)
     }
 
-    fn writes(&self) -> bool {
-        self.effect == Effect::Writes
+    fn class(&self) -> Class {
+        self.class
+    }
+
+    fn describe<'a>(
+        &'a self,
+        arguments: &'a Arguments,
+        context: &'a CallContext,
+    ) -> BoxFuture<'a, Result<Action, ToolError>> {
+        let (describe, files) = (self.describe, self.files.clone());
+        let (arguments, catalog) = (arguments.clone(), context.catalog.clone());
+        blocking(move |_| Ok(describe(&files, &arguments, &catalog)?)).boxed()
     }
 
     fn run<'a>(
         &'a self,
         arguments: Arguments,
         context: &'a CallContext,
+        consent: Consent,
     ) -> BoxFuture<'a, ToolOutput> {
         let (run, files, catalog) = (self.run, self.files.clone(), context.catalog.clone());
-        blocking(move |stop| Ok(run(&files, &arguments, &catalog, stop)?)).boxed()
+        let work = move |stop: &Stop| {
+            let site = Site { catalog: &catalog, consent };
+            Ok(run(&files, &arguments, &site, stop)?)
+        };
+        blocking(work).boxed()
     }
+}
+
+/// A look at something, as a person is shown it where everything is asked for.
+fn describe_look(_: &Files, arguments: &Arguments, _: &Catalog) -> Result<Action, FileProblem> {
+    Ok(Action::of_arguments("look at", arguments))
 }

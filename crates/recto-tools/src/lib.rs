@@ -6,15 +6,28 @@
 //! wrong arguments, a tool that hangs or panics all become results that tell
 //! the model what happened.
 //!
-//! So far there are the file tools and `read_skill`. Nothing here asks a person
-//! for approval, runs a program or opens a socket, and no tool reaches a file
-//! outside the workspace.
+//! There are three kinds of tools: those that Recto brings (`files`, `skill`),
+//! programs that skills declare in their tools.json (`declared`, run by
+//! `programs` inside a `sandbox`), and those of MCP servers (`mcp`). What a call
+//! would do can be described without doing it, and `policy` says when a person
+//! has to be shown that first. Nothing here asks anybody: that is done above.
+//!
+//! No shell stands between an argument and its program, no tool reaches a file
+//! outside the workspace unless a person granted it, and no program outlives the
+//! call that ran it.
 
 mod arguments;
 mod blocking;
+mod declared;
 mod files;
+mod launch;
+mod mcp;
 mod options;
+mod policy;
+mod process;
+mod programs;
 mod repeated;
+mod sandbox;
 mod schema;
 mod shorten;
 mod skill;
@@ -22,7 +35,18 @@ mod tool;
 mod toolbox;
 
 pub use arguments::Arguments;
-pub use options::{CallLimits, ToolOptions};
+pub use declared::{Flaw, check as check_declaration, trust_hash};
+pub use launch::launch_if_asked;
+pub use mcp::{ServerError, ServerProblem, ServerReport, ServerStatus, ServerTools, Servers};
+pub use options::{
+    CallLimits, Grants, Key, Network, ProgramOptions, Sandbox, Scripts, ServerOptions,
+    ServerTransport, ToolOptions,
+};
+pub use policy::{Approval, Permission, Policy};
+pub use sandbox::{Guards, guards};
 pub use shorten::shorten;
-pub use tool::{CallContext, Tool, ToolError, ToolOutcome, ToolOutput, ToolResult};
-pub use toolbox::Toolbox;
+pub use tool::{
+    Action, CallContext, Class, Consent, Needs, Tool, ToolError, ToolOutcome, ToolOutput,
+    ToolResult,
+};
+pub use toolbox::{Leave, Permit, Question, Refusal, Toolbox, Verdict};

@@ -7,7 +7,7 @@ use recto_context::{Catalog, ItemId, ItemKind, Skill, ToolSpec, nearest};
 
 use crate::arguments::Arguments;
 use crate::repeated::repeated;
-use crate::tool::{CallContext, Tool, ToolError, ToolOutput};
+use crate::tool::{Action, CallContext, Consent, Tool, ToolError, ToolOutput};
 
 /// Gives back the body of a skill, without its frontmatter.
 #[derive(Debug)]
@@ -30,10 +30,19 @@ impl Tool for ReadSkill {
         None
     }
 
+    fn describe<'a>(
+        &'a self,
+        arguments: &'a Arguments,
+        _: &'a CallContext,
+    ) -> BoxFuture<'a, Result<Action, ToolError>> {
+        ready(Ok(Action::of_arguments("read a skill", arguments))).boxed()
+    }
+
     fn run<'a>(
         &'a self,
         arguments: Arguments,
         context: &'a CallContext,
+        _: Consent,
     ) -> BoxFuture<'a, ToolOutput> {
         ready(read(&context.catalog, &arguments)).boxed()
     }

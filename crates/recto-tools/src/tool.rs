@@ -1,9 +1,12 @@
 //! What a tool is, what a call needs to know, and what comes back.
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use recto_context::{CallId, Catalog, ItemId, ToolSpec};
+use recto_context::{CallId, Catalog, ContentHash, ItemId, ToolSpec};
+use serde_json::Value;
 
 use crate::arguments::Arguments;
 
@@ -16,19 +19,117 @@ pub trait Tool: Send + Sync {
     /// the assembler does for `read_skill`.
     fn spec(&self) -> Option<&ToolSpec>;
 
-    /// Whether a call of it can change something that another call might see.
-    fn writes(&self) -> bool {
-        false
+    /// What kind of thing a call of it is.
+    fn class(&self) -> Class {
+        Class::Reads
     }
+
+    /// What the tool is now: whoever allows it for a whole session allows this, and
+    /// not what may come under its name later.
+    fn identity(&self, _: &CallContext) -> ContentHash {
+        ContentHash::of(self.id().to_string().as_bytes())
+    }
+
+    /// What exactly a call would do, for a person who is asked to allow it. Does
+    /// nothing yet, but may find that the call can't be made.
+    fn describe<'a>(
+        &'a self,
+        arguments: &'a Arguments,
+        context: &'a CallContext,
+    ) -> BoxFuture<'a, Result<Action, ToolError>>;
 
     /// Answers one call. The arguments fit the schema of the tool as it was
     /// offered. A tool that waits for a disk or computes for long does so on
     /// another thread, and ends early when the future is dropped.
+    ///
+    /// With [`Consent::To`] it does what [`Tool::describe`] has described, and
+    /// refuses where that has changed.
     fn run<'a>(
         &'a self,
         arguments: Arguments,
         context: &'a CallContext,
+        consent: Consent,
     ) -> BoxFuture<'a, ToolOutput>;
+}
+
+/// What kind of thing a call is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Class {
+    /// It looks at something inside the workspace.
+    Reads,
+    /// It changes something inside the workspace.
+    Writes,
+    /// It runs a program that a skill declares.
+    Program,
+    /// It asks an MCP server.
+    Server,
+}
+
+impl Class {
+    /// Whether a person is asked, unless something is set.
+    pub fn asks(self) -> bool {
+        self != Class::Reads
+    }
+
+    /// Whether it can change files that another call might see.
+    pub(crate) fn writes(self) -> bool {
+        matches!(self, Class::Writes | Class::Program)
+    }
+
+    /// Whether it ends in time by itself, because its time is set elsewhere.
+    pub(crate) fn keeps_time(self) -> bool {
+        matches!(self, Class::Program | Class::Server)
+    }
+}
+
+/// What a call would do, as a person is shown it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Action {
+    /// In one line, such as the program with its arguments.
+    pub title: String,
+    /// All of it: the exact argv and the guards, or a diff, or the arguments.
+    pub detail: String,
+    /// Whether settings may allow it, or only a person.
+    pub needs: Needs,
+    /// Changes when anything changes that the person was shown or that decides
+    /// what is run.
+    pub hash: ContentHash,
+    /// The same for programs.
+    pub data: Value,
+}
+
+impl Action {
+    /// An action of which the arguments say everything.
+    pub(crate) fn of_arguments(title: &str, arguments: &Arguments) -> Self {
+        let data = arguments.as_value();
+        Action {
+            title: title.to_owned(),
+            detail: format!("{data:#}"),
+            needs: Needs::Leave,
+            hash: ContentHash::of(data.to_string().as_bytes()),
+            data: data.clone(),
+        }
+    }
+}
+
+/// Who may allow an action.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Needs {
+    /// A person or a setting.
+    Leave,
+    /// A person, whatever is set: it changes what the agent is.
+    Person,
+}
+
+/// Whether a person was shown what a call does and said yes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Consent {
+    /// No: what needs a person is refused.
+    Unasked,
+    /// To the action with this hash, and to nothing else.
+    To(ContentHash),
+    /// To every call of the tool in this session; not to what needs a person.
+    ToTool,
 }
 
 /// What a call needs to know of the turn it belongs to.
@@ -36,6 +137,9 @@ pub trait Tool: Send + Sync {
 pub struct CallContext {
     /// What the agent has, as the turn sees it.
     pub catalog: Arc<Catalog>,
+    /// What the declarations and scripts of skills were when a person last had a
+    /// look at them, by the skill's folder. One that differs is not run.
+    pub trusted: Arc<BTreeMap<PathBuf, ContentHash>>,
 }
 
 /// What a tool gives back: a text for the model, or what went wrong.
@@ -75,6 +179,8 @@ pub enum ToolOutcome {
     Failed,
     /// No tool was run: none of this name was offered, or the arguments don't fit.
     Refused,
+    /// No tool was run: a person said no, or nobody answered.
+    Denied,
 }
 
 impl ToolOutcome {
@@ -84,6 +190,7 @@ impl ToolOutcome {
             ToolOutcome::Done => "done",
             ToolOutcome::Failed => "failed",
             ToolOutcome::Refused => "refused",
+            ToolOutcome::Denied => "denied",
         }
     }
 }

@@ -2,101 +2,302 @@
 //! every one of them, whatever happens.
 
 use std::any::Any;
+use std::collections::HashMap;
 use std::fmt;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::FutureExt;
 use futures_util::stream::{self, Stream, StreamExt};
-use recto_context::{ToolCall, ToolSpec, nearest};
+use recto_context::{Catalog, ContentHash, ItemId, ToolCall, ToolSpec, nearest};
 use tokio::time::timeout;
 
 use crate::arguments::Arguments;
 use crate::blocking::{Stop, blocking};
 use crate::files::{self, Files};
+use crate::mcp::Servers;
 use crate::options::{CallLimits, ToolOptions};
+use crate::policy::{Approval, Policy};
+use crate::process::Launcher;
+use crate::programs::Programs;
 use crate::repeated::repeated;
 use crate::schema::Schemas;
 use crate::shorten::shorten;
 use crate::skill::ReadSkill;
-use crate::tool::{CallContext, Tool, ToolOutcome, ToolResult};
+use crate::tool::{Action, CallContext, Class, Consent, Needs, Tool, ToolOutcome, ToolResult};
 
 /// Calls of one round that run at the same time. Further ones wait their turn,
 /// so that a model can't open files or threads without end.
 const AT_ONCE: usize = 16;
+
+/// No call takes longer, whoever keeps its time.
+const LONGEST: Duration = Duration::from_secs(2 * 60 * 60);
 
 /// Offered tools that are named to a model which asked for another.
 const MAX_NAMED: usize = 20;
 
 /// The tools that Recto can run.
 pub struct Toolbox {
-    tools: Vec<Arc<dyn Tool>>,
+    built_in: Vec<Arc<dyn Tool>>,
+    programs: Programs,
+    servers: Servers,
+    policy: Policy,
     limits: CallLimits,
     schemas: Arc<Schemas>,
 }
 
+/// What a session allows without being asked.
+#[derive(Debug, Clone, Default)]
+pub struct Leave {
+    /// When a person is asked.
+    pub approval: Approval,
+    /// Tools that a person has allowed for the session, each with what it was then:
+    /// what has changed since is asked about again.
+    pub tools: HashMap<ItemId, ContentHash>,
+}
+
+/// Whether a call may run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// It may.
+    Go(Consent),
+    /// A person has to say so, and is shown this.
+    Ask(Box<Question>),
+    /// It can't be made, and so need not be asked about. It is not tried, either:
+    /// another call of the round could make it possible in between.
+    No(Refusal),
+}
+
+/// What a person is asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Question {
+    /// The tool.
+    pub tool: ItemId,
+    /// What the tool is now, for a person who allows it for the session.
+    pub identity: ContentHash,
+    /// What would be done.
+    pub action: Action,
+}
+
+/// Why a call is not made, as its result tells the model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// Whether it was refused, denied, or has failed.
+    pub outcome: ToolOutcome,
+    /// What the model is told.
+    pub text: String,
+}
+
+/// What was decided about a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Permit {
+    /// It may run.
+    Go(Consent),
+    /// It may not; the model is told this.
+    Denied(String),
+    /// It can't be made.
+    No(Refusal),
+}
+
 impl Toolbox {
-    /// A toolbox with these tools.
-    pub fn new(tools: Vec<Arc<dyn Tool>>, limits: CallLimits) -> Self {
-        Toolbox { tools, limits, schemas: Arc::default() }
+    /// A toolbox with these tools and no others.
+    pub fn of(tools: Vec<Arc<dyn Tool>>, limits: CallLimits) -> Self {
+        let options = ToolOptions { limits, ..ToolOptions::new("") };
+        Toolbox { built_in: tools, ..Toolbox::new(options) }
     }
 
-    /// The tools that come with Recto: `read_skill` and those for files.
-    pub fn built_in(options: ToolOptions) -> Self {
-        let limits = options.limits;
-        let mut tools: Vec<Arc<dyn Tool>> = vec![Arc::new(ReadSkill::new())];
-        tools.extend(files::tools(Files::new(options)));
-        Toolbox::new(tools, limits)
+    /// The tools that come with Recto (`read_skill` and those for files), those
+    /// that skills declare, and those of MCP servers.
+    pub fn new(options: ToolOptions) -> Self {
+        let launcher = Launcher::new(options.programs.launcher.clone());
+        let servers = Servers::new(
+            options.servers.clone(),
+            options.server_cache.clone(),
+            options.server_logs.clone(),
+            options.programs.search_path.clone(),
+            launcher.keeper().clone(),
+        );
+        let (limits, policy) = (options.limits, options.policy.clone());
+        let programs = Programs::new(launcher, &options);
+        let mut built_in: Vec<Arc<dyn Tool>> = vec![Arc::new(ReadSkill::new())];
+        built_in.extend(files::tools(Files::new(options)));
+        Toolbox { built_in, programs, servers, policy, limits, schemas: Arc::default() }
     }
 
-    /// What models are told about the tools, for the catalog. Without
+    /// What models are told about the built-in tools, for the catalog. Without
     /// `read_skill`, which the assembler offers where it belongs.
     pub fn specs(&self) -> Vec<ToolSpec> {
-        self.tools.iter().filter_map(|tool| tool.spec()).cloned().collect()
+        self.built_in.iter().filter_map(|tool| tool.spec()).cloned().collect()
     }
 
-    /// Runs the calls of a round, and gives each result as soon as it is there,
-    /// with the position of its call. Calls run side by side; as soon as one of
-    /// them writes, they run one after the other, as the model wrote them.
+    /// The MCP servers.
+    pub fn servers(&self) -> &Servers {
+        &self.servers
+    }
+
+    /// When a person is asked, where a session sets nothing else.
+    pub fn approval(&self) -> Approval {
+        self.policy.approval
+    }
+
+    /// Whether calls of a tool need a person.
+    pub fn asks(&self, spec: &ToolSpec, catalog: &Catalog, approval: Approval) -> bool {
+        let class = self.tool(spec, catalog).map_or(Class::Reads, |tool| tool.class());
+        self.policy.asks(spec, class, approval)
+    }
+
+    /// Says of each call whether it may run. What is not offered, or needs nobody's
+    /// word, may: running it says what is wrong with it.
+    pub async fn judge(
+        &self,
+        calls: &[ToolCall],
+        offered: &[ToolSpec],
+        context: &CallContext,
+        leave: &Leave,
+    ) -> Vec<Verdict> {
+        let mut verdicts = Vec::new();
+        for call in calls {
+            verdicts.push(self.judge_one(call, offered, context, leave).await);
+        }
+        verdicts
+    }
+
+    async fn judge_one(
+        &self,
+        call: &ToolCall,
+        offered: &[ToolSpec],
+        context: &CallContext,
+        leave: &Leave,
+    ) -> Verdict {
+        const GO: Verdict = Verdict::Go(Consent::Unasked);
+        let Some((spec, tool)) = self.find(call, offered, &context.catalog) else { return GO };
+        let class = tool.class();
+        let asks = self.policy.asks(spec, class, leave.approval);
+        if !asks && class != Class::Writes {
+            return GO;
+        }
+        let described = self.described(call, spec, &*tool, context);
+        let action = match timeout(self.limits.time_limit, described).await {
+            Ok(Ok(action)) => action,
+            // Whatever becomes of it, nobody has to be asked.
+            _ if !asks => return GO,
+            Ok(Err(refusal)) => return Verdict::No(refusal),
+            Err(_) => {
+                let text = format!("{} was not run: looking at it took too long", spec.called);
+                return Verdict::No(Refusal { outcome: ToolOutcome::Refused, text });
+            }
+        };
+        let identity = tool.identity(context);
+        match action.needs {
+            // Nobody is to be asked, so the tool will refuse it.
+            Needs::Person if leave.approval == Approval::Never => return GO,
+            Needs::Person => {}
+            Needs::Leave if !asks => return GO,
+            Needs::Leave if leave.tools.get(&spec.id) == Some(&identity) => {
+                return Verdict::Go(Consent::ToTool);
+            }
+            Needs::Leave => {}
+        }
+        Verdict::Ask(Box::new(Question { tool: spec.id.clone(), identity, action }))
+    }
+
+    /// What a call would do, without doing it; or why it can't be made.
+    pub async fn describe(
+        &self,
+        call: &ToolCall,
+        offered: &[ToolSpec],
+        context: &CallContext,
+    ) -> Result<Action, String> {
+        let Some((spec, tool)) = self.find(call, offered, &context.catalog) else {
+            return Err(not_offered(&call.name, offered));
+        };
+        let described = self.described(call, spec, &*tool, context).await;
+        described.map_err(|refusal| refusal.text)
+    }
+
+    async fn described(
+        &self,
+        call: &ToolCall,
+        spec: &ToolSpec,
+        tool: &dyn Tool,
+        context: &CallContext,
+    ) -> Result<Action, Refusal> {
+        let name = &spec.called;
+        let arguments = self.arguments(call, spec).await.map_err(|advice| Refusal {
+            outcome: ToolOutcome::Refused,
+            text: format!("{name} was not run: {advice}"),
+        })?;
+        tool.describe(&arguments, context).await.map_err(|error| Refusal {
+            outcome: ToolOutcome::Failed,
+            text: format!("{name} failed: {error}"),
+        })
+    }
+
+    /// Runs the calls of a round as they are permitted, and gives each result as
+    /// soon as it is there, with the position of its call. Calls run side by side;
+    /// as soon as one of them may write files, they run one after the other, as the
+    /// model wrote them. A call without a permit is denied.
     ///
     /// Must be called within a tokio runtime. Dropping the stream stops what is
     /// still running.
     pub fn run_each<'a>(
         &'a self,
         calls: &'a [ToolCall],
+        permits: &'a [Permit],
         offered: &'a [ToolSpec],
         context: &'a CallContext,
     ) -> impl Stream<Item = (usize, ToolResult)> + Send + 'a {
         let running = calls.iter().enumerate().map(move |(position, call)| {
-            async move { (position, self.run(call, offered, context).await) }.boxed()
+            let permit = permits.get(position);
+            async move { (position, self.run(call, permit, offered, context).await) }.boxed()
         });
-        let writes = calls.iter().any(|call| self.tool(call, offered).is_some_and(Tool::writes));
+        let writes = calls.iter().any(|call| {
+            let found = self.find(call, offered, &context.catalog);
+            found.is_some_and(|(_, tool)| tool.class().writes())
+        });
         stream::iter(running).buffer_unordered(if writes { 1 } else { AT_ONCE })
     }
 
     /// The tool that a call is for, if it was offered and can be run.
-    fn tool(&self, call: &ToolCall, offered: &[ToolSpec]) -> Option<&dyn Tool> {
-        let spec = offered.iter().find(|spec| spec.id.name == call.name)?;
-        self.tools.iter().find(|tool| *tool.id() == spec.id).map(|tool| &**tool)
+    fn find<'a>(
+        &self,
+        call: &ToolCall,
+        offered: &'a [ToolSpec],
+        catalog: &Catalog,
+    ) -> Option<(&'a ToolSpec, Arc<dyn Tool>)> {
+        let spec = offered.iter().find(|spec| spec.called == call.name)?;
+        Some((spec, self.tool(spec, catalog)?))
+    }
+
+    fn tool(&self, spec: &ToolSpec, catalog: &Catalog) -> Option<Arc<dyn Tool>> {
+        let built_in = self.built_in.iter().find(|tool| *tool.id() == spec.id).cloned();
+        built_in.or_else(|| self.programs.tool(spec, catalog)).or_else(|| self.servers.tool(spec))
     }
 
     /// Runs one call, and turns whatever goes wrong into its result.
     async fn run(
         &self,
         call: &ToolCall,
+        permit: Option<&Permit>,
         offered: &[ToolSpec],
         context: &CallContext,
     ) -> ToolResult {
-        let answer = AssertUnwindSafe(self.answer(call, offered, context)).catch_unwind();
+        let answer = AssertUnwindSafe(self.answer(call, permit, offered, context)).catch_unwind();
         let name = repeated(&call.name);
-        let (outcome, text) = match timeout(self.limits.time_limit, answer).await {
+        let class = self.find(call, offered, &context.catalog).map(|(_, tool)| tool.class());
+        let limit = match class.is_some_and(Class::keeps_time) {
+            true => LONGEST,
+            false => self.limits.time_limit,
+        };
+        let (outcome, text) = match timeout(limit, answer).await {
             Ok(Ok(answer)) => answer,
             Ok(Err(panic)) => {
                 let what = panic_text(&*panic);
                 (ToolOutcome::Failed, format!("{name} broke off by a fault of its own: {what}"))
             }
             Err(_) => {
-                let limit = self.limits.time_limit.as_secs_f32();
+                let limit = limit.as_secs_f32();
                 (ToolOutcome::Failed, format!("{name} was stopped: it took longer than {limit} s"))
             }
         };
@@ -107,22 +308,31 @@ impl Toolbox {
     async fn answer(
         &self,
         call: &ToolCall,
+        permit: Option<&Permit>,
         offered: &[ToolSpec],
         context: &CallContext,
     ) -> (ToolOutcome, String) {
-        let Some(spec) = offered.iter().find(|spec| spec.id.name == call.name) else {
+        let Some(spec) = offered.iter().find(|spec| spec.called == call.name) else {
             return (ToolOutcome::Refused, not_offered(&call.name, offered));
         };
-        let name = &spec.id.name;
-        let Some(tool) = self.tools.iter().find(|tool| *tool.id() == spec.id) else {
-            let text = format!("{name} can't be run: this version of Recto has no way to run it");
+        let name = &spec.called;
+        let Some(tool) = self.tool(spec, &context.catalog) else {
+            let text = format!("{name} can't be run: what brought it is not there any more");
             return (ToolOutcome::Failed, text);
+        };
+        let consent = match permit {
+            Some(Permit::Go(consent)) => *consent,
+            Some(Permit::Denied(why)) => {
+                return (ToolOutcome::Denied, format!("{name} was not run: {why}"));
+            }
+            Some(Permit::No(refusal)) => return (refusal.outcome, refusal.text.clone()),
+            None => return (ToolOutcome::Denied, format!("{name} was not run: nobody allowed it")),
         };
         let arguments = match self.arguments(call, spec).await {
             Ok(arguments) => arguments,
             Err(advice) => return (ToolOutcome::Refused, format!("{name} was not run: {advice}")),
         };
-        match tool.run(arguments, context).await {
+        match tool.run(arguments, context, consent).await {
             Ok(text) => (ToolOutcome::Done, text),
             Err(error) => (ToolOutcome::Failed, format!("{name} failed: {error}")),
         }
@@ -144,14 +354,14 @@ impl Toolbox {
 
 impl fmt::Debug for Toolbox {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: Vec<&str> = self.tools.iter().map(|tool| &*tool.id().name).collect();
-        f.debug_struct("Toolbox").field("tools", &names).field("limits", &self.limits).finish()
+        let names: Vec<&str> = self.built_in.iter().map(|tool| &*tool.id().name).collect();
+        f.debug_struct("Toolbox").field("built_in", &names).finish_non_exhaustive()
     }
 }
 
 /// Tells a model that called a tool which it was not offered.
 fn not_offered(asked: &str, offered: &[ToolSpec]) -> String {
-    let names = || offered.iter().map(|spec| &*spec.id.name);
+    let names = || offered.iter().map(|spec| &*spec.called);
     let hint = match nearest(asked, names()) {
         Some(name) => format!("did you mean `{name}`?"),
         None if offered.is_empty() => "there are no tools in this turn".to_owned(),

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use recto_context::{ContextMode, Include, ItemKind};
 use recto_models::Checksum;
+use recto_store::ApprovalId;
 
 /// A local-first agent gateway that shows exactly what its models are sent.
 #[derive(Debug, Parser)]
@@ -52,9 +53,15 @@ pub enum Command {
     /// Look at references, and say how they come into a session
     #[command(subcommand)]
     References(ItemCommand),
-    /// Look at tools, and say how they come into a session
+    /// Look at tools, run them by hand, and say how they come into a session
     #[command(subcommand)]
-    Tools(ItemCommand),
+    Tools(ToolCommand),
+    /// Look at the MCP servers whose tools the agent uses, or be one
+    #[command(subcommand)]
+    Mcp(McpCommand),
+    /// Look at the questions whether a tool may run, and answer them
+    #[command(subcommand)]
+    Approvals(ApprovalCommand),
     /// Look at the config
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -82,6 +89,9 @@ pub struct ChatArgs {
     /// Minimal, full or decided by each message [default: the session's, or the model's]
     #[arg(long, value_name = "MODE")]
     pub context_mode: Option<ModeArg>,
+    /// Nobody is there to be asked: tools that need a person are not offered
+    #[arg(long)]
+    pub unattended: bool,
     /// Print everything that happens as JSON, one event a line
     #[arg(long)]
     pub json: bool,
@@ -369,7 +379,7 @@ pub enum BenchCommand {
     },
 }
 
-/// `recto skills`, `recto rules`, `recto references`, `recto tools`.
+/// `recto skills`, `recto rules`, `recto references`, and half of `recto tools`.
 #[derive(Debug, Subcommand)]
 pub enum ItemCommand {
     /// List them, with include mode and token cost
@@ -386,6 +396,93 @@ pub enum ItemCommand {
     Check(JsonArg),
     /// Write into the config how one comes into a session
     Set(SetArgs),
+}
+
+/// `recto tools`.
+#[derive(Debug, Subcommand)]
+pub enum ToolCommand {
+    /// What there is for all items.
+    #[command(flatten)]
+    Items(ItemCommand),
+    /// Show what a call would run, and with what rights, without running it
+    DryRun(CallArgs),
+    /// Call a tool as a turn would, without asking; fails with 1 if it fails, 2 if it is refused
+    Run(CallArgs),
+    /// Say that a skill's tools.json and scripts are fine as they are now
+    Trust {
+        /// The skill's name
+        name: String,
+        /// How to print it
+        #[command(flatten)]
+        json: JsonArg,
+    },
+}
+
+/// A call of a tool by hand.
+#[derive(Debug, Args)]
+pub struct CallArgs {
+    /// The tool's name; one of a skill or an MCP server is `SKILL.TOOL` or `SERVER.TOOL`
+    pub name: String,
+    /// The arguments as a JSON object; `-` reads standard input
+    #[arg(long, value_name = "JSON", default_value = "{}")]
+    pub args: String,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `recto mcp`.
+#[derive(Debug, Subcommand)]
+pub enum McpCommand {
+    /// List the servers of the config, and what is known of their tools; none is started
+    List(JsonArg),
+    /// Start servers, or reach them, and say how they are
+    Check {
+        /// The server [default: all]
+        name: Option<String>,
+        /// How to print it
+        #[command(flatten)]
+        json: JsonArg,
+    },
+    /// List the tools of servers; those that were never asked for them are started
+    Tools {
+        /// The server [default: all]
+        name: Option<String>,
+        /// How to print it
+        #[command(flatten)]
+        json: JsonArg,
+    },
+    /// Serve the index and the record to other agents, over standard input and output
+    Serve,
+}
+
+/// `recto approvals`.
+#[derive(Debug, Subcommand)]
+pub enum ApprovalCommand {
+    /// List the questions that wait for an answer, oldest first
+    List(JsonArg),
+    /// Answer one; where no Recto runs any more that waits for it, its turn goes on here
+    Answer {
+        /// The question's number
+        id: ApprovalId,
+        /// What to say
+        answer: AnswerArg,
+        /// Print as JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// What can be said to a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum AnswerArg {
+    /// This call may run
+    #[value(alias = "once")]
+    Allow,
+    /// The tool may run whenever the session calls it
+    Session,
+    /// It may not run
+    Deny,
 }
 
 /// `recto rules set` and its like.

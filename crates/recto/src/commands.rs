@@ -1,5 +1,6 @@
 //! What the commands do, one file each.
 
+pub(crate) mod approvals;
 pub(crate) mod bench;
 pub(crate) mod chat;
 pub(crate) mod config;
@@ -7,9 +8,11 @@ pub(crate) mod context;
 pub(crate) mod doctor;
 pub(crate) mod init;
 pub(crate) mod items;
+pub(crate) mod mcp;
 pub(crate) mod models;
 pub(crate) mod search;
 pub(crate) mod sessions;
+pub(crate) mod tools;
 pub(crate) mod turns;
 
 use recto_agent::AgentError;

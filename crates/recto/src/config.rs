@@ -41,16 +41,17 @@ use std::io::{self, ErrorKind, Read};
 use std::path::PathBuf;
 
 pub use choices::{
-    AutoUncertain, ContextMode, Group, Include, ItemKind, PickMessages, PickPlacement, Preset,
-    Provider, Reload, SearchPreset, SkillRender, SystemMessages, ToolCalls, ToolTurnContext,
+    Approval, AutoUncertain, ContextMode, Group, Include, ItemKind, Permission, PickMessages,
+    PickPlacement, Preset, Provider, Reload, Sandbox, SearchPreset, SkillRender, SystemMessages,
+    ToolCalls, ToolTurnContext,
 };
 pub use edit::set_include;
 pub use env::Flag;
 pub use problem::{Place, Problem, Problems};
 pub use settings::{
-    AgentSettings, ContextSettings, FoundSettings, HistorySettings, ItemSettings, MemorySettings,
-    ModeSettings, ModelSettings, Placed, SearchSettings, Settings, SkillSettings, StoreSettings,
-    ToolSettings,
+    AgentSettings, ContextSettings, FoundSettings, GrantSettings, HistorySettings, ItemSettings,
+    MemorySettings, ModeSettings, ModelSettings, Placed, SearchSettings, ServerSettings, Settings,
+    SkillSettings, StoreSettings, ToolSettings, TransportSettings,
 };
 
 use raw::Raw;
@@ -190,16 +191,20 @@ pub struct Row {
     pub origin: Option<Place>,
 }
 
-/// The variables that `api_key_env` names: they may begin with `RECTO_` and are
-/// no settings.
+/// The variables that the file names for others: they may begin with `RECTO_` and
+/// are no settings.
 fn named_variables(raw: &Raw) -> BTreeSet<&str> {
-    let named = raw.settings.iter().filter(|setting| setting.key.kind == keys::Kind::Variable);
+    let mut named = BTreeSet::new();
+    for setting in &raw.settings {
+        match (setting.key.kind, &setting.value) {
+            (keys::Kind::Variable, Some(Value::Text(name))) => named.extend([name.as_str()]),
+            (keys::Kind::Variables, Some(Value::List(names))) => {
+                named.extend(names.iter().map(String::as_str));
+            }
+            _ => {}
+        }
+    }
     named
-        .filter_map(|setting| match &setting.value {
-            Some(Value::Text(name)) => Some(name.as_str()),
-            _ => None,
-        })
-        .collect()
 }
 
 /// The text of the file; empty for a missing one.

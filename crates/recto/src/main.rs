@@ -3,5 +3,9 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    // Before anything else: a program that a tool runs waits behind it.
+    if let Some(code) = recto_tools::launch_if_asked() {
+        return code;
+    }
     recto::run()
 }

@@ -4,21 +4,19 @@
 mod find;
 mod ollama;
 mod search;
+mod tools;
 
 use std::collections::BTreeMap;
 use std::env;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use recto_agent::{Agent, AgentOptions, ModelEntry, Parts};
+use recto_agent::{Agent, AgentOptions, ModelEntry, Parts, add_tools, leave_out};
 use recto_context::mode::{self, ModeSetting, OlderPair, Resolved, Uncertain};
-use recto_context::{
-    Catalog, ItemKind, Layout, Limits, Priority, Tokens, ToolCalls, ToolSpec, nearest,
-};
+use recto_context::{Catalog, ItemKind, Layout, Limits, Priority, Tokens, ToolCalls, nearest};
 use recto_llm::{CallOptions, ChatTemplate, Client, ClientOptions, Provider, Secret};
 use recto_models::Library;
 use recto_store::{Store, StoreOptions};
-use recto_tools::{CallLimits, ToolOptions, Toolbox};
 use recto_workspace::{Options, Override, Snapshot, Workspace};
 use tokio::runtime::Runtime;
 
@@ -34,6 +32,7 @@ use crate::output::{tame, tell};
 pub(crate) use find::{Choice, Look, find};
 pub(crate) use ollama::Served;
 pub(crate) use search::search_parts;
+pub(crate) use tools::{built_in, toolbox};
 
 /// Loads the config, and tells of what a person should know about it.
 pub(crate) fn load(home: &Home, flags: Vec<Flag>) -> Result<Settings, Failure> {
@@ -94,10 +93,13 @@ pub(crate) fn read_workspace(settings: &Settings) -> Result<Arc<Snapshot>, Failu
     Ok(runtime()?.block_on(workspace.catalog()))
 }
 
-/// All that the agent has: its files, and the tools that Recto brings along.
+/// All that the agent has: its files, the tools that Recto brings along, and
+/// those of MCP servers as far as they are known. No server is started for it.
 pub(crate) fn whole_catalog(home: &Home, settings: &Settings, snapshot: &Snapshot) -> Catalog {
+    let tools = toolbox(home, settings);
     let mut catalog = snapshot.catalog.clone();
-    catalog.tools.extend(built_in(&toolbox(home, settings), settings));
+    leave_out(&mut catalog, &settings.tools.disabled);
+    add_tools(&mut catalog, &built_in(&tools, settings), &tools.servers().tools());
     catalog
 }
 
@@ -290,6 +292,8 @@ fn parts(home: &Home, settings: &Settings, store: Store) -> Result<Parts, Failur
             max_rounds: settings.tools.max_rounds,
             window_cap: Tokens::new(settings.window_cap),
             built_in: built_in(&tools, settings),
+            approval_expires: settings.tools.approval_expires,
+            disabled_tools: settings.tools.disabled.clone(),
         },
         models: model_entries(settings)?,
         workspace: Workspace::new(workspace_options(settings)),
@@ -297,33 +301,6 @@ fn parts(home: &Home, settings: &Settings, store: Store) -> Result<Parts, Failur
         search: search_parts(settings),
         store,
     })
-}
-
-/// The tools that Recto brings along.
-pub(crate) fn toolbox(home: &Home, settings: &Settings) -> Toolbox {
-    let data = settings.store.path.parent().map(Path::to_path_buf);
-    let config = home.path().join("config.toml");
-    Toolbox::built_in(ToolOptions {
-        workspace: settings.agent.workspace.clone(),
-        protected: [config].into_iter().chain(data).collect(),
-        limits: CallLimits {
-            max_output_bytes: settings.tools.max_output_bytes as usize,
-            time_limit: settings.tools.time_limit,
-        },
-    })
-}
-
-/// The built-in tools that the agent has, as the config wants them included.
-pub(crate) fn built_in(tools: &Toolbox, settings: &Settings) -> Vec<ToolSpec> {
-    let is_on =
-        |spec: &ToolSpec| !settings.tools.disabled.iter().any(|name| **name == *spec.id.name);
-    let mut specs: Vec<ToolSpec> = tools.specs().into_iter().filter(is_on).collect();
-    for spec in &mut specs {
-        let own = |item: &&ItemSettings| item.kind == ItemKind::Tool && *item.name == *spec.id.name;
-        let include = settings.items.iter().find(own).and_then(|item| item.include);
-        spec.include = include.unwrap_or(spec.include);
-    }
-    specs
 }
 
 /// The preset's layout, with what the config says otherwise. The template is that

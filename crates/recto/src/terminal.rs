@@ -4,6 +4,7 @@
 //! Nothing here knows of sessions, models or turns. Texts come in, texts and
 //! typed lines go out.
 
+pub(crate) mod choose;
 pub(crate) mod editor;
 pub(crate) mod markdown;
 pub(crate) mod status;

@@ -2,8 +2,10 @@
 
 use recto_context::ContextMode;
 use recto_search::Preset;
+use recto_store::{ApprovalId, ParseIdError};
 
-use super::{COMMANDS, Change, Command, Setting};
+use super::{COMMANDS, Change, Command, Scope, Setting};
+use crate::options::ApprovalSetting;
 use crate::selection::SearchSetting;
 
 /// A line that is meant as a command, and is none.
@@ -90,6 +92,10 @@ fn read(name: &'static str, rest: &str) -> Result<Command, CommandProblem> {
         "/add" => Command::Add(named(rest).map_err(argument)?),
         "/remove" => Command::Remove(named(rest).map_err(argument)?),
         "/why" => Command::Why(named(rest).map_err(argument)?),
+        "/approve" => approve(rest).map_err(argument)?,
+        "/deny" => {
+            Command::Deny(some(rest).map(|id| number_of(&id)).transpose().map_err(argument)?)
+        }
         "/set" => Command::Set(
             some(rest).map(|change| read_change(&change)).transpose().map_err(argument)?,
         ),
@@ -102,6 +108,22 @@ fn named(rest: &str) -> Result<String, String> {
         "" => Err("it takes the name of an item".to_owned()),
         name => Ok(name.to_owned()),
     }
+}
+
+fn approve(rest: &str) -> Result<Command, String> {
+    let (mut id, mut scope) = (None, Scope::Once);
+    for word in rest.split_whitespace() {
+        match word {
+            "session" => scope = Scope::Session,
+            "once" => scope = Scope::Once,
+            number => id = Some(number_of(number)?),
+        }
+    }
+    Ok(Command::Approve(id, scope))
+}
+
+fn number_of(text: &str) -> Result<ApprovalId, String> {
+    text.parse().map_err(|error: ParseIdError| error.to_string())
 }
 
 fn name_or_default(name: String) -> Setting<String> {
@@ -129,9 +151,19 @@ fn search_or_default(text: &str) -> Result<Setting<SearchSetting>, String> {
     }))
 }
 
+fn approval_or_default(text: &str) -> Result<Setting<ApprovalSetting>, String> {
+    Ok(Setting::To(match text {
+        "default" => return Ok(Setting::Default),
+        "always" => ApprovalSetting::Always,
+        "never" => ApprovalSetting::Never,
+        "per_tool" | "tool" => ApprovalSetting::PerTool,
+        _ => return Err("it takes always, never, per_tool or default".to_owned()),
+    }))
+}
+
 /// The settings that a session has, as `/set` names them.
 const KEYS: &str = "model, temperature, top_p, max_output_tokens, max_rounds, context_mode, \
-                    search, top_k, top_n, include_score, floor";
+                    search, top_k, top_n, include_score, floor, approval";
 
 fn read_change(text: &str) -> Result<Change, String> {
     let (key, value) = text
@@ -151,6 +183,7 @@ fn read_change(text: &str) -> Result<Change, String> {
         "top_n" => Change::TopN(count_up_to(value, 0, MOST_CANDIDATES)?),
         "include_score" => Change::IncludeScore(number(value, 0.0, 1.0)?),
         "floor" => Change::Floor(number(value, 0.0, 1.0)?),
+        "approval" => Change::Approval(approval_or_default(value)?),
         _ => return Err(format!("the keys are {KEYS}")),
     })
 }

@@ -6,7 +6,7 @@ use recto_context::{CallId, ModeDecision, ToolCall};
 use super::{Effect, Input, Outcome, Said, TurnState};
 
 /// Plays a turn. `begin`, `model: TEXT`, `model: call NAME{ARGUMENTS} …`,
-/// `results`, `fail`, `stop`, and `crash`: the state is written down, read again
+/// `ask`, `decide`, `results`, `fail`, `stop`, and `crash`: the state is written down, read again
 /// and resumed.
 fn check(script: &str, expected: &Expect) {
     let mut state = TurnState::new(ModeDecision::without_tools(), "test", 4);
@@ -29,6 +29,8 @@ fn play(state: &mut TurnState, line: &str) -> Effect {
         }
         _ => match line {
             "begin" => Input::Begin,
+            "ask" => Input::Asked,
+            "decide" => Input::Decided,
             "results" => Input::Results,
             "fail" => Input::CallFailed,
             "stop" => Input::Stop,
@@ -60,6 +62,7 @@ fn describe(effect: &Effect) -> String {
     match effect {
         Effect::Call => "call".to_owned(),
         Effect::Run => "run".to_owned(),
+        Effect::Wait => "wait".to_owned(),
         Effect::End(closing) => {
             let unanswered: Vec<_> = closing.unanswered.iter().map(|call| &*call.name).collect();
             format!("end {:?} unanswered [{}]", closing.outcome, unanswered.join(" "))
@@ -87,6 +90,44 @@ fn calls_run_and_their_results_go_to_the_model() {
             model: call time{} list{} -> run
             results -> call
             model: noon -> end Answered unanswered []
+        "#]],
+    );
+}
+
+#[test]
+fn a_round_waits_for_a_person_and_a_crash_changes_nothing() {
+    check(
+        "begin / model: call run{} / ask / crash / crash / crash / crash / decide / results / model: ok",
+        &expect![[r#"
+            begin -> call
+            model: call run{} -> run
+            ask -> wait
+            crash -> wait
+            crash -> wait
+            crash -> wait
+            crash -> wait
+            decide -> run
+            results -> call
+            model: ok -> end Answered unanswered []
+        "#]],
+    );
+    check(
+        "begin / model: call run{} / ask / decide / crash",
+        &expect![[r#"
+            begin -> call
+            model: call run{} -> run
+            ask -> wait
+            decide -> run
+            crash -> end Interrupted unanswered [run]
+        "#]],
+    );
+    check(
+        "begin / model: call run{} look{} / ask / stop",
+        &expect![[r#"
+            begin -> call
+            model: call run{} look{} -> run
+            ask -> wait
+            stop -> end Stopped unanswered [run look]
         "#]],
     );
 }

@@ -1,14 +1,16 @@
 //! From what is known to a request, and from the request to its record.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use recto_context::{
-    Bootstrap, Calibration, Catalog, Comparison, ContentPart, Inputs, ItemId, Message, MessageId,
-    ModeDecision, RequestContext, SessionItem, Stamp, TurnNumber, Window, compare,
+    Bootstrap, Calibration, Catalog, Comparison, ContentHash, ContentPart, Inputs, ItemId, Message,
+    MessageId, ModeDecision, RequestContext, SessionItem, Stamp, TurnNumber, Window, compare,
 };
 use recto_llm::{LlmError, Wire};
 use recto_store::{Fidelity, ItemState, Moment, NewMessage, NewRequest, RequestId};
+use recto_tools::Approval;
 use serde_json::{Value, json};
 
 use super::TurnRun;
@@ -25,6 +27,10 @@ use crate::shared::counter;
 #[derive(Debug)]
 pub(crate) struct Page {
     pub(crate) catalog: Arc<Catalog>,
+    /// What skills' programs were when a person last looked at them.
+    pub(crate) trusted: Arc<BTreeMap<PathBuf, ContentHash>>,
+    /// When a person is asked.
+    pub(crate) approval: Approval,
     /// The model's window, or why nobody knows it.
     pub(crate) window: Result<Window, LlmError>,
     pub(crate) calibration: Calibration,

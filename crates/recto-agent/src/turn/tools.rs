@@ -2,18 +2,27 @@
 
 use futures_util::StreamExt;
 use recto_context::{Body, ContentPart, Counter, Layer, Tokens, ToolSpec};
-use recto_tools::{CallContext, ToolResult};
+use recto_tools::{CallContext, Permit, ToolResult};
 
 use super::TurnRun;
+use super::approve::Judged;
 use crate::error::AgentError;
 use crate::event::Event;
 use crate::shared::counter;
 use crate::step::{Effect, Input};
 
 impl TurnRun<'_> {
-    /// Stores the reply, then runs its calls. Their results are stored with the
-    /// request that carries them, or with the end of the turn.
+    /// Stores the reply, then runs its calls, unless a person has to be asked
+    /// first. Their results are stored with the request that carries them, or with
+    /// the end of the turn.
     pub(super) async fn run_tools(&mut self) -> Result<Effect, AgentError> {
+        let permits = match self.permits.take() {
+            Some(permits) => permits,
+            None => match self.judge().await? {
+                Judged::Free(permits) => permits,
+                Judged::Asked(effect) => return Ok(effect),
+            },
+        };
         self.commit().await?;
         for call in &self.calls {
             self.emit(Event::Call {
@@ -22,7 +31,7 @@ impl TurnRun<'_> {
                 arguments: call.arguments.as_str().to_owned(),
             });
         }
-        let (results, ended) = self.results().await;
+        let (results, ended) = self.results(&permits).await;
         let mut results: Vec<ToolResult> = results.into_iter().flatten().collect();
         self.fit(&mut results);
         for result in results {
@@ -37,10 +46,10 @@ impl TurnRun<'_> {
     }
 
     /// The results, in the order of the calls; those that a stop cut off are absent.
-    async fn results(&self) -> (Vec<Option<ToolResult>>, Ended) {
-        let offered = self.offered();
-        let context = CallContext { catalog: self.page.catalog.clone() };
-        let mut running = self.shared.parts.tools.run_each(&self.calls, &offered, &context);
+    async fn results(&self, permits: &[Permit]) -> (Vec<Option<ToolResult>>, Ended) {
+        let (offered, context) = (self.offered(), self.call_context());
+        let tools = &self.shared.parts.tools;
+        let mut running = tools.run_each(&self.calls, permits, &offered, &context);
         let mut results: Vec<Option<ToolResult>> = self.calls.iter().map(|_| None).collect();
         loop {
             let next = tokio::select! {
@@ -66,7 +75,9 @@ impl TurnRun<'_> {
     fn fit(&self, results: &mut [ToolResult]) {
         let Some(request) = self.previous.as_ref() else { return };
         let counter = counter(&self.page.calibration);
-        let reply: Tokens = self.known.messages.last().map_or(Tokens::ZERO, |reply| {
+        let mut messages = self.known.messages.iter().rev();
+        let reply = messages.find(|message| !message.calls().is_empty());
+        let reply: Tokens = reply.map_or(Tokens::ZERO, |reply| {
             counter.message(reply, Layer::Rounds) + counter.per_message()
         });
         let named = |result: &ToolResult| counter.text(&(&*result.name).into());
@@ -94,8 +105,12 @@ impl TurnRun<'_> {
         }
     }
 
+    pub(super) fn call_context(&self) -> CallContext {
+        CallContext { catalog: self.page.catalog.clone(), trusted: self.page.trusted.clone() }
+    }
+
     /// The tools that the last request offered.
-    fn offered(&self) -> Vec<ToolSpec> {
+    pub(super) fn offered(&self) -> Vec<ToolSpec> {
         let request = self.previous.as_ref();
         request.map_or_else(Vec::new, |request| {
             request.tools.iter().map(|tool| tool.spec.clone()).collect()

@@ -14,6 +14,8 @@ fn describe(event: &Event) -> String {
         Event::Retrying { .. } => "retrying".to_owned(),
         Event::Text { text } => format!("text {text:?}"),
         Event::Thinking { text } => format!("thinking {text:?}"),
+        Event::Asked(question) => format!("asked {}: {}", question.tool, question.title),
+        Event::Decided { answer, .. } => format!("decided {}", answer.name()),
         Event::Call { name, arguments, .. } => format!("call {name} {arguments}"),
         Event::Result { name, outcome, text, .. } => format!("result {name} {outcome}: {text}"),
         Event::Notice { text } => format!("notice {text}"),

@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod approvals;
 mod events;
 mod order;
 mod recovery;

@@ -8,17 +8,22 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, ready};
 use recto_agent::{
     Agent, AgentOptions, Conversation, Event, Finished, Inbound, ModelEntry, Parts, SearchParts,
     Submission, TurnEvent, Verdict, verify,
 };
 use recto_context::mode::{ModeSetting, Uncertain};
-use recto_context::{Body, ContentPart, ItemId, Layout, Limits, Message, Text, Tokens, ToolSpec};
+use recto_context::{
+    Body, ContentHash, ContentPart, ItemId, Layout, Limits, Message, Text, Tokens, ToolSpec,
+};
 use recto_fakes::{Answer, Call, Fake, Gate, Model, Reply};
 use recto_llm::{CallOptions, Client, ClientOptions, Provider, RetryPolicy};
 use recto_store::{SessionId, Store, StoreOptions, TurnId, TurnStatus};
-use recto_tools::{Arguments, CallContext, CallLimits, Tool, ToolOutput, Toolbox};
+use recto_tools::{
+    Action, Arguments, CallContext, CallLimits, Class, Consent, Needs, Tool, ToolError, ToolOutput,
+    Toolbox,
+};
 use recto_workspace::{Options, Workspace};
 use serde_json::json;
 use tempfile::TempDir;
@@ -65,7 +70,8 @@ impl Bench {
 
     pub(crate) fn parts_with(&self, models: Vec<ModelEntry>, store: Store) -> Parts {
         let workspace = self.folder.path().join("workspace");
-        let tools = Toolbox::new(vec![Arc::new(self.held.clone())], CallLimits::default());
+        let tools: Vec<Arc<dyn Tool>> = vec![Arc::new(self.held.clone()), Arc::new(Risky::new())];
+        let tools = Toolbox::of(tools, CallLimits::default());
         Parts {
             options: AgentOptions {
                 name: "main".into(),
@@ -74,6 +80,8 @@ impl Bench {
                 max_rounds: 4,
                 window_cap: Tokens::new(16_384),
                 built_in: tools.specs(),
+                approval_expires: Duration::from_secs(3_600),
+                disabled_tools: Vec::new(),
             },
             models,
             workspace: Workspace::new(Options { workspace, ..Options::default() }),
@@ -180,7 +188,20 @@ impl Tool for Held {
         Some(&self.spec)
     }
 
-    fn run<'a>(&'a self, _: Arguments, _: &'a CallContext) -> BoxFuture<'a, ToolOutput> {
+    fn describe<'a>(
+        &'a self,
+        arguments: &'a Arguments,
+        _: &'a CallContext,
+    ) -> BoxFuture<'a, Result<Action, ToolError>> {
+        ready(Ok(action("hold", arguments, Needs::Leave))).boxed()
+    }
+
+    fn run<'a>(
+        &'a self,
+        _: Arguments,
+        _: &'a CallContext,
+        _: Consent,
+    ) -> BoxFuture<'a, ToolOutput> {
         async move {
             self.runs.fetch_add(1, Ordering::SeqCst);
             self.began.add_permits(1);
@@ -189,6 +210,74 @@ impl Tool for Held {
         }
         .boxed()
     }
+}
+
+/// What a call with these arguments would do.
+fn action(what: &str, arguments: &Arguments, needs: Needs) -> Action {
+    let data = arguments.as_value().clone();
+    Action {
+        title: format!("{what} {data}"),
+        detail: format!("{what} with {data}"),
+        needs,
+        hash: ContentHash::of(data.to_string().as_bytes()),
+        data,
+    }
+}
+
+/// The tool `risk`, which a person has to allow. Of `what = "soul"` only a person
+/// can, whatever is set.
+struct Risky(ToolSpec);
+
+impl Risky {
+    fn new() -> Self {
+        let parameters = json!({"type": "object", "properties": {"what": {"type": "string"}}});
+        Risky(ToolSpec::new(ItemId::tool(None, "risk"), "Risks something.", parameters))
+    }
+}
+
+impl Tool for Risky {
+    fn id(&self) -> &ItemId {
+        &self.0.id
+    }
+
+    fn spec(&self) -> Option<&ToolSpec> {
+        Some(&self.0)
+    }
+
+    fn class(&self) -> Class {
+        Class::Writes
+    }
+
+    fn describe<'a>(
+        &'a self,
+        arguments: &'a Arguments,
+        _: &'a CallContext,
+    ) -> BoxFuture<'a, Result<Action, ToolError>> {
+        let needs = match arguments.text("what") {
+            Some("soul") => Needs::Person,
+            _ => Needs::Leave,
+        };
+        ready(Ok(action("risk", arguments, needs))).boxed()
+    }
+
+    fn run<'a>(
+        &'a self,
+        arguments: Arguments,
+        _: &'a CallContext,
+        consent: Consent,
+    ) -> BoxFuture<'a, ToolOutput> {
+        let asked = match consent {
+            Consent::Unasked => "unasked",
+            Consent::To(_) => "allowed",
+            Consent::ToTool => "allowed before",
+        };
+        ready(Ok(format!("{asked} {}", arguments.text("what").unwrap_or_default()))).boxed()
+    }
+}
+
+/// A reply that risks these things, each in a call of its own.
+pub(crate) fn risks(things: &[&str]) -> Reply {
+    Answer::calls(things.iter().map(|what| Call::new("risk", json!({ "what": what }))))
 }
 
 /// A reply that holds these things, each in a call of its own.

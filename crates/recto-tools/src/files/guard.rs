@@ -16,15 +16,20 @@ use recto_context::{Catalog, File, Source};
 
 use super::problem::FileProblem;
 use super::walk::{Root, shown};
+use crate::sandbox::WHAT_IT_IS;
 
 /// Files at the top of the workspace that say who the agent is.
 const WHO_IT_IS: [&str; 5] = ["soul.md", "agents.md", "identity.md", "user.md", "tools.md"];
 
-/// Folders whose files say themselves when they join a session.
-const WHAT_IT_HOLDS_TO: [&str; 2] = ["rules", "references"];
+/// Folders at the top of the workspace whose files join a session by themselves,
+/// or are read because a skill says so.
+const WHAT_IT_HOLDS_TO: [&str; 3] = ["rules", "references", SKILLS];
 
 /// What a skill is; written in lower case, as all names are compared.
 const SKILL: &str = "skill.md";
+
+/// What git does for whoever uses it there, which may be to run commands.
+const GIT: &str = ".git";
 
 /// What a skill's tools may run, and what a sub-agent may use.
 const WHAT_IT_MAY: [&str; 2] = ["tools.json", "agent.toml"];
@@ -60,6 +65,39 @@ pub(crate) fn check(
     }
 }
 
+/// Whether no program may write what is at this absolute path without links. In
+/// the workspace that is what the sandbox would not let it write anyway, and what
+/// a file tool may not write unasked.
+pub(crate) fn is_protected(
+    root: &Root,
+    path: &Path,
+    protected: &[PathBuf],
+    catalog: &Catalog,
+) -> bool {
+    if let Ok(below) = path.strip_prefix(root.real_path()) {
+        let names: Vec<OsString> = below.iter().map(OsStr::to_owned).collect();
+        let is_own = names.first().is_some_and(|first| WHAT_IT_IS.contains(&&*fold(first)));
+        if is_own || check(root, &names, protected, catalog).is_err() {
+            return true;
+        }
+    }
+    let target = fold_path(path);
+    let mut guarded = protected_paths(protected, catalog).into_iter();
+    guarded.any(|path| covers(&fold_path(&without_links(&path)), &target))
+}
+
+/// What the options protect, the files that the agent was made of, and the folders
+/// of its skills.
+pub(crate) fn protected_paths(protected: &[PathBuf], catalog: &Catalog) -> Vec<PathBuf> {
+    let files = files_of(catalog).map(|(path, _)| path);
+    let skills = skill_folders(catalog).map(Path::to_path_buf);
+    protected.iter().cloned().chain(files).chain(skills).collect()
+}
+
+fn skill_folders(catalog: &Catalog) -> impl Iterator<Item = &Path> {
+    catalog.skills.iter().filter_map(|skill| path_of(&skill.source)?.parent())
+}
+
 /// What the names alone say. A folder that has the name of such a file counts
 /// as well: it would stand in the file's way.
 fn by_name(root: &Root, names: &[OsString]) -> Option<Denial> {
@@ -72,7 +110,7 @@ fn by_name(root: &Root, names: &[OsString]) -> Option<Denial> {
     let at_top = folded.first().is_some_and(|first| {
         WHO_IT_IS.contains(&first.as_str()) || WHAT_IT_HOLDS_TO.contains(&first.as_str())
     });
-    (at_top || has(SKILL)).then_some(Denial::NeedsApproval)
+    (at_top || has(SKILL) || has(GIT)).then_some(Denial::NeedsApproval)
 }
 
 /// Whether the name at this position is the `scripts` of a skill: of a folder
@@ -87,7 +125,8 @@ fn is_scripts_of_a_skill(root: &Root, names: &[OsString], folded: &[String], at:
 }
 
 /// What is protected by its path, wherever links lead from there: what the
-/// options name, and the files that the agent was in fact made of.
+/// options name, the files that the agent was in fact made of, and all else in
+/// the folders of its skills, which a SKILL.md may send the model to.
 fn by_path(
     workspace: &Path,
     names: &[OsString],
@@ -97,8 +136,14 @@ fn by_path(
     let target = fold_path(&workspace.join(names.iter().collect::<PathBuf>()));
     let protected = protected.iter().map(|path| (path.clone(), Denial::Never));
     let mut guarded = protected.chain(files_of(catalog));
-    let hit = guarded.find(|(path, _)| covers(&fold_path(&without_links(path)), &target));
-    hit.map(|(_, denial)| denial)
+    let covered = |path: &Path| covers(&fold_path(path), &target);
+    if let Some((_, denial)) = guarded.find(|(path, _)| covered(&without_links(path))) {
+        return Some(denial);
+    }
+    // One that holds the whole workspace says nothing about a file in it.
+    let mut folders = skill_folders(catalog).map(without_links);
+    let hit = folders.any(|folder| !workspace.starts_with(&folder) && covered(&folder));
+    hit.then_some(Denial::NeedsApproval)
 }
 
 /// Whether `target` is the guarded path, or below it, or a companion: SQLite

@@ -9,15 +9,16 @@ use std::io;
 use std::sync::Arc;
 
 use cap_std::fs::Dir;
-use recto_context::{Catalog, ItemId, ItemKind, ToolSpec};
+use recto_context::{ItemId, ItemKind, ToolSpec};
 use serde_json::json;
 
 use super::problem::FileProblem;
 use super::walk::{LastLink, Place, Root, shown};
 use super::write::is_draft;
-use super::{Effect, FileTool, Files};
+use super::{FileTool, Files, Site, describe_look};
 use crate::arguments::Arguments;
 use crate::blocking::Stop;
+use crate::tool::Class;
 
 /// More would help no model.
 const MAX_ENTRIES: usize = 1_000;
@@ -38,13 +39,13 @@ pub(super) fn tool(files: Arc<Files>) -> FileTool {
             }
         }),
     );
-    FileTool { spec, files, effect: Effect::Reads, run: list }
+    FileTool { spec, files, class: Class::Reads, describe: describe_look, run: list }
 }
 
 fn list(
     files: &Files,
     arguments: &Arguments,
-    _: &Catalog,
+    _: &Site<'_>,
     stop: &Stop,
 ) -> Result<String, FileProblem> {
     let path = arguments.text("path").unwrap_or_default();

@@ -34,8 +34,10 @@ pub(crate) enum FileProblem {
     ReadOnly { path: String },
     #[error("`{path}` ends before line {asked}: it has {lines} lines")]
     PastEnd { path: String, asked: u64, lines: u64 },
-    #[error("`{path}` needs a person's approval, which this version can't ask for")]
+    #[error("`{path}` needs a person's approval")]
     NeedsApproval { path: String },
+    #[error("`{path}` was not written: what it would do changed since a person allowed it")]
+    Changed { path: String },
     #[error("`{path}` is out of reach: no tool may write it")]
     NeverWritable { path: String },
     #[error("the workspace `{}` can't be opened: {cause}", .path.display())]

@@ -10,15 +10,16 @@ use std::sync::Arc;
 
 use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt, OpenOptionsSyncExt};
 use cap_std::fs::{Dir, File, OpenOptions};
-use recto_context::{Catalog, ItemId, ItemKind, ToolSpec};
+use recto_context::{ItemId, ItemKind, ToolSpec};
 use serde_json::json;
 
 use super::lines::{Extent, Lines, Taken, Window};
 use super::problem::FileProblem;
 use super::walk::LastLink;
-use super::{Effect, FileTool, Files};
+use super::{FileTool, Files, Site, describe_look};
 use crate::arguments::Arguments;
 use crate::blocking::Stop;
+use crate::tool::Class;
 
 /// Larger files are not read to their end just to count their lines.
 const LARGE: u64 = 5 * 1024 * 1024;
@@ -41,13 +42,13 @@ pub(super) fn tool(files: Arc<Files>) -> FileTool {
             "required": ["path"]
         }),
     );
-    FileTool { spec, files, effect: Effect::Reads, run: read }
+    FileTool { spec, files, class: Class::Reads, describe: describe_look, run: read }
 }
 
 fn read(
     files: &Files,
     arguments: &Arguments,
-    _: &Catalog,
+    _: &Site<'_>,
     stop: &Stop,
 ) -> Result<String, FileProblem> {
     let path = arguments.text("path").unwrap_or_default();

@@ -6,21 +6,24 @@
 //! its content there.
 
 use std::ffi::{OsStr, OsString};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
+use std::path::{Component, Path};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use cap_fs_ext::DirExt;
+use cap_fs_ext::{DirExt, FollowSymlinks, OpenOptionsFollowExt, OpenOptionsSyncExt};
 use cap_std::fs::{Dir, File, Metadata, OpenOptions};
-use recto_context::{Catalog, ItemId, ItemKind, ToolSpec};
+use recto_context::{Catalog, ContentHash, ItemId, ItemKind, ToolSpec};
+use rustix::fs::{Mode, OFlags};
 use serde_json::json;
 
 use super::guard;
 use super::problem::FileProblem;
-use super::walk::{LastLink, Place};
-use super::{Effect, FileTool, Files};
+use super::walk::{LastLink, Place, Root};
+use super::{FileTool, Files, Site};
 use crate::arguments::Arguments;
 use crate::blocking::Stop;
+use crate::tool::{Action, Class, Consent, Needs};
 
 /// Names tried for a new file before giving up. They are taken only where
 /// another process with the same id was killed.
@@ -37,36 +40,137 @@ pub(super) fn tool(files: Arc<Files>) -> FileTool {
             "required": ["path", "content"]
         }),
     );
-    FileTool { spec, files, effect: Effect::Writes, run: write }
+    FileTool { spec, files, class: Class::Writes, describe, run: write }
 }
 
 fn write(
     files: &Files,
     arguments: &Arguments,
-    catalog: &Catalog,
+    site: &Site<'_>,
     stop: &Stop,
 ) -> Result<String, FileProblem> {
-    let path = arguments.text("path").unwrap_or_default();
-    let content = arguments.text("content").unwrap_or_default();
-    let root = files.open()?;
-    let place = root.find(path, LastLink::Kept)?;
-    let shown = place.path();
-    let Some((name, missing)) = place.below.split_last() else {
-        return Err(FileProblem::Folder { path: path.to_owned() });
-    };
-    if path.ends_with('/') {
-        return Err(FileProblem::Folder { path: path.to_owned() });
+    let target = Target::find(files, arguments, site.catalog)?;
+    if target.needs == Needs::Person && !matches!(site.consent, Consent::To(_)) {
+        return Err(FileProblem::NeedsApproval { path: target.shown });
     }
-    let names: Vec<OsString> = place.above.iter().chain(&place.below).cloned().collect();
-    guard::check(&root, &names, &files.protected, catalog)?;
-    let failed = |cause| FileProblem::Io { path: shown.clone(), cause };
-    let folder = make_folders(&place, missing).map_err(failed)?;
-    let before = present(&folder, name, &shown)?;
-    replace(&folder, name, content, before.as_ref(), stop).map_err(failed)?;
-    Ok(describe(&shown, content, before.as_ref()))
+    let failed = |cause| FileProblem::Io { path: target.shown.clone(), cause };
+    if !target.missing.is_empty() {
+        // What is refused leaves no folders behind.
+        target.check(site.consent, None)?;
+    }
+    let folder = make_folders(&target.place, &target.missing).map_err(failed)?;
+    let before = present(&folder, &target.name, &target.shown)?;
+    target.check(site.consent, before.as_ref().map(|_| &folder))?;
+    replace(&folder, &target.name, target.content, before.as_ref(), stop).map_err(failed)?;
+    Ok(told(&target.shown, target.content, before.as_ref()))
 }
 
-fn describe(path: &str, content: &str, before: Option<&Metadata>) -> String {
+/// What a person is shown before a file is written: what would change in it.
+fn describe(
+    files: &Files,
+    arguments: &Arguments,
+    catalog: &Catalog,
+) -> Result<Action, FileProblem> {
+    let target = Target::find(files, arguments, catalog)?;
+    let before = match target.missing.is_empty() {
+        true => present(&target.place.folder, &target.name, &target.shown)?,
+        false => None,
+    };
+    let old = before.map(|_| target.old_text(&target.place.folder)).transpose()?;
+    let text = old.as_ref().map(|old| String::from_utf8_lossy(&old.bytes));
+    let kind = if old.is_some() { "replace" } else { "create" };
+    Ok(Action {
+        title: format!("{kind} {}", target.shown),
+        detail: diff(&target.shown, text.as_deref().unwrap_or_default(), target.content),
+        needs: target.needs,
+        hash: target.hash(old.as_ref()),
+        data: json!({"path": target.shown, "before": text, "after": target.content}),
+    })
+}
+
+/// Where a call would write what.
+struct Target<'a> {
+    place: Place,
+    /// Folders on the way that are not there yet.
+    missing: Vec<OsString>,
+    name: OsString,
+    shown: String,
+    content: &'a str,
+    needs: Needs,
+}
+
+impl<'a> Target<'a> {
+    fn find(
+        files: &Files,
+        arguments: &'a Arguments,
+        catalog: &Catalog,
+    ) -> Result<Self, FileProblem> {
+        let path = arguments.text("path").unwrap_or_default();
+        let content = arguments.text("content").unwrap_or_default();
+        let root = files.open()?;
+        let place = root.find(path, LastLink::Kept)?;
+        let Some((name, missing)) = place.below.split_last() else {
+            return Err(FileProblem::Folder { path: path.to_owned() });
+        };
+        if path.ends_with('/') {
+            return Err(FileProblem::Folder { path: path.to_owned() });
+        }
+        let names: Vec<OsString> = place.above.iter().chain(&place.below).cloned().collect();
+        let needs = match guard::check(&root, &names, &files.protected, catalog) {
+            Ok(()) => Needs::Leave,
+            Err(FileProblem::NeedsApproval { .. }) => Needs::Person,
+            Err(problem) => return Err(problem),
+        };
+        let (name, missing, shown) = (name.clone(), missing.to_vec(), place.path());
+        Ok(Target { place, missing, name, shown, content, needs })
+    }
+
+    /// Whether what is about to happen is what a person said yes to: `folder`
+    /// holds the file that is replaced, if there is one.
+    fn check(&self, consent: Consent, folder: Option<&Dir>) -> Result<(), FileProblem> {
+        let Consent::To(hash) = consent else { return Ok(()) };
+        let old = folder.map(|folder| self.old_text(folder)).transpose()?;
+        match self.hash(old.as_ref()) == hash {
+            true => Ok(()),
+            false => Err(FileProblem::Changed { path: self.shown.clone() }),
+        }
+    }
+
+    /// Changes with all that is shown of the call.
+    fn hash(&self, old: Option<&Old>) -> ContentHash {
+        let old = old.map(|old| (ContentHash::of(&old.bytes).to_string(), old.length));
+        ContentHash::of(json!([self.shown, old, self.content]).to_string().as_bytes())
+    }
+
+    fn old_text(&self, folder: &Dir) -> Result<Old, FileProblem> {
+        let failed = |cause| FileProblem::Io { path: self.shown.clone(), cause };
+        let mut options = OpenOptions::new();
+        options.read(true).follow(FollowSymlinks::No).nonblock(true);
+        let file = folder.open_with(&self.name, &options).map_err(failed)?;
+        let length = file.metadata().map_err(failed)?.len();
+        let mut bytes = Vec::new();
+        file.take(MOST_COMPARED).read_to_end(&mut bytes).map_err(failed)?;
+        Ok(Old { bytes, length })
+    }
+}
+
+/// Text beyond this is not compared: nobody reads such a diff.
+const MOST_COMPARED: u64 = 1024 * 1024;
+
+/// What a file holds before it is replaced.
+struct Old {
+    /// Its beginning.
+    bytes: Vec<u8>,
+    length: u64,
+}
+
+/// The lines that would change, with a few around them.
+fn diff(path: &str, old: &str, new: &str) -> String {
+    let diff = similar::TextDiff::from_lines(old, new);
+    diff.unified_diff().context_radius(3).header(path, path).to_string()
+}
+
+fn told(path: &str, content: &str, before: Option<&Metadata>) -> String {
     let bytes = content.len();
     match before {
         None => format!("created `{path}` ({bytes} bytes)"),
@@ -74,6 +178,66 @@ fn describe(path: &str, content: &str, before: Option<&Metadata>) -> String {
             format!("replaced `{path}` ({bytes} bytes instead of {})", before.len())
         }
     }
+}
+
+/// An empty file that was made, by the folder that it is in. Wherever that folder
+/// is moved, and whatever takes its place, it is still the same one.
+#[derive(Debug)]
+pub(crate) struct Made {
+    folder: Dir,
+    name: OsString,
+}
+
+impl Made {
+    /// Removes the file if it is still empty.
+    pub(crate) fn remove_if_empty(&self) {
+        let found = self.folder.symlink_metadata(&self.name);
+        if found.is_ok_and(|file| file.is_file() && file.len() == 0) {
+            // There is nobody to tell, and an empty file does no harm.
+            let _ = self.folder.remove_file(&self.name);
+        }
+    }
+}
+
+/// Makes an empty file at a path without links; `None` if there is something
+/// already. The way there is gone from folder to folder, so that nobody can put a
+/// link into it meanwhile.
+pub(crate) fn create_empty(workspace: &Path, path: &Path) -> io::Result<Option<Made>> {
+    let (above, name) = path.parent().zip(path.file_name()).ok_or(io::ErrorKind::InvalidInput)?;
+    let root = Root::open(workspace).map_err(io::Error::other)?;
+    let folder = match above.strip_prefix(root.real_path()) {
+        Ok(below) => {
+            let names: Vec<OsString> = below.iter().map(OsStr::to_owned).collect();
+            root.folder(&names)?
+        }
+        Err(_) => open_without_links(above)?,
+    };
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    match folder.open_with(name, &options) {
+        Ok(_) => Ok(Some(Made { folder, name: name.to_owned() })),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Opens a folder by its absolute path, none of whose names may be a link.
+fn open_without_links(path: &Path) -> io::Result<Dir> {
+    // Folders on the way may be ones that one can pass but not list.
+    #[cfg(target_os = "linux")]
+    const PASS: OFlags = OFlags::PATH;
+    #[cfg(not(target_os = "linux"))]
+    const PASS: OFlags = OFlags::RDONLY;
+    let flags = PASS.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+    let mut folder = rustix::fs::open("/", flags, Mode::empty())?;
+    for component in path.components() {
+        folder = match component {
+            Component::RootDir => continue,
+            Component::Normal(name) => rustix::fs::openat(&folder, name, flags, Mode::empty())?,
+            _ => return Err(io::ErrorKind::InvalidInput.into()),
+        };
+    }
+    Ok(Dir::from_std_file(folder.into()))
 }
 
 /// Makes the folders that are missing on the way. Where another call has just
@@ -189,27 +353,4 @@ pub(super) fn is_draft(name: &OsStr) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::fs;
-
-    use crate::options::ToolOptions;
-
-    use super::*;
-
-    fn write_with(stop: &Stop) -> Vec<(OsString, String)> {
-        let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("a"), "old").unwrap();
-        let files = Files::new(ToolOptions::new(folder.path()));
-        let arguments = Arguments::parse(r#"{"path": "a", "content": "new"}"#).unwrap();
-        write(&files, &arguments, &Catalog::default(), stop).unwrap();
-        let entries = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap());
-        let read = |path| fs::read_to_string(path).unwrap();
-        entries.map(|entry| (entry.file_name(), read(entry.path()))).collect()
-    }
-
-    #[test]
-    fn a_call_that_was_stopped_changes_nothing() {
-        assert_eq!(write_with(&Stop::raised()), [("a".into(), "old".to_owned())]);
-        assert_eq!(write_with(&Stop::default()), [("a".into(), "new".to_owned())]);
-    }
-}
+mod tests;

@@ -15,7 +15,7 @@ async fn check(home: &Home, name: &str, arguments: Value, expected: &Expect) {
 /// Tools whose output may have at most this many bytes.
 fn small(home: &Home, max_output_bytes: usize) -> Toolbox {
     let limits = CallLimits { max_output_bytes, ..CallLimits::default() };
-    Toolbox::built_in(ToolOptions { limits, ..home.options() })
+    Toolbox::new(ToolOptions { limits, ..home.options() })
 }
 
 #[tokio::test]
@@ -130,7 +130,7 @@ async fn what_can_not_be_written() {
         ("../a", "`../a` is outside the workspace; write paths from the workspace on"),
         ("~/a", "`~/a`: `~` has no meaning here; write paths from the workspace on"),
         ("a\0", "the path has a NUL character"),
-        ("SOUL.md", "`SOUL.md` needs a person's approval, which this version can't ask for"),
+        ("SOUL.md", "`SOUL.md` needs a person's approval"),
         ("skills/x/tools.json", "`skills/x/tools.json` is out of reach: no tool may write it"),
         ("skills/x/scripts/y", "`skills/x/scripts/y` is out of reach: no tool may write it"),
     ] {
@@ -148,7 +148,7 @@ async fn what_can_not_be_written() {
 async fn the_options_protect_files() {
     let home = Home::with(&[("config.toml", "old")]);
     let protected = vec![home.inside("config.toml")];
-    let toolbox = Toolbox::built_in(ToolOptions { protected, ..home.options() });
+    let toolbox = Toolbox::new(ToolOptions { protected, ..home.options() });
     let write = json!({"path": "Config.toml", "content": "new"});
     assert_eq!(
         call(&toolbox, "write_file", write).await,

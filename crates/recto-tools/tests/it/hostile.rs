@@ -82,7 +82,7 @@ async fn a_link_is_no_way_around_the_guard() {
         ("notes.md", "`notes.md` is a link; write to what it points to"),
         ("dangling.md", "`dangling.md` is a link; write to what it points to"),
         ("drafts/run.sh", "`skills/a/scripts/run.sh` is out of reach: no tool may write it"),
-        ("here/SOUL.md", "`SOUL.md` needs a person's approval, which this version can't ask for"),
+        ("here/SOUL.md", "`SOUL.md` needs a person's approval"),
     ] {
         assert_eq!(home.write_file(path).await, format!("Failed: write_file failed: {expected}"));
     }

@@ -3,6 +3,7 @@
 // A test helper may fail like a test.
 #![allow(clippy::unwrap_used)]
 
+mod approval;
 mod files;
 #[cfg(unix)]
 mod hostile;
@@ -15,7 +16,7 @@ use std::path::PathBuf;
 
 use futures_util::StreamExt;
 use recto_context::{CallId, ToolCall, ToolSpec};
-use recto_tools::{CallContext, ToolOptions, ToolResult, Toolbox};
+use recto_tools::{CallContext, Consent, Permit, ToolOptions, ToolResult, Toolbox};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -66,7 +67,7 @@ impl Home {
     }
 
     fn toolbox(&self) -> Toolbox {
-        Toolbox::built_in(self.options())
+        Toolbox::new(self.options())
     }
 
     /// One call with the usual options: `Done: text` and the like.
@@ -103,7 +104,8 @@ pub(crate) async fn run_all(
     offered: &[ToolSpec],
     context: &CallContext,
 ) -> Vec<ToolResult> {
-    let mut results: Vec<_> = toolbox.run_each(calls, offered, context).collect().await;
+    let permits = vec![Permit::Go(Consent::Unasked); calls.len()];
+    let mut results: Vec<_> = toolbox.run_each(calls, &permits, offered, context).collect().await;
     results.sort_by_key(|(position, _)| *position);
     results.into_iter().map(|(_, result)| result).collect()
 }

@@ -42,7 +42,7 @@ async fn a_skill_is_read_as_the_assembler_offers_it() {
         tool_call("read_skill", &json!({"name": "notes"})),
     ];
     let toolbox = Home::new().toolbox();
-    let context = CallContext { catalog };
+    let context = CallContext { catalog, ..CallContext::default() };
     let results = crate::run_all(&toolbox, &calls, &offered, &context).await;
     assert_eq!(
         results.iter().map(show).collect::<Vec<_>>(),

@@ -5,19 +5,22 @@
 //! a line, commands included.
 
 mod answers;
+mod follow;
 mod voice;
 
+use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
 use recto_agent::{
-    Agent, Answer, COMMANDS, Command, Conversation, Event, Finished, Inbound, SessionSettings,
+    Agent, Answer, Answered, COMMANDS, Command, Conversation, Finished, GoesOn, Inbound, Question,
+    SessionSettings, TurnEvent,
 };
 use recto_context::ContextMode;
-use recto_store::{Ending, Session};
-use tokio::sync::Notify;
+use recto_store::{ApprovalId, Ending, Session, TurnId};
+use tokio::sync::{Notify, mpsc};
 
 use crate::cli::ChatArgs;
 use crate::commands::agent_failed;
@@ -27,6 +30,7 @@ use crate::input;
 use crate::output::{tame, tell};
 use crate::setup;
 use crate::terminal::editor::{Editor, Line};
+use follow::Asks;
 use voice::Voice;
 
 pub(crate) fn run(home: &Home, args: &ChatArgs) -> Result<ExitCode, Failure> {
@@ -61,6 +65,10 @@ struct Chat {
     /// What holds for this run, over the session's own settings.
     settings: SessionSettings,
     voice: Voice,
+    /// Who answers when a tool may not run unasked.
+    asks: Asks,
+    /// Turns that wait behind a question, oldest first.
+    queued: Vec<TurnId>,
     /// Ctrl-C.
     interrupt: Arc<Notify>,
 }
@@ -71,6 +79,8 @@ enum Went {
     Well,
     Wrong,
     Stopped,
+    /// The turn waits for somebody's word.
+    Waits,
     /// The person is done.
     Home,
     /// The person would not wait until the turn is stopped.
@@ -82,6 +92,7 @@ impl Chat {
         let settings = SessionSettings {
             model: args.model.clone(),
             context_mode: args.context_mode.map(ContextMode::from),
+            unattended: args.unattended,
             ..SessionSettings::default()
         };
         if let Some(name) = &args.model {
@@ -95,13 +106,19 @@ impl Chat {
         let session =
             agent.find_named_or_begin(&conversation).await.map_err(|error| agent_failed(&error))?;
         let voice = if args.json { Voice::json() } else { Voice::for_people() };
-        Ok(Chat { agent, conversation, session, settings, voice, interrupt: interrupts() })
+        // Whoever answers with a key must have seen the question.
+        let asks = match input::is_typed() && io::stderr().is_terminal() && !args.json {
+            true => Asks::AtOnce,
+            false => Asks::Later,
+        };
+        let (queued, interrupt) = (Vec::new(), interrupts());
+        Ok(Chat { agent, conversation, session, settings, voice, asks, queued, interrupt })
     }
 
     /// One message, and the end.
     async fn once(&mut self, message: &str) -> Result<ExitCode, Failure> {
         let went = match self.hear(message).await? {
-            Went::Left => Went::Left,
+            left @ (Went::Left | Went::Waits) => left,
             went => self.finish(went).await,
         };
         Ok(exit_code(went))
@@ -111,6 +128,7 @@ impl Chat {
     async fn piped(&mut self) -> Result<ExitCode, Failure> {
         let mut lines = input::lines();
         let mut worst = Went::Well;
+        let mut waits = false;
         loop {
             let line = tokio::select! {
                 biased;
@@ -121,8 +139,10 @@ impl Chat {
             if line.trim().is_empty() {
                 continue;
             }
-            match self.hear(&line).await {
-                Ok(Went::Well) => {}
+            let went = self.hear(&line).await;
+            waits = matches!(went, Ok(Went::Waits));
+            match went {
+                Ok(Went::Well | Went::Waits) => {}
                 Ok(Went::Home) => break,
                 Ok(Went::Left) => return Ok(exit_code(Went::Left)),
                 Ok(went) => worst = worst.max(went),
@@ -133,7 +153,10 @@ impl Chat {
                 }
             }
         }
-        Ok(exit_code(self.finish(worst).await))
+        match waits {
+            true => Ok(exit_code(Went::Waits)),
+            false => Ok(exit_code(self.finish(worst).await)),
+        }
     }
 
     /// Waits for what was taken up of other sessions, unless the person does not.
@@ -157,6 +180,19 @@ impl Chat {
     /// A person types.
     async fn typed(&mut self, home: &Home) -> Result<ExitCode, Failure> {
         self.greet();
+        if let Some(approval) = self
+            .agent
+            .open_approvals(Some(self.session.id))
+            .await
+            .ok()
+            .and_then(|open| open.into_iter().next())
+        {
+            let question = Question::of(&approval);
+            tell(&format_args!(
+                "turn {} waits for your word: {} wants to run {} (approval {}); /approve or /deny",
+                approval.turn, question.tool, question.title, approval.id
+            ));
+        }
         let commands = COMMANDS.iter().map(|help| help.name.to_owned()).chain(["/exit".to_owned()]);
         let mut editor = Editor::open(&home.path().join("data/history"), commands.collect())
             .map_err(|error| Failure::new("cannot read from the terminal").because(&error))?;
@@ -215,6 +251,7 @@ impl Chat {
     }
 
     async fn perform(&mut self, command: Command) -> Result<Went, Failure> {
+        let mut events = self.agent.listen(self.session.id);
         let answer = self
             .agent
             .command(&self.conversation, self.session.id, command)
@@ -224,7 +261,12 @@ impl Chat {
             self.session = session.clone();
         }
         self.voice.answer(&answer)?;
-        Ok(Went::Well)
+        match answer {
+            Answer::Answered(Answered { approval, goes_on: GoesOn::Here }) => {
+                self.follow_all(approval.turn, &mut events).await
+            }
+            _ => Ok(Went::Well),
+        }
     }
 
     /// Sends a message and shows what happens until its turn is over.
@@ -237,27 +279,36 @@ impl Chat {
             return Ok(Went::Left);
         };
         let turn = submitted.map_err(|error| agent_failed(&error))?.turn;
-        loop {
-            let Some(event) = self.watch(&mut presses, events.recv()).await else {
-                return Ok(Went::Left);
-            };
-            let Some(event) = event else {
-                return Err(Failure::new("the turn ended unexpectedly")
-                    .hint(format!("see what is stored with `recto show {turn}`")));
-            };
-            if presses != Presses::None {
-                // What was stopped may have been an older turn before it.
-                self.agent.stop(self.session.id);
-            }
-            if event.turn != turn {
-                self.voice.other(&event)?;
-                continue;
-            }
-            self.voice.event(&event)?;
-            if let Event::Finished(finished) = &event.event {
-                return Ok(went(finished));
-            }
+        if let (Asks::Later, Some(approval)) = (self.asks, self.first_question().await?) {
+            tell(&format_args!(
+                "the message waits behind approval {approval}: /approve or /deny, or `recto \
+                 approvals answer {approval} allow`"
+            ));
+            self.queued.push(turn);
+            return Ok(Went::Waits);
         }
+        self.follow(turn, &mut events, presses).await
+    }
+
+    /// The oldest question that waits in the session.
+    async fn first_question(&self) -> Result<Option<ApprovalId>, Failure> {
+        let open = self.agent.open_approvals(Some(self.session.id)).await;
+        let open = open.map_err(|error| agent_failed(&error))?;
+        Ok(open.first().map(|approval| approval.id))
+    }
+
+    /// Follows a turn that goes on, and then those that waited behind it.
+    async fn follow_all(
+        &mut self,
+        turn: TurnId,
+        events: &mut mpsc::UnboundedReceiver<TurnEvent>,
+    ) -> Result<Went, Failure> {
+        let mut went = self.follow(turn, events, Presses::None).await?;
+        while went != Went::Waits && went != Went::Left && !self.queued.is_empty() {
+            let next = self.queued.remove(0);
+            went = went.max(self.follow(next, events, Presses::None).await?);
+        }
+        Ok(went)
     }
 
     /// Waits for something. The first Ctrl-C stops the turn; the second does not
@@ -320,6 +371,7 @@ fn exit_code(went: Went) -> ExitCode {
     match went {
         Went::Well | Went::Home => ExitCode::SUCCESS,
         Went::Wrong => ExitCode::FAILURE,
+        Went::Waits => ExitCode::from(3),
         Went::Stopped | Went::Left => ExitCode::from(130),
     }
 }

@@ -6,14 +6,15 @@ use std::sync::Arc;
 
 use jiff::Zoned;
 use recto_agent::{
-    Found, How, Inbound, Mentioned, ModelEntry, Searcher, SessionSettings, Wanted, join_mentioned,
+    Agent, How, Inbound, Mentioned, ModelEntry, Searcher, SessionSettings, Wanted, join_mentioned,
 };
 use recto_context::mode::{self, ModeSetting, Question};
 use recto_context::{
-    Bootstrap, ContextMode, Counter, Inputs, Message, MessageId, RequestContext, Stamp, Tokens,
-    Window, WindowSource, beyond_snapshot, has_tools, read_jsonl,
+    Bootstrap, Catalog, ContextMode, Counter, Inputs, Message, MessageId, RequestContext, Stamp,
+    Tokens, Window, WindowSource, beyond_snapshot, has_tools, read_jsonl,
 };
 use recto_search::Entry;
+use recto_store::SessionId;
 
 use crate::cli::ContextArgs;
 use crate::commands::{agent_failed, history_failure, sessions};
@@ -41,19 +42,54 @@ pub(crate) fn run(home: &Home, args: &ContextArgs) -> Result<ExitCode, Failure> 
     }
     let snapshot = setup::read_workspace(&settings)?;
     setup::tell_problems(&snapshot);
-    let catalog = setup::whole_catalog(home, &settings, &snapshot);
-    let model = setup::chosen_model(&settings)?;
-    let cap = Tokens::new(settings.window_cap);
-    let window = runtime.block_on(recto_agent::window_of(&model, cap));
-    let window = window.unwrap_or(Window::ASSUMED);
-    warn_of_assumed_window(&settings, &choice, window);
+    let ground = Ground {
+        catalog: &setup::whole_catalog(home, &settings, &snapshot),
+        searcher: &searcher(&settings),
+        settings: &settings,
+        choice: &choice,
+    };
+    let mark = args.context_mode.map(ContextMode::from);
+    let (model, request) = runtime.block_on(assemble(&ground, &message, &history, mark))?;
+    show(args, &model, &request)?;
+    Ok(ExitCode::SUCCESS)
+}
 
+/// What finds the items that fit. Vectors that the store has kept are used, but
+/// looking makes no store.
+fn searcher(settings: &Settings) -> Searcher {
+    let is_there = settings.store.path.exists();
+    let store = is_there.then(|| setup::store(settings).ok()).flatten();
+    Searcher::new(setup::search_parts(settings), store, &settings.agent.name)
+}
+
+/// What a page outside of all sessions is made from.
+pub(crate) struct Ground<'a> {
+    pub(crate) catalog: &'a Catalog,
+    pub(crate) searcher: &'a Searcher,
+    /// With the model that was chosen.
+    pub(crate) settings: &'a Settings,
+    pub(crate) choice: &'a Choice,
+}
+
+/// What a model would be sent for a message that begins a session, or follows
+/// upon a history. Nothing is stored or called, except that a server may be asked
+/// for its window.
+pub(crate) async fn assemble(
+    ground: &Ground<'_>,
+    message: &str,
+    history: &[Arc<Message>],
+    mark: Option<ContextMode>,
+) -> Result<(ModelEntry, RequestContext), Failure> {
+    let Ground { catalog, searcher, settings, choice } = *ground;
+    let model = setup::chosen_model(settings)?;
+    let window = recto_agent::window_of(&model, Tokens::new(settings.window_cap)).await;
+    let window = window.unwrap_or(Window::ASSUMED);
+    warn_of_assumed_window(settings, choice, window);
     let mut session = catalog.session_at_start();
-    let Mentioned { problems, .. } = join_mentioned(&message, &catalog, &mut session);
+    let Mentioned { problems, .. } = join_mentioned(message, catalog, &mut session);
     for problem in &problems {
         tell(&format_args!("warning: {}", tame(problem)));
     }
-    let mark = args.context_mode.map(ContextMode::from);
     let decides_mode = match mark {
         Some(mark) => mark == ContextMode::Auto,
         None => model.mode == ModeSetting::Auto,
@@ -61,16 +97,16 @@ pub(crate) fn run(home: &Home, args: &ContextArgs) -> Result<ExitCode, Failure> 
     let counter = Counter::estimated();
     let memories = beyond_snapshot(&catalog.memories, &model.limits, &counter);
     let wanted = Wanted {
-        catalog: &catalog,
-        entries: Entry::all_of(&catalog).into(),
+        catalog,
+        entries: Entry::all_of(catalog).into(),
         session: &session,
         removed: &[],
         memories: memories.collect(),
         decides_mode,
-        options: setup::search_parts(&settings).options,
-        message: &message,
+        options: *searcher.options(),
+        message,
     };
-    let found = runtime.block_on(find(&settings, &wanted));
+    let found = searcher.find(&wanted).await;
     if let Some(how @ How::Words(_)) = &found.how {
         tell(&format_args!("warning: items were searched {how}"));
     }
@@ -78,38 +114,28 @@ pub(crate) fn run(home: &Home, args: &ContextArgs) -> Result<ExitCode, Failure> 
         setting: model.mode,
         uncertain: model.uncertain,
         mark,
-        has_tools: has_tools(&catalog, &session, &[], &found.picks, &model.layout),
+        has_tools: has_tools(catalog, &session, &[], &found.picks, &model.layout),
         found: found.for_tools.as_ref(),
-        message: &message,
+        message,
     });
     let now = Zoned::now();
-    let inputs = Inputs::new(&catalog, message.as_str())
-        .message_id(next_id(&history))
+    let inputs = Inputs::new(catalog, message)
+        .message_id(next_id(history))
         .stamp(Stamp::new(&now.strftime("%Y-%m-%d %H:%M").to_string()))
         .model(model.name.clone())
-        .bootstrap(bootstrap(&settings, &now))
+        .bootstrap(bootstrap(settings, &now))
         .session(&session)
         .picks(&found.picks)
         .candidates(&found.candidates)
-        .history(&history)
+        .history(history)
         .mode(mode)
         .window(window)
         .limits(model.limits)
         .layout(model.layout);
-    let request = runtime
-        .block_on(recto_agent::assemble_for(&model, &inputs))
+    let request = recto_agent::assemble_for(&model, &inputs)
+        .await
         .map_err(|over| Failure::new(over.to_string()).hint(over.hint()))?;
-    show(args, &model, &request)?;
-    Ok(ExitCode::SUCCESS)
-}
-
-/// What search would bring. Vectors that the store has kept are used, but looking
-/// makes no store.
-async fn find(settings: &Settings, wanted: &Wanted<'_>) -> Found {
-    let is_there = settings.store.path.exists();
-    let store = is_there.then(|| setup::store(settings).ok()).flatten();
-    let parts = setup::search_parts(settings);
-    Searcher::new(parts, store, &settings.agent.name).find(wanted).await
+    Ok((model, request))
 }
 
 /// The same, as the next message of a session.
@@ -125,20 +151,28 @@ fn show_in_session(
         let session = sessions::find(&store, name).await?;
         let settings = setup::with_model(settings, None).await?;
         let agent = setup::idle_agent(home, &settings, store)?;
-        let inbound = Inbound {
-            settings: SessionSettings {
-                model: args.model.clone(),
-                context_mode: args.context_mode.map(ContextMode::from),
-                ..SessionSettings::default()
-            },
-            ..Inbound::text(message)
-        };
-        let request =
-            agent.preview(session.id, inbound).await.map_err(|error| agent_failed(&error))?;
-        let model = setup::model_entry(&settings, &request.model)?;
+        let mark = args.context_mode.map(ContextMode::from);
+        let (model, request) =
+            preview(&agent, session.id, message, args.model.clone(), mark).await?;
         show(args, &model, &request)?;
         Ok(ExitCode::SUCCESS)
     })
+}
+
+/// What a model, the session's unless another is named, would be sent for the
+/// session's next message.
+pub(crate) async fn preview(
+    agent: &Agent,
+    session: SessionId,
+    message: &str,
+    model: Option<String>,
+    mark: Option<ContextMode>,
+) -> Result<(ModelEntry, RequestContext), Failure> {
+    let settings = SessionSettings { model, context_mode: mark, ..SessionSettings::default() };
+    let inbound = Inbound { settings, ..Inbound::text(message) };
+    let request = agent.preview(session, inbound).await.map_err(|error| agent_failed(&error))?;
+    let model = agent.model(&request.model).map_err(|error| agent_failed(&error))?;
+    Ok((model.clone(), request))
 }
 
 fn show(args: &ContextArgs, model: &ModelEntry, request: &RequestContext) -> Result<(), Failure> {

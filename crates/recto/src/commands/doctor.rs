@@ -5,6 +5,7 @@
 //! but is sent no prompt. Fails when no turn could be made.
 
 mod models;
+mod tools;
 
 use std::fmt::Write as _;
 use std::fs;
@@ -16,6 +17,7 @@ use recto_llm::IS_BUILT_IN;
 use recto_models::Size;
 use recto_search::{Encoder, EncoderError};
 use recto_store::SessionFilter;
+use recto_workspace::Snapshot;
 use serde_json::{Value, json};
 
 use crate::commands::items::severity;
@@ -121,7 +123,10 @@ fn examine(home: &Home) -> Result<Report, Failure> {
     findings.extend(warnings.iter().map(|warning| config_problem(warning, State::Warning)));
     let runtime = setup::runtime()?;
     findings.push(runtime.block_on(store(&settings)));
-    findings.extend(workspace(&settings)?);
+    let snapshot = setup::read_workspace(&settings)?;
+    findings.extend(workspace(&settings, &snapshot));
+    let tools = tools::findings(home, &settings, &snapshot.catalog);
+    findings.extend(runtime.block_on(tools));
     findings.push(search(&settings));
     let choice = runtime.block_on(setup::find(&mut settings, None));
     findings.extend(models::looked_at(&choice));
@@ -214,8 +219,7 @@ fn on_disk(path: &Path) -> u64 {
     [path.to_owned(), log()].iter().filter_map(|file| Some(fs::metadata(file).ok()?.len())).sum()
 }
 
-fn workspace(settings: &Settings) -> Result<Vec<Finding>, Failure> {
-    let snapshot = setup::read_workspace(settings)?;
+fn workspace(settings: &Settings, snapshot: &Snapshot) -> Vec<Finding> {
     let catalog = &snapshot.catalog;
     let system = &catalog.system;
     let system = [&system.soul, &system.identity, &system.agents, &system.user];
@@ -242,7 +246,7 @@ fn workspace(settings: &Settings) -> Result<Vec<Finding>, Failure> {
     };
     let problems: Vec<Finding> = snapshot.problems.iter().map(problem).collect();
     let whole = path.is_dir().then(|| Finding::new("workspace", State::Fine, text).data(data));
-    Ok(whole.into_iter().chain(problems).collect())
+    whole.into_iter().chain(problems).collect()
 }
 
 /// How turns look for items that fit a message.

@@ -1,6 +1,7 @@
-//! `recto skills`, `recto rules`, `recto references` and `recto tools`.
+//! `recto skills`, `recto rules` and `recto references`, and what `recto tools` has
+//! in common with them.
 
-mod entry;
+pub(super) mod entry;
 mod set;
 
 use std::path::{Path, PathBuf};
@@ -69,25 +70,25 @@ pub(crate) fn run(home: &Home, shelf: Shelf, command: &ItemCommand) -> Result<Ex
 }
 
 /// What is looked at.
-struct View {
+pub(super) struct View {
     shelf: Shelf,
     /// Where items of this kind are searched.
     folders: Vec<PathBuf>,
-    settings: Settings,
-    snapshot: Arc<Snapshot>,
-    /// The snapshot's, with the tools that Recto brings along.
-    catalog: Catalog,
+    pub(super) settings: Settings,
+    pub(super) snapshot: Arc<Snapshot>,
+    /// The snapshot's, with the tools that no skill brings.
+    pub(super) catalog: Catalog,
 }
 
 impl View {
-    fn open(home: &Home, shelf: Shelf) -> Result<Self, Failure> {
+    pub(super) fn open(home: &Home, shelf: Shelf) -> Result<Self, Failure> {
         let settings = setup::load(home, Vec::new())?;
         let snapshot = setup::read_workspace(&settings)?;
         let catalog = setup::whole_catalog(home, &settings, &snapshot);
         Ok(View { shelf, folders: folders(&settings, shelf), settings, snapshot, catalog })
     }
 
-    fn entries(&self) -> Vec<Entry<'_>> {
+    pub(super) fn entries(&self) -> Vec<Entry<'_>> {
         entry::all(&self.catalog, self.shelf)
     }
 }
@@ -164,7 +165,7 @@ fn show(view: &View, name: &str, as_json: bool) -> Result<ExitCode, Failure> {
 }
 
 /// The item that is meant by a name.
-fn find<'e, 'c>(
+pub(super) fn find<'e, 'c>(
     view: &View,
     entries: &'e [Entry<'c>],
     name: &str,
@@ -214,7 +215,7 @@ fn is_of(problem: &Problem, name: &str) -> bool {
     problem.effect == Effect::LeftOut && (of_folder || is_named(&problem.path))
 }
 
-fn why_skipped(skipped: &Skipped) -> String {
+pub(super) fn why_skipped(skipped: &Skipped) -> String {
     match &skipped.reason {
         SkipReason::Disabled => "disabled in the config".to_owned(),
         SkipReason::Overwritten { by } => {
@@ -229,7 +230,7 @@ fn why_skipped(skipped: &Skipped) -> String {
 
 /// Problems of the files that items of this shelf are made of, and of the
 /// workspace as a whole.
-fn concerning(view: &View) -> impl Iterator<Item = &Problem> {
+pub(super) fn concerning(view: &View) -> impl Iterator<Item = &Problem> {
     // Of the files of a skill, only one has to do with tools.
     let is_read = |path: &Path| view.shelf != Shelf::Tools || path.ends_with("tools.json");
     let concerns = move |problem: &&Problem| {
@@ -264,7 +265,7 @@ fn check(view: &View, as_json: bool) -> Result<ExitCode, Failure> {
     Ok(if broken { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-fn counted(problems: usize) -> String {
+pub(super) fn counted(problems: usize) -> String {
     if problems == 1 { "1 problem".to_owned() } else { format!("{problems} problems") }
 }
 
@@ -275,7 +276,7 @@ pub(crate) fn severity(problem: &Problem) -> &'static str {
     }
 }
 
-fn problem_json(problem: &Problem) -> Value {
+pub(super) fn problem_json(problem: &Problem) -> Value {
     json!({
         "path": problem.path.to_string_lossy(),
         "line": problem.line,
@@ -285,7 +286,7 @@ fn problem_json(problem: &Problem) -> Value {
     })
 }
 
-fn skipped_json(skipped: &Skipped) -> Value {
+pub(super) fn skipped_json(skipped: &Skipped) -> Value {
     json!({
         "name": &*skipped.item.name,
         "path": skipped.path.to_string_lossy(),

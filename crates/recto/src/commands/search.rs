@@ -40,39 +40,71 @@ pub(crate) fn run(home: &Home, args: &SearchArgs) -> Result<ExitCode, Failure> {
     let snapshot = setup::read_workspace(&settings)?;
     setup::tell_problems(&snapshot);
     let catalog = setup::whole_catalog(home, &settings, &snapshot);
-    let (ranked, in_a_turn, options) = setup::runtime()?.block_on(async {
+    let asked = Asked { query: &query, kind: args.kind.map(ItemKind::from), limit: args.limit };
+    let found = setup::runtime()?.block_on(async {
         // It only spares the next search work: without it, and in a home that is not
         // there yet, the search goes on.
         let open = || setup::store(&settings).map_err(|failure| tell(&failure)).ok();
         let store = home.path().is_dir().then(open).flatten();
-        let parts = setup::search_parts(&settings);
-        let options = parts.options;
-        let searcher = Searcher::new(parts, store, &settings.agent.name);
-        let group = args.kind.map(|kind| Group::of(kind.into()));
-        let is_candidate: IsCandidate =
-            Arc::new(move |id| group.is_none_or(|group| Group::of(id.kind) == group));
-        let entries: Arc<[Entry]> = Entry::all_of(&catalog).into();
-        let ranked = searcher.search(entries.clone(), &query, is_candidate, Patience::UntilDone);
-        let ranked = patiently(&searcher, ranked).await;
-        // A turn weighs those against each other that may come by themselves.
-        let may_come: HashSet<ItemId> = by_themselves(&catalog).collect();
-        let is_candidate: IsCandidate = Arc::new(move |id| may_come.contains(id));
-        let of_turn = searcher.search(entries, &query, is_candidate, Patience::UntilDone).await;
-        (ranked, in_a_turn(of_turn, &options), options)
+        let searcher = Searcher::new(setup::search_parts(&settings), store, &settings.agent.name);
+        patiently(&searcher, find(&searcher, &catalog, &asked, Patience::UntilDone)).await
     });
-    let how = ranked.how.clone();
-    let rows = rows(ranked, &in_a_turn, &options, &catalog, args);
     if args.json {
-        print_json(&json!({
-            "query": query,
-            "how": how,
-            "enabled": options.enabled,
-            "results": rows.iter().map(Row::json).collect::<Vec<_>>(),
-        }))?;
+        print_json(&found.json(&query))?;
     } else {
-        draw(&rows, &how, &options, args)?;
+        draw(&found, args)?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What is searched for.
+pub(crate) struct Asked<'a> {
+    pub(crate) query: &'a str,
+    /// Items of this kind alone.
+    pub(crate) kind: Option<ItemKind>,
+    /// The most items of each group.
+    pub(crate) limit: Option<usize>,
+}
+
+/// What a search found.
+pub(crate) struct Findings {
+    /// The most probable first.
+    pub(crate) rows: Vec<Row>,
+    how: How,
+    options: SearchOptions,
+}
+
+impl Findings {
+    pub(crate) fn json(&self, query: &str) -> Value {
+        json!({
+            "query": query,
+            "how": self.how,
+            "enabled": self.options.enabled,
+            "results": self.rows.iter().map(Row::json).collect::<Vec<_>>(),
+        })
+    }
+}
+
+/// Ranks the items of a catalog, and says which of them a turn would take.
+pub(crate) async fn find(
+    searcher: &Searcher,
+    catalog: &Catalog,
+    asked: &Asked<'_>,
+    patience: Patience,
+) -> Findings {
+    let options = *searcher.options();
+    let group = asked.kind.map(Group::of);
+    let is_candidate: IsCandidate =
+        Arc::new(move |id| group.is_none_or(|group| Group::of(id.kind) == group));
+    let entries: Arc<[Entry]> = Entry::all_of(catalog).into();
+    let ranked = searcher.search(entries.clone(), asked.query, is_candidate, patience).await;
+    // A turn weighs those against each other that may come by themselves.
+    let may_come: HashSet<ItemId> = by_themselves(catalog).collect();
+    let is_candidate: IsCandidate = Arc::new(move |id| may_come.contains(id));
+    let of_turn = searcher.search(entries, asked.query, is_candidate, patience).await;
+    let how = ranked.how.clone();
+    let rows = rows(ranked, &in_a_turn(of_turn, &options), &options, catalog, asked);
+    Findings { rows, how, options }
 }
 
 /// Waits for a search, and tells how far it is when it takes longer.
@@ -111,15 +143,15 @@ pub(crate) async fn patiently<T>(searcher: &Searcher, search: impl Future<Output
 }
 
 /// An item that was ranked.
-struct Row {
-    pick: Pick,
+pub(crate) struct Row {
+    pub(crate) pick: Pick,
     /// `None` for a memory, which is in no session.
     include: Option<Include>,
     is_taken: bool,
 }
 
 impl Row {
-    fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         let Pick { item, scores, best_chunk } = &self.pick;
         let mut value = json!(scores);
         value["kind"] = json!(item.kind);
@@ -145,7 +177,7 @@ impl Row {
     }
 
     /// What has nothing in common with the query stands in a ranking all the same.
-    fn has_any(&self) -> bool {
+    pub(crate) fn has_any(&self) -> bool {
         let scores = &self.pick.scores;
         self.is_taken || scores.cosine.is_some() || scores.lexical.is_some_and(|score| score > 0.0)
     }
@@ -176,14 +208,13 @@ fn rows(
     in_a_turn: &InTurn,
     options: &SearchOptions,
     catalog: &Catalog,
-    args: &SearchArgs,
+    asked: &Asked<'_>,
 ) -> Vec<Row> {
     let includes: HashMap<ItemId, Include> = catalog.items().collect();
     let mut rows = Vec::new();
     for (group, picks) in ranked.groups {
-        let limit = args.limit.unwrap_or(options.of(group).top_k);
-        let kind = args.kind.map(ItemKind::from);
-        let is_wanted = |pick: &Pick| kind.is_none_or(|kind| pick.item.kind == kind);
+        let limit = asked.limit.unwrap_or(options.of(group).top_k);
+        let is_wanted = |pick: &Pick| asked.kind.is_none_or(|kind| pick.item.kind == kind);
         rows.extend(picks.into_iter().filter(is_wanted).take(limit).map(|mut pick| {
             let of_turn = in_a_turn.get(&pick.item);
             pick.scores = of_turn.map_or(pick.scores, |(scores, _)| *scores);
@@ -201,12 +232,8 @@ pub(crate) fn by_probability(a: &Pick, b: &Pick) -> Ordering {
     probability(b).total_cmp(&probability(a))
 }
 
-fn draw(
-    rows: &[Row],
-    how: &How,
-    options: &SearchOptions,
-    args: &SearchArgs,
-) -> Result<(), Failure> {
+fn draw(found: &Findings, args: &SearchArgs) -> Result<(), Failure> {
+    let Findings { rows, how, options } = found;
     let shown: Vec<&Row> = rows.iter().filter(|row| row.has_any()).collect();
     if !shown.is_empty() {
         let table = if args.explain { explained(&shown) } else { plain(&shown) };

@@ -7,8 +7,8 @@ use std::process::ExitCode;
 
 use recto_context::{Body, ContentPart, Message, Text, nearest};
 use recto_store::{
-    Hit, Moment, Owner, Session, SessionFilter, SessionName, SessionSummary, Store, StoredMessage,
-    Turn,
+    Approval, Hit, Moment, Owner, Session, SessionFilter, SessionName, SessionSummary, Store,
+    StoredMessage, Turn,
 };
 use serde_json::{Value, json};
 
@@ -139,14 +139,22 @@ async fn show(store: &Store, name: &str, json: bool) -> Result<(), Failure> {
         let text = turn.inbound.as_deref().map(said).unwrap_or_default();
         let _ = write!(out, "\nturn {}, not sent:\n{}\n", turn.id, tame_lines(&text));
     }
+    let asked = store.open_approvals().await.map_err(failed)?;
     for turn in turns.iter().filter(|turn| turn.ended.is_none()) {
-        let _ = writeln!(out, "\nturn {} {}", turn.id, open_status(turn));
+        let question = asked.iter().find(|approval| approval.turn == turn.id);
+        let _ = writeln!(out, "\nturn {} {}", turn.id, open_status(turn, question));
     }
     print(&out)
 }
 
 /// How a turn stands that has not ended.
-fn open_status(turn: &Turn) -> String {
+fn open_status(turn: &Turn, question: Option<&Approval>) -> String {
+    if let Some(Approval { id, question, .. }) = question {
+        let (tool, title) = (tame(&question.tool.key()), tame(&question.title));
+        return format!(
+            "waits for your word: {tool} wants to run {title}; `recto approvals answer {id} allow`"
+        );
+    }
     match turn.owner {
         Some(Owner::Gone) => "was cut short; the next `recto chat` finishes it".to_owned(),
         _ => format!("is {}", turn.status),
@@ -288,7 +296,8 @@ fn hit_label(hit: &Hit) -> String {
     hit.name.as_ref().map_or_else(|| hit.session.to_string(), ToString::to_string)
 }
 
-fn hit_json(hit: &Hit) -> Value {
+/// Where words were found, and what stands around them.
+pub(crate) fn hit_json(hit: &Hit) -> Value {
     json!({
         "session": hit.session,
         "name": hit_label(hit),

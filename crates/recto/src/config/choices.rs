@@ -11,6 +11,7 @@ pub use recto_context::{
 };
 pub use recto_llm::Provider;
 pub use recto_search::{Group, Preset as SearchPreset};
+pub use recto_tools::{Approval, Permission, Sandbox};
 pub use recto_workspace::Reload;
 
 /// A type whose values have names in the config.
@@ -61,6 +62,9 @@ names! {
     PickMessages { "merged" => Merged, "separate" => Separate, }
     ToolCalls { "native" => Native, "text" => Text, }
     ItemKind { "rule" => Rule, "reference" => Reference, "skill" => Skill, "tool" => Tool, }
+    Approval { "per_tool" => PerTool, "always" => Always, "never" => Never, }
+    Permission { "ask" => Ask, "allow" => Allow, }
+    Sandbox { "best_effort" => BestEffort, "required" => Required, }
     Include { "always" => Always, "manual" => Manual, "agent" => Agent, }
     SearchPreset {
         "conservative" => Conservative,

@@ -54,7 +54,7 @@ impl TextLayer {
 }
 
 /// Reads the variables that begin with `RECTO_`. Those in `spoken_for` are named
-/// by `api_key_env` and belong to someone else.
+/// by the file, such as by `api_key_env`, and belong to someone else.
 pub(super) fn variables(
     environment: &[(OsString, OsString)],
     spoken_for: &BTreeSet<&str>,

@@ -7,9 +7,9 @@
 use std::fmt;
 
 use super::choices::{
-    AutoUncertain, ContextMode, Group, Include, ItemKind, Named, PickMessages, PickPlacement,
-    Preset, Provider, Reload, SearchPreset, SkillRender, SystemMessages, ToolCalls,
-    ToolTurnContext, item_kind,
+    Approval, AutoUncertain, ContextMode, Group, Include, ItemKind, Named, Permission,
+    PickMessages, PickPlacement, Preset, Provider, Reload, Sandbox, SearchPreset, SkillRender,
+    SystemMessages, ToolCalls, ToolTurnContext, item_kind,
 };
 
 /// The largest window that a config may claim, in tokens.
@@ -17,6 +17,9 @@ const MAX_WINDOW: u32 = 10_000_000;
 
 /// The longest that anything may be waited for: a day.
 const MAX_SECONDS: u32 = 24 * 60 * 60;
+
+/// The longest that a question to a person may stay open: 30 days.
+const MAX_OPEN_SECONDS: u32 = 30 * MAX_SECONDS;
 
 /// The most candidates that a search may look at, or take.
 const MAX_FOUND: u32 = 1_000;
@@ -90,6 +93,31 @@ pub static KEYS: &[Key] = &[
             "How skills are shown: with their bodies, as a list with a tool that reads one, or as \
              a list alone.",
         ),
+    key("skills.allow_scripts", Kind::Bool)
+        .default("false")
+        .example("true")
+        .doc("Whether the tools of skills may run the scripts in a skill's folder `scripts`."),
+    key("tools.approval", Kind::Choice(Approval::NAMES))
+        .default("per_tool")
+        .aliases(&["toolPermission"])
+        .example("\"always\"")
+        .doc(
+            "When a person is asked before a tool runs: before every call, never, or as each tool \
+             has it. Unless something else is set for them, tools that write, programs of skills \
+             and MCP servers ask, and tools that only read don't. The word `tool` is accepted for \
+             `per_tool`.",
+        ),
+    key("tools.approval_expires", Kind::Integer { min: 1, max: MAX_OPEN_SECONDS })
+        .default("86400")
+        .example("3600")
+        .doc("How many seconds a person has to answer; then the answer is no."),
+    key("tools.sandbox", Kind::Choice(Sandbox::NAMES))
+        .default("best_effort")
+        .example("\"required\"")
+        .doc(
+            "What happens on a system that lacks some of the guards around programs: they run \
+             with those there are, or they don't run. `recto tools list` shows which there are.",
+        ),
     key("tools.max_rounds", Kind::Integer { min: 1, max: 1_000 })
         .default("20")
         .example("10")
@@ -105,7 +133,10 @@ pub static KEYS: &[Key] = &[
     key("tools.disabled", Kind::TextList)
         .default("")
         .example("[\"write_file\"]")
-        .doc("Built-in tools that are left out, by name."),
+        .doc(
+            "Tools that are left out: built-in ones by name, those of skills and MCP servers as \
+             `skill.tool` and `server.tool`.",
+        ),
     key("search.enabled", Kind::Bool)
         .default("true")
         .example("false")
@@ -266,13 +297,103 @@ pub static KEYS: &[Key] = &[
         .prose("as the item's own file says")
         .example("100")
         .doc("Where a rule or reference stands among others of its kind; low numbers first."),
+    key("items.<kind>.<name>.permission", Kind::Choice(Permission::NAMES))
+        .prose("for a tool as its skill or server has it; else as is usual for what it does")
+        .example("\"allow\"")
+        .doc(
+            "Whether a person is asked before the tool, or any tool of the skill, runs; for tools \
+             and skills. `tools.approval` can overrule it.",
+        ),
+    key("items.<kind>.<name>.network", Kind::Bool)
+        .prose("`false`")
+        .example("true")
+        .doc("Whether the programs of a skill that asks for the network get it; for skills."),
+    key("items.<kind>.<name>.read", Kind::PathList)
+        .prose("the workspace alone")
+        .example("[\"~/Documents\"]")
+        .doc("Further paths that the programs of the skill may read; for skills."),
+    key("items.<kind>.<name>.write", Kind::PathList)
+        .prose("the workspace alone")
+        .example("[\"~/Notes\"]")
+        .doc(
+            "Further paths that the programs of the skill may read and write; for skills. Recto's \
+             own files are left out of them.",
+        ),
+    key("items.<kind>.<name>.env", Kind::Variables)
+        .prose("none")
+        .example("[\"WEATHER_API_KEY\"]")
+        .doc(
+            "Variables of Recto's environment that the programs of the skill get to see; for \
+             skills. No others are passed on.",
+        ),
+    key("mcp.<name>.command", Kind::Text)
+        .prose("none; each server has it, or `url`")
+        .example("\"npx\"")
+        .doc(
+            "The program of a server that Recto starts: a name that is looked up in `PATH`, or a \
+             path.",
+        ),
+    key("mcp.<name>.args", Kind::TextList)
+        .prose("none")
+        .example("[\"-y\", \"@modelcontextprotocol/server-filesystem\", \"/srv/files\"]")
+        .doc("The program's arguments, as they are: no shell expands them."),
+    key("mcp.<name>.pass_env", Kind::Variables)
+        .prose("none but `PATH`, `HOME` and a few others that every program needs")
+        .example("[\"FILES_TOKEN\"]")
+        .doc("Variables of Recto's environment that the program gets to see."),
+    key("mcp.<name>.working_dir", Kind::Path)
+        .prose("an empty folder of its own")
+        .example("\"/srv\"")
+        .doc(
+            "The folder that the program starts in. Not one that tools can write: what they put \
+             there could make the program run it.",
+        ),
+    key("mcp.<name>.url", Kind::Endpoint)
+        .prose("none; each server has it, or `command`")
+        .example("\"https://mcp.example.org/mcp\"")
+        .doc("The address of a server that runs by itself and speaks Streamable HTTP."),
+    key("mcp.<name>.api_key_env", Kind::Variable)
+        .prose("no key is sent")
+        .example("\"DOCS_API_KEY\"")
+        .doc("The environment variable that holds the key of a server with a `url`."),
+    key("mcp.<name>.include", Kind::Choice(Include::NAMES))
+        .default("always")
+        .example("\"agent\"")
+        .doc(
+            "How the server's tools come into a session, unless `[items.tool.\"server.tool\"]` says \
+             otherwise.",
+        ),
+    key("mcp.<name>.permission", Kind::Choice(Permission::NAMES))
+        .prose("`ask`")
+        .example("\"allow\"")
+        .doc(
+            "Whether a person is asked before a tool of the server runs, unless \
+             `[items.tool.\"server.tool\"]` says otherwise.",
+        ),
+    key("mcp.<name>.enabled", Kind::Bool)
+        .default("true")
+        .example("false")
+        .doc("Whether there is such a server at all."),
+    key("mcp.<name>.start_limit", Kind::Integer { min: 1, max: MAX_SECONDS })
+        .default("30")
+        .example("120")
+        .doc("How many seconds the server may take to start."),
+    key("mcp.<name>.time_limit", Kind::Integer { min: 1, max: MAX_SECONDS })
+        .default("60")
+        .example("300")
+        .doc("How many seconds a call may take before it is given up."),
+    key("mcp.<name>.env.<variable>", Kind::Text)
+        .prose("none")
+        .example("\"C.UTF-8\"")
+        .doc("A variable that the program gets, with its value."),
 ];
 
 /// A key that the config accepts.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Key {
     /// The dotted path. `<name>` stands for any name, `<kind>` for a kind of
-    /// items, `<group>` for kinds that are searched together.
+    /// items, `<group>` for kinds that are searched together, and `<variable>`,
+    /// at the end, for a key whose name is a person's own.
     pub path: &'static str,
     /// What values it takes.
     pub kind: Kind,
@@ -294,10 +415,14 @@ pub enum Kind {
     Text,
     /// A path; `~` is the person's home, relative ones start at Recto's home.
     Path,
-    /// The address of a server.
+    /// The address of a server, below which there are others.
     Address,
+    /// An address that is used as it is, up to its last slash.
+    Endpoint,
     /// The name of an environment variable.
     Variable,
+    /// A list of such names.
+    Variables,
     /// True or false.
     Bool,
     /// A whole number within bounds.
@@ -327,8 +452,11 @@ impl fmt::Display for Kind {
         match self {
             Kind::Text => f.write_str("a string"),
             Kind::Path => f.write_str("a path"),
-            Kind::Address => f.write_str("an address that starts with `http://` or `https://`"),
+            Kind::Address | Kind::Endpoint => {
+                f.write_str("an address that starts with `http://` or `https://`")
+            }
             Kind::Variable => f.write_str("the name of an environment variable"),
+            Kind::Variables => f.write_str("a list of names of environment variables"),
             Kind::Bool => f.write_str("`true` or `false`"),
             Kind::Integer { min, max } => write!(f, "a whole number from {min} to {max}"),
             Kind::Float { min, max } => write!(f, "a number from {min} to {max}"),
@@ -363,6 +491,17 @@ impl Key {
         self.path.rsplit_once('.').map_or(self.path, |(_, name)| name)
     }
 
+    /// The name of the key that a person calls `name`: its own, or that very
+    /// name where people choose it.
+    pub(super) fn name_for<'a>(&self, name: &'a str) -> &'a str {
+        if self.is_free() { name } else { self.name() }
+    }
+
+    /// Whether people choose the key's name.
+    fn is_free(&self) -> bool {
+        self.name().starts_with('<')
+    }
+
     /// Every spelling but the name itself.
     pub fn spellings(&self) -> Vec<String> {
         let camel = camel_case(self.name());
@@ -378,7 +517,8 @@ impl Key {
     }
 
     fn accepts(&self, name: &str) -> bool {
-        self.name() == name || self.spellings().iter().any(|spelling| spelling == name)
+        let is_spelling = || self.spellings().iter().any(|spelling| spelling == name);
+        self.is_free() || self.name() == name || is_spelling()
     }
 
     // The methods below build the table; each sets one field.
@@ -581,5 +721,7 @@ mod tests {
         assert_eq!(found("skills", "contextMode"), "skills.render");
         assert_eq!(found("context", "max_messages"), "nothing");
         assert_eq!(found("context.preset", "x"), "nothing");
+        assert_eq!(found("mcp.<name>", "env"), "mcp.<name>.env env");
+        assert_eq!(found("mcp.<name>.env", "ANY"), "mcp.<name>.env.<variable>");
     }
 }

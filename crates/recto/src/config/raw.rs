@@ -176,7 +176,7 @@ impl<'a> Reader<'a> {
         value: &Spanned<DeValue<'_>>,
         at: &Position,
     ) {
-        let Position { path, spelled } = at.join(known.name(), key.get_ref());
+        let Position { path, spelled } = at.join(known.name_for(key.get_ref()), key.get_ref());
         let place = self.place(key.span().start);
         if let Some((first, first_place)) = self.seen.get(&path) {
             let what = format!(
@@ -292,7 +292,7 @@ fn corrected(table: &str, names: &[String], spelled: &KeyPath) -> Option<KeyPath
     for (i, name) in names.iter().enumerate() {
         let child = keys::child(&table, name).or_else(|| nearest_child(&table, name))?;
         match child {
-            Child::Key(key) if i + 1 == names.len() => path = path.join(key.name()),
+            Child::Key(key) if i + 1 == names.len() => path = path.join(key.name_for(name)),
             Child::Key(_) => return None,
             Child::Table { path: below, name } => {
                 path = path.join(&name);
@@ -315,7 +315,7 @@ fn nearest_child(table: &str, name: &str) -> Option<Child> {
 fn not_a_table(path: &str, at: &Position, value: &DeValue<'_>, place: Place) -> Problem {
     let what = format!("must be a table, not {}", type_name(value));
     let mismatch = Mismatch::new(what);
-    let takes_names = keys::child(path, "NAME").is_some();
+    let takes_names = matches!(keys::child(path, "NAME"), Some(Child::Table { .. }));
     let mismatch = match takes_names {
         true => mismatch.hint(format!("write `[{}.NAME]`", at.path)),
         false => mismatch,
@@ -336,7 +336,7 @@ fn from_toml(kind: Kind, value: &DeValue<'_>) -> Result<Value, Mismatch> {
         (Kind::Float { .. }, DeValue::Float(number)) => {
             value::float(kind, number.as_str().parse().ok(), &quoted(number))
         }
-        (Kind::TextList | Kind::PathList, DeValue::Array(items)) => {
+        (Kind::TextList | Kind::PathList | Kind::Variables, DeValue::Array(items)) => {
             list(kind, items.iter().map(Spanned::get_ref))
         }
         (_, DeValue::String(text)) => value::string(kind, text),
@@ -360,7 +360,7 @@ fn list<'t, 'i: 't>(
         };
         return Err(Mismatch::new(format!("must be {kind}; entry {} is {instead}", i + 1)));
     }
-    Ok(Value::List(texts))
+    value::list(kind, texts)
 }
 
 fn type_name(value: &DeValue<'_>) -> &'static str {
@@ -422,7 +422,7 @@ mod tests {
                 config.toml:1: unknown key `contxt.prest`
                   hint: did you mean `context.preset`?
                 config.toml:2: unknown key `contxt.preset.picks`
-                  hint: at the top level there are `model`, `reload`, `agents`, `context`, `history`, `memory`, `skills`, `tools`, `search`, `store`, `window`, `models`, `items`
+                  hint: at the top level there are `model`, `reload`, `agents`, `context`, `history`, `memory`, `skills`, `tools`, `search`, `store`, `window`, `models`, `items`, `mcp`
             "#]],
         );
         check(
@@ -445,7 +445,7 @@ mod tests {
                 config.toml:1: unknown key `contxt`
                   hint: did you mean `context`?
                 config.toml:2: unknown table `bindings`
-                  hint: at the top level there are `model`, `reload`, `agents`, `context`, `history`, `memory`, `skills`, `tools`, `search`, `store`, `window`, `models`, `items`
+                  hint: at the top level there are `model`, `reload`, `agents`, `context`, `history`, `memory`, `skills`, `tools`, `search`, `store`, `window`, `models`, `items`, `mcp`
             "#]],
         );
     }
@@ -467,9 +467,9 @@ mod tests {
                 config.toml:1: unknown key `token`
                   hint: put the key into an environment variable and name it with `api_key_env`
                 config.toml:2: unknown key `xyz`
-                  hint: at the top level there are `model`, `reload`, `agents`, `context`, `history`, `memory`, `skills`, `tools`, `search`, `store`, `window`, `models`, `items`
+                  hint: at the top level there are `model`, `reload`, `agents`, `context`, `history`, `memory`, `skills`, `tools`, `search`, `store`, `window`, `models`, `items`, `mcp`
                 config.toml:3: unknown table `xyz2`
-                  hint: at the top level there are `model`, `reload`, `agents`, `context`, `history`, `memory`, `skills`, `tools`, `search`, `store`, `window`, `models`, `items`
+                  hint: at the top level there are `model`, `reload`, `agents`, `context`, `history`, `memory`, `skills`, `tools`, `search`, `store`, `window`, `models`, `items`, `mcp`
             "#]],
         );
     }

@@ -9,8 +9,8 @@ const INTRO: &str = "\
 # Configuration
 
 Recto reads `config.toml` in its home, which is `~/.recto` unless `RECTO_HOME` or `--home` says \
-otherwise. No key needs to be set but a model's `provider` and, unless it is scripted, its `model`; without a file, all \
-defaults hold.
+otherwise. No key needs to be set but a model's `provider` and, unless it is scripted, its `model`, \
+and the `command` or `url` of an MCP server; without a file, all defaults hold.
 
 What is set in several places counts in this order, the last one winning: the file, environment \
 variables, flags of the command line. `recto config show` prints what holds and where it comes \
@@ -92,18 +92,28 @@ fn about(table: &str) -> &'static str {
             "The same for one group: `documents` (rules and references together), `skills`, `tools` \
              or `memories`.\n\n"
         }
+        "mcp.<name>" => {
+            "One table for each MCP server; the name is yours to choose, of at most 32 letters, \
+             digits, `_` and `-`. A server is a program, which Recto starts when its tools are \
+             first needed, or an address. People see its tools as `server.tool`, and set them by \
+             that name: `[items.tool.\"files.read_file\"]`. What a server runs as has all the rights \
+             that you have: the guards around the programs of skills don't hold for it.\n\n"
+        }
+        "mcp.<name>.env" => {
+            "Variables for the program of a server. Values are shown nowhere. What is secret is \
+             named in `pass_env` instead and stands in Recto's own environment.\n\n"
+        }
         "items.<kind>.<name>" => {
             "Settings of single items, which win over those in the item's own file. The kind is \
              `rule`, `reference`, `skill` or `tool`, in singular or plural. A skill's own tool goes \
-             by both names, `[items.tool.\"clock.utc_time\"]`. `recto rules set`, and the same for \
-             the other kinds, writes these tables.\n\n"
+             by both names, `[items.tool.\"clock.utc_time\"]`, and so does one of an MCP server. \
+             `recto rules set`, and the same for the other kinds, writes these tables.\n\n"
         }
         _ => "",
     }
 }
 
-/// The one key that fits no model of a server, and models that need none.
-const SCRIPT: &str = "models.<name>.script";
+/// Models that need no server: beside their keys, others can't stand.
 const WITHOUT_SERVER: &str = "
 [models.small]
 provider = \"embedded\"
@@ -114,22 +124,42 @@ provider = \"scripted\"
 script = \"answers.jsonl\"
 ";
 
+/// The keys that can't stand beside the others of their table, or are for
+/// another kind of items; each with the table that shows it.
+const APART: &[(&str, &[&str])] = &[
+    ("[items.skill.weather]", &["permission", "network", "read", "write", "env"]),
+    ("[mcp.docs]", &["url", "api_key_env"]),
+];
+
 /// All keys of a table, as one may write them.
 fn example(table: &str) -> String {
-    let header = match table {
-        "" => String::new(),
-        "agents.<name>" => "[agents.main]\n".to_owned(),
-        "models.<name>" => "[models.qwen3]\n".to_owned(),
-        "items.<kind>.<name>" => "[items.rule.style]\n".to_owned(),
-        "search.<group>" => "[search.documents]\n".to_owned(),
-        table => format!("[{table}]\n"),
+    let (header, apart) = match table {
+        "" => (String::new(), None),
+        "agents.<name>" => ("[agents.main]\n".to_owned(), None),
+        "models.<name>" => ("[models.qwen3]\n".to_owned(), None),
+        "items.<kind>.<name>" => ("[items.rule.style]\n".to_owned(), APART.first()),
+        "mcp.<name>" => ("[mcp.files]\n".to_owned(), APART.get(1)),
+        "mcp.<name>.env" => ("[mcp.files.env]\n".to_owned(), None),
+        "search.<group>" => ("[search.documents]\n".to_owned(), None),
+        table => (format!("[{table}]\n"), None),
     };
-    let keys = KEYS.iter().filter(|key| key.table() == table && key.path != SCRIPT);
-    let keys = keys.fold(header, |text, key| format!("{text}{} = {}\n", key.name(), key.example));
-    match table {
-        "models.<name>" => keys + WITHOUT_SERVER,
-        _ => keys,
+    let keys = || KEYS.iter().filter(|key| key.table() == table);
+    let is_apart = |key: &Key| apart.is_some_and(|(_, names)| names.contains(&key.name()));
+    let script = "models.<name>.script";
+    let together = keys().filter(|key| !is_apart(key) && key.path != script);
+    let text = together.fold(header, push_line);
+    match (apart, table) {
+        (Some((other, _)), _) => {
+            keys().filter(|key| is_apart(key)).fold(format!("{text}\n{other}\n"), push_line)
+        }
+        (None, "models.<name>") => text + WITHOUT_SERVER,
+        (None, _) => text,
     }
+}
+
+fn push_line(mut text: String, key: &Key) -> String {
+    let _ = writeln!(text, "{} = {}", key.name_for("LANG"), key.example);
+    text
 }
 
 #[cfg(test)]
@@ -147,7 +177,7 @@ mod tests {
     fn every_example_on_the_page_is_accepted() {
         let page = markdown();
         let examples = examples(&page);
-        assert_eq!(examples.len(), 13);
+        assert_eq!(examples.len(), 15);
         for example in &examples {
             let raw = raw::read("config.toml", example);
             assert_eq!(raw.problems, [], "{example}");
@@ -171,7 +201,7 @@ mod tests {
     fn a_key_reads_like_this() {
         let page = markdown();
         let start = page.find("### `skills.render`").unwrap();
-        let end = page[start..].find("\n## ").unwrap();
+        let end = page[start..].find("\n### `skills.allow_scripts`").unwrap();
         expect_test::expect![[r#"
             ### `skills.render`
 

@@ -4,21 +4,23 @@
 //! default. What is asked for is taken out, so that a key that nobody asks for
 //! shows up as left over.
 
+mod items;
+mod servers;
+
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
 use recto_context::nearest;
 
-use super::choices::{Group, ItemKind, Named, Provider};
+use super::choices::{Group, Named, Provider};
 use super::keys::{self, Fallback};
 use super::problem::{Mismatch, Place, Problem, listed, quoted};
 use super::raw::NamedTable;
 use super::setting::{KeyPath, Setting};
 use super::settings::{
-    AgentSettings, ContextSettings, FoundSettings, HistorySettings, ItemSettings, MemorySettings,
-    ModeSettings, ModelSettings, Placed, SearchSettings, Settings, SkillSettings, StoreSettings,
-    ToolSettings,
+    AgentSettings, ContextSettings, FoundSettings, HistorySettings, MemorySettings, ModeSettings,
+    ModelSettings, Placed, SearchSettings, Settings, SkillSettings, StoreSettings, ToolSettings,
 };
 use super::value::{self, Value};
 use super::{Row, Sources, Verdict};
@@ -101,6 +103,7 @@ impl Resolver<'_> {
         let window_cap = self.get("window.cap", &[]);
         let models = self.models();
         let items = self.items();
+        let servers = self.servers();
         Some(Settings {
             model,
             reload: reload?,
@@ -116,6 +119,7 @@ impl Resolver<'_> {
             models: models?,
             model_files: self.sources.home.join(MODEL_FILES),
             items,
+            servers: servers?,
         })
     }
 
@@ -193,20 +197,28 @@ impl Resolver<'_> {
         let extra_dirs = self.paths("skills.extra_dirs", &[]);
         let disabled = self.get("skills.disabled", &[]);
         let render = self.get("skills.render", &[]);
+        let allow_scripts = self.get("skills.allow_scripts", &[]);
         Some(SkillSettings {
             directory: directory?,
             extra_dirs: extra_dirs?,
             disabled: disabled?,
             render,
+            allow_scripts: allow_scripts?,
         })
     }
 
     fn tools(&mut self) -> Option<ToolSettings> {
+        let approval = self.get("tools.approval", &[]);
+        let approval_expires = self.seconds("tools.approval_expires", &[]);
+        let sandbox = self.get("tools.sandbox", &[]);
         let max_rounds = self.get("tools.max_rounds", &[]);
         let max_output_bytes = self.get("tools.max_output_bytes", &[]);
         let time_limit = self.seconds("tools.time_limit", &[]);
         let disabled = self.get("tools.disabled", &[]);
         Some(ToolSettings {
+            approval: approval?,
+            approval_expires: approval_expires?,
+            sandbox: sandbox?,
             max_rounds: max_rounds?,
             max_output_bytes: max_output_bytes?,
             time_limit: time_limit?,
@@ -299,11 +311,7 @@ impl Resolver<'_> {
         let Some(provider) = provider else { return };
         let leave = |other: &str| format!("leave it out, or set `provider = \"{other}\"`");
         let mut refuse = |key: &str, why: &str, hint: String| {
-            let path = KeyPath::of(key, &[name]);
-            if let Some(setting) = self.settings.get(&path) {
-                let what = format!("{} {why}", quoted(&path));
-                self.problems.push(Problem::new(setting.place.clone(), what).hint(hint));
-            }
+            self.refuse(&KeyPath::of(key, &[name]), why, hint);
         };
         if provider == Provider::Embedded {
             for key in ["models.<name>.base_url", "models.<name>.api_key_env"] {
@@ -373,26 +381,6 @@ impl Resolver<'_> {
         let what = format!("model {}: {what}", quoted(&model.name));
         let problem = model.mode.problem(what.as_str());
         found.push(problem.unwrap_or_else(|| self.sources.file_problem(what)));
-    }
-
-    fn items(&mut self) -> Vec<ItemSettings> {
-        let tables: Vec<KeyPath> =
-            self.tables_of("items").map(|table| table.path.clone()).collect();
-        tables.iter().filter_map(|path| self.item(path)).collect()
-    }
-
-    /// An item's settings; `None` for a table that sets nothing.
-    fn item(&mut self, path: &KeyPath) -> Option<ItemSettings> {
-        let [_, kind, name] = path.parts() else { return None };
-        let names = &[kind.as_str(), name.as_str()];
-        let include = self.get("items.<kind>.<name>.include", names);
-        let priority = self.get("items.<kind>.<name>.priority", names);
-        let kind = ItemKind::from_name(kind)?;
-        if priority.is_some() && !matches!(kind, ItemKind::Rule | ItemKind::Reference) {
-            self.refuse_priority(kind, path);
-        }
-        let item = ItemSettings { kind, name: name.clone(), include, priority };
-        (item.include.is_some() || item.priority.is_some()).then_some(item)
     }
 }
 
@@ -514,14 +502,12 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Only rules and references stand in an order that people set.
-    fn refuse_priority(&mut self, kind: ItemKind, path: &KeyPath) {
-        let what = format!("{} sets a priority, which a {kind} does not have", quoted(path));
-        let problem = match self.places.get(path.parts()) {
-            Some(place) => Problem::new((*place).clone(), what),
-            None => self.sources.file_problem(what),
-        };
-        self.problems.push(problem);
+    /// Refuses a setting that nobody would read.
+    fn refuse(&mut self, path: &KeyPath, why: &str, hint: impl Into<String>) {
+        if let Some(setting) = self.settings.get(path) {
+            let what = format!("{} {why}", quoted(path));
+            self.problems.push(Problem::new(setting.place.clone(), what).hint(hint));
+        }
     }
 
     fn missing(&mut self, path: &KeyPath) {

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::choices::{
-    AutoUncertain, ContextMode, Group, Include, ItemKind, PickMessages, PickPlacement, Preset,
-    Provider, Reload, SearchPreset, SkillRender, SystemMessages, ToolCalls, ToolTurnContext,
+    Approval, AutoUncertain, ContextMode, Group, Include, ItemKind, Permission, PickMessages,
+    PickPlacement, Preset, Provider, Reload, Sandbox, SearchPreset, SkillRender, SystemMessages,
+    ToolCalls, ToolTurnContext,
 };
 use super::problem::{Place, Problem, quoted};
 
@@ -45,6 +46,8 @@ pub struct Settings {
     pub model_files: PathBuf,
     /// What the config says about single items, in the order of the file.
     pub items: Vec<ItemSettings>,
+    /// The MCP servers, those that are off included, in the order of the file.
+    pub servers: Vec<ServerSettings>,
 }
 
 impl Settings {
@@ -105,18 +108,27 @@ pub struct SkillSettings {
     pub disabled: Vec<String>,
     /// How skills are shown; the preset decides when it is not set.
     pub render: Option<SkillRender>,
+    /// Whether their tools may run scripts of theirs.
+    pub allow_scripts: bool,
 }
 
 /// `[tools]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolSettings {
+    /// When a person is asked.
+    pub approval: Approval,
+    /// How long a person has to answer.
+    pub approval_expires: Duration,
+    /// Whether programs run where not all guards hold.
+    pub sandbox: Sandbox,
     /// The most requests of one turn that may follow calls.
     pub max_rounds: u32,
     /// The most that a model is shown of what one call gave.
     pub max_output_bytes: u32,
     /// How long one call may take.
     pub time_limit: Duration,
-    /// Names of built-in tools that are left out.
+    /// Tools that are left out: `tool` for a built-in one, `server.tool` for one
+    /// of an MCP server.
     pub disabled: Vec<String>,
 }
 
@@ -257,4 +269,65 @@ pub struct ItemSettings {
     pub include: Option<Include>,
     /// From 0 to 999.
     pub priority: Option<u32>,
+    /// Whether a person is asked, for a tool or the tools of a skill.
+    pub permission: Option<Permission>,
+    /// What the programs of a skill get.
+    pub grants: GrantSettings,
+}
+
+/// What the programs of a skill get beyond the workspace.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct GrantSettings {
+    /// Whether they get the network, when the skill asks for it.
+    pub network: bool,
+    /// Paths to read.
+    pub read: Vec<PathBuf>,
+    /// Paths to read and write.
+    pub write: Vec<PathBuf>,
+    /// Names of variables that are passed on.
+    pub env: Vec<String>,
+}
+
+/// `[mcp.<name>]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerSettings {
+    /// Its name.
+    pub name: String,
+    /// How it is reached.
+    pub transport: TransportSettings,
+    /// How its tools come into a session.
+    pub include: Include,
+    /// Whether a person is asked before they run.
+    pub permission: Option<Permission>,
+    /// Whether it is there at all.
+    pub enabled: bool,
+    /// How long it may take to start.
+    pub start_limit: Duration,
+    /// How long a call may take.
+    pub time_limit: Duration,
+}
+
+/// How an MCP server is reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TransportSettings {
+    /// Recto starts it.
+    Program {
+        /// A name, or an absolute path.
+        command: String,
+        /// Its arguments.
+        args: Vec<String>,
+        /// Variables with their values, in the order of their names.
+        env: Vec<(String, String)>,
+        /// Names of variables that are passed on.
+        pass_env: Vec<String>,
+        /// The folder that it starts in.
+        working_dir: Option<PathBuf>,
+    },
+    /// It runs by itself.
+    Address {
+        /// Where it listens.
+        url: String,
+        /// The variable that holds the key; never the key.
+        api_key_env: Option<String>,
+    },
 }

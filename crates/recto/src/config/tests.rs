@@ -1,5 +1,7 @@
 //! The config as people meet it: whole files, whole reports.
 
+mod tools;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -51,6 +53,9 @@ fn without_a_file_all_defaults_hold() {
     assert_eq!(loaded.settings.store.path, home.path().join("data/recto.db"));
     assert_eq!(loaded.settings.window_cap, 8192);
     let expected = ToolSettings {
+        approval: Approval::PerTool,
+        approval_expires: Duration::from_secs(24 * 60 * 60),
+        sandbox: Sandbox::BestEffort,
         max_rounds: 20,
         max_output_bytes: 65_536,
         time_limit: Duration::from_secs(30),
@@ -464,7 +469,8 @@ fn every_key_is_shown_with_its_line() {
         let loaded = load_text(&text, &sources()).unwrap();
         let line = Place::File { name: "config.toml".into(), line: Some(text.lines().count()) };
         let row = loaded.rows().iter().find(|row| row.origin.as_ref() == Some(&line));
-        assert!(row.is_some_and(|row| row.key.ends_with(key.name())), "{}", key.path);
+        let name = key.name_for(VARIABLE);
+        assert!(row.is_some_and(|row| row.key.ends_with(name)), "{}", key.path);
     }
 }
 
@@ -507,6 +513,10 @@ fn rows_say_what_holds_and_why() {
         skills.directory = "/home/me/.recto/skills"  # default
         skills.extra_dirs = ["/home/me/s"]  # config.toml:5
         skills.disabled = []  # default
+        skills.allow_scripts = false  # default
+        tools.approval = "per_tool"  # default
+        tools.approval_expires = 86400  # default
+        tools.sandbox = "best_effort"  # default
         tools.max_rounds = 20  # default
         tools.max_output_bytes = 65536  # default
         tools.time_limit = 30  # default
@@ -609,8 +619,17 @@ fn base(key: &Key) -> String {
         "models.<name>.model" | "models.<name>.script" => "models.qwen3.provider = 'scripted'\n",
         _ => "models.qwen3.provider = 'ollama'\nmodels.qwen3.model = 'm'\n",
     };
-    format!("{other}{rest}")
+    let server = match (key.table(), key.name()) {
+        ("mcp.<name>", "command" | "url") => "",
+        ("mcp.<name>", "api_key_env") => "mcp.files.url = 'http://127.0.0.1:1'\n",
+        ("mcp.<name>" | "mcp.<name>.env", _) => "mcp.files.command = 'npx'\n",
+        _ => "",
+    };
+    format!("{other}{rest}{server}")
 }
+
+/// What stands for a name that people choose.
+const VARIABLE: &str = "LANG";
 
 /// [`base`] and a last line that sets `key`.
 fn example_line(key: &Key, name: &str, value: &str) -> String {
@@ -618,10 +637,16 @@ fn example_line(key: &Key, name: &str, value: &str) -> String {
         "" => String::new(),
         "agents.<name>" => "agents.main.".to_owned(),
         "models.<name>" => "models.qwen3.".to_owned(),
-        "items.<kind>.<name>" => "items.rule.style.".to_owned(),
+        "items.<kind>.<name>" if matches!(key.name(), "include" | "priority") => {
+            "items.rule.style.".to_owned()
+        }
+        "items.<kind>.<name>" => "items.skill.weather.".to_owned(),
+        "mcp.<name>" => "mcp.files.".to_owned(),
+        "mcp.<name>.env" => "mcp.files.env.".to_owned(),
         "search.<group>" => "search.documents.".to_owned(),
         table => format!("{table}."),
     };
+    let name = if name == key.name() { key.name_for(VARIABLE) } else { name };
     format!("{}{table}{name} = {value}\n", base(key))
 }
 

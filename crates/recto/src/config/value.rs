@@ -46,9 +46,13 @@ pub(super) fn from_text(kind: Kind, text: &str) -> Result<Value, Mismatch> {
         Kind::Float { .. } => float(kind, text.parse().ok(), &quoted(&text)),
         Kind::TextList => Ok(Value::List(split_names(text))),
         Kind::PathList => split_paths(text).map(Value::List),
-        Kind::Text | Kind::Path | Kind::Choice(_) | Kind::Address | Kind::Variable => {
-            string(kind, text)
-        }
+        Kind::Variables => list(kind, split_names(text)),
+        Kind::Text
+        | Kind::Path
+        | Kind::Choice(_)
+        | Kind::Address
+        | Kind::Endpoint
+        | Kind::Variable => string(kind, text),
     }
 }
 
@@ -56,11 +60,25 @@ pub(super) fn from_text(kind: Kind, text: &str) -> Result<Value, Mismatch> {
 pub(super) fn string(kind: Kind, text: &str) -> Result<Value, Mismatch> {
     match kind {
         Kind::Choice(names) => choice(kind, names, text),
-        Kind::Address => address(kind, text),
+        Kind::Address => address(kind, text.trim_end_matches('/')),
+        Kind::Endpoint => address(kind, text),
         Kind::Variable => variable(kind, text),
         Kind::Text | Kind::Path if text.trim().is_empty() => Err(refuse(kind, "empty")),
         Kind::Text | Kind::Path => Ok(Value::Text(text.to_owned())),
         _ => Err(refuse(kind, "a string")),
+    }
+}
+
+/// Checks a list of strings, none of which is blank.
+pub(super) fn list(kind: Kind, items: Vec<String>) -> Result<Value, Mismatch> {
+    let bad = |item: &String| kind == Kind::Variables && !is_variable(item);
+    match items.iter().position(bad) {
+        // What was given is not repeated: it may be what the variable should hold.
+        Some(index) => {
+            let what = format!("must be {kind}; entry {} is none", index + 1);
+            Err(Mismatch::new(what).hint(VARIABLE_HINT))
+        }
+        None => Ok(Value::List(items)),
     }
 }
 
@@ -90,9 +108,15 @@ pub(super) fn refuse(kind: Kind, instead: &str) -> Mismatch {
     Mismatch::new(format!("must be {kind}, not {instead}"))
 }
 
+/// Words that are accepted for a choice besides its own.
+const OTHER_WORDS: &[(&str, &str)] = &[("tool", "per_tool")];
+
 /// Choices are accepted in camelCase as well, and kept by their own name.
 fn choice(kind: Kind, names: &[&str], text: &str) -> Result<Value, Mismatch> {
-    if let Some(name) = names.iter().find(|name| **name == text || camel_case(name) == text) {
+    let is_meant = |name: &&&str| {
+        **name == text || camel_case(name) == text || OTHER_WORDS.contains(&(text, **name))
+    };
+    if let Some(name) = names.iter().find(is_meant) {
         return Ok(Value::Text((*name).to_owned()));
     }
     let mismatch = refuse(kind, &quoted(&text));
@@ -117,19 +141,24 @@ fn address(kind: Kind, text: &str) -> Result<Value, Mismatch> {
     if rest.contains(|c: char| c.is_whitespace() || c.is_control()) {
         return Err(Mismatch::new("must not hold spaces"));
     }
-    Ok(Value::Text(text.trim_end_matches('/').to_owned()))
+    Ok(Value::Text(text.to_owned()))
 }
 
 /// Only upper-case names pass, since a key pasted here by mistake nearly always
 /// has other characters. What was given is not repeated for the same reason.
 fn variable(kind: Kind, text: &str) -> Result<Value, Mismatch> {
-    let is_name = text.starts_with(|c: char| c.is_ascii_uppercase() || c == '_')
-        && text.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_');
-    if is_name {
+    if is_variable(text) {
         return Ok(Value::Text(text.to_owned()));
     }
-    let mismatch = Mismatch::new(format!("must be {kind}"));
-    Err(mismatch.hint("write the variable's name, such as `OPENAI_API_KEY`, never the key itself"))
+    Err(Mismatch::new(format!("must be {kind}")).hint(VARIABLE_HINT))
+}
+
+const VARIABLE_HINT: &str =
+    "write the variable's name, such as `OPENAI_API_KEY`, never the key itself";
+
+fn is_variable(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_uppercase() || c == '_')
+        && text.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
 }
 
 fn split_names(text: &str) -> Vec<String> {
@@ -211,6 +240,36 @@ mod tests {
                 "must be the name of an environment variable"
             );
         }
+    }
+
+    #[test]
+    fn an_endpoint_keeps_its_last_slash() {
+        let kept = from_text(Kind::Endpoint, "http://127.0.0.1:1/mcp/").unwrap();
+        assert_eq!(kept, Value::Text("http://127.0.0.1:1/mcp/".to_owned()));
+        for text in ["", "http://", "http:///", "ftp://h/x", "http://h/x?key=hunter2"] {
+            assert!(!refused(Kind::Endpoint, text).contains("hunter2"), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_key_in_a_list_of_variables_is_refused_unseen() {
+        let names = Value::List(vec!["A_TOKEN".to_owned(), "_B2".to_owned()]);
+        assert_eq!(from_text(Kind::Variables, "A_TOKEN, _B2").unwrap(), names);
+        for text in ["A, sk-live-123", "A, hf_AbCdEf", "A, $KEY", "A, B=hunter2"] {
+            assert_eq!(
+                refused(Kind::Variables, text),
+                "must be a list of names of environment variables; entry 2 is none"
+            );
+        }
+    }
+
+    #[test]
+    fn another_word_for_a_choice_counts_only_there() {
+        let kind = Kind::Choice(&["always", "per_tool"]);
+        for text in ["tool", "per_tool", "perTool"] {
+            assert_eq!(from_text(kind, text).unwrap(), Value::Text("per_tool".to_owned()));
+        }
+        assert!(from_text(Kind::Choice(&["always", "never"]), "tool").is_err());
     }
 
     #[test]

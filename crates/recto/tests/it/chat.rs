@@ -185,6 +185,8 @@ fn help_and_sessions_are_for_people() {
         /add NAME                                      add a rule, reference, skill or tool to this session
         /remove NAME                                   take one out of this session; it does not come back by itself
         /why NAME                                      say why an item was or was not on the last request's page
+        /approve [NUMBER] [session]                    let the tool run that was asked about
+        /deny [NUMBER]                                 don't let it run
         /new                                           put this session into the archive and begin a new one
         /model [NAME | default]                        show the models, or answer with another one
         /mode [full | minimal | auto | default]        show or set the context mode

@@ -105,7 +105,7 @@ fn a_wrong_flag_is_not_blamed_on_the_file() {
 #[test]
 fn a_setting_without_effect_is_refused() {
     let home = Home::with(&[("config.toml", "[items.skill.clock]\npriority = 3\n")]);
-    home.run(&["config", "check"]).fails_with("which a skill does not have");
+    home.run(&["config", "check"]).fails_with("is for rules and references, and this is a skill");
 }
 
 #[test]

@@ -78,6 +78,29 @@ fn a_minimal_turn_calls_a_tool_that_there_is() {
 }
 
 #[test]
+fn a_minimal_turn_runs_a_program_of_a_skill() {
+    let home = home();
+    // Nothing left to chance, and nobody asked.
+    home.write(
+        "config.toml",
+        "[models.m]\nprovider = \"embedded\"\nmodel = \"smollm2\"\ntemperature = 0.0\n\
+         [tools]\napproval = \"never\"\nmax_rounds = 1\ndisabled = [\"write_file\"]\n",
+    );
+    let message = "What time is it in UTC?";
+    let run = home.run(&["chat", "--context-mode", "minimal", "--json", "-m", message]);
+    let events: Vec<Value> =
+        run.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let of = |kind: &str| events.iter().find(|event| event["event"] == kind).unwrap();
+    assert_eq!(of("call")["name"], "utc_time", "{}{}", run.out, run.err);
+    let result = of("result");
+    assert_eq!((&result["name"], &result["outcome"]), (&"utc_time".into(), &"done".into()));
+    assert!(result["text"].as_str().unwrap().contains("UTC"), "{result}");
+    let first = &requests(&home, "1")[0];
+    assert_eq!(first["body"]["calls"]["must"], true);
+    verify_all(&home, requests(&home, "1").len());
+}
+
+#[test]
 fn what_is_wrong_with_a_file_is_told_and_the_message_is_kept() {
     let home = home();
     let whole = std::fs::read(model()).unwrap();

@@ -24,11 +24,12 @@ fn tools_are_listed_with_their_server_mode_and_cost() {
     let home = Home::ready();
     let list = home.ok(&["tools", "list"]);
     let rows: Vec<Vec<&str>> = list.lines().map(|line| line.split_whitespace().collect()).collect();
-    assert_eq!(rows[0], ["name", "include", "server", "tokens", "description"]);
+    let heading = ["name", "include", "permission", "server", "tokens", "description"];
+    assert_eq!(rows[0], heading);
     let row = |name: &str| rows.iter().find(|row| row[0] == name).unwrap();
-    assert_eq!(row("utc_time")[1..3], ["always", "clock"]);
+    assert_eq!(row("utc_time")[1..4], ["always", "ask", "clock"]);
     assert_eq!(row("read_file")[1], "always");
-    assert!(row("read_file")[2].parse::<u32>().unwrap() > 20, "no server, then the cost");
+    assert!(row("read_file")[3].parse::<u32>().unwrap() > 20, "no server, then the cost");
     let shown = home.ok(&["tools", "show", "clock.utc_time"]);
     assert!(shown.contains("The current date and time in UTC."), "{shown}");
     assert!(shown.contains("\"type\": \"object\""), "{shown}");

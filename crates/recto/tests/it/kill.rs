@@ -95,8 +95,8 @@ struct Trial {
 
 impl Trial {
     fn new(seed: u64) -> Self {
-        let config =
-            "[models.script]\nprovider = \"scripted\"\nscript = \"answers.jsonl\"\nwindow = 8192\n";
+        let config = "tools.approval = \"never\"\n[models.script]\nprovider = \"scripted\"\n\
+             script = \"answers.jsonl\"\nwindow = 8192\n";
         Trial {
             home: Home::with(&[("config.toml", config)]),
             seed,

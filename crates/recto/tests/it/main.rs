@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod approvals;
 mod bad_input;
 mod bad_sessions;
 mod bench;
@@ -11,11 +12,14 @@ mod context;
 mod doctor;
 #[cfg(feature = "embedded")]
 mod embedded;
+#[cfg(target_os = "linux")]
+mod escape;
 mod finding;
 mod include;
 mod init;
 mod items;
 mod kill;
+mod mcp_client;
 mod pull;
 mod real_server;
 mod record;
@@ -23,6 +27,8 @@ mod running;
 mod search;
 mod servers;
 mod sessions;
+mod skills_run;
 mod storage;
 mod support;
+mod tools;
 mod why;

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use recto_context::{Catalog, ToolSpec};
-use recto_tools::{CallLimits, ToolOptions, Toolbox};
+use recto_tools::{ToolOptions, Toolbox};
 use recto_workspace::{Options, Workspace};
 use tempfile::TempDir;
 
@@ -56,12 +56,8 @@ pub(super) async fn catalog(folder: &Path) -> Result<Catalog> {
 
 /// The three tools for files.
 pub(super) fn file_tools(folder: &Path) -> Vec<ToolSpec> {
-    let options = ToolOptions {
-        workspace: folder.to_owned(),
-        protected: Vec::new(),
-        limits: CallLimits::default(),
-    };
-    let mut tools = Toolbox::built_in(options).specs();
+    let options = ToolOptions::new(folder);
+    let mut tools = Toolbox::new(options).specs();
     tools.retain(|tool| ["read_file", "list_files", "write_file"].contains(&&*tool.id.name));
     tools
 }

@@ -18,7 +18,7 @@ use recto_store::{
     BindingKey, Moment, NewMessage, NewSession, SessionId, SessionName, Settings, Store,
     StoreOptions,
 };
-use recto_tools::{CallLimits, ToolOptions, Toolbox};
+use recto_tools::{ToolOptions, Toolbox};
 
 use super::{Cost, HISTORY, MESSAGE, WINDOW, open, spend};
 use crate::Result;
@@ -89,11 +89,7 @@ async fn import(path: &Path) -> Result<SessionId> {
 }
 
 async fn start(workspace: &Path, database: &Path) -> Result<Agent> {
-    let tools = Toolbox::built_in(ToolOptions {
-        workspace: workspace.to_owned(),
-        protected: Vec::new(),
-        limits: CallLimits::default(),
-    });
+    let tools = Toolbox::new(ToolOptions::new(workspace));
     let parts = Parts {
         options: AgentOptions {
             name: "bench".into(),
@@ -102,6 +98,8 @@ async fn start(workspace: &Path, database: &Path) -> Result<Agent> {
             max_rounds: 20,
             window_cap: Tokens::new(WINDOW),
             built_in: tools.specs(),
+            approval_expires: Duration::from_secs(3_600),
+            disabled_tools: Vec::new(),
         },
         models: vec![model()?],
         workspace: open(workspace),

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use recto_context::Catalog;
-use recto_tools::{CallLimits, ToolOptions, Toolbox};
+use recto_tools::{ToolOptions, Toolbox};
 use recto_workspace::{Options, Workspace};
 use tempfile::TempDir;
 
@@ -92,12 +92,8 @@ impl Files {
 }
 
 fn tools(workspace: &Path) -> Vec<recto_context::ToolSpec> {
-    let options = ToolOptions {
-        workspace: workspace.to_owned(),
-        protected: Vec::new(),
-        limits: CallLimits::default(),
-    };
-    Toolbox::built_in(options).specs()
+    let options = ToolOptions::new(workspace);
+    Toolbox::new(options).specs()
 }
 
 #[cfg(test)]

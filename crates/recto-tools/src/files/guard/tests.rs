@@ -1,5 +1,4 @@
 //! Ways around the guard.
-#![cfg(unix)]
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -47,6 +46,9 @@ fn who_the_agent_is_needs_approval() {
     }
     assert_eq!(by_its_name(&home, "skills/notes/SKILL.md"), "approval");
     assert_eq!(by_its_name(&home, "SOUL.md/inside"), "approval");
+    for name in ["skills/notes/data.json", "Skills/notes/deep/how-to.md", "skills/new"] {
+        assert_eq!(by_its_name(&home, name), "approval", "{name}");
+    }
     for name in ["notes.md", "docs/SOUL.md", "docs/AGENTS.md", "SOUL.md.txt", "SOUL", "x-SOUL.md"] {
         assert_eq!(by_its_name(&home, name), "free", "{name}");
     }
@@ -66,7 +68,7 @@ fn what_the_agent_may_is_never_writable() {
     ] {
         assert_eq!(by_its_name(&home, name), "never", "{name}");
     }
-    for name in ["scripts/build.sh", "src/scripts/run.sh", "skills/notes/data.json", "agent.tom"] {
+    for name in ["scripts/build.sh", "src/scripts/run.sh", "agent.tom"] {
         assert_eq!(by_its_name(&home, name), "free", "{name}");
     }
     make(&home, "w/tricks/dance/SKILL.md");
@@ -155,4 +157,46 @@ fn what_the_agent_was_made_of_is_guarded_wherever_it_is() {
     assert_eq!(verdict(&home, "shared/new.sh", &[], &catalog), "never");
     assert_eq!(verdict(&home, "shared-tools.txt", &[], &catalog), "never");
     assert_eq!(verdict(&home, "texts/other.txt", &[], &catalog), "free");
+}
+
+#[test]
+fn all_in_the_folder_of_a_skill_needs_approval() {
+    let home = home();
+    make(&home, "w/tricks/dance/SKILL.md");
+    make(&home, "SKILL.md");
+    let skill = |path: &str| {
+        let mut skill = Skill::new("s", None, "".into());
+        skill.source = Source::file(home.path().join(path));
+        skill
+    };
+    let skills = vec![skill("w/tricks/dance/SKILL.md"), skill("SKILL.md")];
+    let catalog = Catalog { skills, ..Catalog::default() };
+    for name in ["tricks/dance/steps.md", "tricks/dance/deep/er.md", "Tricks/Dance/steps.md"] {
+        assert_eq!(verdict(&home, name, &[], &catalog), "approval", "{name}");
+    }
+    for name in ["tricks/dance/tools.json", "tricks/dance/scripts/run.sh"] {
+        assert_eq!(verdict(&home, name, &[], &catalog), "never", "{name}");
+    }
+    // The other skill's folder holds the workspace: that is no reason to ask about all.
+    for name in ["tricks/notes.md", "tricks/dancer/a.md", "notes.md"] {
+        assert_eq!(verdict(&home, name, &[], &catalog), "free", "{name}");
+    }
+}
+
+#[test]
+fn no_program_is_to_write_what_the_sandbox_holds_back() {
+    let home = home();
+    make(&home, "w/more/new/a.txt");
+    let root = Root::open(&home.path().join("w")).unwrap();
+    let folders = [home.path().join("w/more")];
+    let held = |path: &str, protected: &[PathBuf]| {
+        is_protected(&root, &root.real_path().join(path), protected, &Catalog::default())
+    };
+    for path in ["memory/MEMORY.md", "Memory/2026-01-02.md", "agents/ada/soul.md", "skills/x/a"] {
+        assert!(held(path, &[]), "{path}");
+    }
+    assert!(!held("notes/memory/a.md", &[]));
+    assert!(!held("more/new/a.txt", &[]));
+    assert!(held("more/new/a.txt", &folders));
+    assert!(held("more/newer/SKILL.txt", &folders));
 }

@@ -2,7 +2,10 @@
 
 use std::fmt::Write as _;
 
-use recto_agent::{Answer, COMMANDS, ItemChange, ItemOutcome, SessionSettings, Stopping, Why};
+use recto_agent::{
+    Answer, Answered, COMMANDS, GoesOn, ItemChange, ItemOutcome, SessionSettings, Stopping, Why,
+};
+use recto_store::Answer as Decided;
 use serde_json::{Value, json};
 
 use crate::commands::sessions;
@@ -17,12 +20,16 @@ pub(super) fn draw(answer: &Answer) -> String {
         Answer::Context(Some(request)) => draw::request(request),
         Answer::Item(change) => item_change(change),
         Answer::Why(answers) => whys(answers),
+        Answer::Answered(answered) => decided(answered),
         Answer::Models { names, current } => models(names, current.as_deref()),
         Answer::Settings(settings) => settings_table(settings),
         Answer::Sessions(list) => sessions::table(list),
         Answer::Stopped(Stopping::Now) => "stopping\n".to_owned(),
         Answer::Stopped(Stopping::Elsewhere) => {
             "a turn runs in another process; stop it there with Ctrl-C\n".to_owned()
+        }
+        Answer::Stopped(Stopping::Denied) => {
+            "denied; the turn goes on without the tool\n".to_owned()
         }
         Answer::Stopped(Stopping::NothingRuns) => "nothing runs in this session\n".to_owned(),
     }
@@ -37,6 +44,14 @@ pub(super) fn json(answer: &Answer) -> Value {
         }
         Answer::Item(change) => ("item", json!(change)),
         Answer::Why(answers) => ("why", json!(answers)),
+        Answer::Answered(Answered { approval, .. }) => (
+            "answered",
+            json!({
+                "approval": approval.id,
+                "turn": approval.turn,
+                "answer": approval.answer.map(|(answer, _)| answer),
+            }),
+        ),
         Answer::Models { names, current } => {
             ("models", json!({"models": names, "current": current}))
         }
@@ -74,6 +89,21 @@ fn whys(answers: &[Why]) -> String {
         return "nothing was sent yet, or the last request knew no item of that name\n".to_owned();
     }
     answers.iter().map(|why| tame(&why.to_string()) + "\n").collect()
+}
+
+/// What became of an answer, where the turn does not say so itself.
+fn decided(answered: &Answered) -> String {
+    let id = answered.approval.id;
+    match (answered.approval.answer, answered.goes_on) {
+        (Some((decided @ (Decided::Expired | Decided::Withdrawn), _)), _) => {
+            format!("approval {id} is {} already\n", decided.name())
+        }
+        (_, GoesOn::Here) => String::new(),
+        (_, GoesOn::Elsewhere) => "the turn goes on in the process that runs it\n".to_owned(),
+        (_, GoesOn::WhenAllAreAnswered) => {
+            "the turn goes on when its other questions are answered, too\n".to_owned()
+        }
+    }
 }
 
 fn models(names: &[String], current: Option<&str>) -> String {

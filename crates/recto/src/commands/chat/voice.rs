@@ -3,11 +3,12 @@
 
 use std::collections::HashMap;
 
-use recto_agent::{Answer, Event, Finished, Totals, TurnEvent};
-use recto_store::Ending;
+use recto_agent::{Answer, Event, Finished, Question, Totals, TurnEvent};
+use recto_store::{Answer as Decided, Ending};
 use serde_json::json;
 
 use super::answers;
+use super::follow::wants;
 use crate::failure::Failure;
 use crate::output::{print, print_data, print_json_line, tell};
 use crate::terminal::markdown::Renderer;
@@ -88,6 +89,18 @@ impl Voice {
         }
     }
 
+    /// Something else is about to be shown.
+    pub(super) fn pause(&mut self) -> Result<(), Failure> {
+        match self {
+            Voice::Json => Ok(()),
+            Voice::People(drawn) => {
+                drawn.close_line()?;
+                drawn.status.clear();
+                Ok(())
+            }
+        }
+    }
+
     pub(super) fn answer(&mut self, answer: &Answer) -> Result<(), Failure> {
         match self {
             Voice::Json => print_json_line(&answers::json(answer)),
@@ -107,6 +120,11 @@ impl Drawn {
                 self.line(&format!("{error}; asking again in {seconds} s"))
             }
             Event::Text { text } => self.text(text),
+            Event::Asked(question) => self.asked(question),
+            Event::Decided { answer, .. } => match answer {
+                Decided::Once | Decided::Session => Ok(()),
+                other => self.line(&format!("{}: the tool was not run", other.name())),
+            },
             Event::Call { id, name, arguments } => {
                 self.close_line()?;
                 let about = about(arguments);
@@ -125,6 +143,16 @@ impl Drawn {
             Event::Notice { text } => self.line(&format!("note: {text}")),
             Event::Finished(finished) => self.finished(event, finished),
         }
+    }
+
+    /// What would be run, exactly, and how to say yes or no.
+    fn asked(&mut self, question: &Question) -> Result<(), Failure> {
+        self.line(&wants(question))?;
+        let approval = question.approval;
+        tell(&format_args!(
+            "the turn waits: /approve or /deny, or `recto approvals answer {approval} allow`"
+        ));
+        Ok(())
     }
 
     fn text(&mut self, text: &str) -> Result<(), Failure> {

@@ -12,29 +12,26 @@ use serde_json::{Value, json};
 use super::Shelf;
 
 /// One item, whatever its kind.
-pub(super) struct Entry<'a> {
-    pub(super) id: ItemId,
-    pub(super) description: Option<&'a str>,
+pub(in crate::commands) struct Entry<'a> {
+    pub(in crate::commands) id: ItemId,
+    pub(in crate::commands) description: Option<&'a str>,
     /// The mode that holds: a skill's tools come no sooner than the skill.
-    pub(super) include: Include,
-    pub(super) priority: Option<Priority>,
-    pub(super) tokens: Tokens,
-    pub(super) text: Cow<'a, str>,
-    pub(super) source: &'a Source,
+    pub(in crate::commands) include: Include,
+    pub(in crate::commands) priority: Option<Priority>,
+    pub(in crate::commands) tokens: Tokens,
+    pub(in crate::commands) text: Cow<'a, str>,
+    pub(in crate::commands) source: &'a Source,
     /// The names of the tools that travel with a skill.
-    pub(super) tools: Vec<&'a str>,
+    pub(in crate::commands) tools: Vec<&'a str>,
 }
 
 impl Entry<'_> {
     /// The name in `[items.<kind>.<name>]`: a skill's tool has both names.
-    pub(super) fn key(&self) -> String {
-        match &self.id.server {
-            Some(server) => format!("{server}.{}", self.id.name),
-            None => self.id.name.to_string(),
-        }
+    pub(in crate::commands) fn key(&self) -> String {
+        self.id.key()
     }
 
-    pub(super) fn json(&self) -> Value {
+    pub(in crate::commands) fn json(&self) -> Value {
         let mut value = json!({
             "name": &*self.id.name,
             "description": self.description,
@@ -53,7 +50,7 @@ impl Entry<'_> {
 
 /// All items of a shelf: skills, rules and references by name, tools as they
 /// are offered.
-pub(super) fn all(catalog: &Catalog, shelf: Shelf) -> Vec<Entry<'_>> {
+pub(in crate::commands) fn all(catalog: &Catalog, shelf: Shelf) -> Vec<Entry<'_>> {
     match shelf {
         Shelf::Skills => {
             let mut skills: Vec<&Skill> = catalog.skills.iter().collect();
@@ -117,7 +114,7 @@ fn of_tool<'a>(tool: &'a ToolSpec, includes: &HashMap<ItemId, Include>) -> Entry
 }
 
 /// What a name means.
-pub(super) enum Found<'e, 'a> {
+pub(in crate::commands) enum Found<'e, 'a> {
     One(&'e Entry<'a>),
     /// Tools of several skills; these names tell them apart.
     Several(Vec<String>),
@@ -126,7 +123,7 @@ pub(super) enum Found<'e, 'a> {
 
 /// The item of that name. A skill's tool can be meant by its own name as long as
 /// no other tool has it.
-pub(super) fn find<'e, 'a>(entries: &'e [Entry<'a>], name: &str) -> Found<'e, 'a> {
+pub(in crate::commands) fn find<'e, 'a>(entries: &'e [Entry<'a>], name: &str) -> Found<'e, 'a> {
     let of_key = entries.iter().filter(|entry| entry.key() == name);
     let of_name = entries.iter().filter(|entry| *entry.id.name == *name);
     let mut found: Vec<&Entry<'_>> = of_key.collect();
@@ -141,7 +138,7 @@ pub(super) fn find<'e, 'a>(entries: &'e [Entry<'a>], name: &str) -> Found<'e, 'a
 }
 
 /// All names that items can be meant by.
-pub(super) fn names(entries: &[Entry<'_>]) -> Vec<String> {
+pub(in crate::commands) fn names(entries: &[Entry<'_>]) -> Vec<String> {
     let both = |entry: &Entry<'_>| [entry.id.name.to_string(), entry.key()];
     entries.iter().flat_map(both).collect()
 }

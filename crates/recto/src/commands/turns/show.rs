@@ -24,7 +24,7 @@ pub(crate) fn run(home: &Home, args: &ShowArgs) -> Result<ExitCode, Failure> {
         let store = setup::settled_store(&settings).await?;
         let turn = find(&store, &args.turn).await?;
         if args.json {
-            return print_json(&everything(&store, &turn).await?);
+            return print_json(&everything(&store, &turn, None).await?);
         }
         let request = request_of(&store, &turn, args.request).await?;
         if args.body {
@@ -109,10 +109,43 @@ async fn message_text(
     Ok(messages.first().map(|stored| crate::commands::sessions::body_text(&stored.message)))
 }
 
-/// All that is known of a turn.
-async fn everything(store: &Store, turn: &Turn) -> Result<Value, Failure> {
+/// The record of a turn: of all its requests, or of one of them.
+pub(crate) async fn record(
+    store: &Store,
+    turn: &str,
+    request: Option<u32>,
+) -> Result<Value, Failure> {
+    let turn = find(store, turn).await?;
+    let only = match request {
+        Some(_) => Some(request_of(store, &turn, request).await?),
+        None => None,
+    };
+    everything(store, &turn, only).await
+}
+
+/// The bytes that one of a turn's requests, the last unless another is named, sent.
+pub(crate) async fn body(
+    store: &Store,
+    turn: &str,
+    request: Option<u32>,
+) -> Result<Vec<u8>, Failure> {
+    let turn = find(store, turn).await?;
+    let request = request_of(store, &turn, request).await?;
+    store.body(request.id).await.map_err(failed)
+}
+
+/// All that is known of a turn, or of one of its requests.
+async fn everything(
+    store: &Store,
+    turn: &Turn,
+    only: Option<RequestRecord>,
+) -> Result<Value, Failure> {
+    let made = match only {
+        Some(request) => vec![request],
+        None => store.requests(turn.id).await.map_err(failed)?,
+    };
     let mut requests = Vec::new();
-    for request in store.requests(turn.id).await.map_err(failed)? {
+    for request in made {
         requests.push(request_json(store, &request).await?);
     }
     let messages = match turn.first_message {

@@ -18,7 +18,8 @@ fn a_call_is_run_and_its_result_sent_back() {
             .answer(Answer::text("Let me look. ").calls([read("a.txt")]))
             .answer(Answer::calls([write]))
             .answer(Answer::text("Done."));
-        let desk = Desk::new(wire, fake);
+        let settings = "window = 16384\n[tools]\napproval = \"never\"";
+        let desk = Desk::with(wire, fake, settings);
         desk.home.write("workspace/a.txt", "the text of a");
         let run = desk.chat("copy a.txt");
         assert_eq!((run.code, &*run.out), (0, "Let me look. \nDone.\n"), "{}", run.err);

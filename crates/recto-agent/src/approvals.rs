@@ -1,0 +1,99 @@
+//! Answers to questions whether a tool may run, from wherever they come.
+//!
+//! An answer is written into the store. The process that runs the turn finds it
+//! there; where that process is gone, the turn goes on in this one.
+
+use recto_store::{
+    Answer, Approval, ApprovalId, Moment, Owner, SessionId, StoreError, Thing, Turn,
+};
+
+use crate::agent::Agent;
+use crate::error::AgentError;
+use crate::mailbox::Mail;
+
+/// What became of an answer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answered {
+    /// The question with its answer.
+    pub approval: Approval,
+    /// Where the turn goes on.
+    pub goes_on: GoesOn,
+}
+
+/// Where a turn goes on once it has its answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GoesOn {
+    /// In this process.
+    Here,
+    /// In the process that runs it.
+    Elsewhere,
+    /// Nowhere yet: other questions of it are open.
+    WhenAllAreAnswered,
+}
+
+impl Agent {
+    /// The questions that wait for an answer in a session, or in all, oldest first.
+    pub async fn open_approvals(
+        &self,
+        session: Option<SessionId>,
+    ) -> Result<Vec<Approval>, AgentError> {
+        let mut open = self.store().open_approvals().await?;
+        let now = Moment::now();
+        let is_here = |approval: &Approval| session.is_none_or(|id| id == approval.session);
+        open.retain(|approval| is_here(approval) && approval.question.expires >= now);
+        Ok(open)
+    }
+
+    /// Answers a question, and lets its turn go on.
+    pub async fn answer(&self, id: ApprovalId, answer: Answer) -> Result<Answered, AgentError> {
+        let approval = self.shared.answer_approval(id, answer).await?;
+        let turn = self.store().turn(approval.turn).await?;
+        let owner = turn.and_then(|turn| turn.owner);
+        let asked = self.store().approvals_of(approval.turn).await?;
+        let goes_on = if asked.iter().any(|approval| approval.answer.is_none()) {
+            GoesOn::WhenAllAreAnswered
+        } else if owner == Some(Owner::Elsewhere) {
+            GoesOn::Elsewhere
+        } else {
+            GoesOn::Here
+        };
+        if owner == Some(Owner::Gone) && goes_on == GoesOn::Here {
+            self.take_up(&approval).await?;
+        }
+        Ok(Answered { approval, goes_on })
+    }
+
+    /// Lets a turn go on whose process is gone, and then what waits behind it.
+    async fn take_up(&self, approval: &Approval) -> Result<(), AgentError> {
+        let open = self.store().open_turns().await?.turns;
+        let waits =
+            |turn: &&Turn| turn.session == approval.session && turn.owner == Some(Owner::Gone);
+        for turn in open.iter().filter(waits).filter(|turn| turn.id >= approval.turn) {
+            let mail = Mail::Open(turn.id, self.shared.begin_work());
+            self.with_mailbox(approval.session, |mailbox| mailbox.post(mail));
+        }
+        Ok(())
+    }
+
+    /// Answers a question of a session: the one that is named, or the oldest.
+    pub async fn answer_in(
+        &self,
+        session: SessionId,
+        id: Option<ApprovalId>,
+        answer: Answer,
+    ) -> Result<Answered, AgentError> {
+        let open = self.open_approvals(Some(session)).await?;
+        let asked = match id {
+            None => open.first().ok_or(AgentError::NothingAsked)?.id,
+            Some(id) if open.iter().any(|approval| approval.id == id) => id,
+            Some(id) => match self.store().approval(id).await? {
+                // Of another session, which this one may not speak for.
+                Some(approval) if approval.session != session => {
+                    return Err(StoreError::NotFound(Thing::Approval(id)).into());
+                }
+                _ => id,
+            },
+        };
+        self.answer(asked, answer).await
+    }
+}

@@ -1,0 +1,47 @@
+//! The tools that skills declare in a tools.json: reading and checking what is
+//! declared, and making a command line of it and of what the model gave.
+//!
+//! No shell is ever between an argument and its program, and no value of the
+//! model's can become a flag. Nothing here runs a program, and nothing asks for
+//! leave; whoever does has to hold [`SkillTools::hash`] against what a person
+//! approved.
+
+mod argv;
+mod json;
+mod paths;
+mod programs;
+mod read;
+mod report;
+mod runners;
+mod skill;
+mod spec;
+
+pub(crate) use argv::{Invocation, Prepared, Surroundings};
+pub use json::Flaw;
+pub(crate) use report::report;
+pub(crate) use skill::SkillTools;
+pub use skill::trust_hash;
+
+use crate::shorten::shorten;
+
+/// Bytes that a problem with a schema may take, because some repeat the schema.
+const MAX_PROBLEM: usize = 300;
+
+/// Everything that is wrong with a tools.json, by line.
+pub fn check(text: &str) -> Vec<Flaw> {
+    let contents = read::read(text);
+    let mut flaws = contents.flaws;
+    for (line, tool, parameters) in contents.schemas {
+        if let Err(error) = jsonschema::options().offline().build(&parameters) {
+            let problem = shorten(error.masked_with("it").to_string(), MAX_PROBLEM);
+            let place = error.instance_path();
+            let what = format!("the parameters of tool `{tool}` are no schema: {place}: {problem}");
+            flaws.push(Flaw { line, what });
+        }
+    }
+    flaws.sort_by_key(|flaw| flaw.line);
+    flaws
+}
+
+#[cfg(test)]
+mod tests;

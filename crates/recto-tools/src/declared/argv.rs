@@ -1,0 +1,387 @@
+//! From what a skill declares and what the model gave to a command line.
+//!
+//! Every element of it is either the author's own text or exactly one value of
+//! the model's, and such a value can't be taken for a flag: it stands behind
+//! `--`, or is bound to its flag by `=`, or is refused. A value that another
+//! command has to turn into something first is checked after that.
+
+mod pieces;
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::paths::Paths;
+use super::programs;
+use super::spec::{
+    Arg, Execution, Newlines, Presence, Resolve, ResolveArg, ResolveCommand, Switch, ValueArg,
+    ValuePlace,
+};
+use crate::arguments::{Arguments, kind_of};
+use crate::options::{Network, Scripts};
+use crate::tool::ToolError;
+use pieces::{Origin, Piece, command_line, named, own};
+
+/// The longest argument that Linux hands over, with the NUL at its end.
+const MAX_ARGUMENT: usize = 128 * 1024;
+
+/// What a call may reach.
+#[derive(Clone, Copy)]
+pub(crate) struct Surroundings<'a> {
+    pub(crate) workspace: &'a Path,
+    pub(crate) skill_folder: &'a Path,
+    /// Where programs are searched, in the form of `PATH`.
+    pub(crate) search_path: Option<&'a OsStr>,
+    pub(crate) scripts: Scripts,
+    /// Granted for reading, beyond the workspace.
+    pub(crate) readable: &'a [PathBuf],
+    /// Granted for reading and writing, beyond the workspace.
+    pub(crate) writable: &'a [PathBuf],
+    /// Granted for writing to any skill: no program is taken from there.
+    pub(crate) planted: &'a [PathBuf],
+    /// Whether no tool may write what is at this absolute path without links.
+    pub(crate) is_protected: &'a (dyn Fn(&Path) -> bool + Sync),
+}
+
+/// A program to run, and what it gets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Invocation {
+    /// Its absolute path. It may be a link, because some programs look at the
+    /// name that they are called by.
+    pub(crate) program: PathBuf,
+    pub(crate) arguments: Vec<String>,
+    pub(crate) stdin: Option<String>,
+    pub(crate) working_dir: PathBuf,
+    /// The time limit that the skill declares.
+    pub(crate) time: Option<Duration>,
+    /// The output limit that the skill declares.
+    pub(crate) output_bytes: Option<usize>,
+    /// The exit codes that mean success.
+    pub(crate) success: Vec<i32>,
+    /// Files that it is to write. Those that are not there yet have to be
+    /// created first. All are without links.
+    pub(crate) writes: Vec<PathBuf>,
+    /// Whether the skill asks for the network.
+    pub(crate) network: Network,
+    /// Whether it is a script of the skill's.
+    pub(crate) is_script: bool,
+}
+
+/// A call of which some values may have to be resolved by other commands first.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    frame: Frame,
+    slots: Vec<Slot>,
+    /// Each with the slot that its output is for.
+    steps: Vec<(usize, Invocation)>,
+    preview: Invocation,
+}
+
+/// What is known of an invocation before its arguments are.
+#[derive(Debug)]
+struct Frame {
+    name: String,
+    given_dir: Option<String>,
+    invocation: Invocation,
+}
+
+/// A part of the command line to be.
+#[derive(Debug)]
+enum Slot {
+    /// The author's text.
+    Own(String),
+    /// A flag that takes no value.
+    Switch(String),
+    /// What the model gave, unchecked.
+    Values { arg: ValueArg, values: Vec<String>, state: State },
+}
+
+/// Whether a value is the one that will be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Final,
+    /// Another command has to run first.
+    Unresolved,
+}
+
+impl Invocation {
+    /// Checks a call as far as it can be before other commands have run. The
+    /// arguments fit the tool's schema.
+    pub(crate) fn prepare(
+        execution: &Execution,
+        arguments: &Arguments,
+        around: &Surroundings<'_>,
+    ) -> Result<Prepared, ToolError> {
+        let slots = execution.args.iter().filter_map(|arg| slot(arg, arguments).transpose());
+        let slots = slots.collect::<Result<Vec<_>, _>>()?;
+        let paths = Paths::open(around, execution.working_dir.as_deref())?;
+        let frame = Frame::new(execution, &paths, around)?;
+        let mut steps = Vec::new();
+        for (at, slot) in slots.iter().enumerate() {
+            if let Slot::Values { arg: ValueArg { param, resolve: Some(resolve), .. }, .. } = slot {
+                let step = frame.step(resolve, param, arguments, around)?;
+                steps.push((at, step));
+            }
+        }
+        let preview = frame.fill(&slots, &paths)?;
+        Ok(Prepared { frame, slots, steps, preview })
+    }
+}
+
+impl Prepared {
+    /// The commands that have to run first, each to its end. One that fails
+    /// rejects the call.
+    pub(crate) fn steps(&self) -> impl Iterator<Item = &Invocation> {
+        self.steps.iter().map(|(_, step)| step)
+    }
+
+    /// What will be run, as far as it is known. Values that have to be resolved
+    /// are marked as such.
+    pub(crate) fn preview(&self) -> &Invocation {
+        &self.preview
+    }
+
+    /// What is to be run, given what each of the steps wrote to its standard
+    /// output. Nothing but blanks keeps the value.
+    pub(crate) fn finish(
+        mut self,
+        outputs: &[String],
+        around: &Surroundings<'_>,
+    ) -> Result<Invocation, ToolError> {
+        if outputs.len() != self.steps.len() {
+            return Err(ToolError::new("not every value of the call was resolved"));
+        }
+        if self.steps.is_empty() {
+            return Ok(self.preview);
+        }
+        for ((at, _), output) in self.steps.iter().zip(outputs) {
+            if let Some(Slot::Values { values, state, .. }) = self.slots.get_mut(*at) {
+                *state = State::Final;
+                if !output.trim().is_empty() {
+                    *values = vec![output.trim_end_matches(['\n', '\r']).to_owned()];
+                }
+            }
+        }
+        let paths = Paths::open(around, self.frame.given_dir.as_deref())?;
+        self.frame.fill(&self.slots, &paths)
+    }
+}
+
+impl Frame {
+    fn new(
+        execution: &Execution,
+        paths: &Paths<'_>,
+        around: &Surroundings<'_>,
+    ) -> Result<Self, ToolError> {
+        let invocation = Invocation {
+            program: programs::find(&execution.binary, around)?,
+            arguments: execution.subcommand.clone(),
+            stdin: None,
+            working_dir: paths.working_dir().to_owned(),
+            time: execution.time,
+            output_bytes: execution.output_bytes,
+            success: execution.success.clone(),
+            writes: Vec::new(),
+            network: execution.network,
+            is_script: false,
+        };
+        let given_dir = execution.working_dir.clone();
+        Ok(Frame { name: execution.binary.clone(), given_dir, invocation })
+    }
+
+    /// The command that resolves the value of a parameter.
+    fn step(
+        &self,
+        resolve: &Resolve,
+        own_param: &str,
+        arguments: &Arguments,
+        around: &Surroundings<'_>,
+    ) -> Result<Invocation, ToolError> {
+        let (name, program, words) = match &resolve.command {
+            ResolveCommand::Script(name) => (name, programs::script(name, around)?, &Vec::new()),
+            ResolveCommand::Program { binary, subcommand } => {
+                (binary, programs::find(binary, around)?, subcommand)
+            }
+        };
+        let mut pieces = own(words);
+        for arg in &resolve.args {
+            let (text, origin) = match arg {
+                ResolveArg::Literal(text) => (text.clone(), Origin::Own),
+                ResolveArg::Param(param) => {
+                    let value = arguments.as_value().get(param).unwrap_or(&Value::Null);
+                    let text = scalar(value).ok_or_else(|| {
+                        let is = kind_of(value);
+                        problem(
+                            own_param,
+                            format!("`{param}` must be a single value for it, not {is}"),
+                        )
+                    })?;
+                    (clean(param, &text, Newlines::Refused)?, Origin::Positional)
+                }
+            };
+            pieces.push(Piece { text, origin });
+        }
+        let success = vec![0];
+        let is_script = matches!(resolve.command, ResolveCommand::Script(_));
+        let frame = Invocation { program, success, is_script, ..self.invocation.clone() };
+        Ok(Invocation { arguments: command_line(name, pieces)?, ..frame })
+    }
+
+    /// The invocation with its arguments.
+    fn fill(&self, slots: &[Slot], paths: &Paths<'_>) -> Result<Invocation, ToolError> {
+        let mut filled = self.invocation.clone();
+        let mut pieces = own(&self.invocation.arguments);
+        for slot in slots {
+            let (arg, values, state) = match slot {
+                Slot::Own(text) => {
+                    pieces.push(Piece { text: text.clone(), origin: Origin::Own });
+                    continue;
+                }
+                Slot::Switch(flag) => {
+                    pieces.push(Piece { text: flag.clone(), origin: Origin::Switch });
+                    continue;
+                }
+                Slot::Values { arg, values, state } => (arg, values, *state),
+            };
+            for value in values {
+                let value = match state {
+                    State::Unresolved => format!("‹resolved from {}›", value.escape_debug()),
+                    State::Final => checked(arg, value, paths, &mut filled.writes)?,
+                };
+                match &arg.place {
+                    ValuePlace::Positional => {
+                        pieces.push(Piece { text: value, origin: Origin::Positional });
+                    }
+                    ValuePlace::Flag(flag) => pieces.extend(named(&arg.param, flag, value)?),
+                    ValuePlace::Stdin => filled.stdin = Some(value),
+                }
+            }
+        }
+        filled.arguments = command_line(&self.name, pieces)?;
+        Ok(filled)
+    }
+}
+
+/// What an argument becomes; `None` if it is left out.
+fn slot(arg: &Arg, arguments: &Arguments) -> Result<Option<Slot>, ToolError> {
+    Ok(match arg {
+        Arg::Literal(text) => Some(Slot::Own(text.clone())),
+        Arg::Switch(switch) => chosen(switch, arguments).map(Slot::Switch),
+        Arg::Value(arg) => values_of(arg, arguments)?.map(|values| {
+            let state = match arg.resolve {
+                Some(_) => State::Unresolved,
+                None => State::Final,
+            };
+            Slot::Values { arg: arg.clone(), values, state }
+        }),
+    })
+}
+
+/// The flag that a switch stands for.
+fn chosen(switch: &Switch, arguments: &Arguments) -> Option<String> {
+    let is_true = match arguments.as_value().get(&switch.param) {
+        Some(Value::Bool(is_true)) => *is_true,
+        Some(Value::String(text)) => text.eq_ignore_ascii_case("true"),
+        Some(Value::Number(number)) => number.as_f64().is_some_and(|number| number != 0.0),
+        _ => false,
+    };
+    if is_true { switch.if_true.clone() } else { switch.if_false.clone() }
+}
+
+/// What the model gave for a parameter; `None` if that is nothing and may be.
+fn values_of(arg: &ValueArg, arguments: &Arguments) -> Result<Option<Vec<String>>, ToolError> {
+    let param = &arg.param;
+    let value = arguments.as_value().get(param).unwrap_or(&Value::Null);
+    let may_be_many = arg.place != ValuePlace::Stdin && arg.resolve.is_none();
+    let values = match value {
+        Value::Null => Vec::new(),
+        Value::Array(all) if may_be_many => {
+            let texts = all.iter().map(|value| {
+                let refused = || problem(param, format!("{} can't be an argument", kind_of(value)));
+                scalar(value).ok_or_else(refused)
+            });
+            texts.collect::<Result<Vec<_>, _>>()?
+        }
+        value => {
+            let refused = || problem(param, format!("{} can't be used here", kind_of(value)));
+            vec![scalar(value).ok_or_else(refused)?]
+        }
+    };
+    let may_be_missing =
+        arg.presence == Presence::Optional || matches!(arg.place, ValuePlace::Flag(_));
+    match (values.is_empty(), may_be_missing) {
+        (false, _) => Ok(Some(values)),
+        (true, true) => Ok(None),
+        (true, false) => Err(ToolError::new(format!("`{param}` is missing"))),
+    }
+}
+
+/// A single value as the text that a program gets.
+fn scalar(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(value) => Some(value.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+/// A value as it is handed over.
+fn checked(
+    arg: &ValueArg,
+    value: &str,
+    paths: &Paths<'_>,
+    writes: &mut Vec<PathBuf>,
+) -> Result<String, ToolError> {
+    if arg.place == ValuePlace::Stdin {
+        return on_stdin(&arg.param, value, arg.newlines);
+    }
+    let value = clean(&arg.param, value, arg.newlines)?;
+    let Some(usage) = arg.path else { return Ok(value) };
+    let path = paths.find(&value, usage).map_err(|error| problem(&arg.param, error.to_string()))?;
+    writes.extend(path.to_write);
+    Ok(path.argument)
+}
+
+fn on_stdin(param: &str, value: &str, newlines: Newlines) -> Result<String, ToolError> {
+    if value.contains('\0') {
+        return Err(problem(param, "it has a NUL character, which can't be passed on".to_owned()));
+    }
+    Ok(match newlines {
+        Newlines::Refused => value.to_owned(),
+        Newlines::Normalized => normalized(value),
+    })
+}
+
+/// A value that an argument may have.
+fn clean(param: &str, value: &str, newlines: Newlines) -> Result<String, ToolError> {
+    let (value, allowed): (String, &[char]) = match newlines {
+        Newlines::Refused => (value.to_owned(), &[]),
+        Newlines::Normalized => (normalized(value), &['\n', '\t']),
+    };
+    let refused = value.chars().find(|c| c.is_control() && !allowed.contains(c));
+    if let Some(refused) = refused {
+        let shown = refused.escape_unicode();
+        let words = "line breaks and other control characters can't be passed on";
+        return Err(problem(param, format!("it has the character `{shown}`; {words}")));
+    }
+    if value.len() >= MAX_ARGUMENT {
+        let (size, limit) = (value.len(), MAX_ARGUMENT - 1);
+        return Err(problem(
+            param,
+            format!("it has {size} bytes; an argument has at most {limit}"),
+        ));
+    }
+    Ok(value)
+}
+
+/// All ways to write a line break become one.
+fn normalized(value: &str) -> String {
+    value.replace("\r\n", "\n").replace('\r', "\n").replace("\\n", "\n")
+}
+
+fn problem(param: &str, what: impl std::fmt::Display) -> ToolError {
+    ToolError::new(format!("`{param}`: {what}"))
+}

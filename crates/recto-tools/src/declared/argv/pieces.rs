@@ -1,0 +1,98 @@
+//! The elements of a command line and where each comes from, which decides what
+//! a program could take for a flag.
+
+use super::problem;
+use crate::tool::ToolError;
+
+/// The longest command line.
+const MAX_COMMAND_LINE: usize = 1024 * 1024;
+
+/// Programs that take what follows `--` for plain arguments.
+const TAKE_DOUBLE_DASH: &str = "
+    base64 basename cat cmp comm cp cut date df diff dirname du egrep expand fd fgrep file fmt fold
+    grep head join jq ln ls md5sum mkdir mv nl od paste readlink realpath rg rm sed sha1sum
+    sha256sum sha512sum sort split stat tac tail tee touch tree uniq wc
+";
+
+/// An element of the command line.
+pub(super) struct Piece {
+    pub(super) text: String,
+    pub(super) origin: Origin,
+}
+
+/// Where an element comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// The author's text. If it is a flag, it may take what follows as its value.
+    Own,
+    /// A flag that takes no value.
+    Switch,
+    /// A flag, its value, or both in one.
+    Named,
+    /// A value without a flag.
+    Positional,
+}
+
+/// A flag with its value.
+pub(super) fn named(param: &str, flag: &str, value: String) -> Result<Vec<Piece>, ToolError> {
+    let piece = |text| Piece { text, origin: Origin::Named };
+    if flag.ends_with('=') {
+        return Ok(vec![piece(format!("{flag}{value}"))]);
+    }
+    if !value.starts_with('-') {
+        return Ok(vec![piece(flag.to_owned()), piece(value)]);
+    }
+    if flag.starts_with("--") {
+        return Ok(vec![piece(format!("{flag}={value}"))]);
+    }
+    Err(problem(
+        param,
+        format!("a value that begins with `-` could be taken for a flag after `{flag}`"),
+    ))
+}
+
+/// Texts of the author's.
+pub(super) fn own(texts: &[String]) -> Vec<Piece> {
+    texts.iter().map(|text| Piece { text: text.clone(), origin: Origin::Own }).collect()
+}
+
+/// The arguments of a program, of which none can be mistaken for a flag.
+pub(super) fn command_line(
+    program: &str,
+    mut pieces: Vec<Piece>,
+) -> Result<Vec<String>, ToolError> {
+    let is_marker = |piece: &Piece| piece.origin == Origin::Own && piece.text == "--";
+    let unguarded = pieces.iter().take_while(|piece| !is_marker(piece));
+    let mut risky =
+        unguarded.filter(|piece| piece.origin == Origin::Positional && piece.text.starts_with('-'));
+    if let Some(risky) = risky.next() {
+        let at = place_for_marker(program, &pieces).ok_or_else(|| {
+            let value: String = risky.text.chars().take(40).collect();
+            let why =
+                "begins with `-`, so the program could take it for a flag; write it in another way";
+            ToolError::new(format!("`{value}` {why}"))
+        })?;
+        pieces.insert(at, Piece { text: "--".to_owned(), origin: Origin::Own });
+    }
+    let arguments: Vec<String> = pieces.into_iter().map(|piece| piece.text).collect();
+    let size: usize = arguments.iter().map(|argument| argument.len() + 1).sum();
+    if size > MAX_COMMAND_LINE {
+        let words = format!("a command line has at most {MAX_COMMAND_LINE}");
+        return Err(ToolError::new(format!("the arguments have {size} bytes in all; {words}")));
+    }
+    Ok(arguments)
+}
+
+/// Where a `--` makes plain arguments of all values; `None` if the program may
+/// not know it, or flags would be among them, or it could itself be taken for
+/// the value of a flag.
+fn place_for_marker(program: &str, pieces: &[Piece]) -> Option<usize> {
+    let at = pieces.iter().position(|piece| piece.origin == Origin::Positional)?;
+    let knows = TAKE_DOUBLE_DASH.split_ascii_whitespace().any(|known| known == program);
+    let is_flag = |piece: &Piece| piece.origin != Origin::Positional && piece.text.starts_with('-');
+    let takes_value =
+        |piece: &Piece| piece.origin == Origin::Own && is_flag(piece) && !piece.text.contains('=');
+    let before = at.checked_sub(1).and_then(|before| pieces.get(before));
+    let fits = knows && !pieces[at..].iter().any(is_flag) && !before.is_some_and(takes_value);
+    fits.then_some(at)
+}

@@ -1,0 +1,91 @@
+//! Finds the programs and scripts that are to be run.
+//!
+//! A program is known by its bare name, so what decides is where it is searched:
+//! never in a folder that a tool could have put something into.
+
+use std::ffi::OsStr;
+use std::fs::Metadata;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use super::argv::Surroundings;
+use super::runners::is_runner_behind;
+use crate::options::Scripts;
+use crate::tool::ToolError;
+
+/// Where programs are if nothing says so.
+const USUAL_FOLDERS: &str = "/usr/local/bin:/usr/bin:/bin";
+
+/// The absolute path of a program.
+pub(super) fn find(name: &str, around: &Surroundings<'_>) -> Result<PathBuf, ToolError> {
+    let changeable = changeable(around);
+    let is_safe = |path: &Path| !changeable.iter().any(|folder| path.starts_with(folder));
+    let search_path = around.search_path.unwrap_or(OsStr::new(USUAL_FOLDERS));
+    let mut passed_over = None;
+    for folder in std::env::split_paths(search_path).filter(|folder| folder.is_absolute()) {
+        let candidate = folder.join(name);
+        let is_program = std::fs::metadata(&candidate).is_ok_and(|found| is_executable(&found));
+        let Some(real) = std::fs::canonicalize(&candidate).ok().filter(|_| is_program) else {
+            continue;
+        };
+        // Both the folder and the program itself may be reached by links.
+        let real_folder = std::fs::canonicalize(&folder).unwrap_or_else(|_| folder.clone());
+        if !is_safe(&folder) || !is_safe(&real_folder) || !is_safe(&real) {
+            passed_over = Some(candidate);
+            continue;
+        }
+        if let Some(behind) = runner_behind(&real) {
+            let why = "which runs other programs, so it is not run";
+            return Err(ToolError::new(format!("`{name}` is in truth `{behind}`, {why}")));
+        }
+        return Ok(candidate);
+    }
+    Err(match passed_over {
+        None => ToolError::new(format!(
+            "the program `{name}` was not found; a person has to install it"
+        )),
+        Some(path) => ToolError::new(format!(
+            "the program `{name}` was found only at `{}`, where tools can write; \
+             a person has to install it",
+            path.display()
+        )),
+    })
+}
+
+/// The absolute path of a script of the skill's.
+pub(super) fn script(name: &str, around: &Surroundings<'_>) -> Result<PathBuf, ToolError> {
+    if around.scripts == Scripts::Refused {
+        return Err(ToolError::new(format!(
+            "the script `{name}` is not run: scripts of skills are off; \
+             a person can set `skills.allow_scripts = true`"
+        )));
+    }
+    let refused = |what: &str| ToolError::new(format!("the script `{name}` {what}"));
+    let folder = std::fs::canonicalize(around.skill_folder).map_err(|_| refused("is missing"))?;
+    let scripts = folder.join("scripts");
+    let path = scripts.join(name);
+    let is_folder = std::fs::symlink_metadata(&scripts).is_ok_and(|found| found.is_dir());
+    match std::fs::symlink_metadata(&path) {
+        Err(_) => Err(refused("is missing from the skill's `scripts/`")),
+        Ok(_) if !is_folder => Err(refused("is in a `scripts` that is not a folder itself")),
+        Ok(found) if !found.is_file() => Err(refused("is a link or not a regular file")),
+        Ok(found) if !is_executable(&found) => Err(refused("is not executable")),
+        Ok(_) => Ok(path),
+    }
+}
+
+/// The folders that a tool can change, with and without links.
+fn changeable(around: &Surroundings<'_>) -> Vec<PathBuf> {
+    let given = [around.workspace, around.skill_folder].into_iter();
+    let given = given.chain(around.planted.iter().map(PathBuf::as_path));
+    let both = given.flat_map(|path| [std::path::absolute(path), std::fs::canonicalize(path)]);
+    both.filter_map(Result::ok).collect()
+}
+
+fn runner_behind(real: &Path) -> Option<&str> {
+    real.file_name()?.to_str().filter(|name| is_runner_behind(name))
+}
+
+fn is_executable(found: &Metadata) -> bool {
+    found.is_file() && found.permissions().mode() & 0o111 != 0
+}

@@ -1,0 +1,223 @@
+//! How a program that has ended is told to the model: always in the same form,
+//! so that a model learns it once.
+//!
+//! Success is what the program wrote, and nothing around it unless there is
+//! something to say. A failure begins with a line that says how it ended.
+
+use crate::process::End;
+use crate::shorten::shorten;
+use crate::tool::{ToolError, ToolOutput};
+
+/// The result of a call whose program ended like this, having written this, in
+/// at most `limit` bytes.
+pub(crate) fn report(
+    end: End,
+    success: &[i32],
+    stdout: &str,
+    stderr: &str,
+    limit: usize,
+) -> ToolOutput {
+    let (stdout, stderr) = (tidy(stdout), tidy(stderr));
+    // What went wrong is on standard error, so it must not be crowded out.
+    let stderr = shorten(stderr.to_owned(), limit / 2);
+    let room = limit.saturating_sub(stderr.len() + NOTES_ROOM);
+    let stdout = shorten(stdout.to_owned(), room);
+    match end {
+        End::Exit(code) if success.contains(&code) => Ok(succeeded(code, stdout, &stderr)),
+        _ => Err(ToolError::new(failed(end, &stdout, &stderr))),
+    }
+}
+
+/// Bytes for the lines that stand between the outputs.
+const NOTES_ROOM: usize = 128;
+
+/// Without the line breaks at the end.
+fn tidy(text: &str) -> &str {
+    text.trim_end_matches(['\n', '\r'])
+}
+
+fn succeeded(code: i32, stdout: String, stderr: &str) -> String {
+    let mut text = stdout;
+    let mut add = |part: String| {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text += &part;
+    };
+    if !stderr.is_empty() {
+        add(format!("[stderr]\n{stderr}"));
+    }
+    if code != 0 {
+        add(format!("[exit code {code}]"));
+    }
+    if text.is_empty() { "[no output]".to_owned() } else { text }
+}
+
+fn failed(end: End, stdout: &str, stderr: &str) -> String {
+    let mut text = match end {
+        End::Exit(code) => format!("exit code {code}"),
+        End::Signal(signal) => match signal_name(signal) {
+            Some(name) => format!("ended by signal {signal} ({name})"),
+            None => format!("ended by signal {signal}"),
+        },
+        End::TimedOut(limit) => {
+            format!("ended at its time limit of {} s", limit.as_secs_f64())
+        }
+        End::TooManyProcesses(count) => {
+            format!("ended because it had {count} processes, more than it may")
+        }
+        End::TooMuchMemory(bytes) => {
+            let mebibytes = bytes / (1024 * 1024);
+            format!("ended because it held {mebibytes} MiB of memory, more than it may")
+        }
+    };
+    for (name, output) in [("stdout", stdout), ("stderr", stderr)] {
+        if !output.is_empty() {
+            text += &format!("\n[{name}]\n{output}");
+        }
+    }
+    text
+}
+
+/// The names of the signals that programs are ended by. Their numbers are the
+/// same on all systems.
+fn signal_name(signal: i32) -> Option<&'static str> {
+    Some(match signal {
+        1 => "hangup",
+        2 => "interrupt",
+        4 => "illegal instruction",
+        6 => "abort",
+        8 => "arithmetic error",
+        9 => "kill",
+        11 => "invalid memory access",
+        13 => "broken pipe",
+        15 => "termination",
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use expect_test::{Expect, expect};
+
+    use super::*;
+
+    #[track_caller]
+    fn check(end: End, outputs: (&str, &str), expected: &Expect) {
+        let text = match report(end, &[0, 1], outputs.0, outputs.1, 1000) {
+            Ok(text) => format!("ok: {text}\n"),
+            Err(error) => format!("failed: {error}\n"),
+        };
+        expected.assert_eq(&text);
+    }
+
+    #[test]
+    fn success() {
+        let done = End::Exit(0);
+        check(
+            done,
+            ("a\nb\n\n", ""),
+            &expect![[r#"
+            ok: a
+            b
+        "#]],
+        );
+        check(
+            done,
+            ("  a", "careful\n"),
+            &expect![[r#"
+            ok:   a
+            [stderr]
+            careful
+        "#]],
+        );
+        check(
+            done,
+            ("", "careful"),
+            &expect![[r#"
+            ok: [stderr]
+            careful
+        "#]],
+        );
+        check(
+            done,
+            ("\n", ""),
+            &expect![[r#"
+            ok: [no output]
+        "#]],
+        );
+        check(
+            End::Exit(1),
+            ("", ""),
+            &expect![[r#"
+            ok: [exit code 1]
+        "#]],
+        );
+    }
+
+    #[test]
+    fn failure() {
+        check(
+            End::Exit(2),
+            ("a\n", "no such file\n"),
+            &expect![[r#"
+            failed: exit code 2
+            [stdout]
+            a
+            [stderr]
+            no such file
+        "#]],
+        );
+        check(
+            End::Signal(9),
+            ("", ""),
+            &expect![[r#"
+            failed: ended by signal 9 (kill)
+        "#]],
+        );
+        check(
+            End::Signal(64),
+            ("", ""),
+            &expect![[r#"
+            failed: ended by signal 64
+        "#]],
+        );
+        check(
+            End::TimedOut(Duration::from_millis(1500)),
+            ("so far", ""),
+            &expect![[r#"
+            failed: ended at its time limit of 1.5 s
+            [stdout]
+            so far
+        "#]],
+        );
+        check(
+            End::TooManyProcesses(70),
+            ("", ""),
+            &expect![[r#"
+            failed: ended because it had 70 processes, more than it may
+        "#]],
+        );
+        check(
+            End::TooMuchMemory(3 << 30),
+            ("", ""),
+            &expect![[r#"
+            failed: ended because it held 3072 MiB of memory, more than it may
+        "#]],
+        );
+    }
+
+    #[test]
+    fn both_ends_of_both_outputs_stay_within_the_limit() {
+        let long = |name: &str| format!("{name} begins {} {name} ends", "x".repeat(5000));
+        let error = report(End::Exit(2), &[0], &long("out"), &long("err"), 1000).unwrap_err();
+        let text = error.to_string();
+        assert!(text.len() <= 1000, "{}", text.len());
+        for part in ["exit code 2", "out begins", "out ends", "err begins", "err ends"] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        assert_eq!(text.matches("bytes left out").count(), 2);
+    }
+}

@@ -1,0 +1,153 @@
+//! What a skill declares about running its tools, once it has been read and
+//! found right. Reading it is in `read.rs`; nothing here is run.
+
+use std::time::Duration;
+
+use crate::options::Network;
+
+/// How a tool is run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Execution {
+    /// The tool.
+    pub(crate) tool: String,
+    /// The program, by its bare name.
+    pub(crate) binary: String,
+    /// The words that come right after it.
+    pub(crate) subcommand: Vec<String>,
+    /// What follows them, in this order.
+    pub(crate) args: Vec<Arg>,
+    /// How long it may take, if the skill says so.
+    pub(crate) time: Option<Duration>,
+    /// The exit codes that mean success.
+    pub(crate) success: Vec<i32>,
+    /// How much of its output is kept, if the skill says so.
+    pub(crate) output_bytes: Option<usize>,
+    /// The folder that it starts in, from the workspace on; the workspace itself
+    /// if there is none.
+    pub(crate) working_dir: Option<String>,
+    /// Whether it asks for the network.
+    pub(crate) network: Network,
+}
+
+/// A part of the command line, or the text on standard input.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Arg {
+    /// A text of the author's.
+    Literal(String),
+    /// A flag that depends on a parameter.
+    Switch(Switch),
+    /// What the model gave for a parameter.
+    Value(ValueArg),
+}
+
+/// A flag that depends on a parameter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Switch {
+    pub(crate) param: String,
+    pub(crate) if_true: Option<String>,
+    pub(crate) if_false: Option<String>,
+}
+
+/// What the model gave for a parameter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ValueArg {
+    pub(crate) param: String,
+    pub(crate) place: ValuePlace,
+    pub(crate) presence: Presence,
+    pub(crate) newlines: Newlines,
+    /// What the value is used for, if it is a path.
+    pub(crate) path: Option<PathUse>,
+    /// What turns it into another value first.
+    pub(crate) resolve: Option<Resolve>,
+}
+
+/// Where a value goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum ValuePlace {
+    Positional,
+    /// Behind this flag, which is left out together with the value.
+    Flag(String),
+    Stdin,
+}
+
+/// Whether a value may be missing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Presence {
+    Required,
+    Optional,
+}
+
+/// What happens to line breaks in a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Newlines {
+    /// They are refused, except on standard input.
+    Refused,
+    /// All ways to write one become `\n`, also the two characters `\` and `n`.
+    Normalized,
+}
+
+/// What a path is used for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PathUse {
+    Read,
+    Write,
+}
+
+/// A command whose output takes the place of a value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Resolve {
+    pub(crate) command: ResolveCommand,
+    pub(crate) args: Vec<ResolveArg>,
+}
+
+/// What is run for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum ResolveCommand {
+    /// A file in the skill's `scripts/`.
+    Script(String),
+    /// An allowlisted program.
+    Program { binary: String, subcommand: Vec<String> },
+}
+
+/// An argument of such a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum ResolveArg {
+    Literal(String),
+    /// The value of a parameter.
+    Param(String),
+}
+
+impl Execution {
+    /// The parameters that it uses.
+    pub(super) fn params(&self) -> impl Iterator<Item = &str> {
+        self.args.iter().flat_map(Arg::params)
+    }
+}
+
+impl Arg {
+    fn params(&self) -> Vec<&str> {
+        match self {
+            Arg::Literal(_) => Vec::new(),
+            Arg::Switch(switch) => vec![&switch.param],
+            Arg::Value(value) => {
+                let of_resolve = value.resolve.iter().flat_map(|resolve| &resolve.args);
+                let of_resolve = of_resolve.filter_map(|arg| match arg {
+                    ResolveArg::Param(param) => Some(param.as_str()),
+                    ResolveArg::Literal(_) => None,
+                });
+                of_resolve.chain([value.param.as_str()]).collect()
+            }
+        }
+    }
+
+    /// The flags and the author's texts that it can put into the command line.
+    pub(super) fn own_texts(&self) -> impl Iterator<Item = &str> {
+        let texts = match self {
+            Arg::Literal(text) => [Some(text), None],
+            Arg::Switch(switch) => [switch.if_true.as_ref(), switch.if_false.as_ref()],
+            Arg::Value(ValueArg { place: ValuePlace::Flag(flag), .. }) => [Some(flag), None],
+            Arg::Value(_) => [None, None],
+        };
+        texts.into_iter().flatten().map(String::as_str)
+    }
+}

@@ -1,0 +1,158 @@
+//! Writes that are stopped, that a person allowed, or that make room for a program.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use crate::options::ToolOptions;
+
+use super::*;
+
+fn write_with(stop: &Stop) -> Vec<(OsString, String)> {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("a"), "old").unwrap();
+    let files = Files::new(ToolOptions::new(folder.path()));
+    let arguments = Arguments::parse(r#"{"path": "a", "content": "new"}"#).unwrap();
+    let site = Site { catalog: &Catalog::default(), consent: Consent::Unasked };
+    write(&files, &arguments, &site, stop).unwrap();
+    let entries = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap());
+    let read = |path| fs::read_to_string(path).unwrap();
+    entries.map(|entry| (entry.file_name(), read(entry.path()))).collect()
+}
+
+#[test]
+fn a_call_that_was_stopped_changes_nothing() {
+    assert_eq!(write_with(&Stop::raised()), [("a".into(), "old".to_owned())]);
+    assert_eq!(write_with(&Stop::default()), [("a".into(), "new".to_owned())]);
+}
+
+/// What a call comes to with this consent, in a workspace with these files.
+struct Written(tempfile::TempDir);
+
+impl Written {
+    fn with(files: &[(&str, &str)]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        for (path, content) in files {
+            let path = folder.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, content).unwrap();
+        }
+        Written(folder)
+    }
+
+    fn arguments(path: &str, content: &str) -> Arguments {
+        Arguments::parse(&json!({"path": path, "content": content}).to_string()).unwrap()
+    }
+
+    fn hash(&self, path: &str, content: &str) -> ContentHash {
+        let files = Files::new(ToolOptions::new(self.0.path()));
+        describe(&files, &Self::arguments(path, content), &Catalog::default()).unwrap().hash
+    }
+
+    fn write(&self, path: &str, content: &str, consent: Consent) -> String {
+        let files = Files::new(ToolOptions::new(self.0.path()));
+        let site = Site { catalog: &Catalog::default(), consent };
+        match write(&files, &Self::arguments(path, content), &site, &Stop::default()) {
+            Ok(text) => text,
+            Err(problem) => problem.to_string(),
+        }
+    }
+
+    fn path(&self, path: &str) -> std::path::PathBuf {
+        self.0.path().canonicalize().unwrap().join(path)
+    }
+}
+
+#[test]
+fn what_was_shown_is_what_is_written() {
+    let changed = "what it would do changed since a person allowed it";
+    let home = Written::with(&[("SOUL.md", "kind\n"), ("a.txt", "old\n")]);
+    for path in ["SOUL.md", "a.txt"] {
+        let shown = home.hash(path, "new\n");
+        let before = fs::read_to_string(home.path(path)).unwrap();
+        // Another content, another file, and other old text are all not what was shown.
+        let other = home.write(path, "other\n", Consent::To(shown));
+        assert!(other.ends_with(changed), "{other}");
+        let other = home.write("b.txt", "new\n", Consent::To(shown));
+        assert!(other.ends_with(changed), "{other}");
+        fs::write(home.path(path), "meanwhile\n").unwrap();
+        let other = home.write(path, "new\n", Consent::To(shown));
+        assert!(other.ends_with(changed), "{other}");
+        assert_eq!(fs::read_to_string(home.path(path)).unwrap(), "meanwhile\n");
+        fs::remove_file(home.path(path)).unwrap();
+        let other = home.write(path, "new\n", Consent::To(shown));
+        assert!(other.ends_with(changed), "{other}");
+        fs::write(home.path(path), before).unwrap();
+        let done = home.write(path, "new\n", Consent::To(shown));
+        assert!(done.starts_with("replaced"), "{done}");
+    }
+    assert!(!home.path("b.txt").exists());
+}
+
+#[test]
+fn old_text_counts_as_it_is_and_not_as_it_is_shown() {
+    let home = Written::with(&[("a", "")]);
+    fs::write(home.path("a"), [0xff]).unwrap();
+    let shown = home.hash("a", "new");
+    fs::write(home.path("a"), "\u{fffd}").unwrap();
+    assert_ne!(home.hash("a", "new"), shown);
+    // Beyond what is compared, the length still counts.
+    let most = usize::try_from(MOST_COMPARED).unwrap();
+    fs::write(home.path("a"), "x".repeat(most + 1)).unwrap();
+    let shown = home.hash("a", "new");
+    fs::write(home.path("a"), "x".repeat(most + 2)).unwrap();
+    assert_ne!(home.hash("a", "new"), shown);
+}
+
+#[test]
+fn a_new_file_is_allowed_as_a_new_file() {
+    let home = Written::with(&[]);
+    let shown = home.hash("rules/deep/a.md", "new");
+    let other = home.write("rules/deep/a.md", "other", Consent::To(shown));
+    assert!(other.contains("changed since"), "{other}");
+    assert!(!home.path("rules").exists(), "what is refused leaves nothing behind");
+    // An empty file is not the same as none.
+    fs::create_dir_all(home.path("rules/deep")).unwrap();
+    fs::write(home.path("rules/deep/a.md"), "").unwrap();
+    let other = home.write("rules/deep/a.md", "new", Consent::To(shown));
+    assert!(other.contains("changed since"), "{other}");
+    fs::remove_dir_all(home.path("rules")).unwrap();
+    let done = home.write("rules/deep/a.md", "new", Consent::To(shown));
+    assert!(done.starts_with("created"), "{done}");
+}
+
+#[test]
+fn an_empty_file_is_removed_where_it_was_made() {
+    for (workspace, file) in [("w", "w/notes/out"), ("w", "granted/notes/out")] {
+        let home = Written::with(&[("w/a", ""), ("granted/a", ""), ("victim/out", "")]);
+        let folder = home.path(file).parent().unwrap().to_owned();
+        fs::create_dir_all(&folder).unwrap();
+        let made = create_empty(&home.path(workspace), &home.path(file)).unwrap().unwrap();
+        assert!(create_empty(&home.path(workspace), &home.path(file)).unwrap().is_none());
+        // The folder is moved away, and a link to another takes its place.
+        let moved = folder.with_file_name("moved");
+        fs::rename(&folder, &moved).unwrap();
+        symlink(home.path("victim"), &folder).unwrap();
+        made.remove_if_empty();
+        assert!(home.path("victim/out").exists(), "{file}");
+        assert!(!moved.join("out").exists(), "{file}");
+        // Nor is anything made behind the link.
+        let new = folder.join("new");
+        assert!(create_empty(&home.path(workspace), &new).is_err(), "{file}");
+        assert!(!home.path("victim/new").exists(), "{file}");
+    }
+}
+
+#[test]
+fn what_was_written_or_is_no_file_stays() {
+    let home = Written::with(&[("kept", "")]);
+    let make = |name: &str| create_empty(&home.path(""), &home.path(name)).unwrap().unwrap();
+    let (full, link) = (make("full"), make("link"));
+    fs::write(home.path("full"), "x").unwrap();
+    fs::remove_file(home.path("link")).unwrap();
+    symlink("kept", home.path("link")).unwrap();
+    full.remove_if_empty();
+    link.remove_if_empty();
+    for name in ["full", "link", "kept"] {
+        assert!(fs::symlink_metadata(home.path(name)).is_ok(), "{name}");
+    }
+}

@@ -1,0 +1,65 @@
+//! Recto started again, to confine itself and become a program.
+//!
+//! A program is not started by Recto directly. Recto starts its own executable
+//! anew as `recto __launch PROGRAM ARGUMENTS…`; that takes on every limit and
+//! then becomes the program by `exec`. So nothing has to be done between `fork`
+//! and `exec`, where hardly anything is allowed, and no large process is copied.
+//!
+//! What it shall take on comes first on stdin, where other users don't see it as
+//! they would an argument; what follows on stdin is the program's. If Recto
+//! ends before it has said all, nothing is started.
+//!
+//! `recto __keep` is the other thing that Recto is started again for: see
+//! [`keep`].
+
+mod confine;
+mod keep;
+mod spec;
+
+use std::env::ArgsOs;
+use std::io::{self, Write as _};
+use std::os::unix::process::CommandExt as _;
+use std::process::{Command, ExitCode};
+
+use confine::confine;
+pub(crate) use keep::{KEEP, KEPT, LET_GO};
+pub(crate) use spec::{Ceilings, LaunchSpec, Trouble};
+
+/// The command that confines itself and becomes a program.
+pub(crate) const LAUNCH: &str = "__launch";
+
+/// The exit code where no program was started. Others may have it as well, so
+/// it is the nonce on stderr that counts.
+const NOT_STARTED: u8 = 125;
+
+/// Does what Recto was started again for, if it was: becomes a program or keeps
+/// watch. Has to come before anything else in `main`, while there is a single
+/// thread and nothing was opened.
+pub fn launch_if_asked() -> Option<ExitCode> {
+    let mut arguments = std::env::args_os();
+    let command = arguments.nth(1)?;
+    if command == LAUNCH {
+        Some(launch(arguments))
+    } else if command == KEEP {
+        Some(keep::keep())
+    } else {
+        None
+    }
+}
+
+/// Returns only where no program could be started.
+fn launch(mut arguments: ArgsOs) -> ExitCode {
+    let (Ok(spec), Some(program)) = (LaunchSpec::read_from_stdin(), arguments.next()) else {
+        return ExitCode::from(NOT_STARTED);
+    };
+    let (trouble, text) = match confine(&spec) {
+        Err(text) => (Trouble::Confinement, text),
+        Ok(()) => {
+            let error = Command::new(&program).args(arguments).exec();
+            (Trouble::Start, format!("can't start {}: {error}", program.display()))
+        }
+    };
+    // Without stderr there is nobody to tell.
+    _ = writeln!(io::stderr(), "{}", spec.trouble(trouble, &text));
+    ExitCode::from(NOT_STARTED)
+}

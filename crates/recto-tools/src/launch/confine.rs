@@ -1,0 +1,98 @@
+//! Takes on the limits of a program, from inside.
+//!
+//! On Linux these are resource limits, no new privileges, fewer powers for root,
+//! Landlock and seccomp. Elsewhere there are only resource limits.
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use super::spec::{Ceilings, LaunchSpec};
+
+/// The number of the first open file after stdin, stdout and stderr.
+const FIRST_BEYOND_STREAMS: i32 = 3;
+
+/// How far a program stands back when the processor is wanted by others.
+const MODESTY: i32 = 5;
+
+/// Takes them on for this process and all that come of it. The error says what
+/// could not be.
+pub(super) fn confine(spec: &LaunchSpec) -> Result<(), String> {
+    // Whoever started Recto may have left files open for it; no guard looks at
+    // those again. From here on they close when the program begins.
+    close_fds::set_fds_cloexec(FIRST_BEYOND_STREAMS, &[]);
+    // Recto itself goes first, above all the thread that watches this program.
+    _ = rustix::process::nice(MODESTY);
+    take_ceilings(spec.ceilings).map_err(|error| format!("can't set limits: {error}"))?;
+    system::confine(spec)
+}
+
+/// Neither the program nor its children can raise them again: as root it takes a
+/// power that is given up.
+fn take_ceilings(ceilings: Ceilings) -> rustix::io::Result<()> {
+    let wanted = [
+        #[cfg(not(target_os = "openbsd"))]
+        (Resource::As, ceilings.address_space),
+        (Resource::Data, ceilings.data),
+        (Resource::Fsize, ceilings.file_size),
+        (Resource::Nofile, ceilings.open_files),
+        (Resource::Cpu, ceilings.cpu_seconds),
+        (Resource::Nproc, ceilings.tasks),
+        (Resource::Core, 0),
+    ];
+    for (resource, wanted) in wanted {
+        // What was lower before stays so.
+        let limit = getrlimit(resource).maximum.map_or(wanted, |before| before.min(wanted));
+        setrlimit(resource, Rlimit { current: Some(limit), maximum: Some(limit) })?;
+    }
+    Ok(())
+}
+
+#[cfg(target_os = "linux")]
+mod system {
+    use crate::options::Sandbox;
+    use crate::sandbox::{KNOWS_SIGNALS, calls, files, powers};
+
+    use super::LaunchSpec;
+
+    pub(super) fn confine(spec: &LaunchSpec) -> Result<(), String> {
+        rustix::thread::set_no_new_privs(true)
+            .map_err(|error| format!("can't give up new privileges: {error}"))?;
+        powers::give_up();
+        // A guard that is there and fails is never passed over; only one that is
+        // missing is, where that was allowed.
+        let required = spec.sandbox == Sandbox::Required;
+        let abi = files::restrict(spec)
+            .map_err(|error| format!("can't confine files with Landlock: {error}"))?;
+        match abi {
+            None if required => {
+                return Err("this kernel has no Landlock, which confines files".to_owned());
+            }
+            Some(version) if required && version < KNOWS_SIGNALS => {
+                return Err(format!(
+                    "this kernel has Landlock {version}, which does not confine signals; \
+                     {KNOWS_SIGNALS} does"
+                ));
+            }
+            _ => {}
+        }
+        let restricted = calls::restrict(spec.network, abi)
+            .map_err(|error| format!("can't restrict system calls with seccomp: {error}"))?;
+        match restricted || !required {
+            true => Ok(()),
+            false => Err("this kernel has no seccomp, which closes the network".to_owned()),
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod system {
+    use crate::options::Sandbox;
+
+    use super::LaunchSpec;
+
+    pub(super) fn confine(spec: &LaunchSpec) -> Result<(), String> {
+        match spec.sandbox {
+            Sandbox::BestEffort => Ok(()),
+            Sandbox::Required => Err("programs can be confined on Linux only".to_owned()),
+        }
+    }
+}

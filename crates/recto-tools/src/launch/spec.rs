@@ -1,0 +1,188 @@
+//! What the launcher is told: its limits, and where it can be told that something
+//! failed.
+//!
+//! On the wire it is a length and then texts that end with NUL, which no path can
+//! hold. Paths go as the bytes they are, whether UTF-8 or not.
+
+use std::ffi::{OsStr, OsString};
+use std::hash::{BuildHasher as _, RandomState};
+use std::io;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Path, PathBuf};
+
+use crate::options::{Network, Sandbox};
+
+/// The longest text that is accepted; far more than all paths together take.
+const MAX_BYTES: usize = 16 * 1024 * 1024;
+
+/// What a launched program is held to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct LaunchSpec {
+    /// A word that the program can't know, before what the launcher itself says.
+    pub(crate) nonce: String,
+    pub(crate) sandbox: Sandbox,
+    pub(crate) network: Network,
+    pub(crate) ceilings: Ceilings,
+    /// May be read. None of these paths goes through a link, here and below.
+    pub(crate) read: Vec<PathBuf>,
+    /// May be read and written.
+    pub(crate) write: Vec<PathBuf>,
+    /// May be read and executed.
+    pub(crate) execute: Vec<PathBuf>,
+}
+
+/// What the kernel allows a single process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Ceilings {
+    pub(crate) address_space: u64,
+    pub(crate) data: u64,
+    pub(crate) file_size: u64,
+    pub(crate) open_files: u64,
+    pub(crate) cpu_seconds: u64,
+    /// Of all that the user runs, in and out of the program. Nothing to root.
+    pub(crate) tasks: u64,
+}
+
+/// At which step no program was started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Trouble {
+    /// Its limits could not be taken on.
+    Confinement,
+    /// The program could not be executed.
+    Start,
+}
+
+impl LaunchSpec {
+    /// A fresh nonce.
+    pub(crate) fn nonce() -> String {
+        // Both are keyed by the system's randomness.
+        let word = || RandomState::new().hash_one("launch");
+        format!("{:016x}{:016x}", word(), word())
+    }
+
+    /// The line by which the launcher says that no program was started.
+    pub(crate) fn trouble(&self, trouble: Trouble, text: &str) -> String {
+        let mark = match trouble {
+            Trouble::Confinement => 'c',
+            Trouble::Start => 's',
+        };
+        format!("{}{mark}{}", self.nonce, text.replace('\n', " "))
+    }
+
+    /// What the launcher said on stderr, if it was the launcher.
+    pub(crate) fn read_trouble(&self, stderr: &[u8]) -> Option<(Trouble, String)> {
+        let rest = stderr.strip_prefix(self.nonce.as_bytes())?;
+        let (mark, text) = rest.split_first()?;
+        let trouble = match mark {
+            b'c' => Trouble::Confinement,
+            b's' => Trouble::Start,
+            _ => return None,
+        };
+        Some((trouble, String::from_utf8_lossy(text).trim_end().to_owned()))
+    }
+
+    /// As it goes to the launcher.
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let Ceilings { address_space, data, file_size, open_files, cpu_seconds, tasks } =
+            self.ceilings;
+        let mut text = Vec::new();
+        let mut put = |kind: &str, value: &OsStr| {
+            text.extend_from_slice(kind.as_bytes());
+            text.extend_from_slice(value.as_bytes());
+            text.push(0);
+        };
+        put("", self.nonce.as_ref());
+        put(
+            "",
+            if self.sandbox == Sandbox::Required { "required" } else { "best_effort" }.as_ref(),
+        );
+        put("", if self.network == Network::Granted { "granted" } else { "refused" }.as_ref());
+        for number in [address_space, data, file_size, open_files, cpu_seconds, tasks] {
+            put("", number.to_string().as_ref());
+        }
+        for (kind, paths) in [("r", &self.read), ("w", &self.write), ("x", &self.execute)] {
+            paths.iter().filter(|path| can_be_told(path)).for_each(|path| put(kind, path.as_ref()));
+        }
+        let length = u32::try_from(text.len()).unwrap_or(u32::MAX);
+        [length.to_le_bytes().as_slice(), &text].concat()
+    }
+
+    /// Reads one from stdin, and not a byte more: the rest is the program's.
+    pub(crate) fn read_from_stdin() -> io::Result<Self> {
+        let stdin = rustix::stdio::stdin();
+        let read = |buffer: &mut [u8]| {
+            Ok(rustix::io::retry_on_intr(|| rustix::io::read(stdin, &mut *buffer))?)
+        };
+        Self::decode(read)
+    }
+
+    fn decode(mut read: impl FnMut(&mut [u8]) -> io::Result<usize>) -> io::Result<Self> {
+        let mut length = [0; 4];
+        fill(&mut length, &mut read)?;
+        let length = usize::try_from(u32::from_le_bytes(length)).unwrap_or(usize::MAX);
+        if length > MAX_BYTES {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        let mut text = vec![0; length];
+        fill(&mut text, &mut read)?;
+        Self::parse(&text).ok_or(io::ErrorKind::InvalidData.into())
+    }
+
+    fn parse(text: &[u8]) -> Option<Self> {
+        let mut texts = text.strip_suffix(&[0])?.split(|byte| *byte == 0);
+        let mut word = || std::str::from_utf8(texts.next()?).ok();
+        let nonce = word()?.to_owned();
+        let sandbox = match word()? {
+            "required" => Sandbox::Required,
+            "best_effort" => Sandbox::BestEffort,
+            _ => return None,
+        };
+        let network = match word()? {
+            "granted" => Network::Granted,
+            "refused" => Network::Refused,
+            _ => return None,
+        };
+        let mut number = || word()?.parse().ok();
+        let ceilings = Ceilings {
+            address_space: number()?,
+            data: number()?,
+            file_size: number()?,
+            open_files: number()?,
+            cpu_seconds: number()?,
+            tasks: number()?,
+        };
+        let (mut read, mut write, mut execute) = (Vec::new(), Vec::new(), Vec::new());
+        for text in texts {
+            let (kind, path) = text.split_first()?;
+            let list = match kind {
+                b'r' => &mut read,
+                b'w' => &mut write,
+                b'x' => &mut execute,
+                _ => return None,
+            };
+            list.push(OsString::from_vec(path.to_owned()).into());
+        }
+        Some(LaunchSpec { nonce, sandbox, network, ceilings, read, write, execute })
+    }
+}
+
+/// No path of a file system holds a NUL; one that does names nothing.
+fn can_be_told(path: &Path) -> bool {
+    !path.as_os_str().as_bytes().contains(&0)
+}
+
+fn fill(
+    mut buffer: &mut [u8],
+    read: &mut impl FnMut(&mut [u8]) -> io::Result<usize>,
+) -> io::Result<()> {
+    while !buffer.is_empty() {
+        match read(buffer)? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            count => buffer = &mut buffer[count..],
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

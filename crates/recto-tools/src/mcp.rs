@@ -1,0 +1,257 @@
+//! MCP servers and their tools, for all sessions of a Recto process.
+//!
+//! [`Servers`] tells what tools there are without starting anything: from
+//! memory, or from the cache of an earlier run. A server is started when one of
+//! its tools is first called, or when its tools are not known yet; there is one
+//! connection to each, which all calls share. A server that fails is reported
+//! and tried again, and never takes anything else down with it.
+//!
+//! What servers offer beside tools is not used, and what they ask for (a model,
+//! a person, folders) they are not given.
+
+mod cache;
+mod content;
+mod error;
+mod http;
+mod listing;
+mod log;
+mod names;
+mod server;
+mod session;
+mod stdio;
+mod tool;
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use recto_context::{ItemId, Notice, Source, ToolSpec, nearest};
+
+pub use self::error::{ServerError, ServerProblem};
+use self::listing::{Listed, Listing};
+use self::names::model_name;
+use self::server::{Server, Surroundings};
+use self::tool::ServerTool;
+use crate::options::ServerOptions;
+use crate::process::Keeper;
+use crate::tool::Tool;
+
+/// All MCP servers. Cheap to clone; they end with the last clone.
+#[derive(Clone)]
+pub struct Servers {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    servers: Vec<Arc<Server>>,
+    tools: Mutex<Arc<ServerTools>>,
+}
+
+/// What is known of the tools of all servers.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ServerTools {
+    /// Changes whenever something else here does.
+    pub revision: u64,
+    /// What models are told about them, in the order of the servers; those of one
+    /// server by name.
+    pub specs: Vec<ToolSpec>,
+    /// What is wrong with servers, or with single tools.
+    pub notices: Vec<Notice>,
+}
+
+/// How a server is, without asking it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ServerStatus {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Its command line, or its address.
+    pub place: String,
+    /// How many tools it has, where that is known.
+    pub tools: Option<usize>,
+    /// The version of the protocol that was spoken last.
+    pub protocol: Option<String>,
+    /// Whether it is connected now.
+    pub is_running: bool,
+    /// What went wrong last, until it is well again.
+    pub trouble: Option<ServerError>,
+}
+
+/// What a server said when it was asked anew.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ServerReport {
+    /// The version of the protocol that was spoken.
+    pub protocol: String,
+    /// What the server calls itself, and its version.
+    pub implementation: Option<(String, String)>,
+    /// Its tools, without those that are disabled.
+    pub tools: Vec<ToolSpec>,
+    /// What was left out, each in one sentence.
+    pub problems: Vec<String>,
+    /// How long it took until the connection stood.
+    pub started_in: Duration,
+    /// How long it took to tell its tools.
+    pub listed_in: Duration,
+}
+
+impl Servers {
+    /// These servers. Nothing is started yet; what an earlier run kept in the
+    /// folder `cache` is read. What servers write to stderr goes to `logs`.
+    pub(crate) fn new(
+        servers: Vec<ServerOptions>,
+        cache: Option<PathBuf>,
+        logs: Option<PathBuf>,
+        search_path: Option<OsString>,
+        keeper: Keeper,
+    ) -> Self {
+        let surroundings = Surroundings { cache, logs, search_path, keeper };
+        let inner = Arc::new_cyclic(|inner: &Weak<Inner>| {
+            let new = |options| {
+                let inner = inner.clone();
+                let on_change = Box::new(move || {
+                    if let Some(inner) = inner.upgrade() {
+                        inner.refresh();
+                    }
+                });
+                Arc::new(Server::new(options, surroundings.clone(), on_change))
+            };
+            Inner { servers: servers.into_iter().map(new).collect(), tools: Mutex::default() }
+        });
+        inner.refresh();
+        Servers { inner }
+    }
+
+    /// What models can be told of all servers' tools. Starts nothing and waits
+    /// for nothing.
+    pub fn tools(&self) -> Arc<ServerTools> {
+        self.inner.tools.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Starts the servers whose tools are not known yet, side by side, and asks
+    /// for them. Each is waited for once in its life, for as long as it may take
+    /// to start but never for more than ten seconds; one that failed before is
+    /// tried again after a pause, and not waited for. A start that is not waited
+    /// for any more goes on, also when this future is dropped: its tools join late.
+    pub async fn learn(&self) {
+        join_all(self.inner.servers.iter().map(Server::learn)).await;
+    }
+
+    /// The tool of that spec, if it is one of a server's.
+    pub(crate) fn tool(&self, spec: &ToolSpec) -> Option<Arc<dyn Tool>> {
+        let Source::Server(name) = &spec.source else { return None };
+        let server = self.inner.server(name)?;
+        let is_its_own = spec.id.server.as_ref() == Some(name);
+        let is_off = server.options().disabled_tools.iter().any(|tool| **tool == *spec.id.name);
+        (is_its_own && !is_off)
+            .then(|| Arc::new(ServerTool::new(server.clone(), spec.clone())) as Arc<dyn Tool>)
+    }
+
+    /// The names of all servers.
+    pub fn names(&self) -> Vec<Arc<str>> {
+        self.inner.servers.iter().map(|server| server.name().clone()).collect()
+    }
+
+    /// How the servers are, without asking them.
+    pub fn status(&self) -> Vec<ServerStatus> {
+        let status = |server: &Arc<Server>| ServerStatus {
+            name: server.name().clone(),
+            place: server.place(),
+            tools: server.listing().map(|listing| self.inner.specs(server, listing).count()),
+            protocol: server.protocol(),
+            is_running: server.is_running(),
+            trouble: server.trouble(),
+        };
+        self.inner.servers.iter().map(status).collect()
+    }
+
+    /// Connects to a server anew, whatever is known of it, and asks for its tools.
+    pub async fn check(&self, name: &str) -> Result<ServerReport, ServerError> {
+        let Some(server) = self.inner.server(name) else {
+            let names = self.inner.servers.iter().map(|server| &**server.name());
+            let near = nearest(name, names).map(str::to_owned);
+            let problem = ServerProblem::Unknown { near };
+            return Err(ServerError { server: name.into(), problem, stderr: String::new() });
+        };
+        let checked = server.check().await?;
+        Ok(ServerReport {
+            protocol: checked.protocol,
+            implementation: checked.implementation,
+            problems: checked.listing.problems.clone(),
+            tools: self.inner.specs(server, checked.listing).collect(),
+            started_in: checked.started_in,
+            listed_in: checked.listed_in,
+        })
+    }
+
+    /// Ends all servers for good, and waits until they have ended.
+    pub async fn shut_down(&self) {
+        join_all(self.inner.servers.iter().map(|server| server.shut_down())).await;
+    }
+}
+
+impl fmt::Debug for Servers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Servers").field("names", &self.names()).finish()
+    }
+}
+
+impl Inner {
+    fn server(&self, name: &str) -> Option<&Arc<Server>> {
+        self.servers.iter().find(|server| **server.name() == *name)
+    }
+
+    /// Puts together what is known of all servers.
+    fn refresh(&self) {
+        let mut tools = self.tools.lock().unwrap_or_else(PoisonError::into_inner);
+        let (mut specs, mut notices) = (Vec::new(), Vec::new());
+        let mut names = BTreeSet::new();
+        for server in &self.servers {
+            let mut notice = |problem: String| {
+                let source = Source::Server(server.name().clone());
+                notices.push(Notice { source, problem: problem.into() });
+            };
+            if let Some(trouble) = server.trouble() {
+                notice(trouble.to_string());
+            }
+            let listing = server.listing().unwrap_or_default();
+            listing.problems.iter().cloned().for_each(&mut notice);
+            for spec in self.specs(server, listing) {
+                // Hashes are made not to meet, but a server may try.
+                if names.insert(spec.called.clone()) {
+                    specs.push(spec);
+                } else {
+                    notice(format!("the tool `{}` is left out: its name is taken", spec.id.name));
+                }
+            }
+        }
+        if tools.revision == 0 || tools.specs != specs || tools.notices != notices {
+            *tools = Arc::new(ServerTools { revision: tools.revision + 1, specs, notices });
+        }
+    }
+
+    /// What models are told of a server's tools.
+    fn specs(&self, server: &Server, listing: Listing) -> impl Iterator<Item = ToolSpec> + use<'_> {
+        let (name, options) = (server.name().clone(), server.options().clone());
+        listing.tools.into_iter().filter_map(move |tool| {
+            let is_off = options.disabled_tools.contains(&tool.name);
+            (!is_off).then(|| self.spec(&name, &options, tool))
+        })
+    }
+
+    fn spec(&self, server: &Arc<str>, options: &ServerOptions, tool: Listed) -> ToolSpec {
+        let servers = self.servers.iter().map(|server| &**server.name());
+        let called = model_name(server, &tool.name, servers);
+        let include = options.tool_includes.get(&tool.name).copied().unwrap_or(options.include);
+        let id = ItemId::tool(Some(server.clone()), tool.name);
+        // So that a model and a person see whose words these are.
+        let description = format!("[server {server}] {}", tool.description);
+        let spec = ToolSpec::new(id, description, tool.parameters).with_called(called);
+        ToolSpec { include, source: Source::Server(server.clone()), ..spec }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,174 @@
+//! What is remembered of a server between runs: its tools, and how it speaks.
+//!
+//! So a turn can offer the tools of servers that are not running. A file that
+//! can't be read, or that is about a server set up otherwise, is no memory.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use recto_context::ContentHash;
+use serde::{Deserialize, Serialize};
+
+use super::listing::Listing;
+use super::names::file_stem;
+use crate::options::{ServerOptions, ServerTransport};
+
+/// The largest file that is read.
+const MAX_FILE: u64 = 32 * 1024 * 1024;
+
+/// Changes when the form of the file does.
+const VERSION: u32 = 1;
+
+/// What is known of a server.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub(super) struct Known {
+    /// Its tools, where it told them.
+    pub(super) listing: Option<Listing>,
+    /// The version of the protocol that was spoken last.
+    pub(super) protocol: Option<String>,
+    /// Whether it leaves `server/discover` without an answer. Waiting for one
+    /// takes ten seconds, so it is not asked again.
+    #[serde(default)]
+    pub(super) silent: bool,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    version: u32,
+    identity: String,
+    known: Known,
+}
+
+/// Where the memory of a server is kept.
+#[derive(Debug)]
+pub(super) struct Cache {
+    path: Option<PathBuf>,
+    identity: ContentHash,
+}
+
+impl Cache {
+    /// The memory of the server in this folder, or none.
+    pub(super) fn new(folder: Option<&Path>, server: &ServerOptions) -> Self {
+        let stem = file_stem(&server.name);
+        let hash = ContentHash::of(server.name.as_bytes()).to_string();
+        let name = format!("{stem}-{}.json", &hash[..8]);
+        Cache { path: folder.map(|folder| folder.join(name)), identity: identity(server) }
+    }
+
+    /// What decides which server it is, and with what rights.
+    pub(super) fn identity(&self) -> ContentHash {
+        self.identity
+    }
+
+    pub(super) fn load(&self) -> Known {
+        self.path.as_deref().and_then(|path| self.read(path).ok().flatten()).unwrap_or_default()
+    }
+
+    fn read(&self, path: &Path) -> io::Result<Option<Known>> {
+        let mut text = Vec::new();
+        File::open(path)?.take(MAX_FILE).read_to_end(&mut text)?;
+        let kept: Kept = serde_json::from_slice(&text)?;
+        let is_ours = kept.version == VERSION && kept.identity == self.identity.to_string();
+        Ok(is_ours.then_some(kept.known))
+    }
+
+    /// Keeps it. What can't be kept is found out anew by the next run.
+    pub(super) fn save(&self, known: &Known) -> io::Result<()> {
+        let Some((path, folder)) =
+            self.path.as_deref().and_then(|path| Some((path, path.parent()?)))
+        else {
+            return Ok(());
+        };
+        fs::create_dir_all(folder)?;
+        let identity = self.identity.to_string();
+        let kept = Kept { version: VERSION, identity, known: known.clone() };
+        // Such a file is its owner's alone, and appears as a whole or not at all.
+        let mut file = tempfile::NamedTempFile::new_in(folder)?;
+        file.write_all(&serde_json::to_vec(&kept)?)?;
+        file.persist(path)?;
+        Ok(())
+    }
+}
+
+/// Values of variables, keys and the like are in it as part of a hash only.
+fn identity(server: &ServerOptions) -> ContentHash {
+    let text = match &server.transport {
+        ServerTransport::Stdio { program, arguments, environment, working_dir } => {
+            format!("{:?}", (program, arguments, environment, working_dir))
+        }
+        ServerTransport::Http { url, key } => {
+            format!("{:?}", (url, key.as_ref().map(|key| key.reveal())))
+        }
+    };
+    ContentHash::of(format!("{:?} {text}", server.name).as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::time::Duration;
+
+    use recto_context::Include;
+
+    use super::*;
+    use crate::options::Key;
+
+    fn server(name: &str, transport: ServerTransport) -> ServerOptions {
+        ServerOptions {
+            name: name.to_owned(),
+            transport,
+            include: Include::Always,
+            tool_includes: BTreeMap::new(),
+            disabled_tools: Vec::new(),
+            start_limit: Duration::from_secs(1),
+            time_limit: Duration::from_secs(1),
+        }
+    }
+
+    fn stdio(token: &str) -> ServerTransport {
+        ServerTransport::Stdio {
+            program: "a".to_owned(),
+            arguments: vec!["b".to_owned()],
+            environment: vec![("TOKEN".to_owned(), token.to_owned())],
+            working_dir: None,
+        }
+    }
+
+    fn known() -> Known {
+        let listing = Some(Listing::default());
+        Known { listing, protocol: Some("2025-11-25".to_owned()), silent: true }
+    }
+
+    #[test]
+    fn what_is_kept_comes_back_for_the_same_server_only() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = Some(folder.path());
+        Cache::new(at, &server("a", stdio("first-value"))).save(&known()).unwrap();
+        assert_eq!(Cache::new(at, &server("a", stdio("first-value"))).load(), known());
+        assert_eq!(Cache::new(at, &server("a", stdio("other"))).load(), Known::default());
+        assert_eq!(Cache::new(at, &server("b", stdio("first-value"))).load(), Known::default());
+        assert_eq!(Cache::new(None, &server("a", stdio("first-value"))).load(), Known::default());
+
+        let file = fs::read_dir(folder.path()).unwrap().next().unwrap().unwrap().path();
+        assert!(!fs::read_to_string(&file).unwrap().contains("first-value"));
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+        }
+        fs::write(&file, "{").unwrap();
+        assert_eq!(Cache::new(at, &server("a", stdio("first-value"))).load(), Known::default());
+    }
+
+    #[test]
+    fn another_key_is_another_server() {
+        let http = |key: &str| ServerTransport::Http {
+            url: "http://localhost/mcp".to_owned(),
+            key: Some(Key::new(key)),
+        };
+        let identity = |key| Cache::new(None, &server("a", http(key))).identity();
+        assert_ne!(identity("a"), identity("b"));
+        assert_eq!(identity("a"), identity("a"));
+    }
+}

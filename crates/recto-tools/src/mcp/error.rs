@@ -1,0 +1,279 @@
+//! What can go wrong with a server.
+
+use std::error::Error;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rmcp::model::ErrorData;
+use rmcp::service::{ClientInitializeError, ServiceError};
+use rmcp::transport::streamable_http_client::StreamableHttpError;
+
+use super::listing::{cleaned, shortened};
+use super::log::Redactor;
+
+/// As much of a server's own words as an error repeats.
+const MAX_WORDS: usize = 500;
+
+/// Why an MCP server can't be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerError {
+    /// The server's name.
+    pub server: Arc<str>,
+    /// What went wrong.
+    pub problem: ServerProblem,
+    /// What it last wrote to stderr.
+    pub stderr: String,
+}
+
+impl ServerError {
+    /// What to do about it.
+    pub fn hint(&self) -> String {
+        let server = &self.server;
+        match &self.problem {
+            ServerProblem::Unknown { near: Some(near) } => format!("did you mean `{near}`?"),
+            ServerProblem::Unknown { near: None } => "see `recto mcp list`".to_owned(),
+            ServerProblem::NoProgram { .. } => {
+                format!("install it, or set `mcp.{server}.command` to its path")
+            }
+            ServerProblem::Address { .. } => {
+                format!("set `mcp.{server}.url` to an http or https address")
+            }
+            ServerProblem::Slow { .. } => {
+                format!("set a longer `mcp.{server}.start_limit` if it needs it")
+            }
+            ServerProblem::Unauthorized => {
+                format!("set `mcp.{server}.api_key_env` to a variable that holds its key")
+            }
+            ServerProblem::Unreachable { .. } => "is it running, and is the address right?".into(),
+            _ => format!("try it by `recto mcp check {server}`"),
+        }
+    }
+
+    /// In words for a model, which can't look at stderr itself.
+    pub(super) fn told(&self) -> String {
+        let last = self.stderr.trim();
+        if last.is_empty() {
+            return self.to_string();
+        }
+        let skipped = last.chars().count().saturating_sub(MAX_WORDS);
+        let last: String = last.chars().skip(skipped).collect();
+        format!("{self}; it last wrote: {last}")
+    }
+}
+
+impl fmt::Display for ServerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ServerError { server, problem, .. } = self;
+        match problem {
+            ServerProblem::Unknown { .. } => write!(f, "there is no MCP server `{server}`"),
+            problem => write!(f, "the MCP server `{server}` {problem}"),
+        }
+    }
+}
+
+impl Error for ServerError {}
+
+/// What went wrong, as what is said of a server.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ServerProblem {
+    /// None is set up by that name.
+    #[error("is not set up")]
+    Unknown {
+        /// One whose name is near.
+        near: Option<String>,
+    },
+    /// Its program is not there.
+    #[error("can't be started: there is no program `{program}`")]
+    NoProgram {
+        /// As it is configured.
+        program: String,
+    },
+    /// The system did not start its program.
+    #[error("can't be started: `{program}`: {cause}")]
+    NotStarted {
+        /// As it is configured.
+        program: String,
+        /// What the system says.
+        cause: String,
+    },
+    /// Its address or key is none.
+    #[error("can't be reached: {problem}")]
+    Address {
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// It took too long to start, or to tell its tools.
+    #[error("did not answer within {} s", limit.as_secs_f32())]
+    Slow {
+        /// As long as it may take.
+        limit: Duration,
+    },
+    /// It ended, or closed the connection.
+    #[error("{how}")]
+    Ended {
+        /// How.
+        how: String,
+    },
+    /// Nothing answers at its address.
+    #[error("can't be reached: {cause}")]
+    Unreachable {
+        /// What the system says.
+        cause: String,
+    },
+    /// It wants a key, or another one.
+    #[error("refuses the key, or wants one")]
+    Unauthorized,
+    /// It answered with an HTTP status that means no success.
+    #[error("answered with HTTP status {status}")]
+    Status {
+        /// The status.
+        status: u16,
+    },
+    /// It answered with an error.
+    #[error("answered with an error: {message}")]
+    Refused {
+        /// In its words.
+        message: String,
+    },
+    /// It does not speak the protocol as it should.
+    #[error("can't be understood: {what}")]
+    Garbled {
+        /// What it did.
+        what: String,
+    },
+    /// It failed a short while ago, and is not tried again yet.
+    #[error("{last}; it is tried again in {} s", wait.as_secs_f32().ceil())]
+    Waiting {
+        /// What went wrong then.
+        last: Box<ServerProblem>,
+        /// How long until then.
+        wait: Duration,
+    },
+}
+
+impl ServerProblem {
+    /// Why a connection did not come about.
+    pub(super) fn of_start(error: &ClientInitializeError, redact: &Redactor) -> Self {
+        match error {
+            ClientInitializeError::ConnectionClosed(_) => {
+                ServerProblem::Ended { how: "closed the connection".to_owned() }
+            }
+            ClientInitializeError::JsonRpcError(data) => ServerProblem::of_answer(data, redact),
+            ClientInitializeError::TransportError { error, .. } => {
+                ServerProblem::of_transport(&*error.error, redact)
+            }
+            ClientInitializeError::LegacyFallbackFailed { fallback, .. } => {
+                ServerProblem::of_start(fallback, redact)
+            }
+            other => ServerProblem::Garbled { what: words(&other.to_string(), redact) },
+        }
+    }
+
+    /// Why a request was not answered.
+    pub(super) fn of_request(error: &ServiceError, redact: &Redactor) -> Self {
+        match error {
+            ServiceError::McpError(data) => ServerProblem::of_answer(data, redact),
+            ServiceError::TransportSend(error) => {
+                ServerProblem::of_transport(&*error.error, redact)
+            }
+            ServiceError::TransportClosed => {
+                ServerProblem::Ended { how: "closed the connection".to_owned() }
+            }
+            ServiceError::UnexpectedResponse => {
+                ServerProblem::Garbled { what: "its answer is none to this question".to_owned() }
+            }
+            other => ServerProblem::Garbled { what: words(&other.to_string(), redact) },
+        }
+    }
+
+    fn of_answer(data: &ErrorData, redact: &Redactor) -> Self {
+        ServerProblem::Refused { message: words(&data.message, redact) }
+    }
+
+    /// What the transport says, at whatever depth of the chain of errors.
+    fn of_transport(error: &(dyn Error + 'static), redact: &Redactor) -> Self {
+        let mut next = Some(error);
+        while let Some(error) = next {
+            if let Some(error) = error.downcast_ref() {
+                return ServerProblem::of_http(error, redact);
+            }
+            next = error.source();
+        }
+        let cause = words(&innermost(error), redact);
+        ServerProblem::Ended { how: format!("closed the connection ({cause})") }
+    }
+
+    fn of_http(error: &StreamableHttpError<reqwest::Error>, redact: &Redactor) -> Self {
+        match error {
+            StreamableHttpError::AuthRequired(_) | StreamableHttpError::InsufficientScope(_) => {
+                ServerProblem::Unauthorized
+            }
+            StreamableHttpError::HttpStatus(error) => {
+                ServerProblem::Status { status: error.status }
+            }
+            StreamableHttpError::Client(error) => match error.status() {
+                Some(status) if matches!(status.as_u16(), 401 | 403) => ServerProblem::Unauthorized,
+                Some(status) => ServerProblem::Status { status: status.as_u16() },
+                None => ServerProblem::Unreachable { cause: words(&innermost(error), redact) },
+            },
+            StreamableHttpError::UnexpectedEndOfStream
+            | StreamableHttpError::TransportChannelClosed => {
+                ServerProblem::Ended { how: "closed the connection".to_owned() }
+            }
+            other => ServerProblem::Garbled { what: words(&other.to_string(), redact) },
+        }
+    }
+}
+
+/// A server's words as an error repeats them.
+fn words(text: &str, redact: &Redactor) -> String {
+    shortened(&cleaned(&redact.apply(text)), MAX_WORDS)
+}
+
+/// What stands at the end of a chain of errors.
+fn innermost(error: &(dyn Error + 'static)) -> String {
+    let mut innermost = error;
+    while let Some(source) = innermost.source() {
+        innermost = source;
+    }
+    innermost.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_say_which_server_and_what_it_wrote() {
+        let error = ServerError {
+            server: "time".into(),
+            problem: ServerProblem::Ended { how: "ended with exit code 1".to_owned() },
+            stderr: format!("{}no such zone\n", "x".repeat(1_000)),
+        };
+        assert_eq!(error.to_string(), "the MCP server `time` ended with exit code 1");
+        assert!(error.told().ends_with("xno such zone"));
+        assert!(error.told().len() < 600);
+        assert_eq!(error.hint(), "try it by `recto mcp check time`");
+        let silent = ServerError { stderr: " \n".to_owned(), ..error };
+        assert_eq!(silent.told(), silent.to_string());
+    }
+
+    #[test]
+    fn waiting_says_what_went_wrong_and_when_it_is_tried_again() {
+        let last = Box::new(ServerProblem::Status { status: 500 });
+        let problem = ServerProblem::Waiting { last, wait: Duration::from_millis(1_200) };
+        let text = "answered with HTTP status 500; it is tried again in 2 s";
+        assert_eq!(problem.to_string(), text);
+    }
+
+    #[test]
+    fn a_key_is_not_repeated() {
+        let redact = Redactor::new(["hunter2hunter2"]);
+        let data = ErrorData::invalid_request("no such key: hunter2hunter2", None);
+        assert_eq!(
+            ServerProblem::of_answer(&data, &redact),
+            ServerProblem::Refused { message: "no such key: …".to_owned() }
+        );
+    }
+}

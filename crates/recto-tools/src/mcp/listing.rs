@@ -1,0 +1,263 @@
+//! What a server says of its tools, made fit to be told to models.
+//!
+//! A server's words come from outside. They are kept short, rid of what people
+//! would not see, and marked as the server's. What can't be told is left out,
+//! with a problem that says why.
+
+use std::collections::BTreeSet;
+
+use rmcp::model;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+/// Tools of one server that are kept.
+pub(super) const MAX_TOOLS: usize = 1_000;
+
+/// The longest description, in characters.
+const MAX_DESCRIPTION: usize = 1_024;
+
+/// The longest name of a tool, in bytes.
+const MAX_NAME: usize = 256;
+
+/// The longest schema, in bytes of compact JSON.
+const MAX_SCHEMA: usize = 64 * 1024;
+
+/// The deepest schema.
+const MAX_DEPTH: usize = 64;
+
+/// Problems that are told one by one.
+const MAX_PROBLEMS: usize = 20;
+
+/// The tools of a server.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub(super) struct Listing {
+    /// By name, each name once. A server may tell them in another order each time,
+    /// and what models read should not change with it.
+    pub(super) tools: Vec<Listed>,
+    /// What was left out, each in one sentence.
+    pub(super) problems: Vec<String>,
+}
+
+/// A tool, as the server describes it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Listed {
+    /// The name by which the server knows it.
+    pub(super) name: String,
+    /// What it does, in the server's words.
+    pub(super) description: String,
+    /// The JSON schema of its parameters.
+    pub(super) parameters: Value,
+}
+
+impl Listing {
+    /// What can be told of these tools.
+    pub(super) fn new(mut tools: Vec<model::Tool>) -> Self {
+        // Of two with one name, the one that the server told first stays first.
+        tools.sort_by(|one, other| one.name.cmp(&other.name));
+        let mut listing = Listing::default();
+        let (mut names, mut left_out) = (BTreeSet::new(), 0_usize);
+        for tool in tools {
+            let name = tool.name.to_string();
+            let listed = match Listed::new(&tool) {
+                _ if listing.tools.len() == MAX_TOOLS => {
+                    Err(format!("there are more than {MAX_TOOLS} tools; the rest is left out"))
+                }
+                Ok(_) if !names.insert(name.clone()) => {
+                    Err(format!("the tool `{name}` is listed twice; the first one is used"))
+                }
+                listed => listed,
+            };
+            match listed {
+                Ok(listed) => listing.tools.push(listed),
+                Err(problem) if listing.problems.len() < MAX_PROBLEMS => {
+                    if !listing.problems.contains(&problem) {
+                        listing.problems.push(problem);
+                    }
+                }
+                Err(_) => left_out += 1,
+            }
+        }
+        if left_out > 0 {
+            listing.problems.push(format!("{left_out} more tools are left out"));
+        }
+        listing
+    }
+}
+
+impl Listed {
+    fn new(tool: &model::Tool) -> Result<Self, String> {
+        let name = tool.name.to_string();
+        if name.is_empty() || name.len() > MAX_NAME || name.chars().any(is_hidden) {
+            let shown = shortened(&cleaned(&name), 60);
+            return Err(format!("a tool is left out: `{shown}` is no name for one"));
+        }
+        let length = serde_json::to_string(&*tool.input_schema).map_or(usize::MAX, |s| s.len());
+        if length > MAX_SCHEMA {
+            let limit = MAX_SCHEMA / 1024;
+            return Err(format!("the tool `{name}` is left out: its schema is over {limit} KB"));
+        }
+        let mut parameters = Value::Object(Map::clone(&tool.input_schema));
+        if depth(&parameters) > MAX_DEPTH {
+            return Err(format!(
+                "the tool `{name}` is left out: its schema is nested more than {MAX_DEPTH} deep"
+            ));
+        }
+        clean_words(&mut parameters);
+        if let Some(schema) = parameters.as_object_mut()
+            && !schema.contains_key("type")
+        {
+            schema.insert("type".to_owned(), json!("object"));
+        }
+        let words = tool.description.as_deref().map(cleaned).filter(|words| !words.is_empty());
+        let title = || tool.title.as_deref().map(cleaned).filter(|title| !title.is_empty());
+        let words = words.or_else(title).unwrap_or_else(|| name.clone());
+        Ok(Listed { name, description: shortened(&words, MAX_DESCRIPTION), parameters })
+    }
+}
+
+/// The text without what people would not see, and trimmed.
+pub(super) fn cleaned(text: &str) -> String {
+    let seen = |c: &char| matches!(c, '\n' | '\t') || !is_hidden(*c);
+    text.chars().filter(seen).collect::<String>().trim().to_owned()
+}
+
+/// At most so many characters of a text.
+pub(super) fn shortened(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// Control characters, and those that hide or turn around what stands beside
+/// them: instructions could be written in them that a person does not see.
+fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(
+            c,
+            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e007f}'
+        )
+}
+
+/// Cleans the titles and descriptions within a schema; all else decides what a
+/// call may hold, and stays.
+fn clean_words(schema: &mut Value) {
+    match schema {
+        Value::Object(map) => {
+            for (key, value) in map.iter_mut() {
+                match value {
+                    Value::String(text) if key == "description" || key == "title" => {
+                        *text = cleaned(text);
+                    }
+                    value => clean_words(value),
+                }
+            }
+        }
+        Value::Array(list) => list.iter_mut().for_each(clean_words),
+        _ => {}
+    }
+}
+
+fn depth(value: &Value) -> usize {
+    match value {
+        Value::Object(map) => 1 + map.values().map(depth).max().unwrap_or(0),
+        Value::Array(list) => 1 + list.iter().map(depth).max().unwrap_or(0),
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tool(value: Value) -> model::Tool {
+        serde_json::from_value(value).unwrap()
+    }
+
+    fn named(name: &str) -> model::Tool {
+        tool(json!({"name": name, "description": "Does it.", "inputSchema": {}}))
+    }
+
+    #[test]
+    fn a_tool_is_told_as_the_server_has_it() {
+        let listing = Listing::new(vec![named("a")]);
+        assert_eq!(listing.problems, Vec::<String>::new());
+        let expected = Listed {
+            name: "a".to_owned(),
+            description: "Does it.".to_owned(),
+            parameters: json!({"type": "object"}),
+        };
+        assert_eq!(listing.tools, [expected]);
+    }
+
+    #[test]
+    fn words_are_cleaned_and_cut() {
+        let words = format!("  a\u{7}b\u{202e}c\u{e0041}\nd {} ", "x".repeat(2_000));
+        let listing = Listing::new(vec![tool(json!({
+            "name": "a",
+            "description": words,
+            "inputSchema": {"properties": {"p": {"description": "q\u{200b}r", "enum": ["\u{200b}"]}}},
+        }))]);
+        let listed = &listing.tools[0];
+        assert!(listed.description.starts_with("abc\nd x"), "{}", listed.description);
+        assert_eq!(listed.description.chars().count(), MAX_DESCRIPTION + 1);
+        assert_eq!(listed.parameters["properties"]["p"]["description"], "qr");
+        assert_eq!(listed.parameters["properties"]["p"]["enum"][0], "\u{200b}");
+        let untold = tool(json!({"name": "b", "title": "The b", "inputSchema": {}}));
+        assert_eq!(Listing::new(vec![untold]).tools[0].description, "The b");
+    }
+
+    #[test]
+    fn what_can_not_be_told_is_left_out() {
+        let deep = (0..65).fold(json!({}), |inner, _| json!({ "a": inner }));
+        let large = json!({"description": "x".repeat(70_000)});
+        let listing = Listing::new(vec![
+            named("a"),
+            named("a"),
+            named(""),
+            named("b\u{1b}[2J"),
+            tool(json!({"name": "deep", "inputSchema": deep})),
+            tool(json!({"name": "large", "inputSchema": large})),
+            named("z"),
+        ]);
+        let names: Vec<_> = listing.tools.iter().map(|tool| &*tool.name).collect();
+        assert_eq!(names, ["a", "z"]);
+        assert_eq!(
+            listing.problems,
+            [
+                "a tool is left out: `` is no name for one",
+                "the tool `a` is listed twice; the first one is used",
+                "a tool is left out: `b[2J` is no name for one",
+                "the tool `deep` is left out: its schema is nested more than 64 deep",
+                "the tool `large` is left out: its schema is over 64 KB",
+            ]
+        );
+    }
+
+    #[test]
+    fn the_order_of_a_server_does_not_matter() {
+        let all = ["b", "a-b", "c", "a", "B", "a_b", "bad\n", "worse\n"].map(named);
+        let mut turned = all.to_vec();
+        turned.reverse();
+        let listing = Listing::new(all.to_vec());
+        assert_eq!(listing, Listing::new(turned));
+        let names: Vec<_> = listing.tools.iter().map(|tool| &*tool.name).collect();
+        assert_eq!(names, ["B", "a", "a-b", "a_b", "b", "c"]);
+
+        let other = tool(json!({"name": "a", "description": "Another.", "inputSchema": {}}));
+        let listing = Listing::new(vec![named("b"), named("a"), other]);
+        assert_eq!(listing.tools[0].description, "Does it.", "the first one is used");
+    }
+
+    #[test]
+    fn there_is_an_end_to_tools_and_problems() {
+        let many = Listing::new((0..1_100).map(|n| named(&format!("t{n}"))).collect());
+        assert_eq!(many.tools.len(), MAX_TOOLS);
+        assert_eq!(many.problems, ["there are more than 1000 tools; the rest is left out"]);
+        let bad = Listing::new((0..100).map(|n| named(&format!("t{n}\n"))).collect());
+        assert_eq!(bad.problems.len(), MAX_PROBLEMS + 1);
+        assert_eq!(bad.problems[MAX_PROBLEMS], "80 more tools are left out");
+    }
+}

@@ -1,0 +1,538 @@
+//! One server: what is known of it, its session, and what happens when it fails.
+//!
+//! A server is started when it is first needed, and again after it ended, each
+//! time after a longer pause. A pause is told, not waited for. All that a start
+//! takes, from the greeting to the list of tools, has one limit together.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use recto_context::ContentHash;
+use rmcp::model::{CallToolRequestParams, CallToolResponse, JsonObject};
+use rmcp::service::ServiceError;
+use tokio::sync::watch;
+use tokio::task::spawn_blocking;
+use tokio::time::{sleep, timeout};
+
+use super::cache::{Cache, Known};
+use super::content;
+use super::error::{ServerError, ServerProblem};
+use super::http;
+use super::listing::Listing;
+use super::log::Redactor;
+use super::session::{Deadline, Greeting, NoSession, Session, Site, Watcher};
+use crate::options::{ServerOptions, ServerTransport, names_a_secret};
+use crate::process::Keeper;
+use crate::tool::{ToolError, ToolOutput};
+
+/// The longest time for which a turn waits for a server whose tools are not known.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The longest pause between two starts of a server that fails.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+
+/// A server that ran as long as this is well.
+const WELL: Duration = Duration::from_secs(60);
+
+/// Changes that follow each other closer than this are looked at together.
+const TOGETHER: Duration = Duration::from_millis(100);
+
+/// How long the reason for a lost connection is waited for.
+const REASON: Duration = Duration::from_secs(5);
+
+/// What every server is told of Recto's surroundings.
+#[derive(Clone)]
+pub(super) struct Surroundings {
+    pub(super) cache: Option<PathBuf>,
+    pub(super) logs: Option<PathBuf>,
+    pub(super) search_path: Option<OsString>,
+    pub(super) keeper: Keeper,
+}
+
+/// An MCP server.
+pub(super) struct Server {
+    name: Arc<str>,
+    site: Site,
+    cache: Arc<Cache>,
+    state: Mutex<State>,
+    /// Held by whoever starts it, so that it is started once.
+    starting: tokio::sync::Mutex<()>,
+    /// Tells a start that is under way that the server is shut down.
+    shut: watch::Sender<bool>,
+    /// Called when its tools or its notices are others than before.
+    on_change: Box<dyn Fn() + Send + Sync>,
+}
+
+#[derive(Default)]
+struct State {
+    known: Known,
+    session: Option<Arc<Session>>,
+    /// When someone first waited for its tools.
+    asked: Option<Instant>,
+    /// Starts in a row after which it did not stay well.
+    failures: u32,
+    not_before: Option<Instant>,
+    /// Failures ever.
+    attempts: u64,
+    trouble: Option<ServerError>,
+    is_shut_down: bool,
+}
+
+/// What a server said when it was asked anew.
+pub(super) struct Checked {
+    pub(super) protocol: String,
+    pub(super) implementation: Option<(String, String)>,
+    pub(super) listing: Listing,
+    pub(super) started_in: Duration,
+    pub(super) listed_in: Duration,
+}
+
+impl Server {
+    pub(super) fn new(
+        options: ServerOptions,
+        surroundings: Surroundings,
+        on_change: Box<dyn Fn() + Send + Sync>,
+    ) -> Self {
+        let Surroundings { cache, logs, search_path, keeper } = surroundings;
+        let redact = secrets(&options.transport);
+        let cache = Arc::new(Cache::new(cache.as_deref(), &options));
+        let state = Mutex::new(State { known: cache.load(), ..State::default() });
+        Server {
+            name: options.name.as_str().into(),
+            site: Site { options, search_path, logs, keeper, redact },
+            cache,
+            state,
+            starting: tokio::sync::Mutex::default(),
+            shut: watch::Sender::new(false),
+            on_change,
+        }
+    }
+
+    pub(super) fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    pub(super) fn options(&self) -> &ServerOptions {
+        &self.site.options
+    }
+
+    /// What decides which server it is, and with what rights.
+    pub(super) fn identity(&self) -> ContentHash {
+        self.cache.identity()
+    }
+
+    /// Where it runs, for people.
+    pub(super) fn place(&self) -> String {
+        match &self.site.options.transport {
+            ServerTransport::Stdio { program, arguments, .. } => {
+                let words = [program].into_iter().chain(arguments).map(|word| quoted(word));
+                self.site.redact.apply(&words.collect::<Vec<_>>().join(" "))
+            }
+            ServerTransport::Http { url, .. } => http::shown(url),
+        }
+    }
+
+    /// Its tools, where they are known.
+    pub(super) fn listing(&self) -> Option<Listing> {
+        self.state().known.listing.clone()
+    }
+
+    /// The version of the protocol that was spoken last.
+    pub(super) fn protocol(&self) -> Option<String> {
+        self.state().known.protocol.clone()
+    }
+
+    /// What is wrong with it, until it is well again.
+    pub(super) fn trouble(&self) -> Option<ServerError> {
+        self.state().trouble.clone()
+    }
+
+    /// Whether it is connected.
+    pub(super) fn is_running(&self) -> bool {
+        self.state().session.as_ref().is_some_and(|session| session.is_open())
+    }
+
+    /// Starts the server and asks for its tools, unless they are known. One that
+    /// failed before or takes too long is not waited for: it joins when it is well.
+    pub(super) async fn learn(self: &Arc<Self>) {
+        let Some(patience) = self.patience() else { return };
+        if !patience.is_zero() {
+            let _ = timeout(patience, self.session()).await;
+        } else if self.may_start().is_ok() && self.starting.try_lock().is_ok() {
+            let server = self.clone();
+            tokio::spawn(async move { server.session().await.map(drop) });
+        }
+    }
+
+    /// How long its tools are waited for now; `None` where they are known. All who
+    /// wait do so until the same moment, so that a slow start holds up turns once.
+    fn patience(&self) -> Option<Duration> {
+        let mut state = self.state();
+        if state.known.listing.is_some() {
+            return None;
+        }
+        if state.attempts > 0 {
+            return Some(Duration::ZERO);
+        }
+        let waited = state.asked.get_or_insert_with(Instant::now).elapsed();
+        Some(self.site.options.start_limit.min(PATIENCE).saturating_sub(waited))
+    }
+
+    /// Calls one of its tools.
+    pub(super) async fn call(self: &Arc<Self>, tool: &str, arguments: JsonObject) -> ToolOutput {
+        let session = self.session().await.map_err(|error| ToolError::new(error.told()))?;
+        let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
+        let limit = self.site.options.time_limit;
+        let Ok(answer) = timeout(limit, session.call(params)).await else {
+            let (name, limit) = (&self.name, limit.as_secs_f32());
+            let text = format!("the MCP server `{name}` did not answer within {limit} s");
+            return Err(ToolError::new(text));
+        };
+        match answer {
+            Ok(CallToolResponse::Complete(result)) => content::output(&result, &self.site.redact),
+            Ok(CallToolResponse::InputRequired(_)) => {
+                Err(ToolError::new("the server wants to ask a person, which Recto does not do"))
+            }
+            Ok(_) => Err(ToolError::new("the server put it off, and Recto does not wait for it")),
+            Err(error) => Err(ToolError::new(self.failed_call(&session, &error).await.told())),
+        }
+    }
+
+    /// Connects anew beside the session, asks for the tools, and ends it.
+    pub(super) async fn check(&self) -> Result<Checked, ServerError> {
+        let asked = Instant::now();
+        let deadline = self.deadline();
+        let session = self.open(deadline).await?;
+        let (started_in, asked) = (asked.elapsed(), Instant::now());
+        let listing = session.list(deadline).await;
+        let listed_in = asked.elapsed();
+        session.close().await;
+        let stderr = session.stderr();
+        let listing = listing.map_err(|problem| self.error(problem, stderr))?;
+        {
+            let mut state = self.state();
+            (state.failures, state.not_before, state.trouble) = (0, None, None);
+        }
+        self.learned(&listing, &session.protocol, session.silent).await;
+        let protocol = session.protocol.clone();
+        let implementation = session.implementation.clone();
+        Ok(Checked { protocol, implementation, listing, started_in, listed_in })
+    }
+
+    /// Ends it for good, also where it is just being started.
+    pub(super) async fn shut_down(&self) {
+        let session = {
+            let mut state = self.state();
+            state.is_shut_down = true;
+            state.session.take()
+        };
+        if let Some(session) = session {
+            session.close().await;
+        }
+        self.shut.send_replace(true);
+        let _start_is_over = self.starting.lock().await;
+    }
+
+    /// The session, started if there is none.
+    async fn session(self: &Arc<Self>) -> Result<Arc<Session>, ServerError> {
+        if let Some(session) = self.running() {
+            return Ok(session);
+        }
+        // In a task of its own: a caller that gives up does not undo the start,
+        // which others may be waiting for.
+        let server = self.clone();
+        let attempts = self.state().attempts;
+        let started = tokio::spawn(async move {
+            let _one_at_a_time = server.starting.lock().await;
+            if let Some(session) = server.running() {
+                return Ok(session);
+            }
+            match server.failed_since(attempts) {
+                Some(error) => Err(error),
+                None => server.start().await,
+            }
+        });
+        started.await.unwrap_or_else(|_| {
+            let how = "was not started: Recto is ending".to_owned();
+            Err(self.error(ServerProblem::Ended { how }, String::new()))
+        })
+    }
+
+    /// Why it failed while someone waited for another to start it.
+    fn failed_since(&self, attempts: u64) -> Option<ServerError> {
+        let state = self.state();
+        state.trouble.clone().filter(|_| state.attempts != attempts)
+    }
+
+    fn running(&self) -> Option<Arc<Session>> {
+        self.state().session.clone().filter(|session| session.is_open())
+    }
+
+    async fn start(self: &Arc<Self>) -> Result<Arc<Session>, ServerError> {
+        self.may_start()?;
+        let mut shut = self.shut.subscribe();
+        let started = tokio::select! {
+            started = self.connect() => started,
+            // What was started ends when it is dropped.
+            _ = shut.wait_for(|shut| *shut) => return Err(self.was_shut_down()),
+        };
+        if let Err(error) = &started {
+            self.state().fail(error.clone(), Instant::now());
+            (self.on_change)();
+        }
+        started
+    }
+
+    /// A session that has told its tools, within the limit of a start.
+    async fn connect(self: &Arc<Self>) -> Result<Arc<Session>, ServerError> {
+        let deadline = self.deadline();
+        let session = self.open(deadline).await?;
+        self.begin(session, deadline).await
+    }
+
+    fn deadline(&self) -> Deadline {
+        Deadline::within(self.site.options.start_limit)
+    }
+
+    /// Whether it is not too early to try again.
+    fn may_start(&self) -> Result<(), ServerError> {
+        let state = self.state();
+        if state.is_shut_down {
+            return Err(self.was_shut_down());
+        }
+        let wait = state.not_before.map(|then| then.saturating_duration_since(Instant::now()));
+        match (&state.trouble, wait) {
+            (Some(trouble), Some(wait)) if !wait.is_zero() => {
+                let last = Box::new(trouble.problem.clone());
+                let problem = ServerProblem::Waiting { last, wait };
+                Err(ServerError { problem, ..trouble.clone() })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn was_shut_down(&self) -> ServerError {
+        let how = "was shut down".to_owned();
+        self.error(ServerProblem::Ended { how }, String::new())
+    }
+
+    /// A new session. A server that may not have understood the greeting is
+    /// greeted in the other way.
+    async fn open(&self, deadline: Deadline) -> Result<Session, ServerError> {
+        let no_session = |failure: NoSession| self.error(failure.problem, failure.stderr);
+        if self.state().known.silent {
+            let opened = Session::open(&self.site, Greeting::Initialize, deadline).await;
+            return opened.map_err(|failure| {
+                // It may have learned to answer.
+                self.state().known.silent = failure.is_slow() || !failure.misunderstood;
+                no_session(failure)
+            });
+        }
+        let failure = match Session::open(&self.site, Greeting::Discover, deadline).await {
+            Ok(session) => return Ok(session),
+            Err(failure) if failure.is_slow() || !failure.misunderstood => failure,
+            Err(_) => match Session::open(&self.site, Greeting::Initialize, deadline).await {
+                Ok(session) => return Ok(session),
+                Err(failure) => failure,
+            },
+        };
+        if failure.is_slow() {
+            // Its time is over; but the next time it is greeted otherwise at once.
+            let known = {
+                let mut state = self.state();
+                state.known.silent = true;
+                state.known.clone()
+            };
+            self.save(known).await;
+        }
+        Err(no_session(failure))
+    }
+
+    /// Asks a new session for its tools, and looks after it from now on.
+    async fn begin(
+        self: &Arc<Self>,
+        session: Session,
+        deadline: Deadline,
+    ) -> Result<Arc<Session>, ServerError> {
+        let mut watcher = session.watch();
+        // News of changes can be done without, so there must be time for the list.
+        watcher.subscribe(deadline.left() / 2).await;
+        let listing = match session.list(deadline).await {
+            Ok(listing) => listing,
+            Err(problem) => {
+                let how = self.lost(&session, problem).await;
+                session.close().await;
+                return Err(how);
+            }
+        };
+        let session = Arc::new(session);
+        {
+            let mut state = self.state();
+            if !state.is_shut_down {
+                state.session = Some(session.clone());
+            }
+            (state.not_before, state.trouble) = (None, None);
+        }
+        self.learned(&listing, &session.protocol, session.silent).await;
+        let (server, weak) = (Arc::downgrade(self), Arc::downgrade(&session));
+        tokio::spawn(look_after(server, weak, watcher));
+        Ok(session)
+    }
+
+    /// Takes in what a server said of its tools.
+    async fn learned(&self, listing: &Listing, protocol: &str, silent: bool) {
+        let known = {
+            let mut state = self.state();
+            let known = Known {
+                listing: Some(listing.clone()),
+                protocol: Some(protocol.to_owned()),
+                silent: silent || state.known.silent,
+            };
+            let is_new = state.known != known;
+            state.known = known.clone();
+            is_new.then_some(known)
+        };
+        if let Some(known) = known {
+            self.save(known).await;
+        }
+        (self.on_change)();
+    }
+
+    /// A memory that can't be kept is no reason to fail.
+    async fn save(&self, known: Known) {
+        let cache = self.cache.clone();
+        let _: Result<io::Result<()>, _> = spawn_blocking(move || cache.save(&known)).await;
+    }
+
+    /// Why a call failed, and what follows for the session.
+    async fn failed_call(&self, session: &Arc<Session>, error: &ServiceError) -> ServerError {
+        let problem = ServerProblem::of_request(error, &self.site.redact);
+        if !matches!(error, ServiceError::TransportSend(_) | ServiceError::TransportClosed) {
+            return self.error(problem, String::new());
+        }
+        let error = self.lost(session, problem).await;
+        self.ended(session, error.clone());
+        error
+    }
+
+    /// What is said of a session that was lost: how the program ended, where it did.
+    async fn lost(&self, session: &Session, problem: ServerProblem) -> ServerError {
+        let mut problem = problem;
+        let is_program = matches!(self.site.options.transport, ServerTransport::Stdio { .. });
+        if is_program
+            && matches!(problem, ServerProblem::Ended { .. })
+            && let Ok(how) = timeout(REASON, session.ended()).await
+        {
+            problem = ServerProblem::Ended { how };
+        }
+        self.error(problem, session.stderr())
+    }
+
+    /// Takes in that a session ended. Told once, whoever notices first.
+    fn ended(&self, session: &Arc<Session>, error: ServerError) {
+        {
+            let mut state = self.state();
+            if !state.session.as_ref().is_some_and(|current| Arc::ptr_eq(current, session)) {
+                return;
+            }
+            state.session = None;
+            if session.begun.elapsed() >= WELL {
+                state.failures = 0;
+            }
+            state.fail(error, Instant::now());
+        }
+        (self.on_change)();
+    }
+
+    fn error(&self, problem: ServerProblem, stderr: String) -> ServerError {
+        ServerError { server: self.name.clone(), problem, stderr }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn fail(&mut self, error: ServerError, now: Instant) {
+        self.attempts += 1;
+        self.failures = self.failures.saturating_add(1);
+        self.not_before = Some(now + pause(self.failures));
+        self.trouble = Some(error);
+    }
+}
+
+/// The pause after so many failures in a row: 0, 1, 2, 4 … seconds.
+fn pause(failures: u32) -> Duration {
+    match failures {
+        0 | 1 => Duration::ZERO,
+        more => Duration::from_secs(1 << (more - 2).min(6)).min(LONGEST_PAUSE),
+    }
+}
+
+/// Looks after a session until it ends, without holding it or the server.
+async fn look_after(server: Weak<Server>, session: Weak<Session>, mut watcher: Watcher) {
+    while watcher.next().await {
+        sleep(TOGETHER).await;
+        let Some((deadline, protocol)) = server
+            .upgrade()
+            .zip(session.upgrade())
+            .map(|(server, now)| (server.deadline(), (now.protocol.clone(), now.silent)))
+        else {
+            return;
+        };
+        // A list that does not come leaves the one before.
+        if let (Ok(listing), Some(server)) = (watcher.list(deadline).await, server.upgrade()) {
+            server.learned(&listing, &protocol.0, protocol.1).await;
+        }
+    }
+    let how = watcher.ended().await;
+    if let (Some(server), Some(session)) = (server.upgrade(), session.upgrade()) {
+        let error = server.error(ServerProblem::Ended { how }, session.stderr());
+        server.ended(&session, error);
+    }
+}
+
+/// What must not be repeated of what a server is given.
+fn secrets(transport: &ServerTransport) -> Redactor {
+    match transport {
+        ServerTransport::Stdio { environment, .. } => {
+            let secret = environment.iter().filter(|(name, _)| names_a_secret(name));
+            Redactor::new(secret.map(|(_, value)| value.as_str()))
+        }
+        ServerTransport::Http { key: Some(key), .. } => Redactor::of_key(key.reveal()),
+        ServerTransport::Http { key: None, .. } => Redactor::default(),
+    }
+}
+
+/// A word of a command line, so that people see where it ends.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "@%+=:,./_-".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("{word:?}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_up_to_a_minute() {
+        let seconds: Vec<_> = (0..10).map(|failures| pause(failures).as_secs()).collect();
+        assert_eq!(seconds, [0, 0, 1, 2, 4, 8, 16, 32, 60, 60]);
+        assert_eq!(pause(u32::MAX), LONGEST_PAUSE);
+    }
+
+    #[test]
+    fn words_are_quoted_where_they_would_be_misread() {
+        let words = ["npx", "-y", "@a/b", "two words", "", "a\"b\n"];
+        let line = words.map(quoted).join(" ");
+        assert_eq!(line, r#"npx -y @a/b "two words" "" "a\"b\n""#);
+    }
+}

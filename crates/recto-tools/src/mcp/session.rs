@@ -1,0 +1,421 @@
+//! A connection to a server, from its start to its end.
+//!
+//! A task of its own keeps it: it notices when the server ends, ends the server
+//! when the session is dropped, and leaves nothing of it behind.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, ClientCapabilities, ClientConfig, ErrorCode,
+    Implementation, PaginatedRequestParams, ProtocolVersion, SubscriptionFilter,
+};
+use rmcp::service::{
+    ClientInitializeError, NotificationContext, RunningService, ServiceError, Subscription,
+};
+use rmcp::{
+    ClientCacheConfig, ClientHandler, ClientLifecycleMode, ClientServiceExt, Peer, RoleClient,
+};
+use tokio::sync::{Notify, watch};
+use tokio::time::{sleep, timeout};
+
+use super::error::ServerProblem;
+use super::http;
+use super::listing::{Listing, MAX_TOOLS};
+use super::log::{Redactor, Tail};
+use super::stdio::{self, Process};
+use crate::options::{ServerOptions, ServerTransport};
+use crate::process::Keeper;
+
+/// Pages of a tool list that are read.
+const MAX_PAGES: usize = 100;
+
+/// How long a server may take to end when it is asked to.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// How long `server/discover` is waited for, by the library.
+const DISCOVER_LIMIT: Duration = Duration::from_secs(10);
+
+/// How long a subscription may take, and how long until a lost one is renewed.
+const SUBSCRIBE_LIMIT: Duration = Duration::from_secs(5);
+
+/// What is needed to reach a server.
+pub(super) struct Site {
+    pub(super) options: ServerOptions,
+    pub(super) search_path: Option<OsString>,
+    pub(super) logs: Option<PathBuf>,
+    pub(super) keeper: Keeper,
+    pub(super) redact: Redactor,
+}
+
+/// How the two begin to speak.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Greeting {
+    /// By `server/discover`, and where that is not known by `initialize`.
+    Discover,
+    /// By `initialize` at once.
+    Initialize,
+}
+
+/// Until when a server may take to start, with all that belongs to it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Deadline {
+    begun: Instant,
+    limit: Duration,
+}
+
+/// A connection to a server.
+pub(super) struct Session {
+    peer: Peer<RoleClient>,
+    /// The version of the protocol that is spoken.
+    pub(super) protocol: String,
+    /// What the server calls itself, and its version.
+    pub(super) implementation: Option<(String, String)>,
+    /// Whether the server seems to leave `server/discover` without an answer.
+    pub(super) silent: bool,
+    /// When the connection stood.
+    pub(super) begun: Instant,
+    changed: Arc<Notify>,
+    redact: Redactor,
+    tail: Tail,
+    end: watch::Receiver<Option<String>>,
+    /// The task that keeps the session ends it when this is dropped.
+    stop: watch::Sender<bool>,
+}
+
+/// Why there is no session.
+pub(super) struct NoSession {
+    pub(super) problem: ServerProblem,
+    pub(super) stderr: String,
+    /// Whether it may have been the greeting.
+    pub(super) misunderstood: bool,
+}
+
+impl Deadline {
+    /// So long from now.
+    pub(super) fn within(limit: Duration) -> Self {
+        Deadline { begun: Instant::now(), limit }
+    }
+
+    /// How long it is until then.
+    pub(super) fn left(self) -> Duration {
+        self.limit.saturating_sub(self.begun.elapsed())
+    }
+
+    /// Waits until then. Says how long that was in all.
+    async fn hold<T>(self, future: impl Future<Output = T>) -> Result<T, ServerProblem> {
+        let slow = ServerProblem::Slow { limit: self.limit };
+        timeout(self.left(), future).await.map_err(|_| slow)
+    }
+}
+
+impl NoSession {
+    /// Whether the server did not answer in time.
+    pub(super) fn is_slow(&self) -> bool {
+        matches!(self.problem, ServerProblem::Slow { .. })
+    }
+}
+
+impl Session {
+    /// Connects to a server before the deadline.
+    pub(super) async fn open(
+        site: &Site,
+        greeting: Greeting,
+        deadline: Deadline,
+    ) -> Result<Session, NoSession> {
+        let tail = Tail::default();
+        let changed = Arc::new(Notify::new());
+        let handler = Handler { changed: changed.clone() };
+        let asked = Instant::now();
+        let failed =
+            |problem, misunderstood| NoSession { problem, stderr: tail.text(), misunderstood };
+        let (started, mut process) = match &site.options.transport {
+            ServerTransport::Stdio { .. } => {
+                let (process, stdout, stdin) =
+                    stdio::start(site, &tail).map_err(|problem| failed(problem, false))?;
+                let start = handler.serve_with_lifecycle((stdout, stdin), greeting.lifecycle());
+                (deadline.hold(start).await, Some(process))
+            }
+            ServerTransport::Http { url, key } => {
+                let transport =
+                    http::transport(url, key.as_ref()).map_err(|problem| failed(problem, false))?;
+                let start = handler.serve_with_lifecycle(transport, greeting.lifecycle());
+                (deadline.hold(start).await, None)
+            }
+        };
+        let running = match started {
+            Ok(Ok(running)) => running,
+            Ok(Err(error)) => {
+                let misunderstood = may_be_greeting(&error, process.is_some());
+                let mut problem = ServerProblem::of_start(&error, &site.redact);
+                if let Some(process) = process.take() {
+                    let how = process.end(GRACE / 4).await;
+                    if matches!(problem, ServerProblem::Ended { .. }) {
+                        problem = ServerProblem::Ended { how };
+                    }
+                }
+                return Err(failed(problem, misunderstood));
+            }
+            Err(slow) => {
+                if let Some(process) = process.take() {
+                    process.end(Duration::ZERO).await;
+                }
+                return Err(failed(slow, true));
+            }
+        };
+        let took = asked.elapsed();
+        Ok(Session::keep(running, process, tail, changed, site.redact.clone(), took).await)
+    }
+
+    async fn keep(
+        running: RunningService<RoleClient, Handler>,
+        process: Option<Process>,
+        tail: Tail,
+        changed: Arc<Notify>,
+        redact: Redactor,
+        took: Duration,
+    ) -> Session {
+        let peer = running.peer().clone();
+        // A list that is no longer true must not come back when asking fails.
+        peer.set_response_cache_config(ClientCacheConfig::disabled()).await;
+        let info = peer.peer_info();
+        let version = info.as_ref().map(|info| info.protocol_version.clone());
+        let is_old = version.as_ref().is_some_and(ProtocolVersion::has_initialize);
+        let implementation = info.and_then(|info| {
+            let implementation = info.server_info.clone()?;
+            Some((implementation.name, implementation.version))
+        });
+        let (stop, stopped) = watch::channel(false);
+        let (ended, end) = watch::channel(None);
+        tokio::spawn(keep(running, process, stopped, ended));
+        Session {
+            peer,
+            protocol: version.map(|version| version.to_string()).unwrap_or_default(),
+            implementation,
+            silent: is_old && took >= DISCOVER_LIMIT,
+            begun: Instant::now(),
+            changed,
+            redact,
+            tail,
+            end,
+            stop,
+        }
+    }
+
+    /// Whether it can still be used.
+    pub(super) fn is_open(&self) -> bool {
+        self.end.borrow().is_none() && !self.peer.is_transport_closed()
+    }
+
+    /// What the server last wrote to stderr.
+    pub(super) fn stderr(&self) -> String {
+        self.tail.text()
+    }
+
+    /// Waits for the end, and says how it ended.
+    pub(super) async fn ended(&self) -> String {
+        self.watch().ended().await
+    }
+
+    /// Ends the session, and waits until nothing is left of it.
+    pub(super) async fn close(&self) {
+        let _ = self.stop.send(true);
+        self.ended().await;
+    }
+
+    /// Asks for all tools, page by page.
+    pub(super) async fn list(&self, deadline: Deadline) -> Result<Listing, ServerProblem> {
+        self.watch().list(deadline).await
+    }
+
+    /// Calls a tool. Dropping the future tells the server that nobody waits any more.
+    pub(super) async fn call(
+        &self,
+        params: CallToolRequestParams,
+    ) -> Result<CallToolResponse, ServiceError> {
+        self.peer.call_tool_once(params).await
+    }
+
+    /// What can look after the session without holding it.
+    pub(super) fn watch(&self) -> Watcher {
+        Watcher {
+            peer: self.peer.clone(),
+            changed: self.changed.clone(),
+            redact: self.redact.clone(),
+            end: self.end.clone(),
+            subscription: None,
+        }
+    }
+}
+
+/// Looks after a session.
+pub(super) struct Watcher {
+    peer: Peer<RoleClient>,
+    changed: Arc<Notify>,
+    redact: Redactor,
+    end: watch::Receiver<Option<String>>,
+    subscription: Option<Subscription>,
+}
+
+impl Watcher {
+    /// Asks the server to tell of changes, where it tells of them only then. One
+    /// that does not answer in time is left without.
+    pub(super) async fn subscribe(&mut self, limit: Duration) {
+        let Some(info) = self.peer.peer_info() else { return };
+        let tells = info.capabilities.tools.as_ref().and_then(|tools| tools.list_changed);
+        if info.protocol_version.has_initialize() || tells != Some(true) {
+            return;
+        }
+        let filter = SubscriptionFilter::builder().tools_list_changed().build();
+        let subscribed = timeout(limit.min(SUBSCRIBE_LIMIT), self.peer.listen(filter)).await;
+        self.subscription = subscribed.ok().and_then(Result::ok);
+    }
+
+    /// Waits until the tools may have changed; false when the session has ended.
+    pub(super) async fn next(&mut self) -> bool {
+        let Watcher { changed, end, subscription, .. } = self;
+        let told = async {
+            match subscription {
+                Some(subscription) => matches!(subscription.next().await, Ok(Some(_))),
+                None => std::future::pending().await,
+            }
+        };
+        let told = tokio::select! {
+            () = changed.notified() => true,
+            told = told => told,
+            _ = end.wait_for(Option::is_some) => return false,
+        };
+        if !told {
+            // What happens meanwhile is missed, so the list is asked for anyway.
+            sleep(SUBSCRIBE_LIMIT).await;
+            self.subscription = None;
+            self.subscribe(SUBSCRIBE_LIMIT).await;
+        }
+        true
+    }
+
+    /// Waits for the end, and says how it ended.
+    pub(super) async fn ended(&mut self) -> String {
+        let lost = || "closed the connection".to_owned();
+        match self.end.wait_for(Option::is_some).await {
+            Ok(end) => end.clone().unwrap_or_else(lost),
+            Err(_) => lost(),
+        }
+    }
+
+    /// Asks for all tools, page by page.
+    pub(super) async fn list(&self, deadline: Deadline) -> Result<Listing, ServerProblem> {
+        match deadline.hold(self.pages()).await? {
+            Ok(tools) => Ok(Listing::new(tools)),
+            // A server without tools need not know the question.
+            Err(ServiceError::McpError(data)) if data.code == ErrorCode::METHOD_NOT_FOUND => {
+                Ok(Listing::default())
+            }
+            Err(error) => Err(ServerProblem::of_request(&error, &self.redact)),
+        }
+    }
+
+    async fn pages(&self) -> Result<Vec<rmcp::model::Tool>, ServiceError> {
+        let mut tools = Vec::new();
+        let mut cursor = None;
+        for _ in 0..MAX_PAGES {
+            let params = PaginatedRequestParams::default().with_cursor(cursor);
+            let page = self.peer.list_tools(Some(params)).await?;
+            tools.extend(page.tools);
+            cursor = page.next_cursor;
+            if cursor.is_none() || tools.len() > MAX_TOOLS {
+                break;
+            }
+        }
+        Ok(tools)
+    }
+}
+
+impl Greeting {
+    fn lifecycle(self) -> ClientLifecycleMode {
+        match self {
+            Greeting::Initialize => ClientLifecycleMode::Initialize,
+            Greeting::Discover => ClientLifecycleMode::Auto {
+                preferred_versions: vec![ProtocolVersion::LATEST],
+                legacy_version: None,
+            },
+        }
+    }
+}
+
+/// Whether a server may have failed because it does not know `server/discover`.
+fn may_be_greeting(error: &ClientInitializeError, is_program: bool) -> bool {
+    match error {
+        ClientInitializeError::ConnectionClosed(_) => is_program,
+        ClientInitializeError::TransportError { .. }
+        | ClientInitializeError::Cancelled
+        | ClientInitializeError::LegacyFallbackFailed { .. } => false,
+        _ => true,
+    }
+}
+
+/// Keeps a session until the server ends or nobody wants it any more. Then
+/// nothing is left of it.
+async fn keep(
+    running: RunningService<RoleClient, Handler>,
+    mut process: Option<Process>,
+    mut stopped: watch::Receiver<bool>,
+    ended: watch::Sender<Option<String>>,
+) {
+    let token = running.cancellation_token();
+    let mut waiting = pin!(running.waiting());
+    let exited = async {
+        match &mut process {
+            Some(process) => process.exited().await,
+            None => std::future::pending().await,
+        }
+    };
+    let is_over = tokio::select! {
+        _ = &mut waiting => true,
+        () = exited => false,
+        () = asked_to_stop(&mut stopped) => {
+            token.cancel();
+            timeout(GRACE, &mut waiting).await.is_ok()
+        }
+    };
+    if !is_over {
+        // Others may hold its streams open. What it wrote itself is still read.
+        if let Some(process) = &mut process {
+            process.kill();
+        }
+        let _ = timeout(GRACE, waiting).await;
+    }
+    let how = match process {
+        Some(process) => process.end(GRACE).await,
+        None => "closed the connection".to_owned(),
+    };
+    let _ = ended.send(Some(how));
+}
+
+/// Waits until the session is closed or dropped.
+async fn asked_to_stop(stopped: &mut watch::Receiver<bool>) {
+    // An error means that it was dropped.
+    let _ = stopped.wait_for(|stop| *stop).await;
+}
+
+/// What Recto answers to a server: it is told that there is neither a model to
+/// sample, nor a person to ask, nor a folder to look at.
+#[derive(Debug)]
+struct Handler {
+    changed: Arc<Notify>,
+}
+
+impl ClientHandler for Handler {
+    async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
+        self.changed.notify_one();
+    }
+
+    fn get_info(&self) -> ClientConfig {
+        let recto = Implementation::new("recto", env!("CARGO_PKG_VERSION"));
+        ClientConfig::new(ClientCapabilities::default(), recto)
+            .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
+    }
+}

@@ -1,0 +1,196 @@
+//! Servers at an address that answer wrongly, late or not at all.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+use super::*;
+use crate::options::Key;
+
+/// What a fake gives back to the head and body of a request; `None` for nothing at all.
+type Answer = fn(&str) -> Option<String>;
+
+/// A server at a port of its own. Gives its address, and all that it was sent.
+async fn listen(answer: Answer) -> (String, Arc<Mutex<Vec<String>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let noted = heard.clone();
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            tokio::spawn(serve(stream, answer, noted.clone()));
+        }
+    });
+    (url, heard)
+}
+
+async fn serve(mut stream: TcpStream, answer: Answer, heard: Arc<Mutex<Vec<String>>>) {
+    let request = read(&mut stream).await;
+    heard.lock().unwrap().push(request.clone());
+    match answer(&request) {
+        Some(answer) => stream.write_all(answer.as_bytes()).await.unwrap(),
+        None => std::future::pending().await,
+    }
+}
+
+/// One request, with its body.
+async fn read(stream: &mut TcpStream) -> String {
+    let mut request = Vec::new();
+    loop {
+        let text = String::from_utf8_lossy(&request).into_owned();
+        if let Some((head, body)) = text.split_once("\r\n\r\n") {
+            let head = head.to_lowercase();
+            let length = head.split("content-length: ").nth(1).unwrap_or("0");
+            let length: usize = length.lines().next().unwrap().trim().parse().unwrap();
+            if body.len() >= length {
+                return text;
+            }
+        }
+        if stream.read_buf(&mut request).await.unwrap_or(0) == 0 {
+            return text;
+        }
+    }
+}
+
+fn response(status: &str, head: &str, body: &str) -> Option<String> {
+    let length = body.len();
+    Some(format!(
+        "HTTP/1.1 {status}\r\n{head}content-length: {length}\r\nconnection: close\r\n\r\n{body}"
+    ))
+}
+
+fn at(name: &str, url: &str, key: Option<&str>) -> ServerOptions {
+    let key = key.map(Key::new);
+    options(name, ServerTransport::Http { url: url.to_owned(), key })
+}
+
+async fn trouble(options: ServerOptions) -> ServerError {
+    let servers = servers(vec![options]);
+    settle(&servers).await;
+    servers.status()[0].trouble.clone().expect("it failed")
+}
+
+#[tokio::test]
+async fn one_that_fails_is_told_with_its_status() {
+    let (url, _) = listen(|_| response("500 Oh", "", "broken")).await;
+    let error = trouble(at("a", &url, None)).await;
+    assert_eq!(error.to_string(), "the MCP server `a` answered with HTTP status 500");
+}
+
+#[tokio::test]
+async fn one_that_says_nothing_is_given_up() {
+    let (url, _) = listen(|_| None).await;
+    let mut options = at("a", &url, None);
+    options.start_limit = Duration::from_millis(200);
+    let error = trouble(options).await;
+    assert_eq!(error.to_string(), "the MCP server `a` did not answer within 0.2 s");
+}
+
+#[tokio::test]
+async fn one_that_is_not_there_is_told() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    drop(listener);
+    let error = trouble(at("a", &url, None)).await;
+    assert!(matches!(error.problem, ServerProblem::Unreachable { .. }), "{error}");
+    assert_eq!(error.hint(), "is it running, and is the address right?");
+}
+
+#[tokio::test]
+async fn one_that_wants_a_key_is_told() {
+    let (url, heard) = listen(|_| response("401 No", "www-authenticate: Bearer\r\n", "")).await;
+    let error = trouble(at("a", &url, Some("s3cr3t-s3cr3t"))).await;
+    assert_eq!(error.problem, ServerProblem::Unauthorized);
+    let heard = heard.lock().unwrap();
+    assert!(heard[0].to_lowercase().contains("authorization: bearer s3cr3t-s3cr3t"), "{heard:?}");
+}
+
+#[tokio::test]
+async fn what_is_no_server_is_told_and_repeats_no_key() {
+    let (url, _) = listen(|_| response("200 OK", "content-type: text/html\r\n", "<p>hi")).await;
+    let error = trouble(at("a", &url, None)).await;
+    assert!(matches!(error.problem, ServerProblem::Garbled { .. }), "{error}");
+    let (url, _) =
+        listen(|_| response("400 Bad", "content-type: text/plain\r\n", "key s3cr3t-s3cr3t?")).await;
+    let error = trouble(at("a", &url, Some("s3cr3t-s3cr3t"))).await;
+    assert!(!error.to_string().contains("s3cr3t"), "{error}");
+}
+
+#[tokio::test]
+async fn a_result_repeats_no_key() {
+    // In base64 a key may begin like a path, even like one that is there.
+    for key in ["s3cr3t-s3cr3t", "/usr/bin"] {
+        let (url, _) = listen(small).await;
+        let servers = servers(vec![at("a", &format!("{url}/"), Some(key))]);
+        settle(&servers).await;
+        let arguments = json!({"say": format!("the key is {key}.")});
+        assert_eq!(call(&servers, "a.hello", arguments).await.unwrap(), "the key is ….");
+    }
+}
+
+/// The port that a redirect leads to.
+static ELSEWHERE: AtomicUsize = AtomicUsize::new(0);
+
+#[tokio::test]
+async fn a_key_does_not_leave_its_server() {
+    let (elsewhere, heard) = listen(|_| response("500 Oh", "", "")).await;
+    let port: usize =
+        elsewhere.split(':').nth(2).unwrap().split('/').next().unwrap().parse().unwrap();
+    ELSEWHERE.store(port, Ordering::SeqCst);
+    let (url, _) = listen(|_| {
+        let port = ELSEWHERE.load(Ordering::SeqCst);
+        response("307 Go", &format!("location: http://127.0.0.1:{port}/mcp\r\n"), "")
+    })
+    .await;
+    let error = trouble(at("a", &url, Some("s3cr3t-s3cr3t"))).await;
+    assert!(error.to_string().contains("307"), "{error}");
+    assert_eq!(*heard.lock().unwrap(), Vec::<String>::new());
+}
+
+/// A small server that answers in JSON, at `/mcp/`.
+fn small(request: &str) -> Option<String> {
+    let (head, body) = request.split_once("\r\n\r\n")?;
+    if !head.starts_with("POST /mcp/ ") {
+        return if head.starts_with("POST /mcp ") {
+            response("307 Go", "location: /mcp/\r\n", "")
+        } else {
+            response("405 No", "", "")
+        };
+    }
+    let message: Value = serde_json::from_str(body).unwrap();
+    let id = &message["id"];
+    let result = match message["method"].as_str().unwrap() {
+        "initialize" => json!({
+            "protocolVersion": "2025-06-18",
+            "capabilities": {"tools": {}},
+            "serverInfo": {"name": "small", "version": "1"},
+        }),
+        "tools/list" => json!({"tools": [{"name": "hello", "inputSchema": {}}]}),
+        "tools/call" => {
+            let text = message["params"]["arguments"]["say"].as_str().unwrap_or("hello");
+            json!({"content": [{"type": "text", "text": text}]})
+        }
+        "server/discover" => {
+            let error = json!({"code": -32601, "message": "unknown"});
+            let answer = json!({"jsonrpc": "2.0", "id": id, "error": error}).to_string();
+            return response("200 OK", "content-type: application/json\r\n", &answer);
+        }
+        _ => return response("202 Accepted", "", ""),
+    };
+    let answer = json!({"jsonrpc": "2.0", "id": id, "result": result}).to_string();
+    response("200 OK", "content-type: application/json\r\n", &answer)
+}
+
+#[tokio::test]
+async fn a_redirect_within_the_server_is_followed() {
+    let (url, heard) = listen(small).await;
+    let servers = servers(vec![at("a", &url, Some("s3cr3t-s3cr3t"))]);
+    servers.learn().await;
+    assert_eq!(notices(&servers), Vec::<String>::new());
+    assert_eq!(call(&servers, "a.hello", json!({})).await.unwrap(), "hello");
+    let has_key = |request: &String| request.contains("Bearer s3cr3t-s3cr3t");
+    assert!(heard.lock().unwrap().iter().all(has_key));
+    servers.shut_down().await;
+}

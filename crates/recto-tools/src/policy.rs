@@ -1,0 +1,88 @@
+//! When a person has to be asked before a tool runs.
+
+use std::collections::BTreeMap;
+
+use recto_context::{Source, ToolSpec};
+
+use crate::tool::Class;
+
+/// When a person must be asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Approval {
+    /// Before every call.
+    Always,
+    /// Never; what can't be done without asking is refused.
+    Never,
+    /// As each tool has it.
+    #[default]
+    PerTool,
+}
+
+impl Approval {
+    /// The name that the config and `/set` use.
+    pub fn name(self) -> &'static str {
+        match self {
+            Approval::Always => "always",
+            Approval::Never => "never",
+            Approval::PerTool => "per_tool",
+        }
+    }
+
+    /// The one of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Approval::Always, Approval::Never, Approval::PerTool]
+            .into_iter()
+            .find(|approval| approval.name() == name)
+    }
+}
+
+/// What a person set for a tool, a skill or a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Permission {
+    /// Ask before each call.
+    Ask,
+    /// Run without asking.
+    Allow,
+}
+
+/// The settings that decide it.
+#[derive(Debug, Clone, Default)]
+pub struct Policy {
+    /// The agent's own; a session may have another.
+    pub approval: Approval,
+    /// Set for a tool: `server.tool`, `skill.tool`, or the name of a built-in one.
+    pub tools: BTreeMap<String, Permission>,
+    /// Set for all tools of a skill.
+    pub skills: BTreeMap<String, Permission>,
+    /// Set for all tools of an MCP server.
+    pub servers: BTreeMap<String, Permission>,
+}
+
+impl Policy {
+    /// Whether a call of this tool needs a person's word. `approval` is the
+    /// session's, where it has one.
+    pub fn asks(&self, spec: &ToolSpec, class: Class, approval: Approval) -> bool {
+        match approval {
+            Approval::Always => true,
+            Approval::Never => false,
+            Approval::PerTool => match self.permission(spec) {
+                Some(permission) => permission == Permission::Ask,
+                None => class.asks(),
+            },
+        }
+    }
+
+    /// What a person set for the tool, or for what brings it. A name without what
+    /// brings the tool may mean another one, so it can hold a tool back, and not
+    /// more.
+    fn permission(&self, spec: &ToolSpec) -> Option<Permission> {
+        let own = self.tools.get(&spec.id.key());
+        let plain = self.tools.get(&*spec.id.name).filter(|set| **set == Permission::Ask);
+        let bringers = match spec.source {
+            Source::Server(_) => &self.servers,
+            _ => &self.skills,
+        };
+        let of_bringer = || spec.id.server.as_ref().and_then(|name| bringers.get(&**name));
+        own.or(plain).or_else(of_bringer).copied()
+    }
+}

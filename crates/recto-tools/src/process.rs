@@ -1,0 +1,258 @@
+//! Programs that are run and ended.
+//!
+//! A program runs in a process group of its own, behind the launcher, with its
+//! three streams as pipes. A call ends when the program does, when its time is
+//! up or when it takes more than it may; then the whole group is killed, also
+//! when nobody waits for the call any more. What it wrote is kept at both ends
+//! and counted in the middle, however much it is.
+//!
+//! Which program is run with which arguments is decided elsewhere.
+
+mod capture;
+mod group;
+mod keeper;
+mod watch;
+
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
+use std::pin::pin;
+use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::{Either, select};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::process::{Child, ChildStdin, Command};
+use tokio::time::{sleep, timeout};
+
+use capture::Capture;
+pub(crate) use capture::Captured;
+pub(crate) use group::Group;
+pub(crate) use keeper::Keeper;
+use watch::watch;
+
+use crate::launch::{Ceilings, LAUNCH, LaunchSpec, Trouble};
+use crate::options::Sandbox;
+use crate::sandbox::Confinement;
+
+/// How long the last of its output is waited for after everything was killed.
+/// Only something that left the group, where no guard holds, needs that long.
+const LAST_OUTPUT: Duration = Duration::from_millis(500);
+
+/// How long the end of something killed is waited for. Longer takes only what
+/// hangs inside the kernel.
+const LAST_BREATH: Duration = Duration::from_secs(5);
+
+/// Read at once from a pipe; as much as one holds.
+const CHUNK: usize = 64 * 1024;
+
+/// A program, and all that it is run with.
+#[derive(Debug, Clone)]
+pub(crate) struct ProgramCall {
+    /// Its absolute path. Programs look at the name that they are started by, so
+    /// links are better left in it.
+    pub(crate) program: PathBuf,
+    pub(crate) arguments: Vec<OsString>,
+    /// What it reads; without it, nothing.
+    pub(crate) stdin: Option<Vec<u8>>,
+    pub(crate) working_dir: PathBuf,
+    /// Its whole environment.
+    pub(crate) environment: Vec<(OsString, OsString)>,
+    pub(crate) confinement: Confinement,
+    pub(crate) sandbox: Sandbox,
+    pub(crate) limits: RunLimits,
+}
+
+/// How far a run may go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct RunLimits {
+    pub(crate) time: Duration,
+    /// What is kept of its output, and of its errors as much again.
+    pub(crate) output_bytes: usize,
+}
+
+/// A program that has ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Finished {
+    pub(crate) end: End,
+    pub(crate) stdout: Captured,
+    pub(crate) stderr: Captured,
+}
+
+/// How a program ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    /// By itself, with this code.
+    Exit(i32),
+    /// By a signal.
+    Signal(i32),
+    /// Its time was up.
+    TimedOut(Duration),
+    /// It had this many processes or threads.
+    TooManyProcesses(usize),
+    /// It used this many bytes of memory.
+    TooMuchMemory(u64),
+}
+
+/// Why a program was not run.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum RunProblem {
+    #[error("no programs can be run here: Recto does not know its own executable")]
+    NoLauncher,
+    #[error("can't start {}: {cause}", program.display())]
+    Spawn { program: PathBuf, cause: io::Error },
+    /// The guards could not be put up.
+    #[error("the program was not run: {0}")]
+    Confinement(String),
+    /// The guards were up, but the program could not be executed.
+    #[error("{0}")]
+    Start(String),
+    #[error("can't learn how the program ended: {0}")]
+    Wait(io::Error),
+}
+
+/// Runs programs. Cheap to clone; all clones share one keeper.
+#[derive(Debug, Clone)]
+pub(crate) struct Launcher(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    executable: Option<PathBuf>,
+    keeper: Keeper,
+}
+
+impl Launcher {
+    /// One that starts this executable of Recto again for every program.
+    pub(crate) fn new(executable: Option<PathBuf>) -> Self {
+        let keeper = Keeper::new(executable.clone());
+        Launcher(Arc::new(Inner { executable, keeper }))
+    }
+
+    /// Who ends process groups when Recto has ended.
+    pub(crate) fn keeper(&self) -> &Keeper {
+        &self.0.keeper
+    }
+
+    /// Runs a program to its end. If the future is dropped, the program ends too.
+    pub(crate) async fn run(&self, call: &ProgramCall) -> Result<Finished, RunProblem> {
+        let executable = self.0.executable.as_deref().ok_or(RunProblem::NoLauncher)?;
+        let spec = launch_spec(call);
+        let mut child = spawn(executable, call)
+            .map_err(|cause| RunProblem::Spawn { program: call.program.clone(), cause })?;
+        // The launcher waits for its orders until the keeper knows of it, so that
+        // a program is never without someone who ends it.
+        let group = Group::of(&child, &self.0.keeper);
+        let mut stdout = Capture::new(call.limits.output_bytes);
+        let mut stderr = Capture::new(call.limits.output_bytes);
+        let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let orders = spec.encode();
+        let end = {
+            let talk = async {
+                let feed = feed(pipes.0, &orders, call.stdin.as_deref().unwrap_or_default());
+                tokio::join!(feed, collect(pipes.1, &mut stdout), collect(pipes.2, &mut stderr));
+            };
+            let mut talk = pin!(talk);
+            let (end, talked) = {
+                let end = pin!(ended(&mut child, call));
+                match select(talk.as_mut(), end).await {
+                    Either::Left(((), end)) => (end.await, true),
+                    Either::Right((end, _)) => (end, false),
+                }
+            };
+            drop(group);
+            if !talked {
+                // What is left in the pipes; if that does not end, it is cut off.
+                _ = timeout(LAST_OUTPUT, talk).await;
+            }
+            end
+        };
+        // It has been killed, if it had not ended before.
+        _ = timeout(LAST_BREATH, child.wait()).await;
+        let (stdout, stderr) = (stdout.finish(), stderr.finish());
+        match spec.read_trouble(&stderr.head) {
+            Some((Trouble::Confinement, text)) => Err(RunProblem::Confinement(text)),
+            Some((Trouble::Start, text)) => Err(RunProblem::Start(text)),
+            None => Ok(Finished { end: end.map_err(RunProblem::Wait)?, stdout, stderr }),
+        }
+    }
+}
+
+fn launch_spec(call: &ProgramCall) -> LaunchSpec {
+    let Confinement { read, write, execute, network, resources } = &call.confinement;
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    LaunchSpec {
+        nonce: LaunchSpec::nonce(),
+        sandbox: call.sandbox,
+        network: *network,
+        ceilings: Ceilings {
+            address_space: resources.address_space,
+            data: resources.data,
+            file_size: resources.file_size,
+            open_files: resources.open_files,
+            // As much as all cores give in its time, and a little more: the time
+            // limit is what people know.
+            cpu_seconds: (call.limits.time.as_secs() + 1).saturating_mul(cores as u64) + 1,
+            // The kernel counts all that the user runs, which is at most all that
+            // is run; so much more stops a fork bomb, and nothing else.
+            tasks: (watch::tasks() + resources.threads) as u64,
+        },
+        read: read.clone(),
+        write: write.clone(),
+        execute: execute.clone(),
+    }
+}
+
+fn spawn(executable: &Path, call: &ProgramCall) -> io::Result<Child> {
+    Command::new(executable)
+        .arg(LAUNCH)
+        .arg(&call.program)
+        .args(&call.arguments)
+        .env_clear()
+        .envs(call.environment.iter().map(|(name, value)| (name, value)))
+        .current_dir(&call.working_dir)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .kill_on_drop(true)
+        .spawn()
+}
+
+async fn ended(child: &mut Child, call: &ProgramCall) -> io::Result<End> {
+    let id = child.id();
+    tokio::select! {
+        biased;
+        // First: what it ends, it kills.
+        end = watch(id, call.confinement.resources) => Ok(end),
+        status = child.wait() => status.map(end_of),
+        () = sleep(call.limits.time) => Ok(End::TimedOut(call.limits.time)),
+    }
+}
+
+fn end_of(status: ExitStatus) -> End {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => End::Exit(code),
+        (None, Some(signal)) => End::Signal(signal),
+        // There is no third way, but the types don't know.
+        (None, None) => End::Exit(-1),
+    }
+}
+
+/// A program need not read all that it is given: a closed pipe is no failure.
+async fn feed(pipe: Option<ChildStdin>, orders: &[u8], text: &[u8]) {
+    if let Some(mut pipe) = pipe
+        && pipe.write_all(orders).await.is_ok()
+    {
+        _ = pipe.write_all(text).await;
+    }
+}
+
+async fn collect(pipe: Option<impl AsyncRead + Unpin>, capture: &mut Capture) {
+    let Some(mut pipe) = pipe else { return };
+    let mut chunk = vec![0; CHUNK];
+    while let Ok(count @ 1..) = pipe.read(&mut chunk).await {
+        capture.add(&chunk[..count]);
+    }
+}

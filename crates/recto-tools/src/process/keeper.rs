@@ -1,0 +1,110 @@
+//! The process that ends process groups when Recto has ended.
+
+use std::collections::HashSet;
+use std::io::{self, Write as _};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rustix::process::Pid;
+
+use crate::launch::{KEEP, KEPT, LET_GO};
+
+/// Knows the process groups of Recto, and the process that ends them if Recto
+/// can't. That one is started at the first need; if it can't be, all goes on
+/// without it.
+#[derive(Debug, Clone)]
+pub(crate) struct Keeper(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    executable: Option<PathBuf>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    groups: HashSet<Pid>,
+    process: Option<Child>,
+}
+
+impl Keeper {
+    /// One that starts this executable of Recto again.
+    pub(crate) fn new(executable: Option<PathBuf>) -> Self {
+        Keeper(Arc::new(Inner { executable, state: Mutex::default() }))
+    }
+
+    /// Entrusts a group to it.
+    pub(super) fn keep(&self, group: Pid) {
+        let Some(executable) = &self.0.executable else { return };
+        let mut state = self.state();
+        state.groups.insert(group);
+        if state.tell(KEPT, group).is_err() {
+            // It is not there yet, or somebody has ended it.
+            state.restart(executable);
+        }
+    }
+
+    /// Takes a group back that has ended.
+    pub(super) fn let_go(&self, group: Pid) {
+        let mut state = self.state();
+        state.groups.remove(&group);
+        // If it is gone, the next one will not hear of this group at all.
+        _ = state.tell(LET_GO, group);
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn tell(&mut self, what: char, group: Pid) -> io::Result<()> {
+        let stdin = self.process.as_mut().and_then(|process| process.stdin.as_mut());
+        let line = format!("{what}{}\n", group.as_raw_nonzero());
+        stdin.ok_or(io::ErrorKind::NotConnected)?.write_all(line.as_bytes())
+    }
+
+    /// Starts the process anew, and tells it of all groups there are.
+    fn restart(&mut self, executable: &Path) {
+        if let Some(before) = self.process.take() {
+            end(before);
+        }
+        self.process = start(executable).ok();
+        for group in self.groups.clone() {
+            if self.tell(KEPT, group).is_err() {
+                return;
+            }
+        }
+    }
+}
+
+impl Drop for State {
+    fn drop(&mut self) {
+        if let Some(mut process) = self.process.take() {
+            // Without its stdin it does its work and ends.
+            process.stdin = None;
+            _ = process.wait();
+        }
+    }
+}
+
+/// In a group of its own, so that what a terminal sends does not reach it, and
+/// in the root folder, so that it holds no other one.
+fn start(executable: &Path) -> io::Result<Child> {
+    Command::new(executable)
+        .arg(KEEP)
+        .env_clear()
+        .current_dir("/")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .process_group(0)
+        .spawn()
+}
+
+fn end(mut process: Child) {
+    _ = process.kill();
+    _ = process.wait();
+}

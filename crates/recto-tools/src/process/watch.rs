@@ -1,0 +1,210 @@
+//! Looks from time to time how much a process group takes, and kills it when
+//! that is too much.
+//!
+//! The kernel's limits count for a single process, or don't count for root; so
+//! it is counted here, in `/proc`. Where there is none, nothing is counted.
+//!
+//! A fork bomb takes all the processor that it can get, so the watch is kept by
+//! a thread of its own that goes before others, where it may.
+
+use std::collections::HashSet;
+use std::fs;
+use std::future::pending;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process_group, setpriority_process};
+use tokio::sync::oneshot;
+
+use super::End;
+use crate::sandbox::Resources;
+
+/// Between two glances at how many tasks the system has, which cost nearly nothing.
+const GLANCES: Duration = Duration::from_millis(4);
+
+/// Before the first real look, if no glance found a reason. Most programs have
+/// ended by then.
+const FIRST: Duration = Duration::from_millis(20);
+
+/// Between two real looks.
+const BETWEEN: Duration = Duration::from_millis(50);
+
+/// Ends when the group took more than it may, and is killed.
+pub(super) async fn watch(group: Option<u32>, limits: Resources) -> End {
+    let leader = group.and_then(|group| Pid::from_raw(group.try_into().ok()?));
+    let Some(leader) = leader else { return pending().await };
+    let (tell, told) = oneshot::channel();
+    // Dropped with this future, which ends the thread.
+    let (_ends, ended) = mpsc::channel::<()>();
+    let watch = move || {
+        // Only root may, and only there is it needed: others have a kernel limit.
+        _ = setpriority_process(None, HIGHEST);
+        if let Some(end) = look_until(leader, limits, &ended) {
+            // Told first: whoever sees that the group was killed can then know why.
+            _ = tell.send(end);
+            _ = kill_process_group(leader, Signal::KILL);
+        }
+    };
+    if thread::Builder::new().name("recto-watch".to_owned()).spawn(watch).is_err() {
+        return pending().await;
+    }
+    match told.await {
+        Ok(end) => end,
+        Err(_) => pending().await,
+    }
+}
+
+const HIGHEST: i32 = -20;
+
+fn look_until(leader: Pid, limits: Resources, ended: &mpsc::Receiver<()>) -> Option<End> {
+    let group = leader.as_raw_nonzero().get().unsigned_abs();
+    let before = tasks();
+    let mut others = HashSet::new();
+    let mut next = Instant::now() + FIRST;
+    loop {
+        let wait = next.saturating_duration_since(Instant::now()).min(GLANCES);
+        if ended.recv_timeout(wait) != Err(RecvTimeoutError::Timeout) {
+            return None;
+        }
+        let many = tasks().saturating_sub(before) > limits.processes;
+        if !many && Instant::now() < next {
+            continue;
+        }
+        if let Some(end) = look(group, limits.processes, &mut others).over(limits) {
+            return Some(end);
+        }
+        next = Instant::now() + BETWEEN;
+    }
+}
+
+/// How many processes and threads the whole system has; zero where it does not say.
+pub(super) fn tasks() -> usize {
+    let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    tasks_in(&load).unwrap_or_default()
+}
+
+/// The line is `0.20 0.18 0.12 1/80 11206`.
+fn tasks_in(load: &str) -> Option<usize> {
+    load.split_ascii_whitespace().nth(3)?.split_once('/')?.1.parse().ok()
+}
+
+/// What a group takes together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Usage {
+    processes: usize,
+    threads: usize,
+    memory: u64,
+}
+
+impl Usage {
+    fn over(self, limits: Resources) -> Option<End> {
+        if self.processes > limits.processes {
+            Some(End::TooManyProcesses(self.processes))
+        } else if self.threads > limits.threads {
+            Some(End::TooManyProcesses(self.threads))
+        } else if self.memory > limits.memory {
+            Some(End::TooMuchMemory(self.memory))
+        } else {
+            None
+        }
+    }
+}
+
+/// Counts the group, but not far beyond so many processes. `others` are
+/// processes known to be of other groups: none of them can join this one, so
+/// they are looked at only once.
+fn look(group: u32, enough: usize, others: &mut HashSet<u32>) -> Usage {
+    let mut usage = Usage::default();
+    let mut seen = HashSet::with_capacity(others.len());
+    let Ok(entries) = fs::read_dir("/proc") else { return usage };
+    let page = rustix::param::page_size() as u64;
+    for entry in entries.flatten() {
+        let Some(id) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
+            continue;
+        };
+        if others.contains(&id) {
+            seen.insert(id);
+            continue;
+        }
+        let Ok(stat) = fs::read(format!("/proc/{id}/stat")) else { continue };
+        match Stat::parse(&stat) {
+            Some(stat) if stat.group == group => {
+                usage.processes += 1;
+                usage.threads += stat.threads;
+                usage.memory += stat.pages * page;
+                if usage.processes > enough {
+                    return usage;
+                }
+            }
+            _ => _ = seen.insert(id),
+        }
+    }
+    // A number that is not there any more may come back as another process.
+    *others = seen;
+    usage
+}
+
+/// What matters of a line in `/proc/…/stat`.
+#[derive(Debug, PartialEq, Eq)]
+struct Stat {
+    group: u32,
+    threads: usize,
+    pages: u64,
+}
+
+impl Stat {
+    /// The name in brackets may hold anything, brackets and blanks too; so the
+    /// fields are counted from the last bracket on.
+    fn parse(line: &[u8]) -> Option<Self> {
+        let end = line.iter().rposition(|byte| *byte == b')')?;
+        let fields = std::str::from_utf8(line.get(end + 1..)?).ok()?;
+        let mut fields = fields.split_ascii_whitespace();
+        let group = fields.nth(2)?.parse().ok()?;
+        let threads = fields.nth(14)?.parse().ok()?;
+        let pages = fields.nth(3)?.parse().ok()?;
+        Some(Stat { group, threads, pages })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_does_not_confuse() {
+        let line = b"42 (a) R 1 (x) S 7 41 40 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 9 0 555 1000 77 18";
+        assert_eq!(Stat::parse(line), Some(Stat { group: 41, threads: 9, pages: 77 }));
+        assert_eq!(Stat::parse(b"42 (a"), None);
+        assert_eq!(Stat::parse(b"42 (a) S 1 2"), None);
+    }
+
+    #[test]
+    fn tasks_are_counted() {
+        assert_eq!(tasks_in("0.20 0.18 0.12 1/80 11206\n"), Some(80));
+        assert_eq!(tasks_in("0.20 0.18 0.12 80\n"), None);
+        assert_eq!(tasks_in(""), None);
+    }
+
+    #[test]
+    fn each_limit_counts() {
+        let limits = Resources { processes: 2, threads: 5, memory: 10, ..Resources::default() };
+        let usage = |processes, threads, memory| Usage { processes, threads, memory }.over(limits);
+        assert_eq!(usage(2, 5, 10), None);
+        assert_eq!(usage(3, 3, 0), Some(End::TooManyProcesses(3)));
+        assert_eq!(usage(1, 6, 0), Some(End::TooManyProcesses(6)));
+        assert_eq!(usage(1, 1, 11), Some(End::TooMuchMemory(11)));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn the_own_group_is_found() {
+        let own = rustix::process::getpgrp().as_raw_nonzero().get().unsigned_abs();
+        let mut others = HashSet::new();
+        let usage = look(own, usize::MAX, &mut others);
+        assert!(usage.processes >= 1 && usage.threads >= 1 && usage.memory > 0);
+        assert!(!others.contains(&std::process::id()));
+        let nobody = look(u32::MAX, usize::MAX, &mut HashSet::new());
+        assert_eq!(nobody, Usage::default());
+    }
+}

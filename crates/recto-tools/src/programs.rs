@@ -1,0 +1,444 @@
+//! The programs that skills declare: from a call to a program that is run inside
+//! the sandbox, or to a description of what would be run.
+//!
+//! A skill's tools.json is read anew for every call, and its hash compared with
+//! the one that a person has seen, so that nothing runs that changed in between.
+//! Where a person was shown the call, what is run is held against that as well.
+
+mod secrets;
+mod traces;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::{BoxFuture, FutureExt};
+use recto_context::{Catalog, ContentHash, ItemId, Source, ToolSpec};
+use serde_json::{Value, json};
+
+use crate::arguments::Arguments;
+use crate::blocking::{Stop, blocking};
+use crate::declared::{Invocation, Prepared, SkillTools, Surroundings, report};
+use crate::files::{Root, is_protected, protected_paths};
+use crate::options::{CallLimits, Grants, Network, ProgramOptions, Sandbox, ToolOptions};
+use crate::process::{Finished, Launcher, ProgramCall, RunLimits};
+use crate::sandbox::{Bounds, guards};
+use crate::tool::{Action, CallContext, Class, Consent, Needs, Tool, ToolError, ToolOutput};
+use secrets::Secrets;
+use traces::Traces;
+
+/// Where programs look for others; what a person has beside these is not theirs.
+const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// The programs of all skills.
+#[derive(Debug, Clone)]
+pub(crate) struct Programs(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    launcher: Launcher,
+    workspace: PathBuf,
+    /// What the options protect, the folders of skills included.
+    protected: Vec<PathBuf>,
+    limits: CallLimits,
+    options: ProgramOptions,
+}
+
+impl Programs {
+    pub(crate) fn new(launcher: Launcher, options: &ToolOptions) -> Self {
+        Programs(Arc::new(Inner {
+            launcher,
+            workspace: options.workspace.clone(),
+            protected: [&*options.protected, &options.programs.skill_folders].concat(),
+            limits: options.limits,
+            options: options.programs.clone(),
+        }))
+    }
+
+    /// The tool of that spec, if a skill declares it.
+    pub(crate) fn tool(&self, spec: &ToolSpec, catalog: &Catalog) -> Option<Arc<dyn Tool>> {
+        let skill = catalog.skills.iter().find(|skill| {
+            Some(&skill.name) == spec.id.server.as_ref()
+                && skill.tools.iter().any(|tool| tool.id == spec.id)
+        })?;
+        let Source::File(path) = &skill.source else { return None };
+        let folder = path.parent()?.to_path_buf();
+        Some(Arc::new(Program { programs: self.0.clone(), id: spec.id.clone(), folder }))
+    }
+}
+
+/// A tool that a skill declares.
+struct Program {
+    programs: Arc<Inner>,
+    id: ItemId,
+    folder: PathBuf,
+}
+
+impl Tool for Program {
+    fn id(&self) -> &ItemId {
+        &self.id
+    }
+
+    fn spec(&self) -> Option<&ToolSpec> {
+        None
+    }
+
+    fn class(&self) -> Class {
+        Class::Program
+    }
+
+    fn identity(&self, context: &CallContext) -> ContentHash {
+        let declaration = context.trusted.get(&self.folder).map(ToString::to_string);
+        ContentHash::of(format!("{} {declaration:?}", self.id).as_bytes())
+    }
+
+    fn describe<'a>(
+        &'a self,
+        arguments: &'a Arguments,
+        context: &'a CallContext,
+    ) -> BoxFuture<'a, Result<Action, ToolError>> {
+        let work = self.work(context);
+        let arguments = arguments.clone();
+        blocking(move |_| work.describe(&arguments)).boxed()
+    }
+
+    fn run<'a>(
+        &'a self,
+        arguments: Arguments,
+        context: &'a CallContext,
+        consent: Consent,
+    ) -> BoxFuture<'a, ToolOutput> {
+        self.work(context).run(arguments, consent).boxed()
+    }
+}
+
+impl Program {
+    fn work(&self, context: &CallContext) -> Work {
+        let skill = self.id.server.clone().unwrap_or_default();
+        Work {
+            grants: self.programs.options.grants.get(&*skill).cloned().unwrap_or_default(),
+            programs: self.programs.clone(),
+            tool: self.id.name.clone(),
+            skill,
+            folder: self.folder.clone(),
+            catalog: context.catalog.clone(),
+            trusted: context.trusted.clone(),
+        }
+    }
+}
+
+/// One call's work.
+#[derive(Clone)]
+struct Work {
+    programs: Arc<Inner>,
+    skill: Arc<str>,
+    tool: Arc<str>,
+    folder: PathBuf,
+    grants: Grants,
+    catalog: Arc<Catalog>,
+    trusted: Arc<BTreeMap<PathBuf, ContentHash>>,
+}
+
+impl Work {
+    fn describe(&self, arguments: &Arguments) -> Result<Action, ToolError> {
+        let (declared, prepared) = self.prepare(arguments)?;
+        let hash = self.action_hash(declared, &prepared);
+        let invocation = prepared.preview();
+        let steps: Vec<Vec<String>> = prepared.steps().map(argv).collect();
+        let argv = argv(invocation);
+        let confinement = self.bounds(invocation, Path::new(""), &self.protected()).confinement();
+        let limit = self.time(invocation);
+        let mut detail = String::new();
+        for step in &steps {
+            detail += &format!("first: {}\n", json!(step));
+        }
+        detail += &format!("argv: {}\n", json!(argv));
+        if !steps.is_empty() {
+            detail += "not final: what is marked `‹resolved from …›` is resolved by the command \
+                       above when it runs\n";
+        }
+        if let Some(stdin) = &invocation.stdin {
+            detail += &format!("stdin: {}\n", json!(stdin));
+        }
+        let environment = self.shown_environment();
+        let variables: Vec<String> =
+            environment.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        detail += &format!("in: {}\n", invocation.working_dir.display());
+        detail += &format!("environment: {}\n", variables.join(" "));
+        detail += &confinement.describe();
+        detail += &format!("time limit: {} s\n", limit.as_secs());
+        if !guards().all_hold() {
+            detail += &format!("warning: not all guards hold here: {}\n", guards());
+        }
+        Ok(Action {
+            title: argv.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "),
+            needs: Needs::Leave,
+            hash,
+            data: json!({
+                "argv": argv,
+                "first": steps,
+                "stdin": invocation.stdin,
+                "working_dir": invocation.working_dir.to_string_lossy(),
+                "environment": environment.into_iter().collect::<BTreeMap<_, _>>(),
+                "sandbox": {
+                    "read": lossy(&confinement.read),
+                    "write": lossy(&confinement.write),
+                    "execute": lossy(&confinement.execute),
+                    "network": confinement.network == Network::Granted,
+                },
+                "guards": guards().to_string(),
+                "time_limit": limit.as_secs(),
+            }),
+            detail,
+        })
+    }
+
+    /// Changes with all that decides what is run and how far it reaches. Not with
+    /// the values of variables, nor with what is in the workspace: files come and
+    /// go while a person thinks.
+    fn action_hash(&self, declared: ContentHash, prepared: &Prepared) -> ContentHash {
+        let Grants { read, write, environment, .. } = &self.grants;
+        let names: Vec<&str> = environment.iter().map(|(name, _)| name.as_str()).collect();
+        let steps: Vec<Value> = prepared.steps().map(|step| self.decisive(step)).collect();
+        let decides = json!([
+            declared.to_string(),
+            self.decisive(prepared.preview()),
+            steps,
+            [exact(read), exact(write)],
+            names,
+            self.programs.options.sandbox == Sandbox::Required,
+            guards().to_string(),
+        ]);
+        ContentHash::of(decides.to_string().as_bytes())
+    }
+
+    /// All that decides how a single program is run.
+    fn decisive(&self, invocation: &Invocation) -> Value {
+        let Invocation { program, arguments, stdin, working_dir, success, writes, .. } = invocation;
+        let time = self.time(invocation);
+        json!({
+            "program": exact(std::slice::from_ref(program)),
+            "arguments": arguments,
+            "stdin": stdin,
+            "working_dir": exact(std::slice::from_ref(working_dir)),
+            "time": [time.as_secs(), u64::from(time.subsec_nanos())],
+            "output": self.output_bytes(invocation),
+            "success": success,
+            "writes": exact(writes),
+            "network": self.network(invocation) == Network::Granted,
+            "script": invocation.is_script,
+        })
+    }
+
+    async fn run(self, arguments: Arguments, consent: Consent) -> ToolOutput {
+        let grants = self.grants.clone();
+        let hidden =
+            |error: ToolError| ToolError::new(Secrets::of(&grants).hide(&error.to_string()));
+        self.run_prepared(arguments, consent).await.map_err(hidden)
+    }
+
+    async fn run_prepared(self, arguments: Arguments, consent: Consent) -> ToolOutput {
+        let work = self.clone();
+        let (declared, prepared) = blocking(move |_| work.prepare(&arguments)).await?;
+        if let Consent::To(hash) = consent
+            && self.action_hash(declared, &prepared) != hash
+        {
+            return Err(ToolError::new("what it would do changed since a person allowed it"));
+        }
+        let mut outputs = Vec::new();
+        for step in prepared.steps() {
+            outputs.push(self.resolve(step).await?);
+        }
+        let work = self.clone();
+        let finish =
+            move |_: &Stop| work.with_surroundings(|around| prepared.finish(&outputs, around));
+        let invocation = blocking(finish).await?;
+        let finished = self.launch(&invocation).await?;
+        self.reported(&invocation, &finished)
+    }
+
+    /// What a command writes that turns a value into another. One that fails
+    /// rejects the call.
+    async fn resolve(&self, step: &Invocation) -> Result<String, ToolError> {
+        let finished = self.launch(step).await?;
+        self.reported(step, &finished)
+            .map(|_| finished.stdout.text())
+            .map_err(|error| ToolError::new(format!("a value could not be resolved: {error}")))
+    }
+
+    fn reported(&self, invocation: &Invocation, finished: &Finished) -> ToolOutput {
+        let secrets = Secrets::of(&self.grants);
+        let (stdout, stderr) =
+            (secrets.hide_in(&finished.stdout), secrets.hide_in(&finished.stderr));
+        let limit = self.output_bytes(invocation);
+        report(finished.end, &invocation.success, &stdout, &stderr, limit)
+    }
+
+    /// What the call comes to, as far as it can be known before other commands
+    /// have run, and the hash of the declaration that says so.
+    fn prepare(&self, arguments: &Arguments) -> Result<(ContentHash, Prepared), ToolError> {
+        let declared = SkillTools::read(&self.folder)?;
+        if self.trusted.get(&self.folder) != Some(&declared.hash()) {
+            return Err(ToolError::new(format!(
+                "the tools.json or a script of skill `{0}` is not the one that was approved; a \
+                 person has to look at it and run `recto tools trust {0}`",
+                self.skill
+            )));
+        }
+        let execution = declared.execution(&self.tool)?;
+        let prepared =
+            self.with_surroundings(|around| Invocation::prepare(execution, arguments, around))?;
+        Ok((declared.hash(), prepared))
+    }
+
+    fn with_surroundings<T>(
+        &self,
+        work: impl FnOnce(&Surroundings<'_>) -> Result<T, ToolError>,
+    ) -> Result<T, ToolError> {
+        let Inner { workspace, protected, options, .. } = &*self.programs;
+        let root = Root::open(workspace)?;
+        let is_protected = |path: &Path| is_protected(&root, path, protected, &self.catalog);
+        // One skill's program must not be another's doing.
+        let planted: Vec<PathBuf> =
+            options.grants.values().flat_map(|grants| grants.write.iter().cloned()).collect();
+        work(&Surroundings {
+            workspace,
+            skill_folder: &self.folder,
+            search_path: options.search_path.as_deref(),
+            scripts: options.scripts,
+            readable: &self.grants.read,
+            writable: &self.grants.write,
+            planted: &planted,
+            is_protected: &is_protected,
+        })
+    }
+
+    async fn launch(&self, invocation: &Invocation) -> Result<Finished, ToolError> {
+        let (work, invocation) = (self.clone(), invocation.clone());
+        let prepared = blocking(move |_| work.call(&invocation)).await;
+        let (call, traces) = prepared.map_err(|error| ToolError::new(error.to_string()))?;
+        // Also if nobody waits for the program any more.
+        let _cleared = traces.cleared_elsewhere();
+        let finished = self.programs.launcher.run(&call).await;
+        finished.map_err(|problem| ToolError::new(problem.to_string()))
+    }
+
+    fn call(&self, invocation: &Invocation) -> std::io::Result<(ProgramCall, Traces)> {
+        let mut traces = Traces::new()?;
+        for path in &invocation.writes {
+            traces.make(&self.programs.workspace, path)?;
+        }
+        let temp = traces.temp();
+        let bounds = self.bounds(invocation, temp, &self.protected()).confinement();
+        let environment = self.environment(temp);
+        let call = ProgramCall {
+            program: invocation.program.clone(),
+            arguments: invocation.arguments.iter().map(OsString::from).collect(),
+            stdin: invocation.stdin.clone().map(String::into_bytes),
+            working_dir: invocation.working_dir.clone(),
+            environment: environment.into_iter().map(|(k, v)| (k.into(), v.into())).collect(),
+            confinement: bounds,
+            sandbox: self.programs.options.sandbox,
+            limits: RunLimits {
+                time: self.time(invocation),
+                output_bytes: self.output_bytes(invocation),
+            },
+        };
+        Ok((call, traces))
+    }
+}
+
+impl Work {
+    /// All that no program may change.
+    fn protected(&self) -> Vec<PathBuf> {
+        protected_paths(&self.programs.protected, &self.catalog)
+    }
+
+    fn bounds<'a>(
+        &'a self,
+        invocation: &'a Invocation,
+        temp: &'a Path,
+        protected: &'a [PathBuf],
+    ) -> Bounds<'a> {
+        Bounds {
+            workspace: &self.programs.workspace,
+            protected,
+            grants: &self.grants,
+            network: self.network(invocation),
+            temp,
+            program: &invocation.program,
+            extra_write: &invocation.writes,
+            execute: match invocation.is_script {
+                true => std::slice::from_ref(&invocation.program),
+                false => &[],
+            },
+        }
+    }
+
+    /// Whether the network is both asked for and granted.
+    fn network(&self, invocation: &Invocation) -> Network {
+        match (invocation.network, self.grants.network) {
+            (Network::Granted, Network::Granted) => Network::Granted,
+            _ => Network::Refused,
+        }
+    }
+
+    /// The whole environment of a program; its home is a folder of its own.
+    fn environment(&self, temp: &Path) -> Vec<(String, String)> {
+        let granted = self.grants.environment.iter().cloned();
+        base_environment(&temp.to_string_lossy()).into_iter().chain(granted).collect()
+    }
+
+    /// The same for people and records: of what a person granted only the names,
+    /// because keys are among it.
+    fn shown_environment(&self) -> Vec<(String, String)> {
+        let hidden = |(name, _): &(String, String)| (name.clone(), "…".to_owned());
+        let granted = self.grants.environment.iter().map(hidden);
+        base_environment("(a folder of its own)").into_iter().chain(granted).collect()
+    }
+
+    fn time(&self, invocation: &Invocation) -> Duration {
+        invocation.time.unwrap_or(self.programs.limits.time_limit)
+    }
+
+    fn output_bytes(&self, invocation: &Invocation) -> usize {
+        let most = self.programs.limits.max_output_bytes;
+        invocation.output_bytes.map_or(most, |bytes| bytes.min(most))
+    }
+}
+
+/// What every program gets.
+fn base_environment(own: &str) -> [(String, String); 5] {
+    [("PATH", PATH), ("HOME", own), ("TMPDIR", own), ("LANG", "C.UTF-8"), ("TERM", "dumb")]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+}
+
+/// Paths for people, who can't read what is no text.
+fn lossy(paths: &[PathBuf]) -> Vec<String> {
+    paths.iter().map(|path| path.to_string_lossy().into_owned()).collect()
+}
+
+/// Paths such that no two of them are the same text.
+fn exact(paths: &[PathBuf]) -> Vec<String> {
+    paths.iter().map(|path| format!("{path:?}")).collect()
+}
+
+/// The program with its arguments.
+fn argv(invocation: &Invocation) -> Vec<String> {
+    let program = invocation.program.to_string_lossy().into_owned();
+    [program].into_iter().chain(invocation.arguments.iter().cloned()).collect()
+}
+
+/// A word as a shell would have to be given it, so that people see where it ends.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests;

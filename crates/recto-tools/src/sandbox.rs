@@ -1,0 +1,180 @@
+//! What programs may reach, and which guards of this machine hold them to it.
+//!
+//! Here it is worked out and told to people; `launch` takes it on. Nothing here
+//! looks at what a program does: the kernel does that.
+
+mod bounds;
+#[cfg(target_os = "linux")]
+pub(crate) mod calls;
+#[cfg(target_os = "linux")]
+pub(crate) mod files;
+#[cfg(target_os = "linux")]
+pub(crate) mod powers;
+#[cfg(target_os = "linux")]
+mod system;
+
+use std::fmt::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+pub(crate) use bounds::{Bounds, WHAT_IT_IS};
+
+use crate::options::Network;
+
+const MIB: u64 = 1024 * 1024;
+
+/// Paths of one kind that a person is shown at most.
+const SHOWN_PATHS: usize = 24;
+
+/// Landlock's version that keeps signals inside.
+pub(crate) const KNOWS_SIGNALS: u32 = 6;
+
+/// The guards that hold on this machine for the programs of tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Guards {
+    /// The version of Landlock, which confines files.
+    pub landlock: Option<u32>,
+    /// Whether seccomp closes the network and other ways out.
+    pub seccomp: bool,
+}
+
+impl Guards {
+    /// Whether all hold, as `tools.sandbox = "required"` wants it. An older
+    /// Landlock does not: under it a program can end Recto by a signal.
+    pub fn all_hold(&self) -> bool {
+        self.landlock.is_some_and(|version| version >= KNOWS_SIGNALS) && self.seccomp
+    }
+}
+
+/// Finds out once which guards hold on this machine.
+pub fn guards() -> Guards {
+    static GUARDS: OnceLock<Guards> = OnceLock::new();
+    *GUARDS.get_or_init(|| {
+        #[cfg(target_os = "linux")]
+        return Guards { landlock: files::probe(), seccomp: calls::probe() };
+        #[cfg(not(target_os = "linux"))]
+        return Guards { landlock: None, seccomp: false };
+    })
+}
+
+impl fmt::Display for Guards {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.landlock {
+            Some(version) => write!(f, "files: Landlock {version}")?,
+            None => f.write_str("files: not confined (no Landlock)")?,
+        }
+        f.write_str(match self.seccomp {
+            true => "; network and other processes: seccomp",
+            false => "; network and other processes: not confined (no seccomp)",
+        })?;
+        if self.landlock.is_some_and(|version| version < KNOWS_SIGNALS) {
+            f.write_str("; signals: not confined (Landlock 6 does it)")?;
+        }
+        f.write_str("; time, memory, processes, output: limited")
+    }
+}
+
+/// What a program may reach and use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Confinement {
+    /// May be read with all that is in it, besides the system's own folders. No
+    /// path here goes through a link.
+    pub(crate) read: Vec<PathBuf>,
+    /// May be read and written.
+    pub(crate) write: Vec<PathBuf>,
+    /// May be read and executed.
+    pub(crate) execute: Vec<PathBuf>,
+    pub(crate) network: Network,
+    pub(crate) resources: Resources,
+}
+
+/// How much of the machine a program may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Resources {
+    /// Processes at a time, the program itself included.
+    pub(crate) processes: usize,
+    /// Threads at a time, of all its processes.
+    pub(crate) threads: usize,
+    /// Bytes of memory in use, by all its processes together.
+    pub(crate) memory: u64,
+    /// Bytes that one process may have of its own, in use or not.
+    pub(crate) data: u64,
+    /// Bytes that one process may map. Some runtimes map far more than they use.
+    pub(crate) address_space: u64,
+    /// Bytes of a single file.
+    pub(crate) file_size: u64,
+    /// Files that one process has open.
+    pub(crate) open_files: u64,
+}
+
+impl Default for Resources {
+    fn default() -> Self {
+        Resources {
+            processes: 64,
+            threads: 512,
+            memory: 2048 * MIB,
+            data: 4096 * MIB,
+            address_space: 64 * 1024 * MIB,
+            file_size: 1024 * MIB,
+            open_files: 1024,
+        }
+    }
+}
+
+impl Confinement {
+    /// What it comes to, for a person: a line for each kind.
+    pub(crate) fn describe(&self) -> String {
+        let mut text = String::new();
+        let network = match self.network {
+            Network::Refused => "none",
+            Network::Granted => "allowed",
+        };
+        let Resources { processes, memory, file_size, .. } = self.resources;
+        let lines = [
+            ("reads", format!("the system's programs and libraries{}", listed(&self.read, ", "))),
+            ("writes", listed(&self.write, "")),
+            ("executes", format!("the system's programs{}", listed(&self.execute, ", "))),
+            ("network", network.to_owned()),
+            (
+                "limits",
+                format!(
+                    "{processes} processes, {} MiB of memory, {} MiB a file",
+                    memory / MIB,
+                    file_size / MIB
+                ),
+            ),
+        ];
+        for (name, what) in lines {
+            let what = if what.is_empty() { "nothing" } else { &what };
+            // Writing to a text can't fail.
+            _ = writeln!(text, "{name}: {what}");
+        }
+        text
+    }
+}
+
+/// Paths in one line, after `before` if there are any.
+fn listed(paths: &[PathBuf], before: &str) -> String {
+    let (shown, rest) = paths.split_at(paths.len().min(SHOWN_PATHS));
+    let mut text = String::new();
+    for path in shown {
+        text.push_str(if text.is_empty() { before } else { ", " });
+        text.push_str(&escaped(path));
+    }
+    if !rest.is_empty() {
+        _ = write!(text, " and {} more", rest.len());
+    }
+    text
+}
+
+/// A path that can't pass for more than one, or for a line of its own.
+fn escaped(path: &Path) -> String {
+    let text = path.to_string_lossy();
+    match text.contains(|c: char| c.is_control() || c == ',') {
+        true => format!("{text:?}"),
+        false => text.into_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,230 @@
+//! Which paths a program gets, worked out from the workspace and what a person
+//! granted.
+//!
+//! Landlock can only allow, and what it allows for a folder it allows for all
+//! that is in it. So a folder that holds something protected is not writable
+//! itself; what is in it is looked at piece by piece. In such a folder, and the
+//! workspace's top is always one, programs can change what is there and not
+//! protected, but can't add or remove anything.
+
+use std::ffi::OsStr;
+use std::fs::{self, DirEntry};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use crate::options::{Grants, Network};
+
+use super::{Confinement, Resources};
+
+/// Names at the top of the workspace that say what the agent is, in lower case.
+/// What it remembers is among them: a program that puts a link there would have
+/// Recto read what the program itself can't.
+pub(crate) const WHAT_IT_IS: [&str; 10] = [
+    "soul.md",
+    "agents.md",
+    "identity.md",
+    "user.md",
+    "tools.md",
+    "skills",
+    "agents",
+    "rules",
+    "references",
+    "memory",
+];
+
+/// Entries of one folder that are looked at. What comes after is not writable.
+const MAX_ENTRIES: usize = 4096;
+
+/// Paths that are granted one by one, in all.
+const MAX_PATHS: usize = 16_384;
+
+/// Folders that no program needs to name to be started from them.
+const FOR_ALL: [&str; 4] = ["/usr", "/bin", "/sbin", "/nix/store"];
+
+/// What decides how far a program reaches.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bounds<'a> {
+    /// The workspace.
+    pub(crate) workspace: &'a Path,
+    /// Absolute paths that must stay as they are, whether they are there or not.
+    pub(crate) protected: &'a [PathBuf],
+    /// What a person granted beyond the workspace; its network is not looked at.
+    pub(crate) grants: &'a Grants,
+    /// Whether the network is asked for and granted.
+    pub(crate) network: Network,
+    /// The program's own folder for this call.
+    pub(crate) temp: &'a Path,
+    /// The program, by the path that it is started by.
+    pub(crate) program: &'a Path,
+    /// Single files that the call is to write.
+    pub(crate) extra_write: &'a [PathBuf],
+    /// What else may be executed, such as a script.
+    pub(crate) execute: &'a [PathBuf],
+}
+
+impl Bounds<'_> {
+    /// Looks at the disk and gives what the program may reach.
+    pub(crate) fn confinement(&self) -> Confinement {
+        let mut found = Found { protected: self.protected(), ..Found::default() };
+        for path in
+            [self.workspace].into_iter().chain(self.grants.read.iter().map(PathBuf::as_path))
+        {
+            found.read.extend(fs::canonicalize(path));
+        }
+        for path in [self.program].into_iter().chain(self.execute.iter().map(PathBuf::as_path)) {
+            self.allow_execution(path, &mut found);
+        }
+        found.write.extend(fs::canonicalize(self.temp));
+        for path in self.extra_write {
+            found.allow_file(path);
+        }
+        if let Ok(workspace) = fs::canonicalize(self.workspace) {
+            found.allow_inside(&workspace);
+        }
+        for path in &self.grants.write {
+            if let Ok(path) = fs::canonicalize(path) {
+                // Where only a part can be written, all can still be read.
+                found.read.push(path.clone());
+                found.allow_writing(&path);
+            }
+        }
+        let Found { read, write, execute, .. } = found;
+        Confinement {
+            read: without_repeats(read),
+            write: without_repeats(write),
+            execute: without_repeats(execute),
+            network: self.network,
+            resources: Resources::default(),
+        }
+    }
+
+    /// All that must stay as it is, as given and with links resolved.
+    fn protected(&self) -> Vec<PathBuf> {
+        let own = WHAT_IT_IS.iter().map(|name| self.workspace.join(name));
+        let given: Vec<PathBuf> = self.protected.iter().cloned().chain(own).collect();
+        let real = given.iter().map(|path| without_links(path)).collect::<Vec<_>>();
+        without_repeats(given.into_iter().chain(real).collect())
+    }
+
+    /// A program outside the system's folders brings what it is made of: what
+    /// lies beside it, and the libraries where these usually are. A folder that
+    /// holds the person's or Recto's own things is none of that.
+    fn allow_execution(&self, path: &Path, found: &mut Found) {
+        let Ok(path) = fs::canonicalize(path) else { return };
+        if FOR_ALL.iter().any(|folder| path.starts_with(folder)) {
+            return;
+        }
+        if let Some(folder) = path.parent() {
+            let mut readable = vec![folder.to_owned()];
+            if folder.file_name() == Some(OsStr::new("bin")) {
+                readable
+                    .extend(["lib", "lib64", "libexec"].map(|name| folder.with_file_name(name)));
+            }
+            readable.retain(|folder| folder.is_dir() && !self.is_private(folder, found));
+            found.read.extend(readable.iter().filter_map(|folder| fs::canonicalize(folder).ok()));
+        }
+        found.execute.push(path);
+    }
+
+    fn is_private(&self, folder: &Path, found: &Found) -> bool {
+        let home = std::env::home_dir();
+        let own = [self.workspace, self.temp].into_iter().chain(home.as_deref());
+        let is_home = folder.parent().is_none_or(|above| above == Path::new("/home"));
+        is_home
+            || own.into_iter().any(|path| path.starts_with(folder))
+            || found.protected.iter().any(|path| path != folder && path.starts_with(folder))
+    }
+}
+
+#[derive(Default)]
+struct Found {
+    protected: Vec<PathBuf>,
+    read: Vec<PathBuf>,
+    write: Vec<PathBuf>,
+    execute: Vec<PathBuf>,
+}
+
+impl Found {
+    /// Allows a file that a call names, if it is one and not protected.
+    fn allow_file(&mut self, path: &Path) {
+        let Some((folder, name)) = path.parent().zip(path.file_name()) else { return };
+        let Ok(folder) = fs::canonicalize(folder) else { return };
+        let path = folder.join(name);
+        let is_file = fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.is_file());
+        if is_file && !self.is_protected(&path) {
+            self.write.push(path);
+        }
+    }
+
+    /// Allows what is at a real path, as far as nothing in it is protected.
+    fn allow_writing(&mut self, path: &Path) {
+        if self.is_protected(path) || self.write.len() >= MAX_PATHS {
+            return;
+        }
+        match self.holds_protected(path) {
+            true => self.allow_inside(path),
+            false => self.write.push(path.to_owned()),
+        }
+    }
+
+    /// Allows the entries of a folder, but not to change which there are.
+    fn allow_inside(&mut self, folder: &Path) {
+        if self.is_protected(folder) {
+            return;
+        }
+        let Ok(entries) = fs::read_dir(folder) else { return };
+        let mut entries: Vec<_> = entries.flatten().take(MAX_ENTRIES).filter(is_own).collect();
+        entries.sort_by_key(DirEntry::file_name);
+        for entry in entries {
+            self.allow_writing(&entry.path());
+        }
+    }
+
+    fn holds_protected(&self, folder: &Path) -> bool {
+        self.protected.iter().any(|path| path.starts_with(folder))
+    }
+
+    /// Whether it is something protected, in it, or a companion such as the
+    /// journal beside a database.
+    fn is_protected(&self, path: &Path) -> bool {
+        self.protected.iter().any(|guarded| covers(guarded, path))
+    }
+}
+
+fn covers(guarded: &Path, path: &Path) -> bool {
+    let Some((above, name)) = guarded.parent().zip(guarded.file_name()) else {
+        return path.starts_with(guarded);
+    };
+    let Ok(below) = path.strip_prefix(above) else { return false };
+    let Some(next) = below.components().next() else { return false };
+    let (next, name) = (next.as_os_str().as_bytes(), name.as_bytes());
+    // Some file systems take `Soul.MD` for SOUL.md.
+    let (start, rest) = next.split_at(next.len().min(name.len()));
+    start.eq_ignore_ascii_case(name) && rest.first().is_none_or(|byte| *byte == b'-')
+}
+
+/// Files and folders; not links, which lead who knows where, and not what other
+/// processes listen at.
+fn is_own(entry: &DirEntry) -> bool {
+    entry.file_type().is_ok_and(|kind| kind.is_file() || kind.is_dir())
+}
+
+/// The path with its links resolved, as far as it is there.
+fn without_links(path: &Path) -> PathBuf {
+    if let Ok(real) = fs::canonicalize(path) {
+        return real;
+    }
+    match path.parent().zip(path.file_name()) {
+        Some((above, name)) => without_links(above).join(name),
+        None => path.to_owned(),
+    }
+}
+
+fn without_repeats(mut paths: Vec<PathBuf>) -> Vec<PathBuf> {
+    paths.sort();
+    paths.dedup();
+    paths
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,271 @@
+//! What is granted in folders on a disk.
+
+use std::os::unix::fs::symlink;
+
+use expect_test::{Expect, expect};
+
+use super::*;
+
+struct Disk(tempfile::TempDir);
+
+impl Disk {
+    /// Paths that end with a slash are folders.
+    fn with(paths: &[&str]) -> Self {
+        let disk = Disk(tempfile::tempdir().unwrap());
+        for path in ["workspace/", "temp/"].iter().chain(paths) {
+            let full = disk.path(path);
+            match path.ends_with('/') {
+                true => fs::create_dir_all(full).unwrap(),
+                false => {
+                    fs::create_dir_all(full.parent().unwrap()).unwrap();
+                    fs::write(full, "").unwrap();
+                }
+            }
+        }
+        disk
+    }
+
+    fn path(&self, below: &str) -> PathBuf {
+        self.0.path().canonicalize().unwrap().join(below)
+    }
+
+    fn paths(&self, below: &[&str]) -> Vec<PathBuf> {
+        below.iter().map(|path| self.path(path)).collect()
+    }
+
+    fn check(&self, change: impl FnOnce(&mut Given), expected: &Expect) {
+        let mut given = Given { program: "/bin/true".into(), ..Given::default() };
+        change(&mut given);
+        let confinement = Bounds {
+            workspace: &self.path("workspace"),
+            protected: &self.paths(&given.protected),
+            grants: &Grants {
+                read: self.paths(&given.read),
+                write: self.paths(&given.write),
+                ..Grants::default()
+            },
+            network: Network::Refused,
+            temp: &self.path("temp"),
+            program: &self.path(&given.program),
+            extra_write: &self.paths(&given.extra_write),
+            execute: &self.paths(&given.execute),
+        }
+        .confinement();
+        let Confinement { read, write, execute, .. } = confinement;
+        let mut text = String::new();
+        for (kind, paths) in [("read", read), ("write", write), ("execute", execute)] {
+            let here = self.path("");
+            let below = paths.iter().map(|path| path.strip_prefix(&here).unwrap_or(path));
+            let below: Vec<_> = below.map(|path| path.to_string_lossy()).collect();
+            text += &format!("{kind}: {}\n", below.join(" "));
+        }
+        expected.assert_eq(&text);
+    }
+}
+
+#[derive(Default)]
+struct Given {
+    protected: Vec<&'static str>,
+    read: Vec<&'static str>,
+    write: Vec<&'static str>,
+    program: String,
+    extra_write: Vec<&'static str>,
+    execute: Vec<&'static str>,
+}
+
+#[test]
+fn the_workspace_without_what_the_agent_is() {
+    let disk = Disk::with(&[
+        "workspace/SOUL.md",
+        "workspace/Agents.md",
+        "workspace/skills/x/SKILL.md",
+        "workspace/agents/y/agent.toml",
+        "workspace/rules/a.md",
+        "workspace/notes/deep/a.md",
+        "workspace/list.txt",
+    ]);
+    disk.check(
+        |_| {},
+        &expect![[r#"
+        read: workspace
+        write: temp workspace/list.txt workspace/notes
+        execute: 
+    "#]],
+    );
+}
+
+#[test]
+fn nothing_that_recto_reads_for_itself_can_become_a_link() {
+    let disk = Disk::with(&[
+        "workspace/memory/MEMORY.md",
+        "workspace/memory/people/ada.md",
+        "workspace/remembered/MEMORY.md",
+    ]);
+    let named = vec!["workspace/memory/MEMORY.md", "workspace/memory/people/ada.md"];
+    disk.check(
+        move |given| given.extra_write = named,
+        &expect![[r#"
+        read: workspace
+        write: temp workspace/remembered
+        execute: 
+    "#]],
+    );
+}
+
+#[test]
+fn what_memory_leads_to_stays_as_well() {
+    let disk = Disk::with(&["workspace/remembered/MEMORY.md", "workspace/notes/"]);
+    symlink("remembered", disk.path("workspace/memory")).unwrap();
+    disk.check(
+        |_| {},
+        &expect![[r#"
+        read: workspace
+        write: temp workspace/notes
+        execute: 
+    "#]],
+    );
+}
+
+#[test]
+fn a_folder_of_skills_stays_while_it_is_empty() {
+    let disk = Disk::with(&["workspace/more/skills/", "workspace/more/notes/", "workspace/later/"]);
+    // One is not even there yet.
+    let folders = vec!["workspace/more/skills", "workspace/later/skills"];
+    disk.check(
+        move |given| given.protected = folders,
+        &expect![[r#"
+        read: workspace
+        write: temp workspace/more/notes
+        execute: 
+    "#]],
+    );
+}
+
+#[test]
+fn a_folder_with_something_protected_is_taken_apart() {
+    let disk = Disk::with(&[
+        "workspace/a/b/store.db",
+        "workspace/a/b/store.db-wal",
+        "workspace/a/b/store.dbx",
+        "workspace/a/c/",
+        "workspace/d/",
+    ]);
+    let change =
+        |given: &mut Given| given.protected = vec!["workspace/a/b/store.db", "workspace/d/later"];
+    disk.check(
+        change,
+        &expect![[r#"
+        read: workspace
+        write: temp workspace/a/b/store.dbx workspace/a/c
+        execute: 
+    "#]],
+    );
+}
+
+#[test]
+fn links_are_not_followed() {
+    let disk = Disk::with(&["workspace/notes/", "outside/secret"]);
+    symlink(disk.path("outside"), disk.path("workspace/link")).unwrap();
+    symlink(disk.path("outside/secret"), disk.path("workspace/file")).unwrap();
+    let change = |given: &mut Given| given.extra_write = vec!["workspace/file", "workspace/none"];
+    disk.check(
+        change,
+        &expect![[r#"
+        read: workspace
+        write: temp workspace/notes
+        execute: 
+    "#]],
+    );
+}
+
+#[test]
+fn grants_stop_at_what_is_protected() {
+    let disk = Disk::with(&["home/config/recto.toml", "home/pictures/", "home/.ssh/id", "books/a"]);
+    let change = |given: &mut Given| {
+        given.protected = vec!["home/config/recto.toml"];
+        given.read = vec!["books", "nowhere"];
+        given.write = vec!["home", "nowhere"];
+    };
+    disk.check(
+        change,
+        &expect![[r#"
+        read: books home workspace
+        write: home/.ssh home/pictures temp
+        execute: 
+    "#]],
+    );
+}
+
+#[test]
+fn a_workspace_that_is_protected_is_not_written() {
+    let disk = Disk::with(&["workspace/notes/", "workspace/SOUL.md"]);
+    let change = |given: &mut Given| {
+        given.protected = vec!["workspace"];
+        given.extra_write = vec!["workspace/SOUL.md"];
+    };
+    disk.check(
+        change,
+        &expect![[r#"
+        read: workspace
+        write: temp
+        execute: 
+    "#]],
+    );
+}
+
+#[test]
+fn files_that_a_call_names_are_written() {
+    let disk = Disk::with(&["workspace/new.txt", "workspace/SOUL.md", "workspace/skills/x/a"]);
+    let named = vec!["workspace/new.txt", "workspace/SOUL.md", "workspace/skills/x/a"];
+    disk.check(
+        move |given| given.extra_write = named,
+        &expect![[r#"
+        read: workspace
+        write: temp workspace/new.txt
+        execute: 
+    "#]],
+    );
+}
+
+#[test]
+fn a_program_brings_what_lies_beside_it() {
+    let disk =
+        Disk::with(&["tool/bin/run", "tool/lib/a", "tool/share/b", "workspace/skills/x/scripts/s"]);
+    let change = |given: &mut Given| {
+        given.program = "tool/bin/run".into();
+        given.execute = vec!["workspace/skills/x/scripts/s"];
+    };
+    disk.check(
+        change,
+        &expect![[r#"
+        read: tool/bin tool/lib workspace workspace/skills/x/scripts
+        write: temp
+        execute: tool/bin/run workspace/skills/x/scripts/s
+    "#]],
+    );
+}
+
+#[test]
+fn a_program_beside_private_things_does_not_open_them() {
+    let disk = Disk::with(&["run"]);
+    disk.check(
+        |given| given.program = "run".into(),
+        &expect![[r#"
+        read: workspace
+        write: temp
+        execute: run
+    "#]],
+    );
+}
+
+#[test]
+fn names_are_compared_whole() {
+    let covers = |guarded: &str, path: &str| covers(guarded.as_ref(), path.as_ref());
+    assert!(covers("/w/SOUL.md", "/w/soul.MD"));
+    assert!(covers("/w/skills", "/w/skills/x/y"));
+    assert!(covers("/w/recto.db", "/w/recto.db-journal"));
+    assert!(covers("/", "/w"));
+    assert!(!covers("/w/skills", "/w/skillset"));
+    assert!(!covers("/w/skills", "/w"));
+    assert!(!covers("/w/skills", "/v/skills"));
+}

@@ -1,0 +1,233 @@
+//! `recto approvals`: the questions whether a tool may run, and answers to them
+//! from outside the chat.
+//!
+//! The Recto that asked goes on by itself once it has its answer. Where that one
+//! has ended, the turn goes on here, until it is over or asks again.
+
+use std::process::ExitCode;
+
+use recto_agent::{Agent, Answered, Event, Finished, GoesOn, Question};
+use recto_store::{
+    Answer, Approval, ApprovalId, Ending, Moment, Owner, Session, Store, StoreError, Thing,
+};
+use serde_json::{Value, json};
+
+use super::sessions::local;
+use super::{agent_failed, failed};
+use crate::cli::{AnswerArg, ApprovalCommand};
+use crate::config::Settings;
+use crate::draw::Table;
+use crate::failure::Failure;
+use crate::home::Home;
+use crate::output::{print, print_json, print_text, tame, tame_lines, tell};
+use crate::setup;
+
+/// What a shell is told when the turn waits for another answer.
+const WAITS: u8 = 3;
+
+impl From<AnswerArg> for Answer {
+    fn from(answer: AnswerArg) -> Self {
+        match answer {
+            AnswerArg::Allow => Answer::Once,
+            AnswerArg::Session => Answer::Session,
+            AnswerArg::Deny => Answer::Denied,
+        }
+    }
+}
+
+pub(crate) fn run(home: &Home, command: &ApprovalCommand) -> Result<ExitCode, Failure> {
+    let settings = setup::load(home, Vec::new())?;
+    match command {
+        ApprovalCommand::List(format) => setup::runtime()?.block_on(list(&settings, format.json)),
+        ApprovalCommand::Answer { id, answer, json } => {
+            let runtime = setup::runtime()?;
+            let answering = Answering { home, settings, id: *id, answer: (*answer).into() };
+            let (outcome, agent) = runtime.block_on(answering.run())?;
+            if agent.as_ref().is_some_and(Agent::is_at_work) {
+                // A turn that waits goes on when it has its answer, and not before.
+                std::mem::forget((runtime, agent));
+            }
+            tell_outcome(&outcome, *json)
+        }
+    }
+}
+
+async fn list(settings: &Settings, as_json: bool) -> Result<ExitCode, Failure> {
+    let store = setup::store(settings)?;
+    let now = Moment::now();
+    let mut open = Vec::new();
+    for approval in store.open_approvals().await.map_err(failed)? {
+        if approval.question.expires >= now {
+            let session = store.session(approval.session).await.map_err(failed)?;
+            open.push((approval, session));
+        }
+    }
+    if as_json {
+        let json = |(approval, session): &(Approval, Option<Session>)| {
+            approval_json(approval, session.as_ref())
+        };
+        print_json(&open.iter().map(json).collect())?;
+    } else if open.is_empty() {
+        tell(&"nothing waits for an answer");
+    } else {
+        print(&drawn(&open))?;
+        tell(&"answer with `recto approvals answer NUMBER allow`, or `session`, or `deny`");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A line for each question, and below them what exactly each would do.
+fn drawn(open: &[(Approval, Option<Session>)]) -> String {
+    let mut table = Table::new(["number", "session", "tool", "asked", "expires", "what"]);
+    table.align_right(0);
+    for (approval, session) in open {
+        let question = &approval.question;
+        table.row([
+            approval.id.to_string(),
+            session.as_ref().map_or_else(|| approval.session.to_string(), Session::label),
+            question.tool.key(),
+            local(question.asked),
+            local(question.expires),
+            question.title.clone(),
+        ]);
+    }
+    let details = open.iter().map(|(approval, _)| {
+        let detail = tame_lines(approval.question.detail.trim_end()).replace('\n', "\n  ");
+        format!("\n{}: {}\n  {detail}\n", approval.id, tame(&approval.question.tool.key()))
+    });
+    table.to_string() + &details.collect::<String>()
+}
+
+fn approval_json(approval: &Approval, session: Option<&Session>) -> Value {
+    let question = &approval.question;
+    json!({
+        "id": approval.id,
+        "session": approval.session,
+        "session_name": session.map(Session::label),
+        "turn": approval.turn,
+        "tool": question.tool.key(),
+        "title": question.title,
+        "detail": question.detail,
+        "asked": question.asked,
+        "expires": question.expires,
+        "answer": approval.answer.map(|(answer, _)| answer),
+    })
+}
+
+/// An answer on its way.
+struct Answering<'a> {
+    home: &'a Home,
+    settings: Settings,
+    id: ApprovalId,
+    answer: Answer,
+}
+
+/// What came of it.
+struct Outcome {
+    approval: Approval,
+    goes_on: GoesOn,
+    /// How the turn ended, if it went on here.
+    finished: Option<Finished>,
+    /// What it asks next, if it does.
+    next: Option<Question>,
+}
+
+impl Answering<'_> {
+    async fn run(self) -> Result<(Outcome, Option<Agent>), Failure> {
+        let store = setup::store(&self.settings)?;
+        if self.is_waited_for(&store).await? {
+            let answered = store.answer_approval(self.id, self.answer, Moment::now()).await;
+            let approval = answered.map_err(failed)?;
+            let goes_on = GoesOn::Elsewhere;
+            return Ok((Outcome { approval, goes_on, finished: None, next: None }, None));
+        }
+        let settings = setup::with_model(self.settings, None).await?;
+        let agent = setup::idle_agent(self.home, &settings, store)?;
+        let outcome = go_on(&agent, self.id, self.answer).await?;
+        Ok((outcome, Some(agent)))
+    }
+
+    /// Whether another process waits for the answer; then no model is needed here.
+    async fn is_waited_for(&self, store: &Store) -> Result<bool, Failure> {
+        let approval = store.approval(self.id).await.map_err(failed)?;
+        let Some(approval) = approval else {
+            return Err(failed(StoreError::NotFound(Thing::Approval(self.id)))
+                .hint("`recto approvals list` lists those that are open"));
+        };
+        let turn = store.turn(approval.turn).await.map_err(failed)?;
+        Ok(turn.and_then(|turn| turn.owner) == Some(Owner::Elsewhere))
+    }
+}
+
+/// Answers, and follows the turn where it goes on here.
+async fn go_on(agent: &Agent, id: ApprovalId, answer: Answer) -> Result<Outcome, Failure> {
+    let of = agent.store().approval(id).await.map_err(failed)?;
+    let mut events = of.map(|approval| agent.listen(approval.session));
+    let answered = agent.answer(id, answer).await.map_err(|error| agent_failed(&error))?;
+    let Answered { approval, goes_on } = answered;
+    let mut outcome = Outcome { goes_on, finished: None, next: None, approval };
+    if goes_on != GoesOn::Here {
+        return Ok(outcome);
+    }
+    while let Some(event) = match &mut events {
+        Some(events) => events.recv().await,
+        None => None,
+    } {
+        if event.turn != outcome.approval.turn {
+            continue;
+        }
+        match event.event {
+            Event::Asked(question) => {
+                outcome.next = Some(question);
+                break;
+            }
+            Event::Finished(finished) => {
+                outcome.finished = Some(finished);
+                break;
+            }
+            _ => {}
+        }
+    }
+    Ok(outcome)
+}
+
+fn tell_outcome(outcome: &Outcome, as_json: bool) -> Result<ExitCode, Failure> {
+    let code = match (&outcome.finished, &outcome.next) {
+        (Some(finished), _) if finished.status != Ending::Done => ExitCode::FAILURE,
+        (None, Some(_)) => ExitCode::from(WAITS),
+        _ => ExitCode::SUCCESS,
+    };
+    if as_json {
+        let mut value = approval_json(&outcome.approval, None);
+        value["goes_on"] = json!(match outcome.goes_on {
+            GoesOn::Here => "here",
+            GoesOn::Elsewhere => "elsewhere",
+            GoesOn::WhenAllAreAnswered => "when_all_are_answered",
+        });
+        value["finished"] = json!(outcome.finished);
+        value["next"] = json!(outcome.next);
+        print_json(&value)?;
+        return Ok(code);
+    }
+    let answer = outcome.approval.answer.map_or("open", |(answer, _)| answer.name());
+    let id = outcome.approval.id;
+    tell(&match outcome.goes_on {
+        GoesOn::Here => format!("approval {id}: {answer}; the turn goes on here"),
+        GoesOn::Elsewhere => format!("approval {id}: {answer}; the Recto that asked goes on"),
+        GoesOn::WhenAllAreAnswered => {
+            format!("approval {id}: {answer}; other questions of the turn are open")
+        }
+    });
+    if let Some(Question { approval, tool, title, .. }) = &outcome.next {
+        tell(&format_args!("the turn asks again (approval {approval}): {tool}: {title}"));
+    }
+    if let Some(finished) = &outcome.finished {
+        if let Some(reply) = &finished.reply {
+            print_text(&format!("{reply}\n"))?;
+        }
+        if let Some(error) = &finished.error {
+            tell(&format_args!("error: {}", error.message));
+        }
+    }
+    Ok(code)
+}

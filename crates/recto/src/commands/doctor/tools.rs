@@ -1,0 +1,76 @@
+//! What `recto doctor` says about tools: which guards hold around programs,
+//! whether a skill's tools are off, and what is known of MCP servers. None is
+//! started.
+
+use recto_context::Catalog;
+use recto_tools::guards;
+use serde_json::json;
+
+use super::{Finding, State, counted};
+use crate::commands::mcp::client::{Known, known_of};
+use crate::commands::tools::skills;
+use crate::config::{Sandbox, ServerSettings, Settings};
+use crate::home::Home;
+use crate::setup;
+
+pub(super) async fn findings(home: &Home, settings: &Settings, catalog: &Catalog) -> Vec<Finding> {
+    let mut findings = vec![sandbox(settings)];
+    // What is wrong with the store is told where it is looked at.
+    for skill in skills::declaring(settings, catalog).await.unwrap_or_default() {
+        if let Some(why) = skill.why_off() {
+            let data = json!({"skill": &*skill.name, "folder": skill.folder});
+            findings.push(Finding::new("tools", State::Warning, why).data(data));
+        }
+    }
+    let tools = setup::toolbox(home, settings);
+    let known = known_of(tools.servers());
+    for entry in &settings.servers {
+        let known = known.iter().find(|known| *known.name == *entry.name);
+        findings.push(server(entry, known));
+    }
+    findings
+}
+
+fn sandbox(settings: &Settings) -> Finding {
+    let guards = guards();
+    let data = json!({
+        "landlock": guards.landlock,
+        "seccomp": guards.seccomp,
+        "required": settings.tools.sandbox == Sandbox::Required,
+    });
+    let found = match settings.tools.sandbox {
+        _ if guards.all_hold() => Finding::new("sandbox", State::Fine, guards.to_string()),
+        Sandbox::BestEffort => {
+            let text = format!("{guards}; programs of skills run all the same");
+            Finding::new("sandbox", State::Warning, text)
+                .hint("`tools.sandbox = \"required\"` keeps them from running".to_owned())
+        }
+        Sandbox::Required => {
+            let text = format!("{guards}; no program of a skill is run");
+            Finding::new("sandbox", State::Warning, text)
+                .hint("`tools.sandbox = \"best_effort\"` lets them run".to_owned())
+        }
+    };
+    found.data(data)
+}
+
+fn server(entry: &ServerSettings, known: Option<&Known>) -> Finding {
+    let what = format!("server {}", entry.name);
+    let data = json!({
+        "enabled": entry.enabled,
+        "tools": known.and_then(|known| known.tools),
+        "protocol": known.and_then(|known| known.protocol.clone()),
+    });
+    let found = match known {
+        None => Finding::new(what, State::Absent, "off, as the config has it"),
+        Some(Known { place, tools: Some(count), .. }) => {
+            let text = format!("{place}: {} when it was last asked", counted(*count, "tool"));
+            Finding::new(what, State::Fine, text)
+        }
+        Some(Known { place, .. }) => {
+            Finding::new(what, State::Absent, format!("{place}: never asked for its tools"))
+                .hint(format!("`recto mcp check {}` asks it", entry.name))
+        }
+    };
+    found.data(data)
+}

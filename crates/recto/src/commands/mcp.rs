@@ -1,0 +1,19 @@
+//! `recto mcp`: the MCP servers whose tools the agent uses, and Recto as one.
+
+pub(crate) mod client;
+pub(crate) mod serve;
+
+use std::process::ExitCode;
+
+use crate::cli::McpCommand;
+use crate::failure::Failure;
+use crate::home::Home;
+
+pub(crate) fn run(home: &Home, command: &McpCommand) -> Result<ExitCode, Failure> {
+    match command {
+        McpCommand::List(format) => client::list(home, format.json),
+        McpCommand::Check { name, json } => client::check(home, name.as_deref(), json.json),
+        McpCommand::Tools { name, json } => client::tools(home, name.as_deref(), json.json),
+        McpCommand::Serve => serve::run(home),
+    }
+}

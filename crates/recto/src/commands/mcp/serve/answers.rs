@@ -1,0 +1,242 @@
+//! What the tools answer: JSON as the commands of the same names print it.
+
+use std::time::Duration;
+
+use recto_agent::Patience;
+use recto_context::{Catalog, ItemId, ItemKind};
+use recto_store::{Hit, Store};
+use recto_tools::shorten;
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use super::arguments::Arguments;
+use super::desk::{Desk, Ground};
+use super::offer::{KINDS, Offer};
+use crate::commands::search::{self, Asked, Findings, Row};
+use crate::commands::sessions::{self, body_text, hit_json};
+use crate::commands::turns::show as turns;
+use crate::commands::{context, failed};
+use crate::config::Settings;
+use crate::failure::Failure;
+use crate::output::tame;
+use crate::setup;
+
+/// How long an answer waits for vectors. Clients give up after a minute, mostly;
+/// words decide before, and the embedding goes on.
+const FOR_VECTORS: Duration = Duration::from_secs(20);
+
+/// The most bytes of an item's text, and of a message's.
+const MOST_OF_ITEM: usize = 32 << 10;
+const MOST_OF_MESSAGE: usize = 4 << 10;
+
+/// How much is recalled where nobody says.
+const RECALLED: u32 = 10;
+
+pub(super) async fn answer(
+    desk: &Desk,
+    offer: Offer,
+    arguments: &Arguments,
+) -> Result<String, Failure> {
+    match offer {
+        Offer::Search => search(desk, arguments).await,
+        Offer::Recall => recall(desk, arguments).await,
+        Offer::Context => context(desk, arguments).await,
+        Offer::Show => show(desk, arguments).await,
+    }
+}
+
+async fn search(desk: &Desk, arguments: &Arguments) -> Result<String, Failure> {
+    let ground = desk.ground().await?;
+    let catalog = desk.catalog(&ground).await?;
+    let query = arguments.text("query").unwrap_or_default();
+    let asked = Asked {
+        query,
+        kind: arguments.text("kind").and_then(kind),
+        limit: arguments.whole("limit").map(|limit| limit as usize),
+    };
+    let found = find(&ground, &catalog, &asked).await;
+    let mut answer = found.json(query);
+    if arguments.flag("text") {
+        let text = |row: &Row| {
+            let mut row_json = row.json();
+            row_json["text"] = json!(text_of(&catalog, &row.pick.item));
+            row_json
+        };
+        answer["results"] = found.rows.iter().map(text).collect();
+    }
+    Ok(answer.to_string())
+}
+
+/// The kind that a name stands for.
+fn kind(name: &str) -> Option<ItemKind> {
+    let [rule, reference, skill, tool, memory] = KINDS;
+    let kinds = [
+        (rule, ItemKind::Rule),
+        (reference, ItemKind::Reference),
+        (skill, ItemKind::Skill),
+        (tool, ItemKind::Tool),
+        (memory, ItemKind::Memory),
+    ];
+    kinds.into_iter().find(|(known, _)| *known == name).map(|(_, kind)| kind)
+}
+
+async fn find(ground: &Ground, catalog: &Catalog, asked: &Asked<'_>) -> Findings {
+    let search = |patience| search::find(&ground.searcher, catalog, asked, patience);
+    match timeout(FOR_VECTORS, search(Patience::UntilDone)).await {
+        Ok(found) => found,
+        Err(_) => search(Patience::OneSecond).await,
+    }
+}
+
+/// An item's text as a model would read it.
+fn text_of(catalog: &Catalog, item: &ItemId) -> Option<String> {
+    let named = |name: &str| *name == *item.name;
+    let text = match item.kind {
+        ItemKind::Rule => catalog.rules.iter().find(|rule| named(&rule.name))?.text.to_string(),
+        ItemKind::Reference => {
+            catalog.references.iter().find(|document| named(&document.name))?.text.to_string()
+        }
+        ItemKind::Skill => catalog.skills.iter().find(|skill| named(&skill.name))?.body.to_string(),
+        ItemKind::Tool => {
+            let tool = catalog.all_tools().find(|tool| tool.id == *item)?;
+            format!("{}\n\n{:#}", tool.description, tool.parameters)
+        }
+        ItemKind::Memory => {
+            catalog.memories.iter().find(|memory| named(&memory.name))?.text.to_string()
+        }
+    };
+    Some(shorten(text, MOST_OF_ITEM))
+}
+
+async fn recall(desk: &Desk, arguments: &Arguments) -> Result<String, Failure> {
+    let ground = desk.ground().await?;
+    let query = arguments.text("query").unwrap_or_default();
+    let limit = arguments.whole("limit").unwrap_or(RECALLED) as usize;
+    let messages = match &ground.store {
+        Some(store) => said(store, query, limit).await?,
+        None => Vec::new(),
+    };
+    let catalog = desk.catalog(&ground).await?;
+    let asked = Asked { query, kind: Some(ItemKind::Memory), limit: Some(limit) };
+    let found = find(&ground, &catalog, &asked).await;
+    let memories = found.rows.iter().filter(|row| row.has_any());
+    let memories: Vec<Value> = memories.filter_map(|row| memory(&catalog, row)).collect();
+    Ok(json!({"query": query, "messages": messages, "memories": memories}).to_string())
+}
+
+/// Messages that have all words of the query, newest first.
+async fn said(store: &Store, query: &str, limit: usize) -> Result<Vec<Value>, Failure> {
+    let mut messages = Vec::new();
+    for hit in store.search(query, limit).await.map_err(failed)? {
+        messages.push(with_text(store, &hit).await?);
+    }
+    Ok(messages)
+}
+
+/// A hit with its whole message, and with the turn that `show` shows.
+async fn with_text(store: &Store, hit: &Hit) -> Result<Value, Failure> {
+    let Hit { session, message, .. } = *hit;
+    let mut value = hit_json(hit);
+    let stored = store.messages_within(session, message..=message).await.map_err(failed)?;
+    if let Some(stored) = stored.first() {
+        value["turn"] = json!(stored.turn);
+        value["text"] = shorten(body_text(&stored.message), MOST_OF_MESSAGE).into();
+    }
+    Ok(value)
+}
+
+fn memory(catalog: &Catalog, row: &Row) -> Option<Value> {
+    let memory = catalog.memories.iter().find(|memory| memory.name == row.pick.item.name)?;
+    let mut value = json!(row.pick.scores);
+    value["name"] = json!(memory.name);
+    value["day"] = json!(memory.day);
+    value["source"] = memory.source.to_string().into();
+    value["text"] = memory.text.as_str().into();
+    Some(value)
+}
+
+async fn context(desk: &Desk, arguments: &Arguments) -> Result<String, Failure> {
+    let ground = desk.ground().await?;
+    let message = arguments.text("message").unwrap_or_default();
+    let model = arguments.text("model");
+    let mut settings = ground.settings.clone();
+    if let Some(name) = model {
+        check_model(&settings, name)?;
+        settings.model = Some(name.to_owned());
+    }
+    let asked_for = settings.model.clone();
+    let choice = setup::find(&mut settings, None).await;
+    let session = arguments.text("session");
+    if choice.entry.is_none() && (asked_for.is_some() || session.is_some()) {
+        return Err(choice.failure(asked_for.as_deref(), &settings));
+    }
+    let (model, request) = match session {
+        Some(name) => {
+            let store = ground.store.as_ref().ok_or_else(nothing_yet)?;
+            let session = sessions::find(store, name).await?;
+            let agent = desk.agent(&ground, store, settings).await?;
+            let model = model.map(str::to_owned);
+            context::preview(&agent, session.id, message, model, None).await?
+        }
+        None => {
+            let catalog = desk.catalog(&ground).await?;
+            let searcher = &ground.searcher;
+            let from = context::Ground {
+                catalog: &catalog,
+                searcher,
+                settings: &settings,
+                choice: &choice,
+            };
+            context::assemble(&from, message, &[], None).await?
+        }
+    };
+    Ok(match arguments.flag("raw") {
+        true => recto_llm::encode(model.client.wire(), &model.call, &request).to_string(),
+        false => request.report().to_string(),
+    })
+}
+
+/// Where the config has models, one of them must be meant.
+fn check_model(settings: &Settings, name: &str) -> Result<(), Failure> {
+    let names: Vec<&str> = settings.models.iter().map(|model| model.name.as_str()).collect();
+    if names.is_empty() || names.contains(&name) {
+        return Ok(());
+    }
+    let known = names.iter().map(|name| format!("`{}`", tame(name))).collect::<Vec<_>>();
+    let what = format!("there is no model `{}`", tame(name));
+    Err(Failure::new(what).hint(format!("the config has {}", known.join(", "))))
+}
+
+async fn show(desk: &Desk, arguments: &Arguments) -> Result<String, Failure> {
+    let ground = desk.ground().await?;
+    let store = ground.store.as_ref().ok_or_else(nothing_yet)?;
+    let turn = match arguments.whole("turn") {
+        Some(number) => known_turn(store, number).await?,
+        None => "last".to_owned(),
+    };
+    let request = arguments.whole("request");
+    if arguments.flag("body") {
+        let body = turns::body(store, &turn, request).await?;
+        return Ok(String::from_utf8_lossy(&body).into_owned());
+    }
+    Ok(turns::record(store, &turn, request).await?.to_string())
+}
+
+/// The turn of that number, as commands name it.
+async fn known_turn(store: &Store, number: u32) -> Result<String, Failure> {
+    let name = number.to_string();
+    let found = match name.parse() {
+        Ok(id) => store.turn(id).await.map_err(failed)?,
+        Err(_) => None,
+    };
+    let unknown = || {
+        Failure::new(format!("there is no turn `{name}`"))
+            .hint("`recall` tells the turns of what it finds; without `turn` it is the last one")
+    };
+    found.map(|turn| turn.id.to_string()).ok_or_else(unknown)
+}
+
+/// Nothing was said to this agent so far.
+fn nothing_yet() -> Failure {
+    Failure::new("there are no sessions and no turns yet").hint("`recto chat` begins one")
+}

@@ -1,0 +1,128 @@
+//! What the tools look at: the config as it is now, and what follows from it.
+//!
+//! The config is read for every call, so that a server that runs for days follows
+//! it. What takes long to make (an index with its encoder, an agent) is kept as
+//! long as the config stays. A store that is not there is not made.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex as Lock, PoisonError};
+
+use recto_agent::{Agent, Searcher};
+use recto_context::Catalog;
+use recto_store::Store;
+use tokio::sync::Mutex;
+use tokio::task::spawn_blocking;
+
+use crate::commands::items::severity;
+use crate::config::Settings;
+use crate::failure::Failure;
+use crate::home::Home;
+use crate::output::tell;
+use crate::setup;
+
+pub(super) struct Desk {
+    home: Home,
+    ground: Mutex<Option<Arc<Ground>>>,
+    agent: Mutex<Option<Kept>>,
+    /// Warnings that a person has seen.
+    told: Lock<HashSet<String>>,
+}
+
+/// What follows from the config.
+pub(super) struct Ground {
+    pub(super) settings: Settings,
+    /// `None` as long as nothing was ever stored.
+    pub(super) store: Option<Store>,
+    pub(super) searcher: Searcher,
+}
+
+/// An agent, and what it was made from.
+struct Kept {
+    ground: Arc<Ground>,
+    settings: Settings,
+    agent: Agent,
+}
+
+impl Desk {
+    pub(super) fn new(home: &Home) -> Self {
+        Desk {
+            home: home.clone(),
+            ground: Mutex::default(),
+            agent: Mutex::default(),
+            told: Lock::default(),
+        }
+    }
+
+    /// What there is, as the config has it now.
+    pub(super) async fn ground(&self) -> Result<Arc<Ground>, Failure> {
+        if !self.home.path().is_dir() {
+            let what = format!("there is no Recto at {}", self.home.path().display());
+            return Err(Failure::new(what).hint("a person can set it up with `recto init`"));
+        }
+        let mut kept = self.ground.lock().await;
+        let loaded = setup::load_all(&self.home, Vec::new())?;
+        self.tell_once(loaded.warnings.iter().map(|warning| format!("warning: {warning}")));
+        let settings = loaded.settings;
+        let has_store = settings.store.path.exists();
+        let is_same = |ground: &&Arc<Ground>| {
+            ground.settings == settings && ground.store.is_some() == has_store
+        };
+        if let Some(ground) = kept.as_ref().filter(is_same) {
+            return Ok(ground.clone());
+        }
+        let store = if has_store { Some(setup::store(&settings)?) } else { None };
+        let parts = setup::search_parts(&settings);
+        let searcher = Searcher::new(parts, store.clone(), &settings.agent.name);
+        Ok(kept.insert(Arc::new(Ground { settings, store, searcher })).clone())
+    }
+
+    /// All that the agent has now.
+    pub(super) async fn catalog(&self, ground: &Arc<Ground>) -> Result<Catalog, Failure> {
+        let (home, ground) = (self.home.clone(), ground.clone());
+        let read = spawn_blocking(move || {
+            let snapshot = setup::read_workspace(&ground.settings)?;
+            let problems = snapshot.problems.iter();
+            let problems = problems.map(|problem| format!("{}: {problem}", severity(problem)));
+            let catalog = setup::whole_catalog(&home, &ground.settings, &snapshot);
+            Ok((catalog, problems.collect::<Vec<_>>()))
+        });
+        let (catalog, problems) = match read.await {
+            Ok(read) => read?,
+            Err(error) => return Err(Failure::new("cannot read the workspace").because(&error)),
+        };
+        self.tell_once(problems);
+        Ok(catalog)
+    }
+
+    /// The agent whose sessions are looked at, with these settings: those of the
+    /// ground, and the models that were found.
+    pub(super) async fn agent(
+        &self,
+        ground: &Arc<Ground>,
+        store: &Store,
+        settings: Settings,
+    ) -> Result<Agent, Failure> {
+        let mut kept = self.agent.lock().await;
+        if let Some(kept) = &*kept
+            && Arc::ptr_eq(&kept.ground, ground)
+            && kept.settings == settings
+        {
+            return Ok(kept.agent.clone());
+        }
+        let agent = setup::idle_agent(&self.home, &settings, store.clone())?;
+        let made = Kept { ground: ground.clone(), settings, agent: agent.clone() };
+        *kept = Some(made);
+        Ok(agent)
+    }
+
+    /// Tells what was not told before.
+    fn tell_once(&self, warnings: impl IntoIterator<Item = String>) {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        for warning in warnings {
+            if !told.contains(&warning) {
+                tell(&warning);
+                told.insert(warning);
+            }
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! The tools that Recto offers to other agents, and what each of them takes. What
+//! is declared here is both what clients are told and what arguments are checked
+//! against.
+
+use std::ops::RangeInclusive;
+
+use rmcp::model::{JsonObject, Tool, ToolAnnotations};
+use serde_json::{Value, json};
+
+/// The kinds of items, by the names that `search` takes.
+pub(super) const KINDS: [&str; 5] = ["rule", "reference", "skill", "tool", "memory"];
+
+/// The most that can be asked for at once.
+const LIMIT: Form = Form::Whole(1..=100);
+
+/// One of the tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Offer {
+    Search,
+    Recall,
+    Context,
+    Show,
+}
+
+/// Something that a tool takes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Parameter {
+    pub(super) name: &'static str,
+    pub(super) form: Form,
+    pub(super) is_required: bool,
+    pub(super) about: &'static str,
+}
+
+/// What an argument looks like.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Form {
+    Text,
+    OneOf(&'static [&'static str]),
+    Whole(RangeInclusive<u32>),
+    Flag,
+}
+
+impl Offer {
+    pub(super) const ALL: [Offer; 4] = [Offer::Search, Offer::Recall, Offer::Context, Offer::Show];
+
+    pub(super) fn named(name: &str) -> Option<Offer> {
+        Offer::ALL.into_iter().find(|offer| offer.name() == name)
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Offer::Search => "search",
+            Offer::Recall => "recall",
+            Offer::Context => "context",
+            Offer::Show => "show",
+        }
+    }
+
+    /// The tool as clients are told of it.
+    pub(super) fn tool(self) -> Tool {
+        let only_looks = ToolAnnotations::new().read_only(true).open_world(false);
+        Tool::new(self.name(), self.about(), self.schema())
+            .with_title(self.title())
+            .with_annotations(only_looks)
+    }
+
+    fn title(self) -> &'static str {
+        match self {
+            Offer::Search => "Search Recto's items",
+            Offer::Recall => "Recall what was said",
+            Offer::Context => "What a model would be sent",
+            Offer::Show => "What was sent in a turn",
+        }
+    }
+
+    fn about(self) -> &'static str {
+        match self {
+            Offer::Search => {
+                "Finds which of the agent's items (rules, references, skills, tools, memories) fit \
+                 a query, by meaning and words. Each comes with the probability that it fits, with \
+                 its scores, and with whether a turn would take it. Phrase the query as a message \
+                 would be."
+            }
+            Offer::Recall => {
+                "Finds what was said in past sessions and what is remembered. Messages are found \
+                 that have all words of the query, newest first, with their session, time, role \
+                 and turn: give few and telling words. Memories are found by meaning and words."
+            }
+            Offer::Context => {
+                "Shows what a model would be sent for a message: every layer with its items, the \
+                 tokens they take, and what was left out and why. No model is called."
+            }
+            Offer::Show => {
+                "Shows the record of a turn: its messages, and every request that was sent to a \
+                 model with what it was made of, its body and its answer."
+            }
+        }
+    }
+
+    pub(super) fn parameters(self) -> Vec<Parameter> {
+        match self {
+            Offer::Search => vec![
+                required(
+                    "query",
+                    Form::Text,
+                    "What to search for, such as `write a commit message`.",
+                ),
+                optional("kind", Form::OneOf(&KINDS), "Items of this kind alone."),
+                optional(
+                    "limit",
+                    LIMIT,
+                    "The most items of each group; as the config has it by default.",
+                ),
+                optional(
+                    "text",
+                    Form::Flag,
+                    "Whether to give the items' texts, too; long ones are shortened.",
+                ),
+            ],
+            Offer::Recall => vec![
+                required(
+                    "query",
+                    Form::Text,
+                    "Words to look for, all of which a message must have.",
+                ),
+                optional(
+                    "limit",
+                    LIMIT,
+                    "The most messages, and the most memories; 10 by default.",
+                ),
+            ],
+            Offer::Context => vec![
+                required("message", Form::Text, "The message that a person would send."),
+                optional(
+                    "session",
+                    Form::Text,
+                    "The session whose next message it is, by name or number; a new one by default.",
+                ),
+                optional(
+                    "model",
+                    Form::Text,
+                    "The model entry, by name, that would answer; the agent's by default.",
+                ),
+                optional(
+                    "raw",
+                    Form::Flag,
+                    "Whether to give the request's body, as the model's server would get it, alone.",
+                ),
+            ],
+            Offer::Show => vec![
+                optional(
+                    "turn",
+                    Form::Whole(1..=u32::MAX),
+                    "The turn, by number; the last one by default.",
+                ),
+                optional(
+                    "request",
+                    Form::Whole(1..=u32::MAX),
+                    "One of the turn's requests alone, from 1; all by default, the last for `body`.",
+                ),
+                optional(
+                    "body",
+                    Form::Flag,
+                    "Whether to give the request's body alone, byte for byte as it was sent.",
+                ),
+            ],
+        }
+    }
+
+    fn schema(self) -> JsonObject {
+        let parameters = self.parameters();
+        let required: Vec<&str> =
+            parameters.iter().filter(|one| one.is_required).map(|one| one.name).collect();
+        let properties: JsonObject =
+            parameters.iter().map(|one| (one.name.to_owned(), one.schema())).collect();
+        let mut schema = JsonObject::new();
+        schema.insert("type".into(), "object".into());
+        schema.insert("properties".into(), properties.into());
+        schema.insert("required".into(), required.into());
+        schema.insert("additionalProperties".into(), false.into());
+        schema
+    }
+}
+
+fn required(name: &'static str, form: Form, about: &'static str) -> Parameter {
+    Parameter { name, form, is_required: true, about }
+}
+
+fn optional(name: &'static str, form: Form, about: &'static str) -> Parameter {
+    Parameter { name, form, is_required: false, about }
+}
+
+impl Parameter {
+    fn schema(&self) -> Value {
+        let mut schema = match &self.form {
+            Form::Text => json!({"type": "string", "minLength": 1}),
+            Form::OneOf(names) => json!({"type": "string", "enum": names}),
+            Form::Whole(range) if *range.end() == u32::MAX => {
+                json!({"type": "integer", "minimum": range.start()})
+            }
+            Form::Whole(range) => {
+                json!({"type": "integer", "minimum": range.start(), "maximum": range.end()})
+            }
+            Form::Flag => json!({"type": "boolean"}),
+        };
+        schema["description"] = self.about.into();
+        schema
+    }
+}

@@ -1,0 +1,195 @@
+//! `recto tools dry-run` and `recto tools run`: a call made by a person, the way a
+//! turn would make it.
+//!
+//! Whoever types the call has seen it, so nobody is asked. Everything else holds:
+//! the schema, the guards, the limits, and that a skill is as it was when a person
+//! last looked at it.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use futures_util::StreamExt;
+use recto_agent::add_tools;
+use recto_context::{CallId, Catalog, ContentHash, ToolCall, ToolSpec};
+use recto_store::{Moment, Sight};
+use recto_tools::{Action, CallContext, Consent, Needs, Permit, ToolOutcome, ToolResult, Toolbox};
+use serde_json::{Value, json};
+
+use super::skills::{self, Declaring, Trust};
+use crate::cli::CallArgs;
+use crate::commands::failed;
+use crate::commands::items::entry::{self, Found};
+use crate::commands::items::{self, Shelf, View};
+use crate::failure::Failure;
+use crate::home::Home;
+use crate::input;
+use crate::output::{print_json, print_text, tame, tell};
+use crate::setup;
+
+/// What a shell is told when a call was not made.
+const REFUSED: u8 = 2;
+
+pub(super) fn dry_run(home: &Home, args: &CallArgs) -> Result<ExitCode, Failure> {
+    let view = View::open(home, Shelf::Tools)?;
+    setup::runtime()?.block_on(async {
+        let trial = Trial::prepare(home, view, args).await?;
+        let described = trial.describe().await;
+        let told = match &described {
+            Ok(action) => trial.told(action, args.json),
+            Err(why) if args.json => {
+                print_json(&json!({"tool": trial.spec.id.key(), "refused": why}))
+            }
+            Err(why) => {
+                tell(&format_args!("refused: {why}"));
+                Ok(())
+            }
+        };
+        trial.tools.servers().shut_down().await;
+        told?;
+        Ok(if described.is_ok() { ExitCode::SUCCESS } else { ExitCode::from(REFUSED) })
+    })
+}
+
+pub(super) fn run(home: &Home, args: &CallArgs) -> Result<ExitCode, Failure> {
+    let view = View::open(home, Shelf::Tools)?;
+    setup::runtime()?.block_on(async {
+        let trial = Trial::prepare(home, view, args).await?;
+        trial.remember().await?;
+        let result = trial.run().await;
+        trial.tools.servers().shut_down().await;
+        let Some(result) = result else {
+            return Err(Failure::new("the call gave no result"));
+        };
+        if args.json {
+            let (outcome, text) = (result.outcome.name(), &result.text);
+            print_json(&json!({"tool": trial.spec.id.key(), "outcome": outcome, "text": text}))?;
+        } else {
+            let end = if result.text.ends_with('\n') { "" } else { "\n" };
+            print_text(&format!("{}{end}", result.text))?;
+        }
+        Ok(match result.outcome {
+            ToolOutcome::Done => ExitCode::SUCCESS,
+            ToolOutcome::Failed => ExitCode::FAILURE,
+            ToolOutcome::Refused | ToolOutcome::Denied => ExitCode::from(REFUSED),
+        })
+    })
+}
+
+/// A call, and all that it needs.
+struct Trial {
+    view: View,
+    tools: Toolbox,
+    spec: ToolSpec,
+    call: ToolCall,
+    context: CallContext,
+    /// The skill that brings the tool.
+    skill: Option<Declaring>,
+}
+
+impl Trial {
+    async fn prepare(home: &Home, mut view: View, args: &CallArgs) -> Result<Self, Failure> {
+        let arguments = input::message(&args.args)?;
+        let tools = setup::toolbox(home, &view.settings);
+        if matches!(entry::find(&view.entries(), &args.name), Found::None) {
+            // It may be a tool of a server that was never asked for its tools.
+            tools.servers().learn().await;
+            view.catalog = view.snapshot.catalog.clone();
+            let built_in = setup::built_in(&tools, &view.settings);
+            add_tools(&mut view.catalog, &built_in, &tools.servers().tools());
+        }
+        let id = items::find(&view, &view.entries(), &args.name)?.id.clone();
+        let spec = view.catalog.all_tools().find(|spec| spec.id == id).cloned();
+        let Some(spec) = spec else {
+            return Err(Failure::new(format!("there is no tool `{}`", tame(&args.name))));
+        };
+        let declaring = skills::declaring(&view.settings, &view.catalog).await?;
+        let context = CallContext {
+            catalog: Arc::new(view.catalog.clone()),
+            trusted: Arc::new(trusted(&declaring)),
+        };
+        let call = ToolCall {
+            id: CallId("1".into()),
+            name: spec.called.clone(),
+            arguments: arguments.into(),
+        };
+        let skill = skill_of(&spec, &view.catalog, declaring);
+        Ok(Trial { view, tools, spec, call, context, skill })
+    }
+
+    async fn describe(&self) -> Result<Action, String> {
+        let offered = std::slice::from_ref(&self.spec);
+        self.tools.describe(&self.call, offered, &self.context).await
+    }
+
+    fn asks(&self, action: &Action) -> bool {
+        action.needs == Needs::Person
+            || self.tools.asks(&self.spec, &self.view.catalog, self.tools.approval())
+    }
+
+    fn told(&self, action: &Action, as_json: bool) -> Result<(), Failure> {
+        let asks = self.asks(action);
+        if as_json {
+            return print_json(&self.json(action, asks));
+        }
+        let asks = if asks { "a turn would ask first" } else { "a turn would run it unasked" };
+        tell(&format_args!("{}: {asks}", self.spec.id.key()));
+        print_text(&format!("{}\n{}\n", action.title, action.detail.trim_end()))
+    }
+
+    fn json(&self, action: &Action, asks: bool) -> Value {
+        json!({
+            "tool": self.spec.id.key(),
+            "called": &*self.spec.called,
+            "title": action.title,
+            "detail": action.detail,
+            "asks": asks,
+            "needs_person": action.needs == Needs::Person,
+            "data": action.data,
+        })
+    }
+
+    /// A skill that is seen for the first time is known from now on, as in a turn.
+    async fn remember(&self) -> Result<(), Failure> {
+        let Some(Declaring { folder, trust: Trust::New(hash), .. }) = &self.skill else {
+            return Ok(());
+        };
+        let folders = vec![(folder.to_string_lossy().into_owned(), *hash)];
+        let store = setup::store(&self.view.settings)?;
+        let agent = &self.view.settings.agent.name;
+        store.trust(agent, folders, Sight::First, Moment::now()).await.map_err(failed)
+    }
+
+    /// Makes the call. What it would do is looked at first: the person's word is
+    /// for that and nothing else. Where that can't be told, running says why.
+    async fn run(&self) -> Option<ToolResult> {
+        let consent = match self.describe().await {
+            Ok(action) => Consent::To(action.hash),
+            Err(_) => Consent::Unasked,
+        };
+        let permits = [Permit::Go(consent)];
+        let calls = std::slice::from_ref(&self.call);
+        let offered = std::slice::from_ref(&self.spec);
+        let mut results = Box::pin(self.tools.run_each(calls, &permits, offered, &self.context));
+        results.next().await.map(|(_, result)| result)
+    }
+}
+
+/// What skills were when a person last looked; one that is new counts as seen now.
+fn trusted(declaring: &[Declaring]) -> BTreeMap<PathBuf, ContentHash> {
+    let hash = |skill: &Declaring| match &skill.trust {
+        Trust::New(hash) | Trust::AsBefore(hash) => Some(*hash),
+        Trust::Changed { was, .. } => Some(*was),
+        Trust::Unreadable(_) => None,
+    };
+    declaring.iter().filter_map(|skill| Some((skill.folder.clone(), hash(skill)?))).collect()
+}
+
+/// The skill that brings a tool.
+fn skill_of(spec: &ToolSpec, catalog: &Catalog, declaring: Vec<Declaring>) -> Option<Declaring> {
+    let brings =
+        |spec_of: &recto_context::Skill| spec_of.tools.iter().any(|tool| tool.id == spec.id);
+    let name = &catalog.skills.iter().find(|skill| brings(skill))?.name;
+    declaring.into_iter().find(|skill| skill.name == *name)
+}

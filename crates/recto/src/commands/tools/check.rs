@@ -1,0 +1,95 @@
+//! `recto tools check`: what is wrong with every tools.json, with file and line.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use recto_tools::check_declaration;
+use recto_workspace::Severity;
+use serde_json::{Value, json};
+
+use super::skills::{folder_of, read_text};
+use crate::commands::items::{Shelf, View, concerning, counted, problem_json, severity};
+use crate::failure::Failure;
+use crate::home::Home;
+use crate::output::{print, print_json, tame, tell};
+
+pub(super) fn run(home: &Home, as_json: bool) -> Result<ExitCode, Failure> {
+    let view = View::open(home, Shelf::Tools)?;
+    let problems = problems(&view);
+    if as_json {
+        let problems: Vec<&Value> = problems.iter().map(|problem| &problem.json).collect();
+        print_json(&json!({"problems": problems}))?;
+    } else {
+        for problem in &problems {
+            print(&format!("{}\n", problem.text))?;
+        }
+        let count = view.entries().len();
+        tell(&format_args!("tools: {count} in use, {}", counted(problems.len())));
+    }
+    let broken = problems.iter().any(|problem| problem.is_error);
+    Ok(if broken { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// Something that is wrong with a file.
+struct Found {
+    text: String,
+    json: Value,
+    is_error: bool,
+}
+
+/// What reading the skills found wrong, and then what is wrong with how their
+/// tools are run. What both find on a line is told once.
+fn problems(view: &View) -> Vec<Found> {
+    let mut seen: HashSet<(PathBuf, Option<usize>)> = HashSet::new();
+    let mut found = Vec::new();
+    for problem in concerning(view) {
+        seen.insert((problem.path.to_path_buf(), problem.line));
+        found.push(Found {
+            text: format!("{}: {problem}", severity(problem)),
+            json: problem_json(problem),
+            is_error: problem.severity == Severity::Error,
+        });
+    }
+    for file in declarations(view) {
+        for (line, what) in flaws(&file) {
+            if seen.insert((file.clone(), line)) {
+                found.push(flaw(&file, line, &what));
+            }
+        }
+    }
+    found
+}
+
+/// Every tools.json of a skill that is in use.
+fn declarations(view: &View) -> Vec<PathBuf> {
+    let folders = view.catalog.skills.iter().filter_map(folder_of);
+    let files = folders.map(|folder| folder.join("tools.json"));
+    files.filter(|file| file.symlink_metadata().is_ok()).collect()
+}
+
+fn flaws(file: &Path) -> Vec<(Option<usize>, String)> {
+    match read_text(file) {
+        Ok(text) => {
+            let flaws = check_declaration(&text).into_iter();
+            flaws.map(|flaw| (Some(flaw.line), flaw.what)).collect()
+        }
+        Err(error) => vec![(None, format!("can't be read: {error}"))],
+    }
+}
+
+fn flaw(file: &Path, line: Option<usize>, what: &str) -> Found {
+    let at = line.map(|line| format!(":{line}")).unwrap_or_default();
+    let shown = tame(&file.to_string_lossy());
+    Found {
+        text: format!("error: {shown}{at}: {}", tame(what)),
+        json: json!({
+            "path": file.to_string_lossy(),
+            "line": line,
+            "what": what,
+            "hint": null,
+            "severity": "error",
+        }),
+        is_error: true,
+    }
+}

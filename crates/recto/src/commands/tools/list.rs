@@ -1,0 +1,149 @@
+//! `recto tools list`: what there is, whether a person is asked, which guards hold
+//! around programs, and what skills were granted.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use recto_context::{ItemId, ToolSpec};
+use recto_tools::{Toolbox, guards};
+use serde_json::{Value, json};
+
+use super::skills::{self, Declaring};
+use crate::commands::items::entry::Entry;
+use crate::commands::items::{Shelf, View, concerning, counted};
+use crate::config::{Sandbox, Settings};
+use crate::draw::Table;
+use crate::failure::Failure;
+use crate::home::Home;
+use crate::output::{print, print_json, tame, tell};
+use crate::setup;
+
+pub(super) fn run(home: &Home, as_json: bool) -> Result<ExitCode, Failure> {
+    let view = View::open(home, Shelf::Tools)?;
+    let declaring = setup::runtime()?.block_on(skills::declaring(&view.settings, &view.catalog))?;
+    let tools = setup::toolbox(home, &view.settings);
+    let rows = rows(&view, &tools, &declaring);
+    if as_json {
+        print_json(&rows.iter().map(|row| row.json(&view.settings)).collect())?;
+    } else {
+        print(&drawn(&rows, &declaring, &view.settings))?;
+    }
+    let problems = concerning(&view).count();
+    if problems > 0 {
+        tell(&format_args!("{}; see `recto tools check`", counted(problems)));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A tool with what a call of it needs.
+struct Row<'a> {
+    entry: Entry<'a>,
+    called: &'a str,
+    permission: &'static str,
+    /// The skill that brings it.
+    skill: Option<&'a Declaring>,
+}
+
+fn rows<'a>(view: &'a View, tools: &Toolbox, declaring: &'a [Declaring]) -> Vec<Row<'a>> {
+    let specs: Vec<&ToolSpec> = view.catalog.all_tools().collect();
+    let row = |entry: Entry<'a>| {
+        let spec = specs.iter().find(|spec| spec.id == entry.id)?;
+        let skill = declaring.iter().find(|skill| is_of(&entry.id, skill, spec));
+        let permission = match skill.and_then(Declaring::why_off) {
+            Some(_) => "off",
+            None if tools.asks(spec, &view.catalog, tools.approval()) => "ask",
+            None => "allow",
+        };
+        Some(Row { called: &spec.called, entry, permission, skill })
+    };
+    view.entries().into_iter().filter_map(row).collect()
+}
+
+/// Whether a tool comes with a skill: a server may have the skill's name.
+fn is_of(id: &ItemId, skill: &Declaring, spec: &ToolSpec) -> bool {
+    let by_name = id.server.as_deref() == Some(&*skill.name);
+    by_name && !matches!(spec.source, recto_context::Source::Server(_))
+}
+
+impl Row<'_> {
+    fn json(&self, settings: &Settings) -> Value {
+        let mut value = self.entry.json();
+        value["called"] = self.called.into();
+        value["permission"] = self.permission.into();
+        if let Some(skill) = self.skill {
+            let grants = skill.grants(settings);
+            value["grants"] = json!({
+                "network": {"asked": skill.asks_for_network(), "granted": grants.network},
+                "read": grants.read,
+                "write": grants.write,
+                "env": grants.env,
+            });
+            value["off"] = json!(skill.why_off());
+        }
+        value
+    }
+}
+
+fn drawn(rows: &[Row<'_>], declaring: &[Declaring], settings: &Settings) -> String {
+    let mut table =
+        Table::new(["name", "include", "permission", "server", "tokens", "description"]);
+    table.align_right(4);
+    for Row { entry, permission, .. } in rows {
+        table.row([
+            entry.id.name.to_string(),
+            entry.include.to_string(),
+            (*permission).to_owned(),
+            entry.id.server.as_deref().unwrap_or_default().to_owned(),
+            entry.tokens.to_string(),
+            entry.description.unwrap_or_default().to_owned(),
+        ]);
+    }
+    let mut page = table.to_string();
+    // Writing to a string can't fail, so the results are not looked at.
+    let _ = write!(page, "\napproval: {}", settings.tools.approval.name());
+    let _ = write!(page, "\nguards around programs: {}\n", around(settings));
+    for skill in declaring {
+        let _ = writeln!(page, "skill {}: {}", tame(&skill.name), granted(skill, settings));
+    }
+    page
+}
+
+/// Which guards hold, and what comes of those that don't.
+fn around(settings: &Settings) -> String {
+    let guards = guards();
+    let missing = match settings.tools.sandbox {
+        _ if guards.all_hold() => "",
+        Sandbox::BestEffort => "; programs run all the same (`tools.sandbox`)",
+        Sandbox::Required => "; no program is run (`tools.sandbox`)",
+    };
+    format!("{guards}{missing}")
+}
+
+/// What a skill's programs get, or why they are not run.
+fn granted(skill: &Declaring, settings: &Settings) -> String {
+    if let Some(why) = skill.why_off() {
+        return tame(&why);
+    }
+    let grants = skill.grants(settings);
+    let network = match (skill.asks_for_network(), grants.network) {
+        (false, false) => "no network",
+        (false, true) => "no network, since it asks for none",
+        (true, false) => "asks for the network, which is not granted",
+        (true, true) => "network granted",
+    };
+    let mut parts = vec![network.to_owned()];
+    let mut list = |what: &str, names: Vec<String>| {
+        if !names.is_empty() {
+            parts.push(format!("{what} {}", tame(&names.join(", "))));
+        }
+    };
+    list("may read", shown(&grants.read));
+    list("may write", shown(&grants.write));
+    list("gets the variables", grants.env);
+    parts.join("; ")
+}
+
+fn shown(paths: &[PathBuf]) -> Vec<String> {
+    paths.iter().map(|path| path.display().to_string()).collect()
+}

@@ -1,0 +1,120 @@
+//! `recto tools trust`: a person has looked at a skill's tools.json and scripts,
+//! and takes them as they are now.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::SystemTime;
+
+use recto_context::nearest;
+use recto_store::{Moment, Sight};
+use serde_json::json;
+
+use super::skills::{self, Declaring, Trust};
+use crate::commands::failed;
+use crate::commands::items::{Shelf, View};
+use crate::commands::sessions::local;
+use crate::failure::Failure;
+use crate::home::Home;
+use crate::output::{print, print_json, tame};
+use crate::setup;
+
+/// The most files that are listed.
+const MOST_FILES: usize = 1_000;
+
+pub(super) fn run(home: &Home, name: &str, as_json: bool) -> Result<ExitCode, Failure> {
+    let view = View::open(home, Shelf::Tools)?;
+    setup::runtime()?.block_on(async {
+        let declaring = skills::declaring(&view.settings, &view.catalog).await?;
+        let skill = find(&declaring, name)?;
+        // Listed after they were hashed: what changes in between is not trusted.
+        let files = files(&skill.folder);
+        let (hash, was) = match &skill.trust {
+            Trust::New(is) => (*is, "seen for the first time"),
+            Trust::AsBefore(is) => (*is, "as it was"),
+            Trust::Changed { is, .. } => (*is, "changed"),
+            Trust::Unreadable(error) => {
+                let what = format!("the skill `{}` can't be read", tame(&skill.name));
+                return Err(Failure::new(what).because(error));
+            }
+        };
+        let folder = skill.folder.to_string_lossy().into_owned();
+        let store = setup::store(&view.settings)?;
+        let agent = &view.settings.agent.name;
+        let trusted = store.trust(agent, vec![(folder, hash)], Sight::Again, Moment::now()).await;
+        trusted.map_err(failed)?;
+        if as_json {
+            return print_json(&json!({
+                "skill": &*skill.name,
+                "was": was,
+                "hash": hash.to_string(),
+                "files": files.iter().map(|file| &file.path).collect::<Vec<_>>(),
+            }));
+        }
+        print(&told(skill, was, &files))
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn find<'a>(declaring: &'a [Declaring], name: &str) -> Result<&'a Declaring, Failure> {
+    if let Some(skill) = declaring.iter().find(|skill| *skill.name == *name) {
+        return Ok(skill);
+    }
+    let failure = Failure::new(format!("there is no skill `{}` that brings tools", tame(name)));
+    let names = declaring.iter().map(|skill| &*skill.name);
+    Err(match nearest(name, names) {
+        Some(meant) => failure.hint(format!("did you mean `{}`?", tame(meant))),
+        None => failure.hint("`recto tools list` shows which skill brings a tool, as its server"),
+    })
+}
+
+/// A file that decides what the skill's tools do.
+struct Deciding {
+    path: PathBuf,
+    bytes: u64,
+    changed: Option<SystemTime>,
+}
+
+/// The declaration and the scripts, those that changed last first.
+fn files(folder: &Path) -> Vec<Deciding> {
+    let mut paths = vec![folder.join("tools.json")];
+    let mut folders = vec![folder.join("scripts")];
+    while let Some(folder) = folders.pop() {
+        let Ok(entries) = fs::read_dir(&folder) else { continue };
+        for entry in entries.flatten() {
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() => folders.push(entry.path()),
+                _ => paths.push(entry.path()),
+            }
+            if paths.len() > MOST_FILES {
+                folders.clear();
+                break;
+            }
+        }
+    }
+    let mut files: Vec<Deciding> = paths.into_iter().map(deciding).collect();
+    files.sort_by(|a, b| b.changed.cmp(&a.changed).then_with(|| a.path.cmp(&b.path)));
+    files
+}
+
+fn deciding(path: PathBuf) -> Deciding {
+    let metadata = fs::symlink_metadata(&path).ok();
+    Deciding {
+        bytes: metadata.as_ref().map_or(0, fs::Metadata::len),
+        changed: metadata.and_then(|metadata| metadata.modified().ok()),
+        path,
+    }
+}
+
+fn told(skill: &Declaring, was: &str, files: &[Deciding]) -> String {
+    let mut page = format!("skill {} ({was}) is trusted as it is now:\n", tame(&skill.name));
+    for file in files {
+        let changed = match file.changed.and_then(|time| time.try_into().ok()) {
+            Some(time) => format!(", changed {}", local(Moment::new(time))),
+            None => String::new(),
+        };
+        let path = tame(&file.path.to_string_lossy());
+        page.push_str(&format!("  {path} ({} bytes{changed})\n", file.bytes));
+    }
+    page
+}

@@ -1,0 +1,276 @@
+//! What the tools are given: what they may reach, when a person is asked, what
+//! skills were granted, and the MCP servers.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::path::PathBuf;
+
+use recto_context::{Include, ItemKind, ToolSpec};
+use recto_tools::{
+    CallLimits, Grants, Key, Network, Policy, ProgramOptions, Scripts, ServerOptions,
+    ServerTransport, ToolOptions, Toolbox,
+};
+
+use crate::config::{GrantSettings, ItemSettings, ServerSettings, Settings, TransportSettings};
+use crate::home::Home;
+
+/// The tools of the agent: those that Recto brings along, those of skills and
+/// those of MCP servers.
+pub(crate) fn toolbox(home: &Home, settings: &Settings) -> Toolbox {
+    Toolbox::new(tool_options(home, settings))
+}
+
+/// The built-in tools that the agent has, as the config wants them included.
+pub(crate) fn built_in(tools: &Toolbox, settings: &Settings) -> Vec<ToolSpec> {
+    let is_on =
+        |spec: &ToolSpec| !settings.tools.disabled.iter().any(|name| **name == *spec.id.name);
+    let mut specs: Vec<ToolSpec> = tools.specs().into_iter().filter(is_on).collect();
+    for spec in &mut specs {
+        let own = |item: &&ItemSettings| item.kind == ItemKind::Tool && *item.name == *spec.id.name;
+        let include = settings.items.iter().find(own).and_then(|item| item.include);
+        spec.include = include.unwrap_or(spec.include);
+    }
+    specs
+}
+
+fn tool_options(home: &Home, settings: &Settings) -> ToolOptions {
+    let (cache, logs) = (home.path().join("cache"), home.path().join("logs"));
+    ToolOptions {
+        workspace: settings.agent.workspace.clone(),
+        protected: protected(home, settings)
+            .into_iter()
+            .chain([cache.clone(), logs.clone()])
+            .collect(),
+        limits: CallLimits {
+            max_output_bytes: settings.tools.max_output_bytes as usize,
+            time_limit: settings.tools.time_limit,
+        },
+        policy: policy(settings),
+        programs: ProgramOptions {
+            launcher: env::current_exe().ok(),
+            search_path: env::var_os("PATH"),
+            sandbox: settings.tools.sandbox,
+            scripts: match settings.skills.allow_scripts {
+                true => Scripts::Allowed,
+                false => Scripts::Refused,
+            },
+            grants: grants(settings),
+            skill_folders: skill_folders(settings)
+                .filter(|folder| folder.starts_with(&settings.agent.workspace))
+                .cloned()
+                .collect(),
+        },
+        servers: servers(settings),
+        server_cache: Some(cache.join("mcp")),
+        server_logs: Some(logs),
+    }
+}
+
+/// What no tool may write, whatever it was granted. A workspace inside one of
+/// these folders would be out of reach altogether, so the folder does not count.
+fn protected(home: &Home, settings: &Settings) -> Vec<PathBuf> {
+    let workspace = &settings.agent.workspace;
+    let store = &settings.store.path;
+    let data = store.parent().filter(|folder| !workspace.starts_with(folder));
+    // File tools may write into a skill in the workspace where a person allows it.
+    let skills = skill_folders(settings).filter(|folder| !folder.starts_with(workspace));
+    let own = [home.path().join("config.toml"), data.unwrap_or(store).to_owned()];
+    own.into_iter().chain(skills.cloned()).collect()
+}
+
+/// Where skills are kept, unless the whole workspace is in there.
+fn skill_folders(settings: &Settings) -> impl Iterator<Item = &PathBuf> {
+    let folders = [&settings.skills.directory].into_iter().chain(&settings.skills.extra_dirs);
+    folders.filter(|folder| !settings.agent.workspace.starts_with(folder))
+}
+
+/// When a person is asked.
+fn policy(settings: &Settings) -> Policy {
+    let of_kind = |kind: ItemKind| {
+        let items = settings.items.iter().filter(move |item| item.kind == kind);
+        items.filter_map(|item| Some((item.name.clone(), item.permission?)))
+    };
+    let servers = settings.servers.iter();
+    Policy {
+        approval: settings.tools.approval,
+        tools: of_kind(ItemKind::Tool).collect(),
+        skills: of_kind(ItemKind::Skill).collect(),
+        servers: servers.filter_map(|it| Some((it.name.clone(), it.permission?))).collect(),
+    }
+}
+
+fn grants(settings: &Settings) -> BTreeMap<String, Grants> {
+    let skills = settings.items.iter().filter(|item| item.kind == ItemKind::Skill);
+    let granted = skills.filter(|item| item.grants != GrantSettings::default());
+    granted.map(|item| (item.name.clone(), granted_to(&item.grants))).collect()
+}
+
+fn granted_to(grants: &GrantSettings) -> Grants {
+    Grants {
+        read: grants.read.clone(),
+        write: grants.write.clone(),
+        network: if grants.network { Network::Granted } else { Network::Refused },
+        environment: passed_on(&grants.env),
+    }
+}
+
+/// The MCP servers that are on.
+fn servers(settings: &Settings) -> Vec<ServerOptions> {
+    let on = settings.servers.iter().filter(|server| server.enabled);
+    on.map(|server| server_options(server, settings)).collect()
+}
+
+fn server_options(server: &ServerSettings, settings: &Settings) -> ServerOptions {
+    // No name of a server has a dot, so the first one ends it.
+    let own = |name: &str| match name.split_once('.') {
+        Some((of, tool)) if of == server.name => Some(tool.to_owned()),
+        _ => None,
+    };
+    let tools = settings.items.iter().filter(|item| item.kind == ItemKind::Tool);
+    let include = |item: &ItemSettings| -> Option<(String, Include)> {
+        Some((own(&item.name)?, item.include?))
+    };
+    ServerOptions {
+        name: server.name.clone(),
+        transport: transport(&server.transport),
+        include: server.include,
+        tool_includes: tools.filter_map(include).collect(),
+        disabled_tools: settings.tools.disabled.iter().filter_map(|name| own(name)).collect(),
+        start_limit: server.start_limit,
+        time_limit: server.time_limit,
+    }
+}
+
+fn transport(transport: &TransportSettings) -> ServerTransport {
+    match transport {
+        TransportSettings::Program { command, args, env, pass_env, working_dir } => {
+            let mut environment = passed_on(pass_env);
+            environment.retain(|(name, _)| env.iter().all(|(own, _)| own != name));
+            environment.extend(env.iter().cloned());
+            ServerTransport::Stdio {
+                program: command.clone(),
+                arguments: args.clone(),
+                environment,
+                working_dir: working_dir.clone(),
+            }
+        }
+        TransportSettings::Address { url, api_key_env } => ServerTransport::Http {
+            url: url.clone(),
+            key: api_key_env.as_deref().and_then(variable).map(Key::new),
+        },
+    }
+}
+
+/// The variables of these names that are set, with their values.
+fn passed_on(names: &[String]) -> Vec<(String, String)> {
+    names.iter().filter_map(|name| Some((name.clone(), env::var(name).ok()?))).collect()
+}
+
+/// The key in a variable, if there is one.
+fn variable(name: &str) -> Option<String> {
+    let value = env::var(name).ok()?;
+    let key = value.trim();
+    (!key.is_empty()).then(|| key.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use recto_tools::Permission;
+
+    use super::*;
+    use crate::config::{Sources, load_text};
+
+    fn options(text: &str) -> ToolOptions {
+        let settings = load_text(text, &Sources::new("/r")).unwrap().settings;
+        let home = Home::find(Some(Path::new("/r"))).unwrap();
+        tool_options(&home, &settings)
+    }
+
+    #[test]
+    fn permissions_of_tools_skills_and_servers_become_one_policy() {
+        let options = options(
+            "tools.approval = 'always'\n[items.tool.\"a.b\"]\npermission = 'allow'\n\
+             [items.tool.write_file]\npermission = 'ask'\n[items.skill.s]\npermission = 'allow'\n\
+             [mcp.m]\ncommand = 'x'\npermission = 'allow'\n",
+        );
+        let tools: Vec<_> = options.policy.tools.into_iter().collect();
+        let expected = [("a.b", Permission::Allow), ("write_file", Permission::Ask)];
+        assert_eq!(tools, expected.map(|(name, permission)| (name.to_owned(), permission)));
+        // A skill and a server of one name are two.
+        assert_eq!(options.policy.skills.into_keys().collect::<Vec<_>>(), ["s"]);
+        assert_eq!(options.policy.servers.into_keys().collect::<Vec<_>>(), ["m"]);
+    }
+
+    #[test]
+    fn what_decides_rights_is_protected_but_never_the_whole_workspace() {
+        let has = |text: &str, path: &str| options(text).protected.contains(&PathBuf::from(path));
+        for path in ["/r/config.toml", "/r/data", "/r/cache", "/r/logs", "/r/skills"] {
+            assert!(has("", path), "{path}");
+        }
+        assert!(has("store.path = 'recto.db'\n", "/r/recto.db"));
+        assert!(!has("store.path = 'recto.db'\n", "/r"));
+        assert!(has("skills.extra_dirs = ['/x']\n", "/x"));
+        assert!(!has("skills.directory = 'workspace/more'\n", "/r/workspace/more"));
+        assert!(!has("skills.directory = '/r'\n", "/r"));
+    }
+
+    #[test]
+    fn folders_of_skills_in_the_workspace_are_closed_to_programs() {
+        let folders = |text: &str| options(text).programs.skill_folders;
+        let inside = "skills.directory = 'workspace/more'\n\
+                      skills.extra_dirs = ['/x', '/r/workspace/deep/er', '/r/workspace', '/r']\n";
+        let expected = ["/r/workspace/more", "/r/workspace/deep/er"].map(PathBuf::from);
+        assert_eq!(folders(inside), expected);
+        assert!(folders("").is_empty());
+    }
+
+    #[test]
+    fn servers_get_the_settings_of_their_own_tools() {
+        let options = options(
+            "tools.disabled = ['a.one', 'b.two', 'a', 'a.x.y', 'read_file']\n\
+             [mcp.a]\ncommand = 'x'\ninclude = 'agent'\n[mcp.b]\nurl = 'http://h'\n\
+             [mcp.off]\ncommand = 'x'\nenabled = false\n\
+             [items.tool.\"a.three\"]\ninclude = 'manual'\n[items.tool.three]\ninclude = 'always'\n\
+             [items.tool.\"a.four\"]\npermission = 'allow'\n",
+        );
+        let [a, b] = &options.servers[..] else { panic!("one of the three is off") };
+        assert_eq!((a.name.as_str(), a.include), ("a", Include::Agent));
+        assert_eq!(a.disabled_tools, ["one", "x.y"]);
+        assert_eq!(a.tool_includes, BTreeMap::from([("three".to_owned(), Include::Manual)]));
+        assert_eq!(b.disabled_tools, ["two"]);
+        assert_eq!(b.include, Include::Always);
+    }
+
+    #[test]
+    fn a_variable_of_the_file_wins_over_one_that_is_passed_on() {
+        let options = options(
+            "[mcp.a]\ncommand = 'x'\npass_env = ['PATH', 'NO_SUCH_VARIABLE']\nenv.PATH = '/p'\n",
+        );
+        let ServerTransport::Stdio { environment, working_dir, .. } = &options.servers[0].transport
+        else {
+            panic!("it is a program")
+        };
+        assert_eq!(environment, &[("PATH".to_owned(), "/p".to_owned())]);
+        assert_eq!(working_dir, &None);
+    }
+
+    #[test]
+    fn skills_get_what_they_were_granted() {
+        let options = options(
+            "skills.allow_scripts = true\ntools.sandbox = 'required'\n\
+             [items.skill.s]\nnetwork = true\nread = ['/a']\nwrite = ['b']\n\
+             env = ['PATH', 'NO_SUCH_VARIABLE']\n[items.skill.t]\ninclude = 'agent'\n",
+        );
+        assert_eq!(options.programs.scripts, Scripts::Allowed);
+        assert_eq!(options.programs.sandbox, recto_tools::Sandbox::Required);
+        assert_eq!(options.programs.grants.len(), 1);
+        let granted = &options.programs.grants["s"];
+        assert_eq!(granted.network, Network::Granted);
+        assert_eq!(granted.read, [PathBuf::from("/a")]);
+        assert_eq!(granted.write, [PathBuf::from("/r/b")]);
+        let names: Vec<&str> = granted.environment.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["PATH"]);
+    }
+}

@@ -1,0 +1,140 @@
+//! `recto approvals`: questions that a turn left behind, answered from outside.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::Stdio;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::support::*;
+
+const CALL: &str =
+    r#"{"tool_calls":[{"name":"write_file","arguments":{"path":"a.txt","content":"x"}}]}"#;
+
+const WRITTEN: &str = r#"{"content":"Written."}"#;
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+/// A home whose model writes a file, and whose turn waits for a word.
+fn waiting() -> Home {
+    let home = Home::scripted(&[CALL]);
+    let run = home.run(&["chat", "-m", "write it"]);
+    assert_eq!(run.code, 3, "{}{}", run.out, run.err);
+    assert!(!home.path("workspace/a.txt").exists());
+    then_says(&home, &[WRITTEN]);
+    home
+}
+
+/// What the model answers in the next process: each begins its script anew.
+fn then_says(home: &Home, lines: &[&str]) {
+    home.write("talk.jsonl", lines.join("\n"));
+}
+
+#[test]
+fn nothing_waits_in_a_new_home() {
+    let home = Home::scripted(&[]);
+    assert_eq!(home.ok(&["approvals", "list"]), "");
+    assert_eq!(json(&home.ok(&["approvals", "list", "--json"])), serde_json::json!([]));
+    home.run(&["approvals", "answer", "7", "allow"]).fails_with("recto approvals list");
+    let mistyped = home.run(&["approvals", "answer", "seven", "allow"]);
+    assert_eq!(mistyped.code, 2);
+    assert_eq!(home.run(&["approvals", "answer", "1", "maybe"]).code, 2);
+}
+
+#[test]
+fn a_question_is_listed_with_all_that_would_be_done() {
+    let home = waiting();
+    let list = json(&home.ok(&["approvals", "list", "--json"]));
+    assert_eq!(list.as_array().unwrap().len(), 1);
+    assert_eq!((&list[0]["tool"], &list[0]["answer"]), (&"write_file".into(), &Value::Null));
+    assert_eq!(list[0]["session_name"], "default");
+    let drawn = home.ok(&["approvals", "list"]);
+    assert!(drawn.contains("write_file") && drawn.contains("a.txt"), "{drawn}");
+}
+
+#[test]
+fn a_turn_goes_on_here_when_nobody_else_waits_for_the_answer() {
+    let home = waiting();
+    let answer = home.run(&["approvals", "answer", "1", "allow"]);
+    assert_eq!((answer.code, answer.out.as_str()), (0, "Written.\n"), "{}", answer.err);
+    assert!(home.path("workspace/a.txt").exists());
+    assert_eq!(home.ok(&["approvals", "list"]), "");
+    // The first answer holds.
+    let again = home.run(&["approvals", "answer", "1", "deny"]);
+    assert_eq!(again.code, 1, "{}{}", again.out, again.err);
+}
+
+#[test]
+fn an_answer_reaches_the_process_that_waits_for_it() {
+    let home = Home::scripted(&[CALL, WRITTEN]);
+    let mut chat = home
+        .command(&["chat", "--json"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // Held open, so that the process lives on while its turn waits.
+    let mut input = chat.stdin.take().unwrap();
+    input.write_all(b"write it\n").unwrap();
+    let mut events = BufReader::new(chat.stdout.take().unwrap()).lines().map(Result::unwrap);
+    assert!(events.any(|line| json(&line)["event"] == "asked"));
+    let answer = home.run(&["approvals", "answer", "1", "allow"]);
+    assert_eq!((answer.code, answer.out.as_str()), (0, ""), "{}", answer.err);
+    assert!(answer.err.contains("the Recto that asked goes on"), "{}", answer.err);
+    let ended = || {
+        let turn = json(&home.ok(&["show", "1", "--json"]));
+        turn["turn"]["status"].as_str().is_some_and(|status| status == "done")
+    };
+    let mut looks = 0;
+    while !ended() {
+        looks += 1;
+        assert!(looks < 1_000, "the turn does not go on");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert!(home.path("workspace/a.txt").exists());
+    drop(input);
+    chat.wait().unwrap();
+}
+
+#[test]
+fn a_denied_call_is_not_run_and_the_model_is_told() {
+    let home = waiting();
+    let answer = home.run(&["approvals", "answer", "1", "deny", "--json"]);
+    assert_eq!(answer.code, 0, "{}{}", answer.out, answer.err);
+    let told = json(&answer.out);
+    assert_eq!((&told["answer"], &told["goes_on"]), (&"denied".into(), &"here".into()));
+    assert_eq!(told["finished"]["reply"], "Written.");
+    assert!(!home.path("workspace/a.txt").exists());
+    let shown = home.ok(&["sessions", "show", "default"]);
+    assert!(shown.contains("was not run"), "{shown}");
+}
+
+#[test]
+fn a_turn_that_asks_again_is_left_waiting() {
+    let second = CALL.replace("a.txt", "b.txt");
+    let home = Home::scripted(&[CALL]);
+    assert_eq!(home.run(&["chat", "-m", "write both"]).code, 3);
+    then_says(&home, &[&second]);
+    let answer = home.run(&["approvals", "answer", "1", "allow"]);
+    assert_eq!(answer.code, 3, "{}{}", answer.out, answer.err);
+    assert!(home.path("workspace/a.txt").exists() && !home.path("workspace/b.txt").exists());
+    then_says(&home, &[WRITTEN]);
+    let answer = home.run(&["approvals", "answer", "2", "session"]);
+    assert_eq!((answer.code, answer.out.as_str()), (0, "Written.\n"), "{}", answer.err);
+    assert!(home.path("workspace/b.txt").exists());
+}
+
+#[test]
+fn what_nobody_answers_in_time_is_not_listed() {
+    let home = Home::scripted(&[CALL]);
+    let mut config = std::fs::read_to_string(home.path("config.toml")).unwrap();
+    config.push_str("[tools]\napproval_expires = 1\n");
+    home.write("config.toml", config);
+    assert_eq!(home.run(&["chat", "-m", "write it"]).code, 3);
+    std::thread::sleep(Duration::from_millis(1_100));
+    assert_eq!(home.ok(&["approvals", "list"]), "");
+    let late = home.run(&["approvals", "answer", "1", "allow"]);
+    assert!(!home.path("workspace/a.txt").exists(), "{}{}", late.out, late.err);
+}

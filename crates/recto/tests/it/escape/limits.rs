@@ -1,0 +1,82 @@
+//! A program takes so much of the machine, and no more.
+
+use std::io::Read as _;
+
+use super::*;
+
+#[test]
+fn a_hundred_children_at_once_are_too_many() {
+    // Each ends by itself after a while; there are never more than a hundred.
+    let code = "for (1..100) { defined($id = fork) or last; if (!$id) { sleep 20; exit } \
+                push @ids, $id } sleep 1; print scalar(@ids), ' children'; kill('KILL', @ids);";
+    Attempt::perl(code).prints("100 children").told("act failed: ended b").is_stopped();
+}
+
+#[test]
+fn children_of_children_are_counted_too() {
+    // Seven generations of two each: 128, and not one more.
+    let code = "for (1..7) { defined(fork) or exit } open(F, '>>', 'notes/count'); \
+                syswrite(F, 'x'); select(undef, undef, undef, 1.5); \
+                print 'all came' if -s 'notes/count' == 128;";
+    Attempt::perl(code).prints("all came").told("act failed: ended b").is_stopped();
+}
+
+#[test]
+fn memory_is_limited_for_all_processes_together() {
+    // Each holds 384 MiB for a while. Directly only one of them does.
+    let code = "for (1..$ARGV[0]) { if (!fork) { $held = 'x' x (3 << 27); sleep $ARGV[1]; exit } } \
+                1 while wait != -1; print 'all held it';";
+    let attempt =
+        |children: &str, seconds: &str| Attempt::of(&["perl", "-e", code, children, seconds]);
+    let control = attempt("1", "0");
+    let output = control.control(&control.place()).output().unwrap();
+    assert_eq!(both(&output.stdout, &output.stderr), "all held it", "no real attempt");
+    let attempt = attempt("7", "5");
+    let text = attempt.run(&attempt.place());
+    assert!(!text.contains("all held") && text.contains("act failed: ended b"), "{text}");
+}
+
+#[test]
+fn a_file_has_its_largest_size() {
+    // It has holes only, and takes nothing of the disk.
+    let attempt = Attempt::of(&["truncate", "--size=2G", "notes/a.txt"]);
+    let place = attempt.place();
+    let size = |place: &Place| fs::metadata(place.path("WORKSPACE/notes/a.txt")).unwrap().len();
+    attempt.control(&place).status().unwrap();
+    assert_eq!(size(&place), 2 << 30, "no real attempt");
+    let place = attempt.place();
+    let text = attempt.run(&place);
+    assert_eq!(size(&place), "a note".len() as u64, "{text}");
+}
+
+#[test]
+fn limits_are_not_raised_again() {
+    // The limit on the size of files, which is low enough for everybody.
+    let code = "system('ulimit -f unlimited && echo it is unlimited') and die 'tried';";
+    Attempt::perl(code).prints("it is unlimited").told("tried").is_stopped();
+}
+
+#[test]
+fn a_gigabyte_of_output_is_cut_in_the_middle() {
+    let attempt = Attempt::of(&["head", "-c", "1073741824", "/dev/zero"]);
+    let place = attempt.place();
+    let mut control = attempt.control(&place).stdout(Stdio::piped()).spawn().unwrap();
+    let mut stdout = control.stdout.take().unwrap();
+    let mut chunk = vec![0; 1 << 20];
+    let mut total = 0;
+    while let Ok(count @ 1..) = stdout.read(&mut chunk) {
+        total += count;
+    }
+    control.wait().unwrap();
+    assert_eq!(total, 1 << 30, "no real attempt");
+
+    // With less memory than that, Recto could not hold it even for a moment.
+    let mut shell = Command::new("sh");
+    let tool = attempt.tool(&place);
+    shell.args(["-c", "ulimit -d 700000; exec \"$@\"", "sh"]).arg(tool.get_program());
+    let output = shell.args(tool.get_args()).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.stdout.len() < 1 << 20, "{}", output.stdout.len());
+    let text = both(&output.stdout, b"");
+    assert!(text.contains("bytes left out"), "{}", output.stdout.len());
+}

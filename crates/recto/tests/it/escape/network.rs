@@ -1,0 +1,126 @@
+//! Without a grant there is no network, not even on this machine.
+
+use std::net::{TcpListener, UdpSocket};
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener};
+
+use super::*;
+
+/// Code that makes a socket and does something with it, and says how it went.
+fn socket(make: &str, then: &str) -> String {
+    format!("use Socket; socket(S, {make}) && {then} or die \"tried: $!\"; print 'it went well';")
+}
+
+fn to_port(port: u16) -> String {
+    format!("pack_sockaddr_in({port}, inet_aton('127.0.0.1'))")
+}
+
+/// Code that knocks at a TCP port.
+fn knock(port: u16) -> String {
+    socket("AF_INET, SOCK_STREAM, 0", &format!("connect(S, {})", to_port(port)))
+}
+
+/// Code that sends a question for the address of a host, as a resolver does.
+fn ask(port: u16) -> String {
+    let question = r#""\x12\x34\1\0\0\1\0\0\0\0\0\0" . "\5recto\7invalid\0" . "\0\1\0\1""#;
+    let send = format!("send(S, {question}, 0, {})", to_port(port));
+    socket("AF_INET, SOCK_DGRAM, 0", &send)
+}
+
+#[track_caller]
+fn is_stopped(code: &str) {
+    Attempt::perl(code).prints("it went well").told(NOT_PERMITTED).is_stopped();
+}
+
+#[test]
+fn no_connection_is_made() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    is_stopped(&knock(listener.local_addr().unwrap().port()));
+}
+
+#[test]
+fn no_datagram_and_no_question_for_a_name_is_sent() {
+    let receiver = UdpSocket::bind("127.0.0.1:0").unwrap();
+    receiver.set_nonblocking(true).unwrap();
+    is_stopped(&ask(receiver.local_addr().unwrap().port()));
+    let mut question = [0; 512];
+    assert!(receiver.recv(&mut question).is_ok(), "no real attempt");
+    assert!(receiver.recv(&mut question).is_err(), "it came a second time, from the tool");
+}
+
+#[test]
+fn nobody_listens() {
+    is_stopped(&socket(
+        "AF_INET, SOCK_STREAM, 0",
+        &format!("bind(S, {}) && listen(S, 1)", to_port(0)),
+    ));
+}
+
+#[test]
+fn no_program_on_this_machine_is_talked_to() {
+    // As a container's daemon or an agent for keys is reached.
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("socket");
+    let _listener = UnixListener::bind(&path).unwrap();
+    let connect = format!("connect(S, pack_sockaddr_un('{}'))", path.display());
+    is_stopped(&socket("AF_UNIX, SOCK_STREAM, 0", &connect));
+    // By a name without a file.
+    let name = format!("recto-test-{}", std::process::id());
+    let address = SocketAddr::from_abstract_name(&name).unwrap();
+    let _listener = UnixListener::bind_addr(&address).unwrap();
+    let connect = format!("connect(S, pack_sockaddr_un(\"\\0{name}\"))");
+    is_stopped(&socket("AF_UNIX, SOCK_STREAM, 0", &connect));
+}
+
+#[test]
+fn a_pair_of_sockets_leads_to_nobody_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("socket");
+    let receiver = UnixDatagram::bind(&path).unwrap();
+    receiver.set_nonblocking(true).unwrap();
+    let code = format!(
+        "use Socket; socketpair(S, T, AF_UNIX, SOCK_DGRAM, 0) && \
+         send(S, 'hello', 0, pack_sockaddr_un('{}')) or die \"tried: $!\"; print 'it went well';",
+        path.display()
+    );
+    is_stopped(&code);
+}
+
+#[test]
+fn no_ring_is_set_up_that_would_go_past_the_guard() {
+    // The number is the same everywhere.
+    let code = "$parameters = \"\\0\" x 120; $r = syscall(425, 1, $parameters); \
+                print $r == -1 ? \"no: $!\" : 'it went well';";
+    let attempt = Attempt::perl(code);
+    let output = attempt.control(&attempt.place()).output().unwrap();
+    if both(&output.stdout, b"").starts_with("no: ") {
+        return; // Some systems have closed this door for all.
+    }
+    is_stopped(code);
+}
+
+#[test]
+fn the_network_has_to_be_asked_for_and_granted() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let code = knock(listener.local_addr().unwrap().port());
+    let grant = "items.skill.harm.network = true\n";
+    let asks = || Attempt::perl(&code).declaring("network", json!(true));
+    let alone = asks().prints("it went well").told(NOT_PERMITTED);
+    alone.is_stopped();
+    let alone = Attempt::perl(&code).config(grant).prints("it went well").told(NOT_PERMITTED);
+    alone.is_stopped();
+    let both_of_them = asks().config(grant);
+    let text = both_of_them.run(&both_of_them.place());
+    assert!(text.contains("it went well"), "{text}");
+    // That does not lead to other programs on this machine.
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("socket");
+    let _listener = UnixListener::bind(&path).unwrap();
+    let connect = format!("connect(S, pack_sockaddr_un('{}'))", path.display());
+    let local = Attempt::perl(&socket("AF_UNIX, SOCK_STREAM, 0", &connect)).config(grant);
+    let local = local.declaring("network", json!(true)).prints("it went well");
+    local.told(NOT_PERMITTED).is_stopped();
+    // Files are confined all the same.
+    let read = Attempt::of(&["cat", "OUTSIDE/secret"]).declaring("network", json!(true));
+    read.config(grant).prints(SECRET).told(NO_ACCESS).is_stopped();
+}

@@ -1,0 +1,146 @@
+//! Nothing that a call started is there after it, however it ended.
+
+use super::*;
+
+/// Code that starts a child in some way, which writes down its number and sleeps.
+/// The program itself waits until the child has done so.
+fn leaving(start: &str) -> String {
+    let child = "open(F, '>', 'notes/id.new'); print F $$; close F; \
+                 rename('notes/id.new', 'notes/id'); sleep 100; exit;";
+    format!(
+        "$SIG{{HUP}} = 'IGNORE'; use POSIX (); $child = sub {{ {child} }}; {start} \
+         select(undef, undef, undef, 0.005) until -e 'notes/id';"
+    )
+}
+
+fn child_of(place: &Place) -> u32 {
+    wait_until("the child says who it is", || place.path("WORKSPACE/notes/id").exists());
+    place.read("WORKSPACE/notes/id").trim().parse().unwrap()
+}
+
+/// Directly the child lives on after its parent; as a tool it does not.
+#[track_caller]
+fn ends_with_the_call(code: &str, told: &str) {
+    let attempt = Attempt::perl(code);
+    let place = attempt.place();
+    // Its output goes nowhere, since the child holds it open.
+    let status =
+        attempt.control(&place).stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap();
+    let child = child_of(&place);
+    let lives = is_alive(child);
+    end(&[child]);
+    assert!(status.success() && lives, "no real attempt");
+
+    let place = attempt.place();
+    let text = attempt.run(&place);
+    let child = child_of(&place);
+    assert!(text.contains(told), "{text}");
+    // It was killed before the call was over; the system takes it away any moment.
+    wait_until("the end of the child", || !is_alive(child));
+}
+
+#[test]
+fn a_child_that_is_left_behind_ends_with_the_call() {
+    ends_with_the_call(&leaving("$child->() if !fork;"), "[no output]");
+}
+
+#[test]
+fn a_child_whose_parent_has_ended_ends_with_the_call() {
+    ends_with_the_call(&leaving("if (!fork) { $child->() if !fork; exit }"), "[no output]");
+}
+
+#[test]
+fn a_child_that_closed_its_streams_ends_with_the_call() {
+    let start = "if (!fork) { close $_ for *STDIN, *STDOUT, *STDERR; $child->() }";
+    ends_with_the_call(&leaving(start), "[no output]");
+}
+
+#[test]
+fn a_child_in_a_session_of_its_own_ends_with_the_call() {
+    let start =
+        "if (!fork) { POSIX::setsid() > 0 or print STDERR \"$!\"; $child->() if !fork; exit }";
+    ends_with_the_call(&leaving(start), NOT_PERMITTED);
+}
+
+#[test]
+fn a_child_in_a_group_of_its_own_ends_with_the_call() {
+    let start = "if (!fork) { setpgrp(0, 0) or print STDERR \"$!\"; $child->() }";
+    ends_with_the_call(&leaving(start), NOT_PERMITTED);
+}
+
+#[test]
+fn a_child_that_others_helped_to_leave_ends_with_the_call() {
+    let child = "echo $$ > notes/id.new; mv notes/id.new notes/id; exec sleep 100";
+    for helper in ["setsid", "nohup", "setsid --fork"] {
+        let start = format!("system(\"{helper} sh -c '{child}' > /dev/null 2> notes/err &\");");
+        let start = start.replace("$$", "\\$\\$");
+        ends_with_the_call(
+            &format!(
+                "{start} select(undef, undef, undef, 0.005) until -e 'notes/id' || -s 'notes/err'; \
+                      if (!-e 'notes/id') {{ print 'helper refused'; open(F, '>', 'notes/id'); print F '4194305'; close F }}"
+            ),
+            if helper == "nohup" { "[no output]" } else { "helper refused" },
+        );
+    }
+}
+
+#[test]
+fn a_call_whose_time_is_up_ends_with_all_its_children() {
+    let code = leaving("$child->() if !fork;") + "print 'waiting'; $| = 1; print ''; sleep 100;";
+    let attempt = Attempt::perl(&code).declaring("timeoutSeconds", json!(1));
+    let place = attempt.place();
+    let mut control =
+        attempt.control(&place).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let child = child_of(&place);
+    control.kill().unwrap();
+    control.wait().unwrap();
+    let lives = is_alive(child);
+    end(&[child]);
+    assert!(lives, "no real attempt: the child ends with its parent anyway");
+
+    let place = attempt.place();
+    let text = attempt.run(&place);
+    let child = child_of(&place);
+    assert!(text.contains("time limit of 1 s") && text.contains("waiting"), "{text}");
+    wait_until("the end of the child", || !is_alive(child));
+}
+
+#[test]
+fn a_program_that_will_not_end_is_ended() {
+    let code = leaving("$SIG{$_} = 'IGNORE' for qw(TERM INT QUIT XCPU ALRM); $child->() if !fork;");
+    let attempt = Attempt::perl(&(code + "1 while 1;")).declaring("timeoutSeconds", json!(1));
+    let place = attempt.place();
+    let text = attempt.run(&place);
+    assert!(text.contains("time limit of 1 s"), "{text}");
+    let child = child_of(&place);
+    wait_until("the end of the child", || !is_alive(child));
+}
+
+#[test]
+fn a_program_ends_when_recto_is_killed() {
+    let code = leaving("$child->() if !fork;")
+        + "open(F, '>', 'notes/own.new'); print F $$; close F; \
+           rename('notes/own.new', 'notes/own'); sleep 100;";
+    let attempt = Attempt::perl(&code);
+    let ids = |place: &Place| {
+        wait_until("the program says who it is", || place.path("WORKSPACE/notes/own").exists());
+        [child_of(place), place.read("WORKSPACE/notes/own").parse().unwrap()]
+    };
+    // A shell stands for whoever starts a program and is killed.
+    let place = attempt.place();
+    let shell = ["sh", "-c", "perl -e \"$0\"; true", &code].map(str::to_owned);
+    let mut control = place.direct(&shell, &[]).spawn().unwrap();
+    let started = ids(&place);
+    control.kill().unwrap();
+    control.wait().unwrap();
+    let lives = started.map(is_alive);
+    end(&started);
+    assert_eq!(lives, [true, true], "no real attempt");
+
+    let place = attempt.place();
+    let mut recto = attempt.tool(&place).stdout(Stdio::null()).spawn().unwrap();
+    let started = ids(&place);
+    recto.kill().unwrap();
+    recto.wait().unwrap();
+    wait_until("the end of both", || !started.into_iter().any(is_alive));
+}

@@ -1,0 +1,110 @@
+//! `recto mcp list|check|tools`, with Recto itself as the server, and with
+//! servers that are none.
+
+use serde_json::Value;
+
+use crate::support::*;
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+/// A home whose server `me` is `recto mcp serve` in the same home.
+fn home() -> Home {
+    let home = Home::with(&[]);
+    let program = env!("CARGO_BIN_EXE_recto");
+    let folder = home.path("").display().to_string();
+    home.write(
+        "config.toml",
+        format!(
+            "[mcp.me]\ncommand = '{program}'\nargs = ['--home', '{folder}', 'mcp', 'serve']\n\
+             include = 'agent'\n[items.tool.\"me.show\"]\npermission = 'allow'\n\
+             [mcp.off]\nurl = 'http://127.0.0.1:1'\nenabled = false\n"
+        ),
+    );
+    home
+}
+
+#[test]
+fn servers_are_listed_without_being_started() {
+    let home = home();
+    let before = home.tree();
+    let list = json(&home.ok(&["mcp", "list", "--json"]));
+    let [me, off] = list.as_array().unwrap().as_slice() else { panic!("{list}") };
+    assert_eq!((&me["name"], &me["tools"]), (&"me".into(), &Value::Null));
+    assert_eq!((&me["transport"], &me["permission"]), (&"stdio".into(), &"ask".into()));
+    assert_eq!((&off["enabled"], &off["transport"]), (&false.into(), &"http".into()));
+    assert_eq!(home.tree(), before);
+    let drawn = home.ok(&["mcp", "list"]);
+    assert!(drawn.contains("unknown") && drawn.contains("off"), "{drawn}");
+    let none = Home::with(&[]).run(&["mcp", "list"]);
+    assert_eq!((none.code, none.out.as_str()), (0, ""));
+    assert!(none.err.contains("[mcp.NAME]"), "{}", none.err);
+}
+
+#[test]
+fn a_server_is_asked_once_and_its_tools_are_known_from_then_on() {
+    let home = home();
+    let check = home.run(&["mcp", "check", "me"]);
+    assert_eq!(check.code, 0, "{}{}", check.out, check.err);
+    assert!(check.out.starts_with("me: recto "), "{}", check.out);
+    let report = json(&home.ok(&["mcp", "check", "--json"]));
+    assert_eq!((&report[0]["name"], &report[0]["ok"]), (&"me".into(), &true.into()));
+    let names = report[0]["tools"].as_array().unwrap();
+    assert!(names.contains(&"show".into()) && names.contains(&"search".into()), "{names:?}");
+    let list = json(&home.ok(&["mcp", "list", "--json"]));
+    assert_eq!(list[0]["tools"].as_u64(), Some(names.len() as u64));
+    let tools = json(&home.ok(&["mcp", "tools", "me", "--json"]));
+    let show = tools.as_array().unwrap().iter().find(|tool| tool["name"] == "show").unwrap();
+    assert_eq!((&show["server"], &show["include"]), (&"me".into(), &"agent".into()));
+    assert_eq!((&show["called"], &show["permission"]), (&"me_show".into(), &"allow".into()));
+    assert!(show["description"].as_str().unwrap().starts_with("[server me] "), "{show}");
+    // People see them among all tools, by both names.
+    let all = home.ok(&["tools", "list"]);
+    assert!(all.lines().any(|line| line.starts_with("show ") && line.contains(" me ")), "{all}");
+    home.write("config.toml", "tools.disabled = ['me.show']\n".to_owned() + &config(&home));
+    let tools = home.ok(&["mcp", "tools"]);
+    assert!(!tools.contains("me.show") && tools.contains("me.search"), "{tools}");
+}
+
+#[test]
+fn a_tool_of_a_server_is_called_by_hand() {
+    let home = home();
+    let run = home.run(&["tools", "run", "me.search", "--args", r#"{"query": "x"}"#]);
+    assert_eq!(run.code, 0, "{}{}", run.out, run.err);
+    let dry = home.run(&["tools", "dry-run", "me.search", "--args", r#"{"query": "x"}"#]);
+    assert_eq!(dry.code, 0, "{}{}", dry.out, dry.err);
+    assert!(dry.out.contains("me.search"), "{}", dry.out);
+    let run = home.run(&["tools", "run", "me.search"]);
+    assert_eq!(run.code, 2, "{}{}", run.out, run.err);
+}
+
+#[test]
+fn a_server_that_cannot_be_used_is_told_with_what_to_do() {
+    let home = Home::with(&[(
+        "config.toml",
+        "[mcp.none]\ncommand = 'no-such-program-here'\n\
+         [mcp.dies]\ncommand = 'sh'\nargs = ['-c', 'echo because of this >&2; exit 3']\n\
+         [mcp.nowhere]\nurl = 'http://127.0.0.1:1/mcp'\nstart_limit = 5\n",
+    )]);
+    for (name, told) in [
+        ("none", "there is no program `no-such-program-here`"),
+        ("dies", "because of this"),
+        ("nowhere", "can't be reached"),
+    ] {
+        home.run(&["mcp", "check", name]).fails_with(told);
+        let report = home.run(&["mcp", "check", name, "--json"]);
+        assert_eq!((report.code, &json(&report.out)[0]["ok"]), (1, &false.into()), "{name}");
+    }
+    home.run(&["mcp", "tools"]).fails_with("no-such-program-here");
+    home.run(&["mcp", "check", "non"]).fails_with("did you mean `none`?");
+    home.run(&["mcp", "tools", "x"]).fails_with("`recto mcp list`");
+    let mut off = config(&home);
+    off.push_str("enabled = false\n");
+    home.write("config.toml", off);
+    home.run(&["mcp", "check", "nowhere"]).fails_with("is off");
+}
+
+fn config(home: &Home) -> String {
+    std::fs::read_to_string(home.path("config.toml")).unwrap()
+}

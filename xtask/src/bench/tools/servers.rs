@@ -1,0 +1,288 @@
+//! A turn with the tools of MCP servers at hand, none of which is used.
+//!
+//! The servers are asked for their tools once, as a first turn does it. Then each
+//! is replaced by a program that only leaves a mark, so that one that is started
+//! all the same shows.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use recto_agent::{Agent, AgentOptions, Conversation, Inbound, ModelEntry, Parts, SearchParts};
+use recto_context::mode::{ModeSetting, Uncertain};
+use recto_context::{Include, Layout, Limits, Tokens};
+use recto_llm::{CallOptions, Client, ClientOptions, Provider};
+use recto_store::{SessionId, Store, StoreOptions};
+use recto_tools::{ServerOptions, ServerTransport, ToolOptions, Toolbox};
+use recto_workspace::{Options, Workspace};
+use serde_json::json;
+
+use super::{Pair, timed};
+use crate::Result;
+
+pub(super) const SERVERS: usize = 5;
+/// Of each server.
+pub(super) const TOOLS: usize = 20;
+
+const RUNS: usize = 200;
+const WARM_UP: usize = 20;
+const STARTS: usize = 40;
+
+const WINDOW: u32 = 200_000;
+const MESSAGE: &str = "When does the garden club meet, and what did we send them last week?";
+
+/// A server in a few lines of shell. It knows its tools, and nothing else.
+const SERVER: &str = r#"
+answer() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
+while read -r line; do
+    id=${line#*\"id\":}
+    id=${id%%,*}
+    case $line in
+        *'"server/discover"'*)
+            echo '{"jsonrpc":"2.0","id":'"$id"',"error":{"code":-32601,"message":"unknown"}}' ;;
+        *'"initialize"'*)
+            answer '{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"bench","version":"1"}}' ;;
+        *'"tools/list"'*) answer "$tools" ;;
+    esac
+done
+"#;
+
+/// What turns cost, and how many servers were started for them.
+pub(super) struct Measured {
+    pub(super) always: Pair,
+    pub(super) searched: Pair,
+    pub(super) first: Pair,
+    pub(super) started: usize,
+}
+
+pub(super) async fn measure() -> Result<Measured> {
+    let folder = tempfile::tempdir()?;
+    let bench = Bench { folder: folder.path() };
+    bench.write_files()?;
+    bench.fill_cache().await?;
+    bench.replace_servers()?;
+
+    let none = bench.agent("none", None).await?;
+    let always = bench.agent("always", Some(Include::Always)).await?;
+    let searched = bench.agent("searched", Some(Include::Agent)).await?;
+    expect_tools(&none, 0).await?;
+    expect_tools(&always, SERVERS * TOOLS).await?;
+    let (mut with_always, mut with_searched) = (Vec::new(), Vec::new());
+    for run in 0..WARM_UP + RUNS {
+        let times = (none.turn().await?, always.turn().await?, searched.turn().await?);
+        if run >= WARM_UP {
+            with_always.push((times.0, times.1));
+            with_searched.push((times.0, times.2));
+        }
+    }
+    drop((none, always, searched));
+    let mut firsts = Vec::with_capacity(STARTS);
+    for _ in 0..STARTS {
+        let plain = bench.first_turn("none", None).await?;
+        firsts.push((plain, bench.first_turn("always", Some(Include::Always)).await?));
+    }
+    Ok(Measured {
+        always: Pair::new("a turn, tools always included", with_always)?,
+        searched: Pair::new("a turn, tools searched", with_searched)?,
+        first: Pair::new("start and first turn, always included", firsts)?,
+        started: bench.marks(),
+    })
+}
+
+/// An agent, and a session of it.
+struct Desk {
+    agent: Agent,
+    session: SessionId,
+}
+
+impl Desk {
+    /// What it takes to get from a message to a request.
+    async fn turn(&self) -> Result<f64> {
+        let (time, request) = timed(self.agent.preview(self.session, Inbound::text(MESSAGE))).await;
+        request?;
+        Ok(time)
+    }
+}
+
+/// A benchmark that measured without the tools would flatter.
+async fn expect_tools(desk: &Desk, expected: usize) -> Result<()> {
+    let request = desk.agent.preview(desk.session, Inbound::text(MESSAGE)).await?;
+    let of_servers = request.tools.iter().filter(|tool| tool.spec.id.server.is_some()).count();
+    match of_servers == expected {
+        true => Ok(()),
+        false => Err(format!("{expected} tools should be offered, but {of_servers} are").into()),
+    }
+}
+
+/// Where everything is.
+struct Bench<'a> {
+    folder: &'a Path,
+}
+
+impl Bench<'_> {
+    fn write_files(&self) -> Result<()> {
+        let workspace = self.folder.join("workspace");
+        fs::create_dir_all(&workspace)?;
+        fs::write(workspace.join("AGENTS.md"), "Be brief.\n")?;
+        for server in 0..SERVERS {
+            let script = format!("tools='{}'\n{SERVER}", listed(server));
+            fs::write(self.script(server), script)?;
+        }
+        Ok(())
+    }
+
+    fn script(&self, server: usize) -> PathBuf {
+        self.folder.join(format!("server-{server}.sh"))
+    }
+
+    /// Asks the servers for their tools, as a turn does that does not know them.
+    async fn fill_cache(&self) -> Result<()> {
+        let toolbox = Toolbox::new(self.tools(Some(Include::Always)));
+        toolbox.servers().learn().await;
+        let known = toolbox.servers().tools();
+        toolbox.servers().shut_down().await;
+        match (known.specs.len() == SERVERS * TOOLS, known.notices.first()) {
+            (true, _) => Ok(()),
+            (false, Some(notice)) => Err(format!("a server failed: {}", notice.problem).into()),
+            (false, None) => Err(format!("{} tools are known", known.specs.len()).into()),
+        }
+    }
+
+    /// From here on a server that is started leaves a mark, and ends.
+    fn replace_servers(&self) -> Result<()> {
+        for server in 0..SERVERS {
+            let mark = self.folder.join("marks");
+            fs::write(self.script(server), format!("echo {server} >> '{}'\n", mark.display()))?;
+        }
+        Ok(())
+    }
+
+    fn marks(&self) -> usize {
+        fs::read_to_string(self.folder.join("marks")).map_or(0, |marks| marks.lines().count())
+    }
+
+    /// Tools with the servers, included like this, or without.
+    fn tools(&self, include: Option<Include>) -> ToolOptions {
+        let server = |number: usize, include: Include| ServerOptions {
+            name: format!("server{number}"),
+            transport: ServerTransport::Stdio {
+                program: "/bin/sh".to_owned(),
+                arguments: vec![self.script(number).to_string_lossy().into_owned()],
+                environment: Vec::new(),
+                working_dir: None,
+            },
+            include,
+            tool_includes: BTreeMap::new(),
+            disabled_tools: Vec::new(),
+            start_limit: Duration::from_secs(30),
+            time_limit: Duration::from_secs(30),
+        };
+        let servers = include.map(|include| (0..SERVERS).map(|n| server(n, include)).collect());
+        ToolOptions {
+            servers: servers.unwrap_or_default(),
+            server_cache: Some(self.folder.join("cache")),
+            ..ToolOptions::new(self.folder.join("workspace"))
+        }
+    }
+
+    /// What it takes to start the agent and to get to its first request.
+    async fn first_turn(&self, name: &str, include: Option<Include>) -> Result<f64> {
+        let (time, turned) = timed(async { self.agent(name, include).await?.turn().await }).await;
+        turned.map(|_| time)
+    }
+
+    async fn agent(&self, name: &str, include: Option<Include>) -> Result<Desk> {
+        let tools = Toolbox::new(self.tools(include));
+        let workspace = Workspace::new(Options {
+            workspace: self.folder.join("workspace"),
+            skills_directory: self.folder.join("none"),
+            ..Options::default()
+        });
+        let parts = Parts {
+            options: AgentOptions {
+                name: "bench".into(),
+                version: "bench".into(),
+                workspace: "bench".into(),
+                max_rounds: 20,
+                window_cap: Tokens::new(WINDOW),
+                built_in: tools.specs(),
+                approval_expires: Duration::from_secs(60),
+                disabled_tools: Vec::new(),
+            },
+            models: vec![model()?],
+            workspace,
+            tools,
+            search: SearchParts::default(),
+            store: Store::open(&StoreOptions::new(self.folder.join(name).with_extension("db")))?,
+        };
+        let agent = Agent::start(parts).await?;
+        let conversation = Conversation {
+            surface: "bench".to_owned(),
+            account: "bench".to_owned(),
+            name: "bench".to_owned(),
+        };
+        let session = agent.find_named_or_begin(&conversation).await?.id;
+        Ok(Desk { agent, session })
+    }
+}
+
+/// What a server says of its tools: names, descriptions and schemas as servers have
+/// them.
+fn listed(server: usize) -> String {
+    let tool = |number: usize| {
+        json!({
+            "name": format!("look_up_{number}"),
+            "description": format!(
+                "Looks up records of kind {number} in the register of department {server}, by a \
+                 text or by the time of their last change, and gives them in pages."
+            ),
+            "inputSchema": {
+                "type": "object",
+                "properties": {
+                    "query": { "type": "string", "description": "Words that a record must have." },
+                    "since": { "type": "string", "description": "A time, as in RFC 3339." },
+                    "limit": { "type": "integer", "minimum": 1, "maximum": 100 },
+                },
+                "required": ["query"],
+            },
+        })
+    };
+    json!({ "tools": (0..TOOLS).map(tool).collect::<Vec<_>>() }).to_string()
+}
+
+/// A model that is never asked.
+fn model() -> Result<ModelEntry> {
+    Ok(ModelEntry {
+        name: "echo".into(),
+        chosen: "there is no other".into(),
+        client: Client::new(ClientOptions::new(Provider::Scripted))?,
+        call: CallOptions { model: "echo".to_owned(), ..CallOptions::default() },
+        window: Some(Tokens::new(WINDOW)),
+        mode: ModeSetting::default(),
+        uncertain: Uncertain::default(),
+        layout: Layout::default(),
+        limits: Limits::default(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn known_tools_are_offered_and_a_start_shows() {
+        let folder = tempfile::tempdir().unwrap();
+        let bench = Bench { folder: folder.path() };
+        bench.write_files().unwrap();
+        bench.fill_cache().await.unwrap();
+        bench.replace_servers().unwrap();
+        let desk = bench.agent("always", Some(Include::Always)).await.unwrap();
+        expect_tools(&desk, SERVERS * TOOLS).await.unwrap();
+        assert_eq!(bench.marks(), 0);
+        // Without the cache they have to be asked.
+        fs::remove_dir_all(folder.path().join("cache")).unwrap();
+        assert!(bench.fill_cache().await.is_err());
+        assert_ne!(bench.marks(), 0);
+    }
+}
