@@ -406,7 +406,7 @@ pub enum ToolCommand {
     Items(ItemCommand),
     /// Show what a call would run, and with what rights, without running it
     DryRun(CallArgs),
-    /// Call a tool as a turn would, without asking; fails with 1 if it fails, 2 if it is refused
+    /// Call a tool as a turn would, without asking; exits with 1 if it fails, 2 if the call does not fit
     Run(CallArgs),
     /// Say that a skill's tools.json and scripts are fine as they are now
     Trust {

@@ -1,4 +1,4 @@
-//! A large workspace and a long conversation, made up from a small vocabulary.
+//! A large workspace, a long conversation and a model, made up from a small vocabulary.
 //! The same on every machine and in every run.
 
 use std::fs;
@@ -6,8 +6,13 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use recto_context::Message;
+use recto_agent::ModelEntry;
+use recto_context::mode::{ModeSetting, Uncertain};
+use recto_context::{Layout, Limits, Message, Tokens};
+use recto_llm::{CallOptions, Client, ClientOptions, Provider};
 use serde_json::json;
+
+use crate::Result;
 
 pub(super) const SKILLS: usize = 100;
 /// Every fourth skill brings a tool.
@@ -127,6 +132,21 @@ fn paragraphs(seed: usize, count: usize) -> String {
 fn words(seed: usize, count: usize) -> String {
     let word = |index: usize| WORDS[(seed * 13 + index * (seed % 7 + 3)) % WORDS.len()];
     (0..count).map(word).collect::<Vec<_>>().join(" ")
+}
+
+/// A model without a server that answers at once by repeating what was said.
+pub(super) fn echo(window: u32) -> Result<ModelEntry> {
+    Ok(ModelEntry {
+        name: "echo".into(),
+        chosen: "there is no other".into(),
+        client: Client::new(ClientOptions::new(Provider::Scripted))?,
+        call: CallOptions { model: "echo".to_owned(), ..CallOptions::default() },
+        window: Some(Tokens::new(window)),
+        mode: ModeSetting::default(),
+        uncertain: Uncertain::default(),
+        layout: Layout::default(),
+        limits: Limits::default(),
+    })
 }
 
 #[cfg(test)]

@@ -8,12 +8,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use recto_agent::{
-    Agent, AgentOptions, Conversation, Event, Inbound, ModelEntry, Parts, SearchParts,
-};
-use recto_context::mode::{ModeSetting, Uncertain};
-use recto_context::{Layout, Limits, Tokens};
-use recto_llm::{CallOptions, Client, ClientOptions, Provider};
+use recto_agent::{Agent, AgentOptions, Conversation, Event, Inbound, Parts, SearchParts};
+use recto_context::Tokens;
 use recto_store::{
     BindingKey, Moment, NewMessage, NewSession, SessionId, SessionName, Settings, Store,
     StoreOptions,
@@ -101,28 +97,13 @@ async fn start(workspace: &Path, database: &Path) -> Result<Agent> {
             approval_expires: Duration::from_secs(3_600),
             disabled_tools: Vec::new(),
         },
-        models: vec![model()?],
+        models: vec![synthetic::echo(WINDOW)?],
         workspace: open(workspace),
         tools,
         search: SearchParts::default(),
         store: Store::open(&StoreOptions::new(database))?,
     };
     Ok(Agent::start(parts).await?)
-}
-
-/// A model that answers at once.
-fn model() -> Result<ModelEntry> {
-    Ok(ModelEntry {
-        name: "echo".into(),
-        chosen: "there is no other".into(),
-        client: Client::new(ClientOptions::new(Provider::Scripted))?,
-        call: CallOptions { model: "echo".to_owned(), ..CallOptions::default() },
-        window: Some(Tokens::new(WINDOW)),
-        mode: ModeSetting::default(),
-        uncertain: Uncertain::default(),
-        layout: Layout::default(),
-        limits: Limits::default(),
-    })
 }
 
 async fn take_turn(agent: &Agent, session: SessionId) -> Result<()> {

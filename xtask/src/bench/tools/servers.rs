@@ -9,10 +9,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use recto_agent::{Agent, AgentOptions, Conversation, Inbound, ModelEntry, Parts, SearchParts};
-use recto_context::mode::{ModeSetting, Uncertain};
-use recto_context::{Include, Layout, Limits, Tokens};
-use recto_llm::{CallOptions, Client, ClientOptions, Provider};
+use recto_agent::{Agent, AgentOptions, Conversation, Inbound, Parts, SearchParts};
+use recto_context::{Include, Tokens};
 use recto_store::{SessionId, Store, StoreOptions};
 use recto_tools::{ServerOptions, ServerTransport, ToolOptions, Toolbox};
 use recto_workspace::{Options, Workspace};
@@ -20,6 +18,7 @@ use serde_json::json;
 
 use super::{Pair, timed};
 use crate::Result;
+use crate::bench::synthetic;
 
 pub(super) const SERVERS: usize = 5;
 /// Of each server.
@@ -210,7 +209,7 @@ impl Bench<'_> {
                 approval_expires: Duration::from_secs(60),
                 disabled_tools: Vec::new(),
             },
-            models: vec![model()?],
+            models: vec![synthetic::echo(WINDOW)?],
             workspace,
             tools,
             search: SearchParts::default(),
@@ -249,21 +248,6 @@ fn listed(server: usize) -> String {
         })
     };
     json!({ "tools": (0..TOOLS).map(tool).collect::<Vec<_>>() }).to_string()
-}
-
-/// A model that is never asked.
-fn model() -> Result<ModelEntry> {
-    Ok(ModelEntry {
-        name: "echo".into(),
-        chosen: "there is no other".into(),
-        client: Client::new(ClientOptions::new(Provider::Scripted))?,
-        call: CallOptions { model: "echo".to_owned(), ..CallOptions::default() },
-        window: Some(Tokens::new(WINDOW)),
-        mode: ModeSetting::default(),
-        uncertain: Uncertain::default(),
-        layout: Layout::default(),
-        limits: Limits::default(),
-    })
 }
 
 #[cfg(test)]
