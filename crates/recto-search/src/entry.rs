@@ -1,6 +1,8 @@
 //! What can be found: the whole text of an item, in the parts that search tells
 //! apart.
 
+mod day;
+
 use std::sync::Arc;
 
 use recto_context::{Catalog, Document, ItemId, ItemKind, Memory, Skill, Text, ToolSpec};
@@ -18,6 +20,9 @@ pub struct Entry {
     /// The conversation or file in which it stands. Entries of the same thread
     /// that follow each other speak of the same things.
     pub thread: Option<Arc<str>>,
+    /// When it was said or noted, as people write days. It is found by these words, but
+    /// it is not about them: no vector knows of it.
+    pub when: Option<Arc<str>>,
 }
 
 impl Entry {
@@ -40,6 +45,7 @@ impl Entry {
             description: document.description.clone(),
             text: document.text.clone(),
             thread: None,
+            when: None,
         }
     }
 
@@ -50,6 +56,7 @@ impl Entry {
             description: skill.description.clone(),
             text: skill.body.clone(),
             thread: None,
+            when: None,
         }
     }
 
@@ -63,16 +70,38 @@ impl Entry {
             description: Some(tool.description.clone()).filter(|text| !text.trim().is_empty()),
             text: lines.join("\n").into(),
             thread: None,
+            when: None,
         }
     }
 
-    /// Something remembered.
+    /// Something remembered. Only those of a day's notes are a thread: what stands side by
+    /// side in other files was put there by chance.
     pub fn memory(memory: &Memory) -> Entry {
+        let file = memory.name.rsplit_once('#').map_or(&*memory.name, |(file, _)| file);
         Entry {
-            item: ItemId::new(ItemKind::Memory, memory.name.clone()),
+            item: memory.id(),
             description: None,
             text: memory.text.clone(),
-            thread: Some(memory.source.to_string().into()),
+            thread: day::is_note(file).then(|| file.into()),
+            when: day::spelled(&memory.lead).or_else(|| day::spelled(file)),
+        }
+    }
+
+    /// Something that was said in a conversation, perhaps on a known day (`YYYY-MM-DD`).
+    /// Messages of a thread are expected in the order in which they were said.
+    pub fn message(
+        item: ItemId,
+        speaker: &str,
+        text: &str,
+        thread: Arc<str>,
+        day: Option<&str>,
+    ) -> Entry {
+        Entry {
+            item,
+            description: None,
+            text: format!("{speaker}: {text}").into(),
+            thread: Some(thread),
+            when: day.and_then(day::spelled),
         }
     }
 }
@@ -109,5 +138,38 @@ mod tests {
         assert_eq!(&*entry.text, "Server: weather.\nParameters: city: Where to look; days");
         let bare = ToolSpec::new(ItemId::tool(None, "now"), "The time", json!({"type": "object"}));
         assert_eq!(&*Entry::tool(&bare).text, "");
+    }
+
+    #[test]
+    fn only_notes_of_a_day_are_a_thread() {
+        let thread = |file: &str| {
+            Entry::memory(&Memory::new(file, "Buy milk.", None)).thread.map(|name| name.to_string())
+        };
+        assert_eq!(thread("2026-03-01.md").as_deref(), Some("2026-03-01.md"));
+        for file in ["MEMORY.md", "people/anna.md", "people/2026-03-01.md", "2026-13-01.md", ""] {
+            assert_eq!(thread(file), None, "{file}");
+        }
+    }
+
+    #[test]
+    fn a_memory_is_found_by_its_day() {
+        let when = |file: &str, day: Option<&str>| {
+            let entry = Entry::memory(&Memory::new(file, "Buy milk.", day));
+            entry.when.map(|when| when.to_string())
+        };
+        let expected = Some("1 March 2026, 2026-03-01".to_owned());
+        assert_eq!(when("MEMORY.md", Some("2026-03-01")), expected);
+        assert_eq!(when("2026-03-01.md", None), expected);
+        assert_eq!(when("MEMORY.md", None), None);
+    }
+
+    #[test]
+    fn a_message_says_who_spoke_and_where() {
+        let item = ItemId::new(ItemKind::Memory, "s1/4");
+        let entry =
+            Entry::message(item.clone(), "Anna", "Rain again.", "s1".into(), Some("2026-03-01"));
+        let (thread, when) = (Some("s1".into()), Some("1 March 2026, 2026-03-01".into()));
+        let text = "Anna: Rain again.".into();
+        assert_eq!(entry, Entry { item, description: None, text, thread, when });
     }
 }

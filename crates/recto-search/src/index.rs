@@ -9,7 +9,9 @@
 //! out. How scores become a rank, `rank` decides. The index makes no vectors, and
 //! keeps nothing on disk.
 
+mod doubles;
 mod item;
+mod spot;
 mod table;
 
 #[cfg(test)]
@@ -26,26 +28,31 @@ use crate::entry::Entry;
 use crate::lexical::Lexicon;
 use crate::rank::{self, Candidate, Evidence, Ranked, Signals};
 use crate::vectors::Vector;
+pub use doubles::Double;
 use item::Item;
-use table::Table;
+use spot::{NOWHERE, Spot};
+use table::{Row, Table};
 
 /// To how many of the best their best chunk is attached. Who looks at more than
 /// that wants the order.
 const SHOWN: usize = 1_000;
-
-/// The place of an item that is no candidate.
-const NOWHERE: u32 = u32::MAX;
 
 /// What is searched: items with their chunks, vectors and words.
 #[derive(Default)]
 pub struct Index {
     /// By slot.
     items: Vec<Option<Item>>,
+    /// By slot, too.
+    spots: Vec<Spot>,
     /// Slots that can be used again.
     free: Vec<u32>,
     slots: HashMap<ItemId, u32>,
     /// Slots in the order of the entries.
     order: Vec<u32>,
+    /// The numbers of the threads.
+    threads: HashMap<Arc<str>, u32>,
+    /// The last slot of each thread, by its number.
+    ends: Vec<u32>,
     chunks: Table,
     lexicon: Lexicon,
 }
@@ -118,6 +125,35 @@ impl Index {
         Updated { changed, orphaned: self.chunks.sweep() }
     }
 
+    /// Takes in entries behind all others, which stay untouched. What is there already
+    /// stays as it is.
+    pub fn extend(&mut self, entries: impl IntoIterator<Item = Entry>) -> Updated {
+        let mut changed = 0;
+        for entry in entries {
+            if self.slots.contains_key(&entry.item) {
+                continue;
+            }
+            changed += 1;
+            let slot = self.put(None, entry);
+            self.order.push(slot);
+            self.link(slot);
+        }
+        Updated { changed, orphaned: Vec::new() }
+    }
+
+    /// Keeps the items that `stays` says, in their order.
+    pub fn retain(&mut self, stays: impl Fn(&ItemId) -> bool) -> Updated {
+        let is_gone = |slot: &u32| self.item(*slot).is_none_or(|item| !stays(&item.entry.item));
+        let (gone, order): (Vec<u32>, Vec<u32>) = self.order.iter().partition(|slot| is_gone(slot));
+        if gone.is_empty() {
+            return Updated::default();
+        }
+        self.order = order;
+        gone.iter().for_each(|slot| self.remove(*slot));
+        self.link_threads();
+        Updated { changed: gone.len(), orphaned: self.chunks.sweep() }
+    }
+
     /// How many items there are.
     pub fn len(&self) -> usize {
         self.order.len()
@@ -183,15 +219,39 @@ impl Index {
     /// Without the query's embedding, or if a chunk of any candidate has no vector, words
     /// alone decide: half of a comparison would be none.
     pub fn rank(&self, query: &Query<'_>, is_candidate: impl Fn(&ItemId) -> bool) -> Vec<Pick> {
-        let found: Vec<(u32, &Item)> = self.candidates(is_candidate).collect();
-        let ranked = self.with_evidence(query, &found, rank::rank);
-        let pick = |(rank, ranked): (usize, Ranked)| {
-            let (_, item) = found.get(ranked.candidate)?;
-            let shown = ranked.best_chunk.filter(|_| rank < SHOWN);
-            let best_chunk = shown.and_then(|index| item.text_of(index));
-            Some(Pick { item: item.entry.item.clone(), scores: ranked.scores, best_chunk })
+        self.rank_best(query, is_candidate, usize::MAX)
+    }
+
+    /// The first `count` that `rank` would give, with the same scores, for a part of what it
+    /// takes to put all in order.
+    pub fn rank_best(
+        &self,
+        query: &Query<'_>,
+        is_candidate: impl Fn(&ItemId) -> bool,
+        count: usize,
+    ) -> Vec<Pick> {
+        let found: Vec<u32> = self.candidates(is_candidate).map(|(slot, _)| slot).collect();
+        self.best_of(query, &found, count)
+    }
+
+    /// As `rank_best`, among the items of the threads that `is_thread` names. It is asked
+    /// once for each thread, not for each item.
+    pub fn rank_threads(
+        &self,
+        query: &Query<'_>,
+        is_thread: impl Fn(&str) -> bool,
+        count: usize,
+    ) -> Vec<Pick> {
+        let mut is_in = vec![false; self.ends.len()];
+        for (name, thread) in &self.threads {
+            is_in[*thread as usize] = is_thread(name);
+        }
+        let is_found = |slot: &u32| {
+            let thread = self.spots[*slot as usize].thread;
+            is_in.get(thread as usize).copied().unwrap_or_default()
         };
-        ranked.into_iter().enumerate().filter_map(pick).collect()
+        let found: Vec<u32> = self.order.iter().copied().filter(is_found).collect();
+        self.best_of(query, &found, count)
     }
 
     /// What `rank` would rank by, with the candidates in the order of the signals: weights
@@ -201,41 +261,75 @@ impl Index {
         query: &Query<'_>,
         is_candidate: impl Fn(&ItemId) -> bool,
     ) -> (Vec<ItemId>, Signals) {
-        let found: Vec<(u32, &Item)> = self.candidates(is_candidate).collect();
-        let signals = self.with_evidence(query, &found, Signals::of);
-        (found.iter().map(|(_, item)| item.entry.item.clone()).collect(), signals)
+        let candidates = self.candidates(is_candidate);
+        let (found, ids): (Vec<u32>, Vec<ItemId>) =
+            candidates.map(|(slot, item)| (slot, item.entry.item.clone())).unzip();
+        (ids, self.with_evidence(query, &found, Signals::of))
+    }
+
+    fn best_of(&self, query: &Query<'_>, found: &[u32], count: usize) -> Vec<Pick> {
+        let ranked = self.with_evidence(query, found, |evidence| rank::rank(evidence, count));
+        let pick = |(rank, ranked): (usize, Ranked)| {
+            let item = self.item(*found.get(ranked.candidate)?)?;
+            let shown = ranked.best_chunk.filter(|_| rank < SHOWN);
+            let best_chunk = shown.and_then(|index| item.text_of(index));
+            Some(Pick { item: item.entry.item.clone(), scores: ranked.scores, best_chunk })
+        };
+        ranked.into_iter().enumerate().filter_map(pick).collect()
     }
 
     /// Gathers what speaks for each candidate, and hands it on.
     fn with_evidence<T>(
         &self,
         query: &Query<'_>,
-        found: &[(u32, &Item)],
+        found: &[u32],
         judge: impl FnOnce(&Evidence<'_>) -> T,
     ) -> T {
-        let rows = || found.iter().flat_map(|(_, item)| item.pieces.iter().map(|piece| piece.row));
-        let cosines = query.embedding.and_then(|embedding| self.chunks.cosines(embedding, rows()));
+        let cosines =
+            query.embedding.and_then(|embedding| self.chunks.cosines(embedding, &self.rows(found)));
         let places = self.places(found);
         let mut rest = cosines.as_deref();
-        let candidates = found.iter().map(|(slot, item)| {
-            let own = rest.and_then(|all| all.split_at_checked(item.pieces.len()));
+        let candidates = found.iter().map(|slot| {
+            let spot = &self.spots[*slot as usize];
+            let own = rest.and_then(|all| all.split_at_checked(spot.pieces as usize));
             rest = own.map(|(_, rest)| rest);
             Candidate {
                 slot: *slot,
-                kind: item.entry.item.kind,
-                name: &item.entry.item.name,
+                kind: spot.kind,
                 cosines: own.map_or(&[], |(own, _)| own),
                 has_dense: own.is_some(),
-                previous: place_of(item.previous, &places),
-                next: place_of(item.next, &places),
+                previous: place_of(spot.previous, &places),
+                next: place_of(spot.next, &places),
             }
         });
+        let name = |place: usize| {
+            let item = found.get(place).and_then(|slot| self.item(*slot));
+            item.map_or("", |item| &*item.entry.item.name)
+        };
         judge(&Evidence {
             lexicon: &self.lexicon,
             query_text: query.text,
             query_embedding: query.embedding,
             candidates: candidates.collect(),
+            name: &name,
         })
+    }
+
+    /// The chunks of all pieces of candidates.
+    fn rows(&self, found: &[u32]) -> Vec<Row> {
+        let mut rows = Vec::with_capacity(found.len());
+        for slot in found {
+            let spot = &self.spots[*slot as usize];
+            if spot.pieces > 0 {
+                rows.push(spot.first);
+            }
+            if spot.pieces > 1
+                && let Some(item) = self.item(*slot)
+            {
+                rows.extend(item.pieces[1..].iter().map(|piece| piece.row));
+            }
+        }
+        rows
     }
 
     /// Candidates with their slots, in the order of the entries.
@@ -248,9 +342,9 @@ impl Index {
     }
 
     /// Where in a list of candidates each slot stands.
-    fn places(&self, candidates: &[(u32, &Item)]) -> Vec<u32> {
+    fn places(&self, candidates: &[u32]) -> Vec<u32> {
         let mut places = vec![NOWHERE; self.items.len()];
-        for (place, (slot, _)) in candidates.iter().enumerate() {
+        for (place, slot) in candidates.iter().enumerate() {
             places[*slot as usize] = place as u32;
         }
         places
@@ -276,6 +370,7 @@ impl Index {
     fn put(&mut self, known: Option<u32>, entry: Entry) -> u32 {
         let slot = known.or_else(|| self.free.pop()).unwrap_or_else(|| {
             self.items.push(None);
+            self.spots.push(Spot::FREE);
             (self.items.len() - 1) as u32
         });
         self.slots.insert(entry.item.clone(), slot);
@@ -285,6 +380,7 @@ impl Index {
             before.release(&mut self.chunks);
         }
         self.lexicon.add(slot, &item.fields());
+        self.spots[slot as usize] = Spot::of(&item);
         self.items[slot as usize] = Some(item);
         slot
     }
@@ -292,6 +388,7 @@ impl Index {
     fn remove(&mut self, slot: u32) {
         if let Some(item) = self.items[slot as usize].take() {
             self.slots.remove(&item.entry.item);
+            self.spots[slot as usize] = Spot::FREE;
             self.lexicon.remove(slot);
             item.release(&mut self.chunks);
             self.free.push(slot);
@@ -300,16 +397,27 @@ impl Index {
 
     /// Finds out anew what follows what.
     fn link_threads(&mut self) {
-        let mut last: HashMap<Arc<str>, u32> = HashMap::new();
-        for slot in self.order.clone() {
-            let Some(item) = self.item_mut(slot) else { continue };
-            (item.previous, item.next) = (None, None);
-            let Some(thread) = item.entry.thread.clone() else { continue };
-            let previous = last.insert(thread, slot);
-            item.previous = previous;
-            if let Some(before) = previous.and_then(|slot| self.item_mut(slot)) {
-                before.next = Some(slot);
-            }
+        self.threads.clear();
+        self.ends.clear();
+        for place in 0..self.order.len() {
+            self.link(self.order[place]);
+        }
+    }
+
+    /// Puts an item at the end of its thread.
+    fn link(&mut self, slot: u32) {
+        let name = self.item(slot).and_then(|item| item.entry.thread.clone());
+        let spot = &mut self.spots[slot as usize];
+        (spot.thread, spot.previous, spot.next) = (NOWHERE, NOWHERE, NOWHERE);
+        let Some(name) = name else { return };
+        let thread = *self.threads.entry(name).or_insert(self.ends.len() as u32);
+        spot.thread = thread;
+        if let Some(end) = self.ends.get_mut(thread as usize) {
+            spot.previous = std::mem::replace(end, slot);
+            let previous = spot.previous;
+            self.spots[previous as usize].next = slot;
+        } else {
+            self.ends.push(slot);
         }
     }
 }
@@ -321,7 +429,7 @@ impl fmt::Debug for Index {
     }
 }
 
-fn place_of(slot: Option<u32>, places: &[u32]) -> Option<usize> {
-    let place = *places.get(slot? as usize)?;
+fn place_of(slot: u32, places: &[u32]) -> Option<usize> {
+    let place = *places.get(slot as usize)?;
     (place != NOWHERE).then_some(place as usize)
 }

@@ -18,7 +18,10 @@ mod words;
 mod tests;
 
 use std::collections::{HashMap, HashSet};
+use std::num::NonZeroU32;
 use std::sync::Arc;
+
+use recto_context::ContentHash;
 
 use background::BACKGROUND;
 
@@ -27,6 +30,8 @@ pub(crate) struct Fields<'a> {
     pub(crate) name: &'a str,
     pub(crate) description: &'a str,
     pub(crate) text: &'a str,
+    /// The day of which it is.
+    pub(crate) when: &'a str,
 }
 
 /// The words of all items.
@@ -37,8 +42,12 @@ pub(crate) struct Lexicon {
     terms: Vec<Term>,
     /// Ids of terms that no item has any more.
     free: Vec<u32>,
-    /// By slot.
+    /// By slot, as are the next two: what a search reads of every item stands close
+    /// together.
     documents: Vec<Document>,
+    /// The sum of the frequencies of an item's words.
+    lengths: Vec<f32>,
+    voices: Vec<Voice>,
 }
 
 #[derive(Default)]
@@ -76,11 +85,18 @@ struct Count {
 
 #[derive(Default)]
 struct Document {
-    /// The sum of its words' frequencies.
-    length: f32,
     terms: Vec<u32>,
-    /// The first word of who speaks in it.
-    speaker: Option<u32>,
+}
+
+/// Who speaks in an item, and how.
+#[derive(Clone, Copy, Default)]
+struct Voice {
+    /// Tells speakers apart, also those whose names are words that are left out.
+    speaker: Option<NonZeroU32>,
+    /// The first word of the speaker's name.
+    name: Option<u32>,
+    /// Whether it asks something.
+    asks: bool,
 }
 
 /// How the candidates' words meet a query's.
@@ -120,6 +136,9 @@ struct Asked<'a> {
     weight: f32,
 }
 
+/// The place of an item that is no candidate.
+const NOWHERE: u32 = u32::MAX;
+
 /// How much a word counts in a name, beside one in the text.
 const IN_NAME: f32 = 3.0;
 /// How much a word counts in a description.
@@ -144,7 +163,7 @@ impl Lexicon {
         let description = purpose::sentences(fields.description).map(|(text, is_for)| {
             if is_for { (text, Place::Header, IN_DESCRIPTION) } else { (text, Place::Denied, 0.0) }
         });
-        let text = [(fields.text, Place::Text, 1.0)];
+        let text = [(fields.text, Place::Text, 1.0), (fields.when, Place::Text, 1.0)];
         for (text, place, weight) in name.into_iter().chain(description).chain(text) {
             let mut pair = Pair::default();
             words::for_each(text, |word| {
@@ -157,7 +176,12 @@ impl Lexicon {
                 }
             });
         }
-        let speaker = speaker(fields.text).and_then(|name| self.first_known(name));
+        let speaker = speaker(fields.text);
+        let voice = Voice {
+            speaker: speaker.and_then(key),
+            name: speaker.and_then(|name| self.first_known(name)),
+            asks: fields.text.contains('?'),
+        };
         let mut terms: Vec<u32> = counts.keys().copied().collect();
         terms.sort_unstable();
         for (id, Count { frequency, place }) in counts {
@@ -168,13 +192,19 @@ impl Lexicon {
         let at = slot as usize;
         if self.documents.len() <= at {
             self.documents.resize_with(at + 1, Document::default);
+            self.lengths.resize(at + 1, 0.0);
+            self.voices.resize(at + 1, Voice::default());
         }
-        self.documents[at] = Document { length, terms, speaker };
+        self.documents[at] = Document { terms };
+        self.lengths[at] = length;
+        self.voices[at] = voice;
     }
 
     /// Forgets an item.
     pub(crate) fn remove(&mut self, slot: u32) {
         let Some(document) = self.documents.get_mut(slot as usize) else { return };
+        self.lengths[slot as usize] = 0.0;
+        self.voices[slot as usize] = Voice::default();
         for id in std::mem::take(document).terms {
             let term = &mut self.terms[id as usize];
             if let Ok(at) = term.postings.binary_search_by_key(&slot, |posting| posting.slot) {
@@ -189,17 +219,19 @@ impl Lexicon {
 
     /// How each of the candidates meets the query.
     pub(crate) fn search(&self, query: &str, slots: &[u32]) -> Matches {
-        let mut places = vec![None; self.documents.len()];
+        let mut places = vec![NOWHERE; self.documents.len()];
         for (place, slot) in slots.iter().enumerate() {
             if let Some(of_slot) = places.get_mut(*slot as usize) {
-                *of_slot = Some(place);
+                *of_slot = place as u32;
             }
         }
-        let place_of = |posting: &Posting| places[posting.slot as usize];
+        let place_of = |posting: &Posting| {
+            let place = places[posting.slot as usize];
+            (place != NOWHERE).then_some(place as usize)
+        };
         let (words, pairs) = self.asked(query, slots.len(), |posting| place_of(posting).is_some());
         let total: f32 = words.iter().map(|word| word.weight).sum();
-        let document = |slot: u32| self.documents.get(slot as usize);
-        let length = |slot: u32| document(slot).map_or(0.0, |document| document.length);
+        let length = |slot: u32| self.lengths.get(slot as usize).copied().unwrap_or_default();
         let mean = slots.iter().map(|slot| length(*slot)).sum::<f32>() / slots.len().max(1) as f32;
 
         let mut of = vec![Match::default(); slots.len()];
@@ -225,13 +257,22 @@ impl Lexicon {
                 of[place].pairs += weight / total;
             }
         }
-        let asked: HashSet<u32> = words.iter().filter_map(|word| word.id).collect();
+        // Words are few: to look at all of them is faster than to hash one.
+        let is_asked = |id: u32| words.iter().any(|word| word.id == Some(id));
         for (found, slot) in of.iter_mut().zip(slots) {
             found.even = if total > 0.0 { found.score / total } else { 0.0 };
-            let speaker = document(*slot).and_then(|document| document.speaker);
-            found.names_speaker = speaker.is_some_and(|speaker| asked.contains(&speaker));
+            let name = self.voices.get(*slot as usize).and_then(|voice| voice.name);
+            found.names_speaker = name.is_some_and(is_asked);
         }
         Matches { of, words: words.len() }
+    }
+
+    /// Whether an item follows a question that somebody else asked.
+    pub(crate) fn is_answer(&self, slot: u32, previous: u32) -> bool {
+        let voice = |slot: u32| self.voices.get(slot as usize).copied().unwrap_or_default();
+        let (own, before) = (voice(slot), voice(previous));
+        let speakers = own.speaker.zip(before.speaker);
+        before.asks && speakers.is_some_and(|(own, before)| own != before)
     }
 
     /// The different words of a query and its different pairs, each with what it tells.
@@ -323,6 +364,12 @@ fn speaker(text: &str) -> Option<&str> {
         && name.chars().next().is_some_and(char::is_uppercase)
         && said.starts_with(char::is_whitespace);
     is_name.then_some(name)
+}
+
+/// Tells names apart, whatever their case.
+fn key(name: &str) -> Option<NonZeroU32> {
+    let hash = ContentHash::of(name.trim().to_lowercase().as_bytes());
+    NonZeroU32::new(u32::from_le_bytes(std::array::from_fn(|index| hash.as_bytes()[index])))
 }
 
 /// The words of a text as they are compared, for those who count them.

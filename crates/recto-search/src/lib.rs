@@ -25,7 +25,7 @@ mod vectors;
 pub use choose::{Choice, ChoiceOptions, Group, Preset, SearchOptions};
 pub use encoder::{DIMENSIONS, Embedding, Encoder, EncoderError, EncoderFiles};
 pub use entry::Entry;
-pub use index::{Index, Missing, Query, Updated};
+pub use index::{Double, Index, Missing, Query, Updated};
 pub use lexical::words;
 pub use rank::{FITNESS, ITEM, Signals};
 pub use vectors::{Vector, Vectors};

@@ -22,6 +22,7 @@ use recto_context::{ItemKind, Scores};
 use crate::choose::Group;
 use crate::encoder::Embedding;
 use crate::lexical::Lexicon;
+use signals::HEADER;
 pub use signals::{FITNESS, ITEM, Signals};
 use weights::{Weights, of_group};
 
@@ -31,6 +32,8 @@ pub(crate) struct Evidence<'a> {
     pub(crate) query_text: &'a str,
     pub(crate) query_embedding: Option<&'a Embedding>,
     pub(crate) candidates: Vec<Candidate<'a>>,
+    /// The names of the candidates, which matter only between equals.
+    pub(crate) name: &'a dyn Fn(usize) -> &'a str,
 }
 
 /// An item that could be taken.
@@ -38,7 +41,6 @@ pub(crate) struct Candidate<'a> {
     /// Its place in the lexicon.
     pub(crate) slot: u32,
     pub(crate) kind: ItemKind,
-    pub(crate) name: &'a str,
     /// Of the query with each chunk, the header first.
     pub(crate) cosines: &'a [f32],
     /// Whether all its chunks have their vectors.
@@ -62,6 +64,10 @@ pub(crate) struct Ranked {
 const NEIGHBOUR: f32 = 0.3;
 /// The same for the neighbour's neighbour: half as near.
 const SECOND_NEIGHBOUR: f32 = 0.15;
+/// How much more of it a memory has if that is a question which somebody else asked just
+/// before: who asks about something uses its words, and who answers need not. As much as
+/// any neighbour gives once more.
+const QUESTION: f32 = NEIGHBOUR;
 /// What it is worth, in standard deviations, that the query names who speaks.
 const SPEAKER: f32 = 1.0;
 
@@ -79,13 +85,13 @@ const DOUBT: f32 = 2.0;
 const APART: f32 = 0.1;
 const NEAR: f32 = 0.3;
 
-/// All candidates, best first; equal ones by their names.
-pub(crate) fn rank(evidence: &Evidence<'_>) -> Vec<Ranked> {
+/// The first `count` of all candidates, best first; equal ones by their names.
+pub(crate) fn rank(evidence: &Evidence<'_>, count: usize) -> Vec<Ranked> {
     let Some(first) = evidence.candidates.first() else { return Vec::new() };
     let group = Group::of(first.kind);
     let signals = Signals::of(evidence);
     let weights = of_group(group, signals.is_dense());
-    let mut fused = signals.fused(&weights.signals);
+    let mut fused = signals.fused(&of_signals(group, weights));
     let fits = fits(&signals.fitness(&fused), weights);
     for (place, fused) in fused.iter_mut().enumerate() {
         *fused -= DENIED * signals.denied_share(place);
@@ -93,9 +99,7 @@ pub(crate) fn rank(evidence: &Evidence<'_>) -> Vec<Ranked> {
     if group == Group::Memories {
         fused = with_thread(&fused, evidence, &signals);
     }
-    let mut order: Vec<usize> = (0..fused.len()).collect();
-    let name = |place: usize| evidence.candidates[place].name;
-    order.sort_by(|a, b| fused[*b].total_cmp(&fused[*a]).then_with(|| name(*a).cmp(name(*b))));
+    let order = best_first(&fused, evidence, count);
     let best = order.first().map_or(0.0, |best| fused[*best]);
     let relative = |place: usize| {
         // Without a word in common, words say nothing for an item.
@@ -117,11 +121,39 @@ pub(crate) fn rank(evidence: &Evidence<'_>) -> Vec<Ranked> {
                 fused: Some(fused[place]),
                 probability: Some(fits * relative(place)),
                 rank: u32::try_from(rank + 1).ok(),
+                ..Scores::default()
             },
             best_chunk: chunk.map(|(chunk, _)| chunk),
         }
     };
     order.into_iter().enumerate().map(ranked).collect()
+}
+
+/// What an item's signals weigh. A memory has no header: what stands for it is its text
+/// once more, which would count twice.
+fn of_signals(group: Group, weights: &Weights) -> [f32; ITEM] {
+    let mut signals = weights.signals;
+    if group == Group::Memories {
+        signals[HEADER] = 0.0;
+    }
+    signals
+}
+
+/// The places of the first `count`.
+fn best_first(fused: &[f32], evidence: &Evidence<'_>, count: usize) -> Vec<usize> {
+    let name = evidence.name;
+    let by_score = |a: &usize, b: &usize| {
+        let of_equals = || name(*a).cmp(name(*b)).then(a.cmp(b));
+        fused[*b].total_cmp(&fused[*a]).then_with(of_equals)
+    };
+    let mut order: Vec<usize> = (0..fused.len()).collect();
+    if count < order.len() {
+        // All others need no order.
+        order.select_nth_unstable_by(count, by_score);
+        order.truncate(count);
+    }
+    order.sort_unstable_by(by_score);
+    order
 }
 
 /// How far a cosine lets words count.
@@ -145,8 +177,12 @@ fn with_thread(fused: &[f32], evidence: &Evidence<'_>, signals: &Signals) -> Vec
         let behind = next.and_then(|place| candidates[place].next);
         let near = NEIGHBOUR * (at(previous) + at(next));
         let far = SECOND_NEIGHBOUR * (at(before) + at(behind));
+        let asked = |previous: &usize| {
+            evidence.lexicon.is_answer(candidate.slot, candidates[*previous].slot)
+        };
+        let question = previous.filter(asked);
         let speaker = if signals.names_speaker(place) { SPEAKER } else { 0.0 };
-        fused[place] + near + far + speaker
+        fused[place] + near + far + QUESTION * at(question) + speaker
     };
     candidates.iter().enumerate().map(of).collect()
 }

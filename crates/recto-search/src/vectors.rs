@@ -177,6 +177,17 @@ impl Vectors {
         found
     }
 
+    /// The cosine of two of them; nothing where there is none.
+    pub fn cosine_between(&self, a: usize, b: usize) -> Option<f32> {
+        let (one, other) = (self.values.get(a)?, self.values.get(b)?);
+        let dot = one
+            .iter()
+            .zip(other)
+            .fold(0_i32, |sum, (one, other)| sum.wrapping_add(i32::from(*one) * i32::from(*other)));
+        let scale = self.scales.get(a)? * self.scales.get(b)?;
+        Some((dot as f32 * scale).clamp(-1.0, 1.0))
+    }
+
     #[inline(always)]
     fn row(&self, place: u32) -> Option<(&[i8; DIMENSIONS], &f32)> {
         self.values.get(place as usize).zip(self.scales.get(place as usize))

@@ -15,14 +15,11 @@ use crate::lexical::Fields;
 /// a page, and would keep all others waiting for minutes. Its words count to the end.
 const MOST_CHUNKS: usize = 400;
 
-/// An item, and where it stands in its thread.
+/// An item.
 pub(super) struct Item {
     pub(super) entry: Entry,
     /// The header first, then the text.
     pub(super) pieces: Box<[Piece]>,
-    /// The slots of its neighbours.
-    pub(super) previous: Option<u32>,
-    pub(super) next: Option<u32>,
 }
 
 /// A chunk where it stands in an item. Its text is not kept a second time.
@@ -52,22 +49,24 @@ impl Item {
             let row = table.acquire(ContentHash::of(text.unwrap_or_default().as_bytes()));
             Piece { row, of, range }
         };
-        let pieces = of_header.chain(of_text).map(&mut piece).collect();
+        let pieces: Box<[Piece]> = of_header.chain(of_text).map(&mut piece).collect();
         drop(header);
-        Item { entry, pieces, previous: None, next: None }
+        Item { entry, pieces }
     }
 
     /// Whether search sees the same in an entry as in this item.
     pub(super) fn has_content_of(&self, entry: &Entry) -> bool {
-        self.entry.text == entry.text && self.entry.description == entry.description
+        let (own, other) = (&self.entry, entry);
+        own.text == other.text && own.description == other.description && own.when == other.when
     }
 
     /// What the words are taken from.
     pub(super) fn fields(&self) -> Fields<'_> {
         Fields {
-            name: &self.entry.item.name,
+            name: if is_named_by_place(&self.entry) { "" } else { &self.entry.item.name },
             description: self.entry.description.as_deref().unwrap_or_default(),
             text: &self.entry.text,
+            when: self.entry.when.as_deref().unwrap_or_default(),
         }
     }
 
@@ -119,12 +118,15 @@ fn description(entry: &Entry) -> Option<&str> {
     entry.description.as_deref().map(str::trim).filter(|text| !text.is_empty())
 }
 
+/// The name of a memory says where it stands, which is not what it is about.
+fn is_named_by_place(entry: &Entry) -> bool {
+    entry.item.kind == ItemKind::Memory && description(entry).is_none()
+}
+
 /// A header is a chunk even where nothing stands in it, since it is always the first.
-/// Only memories have none: their name says where they stand, which is not what they
-/// are about.
+/// Only memories have none.
 fn header_chunks(entry: &Entry, header: &str) -> Vec<Range<usize>> {
-    let is_place = entry.item.kind == ItemKind::Memory && description(entry).is_none();
-    if is_place && !entry.text.trim().is_empty() {
+    if is_named_by_place(entry) && !entry.text.trim().is_empty() {
         return Vec::new();
     }
     let mut chunks = chunks(header);

@@ -111,14 +111,15 @@ impl Table {
     }
 
     /// The cosines of a query with chunks. Nothing if one of them has no vector.
-    pub(super) fn cosines(
-        &self,
-        query: &Embedding,
-        rows: impl Iterator<Item = Row>,
-    ) -> Option<Vec<f32>> {
-        let vector = |row: Row| Some(self.chunks[row as usize].vector).filter(|at| *at != NONE);
-        let places = rows.map(vector).collect::<Option<Vec<u32>>>()?;
-        Some(self.vectors.cosines(query, &places))
+    pub(super) fn cosines(&self, query: &Embedding, rows: &[Row]) -> Option<Vec<f32>> {
+        let places: Vec<u32> = rows.iter().map(|row| self.chunks[*row as usize].vector).collect();
+        (!places.contains(&NONE)).then(|| self.vectors.cosines(query, &places))
+    }
+
+    /// The cosine of two chunks. Nothing if one of them has no vector.
+    pub(super) fn cosine_between(&self, a: Row, b: Row) -> Option<f32> {
+        let vector = |row: Row| self.chunks.get(row as usize).map(|chunk| chunk.vector);
+        self.vectors.cosine_between(vector(a)? as usize, vector(b)? as usize)
     }
 
     /// The hash of a chunk's text.
@@ -150,7 +151,8 @@ impl Table {
             + self.by_key.allocation_size()
     }
 
-    fn find(&self, key: ContentHash) -> Option<Row> {
+    /// Where a chunk stands.
+    pub(super) fn find(&self, key: ContentHash) -> Option<Row> {
         self.by_key.find(hash(key), |row| self.key(*row) == key).copied()
     }
 

@@ -1,8 +1,10 @@
 //! The index holds what it was last told to hold, and touches nothing else.
 
+mod doubles;
+mod growth;
 mod histories;
 
-use recto_context::{ItemKind, Text};
+use recto_context::{ItemKind, Scores, Text};
 
 use super::*;
 use crate::encoder::DIMENSIONS;
@@ -13,6 +15,7 @@ fn entry(kind: ItemKind, name: &str, description: &str, text: &str) -> Entry {
         description: Some(description.into()).filter(|text: &Arc<str>| !text.is_empty()),
         text: Text::new(text),
         thread: None,
+        when: None,
     }
 }
 
@@ -145,8 +148,9 @@ fn a_thread_is_known_by_what_follows_what() {
     let neighbours = |index: &Index| -> Vec<(String, Option<String>, Option<String>)> {
         let name = |slot: u32| index.item(slot).map(|item| item.entry.item.name.to_string());
         let found = index.candidates(|_| true);
-        let around = |(_, item): (u32, &Item)| {
-            let (before, after) = (item.previous.and_then(name), item.next.and_then(name));
+        let around = |(slot, item): (u32, &Item)| {
+            let spot = index.spots[slot as usize];
+            let (before, after) = (name(spot.previous), name(spot.next));
             (item.entry.item.name.to_string(), before, after)
         };
         found.map(around).collect()
@@ -174,6 +178,31 @@ fn a_thread_is_known_by_what_follows_what() {
     let moved = Entry { thread: Some("y".into()), ..a };
     assert_eq!(index.update(vec![c, moved, remembered("y", "d", "d")]), Updated::default());
     assert_eq!(neighbours(&index), [row("c", "", ""), row("a", "", "d"), row("d", "a", "")]);
+}
+
+#[test]
+fn a_memory_is_found_by_its_day_and_not_by_its_place() {
+    let note = |day: &str, text: &str| Entry {
+        when: Some(day.into()),
+        ..remembered("notes", &format!("MEMORY.md#{day}"), text)
+    };
+    let index = built(vec![note("3 March 2026", "Rain."), note("4 April 2026", "Sun.")]);
+    assert_eq!(missing_texts(&index), [""; 0]);
+    let lexical = |text: &str| {
+        let picks = index.rank(&Query { text, embedding: None }, |_| true);
+        let score = picks[0].scores.lexical.unwrap();
+        (picks[0].item.name.to_string(), score > 0.0)
+    };
+    assert_eq!(lexical("what was in April?"), ("MEMORY.md#4 April 2026".into(), true));
+    assert_eq!(lexical("what was on 3 March"), ("MEMORY.md#3 March 2026".into(), true));
+    assert!(!lexical("memory").1);
+    // Another day is other words, and no other vector.
+    let mut index = index;
+    let updated = index.update(vec![note("3 March 2026", "Rain."), {
+        Entry { when: Some("5 June 2026".into()), ..note("4 April 2026", "Sun.") }
+    }]);
+    assert_eq!(updated, Updated { changed: 1, orphaned: Vec::new() });
+    assert_eq!(missing_texts(&index), [""; 0]);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 
 fn fields<'a>(name: &'a str, description: &'a str, text: &'a str) -> Fields<'a> {
-    Fields { name, description, text }
+    Fields { name, description, text, when: "" }
 }
 
 fn lexicon(items: &[(&str, &str, &str)]) -> Lexicon {

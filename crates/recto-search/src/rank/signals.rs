@@ -9,6 +9,9 @@ use crate::lexical::Match;
 /// How many signals an item has: words, pairs of words, header, chunks.
 pub const ITEM: usize = 4;
 
+/// Which of them is the header.
+pub(super) const HEADER: usize = 2;
+
 /// How many signals say whether anything fits.
 pub const FITNESS: usize = 13;
 
@@ -101,11 +104,9 @@ impl Signals {
         let margin = order.get(1).map_or(MARGIN, |second| fused[first] - fused[*second]);
         let most = |value: fn(&Match) -> f32| self.matches.iter().map(value).fold(0.0, f32::max);
         let count = self.items.len() as f32;
-        let mut cosines = self.cosines.clone();
-        cosines.sort_unstable_by(|a, b| b.total_cmp(a));
-        let all = cosines.iter().sum::<f32>() + USUAL_ITEMS * USUAL_COSINE;
-        cosines.resize(cosines.len().max(BEST_ITEMS), USUAL_COSINE);
-        let best_items = cosines[..BEST_ITEMS].iter().sum::<f32>() / BEST_ITEMS as f32;
+        let all = self.cosines.iter().sum::<f32>() + USUAL_ITEMS * USUAL_COSINE;
+        let best_cosines = self.best_cosines();
+        let best_items = best_cosines.iter().sum::<f32>() / BEST_ITEMS as f32;
         let lexical = [
             most(|found| found.share),
             most(|found| found.header_share),
@@ -117,7 +118,7 @@ impl Signals {
             (self.words as f32).ln_1p(),
         ];
         let dense = [
-            cosines[0],
+            best_cosines[0],
             best_items,
             all / (count + USUAL_ITEMS),
             self.headers[first],
@@ -129,6 +130,17 @@ impl Signals {
             fitness[lexical.len()..].copy_from_slice(&dense);
         }
         fitness
+    }
+
+    /// The best cosines of different candidates, best first.
+    fn best_cosines(&self) -> [f32; BEST_ITEMS] {
+        let mut cosines = self.cosines.clone();
+        if cosines.len() > BEST_ITEMS {
+            cosines.select_nth_unstable_by(BEST_ITEMS, |a, b| b.total_cmp(a));
+            cosines.truncate(BEST_ITEMS);
+        }
+        cosines.sort_unstable_by(|a, b| b.total_cmp(a));
+        std::array::from_fn(|place| cosines.get(place).copied().unwrap_or(USUAL_COSINE))
     }
 
     /// The BM25 score of a candidate.

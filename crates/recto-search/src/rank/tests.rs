@@ -12,7 +12,7 @@ type Item<'a> = (&'a str, &'a str, &'a [f32]);
 fn lexicon(items: &[Item<'_>]) -> Lexicon {
     let mut lexicon = Lexicon::default();
     for (slot, (name, text, _)) in items.iter().enumerate() {
-        lexicon.add(slot as u32, &Fields { name, description: "", text });
+        lexicon.add(slot as u32, &Fields { name, description: "", text, when: "" });
     }
     lexicon
 }
@@ -20,17 +20,24 @@ fn lexicon(items: &[Item<'_>]) -> Lexicon {
 /// Ranks items of a kind; each stands beside the next in a thread.
 fn ranked(kind: ItemKind, query: &str, items: &[Item<'_>]) -> Vec<Ranked> {
     let lexicon = lexicon(items);
-    let candidates = items.iter().enumerate().map(|(slot, (name, _, cosines))| Candidate {
+    let candidates = items.iter().enumerate().map(|(slot, (_, _, cosines))| Candidate {
         slot: slot as u32,
         kind,
-        name,
         cosines,
         has_dense: !cosines.is_empty(),
         previous: slot.checked_sub(1),
         next: Some(slot + 1).filter(|next| *next < items.len()),
     });
     let candidates = candidates.collect();
-    rank(&Evidence { lexicon: &lexicon, query_text: query, query_embedding: None, candidates })
+    let (query_text, query_embedding) = (query, None);
+    let evidence = Evidence {
+        lexicon: &lexicon,
+        query_text,
+        query_embedding,
+        candidates,
+        name: &|place| items[place].0,
+    };
+    rank(&evidence, usize::MAX)
 }
 
 fn order(ranked: &[Ranked]) -> Vec<usize> {
@@ -120,14 +127,31 @@ fn who_spoke_matters_among_memories() {
 }
 
 #[test]
+fn an_answer_has_a_part_of_its_question() {
+    let order = |question: &str, answer: &str| {
+        let chat: [Item<'_>; 4] = [
+            ("1", "Bo: a boat", &[0.25]),
+            ("2", question, &[0.5]),
+            ("3", answer, &[0.2]),
+            ("4", "Cy: it rains", &[0.2]),
+        ];
+        order(&ranked(ItemKind::Memory, "sails", &chat))
+    };
+    assert_eq!(order("You: what else?", "Cy: nothing."), [1, 2, 0, 3]);
+    // What is no question has no answer, and nobody answers themselves.
+    assert_eq!(order("You: so it is.", "Cy: nothing."), [1, 0, 2, 3]);
+    assert_eq!(order("You: what else?", "you: nothing."), [1, 0, 2, 3]);
+    assert_eq!(order("what else?", "nothing."), [1, 0, 2, 3]);
+}
+
+#[test]
 fn what_an_item_says_it_is_not_for_speaks_against_it() {
     let score = |description: &str| {
         let mut lexicon = Lexicon::default();
-        lexicon.add(0, &Fields { name: "shots", description, text: "" });
+        lexicon.add(0, &Fields { name: "shots", description, text: "", when: "" });
         let candidate = Candidate {
             slot: 0,
             kind: ItemKind::Skill,
-            name: "shots",
             cosines: &[0.6],
             has_dense: true,
             previous: None,
@@ -135,9 +159,14 @@ fn what_an_item_says_it_is_not_for_speaks_against_it() {
         };
         let query_text = "screenshots of a simulator";
         let candidates = vec![candidate];
-        let evidence =
-            Evidence { lexicon: &lexicon, query_text, query_embedding: None, candidates };
-        probability(&rank(&evidence)[0])
+        let evidence = Evidence {
+            lexicon: &lexicon,
+            query_text,
+            query_embedding: None,
+            candidates,
+            name: &|_| "shots",
+        };
+        probability(&rank(&evidence, 1)[0])
     };
     let plain = score("Screenshots of sites.");
     assert!(score("Screenshots of sites. Not for the simulator.") < plain / 2.0);

@@ -21,7 +21,7 @@ fn any_entry() -> impl Strategy<Value = Entry> {
     )
 }
 
-fn any_entries() -> impl Strategy<Value = Vec<Entry>> {
+pub(super) fn any_entries() -> impl Strategy<Value = Vec<Entry>> {
     prop::collection::vec(any_entry(), 0..12)
 }
 

@@ -1,0 +1,58 @@
+//! What says the same comes once.
+
+use super::*;
+
+/// Kept names, and doubles with what they are doubles of.
+fn without(index: &Index, picks: Vec<Pick>, most: usize) -> (Vec<String>, Vec<[String; 2]>) {
+    let (kept, doubles) = index.without_doubles(picks, 0.92, most);
+    let pair = |double: &Double| [double.pick.item.name.to_string(), double.of.name.to_string()];
+    (names(&kept).into_iter().map(Into::into).collect(), doubles.iter().map(pair).collect())
+}
+
+fn pick(name: &str, best_chunk: Option<&str>) -> Pick {
+    let best_chunk = best_chunk.map(Arc::from);
+    Pick { item: ItemId::new(ItemKind::Memory, name), scores: Scores::default(), best_chunk }
+}
+
+#[test]
+fn of_near_equals_the_best_stays() {
+    let long = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen";
+    let near = format!("{long} fourteen");
+    let entries = [("a", long), ("b", &near), ("c", "tea and cake"), ("d", &near)];
+    let index = built(entries.map(|(name, text)| remembered("x", name, text)).into());
+    let picks = || entries.map(|(name, text)| pick(name, Some(text))).to_vec();
+    let (kept, doubles) = index.without_doubles(picks(), 0.92, 40);
+    assert_eq!(names(&kept), ["a", "c"]);
+    assert!(doubles.iter().all(|double| double.cosine.is_some_and(|cosine| cosine > 0.92)));
+    assert_eq!(without(&index, picks(), 40).1, [["b", "a"], ["d", "a"]]);
+    // Only the first few are looked at.
+    assert_eq!(without(&index, picks(), 2).0, ["a", "c", "d"]);
+    assert_eq!(without(&index, picks(), 0).0, ["a", "b", "c", "d"]);
+    let other_order = vec![pick("d", Some(&near)), pick("a", Some(long))];
+    assert_eq!(without(&index, other_order, 40).1, [["a", "d"]]);
+}
+
+#[test]
+fn without_vectors_only_equal_words_are_the_same() {
+    let mut index = Index::default();
+    let entries =
+        [("a", "Likes tea."), ("b", "- likes  TEA!"), ("c", "Likes teas"), ("d", "likes tea")];
+    index.update(entries.map(|(name, text)| remembered("x", name, text)).into());
+    let picks = index.rank(&Query { text: "tea", embedding: None }, |_| true);
+    assert!(picks.iter().all(|pick| pick.best_chunk.is_none()));
+    let picks = ["a", "b", "c", "d"].map(|name| pick(name, None)).to_vec();
+    assert_eq!(
+        without(&index, picks, 40),
+        (
+            vec!["a".into(), "c".into()],
+            vec![["b", "a"].map(Into::into), ["d", "a"].map(Into::into)]
+        )
+    );
+}
+
+#[test]
+fn what_the_index_does_not_know_is_no_double() {
+    let index = built(vec![remembered("x", "a", "Tea.")]);
+    let picks = vec![pick("gone", None), pick("lost", None), pick("a", Some("Tea."))];
+    assert_eq!(without(&index, picks, 40).0, ["gone", "lost", "a"]);
+}
