@@ -48,6 +48,31 @@ pub(crate) fn unpack(packed: &[u8]) -> Result<String, Unreadable> {
     String::from_utf8(packed.to_vec()).map_err(|_| Unreadable)
 }
 
+/// Undoes [`pack`] for one text after the other. What zstd needs for it is set up
+/// once, which for short texts is most of the work.
+#[derive(Default)]
+pub(crate) struct Unpacker {
+    context: Option<DCtx<'static>>,
+    text: Vec<u8>,
+}
+
+impl Unpacker {
+    /// The text, until the next one.
+    pub(crate) fn unpack<'a>(&'a mut self, packed: &'a [u8]) -> Result<&'a str, Unreadable> {
+        let text = if packed.starts_with(&FRAME) {
+            let context = match &mut self.context {
+                Some(context) => context,
+                none => none.insert(decoder()?),
+            };
+            read_into(&mut self.text, context, packed)?;
+            &self.text
+        } else {
+            packed
+        };
+        str::from_utf8(text).map_err(|_| Unreadable)
+    }
+}
+
 /// The difference of a text from `parent`, if zstd can make one.
 pub(crate) fn pack_against(parent: &str, text: &str) -> Option<Vec<u8>> {
     compress(text, Some(parent))
@@ -82,29 +107,30 @@ fn window_log(length: usize) -> u32 {
 }
 
 fn decompress(frame: &[u8], parent: Option<&str>) -> Result<String, Unreadable> {
-    let length = get_frame_content_size(frame).ok().flatten().ok_or(Unreadable)?;
-    let length = usize::try_from(length.min(LARGEST + 1)).map_err(|_| Unreadable)?;
     let mut text = Vec::new();
-    if length as u64 > LARGEST || text.try_reserve_exact(length).is_err() {
-        return Err(Unreadable);
+    let mut context = decoder()?;
+    if let Some(parent) = parent {
+        context.ref_prefix(parent.as_bytes()).map_err(|_| Unreadable)?;
     }
-    let mut context = DCtx::try_create().ok_or(Unreadable)?;
-    let read = read_into(&mut context, &mut text, frame, parent);
-    read.map_err(|_| Unreadable)?;
+    read_into(&mut text, &mut context, frame)?;
     String::from_utf8(text).map_err(|_| Unreadable)
 }
 
-fn read_into<'a>(
-    context: &mut DCtx<'a>,
-    text: &mut Vec<u8>,
-    frame: &[u8],
-    parent: Option<&'a str>,
-) -> SafeResult {
-    context.set_parameter(DParameter::WindowLogMax(WINDOW_LOGS.1))?;
-    if let Some(parent) = parent {
-        context.ref_prefix(parent.as_bytes())?;
+fn decoder<'a>() -> Result<DCtx<'a>, Unreadable> {
+    let mut context = DCtx::try_create().ok_or(Unreadable)?;
+    let set = context.set_parameter(DParameter::WindowLogMax(WINDOW_LOGS.1));
+    set.map(|_| context).map_err(|_| Unreadable)
+}
+
+/// Replaces what is in `text` by what the frame holds.
+fn read_into(text: &mut Vec<u8>, context: &mut DCtx<'_>, frame: &[u8]) -> Result<(), Unreadable> {
+    let length = get_frame_content_size(frame).ok().flatten().ok_or(Unreadable)?;
+    let length = usize::try_from(length.min(LARGEST + 1)).map_err(|_| Unreadable)?;
+    text.clear();
+    if length as u64 > LARGEST || text.try_reserve_exact(length).is_err() {
+        return Err(Unreadable);
     }
-    context.decompress(text, frame)
+    context.decompress(text, frame).map(drop).map_err(|_| Unreadable)
 }
 
 #[cfg(test)]
@@ -170,6 +196,15 @@ mod tests {
         #[test]
         fn what_is_packed_comes_back((parent, text) in texts()) {
             prop_assert_eq!(unpack(&pack(&text)), Ok(text.clone()));
+            let mut unpacker = Unpacker::default();
+            for text in [&text, &parent, &text] {
+                // One that fails leaves nothing behind for the next.
+                let mut damaged = pack(text);
+                damaged.truncate(damaged.len() / 2);
+                let _ = unpacker.unpack(&damaged);
+                let packed = pack(text);
+                prop_assert_eq!(unpacker.unpack(&packed), Ok(text.as_str()));
+            }
             let difference = pack_against(&parent, &text).unwrap();
             prop_assert_eq!(unpack_against(&parent, &difference), Ok(text));
         }
@@ -192,6 +227,9 @@ mod tests {
         fn any_bytes_can_be_looked_at(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
             let framed = [FRAME.as_slice(), &bytes].concat();
             let _ = (unpack(&bytes), unpack(&framed), unpack_against("parent", &framed));
+            let mut unpacker = Unpacker::default();
+            prop_assert_eq!(unpacker.unpack(&framed).map(str::to_owned), unpack(&framed));
+            prop_assert_eq!(unpacker.unpack(&bytes).map(str::to_owned), unpack(&bytes));
         }
     }
 }

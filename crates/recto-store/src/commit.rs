@@ -8,9 +8,10 @@ use serde_json::Value;
 
 use crate::approvals::{self, NewApproval};
 use crate::codec;
+use crate::compactions::{self, NewCompaction, PackedCompaction};
 use crate::documents::{NewRequest, PackedRequest};
 use crate::error::{Fault, StoreError, Thing};
-use crate::ids::{Moment, RequestId, SessionId, TurnId};
+use crate::ids::{CompactionId, Moment, RequestId, SessionId, TurnId};
 use crate::items::{self, ItemState};
 use crate::records::RequestAnswer;
 use crate::rows::{self, Outcome as Done};
@@ -34,12 +35,30 @@ pub struct TurnCommit {
     pub outcome: Option<Outcome>,
     /// What the request hands to the next.
     pub carry: Option<Carry>,
+    /// A summary that the request shows for the first time, in place of messages
+    /// and of the summary before it.
+    pub compaction: Option<NewCompaction>,
+    /// The summary that stood when the session was read. A turn that begins on
+    /// another one is refused as [`StoreError::Changed`].
+    pub found: FoundSummary,
     /// Items whose place in the session changes.
     pub items: Vec<(ItemId, ItemState)>,
     /// Questions that the turn now waits for.
     pub approvals: Vec<NewApproval>,
     /// What was learned about a model's tokens: the model entry and its state.
     pub calibration: Option<(String, Value)>,
+}
+
+/// The summary that stood in a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum FoundSummary {
+    /// Nobody looked.
+    #[default]
+    Unknown,
+    /// None did.
+    None,
+    /// This one.
+    Some(CompactionId),
 }
 
 /// A message to be appended.
@@ -84,7 +103,8 @@ impl TurnCommit {
             let contents = request.contents.iter().map(|text| text.len());
             request.body.iter().map(String::len).chain(contents).chain([request.context.len()])
         });
-        messages.chain(request).sum()
+        let compaction = self.compaction.iter().map(|compaction| compaction.summary.text.len());
+        messages.chain(request).chain(compaction).sum()
     }
 }
 
@@ -123,6 +143,8 @@ pub(crate) struct PackedCommit {
     pub(crate) request: Option<PackedRequest>,
     pub(crate) outcome: Option<Outcome>,
     carry: Option<String>,
+    compaction: Option<PackedCompaction>,
+    pub(crate) found: FoundSummary,
     items: Vec<(ItemId, ItemState)>,
     approvals: Vec<NewApproval>,
     calibration: Option<(String, String)>,
@@ -171,6 +193,8 @@ impl PackedCommit {
             request,
             outcome: commit.outcome.clone(),
             carry: commit.carry.as_ref().map(rows::to_json).transpose()?,
+            compaction: commit.compaction.as_ref().map(PackedCompaction::new),
+            found: commit.found,
             items: commit.items.clone(),
             approvals: commit.approvals.clone(),
             calibration: calibration.transpose()?,
@@ -190,9 +214,12 @@ pub(crate) fn apply(
         put_answer(db, turn, answer)?;
     }
     let request = commit.request.as_ref().map(|request| request.insert(db, turn)).transpose()?;
+    // It keeps something of the carry that is replaced after it.
+    if let Some(compaction) = &commit.compaction {
+        compactions::insert(db, session, compaction)?;
+    }
     if let Some(carry) = &commit.carry {
-        db.prepare_cached("UPDATE sessions SET carry = ?2 WHERE id = ?1")?
-            .execute(params![session.0, carry])?;
+        transcript::put_carry(db, session, carry)?;
     }
     items::put(db, session, &commit.items)?;
     approvals::ask(db, session, turn, &commit.approvals)?;
@@ -283,6 +310,8 @@ fn put_state(db: &Connection, turn: TurnId, state: Option<&[u8]>) -> Done<()> {
 
 #[cfg(test)]
 mod tests {
+    use recto_context::{Summary, SummaryBy, Tokens};
+
     use super::*;
     use crate::documents::Fidelity;
 
@@ -302,8 +331,26 @@ mod tests {
             notes: Value::Null,
         };
         let message = NewMessage { message: Arc::new(Message::user(1, "m")), at: moment };
-        let commit =
-            TurnCommit { messages: vec![message], request: Some(request), ..TurnCommit::default() };
-        assert_eq!(commit.size(), 1_000 + 4 + 20 + 300 + 1);
+        let summary = Summary {
+            text: "s".repeat(5_000).into(),
+            first: MessageId(1),
+            last: MessageId(2),
+            messages: 2,
+            how: SummaryBy::Extract,
+        };
+        let compaction = NewCompaction {
+            summary,
+            model: None,
+            tokens_before: Tokens::new(2_000),
+            tokens_after: Tokens::new(1_000),
+            made: moment,
+        };
+        let commit = TurnCommit {
+            messages: vec![message],
+            request: Some(request),
+            compaction: Some(compaction),
+            ..TurnCommit::default()
+        };
+        assert_eq!(commit.size(), 5_000 + 1_000 + 4 + 20 + 300 + 1);
     }
 }

@@ -1,7 +1,7 @@
 //! Vectors of texts, kept between runs.
 //!
-//! They belong to an agent, so that one who has let go of a text does not take
-//! it from another. What a vector means is not known here.
+//! They stand on shelves, so that who clears one away leaves the others alone.
+//! What a vector means is not known here.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -13,26 +13,26 @@ use crate::error::StoreError;
 use crate::rows::{self, Outcome};
 use crate::store::Store;
 
-/// Whose vectors, and what made them.
+/// Where vectors stand, and what made them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Embedder {
-    /// The agent.
-    pub agent: Arc<str>,
+    /// The shelf: the items of one agent, or past messages.
+    pub shelf: Arc<str>,
     /// The encoder and its version.
     pub model: Arc<str>,
 }
 
 impl Store {
-    /// All vectors of an agent that this encoder made.
+    /// All vectors of a shelf that this encoder made.
     pub async fn embeddings(
         &self,
         by: Embedder,
     ) -> Result<Vec<(ContentHash, Vec<u8>)>, StoreError> {
         self.read(move |db| {
             let mut select = db.prepare_cached(
-                "SELECT text, vector FROM embeddings WHERE agent = ?1 AND model = ?2",
+                "SELECT text, vector FROM embeddings WHERE shelf = ?1 AND model = ?2",
             )?;
-            rows::all(&mut select.query(params![by.agent, by.model])?, |row| {
+            rows::all(&mut select.query(params![by.shelf, by.model])?, |row| {
                 Ok((ContentHash::from_bytes(row.get("text")?), row.get("vector")?))
             })
         })
@@ -47,18 +47,18 @@ impl Store {
     ) -> Result<(), StoreError> {
         self.write(move |db| {
             let mut insert = db.prepare_cached(
-                "INSERT OR REPLACE INTO embeddings (agent, model, text, vector)
+                "INSERT OR REPLACE INTO embeddings (shelf, model, text, vector)
                  VALUES (?1, ?2, ?3, ?4)",
             )?;
             for (text, vector) in &vectors {
-                insert.execute(params![by.agent, by.model, text.as_bytes(), vector])?;
+                insert.execute(params![by.shelf, by.model, text.as_bytes(), vector])?;
             }
             Ok(())
         })
         .await
     }
 
-    /// Lets go of all vectors of an agent but those that this encoder made of
+    /// Lets go of all vectors of a shelf but those that this encoder made of
     /// these texts, and says how many went.
     pub async fn retain_embeddings(
         &self,
@@ -67,8 +67,8 @@ impl Store {
     ) -> Result<usize, StoreError> {
         self.write(move |db| {
             let others = db
-                .prepare_cached("DELETE FROM embeddings WHERE agent = ?1 AND model <> ?2")?
-                .execute(params![by.agent, by.model])?;
+                .prepare_cached("DELETE FROM embeddings WHERE shelf = ?1 AND model <> ?2")?
+                .execute(params![by.shelf, by.model])?;
             Ok(others + remove_all_but(db, &by, &texts)?)
         })
         .await
@@ -77,12 +77,12 @@ impl Store {
 
 fn remove_all_but(db: &Connection, by: &Embedder, texts: &HashSet<ContentHash>) -> Outcome<usize> {
     let mut select =
-        db.prepare_cached("SELECT text FROM embeddings WHERE agent = ?1 AND model = ?2")?;
-    let kept = rows::all(&mut select.query(params![by.agent, by.model])?, |row| {
+        db.prepare_cached("SELECT text FROM embeddings WHERE shelf = ?1 AND model = ?2")?;
+    let kept = rows::all(&mut select.query(params![by.shelf, by.model])?, |row| {
         Ok(ContentHash::from_bytes(row.get("text")?))
     })?;
     let mut delete =
-        db.prepare_cached("DELETE FROM embeddings WHERE agent = ?1 AND model = ?2 AND text = ?3")?;
+        db.prepare_cached("DELETE FROM embeddings WHERE shelf = ?1 AND model = ?2 AND text = ?3")?;
     let gone = kept.iter().filter(|text| !texts.contains(text));
-    gone.map(|text| Ok(delete.execute(params![by.agent, by.model, text.as_bytes()])?)).sum()
+    gone.map(|text| Ok(delete.execute(params![by.shelf, by.model, text.as_bytes()])?)).sum()
 }

@@ -62,6 +62,11 @@ row_number!(
     ApprovalId,
     "approval"
 );
+row_number!(
+    /// The number of a summary that stands for messages.
+    CompactionId,
+    "compaction"
+);
 
 /// The text is no number of a row.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

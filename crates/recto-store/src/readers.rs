@@ -78,6 +78,8 @@ fn in_transaction<T>(
 ) -> Result<T, Fault> {
     let transaction = Transaction::new_unchecked(db, TransactionBehavior::Deferred)?;
     let found = work(&transaction)?;
-    transaction.commit()?;
+    // Nothing was changed. A commit would fail after a row that SQLite could not
+    // read, also where the work went on without it.
+    transaction.rollback()?;
     Ok(found)
 }

@@ -10,10 +10,11 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavio
 use crate::error::{Fault, StoreError};
 
 /// One after the other; the database's version is how many have run.
-const MIGRATIONS: [&str; 3] = [
+const MIGRATIONS: [&str; 4] = [
     include_str!("../migrations/001.sql"),
     include_str!("../migrations/002.sql"),
     include_str!("../migrations/003.sql"),
+    include_str!("../migrations/004.sql"),
 ];
 
 /// The version of a database on which all of them have run.

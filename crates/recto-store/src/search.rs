@@ -10,7 +10,7 @@ use recto_context::{Body, ContentPart, Message, MessageId};
 use rusqlite::{Connection, OptionalExtension};
 use serde::Serialize;
 
-use crate::codec;
+use crate::codec::Unpacker;
 use crate::error::StoreError;
 use crate::ids::{Moment, SessionId};
 use crate::names::SessionName;
@@ -57,6 +57,17 @@ pub enum Role {
 }
 
 impl Role {
+    /// Who said a message.
+    pub fn of(message: &Message) -> Self {
+        match message.body {
+            Body::User(_) => Role::User,
+            Body::Assistant { .. } => Role::Assistant,
+            Body::Tool { .. } => Role::Tool,
+            Body::Error(_) => Role::Error,
+            Body::Approval(_) => Role::Approval,
+        }
+    }
+
     /// The name that messages have it by.
     pub fn name(self) -> &'static str {
         match self {
@@ -74,11 +85,12 @@ impl Store {
     /// of longer words; those stored last come first.
     pub async fn search(&self, query: &str, limit: usize) -> Result<Vec<Hit>, StoreError> {
         let words: Vec<String> = query.split_whitespace().map(fold).collect();
-        self.read(move |db| search(db, &words, limit)).await
+        let sieve = Sieve::new(&words)?;
+        self.read(move |db| search(db, &words, sieve, limit)).await
     }
 }
 
-fn search(db: &Connection, words: &[String], limit: usize) -> Outcome<Vec<Hit>> {
+fn search(db: &Connection, words: &[String], mut sieve: Sieve, limit: usize) -> Outcome<Vec<Hit>> {
     let mut hits = Vec::new();
     if words.is_empty() || limit == 0 {
         return Ok(hits);
@@ -87,17 +99,17 @@ fn search(db: &Connection, words: &[String], limit: usize) -> Outcome<Vec<Hit>> 
         db.prepare_cached("SELECT session, id, at, body FROM messages ORDER BY position DESC")?;
     let mut messages = select.query([])?;
     while let Some(row) = messages.next()? {
-        if !may_match(row.get_ref("body")?.as_blob().unwrap_or_default(), words) {
+        if !sieve.keeps(row.get_ref("body")?.as_blob().unwrap_or_default()) {
             continue;
         }
-        let message = transcript::read_message(row)?;
+        let message = transcript::read_message(row, &mut sieve.unpacker)?;
         let Some((snippet, found)) = find(&texts(&message), words) else { continue };
         let session = SessionId(row.get("session")?);
         hits.push(Hit {
             session,
             name: session_name(db, session)?,
             message: message.id,
-            role: role(&message),
+            role: Role::of(&message),
             at: rows::moment(row, "at")?,
             snippet,
             found,
@@ -109,14 +121,34 @@ fn search(db: &Connection, words: &[String], limit: usize) -> Outcome<Vec<Hit>> 
     Ok(hits)
 }
 
-/// Passes over most messages without taking them apart: a word that needs no
-/// escape in JSON stands in a message's JSON as it stands in its text. What
-/// can't be unpacked is passed on, to be reported.
-fn may_match(packed: &[u8], words: &[String]) -> bool {
-    let Ok(json) = codec::unpack(packed) else { return true };
-    let json = fold(&json);
-    let is_plain = |word: &&String| !word.contains(['"', '\\']) && !word.contains(char::is_control);
-    words.iter().filter(is_plain).all(|word| json.contains(word.as_str()))
+/// Passes over most messages without taking them apart.
+struct Sieve {
+    /// The words as JSON has them: escapes have no capitals, so that a folded word
+    /// with its escapes stands in the folded JSON of every text that has the word.
+    words: Vec<String>,
+    unpacker: Unpacker,
+    folded: String,
+}
+
+impl Sieve {
+    /// For words that are folded.
+    fn new(words: &[String]) -> Result<Self, StoreError> {
+        let as_json = |word: &String| {
+            let json = rows::to_json(word)?;
+            let inner = json.strip_prefix('"').and_then(|json| json.strip_suffix('"'));
+            Ok(inner.unwrap_or(&json).to_owned())
+        };
+        let words = words.iter().map(as_json).collect::<Result<_, StoreError>>()?;
+        Ok(Sieve { words, unpacker: Unpacker::default(), folded: String::new() })
+    }
+
+    /// Whether a message may have all words. What can't be unpacked is kept, to be
+    /// reported.
+    fn keeps(&mut self, packed: &[u8]) -> bool {
+        let Ok(json) = self.unpacker.unpack(packed) else { return true };
+        fold_into(&mut self.folded, json);
+        self.words.iter().all(|word| self.folded.contains(word.as_str()))
+    }
 }
 
 /// What a person could look for in a message.
@@ -126,16 +158,6 @@ fn texts(message: &Message) -> Vec<&str> {
         _ => {
             message.content().iter().filter_map(ContentPart::as_text).map(|t| t.as_str()).collect()
         }
-    }
-}
-
-fn role(message: &Message) -> Role {
-    match message.body {
-        Body::User(_) => Role::User,
-        Body::Assistant { .. } => Role::Assistant,
-        Body::Tool { .. } => Role::Tool,
-        Body::Error(_) => Role::Error,
-        Body::Approval(_) => Role::Approval,
     }
 }
 
@@ -176,7 +198,27 @@ fn snippet(text: &str, found: Range<usize>) -> (String, Range<usize>) {
 
 /// A text without the difference between capitals and small letters.
 fn fold(text: &str) -> String {
-    text.chars().flat_map(fold_char).collect()
+    let mut folded = String::new();
+    fold_into(&mut folded, text);
+    folded
+}
+
+/// Replaces what is in `folded` by the folded text. Most of most texts is ASCII,
+/// where that is a matter of bytes.
+fn fold_into(folded: &mut String, text: &str) {
+    folded.clear();
+    folded.reserve(text.len());
+    let mut rest = text;
+    while !rest.is_empty() {
+        let plain = rest.bytes().position(|byte| !byte.is_ascii()).unwrap_or(rest.len());
+        let start = folded.len();
+        folded.push_str(&rest[..plain]);
+        folded[start..].make_ascii_lowercase();
+        rest = &rest[plain..];
+        let other = rest.find(|c: char| c.is_ascii()).unwrap_or(rest.len());
+        folded.extend(rest[..other].chars().flat_map(fold_char));
+        rest = &rest[other..];
+    }
 }
 
 /// The final form of sigma is the same letter; Unicode's small letters keep it.
@@ -251,7 +293,28 @@ mod tests {
         assert!(!line.contains(['\n', '\t']));
     }
 
+    #[test]
+    fn folding_goes_on_behind_what_is_not_ascii() {
+        assert_eq!(fold("ABC ÄÖ\u{212a} XYZ ΟΔΟΣ日Q"), "abc äök xyz οδοσ日q");
+        let mut folded = "left over".to_owned();
+        fold_into(&mut folded, "ß");
+        assert_eq!(folded, "ß");
+    }
+
     proptest! {
+        #[test]
+        fn no_message_that_has_the_words_falls_through_the_sieve(
+            text in "[ -~äÄßİςΣ\u{212a}\u{0}-\u{1f}]{0,40}|(?s).{0,40}",
+            query in "[ -~äÄßİςΣ\u{212a}\u{0}-\u{1f}]{1,2}",
+        ) {
+            let words: Vec<String> = query.split_whitespace().map(fold).collect();
+            let message = Message::user(1, text.as_str());
+            let packed = crate::codec::pack(&rows::to_json(&message).unwrap());
+            if find(&[&text], &words).is_some() {
+                prop_assert!(Sieve::new(&words).unwrap().keeps(&packed));
+            }
+        }
+
         #[test]
         fn whatever_is_found_is_what_was_looked_for(text in "\\PC{0,40}", query in "\\PC{1,3}") {
             let words: Vec<String> = query.split_whitespace().map(fold).collect();

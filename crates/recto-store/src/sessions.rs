@@ -131,6 +131,22 @@ impl Store {
         self.read(move |db| list(db, filter)).await
     }
 
+    /// All sessions, oldest first, without what a list shows of each. One that is
+    /// damaged is left out.
+    pub async fn sessions_brief(&self) -> Result<Vec<Session>, StoreError> {
+        self.read(|db| {
+            // What a request handed on can be long, and is not read.
+            let mut select = db.prepare_cached(
+                "SELECT id, name, agent, surface, created, archived, settings
+                 FROM sessions ORDER BY id",
+            )?;
+            let mut found = select.query([])?;
+            let read = |row: &Row<'_>| rows::unless_damaged(read(row).map(Some));
+            Ok(rows::all(&mut found, read)?.into_iter().flatten().collect())
+        })
+        .await
+    }
+
     /// Gives a session another name. A conversation that is called by the old one
     /// goes by the new one: the old name is free for another session.
     pub async fn rename(&self, id: SessionId, name: SessionName) -> Result<Session, StoreError> {
@@ -299,7 +315,7 @@ fn by_name(db: &Connection, name: &str) -> Outcome<Option<Session>> {
     rows::first(&mut archived.query([name])?, read)
 }
 
-/// Reads a whole row of `sessions`.
+/// Reads a session from its row.
 pub(crate) fn read(row: &Row<'_>) -> Outcome<Session> {
     let name = row.get::<_, Option<String>>("name")?.map(SessionName::try_from).transpose();
     Ok(Session {

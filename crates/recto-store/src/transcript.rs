@@ -8,8 +8,9 @@ use recto_context::{Carry, ItemId, Message, MessageId, TurnNumber};
 use rusqlite::{Connection, Row, params};
 use serde::Serialize;
 
-use crate::codec;
+use crate::codec::Unpacker;
 use crate::commit::PackedMessage;
+use crate::compactions::{self, Compaction};
 use crate::error::{Fault, StoreError};
 use crate::ids::{Moment, SessionId, TurnId};
 use crate::items::{self, ItemState, ItemsRevision};
@@ -45,6 +46,9 @@ pub struct SessionState {
     pub session: Session,
     /// What its last request handed on; a fresh session's where that is damaged.
     pub carry: Carry,
+    /// What stands for messages that have left the page; nothing where that is
+    /// damaged.
+    pub compaction: Option<Compaction>,
     /// Its items, and those that a person removed, in the order they came; absent
     /// when the caller has them.
     pub items: Option<Vec<(ItemId, ItemState)>>,
@@ -107,6 +111,7 @@ fn load(db: &Connection, session: SessionId, having: Having) -> Outcome<SessionS
     Ok(SessionState {
         session: session_row,
         carry,
+        compaction: rows::unless_damaged(compactions::standing(db, session))?,
         items: changed.then(|| items::of(db, session)).transpose()?,
         items_revision: revision,
         messages: messages_behind(db, session, known_up_to, LAST)?,
@@ -138,25 +143,26 @@ fn messages_behind(
         "SELECT id, turn, at, body FROM messages
          WHERE session = ?1 AND id > ?2 AND id <= ?3 ORDER BY id",
     )?;
-    rows::all(&mut select.query([session.0, known, column(last)])?, read)
+    let mut unpacker = Unpacker::default();
+    rows::all(&mut select.query([session.0, known, column(last)])?, |row| read(row, &mut unpacker))
 }
 
 /// Reads `id`, `turn`, `at` and `body` of a message.
-fn read(row: &Row<'_>) -> Outcome<StoredMessage> {
+pub(crate) fn read(row: &Row<'_>, unpacker: &mut Unpacker) -> Outcome<StoredMessage> {
     Ok(StoredMessage {
-        message: Arc::new(read_message(row)?),
+        message: Arc::new(read_message(row, unpacker)?),
         at: rows::moment(row, "at")?,
         turn: row.get::<_, Option<i64>>("turn")?.map(TurnId),
     })
 }
 
 /// Reads `id` and `body` of a message.
-pub(crate) fn read_message(row: &Row<'_>) -> Outcome<Message> {
+pub(crate) fn read_message(row: &Row<'_>, unpacker: &mut Unpacker) -> Outcome<Message> {
     let id: i64 = row.get("id")?;
     let damaged = || Fault::damaged(format!("message {id}"));
     let packed = row.get_ref("body")?.as_blob().map_err(|_| damaged())?;
-    let json = codec::unpack(packed).map_err(|_| damaged())?;
-    let message: Message = serde_json::from_str(&json).map_err(|_| damaged())?;
+    let json = unpacker.unpack(packed).map_err(|_| damaged())?;
+    let message: Message = serde_json::from_str(json).map_err(|_| damaged())?;
     if i64::try_from(message.id.0) == Ok(id) { Ok(message) } else { Err(damaged()) }
 }
 
@@ -164,7 +170,7 @@ pub(crate) fn read_message(row: &Row<'_>) -> Outcome<Message> {
 pub(crate) fn first_message(db: &Connection, session: SessionId) -> Outcome<Option<Message>> {
     let mut select =
         db.prepare_cached("SELECT id, body FROM messages WHERE session = ?1 ORDER BY id LIMIT 1")?;
-    rows::first(&mut select.query([session.0])?, read_message)
+    rows::first(&mut select.query([session.0])?, |row| read_message(row, &mut Unpacker::default()))
 }
 
 fn last_message(db: &Connection, session: SessionId) -> Outcome<Option<MessageId>> {
@@ -200,9 +206,16 @@ pub(crate) fn append(
 
 /// What the session's last request handed on. A session can go on without it:
 /// what has left the page is decided anew.
-fn carry(db: &Connection, session: SessionId) -> Outcome<Carry> {
+pub(crate) fn carry(db: &Connection, session: SessionId) -> Outcome<Carry> {
     let mut select = db.prepare_cached("SELECT carry FROM sessions WHERE id = ?1")?;
     let mut found = select.query([session.0])?;
     let carry = rows::first(&mut found, |row| rows::optional_json(row, "carry"));
     Ok(rows::unless_damaged(carry)?.flatten().unwrap_or_default())
+}
+
+/// Keeps what a request hands on, as JSON.
+pub(crate) fn put_carry(db: &Connection, session: SessionId, carry: &str) -> Outcome<()> {
+    db.prepare_cached("UPDATE sessions SET carry = ?2 WHERE id = ?1")?
+        .execute(params![session.0, carry])?;
+    Ok(())
 }

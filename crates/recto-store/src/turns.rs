@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use crate::codec;
 use crate::commit::{self, Begun, PackedCommit, TurnCommit};
+use crate::compactions;
 use crate::error::{Fault, StoreError, Thing};
 use crate::ids::{Moment, RequestId, SessionId, TurnId};
 use crate::owner::{Owner, OwnerId, Owners};
@@ -297,12 +298,19 @@ fn begin(
     commit: &PackedCommit,
 ) -> Outcome<Begun> {
     let session = inbound.session;
-    if let Some(open) = oldest_open(db, session)? {
-        return Err(open.is_busy(owners));
-    }
+    must_be_idle(db, owners, session)?;
+    compactions::must_stand(db, session, commit.found)?;
     let (turn, number) = insert(db, owners.own(), inbound, Start::Running, content)?;
     let request = commit::apply(db, session, turn, commit)?;
     Ok(Begun { turn, number, request })
+}
+
+/// Passes a session that has no open turn.
+pub(crate) fn must_be_idle(db: &Connection, owners: &Owners, session: SessionId) -> Outcome<()> {
+    match oldest_open(db, session)? {
+        Some(open) => Err(open.is_busy(owners)),
+        None => Ok(()),
+    }
 }
 
 fn claim(db: &Connection, owners: &Owners, id: TurnId, at: Moment) -> Outcome<Turn> {

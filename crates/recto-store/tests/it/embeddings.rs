@@ -1,12 +1,12 @@
 //! Vectors of texts.
 
 use recto_context::ContentHash;
-use recto_store::{Embedder, SessionFilter, Store, StoreOptions};
+use recto_store::{Embedder, Store};
 
-use crate::support::{Bench, exchange};
+use crate::support::Bench;
 
-fn by(agent: &str, model: &str) -> Embedder {
-    Embedder { agent: agent.into(), model: model.into() }
+fn by(shelf: &str, model: &str) -> Embedder {
+    Embedder { shelf: shelf.into(), model: model.into() }
 }
 
 fn hash(text: &str) -> ContentHash {
@@ -27,7 +27,7 @@ fn sorted<const N: usize>(mut vectors: [(ContentHash, Vec<u8>); N]) -> Vec<(Cont
 #[tokio::test]
 async fn vectors_outlast_the_process_and_belong_to_their_encoder() {
     let bench = Bench::new();
-    let (first, second) = (by("main", "one/1"), by("main", "one/2"));
+    let (first, second) = (by("items", "one/1"), by("items", "one/2"));
     let vectors = [(hash("a"), vec![1, 2]), (hash("b"), vec![3])];
     bench.store.keep_embeddings(first.clone(), vectors.to_vec()).await.unwrap();
     bench.store.keep_embeddings(first.clone(), vec![(hash("b"), vec![4])]).await.unwrap();
@@ -40,7 +40,8 @@ async fn vectors_outlast_the_process_and_belong_to_their_encoder() {
 #[tokio::test]
 async fn what_no_item_says_any_more_goes_and_with_it_what_older_encoders_made() {
     let bench = Bench::new();
-    let (old, new, other) = (by("main", "one/1"), by("main", "one/2"), by("other", "one/1"));
+    let (old, new) = (by("items", "one/1"), by("items", "one/2"));
+    let other = by("messages", "one/1");
     for embedder in [&old, &new, &other] {
         let vectors = ["a", "b"].map(|text| (hash(text), vec![0]));
         bench.store.keep_embeddings(embedder.clone(), vectors.to_vec()).await.unwrap();
@@ -49,21 +50,6 @@ async fn what_no_item_says_any_more_goes_and_with_it_what_older_encoders_made() 
     assert_eq!(bench.store.retain_embeddings(new.clone(), texts).await.unwrap(), 3);
     assert_eq!(kept(&bench.store, &old).await, []);
     assert_eq!(kept(&bench.store, &new).await, [(hash("a"), vec![0])]);
-    // Another agent may still say it.
+    // What stands on another shelf may still be of use there.
     assert_eq!(kept(&bench.store, &other).await.len(), 2);
-}
-
-#[tokio::test]
-async fn a_database_from_before_there_were_vectors_gets_room_for_them() {
-    let bench = Bench::new();
-    let session = bench.session("a").await;
-    exchange(&bench.store, &session, 1, ["hello", "hi"]).await;
-    let path = bench.path();
-    let database = bench.database();
-    database.execute_batch("DROP TABLE embeddings; DROP TABLE approvals; DROP TABLE trusted; PRAGMA user_version = 1").unwrap();
-    let store = Store::open(&StoreOptions::new(path)).unwrap();
-    let embedder = by("main", "one/1");
-    store.keep_embeddings(embedder.clone(), vec![(hash("a"), vec![1])]).await.unwrap();
-    assert_eq!(kept(&store, &embedder).await, [(hash("a"), vec![1])]);
-    assert_eq!(store.sessions(SessionFilter::default()).await.unwrap().len(), 1);
 }

@@ -4,8 +4,11 @@
 
 mod approvals;
 mod broken;
+mod compactions;
 mod embeddings;
+mod feed;
 mod items;
+mod migrations;
 mod owners;
 mod reading;
 mod records;

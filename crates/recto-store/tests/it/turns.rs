@@ -111,6 +111,20 @@ async fn the_message_of_a_turn_that_was_only_accepted_survives() {
 }
 
 #[tokio::test]
+async fn the_one_message_of_a_turn_that_failed_survives() {
+    let bench = Bench::new();
+    let session = bench.session("a").await;
+    let turn = begin(&bench.store, &session, 1, "hello?").await.unwrap().turn;
+    let outcome = Outcome { ending: Ending::Failed, detail: Some("no answer".into()), at: at(9) };
+    let end = TurnCommit { outcome: Some(outcome), ..TurnCommit::default() };
+    bench.store.advance(turn, end).await.unwrap();
+    let bench = bench.reopened();
+    assert_eq!(transcript(&bench.store, &session).await, [(1, "hello?".to_owned())]);
+    let state = bench.store.load(session.id, Having::default()).await.unwrap();
+    assert_eq!((state.messages.len(), state.last_message), (1, Some(id(1))));
+}
+
+#[tokio::test]
 async fn only_a_running_turn_can_be_written() {
     let bench = Bench::new();
     let session = bench.session("a").await;

@@ -1,0 +1,265 @@
+//! Summaries that stand on the page for messages which have left it.
+//!
+//! Each replaces the one before it and covers more. The messages are never
+//! touched, so all of them can be undone: then the page begins again where it
+//! began before the first. How a summary is made, and whether it is worth its
+//! place, is not known here; nor is one part of a transcript.
+
+use recto_context::{MessageId, Summary, SummaryBy, Text, Tokens, Trimmed};
+use rusqlite::{Connection, Row, params};
+
+use crate::codec;
+use crate::commit::FoundSummary;
+use crate::error::{Fault, StoreError};
+use crate::ids::{CompactionId, Moment, SessionId};
+use crate::owner::Owners;
+use crate::rows::{self, Outcome};
+use crate::sessions;
+use crate::store::Store;
+use crate::transcript;
+use crate::turns;
+
+/// A summary to be stored with the request that shows it first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewCompaction {
+    /// What stands for which messages.
+    pub summary: Summary,
+    /// The model entry that wrote it, if one did.
+    pub model: Option<String>,
+    /// What the page took with all that the summary stands for.
+    pub tokens_before: Tokens,
+    /// What it takes with the summary.
+    pub tokens_after: Tokens,
+    /// When it was made.
+    pub made: Moment,
+}
+
+/// A summary that was stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Compaction {
+    /// Its number.
+    pub id: CompactionId,
+    /// The session.
+    pub session: SessionId,
+    /// The one that it replaced.
+    pub parent: Option<CompactionId>,
+    /// What stands for which messages.
+    pub summary: Summary,
+    /// The model entry that wrote it, if one did.
+    pub model: Option<String>,
+    /// What the page took with all that the summary stands for.
+    pub tokens_before: Tokens,
+    /// What it took with the summary.
+    pub tokens_after: Tokens,
+    /// When it was made.
+    pub made: Moment,
+    /// Since when its messages are back.
+    pub undone: Option<Moment>,
+}
+
+impl Store {
+    /// All summaries of a session, oldest first, also those that were replaced or
+    /// undone.
+    pub async fn compactions(&self, session: SessionId) -> Result<Vec<Compaction>, StoreError> {
+        self.read(move |db| {
+            sessions::must_exist(db, session)?;
+            let sql = "SELECT * FROM compactions WHERE session = ?1 ORDER BY id";
+            rows::all(&mut db.prepare_cached(sql)?.query([session.0])?, read)
+        })
+        .await
+    }
+
+    /// Undoes the summary that stands in a session with all that it replaced, so
+    /// that their messages are on the page again, and gives it back; its text is
+    /// empty where that is damaged. Nothing happens where none stands. Refused as
+    /// [`StoreError::Busy`] while a turn of the session is open: that would put
+    /// back what it found.
+    pub async fn expand(
+        &self,
+        session: SessionId,
+        at: Moment,
+    ) -> Result<Option<Compaction>, StoreError> {
+        let owners = self.owners();
+        self.write(move |db| expand(db, &owners, session, at)).await
+    }
+}
+
+/// A new summary in the form in which it is written.
+pub(crate) struct PackedCompaction {
+    compaction: NewCompaction,
+    text: Vec<u8>,
+}
+
+impl PackedCompaction {
+    pub(crate) fn new(compaction: &NewCompaction) -> Self {
+        let text = codec::pack(&compaction.summary.text);
+        PackedCompaction { compaction: compaction.clone(), text }
+    }
+}
+
+/// Writes a summary in place of the one that stands. Done before the carry of the
+/// same step is written: of the one before it the summary keeps what had left.
+pub(crate) fn insert(
+    db: &Connection,
+    session: SessionId,
+    packed: &PackedCompaction,
+) -> Outcome<()> {
+    let PackedCompaction { compaction, text } = packed;
+    let NewCompaction { summary, model, tokens_before, tokens_after, made } = compaction;
+    let trimmed = trimmed_before(db, session, summary.first)?;
+    db.prepare_cached(
+        "INSERT INTO compactions
+             (session, parent, first, last, messages, how, model, text, tokens_before,
+              tokens_after, trimmed_messages, trimmed_tokens, made)
+         VALUES (?1,
+             (SELECT id FROM compactions WHERE session = ?1 AND undone IS NULL
+              ORDER BY id DESC LIMIT 1),
+             ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+    )?
+    .execute(params![
+        session.0,
+        rows::message_column(summary.first)?,
+        rows::message_column(summary.last)?,
+        count_column(summary.messages),
+        summary.how.name(),
+        model,
+        text,
+        tokens_before.get(),
+        tokens_after.get(),
+        count_column(trimmed.messages),
+        trimmed.tokens.get(),
+        made.microseconds(),
+    ])?;
+    Ok(())
+}
+
+/// What had left when the page still began at `first`.
+fn trimmed_before(db: &Connection, session: SessionId, first: MessageId) -> Outcome<Trimmed> {
+    let carry = transcript::carry(db, session)?;
+    let is_before = carry.history_from.is_none_or(|from| from <= first);
+    Ok(if is_before { carry.trimmed } else { Trimmed::default() })
+}
+
+/// No session has so many messages that the number has no place.
+fn count_column(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+/// The summary that stands: the newest that is not undone.
+pub(crate) fn standing(db: &Connection, session: SessionId) -> Outcome<Option<Compaction>> {
+    let mut select = db.prepare_cached(STANDING)?;
+    rows::first(&mut select.query([session.0])?, read)
+}
+
+/// Passes a session in which that summary stands, or none, as it was found.
+pub(crate) fn must_stand(db: &Connection, session: SessionId, found: FoundSummary) -> Outcome<()> {
+    let found = match found {
+        FoundSummary::Unknown => return Ok(()),
+        FoundSummary::None => None,
+        FoundSummary::Some(id) => Some(id),
+    };
+    let mut select = db.prepare_cached(STANDING)?;
+    let standing =
+        rows::first(&mut select.query([session.0])?, |row| Ok(CompactionId(row.get("id")?)))?;
+    match standing == found {
+        true => Ok(()),
+        false => Err(StoreError::Changed { session }.into()),
+    }
+}
+
+const STANDING: &str = "SELECT * FROM compactions WHERE session = ?1 AND undone IS NULL
+                        ORDER BY id DESC LIMIT 1";
+
+fn expand(
+    db: &Connection,
+    owners: &Owners,
+    session: SessionId,
+    at: Moment,
+) -> Outcome<Option<Compaction>> {
+    sessions::must_exist(db, session)?;
+    turns::must_be_idle(db, owners, session)?;
+    let mut select = db.prepare_cached(STANDING)?;
+    let standing = rows::first(&mut select.query([session.0])?, |row| {
+        // To be rid of a damaged one is a good reason to undo it.
+        let text = rows::unless_damaged(read_text(row).map(Some))?;
+        read_with(row, text.unwrap_or_default())
+    })?;
+    let Some(standing) = standing else { return Ok(None) };
+    begin_page_again(db, session)?;
+    db.prepare_cached("UPDATE compactions SET undone = ?2 WHERE session = ?1 AND undone IS NULL")?
+        .execute(params![session.0, at.microseconds()])?;
+    Ok(Some(Compaction { undone: Some(at), ..standing }))
+}
+
+/// Lets the page begin where the oldest of the summaries that stand began.
+fn begin_page_again(db: &Connection, session: SessionId) -> Outcome<()> {
+    let mut select = db.prepare_cached(
+        "SELECT first, trimmed_messages, trimmed_tokens FROM compactions
+         WHERE session = ?1 AND undone IS NULL ORDER BY id LIMIT 1",
+    )?;
+    let oldest = rows::first(&mut select.query([session.0])?, |row| {
+        let messages = rows::unsigned(row, "trimmed_messages")?.unwrap_or_default();
+        let tokens = rows::unsigned(row, "trimmed_tokens")?.map(Tokens::new).unwrap_or_default();
+        Ok((message(row, "first")?, Trimmed { messages, tokens }))
+    })?;
+    let mut carry = transcript::carry(db, session)?;
+    // A carry that was lost hides nothing.
+    let (Some((first, trimmed)), Some(from)) = (oldest, carry.history_from) else { return Ok(()) };
+    if first < from {
+        carry.history_from = Some(first);
+        carry.trimmed = trimmed;
+        // Whoever compares requests sees that the history was changed on purpose.
+        carry.trims = carry.trims.saturating_add(1);
+        transcript::put_carry(db, session, &rows::to_json(&carry)?)?;
+    }
+    Ok(())
+}
+
+/// Reads a whole row of `compactions`.
+fn read(row: &Row<'_>) -> Outcome<Compaction> {
+    read_with(row, read_text(row)?)
+}
+
+fn read_text(row: &Row<'_>) -> Outcome<Text> {
+    let packed = row.get_ref("text")?.as_blob().map_err(|_| damaged(row))?;
+    codec::unpack(packed).map(Text::from).map_err(|_| damaged(row))
+}
+
+/// Reads all but the text.
+fn read_with(row: &Row<'_>, text: Text) -> Outcome<Compaction> {
+    let how = row.get_ref("how")?.as_str().ok().and_then(by_name);
+    let summary = Summary {
+        text,
+        first: message(row, "first")?,
+        last: message(row, "last")?,
+        messages: rows::unsigned(row, "messages")?.ok_or_else(|| damaged(row))?,
+        how: how.ok_or_else(|| damaged(row))?,
+    };
+    let tokens = |column| -> Outcome<Tokens> {
+        rows::unsigned(row, column)?.map(Tokens::new).ok_or_else(|| damaged(row))
+    };
+    Ok(Compaction {
+        id: CompactionId(row.get("id")?),
+        session: SessionId(row.get("session")?),
+        parent: row.get::<_, Option<i64>>("parent")?.map(CompactionId),
+        summary,
+        model: row.get("model")?,
+        tokens_before: tokens("tokens_before")?,
+        tokens_after: tokens("tokens_after")?,
+        made: rows::moment(row, "made")?,
+        undone: rows::optional_moment(row, "undone")?,
+    })
+}
+
+fn message(row: &Row<'_>, column: &str) -> Outcome<MessageId> {
+    rows::message_id(row, column)?.ok_or_else(|| Fault::damaged(format!("a message in `{column}`")))
+}
+
+fn by_name(name: &str) -> Option<SummaryBy> {
+    [SummaryBy::Extract, SummaryBy::Summary].into_iter().find(|how| how.name() == name)
+}
+
+fn damaged(row: &Row<'_>) -> Fault {
+    let id: i64 = row.get("id").unwrap_or_default();
+    Fault::damaged(format!("the summary {id} of a session"))
+}

@@ -1,0 +1,92 @@
+//! Databases that an older Recto has made.
+
+use recto_context::ContentHash;
+use recto_store::{Embedder, Having, SessionFilter, Store, StoreOptions, TurnCommit};
+use rusqlite::Connection;
+
+use crate::compactions::compaction;
+use crate::support::{begin, exchange, key, new_session, reply, transcript};
+
+/// What made a database of each version.
+const MIGRATIONS: [&str; 4] = [
+    include_str!("../../migrations/001.sql"),
+    include_str!("../../migrations/002.sql"),
+    include_str!("../../migrations/003.sql"),
+    include_str!("../../migrations/004.sql"),
+];
+
+/// What stands in it, by the first version that had room for it.
+const CONTENT: [&str; 3] = [
+    r#"INSERT INTO sessions (name, agent, surface, created, settings)
+           VALUES ('old', 'main', 'terminal', 5, '{"model":"large"}');
+       INSERT INTO bindings VALUES ('["main","terminal","local","old",null]', 1);
+       INSERT INTO messages (session, id, at, body)
+           VALUES (1, 1, 5, CAST('{"id":1,"role":"user","content":"hello"}' AS BLOB))"#,
+    "INSERT INTO embeddings VALUES ('main', 'one/1', zeroblob(32), x'01')",
+    "INSERT INTO trusted VALUES ('main', '/skills/git', zeroblob(32), 5)",
+];
+
+/// A database as the Recto of this version left it.
+fn made_by(version: usize) -> (tempfile::TempDir, StoreOptions) {
+    let folder = tempfile::tempdir().unwrap();
+    let options = StoreOptions::new(folder.path().join("recto.db"));
+    let database = Connection::open(&options.path).unwrap();
+    for migration in &MIGRATIONS[..version] {
+        database.execute_batch(migration).unwrap();
+    }
+    for content in CONTENT.iter().take(version) {
+        database.execute_batch(content).unwrap();
+    }
+    database.pragma_update(None, "application_id", 0x5243_544f).unwrap();
+    database.pragma_update(None, "user_version", version as i64).unwrap();
+    (folder, options)
+}
+
+fn tables(options: &StoreOptions) -> Vec<(String, Option<String>)> {
+    let database = Connection::open(&options.path).unwrap();
+    let mut select = database.prepare("SELECT name, sql FROM sqlite_schema ORDER BY name").unwrap();
+    let rows = select.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+    rows.map(Result::unwrap).collect()
+}
+
+#[tokio::test]
+async fn what_an_older_version_kept_is_kept_and_what_is_new_has_room() {
+    for version in 1..=3 {
+        let (_folder, options) = made_by(version);
+        let store = Store::open(&options).unwrap();
+        let session = store.bind(key("old"), new_session("old")).await.unwrap();
+        assert_eq!((session.id.get(), &session.settings["model"]), (1, &"large".into()));
+        assert_eq!(transcript(&store, &session).await, [(1, "hello".to_owned())]);
+        assert_eq!(store.trusted("main").await.unwrap().len(), usize::from(version == 3));
+
+        // Vectors are computed again, on the shelf that they now have.
+        let by = Embedder { shelf: "main".into(), model: "one/1".into() };
+        assert_eq!(store.embeddings(by.clone()).await, Ok(Vec::new()));
+        let vector = (ContentHash::of(b"a"), vec![1]);
+        store.keep_embeddings(by.clone(), vec![vector.clone()]).await.unwrap();
+        assert_eq!(store.embeddings(by).await, Ok(vec![vector]));
+
+        let turn = begin(&store, &session, 2, "more").await.unwrap().turn;
+        let compaction = Some(compaction(1..=1, "hello was said"));
+        store.advance(turn, TurnCommit { compaction, ..TurnCommit::default() }).await.unwrap();
+        reply(&store, turn, 3, "yes").await;
+        let state = store.load(session.id, Having::default()).await.unwrap();
+        assert!(state.compaction.is_some());
+    }
+}
+
+#[tokio::test]
+async fn an_old_database_becomes_what_a_new_one_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let fresh = StoreOptions::new(folder.path().join("recto.db"));
+    drop(Store::open(&fresh).unwrap());
+    for version in 1..=4 {
+        let (_folder, options) = made_by(version);
+        let store = Store::open(&options).unwrap();
+        let session = store.bind(key("new"), new_session("new")).await.unwrap();
+        exchange(&store, &session, 1, ["hello", "hi"]).await;
+        assert_eq!(store.sessions(SessionFilter::Open).await.unwrap().len(), 2);
+        drop(store);
+        assert_eq!(tables(&options), tables(&fresh));
+    }
+}
