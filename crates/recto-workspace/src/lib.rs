@@ -2,9 +2,10 @@
 //!
 //! Start at [`Workspace`]. It knows where an agent's files are and gives, at
 //! each call of [`Workspace::catalog`], a [`Snapshot`]: the
-//! [`Catalog`](recto_context::Catalog) of souls, memories, skills, rules and
-//! references, what is wrong with them ([`Problem`]), and what was left out on
-//! purpose ([`Skipped`]).
+//! [`Catalog`](recto_context::Catalog) of souls, skills, rules and references,
+//! what is wrong with them ([`Problem`]), and what was left out on purpose
+//! ([`Skipped`]). What the agent remembers is apart, because it depends on who
+//! asks: [`MemoryFiles`].
 //!
 //! A call goes through four steps, each in its own module:
 //!
@@ -22,7 +23,7 @@
 //! line, and left out; the rest goes on. Parsers are lenient: they warn rather
 //! than refuse.
 //!
-//! This crate never writes, starts no program, and knows nothing of models,
+//! This crate writes nothing but memories, starts no program, and knows nothing of models,
 //! budgets or the config file: its [`Options`] come in as values.
 
 mod document;
@@ -30,7 +31,7 @@ mod fields;
 mod folder;
 mod frontmatter;
 mod lenient;
-mod memory;
+mod memories;
 mod options;
 mod place;
 mod problem;
@@ -44,6 +45,10 @@ mod tools_json;
 mod workspace;
 
 pub use frontmatter::strip_skill_frontmatter;
+pub use memories::{
+    Added, Finding, FindingKind, Forgotten, Horizon, MemoryError, MemoryFiles, NewMemory, Secret,
+    TextMarks, View, find_secret, is_lasting,
+};
 pub use options::{Options, Override, Reload};
 pub use problem::{Effect, Problem, Severity};
 pub use snapshot::{SkipReason, Skipped, Snapshot};

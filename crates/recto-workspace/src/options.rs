@@ -10,7 +10,7 @@ use recto_context::{Include, ItemKind, Priority};
 /// Where an agent's files are and how they are read.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// The agent's folder: SOUL.md and the others, `memory/`, `skills/`, `rules/`, `references/`.
+    /// The agent's folder: SOUL.md and the others, `skills/`, `rules/`, `references/`.
     pub workspace: PathBuf,
     /// The skills shared by all agents; the workspace's own overwrite them.
     pub skills_directory: PathBuf,

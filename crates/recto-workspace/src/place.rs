@@ -23,7 +23,6 @@ pub(crate) enum Role {
     Agents,
     User,
     ToolsDoc,
-    Memory,
     /// A skill's SKILL.md.
     Skill,
     /// The tools.json of the skill before it.
@@ -42,13 +41,12 @@ pub(crate) enum Shelf {
 
 /// The files that have a fixed place in the workspace.
 pub(crate) fn fixed_places(workspace: &Path) -> impl Iterator<Item = Place> + '_ {
-    const FIXED: [(&str, Role); 6] = [
+    const FIXED: [(&str, Role); 5] = [
         ("SOUL.md", Role::Soul),
         ("IDENTITY.md", Role::Identity),
         ("AGENTS.md", Role::Agents),
         ("USER.md", Role::User),
         ("TOOLS.md", Role::ToolsDoc),
-        ("memory/MEMORY.md", Role::Memory),
     ];
     FIXED.into_iter().map(|(name, role)| Place { path: workspace.join(name).into(), role })
 }

@@ -77,7 +77,7 @@ impl Problem {
     }
 
     /// The notice for the record of the turn that goes on without the file.
-    pub(crate) fn notice(&self) -> Option<Notice> {
+    pub fn notice(&self) -> Option<Notice> {
         let problem = match self.line {
             Some(line) => format!("line {line}: {}", self.what),
             None => self.what.clone(),

@@ -11,11 +11,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use recto_context::{ContentHash, Document, File as TextFile, Memory, Source, Text, ToolSpec};
+use recto_context::{ContentHash, Document, File as TextFile, Source, Text, ToolSpec};
 
 use crate::document::read_document;
 use crate::fields::Report;
-use crate::memory::read_memories;
 use crate::options::Options;
 use crate::place::{Place, Role};
 use crate::problem::Problem;
@@ -66,7 +65,6 @@ pub(crate) struct Parsed {
 pub(crate) enum Value {
     /// A blank file is none.
     Text(Option<TextFile>),
-    Memories(Vec<Memory>),
     Skill(skill::Found),
     Tools(Vec<ToolSpec>),
     Document(Option<Document>),
@@ -152,7 +150,6 @@ fn parse(place: &Place, hash: ContentHash, bytes: &[u8], options: &Options) -> O
         Role::Soul | Role::Identity | Role::Agents | Role::User | Role::ToolsDoc => {
             Value::Text(read_text(content, &place.path))
         }
-        Role::Memory => Value::Memories(read_memories(content, &place.path)),
         Role::Skill => {
             Value::Skill(read_skill(content, options.search_path.as_deref(), &mut report))
         }

@@ -126,7 +126,6 @@ impl Gathering {
             (Role::Agents, Value::Text(file)) => catalog.system.agents.clone_from(file),
             (Role::User, Value::Text(file)) => catalog.system.user.clone_from(file),
             (_, Value::Text(file)) => catalog.tools_doc.clone_from(file),
-            (_, Value::Memories(memories)) => catalog.memories.clone_from(memories),
             (_, Value::Tools(tools)) => self.add_tools(tools, options),
             (Role::Rule, Value::Document(Some(rule))) => {
                 self.add_document(ItemKind::Rule, rule, options);

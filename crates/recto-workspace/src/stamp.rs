@@ -76,6 +76,14 @@ pub(crate) fn is_missing(error: &io::Error) -> bool {
 }
 
 impl Seen {
+    /// How large it is, if it is there.
+    pub(crate) fn size(&self) -> Option<u64> {
+        match self {
+            Seen::Present(stamp) => Some(stamp.size),
+            Seen::Missing | Seen::DeadLink | Seen::Unreachable(_) => None,
+        }
+    }
+
     /// True when the content may have changed again, after it was read at
     /// `read_at`, without leaving a trace in the stamp.
     pub(crate) fn is_racy(&self, read_at: SystemTime) -> bool {
@@ -98,6 +106,19 @@ impl Stamp {
         };
         let modified = metadata.modified().ok();
         Stamp { kind, size: metadata.len(), modified, unix: Unix::of(metadata) }
+    }
+
+    /// When the content was last written, as far as known.
+    pub(crate) fn modified(&self) -> Option<SystemTime> {
+        self.modified
+    }
+
+    /// The stamp as a text that can be kept and compared.
+    pub(crate) fn mark(&self) -> String {
+        let Unix { device, inode, .. } = self.unix;
+        let since = |at: SystemTime| at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let changed = self.last_change().map_or(0, |at| since(at).as_nanos());
+        format!("{device}:{inode}:{}:{changed}", self.size)
     }
 
     /// The time of the last change that nobody can forge, or the next best.

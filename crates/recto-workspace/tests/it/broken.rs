@@ -53,14 +53,12 @@ async fn broken_tools_leave_the_skill_in_place() {
 async fn a_file_that_is_not_utf8_is_reported_with_the_byte() {
     let home = Home::new();
     home.write("workspace/AGENTS.md", b"good \xff bad");
-    home.write("workspace/memory/MEMORY.md", b"- \xc3\x28");
     home.write("workspace/skills/a/SKILL.md", b"\x80");
     check(
         &home,
         &expect![[r#"
         soul: "calm"
         Error, LeftOut: workspace/AGENTS.md: is not UTF-8: byte 5 does not fit
-        Error, LeftOut: workspace/memory/MEMORY.md: is not UTF-8: byte 2 does not fit
         Error, LeftOut: workspace/skills/a/SKILL.md: is not UTF-8: byte 0 does not fit
     "#]],
     )
@@ -112,7 +110,6 @@ async fn empty_files_and_folders_are_warnings() {
         ("workspace/references/blank.md", "---\nname: blank\n---\n\n"),
         ("workspace/skills/empty/SKILL.md", ""),
         ("workspace/skills/tools-only/tools.json", "broken too"),
-        ("workspace/memory/MEMORY.md", ""),
     ]);
     fs::create_dir_all(home.path("workspace/skills/nothing")).unwrap();
     fs::create_dir_all(home.path("workspace/skills/.git")).unwrap();

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod broken;
+mod memories;
 mod merge;
 mod reload;
 
@@ -91,9 +92,6 @@ fn describe(snapshot: &Snapshot) -> String {
     ];
     for (name, file) in files {
         lines.extend(file.iter().map(|file| format!("{name}: {:?}", &*file.text)));
-    }
-    for memory in &catalog.memories {
-        lines.push(format!("memory {}: {:?}", memory.name, &*memory.text));
     }
     for skill in &catalog.skills {
         lines.push(format!("skill {} {}: {:?}", skill.name, skill.include, &*skill.body));

@@ -18,7 +18,6 @@ async fn a_whole_workspace_becomes_a_catalog() {
         ("workspace/AGENTS.md", "\u{feff}Be brief.\r\nBe right.\r\n"),
         ("workspace/USER.md", "Ada"),
         ("workspace/TOOLS.md", "Use them."),
-        ("workspace/memory/MEMORY.md", "## 2026-03-01\n- Likes tea.\n- Likes rain.\n"),
         ("workspace/skills/notes/SKILL.md", "---\nname: notes\ndescription: d\n---\n# Notes\n"),
         ("workspace/skills/notes/tools.json", r#"{"tools": [{"name": "b"}, {"name": "a"}]}"#),
         ("workspace/rules/tone.md", "Be kind."),
@@ -33,8 +32,6 @@ async fn a_whole_workspace_becomes_a_catalog() {
         agents: "Be brief.\r\nBe right."
         user: "Ada"
         tools: "Use them."
-        memory MEMORY.md:3: "Likes rain."
-        memory MEMORY.md:2: "Likes tea."
         skill notes always: "# Notes"
           tool notes.b always
           tool notes.a always

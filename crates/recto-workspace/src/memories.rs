@@ -1,0 +1,284 @@
+//! What an agent remembers, in files that people can read and edit.
+//!
+//! ```text
+//! memory/MEMORY.md                          the owner's
+//! memory/2026-03-01.md                      a daily note, the owner's, too
+//! memory/people/anna.md                     one person's
+//! memory/conversations/telegram-4711.md     one conversation's
+//! agents/ops/memory.md                      one agent's
+//! memory/archive/…                          what was forgotten
+//! ```
+//!
+//! Reading is tolerant ([`parse`]): everything that can be a memory is one, and what is
+//! broken is reported and left out. [`MemoryFiles::read`] gives each audience what it
+//! may see, and nothing else.
+//!
+//! # An editor and Recto can both write
+//!
+//! Processes of Recto take turns by a lock ([`lock`]). Editors know nothing of it, so:
+//!
+//! - Additions are appended in one call. An editor that saves later has seen them.
+//! - Other changes are made in a copy that is swapped for the file in one step. What
+//!   was swapped out is looked at: if it is not what the change was made from, an editor
+//!   saved in between; its version is put back, and the change is made to that ([`write`]).
+//! - An editor that had read the file *before* an addition and saves a moment after it
+//!   writes over it without knowing. So each addition is noted in a journal first
+//!   ([`journal`]). Whoever next takes the lock, or finds that a file has changed, looks
+//!   whether what is noted is there ([`mend`]). If it is missing, and the file was last
+//!   written within five seconds of the addition, it is put back; the same goes for an
+//!   addition whose process was killed before it could be made. If the file was written
+//!   later than that, somebody took it out on purpose, and the journal forgets it.
+//!
+//! Not promised: an editor that is told by its user to write over a file that changed
+//! more than five seconds ago does so.
+
+mod change;
+mod check;
+mod compose;
+mod error;
+mod journal;
+mod layout;
+mod load;
+mod lock;
+mod mend;
+mod parse;
+mod secrets;
+mod shelf;
+mod write;
+
+use std::panic::resume_unwind;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use recto_context::{Audience, Memory, may_remember, nearest};
+use tokio::sync::Mutex;
+use tokio::task::{JoinError, spawn_blocking};
+
+use change::Pen;
+use journal::{Journal, WINDOW};
+use layout::Layout;
+use lock::Lock;
+use mend::mend;
+use shelf::{News, Shelf};
+use write::Durable;
+
+pub use change::{Added, Forgotten, NewMemory, TextMarks};
+pub use check::{Finding, FindingKind};
+pub use error::MemoryError;
+pub use secrets::{Secret, find_secret, is_lasting};
+pub use shelf::{Horizon, View};
+
+/// How soon the journal is looked after again when another has the lock.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// The fewest digits of a hash that name a memory.
+const FEWEST_DIGITS: usize = 4;
+
+/// The files of memories of one workspace. Clones share what they know.
+///
+/// Its methods must be called within a tokio runtime that has its timer enabled.
+#[derive(Debug, Clone)]
+pub struct MemoryFiles(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    layout: Layout,
+    durable: Durable,
+    shelf: Arc<Mutex<Shelf>>,
+    /// Held by who writes, so that the writers of one process queue in order.
+    writing: Mutex<()>,
+    /// Somebody will look after the last additions.
+    is_watched: AtomicBool,
+}
+
+impl MemoryFiles {
+    /// The files of the workspace in this folder. Nothing is read yet.
+    pub fn new(workspace: impl Into<PathBuf>) -> Self {
+        MemoryFiles::with(workspace.into(), Durable::Yes)
+    }
+
+    /// Does not wait for the disk. For tests that write thousands of times.
+    #[doc(hidden)]
+    pub fn without_sync(workspace: impl Into<PathBuf>) -> Self {
+        MemoryFiles::with(workspace.into(), Durable::No)
+    }
+
+    fn with(workspace: PathBuf, durable: Durable) -> Self {
+        MemoryFiles(Arc::new(Inner {
+            layout: Layout::new(workspace),
+            durable,
+            shelf: Arc::default(),
+            writing: Mutex::default(),
+            is_watched: AtomicBool::new(false),
+        }))
+    }
+
+    /// What an audience may see, as the files are now. The same `Arc` as before when
+    /// nothing changed, neither for it nor in [`View::everything`].
+    pub async fn read(&self, audience: &Audience, horizon: Horizon) -> Arc<View> {
+        let (news, view) = self.refresh(audience, horizon).await;
+        if news == News::Same {
+            return view;
+        }
+        // The shelf is free meanwhile: others who read don't wait for this.
+        let inner = self.0.clone();
+        let mended = spawn_blocking(move || inner.mend_if_free());
+        match mended.await.unwrap_or_else(give_up) {
+            true => self.refresh(audience, horizon).await.1,
+            false => view,
+        }
+    }
+
+    async fn refresh(&self, audience: &Audience, horizon: Horizon) -> (News, Arc<View>) {
+        let mut shelf = self.0.shelf.clone().lock_owned().await;
+        let (inner, audience) = (self.0.clone(), audience.clone());
+        let read = spawn_blocking(move || {
+            let layout = &inner.layout;
+            let news = shelf.refresh(layout, &audience, horizon);
+            (news, shelf.view(layout, &audience, horizon))
+        });
+        read.await.unwrap_or_else(give_up)
+    }
+
+    /// Writes something down. Whether its scope is the caller's to write to has to be
+    /// asked before ([`may_remember`]).
+    pub async fn add(&self, new: NewMemory) -> Result<Added, MemoryError> {
+        let added = self.write(move |pen| pen.add(&new)).await?;
+        self.watch();
+        Ok(added)
+    }
+
+    /// Gives a memory another text. Its time stays, and so do its marks unless the
+    /// text has some.
+    ///
+    /// `name` is its name, the hash in it, or the beginning of that.
+    pub async fn edit(
+        &self,
+        name: &str,
+        text: &str,
+        audience: &Audience,
+    ) -> Result<Memory, MemoryError> {
+        let memory = self.find(name, audience).await?;
+        let text = text.to_owned();
+        self.write(move |pen| pen.edit(&memory, &text)).await
+    }
+
+    /// Moves a memory to the archive; `name` is as for [`MemoryFiles::edit`].
+    pub async fn forget(&self, name: &str, audience: &Audience) -> Result<Forgotten, MemoryError> {
+        let memory = self.find(name, audience).await?;
+        self.write(move |pen| pen.forget(&memory)).await
+    }
+
+    /// All that a person should know of the files, whoever they belong to.
+    pub async fn check(&self) -> Vec<Finding> {
+        let inner = self.0.clone();
+        spawn_blocking(move || check::check(&inner.layout)).await.unwrap_or_else(give_up)
+    }
+
+    /// The memory of this name, if the audience may change it.
+    pub async fn find(&self, name: &str, audience: &Audience) -> Result<Memory, MemoryError> {
+        let view = self.read(audience, Horizon::All).await;
+        let memory = pick(name, &view.memories)?;
+        if may_remember(audience, &memory.scope) {
+            Ok(memory.clone())
+        } else {
+            Err(MemoryError::NotAllowed { name: memory.name.clone() })
+        }
+    }
+
+    async fn write<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(Pen<'_>) -> Result<T, MemoryError> + Send + 'static,
+    ) -> Result<T, MemoryError> {
+        let _alone = self.0.writing.lock().await;
+        let inner = self.0.clone();
+        let done = spawn_blocking(move || work(inner.pen()));
+        done.await.unwrap_or_else(give_up)
+    }
+
+    /// Looks after what was added once more when the time is over in which an editor
+    /// may have overlooked it, until nothing is noted any more. Otherwise one that saves twice, the second time much
+    /// later, would leave nothing to tell its saves apart by.
+    fn watch(&self) {
+        if self.0.is_watched.swap(true, Ordering::SeqCst) {
+            return;
+        }
+        let weak = Arc::downgrade(&self.0);
+        tokio::spawn(async move {
+            let mut pause = WINDOW;
+            loop {
+                tokio::time::sleep(pause).await;
+                let Some(inner) = Weak::upgrade(&weak) else { return };
+                let watched = spawn_blocking(move || inner.watch_once());
+                match watched.await.unwrap_or_else(give_up) {
+                    Some(next) => pause = next,
+                    None => return,
+                }
+            }
+        });
+    }
+}
+
+impl Inner {
+    fn pen(&self) -> Pen<'_> {
+        Pen { layout: &self.layout, durable: self.durable }
+    }
+
+    /// Looks after the journal, and says when to do so again; `None` when it is empty
+    /// or somebody else does.
+    fn watch_once(&self) -> Option<Duration> {
+        let pause = if self.mend_if_free() { WINDOW } else { RETRY };
+        // In this order, because who adds something notes it first and then asks.
+        self.is_watched.store(false, Ordering::SeqCst);
+        let is_done = Journal::of(&self.layout).length() == 0;
+        (!is_done && !self.is_watched.swap(true, Ordering::SeqCst)).then_some(pause)
+    }
+
+    /// Puts back what is missing, if anything is noted and nobody else is at it. Who
+    /// has the lock does the same.
+    fn mend_if_free(&self) -> bool {
+        let journal = Journal::of(&self.layout);
+        if journal.length() == 0 {
+            return false;
+        }
+        let Some(mut lock) = Lock::try_take(&self.layout) else { return false };
+        let done = mend(&self.layout, &mut lock, self.durable);
+        lock.release(journal.length());
+        done.is_ok()
+    }
+}
+
+/// The one memory that a name means.
+fn pick<'a>(name: &str, memories: &'a [Memory]) -> Result<&'a Memory, MemoryError> {
+    let (file, digits) = match name.trim().rsplit_once('#') {
+        Some((file, digits)) => (Some(file).filter(|file| !file.is_empty()), digits),
+        None => (None, name.trim()),
+    };
+    let digits = digits.to_ascii_lowercase();
+    let is_hash = digits.len() >= FEWEST_DIGITS && digits.bytes().all(|b| b.is_ascii_hexdigit());
+    let is_meant = |memory: &&Memory| {
+        let is_there =
+            file.is_none_or(|file| memory.name.rsplit_once('#').is_some_and(|n| n.0 == file));
+        is_hash && is_there && memory.text.hash().to_string().starts_with(&digits)
+    };
+    let found: Vec<&Memory> = memories.iter().filter(is_meant).collect();
+    match *found {
+        [memory] => Ok(memory),
+        [] => {
+            let names = memories.iter().map(|memory| &*memory.name);
+            let nearest = nearest(name, names).map(Arc::from);
+            Err(MemoryError::Unknown { name: name.to_owned(), nearest })
+        }
+        _ => Err(MemoryError::Ambiguous {
+            name: name.to_owned(),
+            candidates: found.iter().map(|memory| memory.name.clone()).collect(),
+        }),
+    }
+}
+
+/// A job ends early only by a panic, which goes on here.
+fn give_up<T>(error: JoinError) -> T {
+    resume_unwind(error.into_panic())
+}

@@ -1,0 +1,174 @@
+//! What a person should know of the files of memories: all of them, whoever they
+//! belong to. Changes nothing.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use recto_context::Scope;
+
+use super::compose::LONGEST;
+use super::layout::{Layout, Place, decoded, is_file_name, note_day};
+use super::load::{Content, Reach, load, text};
+use super::parse::{Entry, read_entries};
+use super::secrets::find_secret;
+use super::shelf::read_book;
+use super::write::LEFTOVER;
+use crate::problem::Problem;
+
+/// Something that a person should know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// What it is.
+    pub kind: FindingKind,
+    /// Where, and what to do about it.
+    pub problem: Problem,
+}
+
+/// What can be found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FindingKind {
+    /// The file is not used at all.
+    Unreadable,
+    /// A part of the file is not used, or an entry is longer than `remember` takes.
+    TooLarge,
+    /// Entries repeat others.
+    Repeated,
+    /// An entry gives a secret away.
+    Secret,
+    /// A date that is yet to come.
+    Future,
+    /// A file that is nobody's memory.
+    Nobodys,
+    /// A version of a file that was left by a Recto that was killed.
+    Leftover,
+}
+
+/// A day: clocks differ, and so do time zones.
+const TOLERANCE: i64 = 24 * 60 * 60;
+
+/// All that there is to say.
+pub(crate) fn check(layout: &Layout) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut places = Vec::new();
+    let memory = layout.memory();
+    for name in names(memory, &mut findings) {
+        match note_day(&name) {
+            _ if name == "MEMORY.md" => places.push(layout.place(&Scope::Global)),
+            Some(day) => places.push(layout.note(day)),
+            None if ["people", "conversations", "archive"].contains(&&*name) => {}
+            None => findings.extend(unexpected(&memory.join(name))),
+        }
+    }
+    for (folder, scope) in SCOPED {
+        let folder_path = memory.join(folder);
+        for name in names(&folder_path, &mut findings) {
+            match name.strip_suffix(".md").filter(|id| is_file_name(id)) {
+                Some(id) => {
+                    let label = format!("{folder}/{name}");
+                    let id = decoded(id).unwrap_or_else(|| id.to_owned());
+                    places.push(layout.labelled(label, scope(id.into()), None));
+                }
+                None => findings.extend(unexpected(&folder_path.join(name))),
+            }
+        }
+    }
+    let agents = layout.workspace().join("agents");
+    for name in names(&agents, &mut findings) {
+        if agents.join(&name).join("memory.md").symlink_metadata().is_ok() {
+            let label = format!("agents/{name}/memory.md");
+            places.push(layout.labelled(label, Scope::Agent(name.into()), None));
+        }
+    }
+    let now = Timestamp::now().as_second();
+    findings.extend(places.iter().flat_map(|place| check_file(place, now)));
+    findings
+        .sort_by(|a, b| (&a.problem.path, a.problem.line).cmp(&(&b.problem.path, b.problem.line)));
+    findings
+}
+
+/// Makes a scope of an id.
+type MakeScope = fn(Arc<str>) -> Scope;
+
+/// The folders of those who have a file each.
+const SCOPED: [(&str, MakeScope); 2] =
+    [("people", Scope::Person), ("conversations", Scope::Conversation)];
+
+/// The names in a folder, if there is one. What cannot be listed is found, too.
+fn names(folder: &Path, findings: &mut Vec<Finding>) -> Vec<String> {
+    let mut names = Vec::new();
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return names,
+        Err(error) => {
+            let problem = Problem::error(&folder.into(), format!("cannot be listed: {error}"));
+            findings.push(Finding { kind: FindingKind::Unreadable, problem });
+            return names;
+        }
+    };
+    for entry in entries.flatten() {
+        match entry.file_name().into_string() {
+            Ok(name) => names.push(name),
+            Err(_) => findings.extend(unexpected(&entry.path())),
+        }
+    }
+    names.sort_unstable();
+    names
+}
+
+/// What is to be said of a file that has no place here. What is hidden is somebody
+/// else's, unless Recto left it.
+fn unexpected(path: &Path) -> Option<Finding> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    if name.starts_with('.') {
+        let problem =
+            Problem::warning(&path.into(), "was left by a Recto that was ended too early")
+                .hint("compare it with the file it is named after, and remove it");
+        return name.contains(LEFTOVER).then_some(Finding { kind: FindingKind::Leftover, problem });
+    }
+    let problem = Problem::warning(&path.into(), "is read by nobody")
+        .hint("daily notes are named YYYY-MM-DD.md, files of people by their id")
+        .left_out();
+    Some(Finding { kind: FindingKind::Nobodys, problem })
+}
+
+fn check_file(place: &Place, now: i64) -> Vec<Finding> {
+    let content = load(&place.path, Reach::End).content;
+    let entries = match &content {
+        Content::Bytes { bytes, skipped } => {
+            let content = text(bytes).unwrap_or_default();
+            // Where a part is left out, nobody knows the number of a line.
+            let is_whole = *skipped == 0;
+            read_entries(content, place.day)
+                .into_iter()
+                .map(|entry| (is_whole.then_some(entry.line), entry))
+                .collect()
+        }
+        Content::Missing | Content::Unusable(_) => Vec::new(),
+    };
+    let of_entries = entries.iter().flat_map(|(line, entry)| check_entry(place, *line, entry, now));
+    read_book(place, content).findings.into_iter().chain(of_entries).collect()
+}
+
+fn check_entry(place: &Place, line: Option<usize>, entry: &Entry, now: i64) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut find = |kind, what: String, hint: &str| {
+        let problem = Problem::warning(&place.path, what).at(line).hint(hint);
+        findings.push(Finding { kind, problem });
+    };
+    if let Some(secret) = find_secret(&entry.text) {
+        let hint = "take it out; models read this, and so does whoever reads the file";
+        find(FindingKind::Secret, format!("looks like {}", secret.what), hint);
+    }
+    if entry.added().is_some_and(|added| added > now + TOLERANCE) {
+        let day = entry.day.map_or_else(String::new, |day| format!(", {day},"));
+        find(FindingKind::Future, format!("its date{day} is yet to come"), "correct the date");
+    }
+    let length = entry.text.chars().count();
+    if length > LONGEST {
+        let what = format!("has {length} characters, which is long for a memory");
+        find(FindingKind::TooLarge, what, "write it into a reference");
+    }
+    findings
+}

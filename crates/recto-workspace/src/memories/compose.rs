@@ -1,0 +1,184 @@
+//! Memories as the lines that stand for them. What is written here is read back by
+//! `parse` as the same text, whatever is in it. Pure.
+
+use jiff::Zoned;
+use jiff::civil::Date;
+use recto_context::Marks;
+
+use super::error::MemoryError;
+use super::parse::{Entry, heading, read_entries, take_marks};
+use super::secrets::find_secret;
+
+/// The most characters of a memory. More than this is a document.
+pub(crate) const LONGEST: usize = 4_000;
+
+/// A text that can be a memory.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Wording {
+    pub text: String,
+    /// What it was marked with itself.
+    pub marks: Marks,
+}
+
+impl Wording {
+    /// Cleans a text and takes its marks off. Nobody's secrets become memories.
+    pub(crate) fn new(text: &str) -> Result<Self, MemoryError> {
+        let clean = clean(text);
+        let (marks, text) = take_marks(&clean);
+        let text = text.trim().to_owned();
+        let length = text.chars().count();
+        if text.is_empty() {
+            return Err(MemoryError::Empty);
+        }
+        if length > LONGEST {
+            return Err(MemoryError::TooLong { length });
+        }
+        match find_secret(&text) {
+            Some(secret) => Err(MemoryError::Secret { what: secret.what }),
+            None => Ok(Wording { text, marks }),
+        }
+    }
+}
+
+/// An entry as it stands in a file, each line ended by `\n`.
+pub(crate) fn block(lead: &str, marks: Marks, text: &str, time: Option<&str>) -> String {
+    let margin: String =
+        lead.chars().take_while(|c| matches!(c, ' ' | '\t')).chain("  ".chars()).collect();
+    let mut block = lead.to_owned();
+    block.push_str(&marks_text(marks));
+    for (index, line) in text.split('\n').enumerate() {
+        if index > 0 {
+            block.push_str("\\\n");
+            block.push_str(&margin);
+        }
+        block.push_str(line);
+    }
+    if let Some(time) = time {
+        block.push_str(" (added at ");
+        block.push_str(time);
+        block.push(')');
+    }
+    block.push('\n');
+    block
+}
+
+/// Marks as they stand before a text.
+pub(crate) fn marks_text(marks: Marks) -> String {
+    let important = if marks.important { "[important] " } else { "" };
+    let shared = if marks.shared { "[shared] " } else { "" };
+    format!("{important}{shared}")
+}
+
+/// The one entry that a block is.
+pub(crate) fn entry_of(block: &str, day: Option<Date>) -> Result<Entry, MemoryError> {
+    let mut entries = read_entries(block, day);
+    match (entries.pop(), entries.pop()) {
+        (Some(entry), None) => Ok(entry),
+        _ => Err(MemoryError::Empty),
+    }
+}
+
+/// A moment as it stands behind a memory: to the second, with its offset.
+pub(crate) fn time(at: &Zoned) -> String {
+    let seconds = at.timestamp().as_second();
+    let whole = jiff::Timestamp::from_second(seconds).unwrap_or(at.timestamp());
+    whole.display_with_offset(at.offset()).to_string()
+}
+
+/// What has to be appended to a file that ends with `end`, so that `block` stands
+/// under the heading of its day.
+pub(crate) fn addition(end: &[u8], day: &str, block: &str) -> Vec<u8> {
+    let mut addition = String::new();
+    if !end.is_empty() && !end.ends_with(b"\n") {
+        addition.push('\n');
+    }
+    if last_heading(end) != Some(day) {
+        let is_apart = end.is_empty() || end.ends_with(b"\n\n") || end.ends_with(b"\n\r\n");
+        addition.push_str(if is_apart { "" } else { "\n" });
+        addition.push_str("## ");
+        addition.push_str(day);
+        addition.push('\n');
+    }
+    addition.push_str(block);
+    with_line_ends_of(end, addition).into_bytes()
+}
+
+/// The text with the line ends that a file has.
+pub(crate) fn with_line_ends_of(content: &[u8], text: String) -> String {
+    let has_returns = content
+        .iter()
+        .rposition(|byte| *byte == b'\n')
+        .is_some_and(|at| content[..at].ends_with(b"\r"));
+    if has_returns { text.replace('\n', "\r\n") } else { text }
+}
+
+fn last_heading(content: &[u8]) -> Option<&str> {
+    let lines = content.rsplit(|byte| *byte == b'\n').filter(|line| line.starts_with(b"#"));
+    lines.filter_map(|line| heading(str::from_utf8(line).ok()?)).next()
+}
+
+/// A text without what cannot be seen: other line breaks than `\n`, control
+/// characters, and blanks at the end of a line.
+fn clean(text: &str) -> String {
+    let text = text.replace("\r\n", "\n").replace('\r', "\n");
+    let lines = text.split('\n').map(|line| {
+        let line: String = line.chars().filter(|c| *c == '\t' || !c.is_control()).collect();
+        line.trim_end().to_owned()
+    });
+    lines.collect::<Vec<_>>().join("\n").trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_heading_is_made_when_the_last_is_another() {
+        let addition =
+            |end: &str| String::from_utf8(addition(end.as_bytes(), "2026-03-01", "- a\n")).unwrap();
+        assert_eq!(addition(""), "## 2026-03-01\n- a\n");
+        assert_eq!(addition("## 2026-03-01\n- b\n"), "- a\n");
+        assert_eq!(addition("## 2026-03-01\n- b"), "\n- a\n");
+        assert_eq!(addition("## 2026-02-01\n- b\n"), "\n## 2026-03-01\n- a\n");
+        assert_eq!(addition("## 2026-03-01\n### Work\n\n"), "## 2026-03-01\n- a\n");
+        assert_eq!(addition("text"), "\n\n## 2026-03-01\n- a\n");
+        assert_eq!(addition("## 2026-03-01\r\n- b\r\n"), "- a\r\n");
+    }
+
+    #[test]
+    fn what_cannot_be_a_memory_is_refused() {
+        assert!(matches!(Wording::new(" \n\t"), Err(MemoryError::Empty)));
+        assert!(matches!(Wording::new("[important] "), Err(MemoryError::Empty)));
+        let long = "é".repeat(LONGEST);
+        assert!(Wording::new(&long).is_ok());
+        let longer = Wording::new(&(long + "é"));
+        assert!(matches!(longer, Err(MemoryError::TooLong { length: 4_001 })));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read_back(
+            text in "([-*+#_`~|>\\\\ \t\r\na1é\u{a0}\u{1b}]|\\[shared\\]|\\(added at 2026-01-01\\)|---|```|## 2026-01-01){0,30}",
+            important: bool,
+        ) {
+            let Ok(wording) = Wording::new(&text) else { return Ok(()) };
+            let marks = Marks { important, shared: wording.marks.shared };
+            let written = block("- ", marks, &wording.text, Some("2026-03-01T09:30:00+01:00"));
+            let before = "# Title\n```\nopen\n- b\\\n";
+            let behind = "- c\n  ```\n";
+            let content = format!("{before}{written}{behind}");
+            let start = before.len();
+            let entry = read_entries(&content, None)
+                .into_iter()
+                .find(|entry| entry.range == (start..start + written.len()));
+            prop_assert!(entry.is_some(), "{content:?}");
+            let entry = entry.unwrap();
+            prop_assert_eq!(&entry.text, &wording.text);
+            prop_assert_eq!(entry.marks, marks);
+            prop_assert_eq!(entry.time.as_deref(), Some("2026-03-01T09:30:00+01:00"));
+            prop_assert_eq!(entry_of(&written, None).unwrap().text, wording.text);
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! `memory/.journal`: what was added in the last seconds, in case that an editor
+//! writes over it. One line of JSON for each; a line that cannot be read is none.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+use serde::{Deserialize, Serialize};
+
+use super::error::{MemoryError, failed};
+use super::layout::Layout;
+use super::lock::{length, private};
+use crate::stamp::{Kind, Seen, look};
+
+/// How long after an addition a file may have been written by somebody who had not
+/// seen it. What goes missing later than that was taken out on purpose.
+pub(crate) const WINDOW: Duration = Duration::from_secs(5);
+
+/// From this length on the journal is looked through at every addition, so that what
+/// is too old leaves it.
+pub(crate) const LONG: u64 = 1 << 20;
+
+/// The journal of a workspace. Only who holds the lock writes into it.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    path: PathBuf,
+}
+
+/// Something that was added.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Note {
+    /// The file, by its label.
+    pub file: String,
+    /// The heading that it stands under.
+    pub day: String,
+    /// Its lines, as written.
+    pub block: String,
+    /// When, in milliseconds since 1970.
+    pub at: i64,
+}
+
+impl Note {
+    /// Whether nobody can have overlooked it who wrote at `moment`.
+    pub(crate) fn is_old(&self, moment: i64) -> bool {
+        let window = i64::try_from(WINDOW.as_millis()).unwrap_or(i64::MAX);
+        moment > self.at.saturating_add(window)
+    }
+}
+
+impl Journal {
+    pub(crate) fn of(layout: &Layout) -> Self {
+        Journal { path: layout.memory().join(".journal") }
+    }
+
+    /// How long it is.
+    pub(crate) fn length(&self) -> u64 {
+        length(&self.path)
+    }
+
+    /// What is in it.
+    pub(crate) fn read(&self) -> Vec<Note> {
+        let mut bytes = Vec::new();
+        if matches!(look(&self.path), Seen::Present(stamp) if stamp.kind == Kind::File) {
+            // What cannot be read cannot be put back either.
+            let _ = File::open(&self.path).and_then(|mut file| file.read_to_end(&mut bytes));
+        }
+        let lines = bytes.split(|byte| *byte == b'\n');
+        lines.filter_map(|line| serde_json::from_slice(line).ok()).collect()
+    }
+
+    /// Writes down what is about to be added, and gives the length from before.
+    pub(crate) fn add(&self, note: &Note) -> Result<u64, MemoryError> {
+        let before = self.length();
+        // Behind a line that was torn by a kill, it begins one of its own.
+        let mut line = if before > 0 { b"\n".to_vec() } else { Vec::new() };
+        serde_json::to_writer(&mut line, note).map_err(io::Error::from).map_err(self.failed())?;
+        let file = private().append(true).create(true).open(&self.path);
+        file.and_then(|mut file| file.write_all(&line)).map_err(self.failed())?;
+        Ok(before)
+    }
+
+    /// Takes back what was added last, because it did not come to pass.
+    pub(crate) fn take_back(&self, before: u64) {
+        let _ = File::options().write(true).open(&self.path).and_then(|file| file.set_len(before));
+    }
+
+    /// Writes it anew. A kill leaves the old or the new one.
+    pub(crate) fn rewrite(&self, notes: &[Note]) -> Result<(), MemoryError> {
+        let lines: Result<Vec<String>, _> = notes.iter().map(serde_json::to_string).collect();
+        let text = lines.map_err(io::Error::from).map_err(self.failed())?.join("\n");
+        let new = self.path.with_file_name(".journal.new");
+        let file = private().write(true).create(true).truncate(true).open(&new);
+        file.and_then(|mut file| file.write_all(text.as_bytes()))
+            .and_then(|()| fs::rename(&new, &self.path))
+            .map_err(self.failed())
+    }
+
+    fn failed(&self) -> impl FnOnce(io::Error) -> MemoryError {
+        failed("write", &self.path)
+    }
+}
+
+/// Now, as the journal counts time.
+pub(crate) fn now() -> i64 {
+    millis(SystemTime::now())
+}
+
+/// A moment in milliseconds since 1970.
+pub(crate) fn millis(moment: SystemTime) -> i64 {
+    let since = moment.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}

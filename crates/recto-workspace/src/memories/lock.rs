@@ -1,0 +1,168 @@
+//! One writer at a time, over all processes of this machine.
+//!
+//! The lock is on `memory/.lock`; the kernel frees it however its process ends. The
+//! file also says how the last writer left the others: a file that looks as it was
+//! left was touched by nobody since, so nothing in it needs to be checked.
+
+use std::collections::BTreeMap;
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use super::error::{MemoryError, failed};
+use super::layout::Layout;
+use crate::stamp::{Kind, Seen, Stamp, look};
+
+/// How long somebody waits for the lock.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How often a lock that another has is asked for.
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// Of how many files it is known how they were left.
+const FILES: usize = 64;
+
+/// The lock, held.
+#[derive(Debug)]
+pub(crate) struct Lock {
+    file: File,
+    left: Left,
+}
+
+/// How the last writer left the files.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Left {
+    /// The length of the journal.
+    journal: u64,
+    /// The stamps of files that were written, by their labels.
+    files: BTreeMap<String, String>,
+}
+
+impl Lock {
+    /// Waits for the lock, and makes the folder for it if need be.
+    pub(crate) fn take(layout: &Layout) -> Result<Self, MemoryError> {
+        if !layout.workspace().is_dir() {
+            return Err(MemoryError::NoWorkspace { path: layout.workspace().to_owned() });
+        }
+        make_folder(layout.memory())?;
+        let path = path(layout);
+        let file = open(&path)?;
+        let end = Instant::now() + PATIENCE;
+        while !try_lock(&file).map_err(failed("lock", &path))? {
+            if Instant::now() >= end {
+                return Err(MemoryError::Locked { path });
+            }
+            sleep(PAUSE);
+        }
+        Ok(Lock::held(file))
+    }
+
+    /// The lock, unless another has it or there is none.
+    pub(crate) fn try_take(layout: &Layout) -> Option<Self> {
+        let file = open(&path(layout)).ok()?;
+        try_lock(&file).ok()?.then(|| Lock::held(file))
+    }
+
+    fn held(mut file: File) -> Self {
+        let mut text = String::new();
+        // What cannot be read says nothing of any file, so all are checked.
+        let _ = file.read_to_string(&mut text);
+        Lock { file, left: serde_json::from_str(&text).unwrap_or_default() }
+    }
+
+    /// Whether nobody wrote into a file since it was left, and nobody was killed
+    /// before he could.
+    pub(crate) fn is_as_left(&self, label: &str, seen: &Seen, journal: u64) -> bool {
+        let Seen::Present(stamp) = seen else { return false };
+        self.left.journal == journal && self.is_left(label, stamp)
+    }
+
+    /// Whether a file looks as it was left.
+    pub(crate) fn is_left(&self, label: &str, stamp: &Stamp) -> bool {
+        self.left.files.get(label) == Some(&stamp.mark())
+    }
+
+    /// Notes how a file is left.
+    pub(crate) fn leave(&mut self, label: &str, stamp: &Stamp) {
+        self.left.files.insert(label.to_owned(), stamp.mark());
+    }
+
+    /// Notes that a file may have been touched by another.
+    pub(crate) fn doubt(&mut self, label: &str) {
+        self.left.files.remove(label);
+    }
+
+    /// Writes down how the files are left, and lets go.
+    pub(crate) fn release(mut self, journal: u64) {
+        self.left.journal = journal;
+        if self.left.files.len() > FILES {
+            self.left.files.clear();
+        }
+        // When this fails, the next one checks more than it has to.
+        let _ = self.write();
+    }
+
+    fn write(&mut self) -> io::Result<()> {
+        let text = serde_json::to_vec(&self.left)?;
+        self.file.set_len(0)?;
+        self.file.seek(SeekFrom::Start(0))?;
+        self.file.write_all(&text)
+    }
+}
+
+/// Makes a folder that only its owner can look into.
+pub(crate) fn make_folder(path: &Path) -> Result<(), MemoryError> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path).map_err(failed("make the folder", path))
+}
+
+/// How files are opened that only their owner can read, once they are new.
+pub(crate) fn private() -> OpenOptions {
+    let mut options = File::options();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
+}
+
+fn path(layout: &Layout) -> PathBuf {
+    layout.memory().join(".lock")
+}
+
+fn open(path: &Path) -> Result<File, MemoryError> {
+    if let Seen::Present(stamp) = look(path)
+        && stamp.kind != Kind::File
+    {
+        let what = "is no file that could be locked".to_owned();
+        return Err(MemoryError::Unusable { path: path.to_owned(), what });
+    }
+    private()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(path)
+        .map_err(failed("lock", path))
+}
+
+/// Whether it was free. Some network file systems have no locks at all; there, two
+/// writers may meet, and the journal has to do.
+fn try_lock(file: &File) -> io::Result<bool> {
+    match file.try_lock() {
+        Ok(()) => Ok(true),
+        Err(TryLockError::WouldBlock) => Ok(false),
+        Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => Ok(true),
+        Err(TryLockError::Error(error)) => Err(error),
+    }
+}
+
+/// The length of a file; 0 for none.
+pub(crate) fn length(path: &Path) -> u64 {
+    fs::metadata(path).map_or(0, |found| found.len())
+}

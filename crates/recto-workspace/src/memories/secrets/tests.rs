@@ -1,0 +1,292 @@
+//! Texts that give a secret away, and texts that don't.
+//!
+//! No secret here is real. They are joined from halves, so that those who look for
+//! leaked secrets in sources find none.
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// A secret within a sentence, and what it is told to be.
+fn secrets() -> Vec<(&'static str, String)> {
+    let body = "Zq8Lw3Xn5Bv7Kd2Mf9Tp4Rj6Hs1Gc0YaUeIoNb";
+    let hex = "9f86d081884c7d659a2feaa0c55ad015";
+    let upper = "Q3XN5BV7KD2MF9TP";
+    let claims = "yJzdWIiOiIxMjM0NTY3ODkwIn0";
+    vec![
+        ("a private key", format!("-----BEGIN RSA {} KEY-----\nMIIEow\n-----END", "PRIVATE")),
+        ("a private key", format!("-----BEGIN OPENSSH {} KEY-----\nb3BlbnNz", "PRIVATE")),
+        ("a private key", format!("key:\n-----BEGIN {} KEY-----\nMC4C", "PRIVATE")),
+        ("a private key", format!("-----BEGIN PGP {} KEY BLOCK-----\n\nlQOY", "PRIVATE")),
+        ("a private key", format!("PuTTY-User-{}-3: ssh-ed25519", "Key-File")),
+        ("an AWS key", format!("AWS is {}{upper}", "AKIA")),
+        ("an AWS key", format!("temporary {}{upper}.", "ASIA")),
+        ("a GitHub token", format!("use {}_{body} for pushing", "ghp")),
+        ("a GitHub token", format!("{}_{body}", "gho")),
+        ("a GitHub token", format!("({}_{body})", "ghs")),
+        ("a GitHub token", format!("{}_{body}", "ghu")),
+        ("a GitHub token", format!("token={}_pat_11AB_{body}", "github")),
+        ("a GitLab token", format!("{}-{}", "glpat", &body[..20])),
+        ("an OpenAI key", format!("my key {}-{body}", "sk")),
+        ("an OpenAI key", format!("OPENAI_API_KEY={}-proj-{body}_x", "sk")),
+        ("an Anthropic key", format!("{}-ant-api03-{body}", "sk")),
+        ("an OpenRouter key", format!("{}-or-v1-{hex}{hex}", "sk")),
+        ("a Slack token", format!("{}-2048-4096-{body}", "xoxb")),
+        ("a Slack token", format!("{}-2048-4096-{body}", "xoxp")),
+        ("a Stripe key", format!("{}_live_{body}", "sk")),
+        ("a Stripe key", format!("{}_live_{body}", "rk")),
+        ("a Google key", format!("maps: {}{}", "AIza", &body[..35])),
+        ("an npm token", format!("{}_{}", "npm", &body[..36])),
+        ("a PyPI token", format!("{}-AgEIcHlwaS5vcmc{body}", "pypi")),
+        ("a Hugging Face token", format!("{}_{}", "hf", &body[..34])),
+        ("a Groq key", format!("{}_{body}", "gsk")),
+        ("a web token", format!("e{}.e{claims}.{body}", "yJhbGciOiJIUzI1NiJ9")),
+        ("a web token", format!("Bearer e{}.e{claims}.{body}", "yJhbGciOiJIUzI1NiJ9")),
+        ("a Telegram bot token", format!("the bot is 7{}:AA{}", "31415926", &body[..33])),
+        ("a Discord token", format!("MTIz{}.Gx7Yz1.{}", "NDU2Nzg5MDEyMzQ1Njc4", &body[..38])),
+        ("an address with a password", "db: postgres://app:s3cr3tPW@db.local/app".into()),
+        ("an address with a password", "https://bob:hunter22@example.org/feed".into()),
+        ("the address of a webhook", {
+            format!("https://hooks.slack.com/{}/T01ABCDEF/B02GHIJKL/{}", "services", &body[..24])
+        }),
+        ("a password", "The wifi password is Blue42Sky!".into()),
+        ("a password", "password: hunter2".into()),
+        ("a password", "Password for the router at home is tr0ub4dor&3".into()),
+        ("a password", "DB_PASSWORD=correct-horse-battery-staple".into()),
+        ("a password", "My laptop's passphrase is \"swordfish\"".into()),
+        ("a password", "the passcode is 482915".into()),
+        ("a password", "Das WLAN-Passwort lautet Sonne2024!".into()),
+        ("a password", "mot de passe : Soleil#99".into()),
+        ("a password", "WiFi密码是abc12345".into()),
+        ("a password", "Wi-Fiのパスワードはneko4649です".into()),
+        ("a password", "пароль: Zima2025!".into()),
+        ("a key or token", format!("api key: {hex}")),
+        ("a key or token", format!("The API key for the weather is {hex}")),
+        ("a key or token", format!("aws_secret_access_key = wJ{}/K7M{}", "alrXUtnFEMI", body)),
+        ("a key or token", format!("client_secret: \"{}~x.{}\"", "Ab8Q", &body[..20])),
+        ("a key or token", format!("Authorization: Bearer {}", &hex[..24])),
+        ("a key or token", "token=q7x9-44ab-z0p3".into()),
+        ("a long random string", format!("It is {body}")),
+        (
+            "a long random string",
+            format!("keep {}+{}/{}==", &body[..14], &body[5..20], &body[9..22]),
+        ),
+    ]
+}
+
+const HARMLESS: [&str; 75] = [
+    "access token: 2026-11-15T10:00:00Z is its end",
+    "My password manager is Bitwarden",
+    "My password manager is 1Password",
+    "The password is changed monthly",
+    "The wifi password is on the fridge",
+    "password is stored in KeePassXC under Home",
+    "Password: ask Anna",
+    "The password is a 20-character string",
+    "The passwords are SHA-256 hashed",
+    "The password is case-sensitive",
+    "password hashing is argon2id",
+    "Password rules: at least 12 characters, one digit",
+    "the token limit is 128000",
+    "max_tokens=4096",
+    "tokens: 8192",
+    "The tokenizer is o200k_base",
+    "tokenizer = Qwen2.5-Coder-32B-Instruct",
+    "token budget: 8,192 for history",
+    "token_limit: 200000",
+    "The secret of good bread is 72-hour fermentation",
+    "Her secret ingredient is nutmeg",
+    "Secret Santa for 2026 is Priya",
+    "The API key is in the environment as OPENAI_API_KEY",
+    "api key: $OPENAI_API_KEY",
+    "api_key = <your key>",
+    "password=********",
+    "password: xxxxxxxx",
+    "API keys belong in ~/.config/recto/keys.toml",
+    "the API key for staging is rotated quarterly",
+    "sk-learn is called scikit-learn on PyPI",
+    "The branch is sk-refactor-payment-gateway-2024-final",
+    "npm_config_registry points to the mirror",
+    "hf_transfer makes downloads faster",
+    "ghp_ tokens are GitHub's",
+    "pypi-publish-on-tag-and-release-workflow is the job",
+    "AKIA is the prefix of AWS keys",
+    "Commit 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b broke the build",
+    "sha256 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+    "SHA256:nThbg6kXUpJWGl7E1IGOCspRomTxdCARLviKw6E5SY8 is the host's fingerprint",
+    "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl sam",
+    "The order is 550e8400-e29b-41d4-a716-446655440000",
+    "Order 550E8400-E29B-41D4-A716-446655440000 arrived",
+    "Call Anna at +49 170 1234567",
+    "Telephone: (555) 010-4477",
+    "ISBN 978-3-16-148410-0",
+    "IBAN DE89 3704 0044 0532 0130 00",
+    "The notes are in /home/sam/Documents/Projects2026/RectoNotes/Ideas/MemoryLayer.md",
+    "src/components/UserProfile/UserProfileCardHeader2.tsx renders the card",
+    "C:\\Users\\Sam\\AppData\\Local\\Programs\\Python313\\python.exe",
+    "https://docs.google.com/document/d/1BxiMVs0XRA5nFMdKvBdBZjgmUUqptlbs74OgvE2upms/edit",
+    "https://example.org/a/very/long/path/With-Some-Words-And-2026-Numbers",
+    "Mail sam@example.org or anna.lee@example.com",
+    "ssh://git@github.com/sam/recto.git is the remote",
+    "postgres://user:password@localhost/db is the form of the address",
+    "postgres://app:$DB_PASSWORD@db/app",
+    "http://127.0.0.1:11434/api/tags lists the models",
+    "The meeting is at 10:30 in room 4.12",
+    "The dentist is on Tuesday 2026-11-17 at 08:15",
+    "My flight is LH1234 at 06:40, booking X7K9QP",
+    "The model is Meta-Llama-3.1-8B-Instruct-Q4_K_M.gguf",
+    "all-MiniLM-L6-v2 has 384 dimensions",
+    "VeryLongClassNameForTheAbstractSingletonProxyFactoryBean2",
+    "supercalifragilisticexpialidocious-and-even-more-words-42",
+    "I prefer brief answers",
+    "Anna's birthday is 12 March 1984",
+    "The car's plate is B-XY 1234",
+    "The invoice RE-2026-000481 is over 1.234,56 €",
+    "我的生日是1984年3月12日",
+    "我用Bitwarden管理密码",
+    "会議は来週の火曜日10時半から第二会議室で行います",
+    "パスワードは毎月変更する",
+    "비밀번호는 매달 바꾼다",
+    "Мой пароль хранится в менеджере",
+    "A token of appreciation: flowers for Maria",
+    "eyJ is how JSON begins in base64",
+];
+
+#[test]
+fn secrets_are_found_with_their_kind_and_place() {
+    let told = |text: &str| {
+        let secret = find_secret(text)?;
+        text.get(secret.range).filter(|it| it.len() >= 5).map(|_| secret.what)
+    };
+    let wrong = secrets().into_iter().map(|(what, text)| (what, told(&text), text));
+    let wrong: Vec<_> = wrong.filter(|(what, told, _)| Some(*what) != *told).collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn what_people_remember_otherwise_is_no_secret() {
+    let wrong: Vec<_> =
+        HARMLESS.iter().filter_map(|text| Some((*text, find_secret(text)?))).collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn the_place_is_that_of_the_secret_alone() {
+    let place = |text: &str| text[find_secret(text).unwrap().range].to_owned();
+    assert_eq!(place("The wifi password is Blue42Sky!, says Anna"), "Blue42Sky");
+    assert_eq!(place("https://bob:hunter22@example.org/feed"), "hunter22");
+    assert_eq!(place("密码：\"abc12345\"。"), "abc12345");
+    let block = format!("-----BEGIN {0} KEY-----\nMC4C\n-----END {0} KEY-----", "PRIVATE");
+    assert_eq!(place(&format!("a\n{block}\nb")), block);
+}
+
+const LASTING: [&str; 43] = [
+    "Write all answers in British English",
+    "Use British spelling",
+    "User wants to be called Max",
+    "I prefer brief answers",
+    "User prefers dark roast coffee",
+    "The user prefers answers in metric units.",
+    "Sam prefers short replies",
+    "Always answer in German",
+    "Please always reply in French.",
+    "never use emoji",
+    "Never use emojis in your replies",
+    "Don't use emoji",
+    "Do not apologise",
+    "No emoji, please",
+    "Keep answers short",
+    "Keep it brief",
+    "Be concise.",
+    "Answer in Spanish",
+    "Reply to me in English",
+    "Use metric units",
+    "I want short answers",
+    "I don't like long explanations",
+    "I hate jargon",
+    "I’d like formal replies",
+    "call me Sam",
+    "Please call me Dr. Weber",
+    "You can call me Lee",
+    "My name is Maria Lopez",
+    "User's name is Tom",
+    "My pronouns are they/them",
+    "I am allergic to peanuts",
+    "I'm allergic to penicillin",
+    "The user is allergic to cats",
+    "I have a nut allergy",
+    "I'm vegetarian",
+    "I don't eat pork",
+    "My time zone is Europe/Vienna",
+    "Remember that I prefer tea",
+    "From now on, always answer in Italian",
+    "Ich heiße Jonas",
+    "Antworte immer auf Deutsch",
+    "请用中文回答",
+    "私の名前は健太です",
+];
+
+const PASSING: [&str; 30] = [
+    "The dentist is on Tuesday",
+    "Project X is in Python",
+    "Call me back tomorrow",
+    "Call me at 5",
+    "call me when the build is done",
+    "I like the new office",
+    "I want to buy a bicycle",
+    "I need milk",
+    "Always deploy from main",
+    "Never push on Fridays",
+    "Always use pnpm in the web project",
+    "Use the staging server for tests",
+    "Don't forget the milk",
+    "The answer is 42",
+    "Anna is allergic to the idea of meetings",
+    "Anna's name is on the list",
+    "My car is in the garage",
+    "I am in Berlin next week",
+    "For today I prefer tea",
+    "Answer the letter of the tax office by Friday",
+    "Do I prefer tea or coffee?",
+    "The user table has 12 columns",
+    "User 42 reported a bug",
+    "The prefix is never cut",
+    "Keep the receipts for the tax return",
+    "Speak with Tom about the contract",
+    "Be at the airport at 6",
+    "会议在星期二",
+    "Der Zahnarzt ist am Dienstag",
+    "",
+];
+
+#[test]
+fn lasting_wishes_are_told_from_what_passes() {
+    let missed: Vec<_> = LASTING.iter().filter(|text| !is_lasting(text)).collect();
+    let kept: Vec<_> = PASSING.iter().filter(|text| is_lasting(text)).collect();
+    assert!(missed.is_empty() && kept.is_empty(), "missed {missed:#?}, kept {kept:#?}");
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_read_without_a_panic(text in any::<String>()) {
+        if let Some(secret) = find_secret(&text) {
+            prop_assert!(text.get(secret.range).is_some());
+        }
+        is_lasting(&text);
+    }
+
+    #[test]
+    fn names_and_marks_in_any_order_are_read(
+        parts in prop::collection::vec(prop::sample::select(vec![
+            "password", "İ", "密码", "是", ":", "=", " ", "is", "for", "\"", "://", "@", "a", "AKIA",
+            "9", "eyJ", ".", "-----BEGIN ", "PRIVATE KEY", "-----", "bearer", "ß", "’", "call me",
+            "always", "\n",
+        ]), 0..24)
+    ) {
+        let text = parts.concat();
+        if let Some(secret) = find_secret(&text) {
+            prop_assert!(text.get(secret.range).is_some());
+        }
+        is_lasting(&text);
+    }
+}

@@ -1,0 +1,150 @@
+//! What becomes of an addition when an editor saves what it had read before.
+
+use std::fs::File;
+use std::time::{Duration, SystemTime};
+
+use super::*;
+
+/// Saves as most editors do: a new file in the place of the old one.
+fn save(home: &Home, content: &str) {
+    home.write("workspace/memory/.saving", content);
+    fs::rename(home.path("workspace/memory/.saving"), home.path(MEMORY)).unwrap();
+}
+
+/// As if the file had been saved that much later.
+fn save_later(home: &Home, content: &str, later: Duration) {
+    save(home, content);
+    let file = File::options().write(true).open(home.path(MEMORY)).unwrap();
+    file.set_modified(SystemTime::now() + later).unwrap();
+}
+
+const OLD: &str = "- old\n";
+
+#[tokio::test]
+async fn an_addition_that_was_written_over_comes_back() {
+    for in_place in [false, true] {
+        let home = Home::with(&[(MEMORY, OLD)]);
+        home.remember("added\nin two lines").await.unwrap();
+        if in_place {
+            home.write(MEMORY, "- old\n- the editor's\n");
+        } else {
+            save(&home, "- old\n- the editor's\n");
+        }
+        let mut seen = texts(&*home.recall().await).join(", ");
+        assert_eq!(seen, "added\nin two lines, the editor's, old", "a reader brings it back");
+        save(&home, "- old\n- the editor's\n");
+        home.remember("another").await.unwrap();
+        seen = texts(&*home.recall().await).join(", ");
+        assert_eq!(seen, "another, added\nin two lines, the editor's, old", "and a writer");
+        let content = home.content(MEMORY);
+        assert!(content.starts_with("- old\n- the editor's\n\n## 2026-03-01\n- added"));
+        assert_eq!(content.matches("added\\").count(), 1);
+    }
+}
+
+#[tokio::test]
+async fn what_is_taken_out_later_stays_out() {
+    let home = Home::with(&[(MEMORY, OLD)]);
+    home.remember("added").await.unwrap();
+    save_later(&home, OLD, Duration::from_secs(6));
+    assert_eq!(texts(&*home.recall().await), ["old"]);
+    home.remember("another").await.unwrap();
+    assert_eq!(texts(&*home.recall().await), ["another", "old"]);
+}
+
+#[tokio::test]
+async fn a_save_that_only_reformats_doubles_nothing() {
+    let home = Home::with(&[(MEMORY, OLD)]);
+    home.remember("added to it").await.unwrap();
+    save(&home, "* old\r\n* added\r\n  to it\r\n");
+    home.remember("another").await.unwrap();
+    assert_eq!(texts(&*home.recall().await), ["another", "added to it", "old"]);
+    assert_eq!(home.content(MEMORY).matches("added\r\n").count(), 1);
+    assert_eq!(home.content(MEMORY).matches("to it").count(), 1);
+}
+
+#[tokio::test]
+async fn an_addition_whose_process_was_killed_is_finished() {
+    let home = Home::with(&[(MEMORY, OLD)]);
+    home.remember("first").await.unwrap();
+    let before = home.content(MEMORY);
+    // As it is after the note and before the line.
+    home.remember("second").await.unwrap();
+    let journal = home.content("workspace/memory/.journal");
+    home.write(MEMORY, &before);
+    let note = journal.lines().last().unwrap();
+    home.write("workspace/memory/.journal", format!("{journal}\n{{\"torn\n{note}"));
+    assert!(texts(&*home.recall().await).contains(&"second"));
+    assert_eq!(home.content(MEMORY).matches("second").count(), 1);
+}
+
+#[tokio::test]
+async fn what_was_forgotten_or_edited_is_not_put_back() {
+    let home = Home::with(&[(MEMORY, OLD)]);
+    let files = home.memories();
+    let first = files.add(new("first", Scope::Global)).await.unwrap().memory;
+    let second = files.add(new("second", Scope::Global)).await.unwrap().memory;
+    files.forget(&first.name, &owner()).await.unwrap();
+    files.edit(&second.name, "changed", &owner()).await.unwrap();
+    let content = home.content(MEMORY);
+    save(&home, &format!("{content}- more\n"));
+    assert_eq!(texts(&*files.read(&owner(), Horizon::All).await), ["changed", "more", "old"]);
+}
+
+#[tokio::test]
+async fn an_edited_addition_that_was_written_over_comes_back() {
+    let home = Home::with(&[(MEMORY, OLD)]);
+    let files = home.memories();
+    let added = files.add(new("added", Scope::Global)).await.unwrap().memory;
+    files.edit(&added.name, "changed", &owner()).await.unwrap();
+    save(&home, OLD);
+    assert_eq!(texts(&*home.recall().await), ["changed", "old"]);
+}
+
+#[tokio::test]
+async fn an_edit_of_what_is_gone_leaves_the_journal_alone() {
+    let home = Home::with(&[(MEMORY, OLD)]);
+    let files = home.memories();
+    let added = files.add(new("added", Scope::Global)).await.unwrap().memory;
+    let journal = home.content("workspace/memory/.journal");
+    let edited = files.edit("MEMORY.md#00000000", "changed", &owner()).await;
+    assert!(matches!(edited, Err(MemoryError::Unknown { .. })));
+    assert_eq!(home.content("workspace/memory/.journal"), journal);
+    files.forget(&added.name, &owner()).await.unwrap();
+    assert_eq!(home.content("workspace/memory/.journal"), "");
+}
+
+/// Takes as long as an addition is looked after.
+#[tokio::test]
+async fn additions_are_looked_after_until_nothing_is_noted() {
+    let home = Home::with(&[(MEMORY, OLD)]);
+    let files = home.memories();
+    files.add(new("first", Scope::Global)).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    files.add(new("second", Scope::Global)).await.unwrap();
+    let lock = File::options().write(true).open(home.path("workspace/memory/.lock")).unwrap();
+    lock.lock().unwrap();
+    // The first look finds the lock taken, and the second comes too early for the second.
+    tokio::time::sleep(Duration::from_millis(2_500)).await;
+    drop(lock);
+    while fs::metadata(home.path("workspace/memory/.journal")).unwrap().len() > 0 {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert_eq!(home.content(MEMORY).matches("(added at").count(), 2);
+}
+
+#[tokio::test]
+async fn a_lock_that_another_holds_is_waited_for() {
+    let home = Home::with(&[(MEMORY, OLD)]);
+    home.remember("first").await.unwrap();
+    let lock = File::options().write(true).open(home.path("workspace/memory/.lock")).unwrap();
+    lock.lock().unwrap();
+    let files = home.memories();
+    let add = tokio::spawn(async move { files.add(new("second", Scope::Global)).await });
+    assert_eq!(texts(&*home.recall().await), ["first", "old"], "reading waits for nobody");
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    assert!(!add.is_finished());
+    drop(lock);
+    add.await.unwrap().unwrap();
+    assert_eq!(texts(&*home.recall().await), ["second", "first", "old"]);
+}
