@@ -6,8 +6,11 @@ mod calls;
 mod context;
 mod embed;
 mod embedded;
+mod files;
 mod machine;
+mod memory;
 mod model;
+mod pair;
 mod prefix;
 mod report;
 mod select;
@@ -36,6 +39,8 @@ pub(crate) enum Bench {
     Embed,
     /// Search in indexes of up to 100,000 chunks: time and memory.
     Select,
+    /// A year of use: recalls, what memory adds to a turn and to a start.
+    Memory,
     /// Calls of declared tools beside their programs alone, and turns with idle MCP servers.
     Tools,
     /// Sessions of 50 turns on the embedded model: how much of each prompt it has read before.
@@ -44,6 +49,15 @@ pub(crate) enum Bench {
     Embedded,
     /// Tool calls of the embedded model in minimal mode, beside full mode.
     Calls,
+}
+
+/// What becomes of what a benchmark kept of an earlier run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kept {
+    /// It is used.
+    Used,
+    /// It is made anew.
+    Fresh,
 }
 
 /// What a benchmark takes.
@@ -61,6 +75,7 @@ impl Bench {
             Bench::Context => "context",
             Bench::Embed => "embed",
             Bench::Select => "select",
+            Bench::Memory => "memory",
             Bench::Tools => "tools",
             Bench::Prefix => "prefix",
             Bench::Embedded => "embedded",
@@ -70,17 +85,20 @@ impl Bench {
 
     fn needs(self) -> Needs {
         match self {
-            Bench::Context | Bench::Embed | Bench::Select | Bench::Tools => Needs::Nothing,
+            Bench::Context | Bench::Embed | Bench::Select | Bench::Memory | Bench::Tools => {
+                Needs::Nothing
+            }
             Bench::Prefix | Bench::Embedded | Bench::Calls => Needs::Model,
         }
     }
 
     /// Measures. `folder` is for what it leaves behind.
-    fn measure(self, project: &Project, folder: &Path) -> Result<Report> {
+    fn measure(self, project: &Project, folder: &Path, kept: Kept) -> Result<Report> {
         match self {
             Bench::Context => context::run(),
             Bench::Embed => embed::run(folder),
             Bench::Select => select::run(),
+            Bench::Memory => memory::run(folder, kept),
             Bench::Tools => tools::run(),
             Bench::Prefix => prefix::run(&model::find()?),
             Bench::Embedded => embedded::run(&model::find()?, folder),
@@ -91,19 +109,19 @@ impl Bench {
 
 /// Runs a benchmark. A missed goal is shown, but is no failure: what a busy
 /// machine measures must not turn a change away.
-pub(crate) fn run(project: &Project, bench: Bench) -> Result<ExitCode> {
+pub(crate) fn run(project: &Project, bench: Bench, kept: Kept) -> Result<ExitCode> {
     if bench.needs() == Needs::Model {
         // Told before anything is built, which takes minutes.
         model::find()?;
     }
     let lacks_engine = bench.needs() == Needs::Model && !recto_llm::IS_BUILT_IN;
     if cfg!(debug_assertions) || lacks_engine {
-        return run_in_release(bench);
+        return run_in_release(bench, kept);
     }
     let folder = project.target.join("bench");
     fs::create_dir_all(&folder)?;
     let machine = Machine::look();
-    let report = bench.measure(project, &folder)?;
+    let report = bench.measure(project, &folder, kept)?;
     println!("bench {}: {machine}\n{report}", bench.name());
 
     let file = folder.join(bench.name()).with_extension("json");
@@ -124,7 +142,7 @@ pub(crate) fn run(project: &Project, bench: Bench) -> Result<ExitCode> {
 
 /// Starts this program again, optimised: figures of a debug build are worthless.
 /// The engine is built in only where it is measured, since that takes minutes.
-fn run_in_release(bench: Bench) -> Result<ExitCode> {
+fn run_in_release(bench: Bench, kept: Kept) -> Result<ExitCode> {
     let features: &[&str] = match bench.needs() {
         Needs::Nothing => &[],
         Needs::Model => &["--features", "embedded"],
@@ -137,6 +155,7 @@ fn run_in_release(bench: Bench) -> Result<ExitCode> {
         .args(["run", "--quiet", "--release", "--package", "xtask"])
         .args(features)
         .args(["--", "bench", bench.name()])
+        .args((kept == Kept::Fresh).then_some("--fresh"))
         .status()?;
     Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

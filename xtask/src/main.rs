@@ -17,7 +17,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::bench::Bench;
+use crate::bench::{Bench, Kept};
 use crate::project::Project;
 
 #[global_allocator]
@@ -43,6 +43,9 @@ enum Chore {
     Bench {
         /// Which one.
         name: Bench,
+        /// Make anew what a benchmark keeps between its runs.
+        #[arg(long)]
+        fresh: bool,
     },
     /// Fit the weights of search on the labelled sets and write them into recto-search.
     Fit,
@@ -60,7 +63,10 @@ fn run(chore: &Chore) -> Result<ExitCode> {
     match chore {
         Chore::Tidy => tidy::run(&project),
         Chore::Docs => docs::write(&project),
-        Chore::Bench { name } => bench::run(&project, *name),
+        Chore::Bench { name, fresh } => {
+            let kept = if *fresh { Kept::Fresh } else { Kept::Used };
+            bench::run(&project, *name, kept)
+        }
         Chore::Fit => fit::run(&project.root, &project.target).map(|()| ExitCode::SUCCESS),
     }
 }

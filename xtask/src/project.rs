@@ -124,3 +124,21 @@ impl Project {
 pub(crate) fn cargo() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
+
+/// Recto's own executable, built as this one is. The engine makes it larger, and slower
+/// to start: it is built in where it is built into this program.
+pub(crate) fn build_recto() -> Result<PathBuf> {
+    let path = std::env::current_exe()?.with_file_name("recto");
+    let mut build = cargo();
+    build.args(["build", "--quiet", "--package", "recto", "--bin", "recto"]);
+    if !cfg!(debug_assertions) {
+        build.arg("--release");
+    }
+    if recto_llm::IS_BUILT_IN {
+        build.args(["--features", "embedded"]);
+    }
+    match build.status()?.success() && path.is_file() {
+        true => Ok(path),
+        false => Err(format!("{} could not be built", path.display()).into()),
+    }
+}

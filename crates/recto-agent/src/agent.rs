@@ -3,17 +3,18 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use recto_context::{Catalog, ContentPart, RequestContext};
+use recto_context::{Audience, Catalog, ContentPart, RequestContext, Who};
 use recto_store::{
-    BindingKey, Moment, NameError, NewSession, NewTurn, Session, SessionId, SessionName, Settings,
-    Store, StoreError, Thing, TurnId,
+    BindingKey, Compaction, Moment, NameError, NewSession, NewTurn, Session, SessionId,
+    SessionName, Store, StoreError, Thing, TurnId,
 };
 use tokio::sync::{broadcast, mpsc, oneshot};
 
 use crate::error::AgentError;
 use crate::event::TurnEvent;
 use crate::mailbox::{Mail, Mailbox};
-use crate::options::{ModelEntry, Parts, SessionSettings};
+use crate::memories::{Memories, OWNER};
+use crate::options::{CompactionSetting, ModelEntry, Parts, SessionSettings};
 use crate::recover;
 use crate::search::Searcher;
 use crate::shared::{Shared, lock};
@@ -38,6 +39,34 @@ pub struct Conversation {
     pub account: String,
     /// The conversation's name there.
     pub name: String,
+    /// Who talks there.
+    pub who: Who,
+    /// The person, where it is one whom the agent knows.
+    pub person: Option<Arc<str>>,
+}
+
+impl Conversation {
+    /// A conversation with the agent's owner.
+    pub fn with_owner(surface: &str, account: &str, name: &str) -> Self {
+        Conversation {
+            surface: surface.to_owned(),
+            account: account.to_owned(),
+            name: name.to_owned(),
+            who: Who::Owner,
+            person: Some(OWNER.into()),
+        }
+    }
+
+    /// All who can read what is said in it.
+    fn audience(&self, agent: &Arc<str>) -> Audience {
+        Audience {
+            who: self.who,
+            // Nobody else goes by the owner's name.
+            person: self.person.clone().filter(|id| self.who == Who::Owner || **id != *OWNER),
+            conversation: Some(format!("{}-{}", self.surface, self.name).into()),
+            agent: Some(agent.clone()),
+        }
+    }
 }
 
 /// A message on its way in.
@@ -93,6 +122,23 @@ impl Agent {
     /// What finds the items that fit a message.
     pub fn searcher(&self) -> &Searcher {
         &self.shared.searcher
+    }
+
+    /// What the agent remembers.
+    pub fn memories(&self) -> &Memories {
+        &self.shared.memories
+    }
+
+    /// Brings back the messages of a session that a summary stands for. They would
+    /// be summarised again at once, so the session makes no summaries from here on.
+    pub async fn expand(&self, session: SessionId) -> Result<Option<Compaction>, AgentError> {
+        let undone = self.store().expand(session, Moment::now()).await?;
+        if undone.is_some() {
+            let mut settings = self.settings(session).await?;
+            settings.compaction = Some(CompactionSetting::Off);
+            self.store().set_settings(session, settings.kept()).await?;
+        }
+        Ok(undone)
     }
 
     /// All that the agent has now.
@@ -176,12 +222,28 @@ impl Agent {
             },
             surface: conversation.surface.clone(),
             at: Moment::now(),
-            settings: Settings::default(),
+            settings: SessionSettings {
+                audience: Some(conversation.audience(&self.shared.parts.options.name)),
+                ..SessionSettings::default()
+            }
+            .kept(),
         };
+        let bound = self.bind(&key, new.clone()).await?;
+        let who = SessionSettings::of(&bound.settings).audience().who;
+        if who == conversation.who {
+            return Ok(bound);
+        }
+        // What was said before others is not for those who are there now, nor the
+        // other way round.
+        self.store().archive(bound.id, Moment::now()).await?;
+        self.bind(&key, new).await
+    }
+
+    async fn bind(&self, key: &BindingKey, new: NewSession) -> Result<Session, AgentError> {
         match self.store().bind(key.clone(), new.clone()).await {
             // A conversation elsewhere has the same name; numbers are enough.
             Err(StoreError::NameTaken { .. }) => {
-                Ok(self.store().bind(key, NewSession { name: None, ..new }).await?)
+                Ok(self.store().bind(key.clone(), NewSession { name: None, ..new }).await?)
             }
             bound => Ok(bound?),
         }

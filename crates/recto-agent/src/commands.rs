@@ -6,15 +6,17 @@
 
 mod parse;
 
-use recto_context::{ContextMode, RequestContext};
+use recto_context::{ContextMode, Marks, RequestContext, Who};
 use recto_store::{ApprovalId, Owner, Session, SessionFilter, SessionId, SessionSummary, Turn};
+use recto_workspace::{Added, TextMarks};
 use serde::Serialize;
 
 use crate::agent::{Agent, Conversation};
 use crate::approvals::Answered;
 use crate::error::AgentError;
 use crate::items::ItemChange;
-use crate::options::{ApprovalSetting, SessionSettings};
+use crate::memories::Wish;
+use crate::options::{ApprovalSetting, CompactionSetting, SessionSettings};
 use crate::record;
 use crate::selection::SearchSetting;
 use crate::why::{Why, why};
@@ -46,6 +48,8 @@ pub enum Command {
     Approve(Option<ApprovalId>, Scope),
     /// `/deny`, `/deny 3`.
     Deny(Option<ApprovalId>),
+    /// `/remember TEXT`.
+    Remember(String),
     /// `/sessions`.
     Sessions,
     /// `/stop`.
@@ -97,6 +101,8 @@ pub enum Change {
     Floor(Setting<f64>),
     /// `approval`.
     Approval(Setting<ApprovalSetting>),
+    /// `compaction`.
+    Compaction(Setting<CompactionSetting>),
 }
 
 /// How a command is typed, and what it does.
@@ -123,6 +129,7 @@ pub const COMMANDS: &[CommandHelp] = &[
     help("/why", "NAME", "say why an item was or was not on the last request's page"),
     help("/approve", "[NUMBER] [session]", "let the tool run that was asked about"),
     help("/deny", "[NUMBER]", "don't let it run"),
+    help("/remember", "TEXT", "keep something for later conversations"),
     help("/new", "", "put this session into the archive and begin a new one"),
     help("/model", "[NAME | default]", "show the models, or answer with another one"),
     help("/mode", "[full | minimal | auto | default]", "show or set the context mode"),
@@ -145,6 +152,8 @@ pub enum Answer {
     /// Why an item was on the last page or was not; nothing where no item has
     /// the name, or nothing was asked yet.
     Why(Vec<Why>),
+    /// Something is remembered.
+    Remembered(Added),
     /// A question was answered.
     Answered(Answered),
     /// The models, and which one answers.
@@ -212,6 +221,7 @@ impl Agent {
                 let answer = recto_store::Answer::Denied;
                 Answer::Answered(self.answer_in(session, id, answer).await?)
             }
+            Command::Remember(text) => Answer::Remembered(self.remember(session, &text).await?),
             Command::Model(None) => self.models_of(session).await?,
             Command::Model(Some(name)) => {
                 self.change(session, Change::Model(name)).await?;
@@ -223,6 +233,17 @@ impl Agent {
                 Answer::Settings(self.settings(session).await?)
             }
         })
+    }
+
+    async fn remember(&self, session: SessionId, text: &str) -> Result<Added, AgentError> {
+        let audience = self.settings(session).await?.audience();
+        let marks_in_text = match audience.who {
+            Who::Owner => TextMarks::Taken,
+            // What is shared is for the owner to say.
+            Who::Guest | Who::Group | Who::SubAgent => TextMarks::Ignored,
+        };
+        let wish = Wish { text, scope: None, marks: Marks::default(), marks_in_text };
+        Ok(self.memories().remember(&wish, &audience).await?)
     }
 
     async fn try_to_stop(&self, session: SessionId) -> Result<Stopping, AgentError> {
@@ -243,7 +264,7 @@ impl Agent {
         Ok(if found { Stopping::Elsewhere } else { Stopping::NothingRuns })
     }
 
-    async fn settings(&self, session: SessionId) -> Result<SessionSettings, AgentError> {
+    pub(crate) async fn settings(&self, session: SessionId) -> Result<SessionSettings, AgentError> {
         let session = self.store().session(session).await?;
         Ok(session.map_or_else(SessionSettings::default, |session| {
             SessionSettings::of(&session.settings)
@@ -288,6 +309,7 @@ impl SessionSettings {
             Change::IncludeScore(score) => self.include_score = to(score),
             Change::Floor(floor) => self.floor = to(floor),
             Change::Approval(approval) => self.approval = to(approval),
+            Change::Compaction(compaction) => self.compaction = to(compaction),
         }
     }
 }

@@ -5,6 +5,7 @@ use recto_llm::LlmError;
 use recto_store::{NameError, RequestId, StoreError};
 
 use crate::event::Trouble;
+use crate::memories::RememberError;
 use crate::options::ModelEntry;
 
 /// Why the agent could not do what it was asked to.
@@ -49,6 +50,9 @@ pub enum AgentError {
     /// No question waits for an answer in the session.
     #[error("no tool waits for an answer in this session")]
     NothingAsked,
+    /// Something could not be remembered.
+    #[error(transparent)]
+    Remember(#[from] RememberError),
     /// What may not be cut does not fit.
     #[error("{0}")]
     OverBudget(Box<OverBudget>),
@@ -118,6 +122,7 @@ impl AgentError {
             AgentError::NothingAsked => {
                 Some("`recto approvals list` shows those of all sessions".to_owned())
             }
+            AgentError::Remember(error) => error.hint(),
             AgentError::OverBudget(over) => Some(over.hint()),
             AgentError::Llm(error) | AgentError::Model { error, .. } => error.hint(),
             AgentError::Store(error) => error.hint().map(str::to_owned),
@@ -132,6 +137,7 @@ impl AgentError {
             AgentError::NoSuchItem { .. } => "no_such_item",
             AgentError::AmbiguousItem { .. } => "ambiguous_item",
             AgentError::NothingAsked => "nothing_asked",
+            AgentError::Remember(_) => "remember",
             AgentError::EmptyMessage => "empty_message",
             AgentError::NulInMessage { .. } => "nul_in_message",
             AgentError::NoModel => "no_model",

@@ -17,8 +17,10 @@ mod counts;
 mod error;
 mod event;
 mod items;
+mod known;
 mod mailbox;
-mod memory;
+mod markdown;
+mod memories;
 mod opening;
 mod options;
 mod preview;
@@ -40,7 +42,13 @@ pub use counts::assemble_for;
 pub use error::AgentError;
 pub use event::{Event, Finished, Question, Totals, Trouble, TurnEvent};
 pub use items::{ItemChange, ItemOutcome, Mentioned, join_mentioned, typed_name};
-pub use options::{AgentOptions, ApprovalSetting, ModelEntry, Parts, SessionSettings};
+pub use memories::{
+    Besides, Choosing, Chosen, Memories, Recall, Recalled, Recollection, RememberError, Remembered,
+    memory_tools, runnable_tools,
+};
+pub use options::{
+    AgentOptions, ApprovalSetting, CompactionSetting, ModelEntry, Parts, SessionSettings,
+};
 pub use record::{Verdict, rebuild, restore, verify};
 pub use recover::settle;
 pub use search::{

@@ -21,7 +21,7 @@ use tokio::sync::{Notify, broadcast, mpsc, oneshot};
 use crate::agent::Inbound;
 use crate::error::AgentError;
 use crate::event::{Event, Finished, Totals, Trouble, TurnEvent};
-use crate::memory::SessionMemory;
+use crate::known::KnownSession;
 use crate::opening::Desk;
 use crate::preview::preview;
 use crate::shared::{AtWork, Shared, lock};
@@ -75,7 +75,7 @@ impl Mailbox {
         let running = Running::default();
         let task = Task {
             shared,
-            memory: SessionMemory::new(session),
+            memory: KnownSession::new(session),
             waiting: VecDeque::new(),
             events: events.clone(),
             running: running.clone(),
@@ -238,7 +238,7 @@ impl Work {
 
 struct Task {
     shared: Arc<Shared>,
-    memory: SessionMemory,
+    memory: KnownSession,
     waiting: VecDeque<Work>,
     events: Outlet,
     running: Running,
@@ -324,7 +324,7 @@ impl Task {
                 }
                 Some(Mail::Preview(inbound, answer)) => {
                     // What the turn knows of the session is in use.
-                    let memory = SessionMemory::new(listeners.session);
+                    let memory = KnownSession::new(listeners.session);
                     tokio::spawn(preview_apart(shared.clone(), memory, inbound, answer));
                 }
                 None => open = false,
@@ -336,7 +336,7 @@ impl Task {
 /// Answers a question while a turn runs, without holding it up.
 async fn preview_apart(
     shared: Arc<Shared>,
-    mut memory: SessionMemory,
+    mut memory: KnownSession,
     inbound: Inbound,
     answer: Preview,
 ) {

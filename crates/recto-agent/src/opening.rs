@@ -5,24 +5,28 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use jiff::Zoned;
+use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use recto_context::mode::{self, ModeSetting, Question};
 use recto_context::{
-    Body, Bootstrap, Calibration, CallId, Catalog, ContentHash, ContextMode, ItemId, Message,
-    MessageId, ModeDecision, RequestContext, SessionItem, Stamp, Text, TurnNumber, UserMessage,
-    Window, beyond_snapshot, has_tools,
+    Audience, Body, Bootstrap, Calibration, CallId, Catalog, ContentHash, ContextMode, ItemId,
+    Message, MessageId, ModeDecision, PickPlacement, RequestContext, SessionItem, Snapshot, Stamp,
+    SummaryBy, Text, Tokens, TurnNumber, UserMessage, Window, has_tools,
 };
 use recto_llm::LlmError;
 use recto_search::SearchOptions;
 use recto_store::{Ending, NewTurn, Session, Turn, TurnCommit, TurnId};
 use recto_tools::Approval;
+use recto_workspace::{Horizon, View};
 
 use crate::counts::Counts;
 use crate::error::AgentError;
 use crate::event::{Event, Finished, Totals};
 use crate::items::{Mentioned, join_mentioned, without_mentions};
+use crate::known::{Known, KnownSession};
 use crate::mailbox::Listeners;
-use crate::memory::{Known, SessionMemory};
+use crate::memories::Choosing;
 use crate::options::{AgentOptions, ModelEntry, SessionSettings};
 use crate::record;
 use crate::recover::closing_commit;
@@ -36,7 +40,7 @@ use crate::turn::{Page, TurnRun, is_overtaken, stamp, visible_text};
 /// Where the turns of a session are worked on.
 pub(crate) struct Desk<'a> {
     pub(crate) shared: &'a Shared,
-    pub(crate) memory: &'a mut SessionMemory,
+    pub(crate) memory: &'a mut KnownSession,
     pub(crate) listeners: &'a Listeners,
     pub(crate) stop: &'a Stop,
 }
@@ -52,7 +56,7 @@ impl Desk<'_> {
     ) -> Result<Option<TurnId>, AgentError> {
         let settings = SessionSettings::of(&inbound.settings);
         let text = visible_text(&inbound.content);
-        let gathered =
+        let mut gathered =
             Gathered::read(self.shared, self.memory, &settings, &text, Purpose::Turn).await?;
         if self.shared.known_window(&gathered.entry).is_some() {
             let state = gathered.fresh_state(self.known()?, self.shared, &text).await;
@@ -81,7 +85,7 @@ impl Desk<'_> {
         let text = visible_text(&inbound.content);
         // A turn that was begun before has followed its mentions.
         let mentions = if turn.first_message.is_none() { &*text } else { "" };
-        let gathered =
+        let mut gathered =
             Gathered::read(self.shared, self.memory, &settings, mentions, Purpose::Turn).await?;
         let known = self.known()?;
         let made = self.shared.parts.store.request_ids(turn.id).await?;
@@ -209,7 +213,15 @@ struct Place {
 
 /// What a turn needs to know before its first request.
 pub(crate) struct Gathered {
+    /// All that the agent has, with the memories that may be seen here.
     pub(crate) catalog: Arc<Catalog>,
+    /// The same without memories: what the search of items goes by.
+    items: Arc<Catalog>,
+    view: Arc<View>,
+    audience: Audience,
+    compaction: Option<SummaryBy>,
+    /// The memories for the page, once they are chosen.
+    snapshot: Option<Snapshot>,
     trusted: Arc<BTreeMap<PathBuf, ContentHash>>,
     approval: Approval,
     pub(crate) entry: ModelEntry,
@@ -225,7 +237,7 @@ impl Gathered {
     /// Reads the session and the files at once.
     pub(crate) async fn read(
         shared: &Shared,
-        memory: &mut SessionMemory,
+        memory: &mut KnownSession,
         of_turn: &SessionSettings,
         message: &str,
         purpose: Purpose,
@@ -240,16 +252,29 @@ impl Gathered {
             true => (stock.unattended(&shared.parts, approval), Approval::Never),
             false => (stock, approval),
         };
-        let Stock { catalog, trusted, news } = stock;
+        let Stock { catalog: items, trusted, news } = stock;
+        let audience = known.audience();
+        let view = shared.memories.files().read(&audience, Horizon::Recent(today())).await;
+        let troubles: Vec<String> = view.problems.iter().map(ToString::to_string).collect();
+        let catalog = known.catalog(&items, &view);
         let mut joining = known.join(&catalog);
         let Mentioned { new, problems } = join_mentioned(message, &catalog, &mut known.items);
         joining.extend(new);
         let removed = known.removed();
-        let entry = settings.apply(shared.model(settings.model.as_deref())?);
+        let mut entry = settings.apply(shared.model(settings.model.as_deref())?);
+        let compaction = settings.compaction.map_or(shared.parts.options.compaction, Option::from);
+        if compaction.is_none() {
+            entry.limits.summary_tokens = Tokens::ZERO;
+        }
         let calibration = shared.calibration(&entry).await?;
         let counts = shared.counts(&entry).await;
         Ok(Gathered {
             catalog,
+            items,
+            view,
+            audience,
+            compaction,
+            snapshot: None,
             trusted,
             approval,
             entry,
@@ -259,28 +284,40 @@ impl Gathered {
             joining,
             removed,
             notices: match purpose {
-                Purpose::Turn => shared.untold(&news).into_iter().chain(problems).collect(),
+                Purpose::Turn => {
+                    let told = shared.untold(&news).into_iter();
+                    told.chain(shared.untold(&troubles)).chain(problems).collect()
+                }
                 Purpose::Look => problems,
             },
         })
     }
 
-    /// What search brings for a message.
-    pub(crate) async fn find(&self, shared: &Shared, known: &Known, message: &str) -> Found {
-        let counter = counter(&self.calibration);
+    /// What search brings for a message: items and memories. The memories for the
+    /// page are chosen with it.
+    pub(crate) async fn find(&mut self, shared: &Shared, known: &Known, message: &str) -> Found {
         let message = &without_mentions(message);
+        let options = self.search_options(shared);
         let wanted = Wanted {
-            catalog: &self.catalog,
-            entries: shared.stockroom.entries(&self.catalog),
+            catalog: &self.items,
+            entries: shared.stockroom.entries(&self.items),
             session: &known.items,
             removed: &self.removed,
-            memories: beyond_snapshot(&self.catalog.memories, &self.entry.limits, &counter)
-                .collect(),
             decides_mode: self.decides_mode(),
-            options: self.search_options(shared),
+            options,
             message,
         };
-        shared.searcher.find(&wanted).await
+        // In the layers of their kinds, memories are ranked anew for each message.
+        let stays = self.entry.layout.picks != PickPlacement::InLayer;
+        let before = known.carry.snapshot.clone().filter(|_| stays);
+        let counter = counter(&self.calibration);
+        let by = Choosing { limits: &self.entry.limits, options: &options, counter: &counter };
+        let (mut found, chosen) = tokio::join!(
+            shared.searcher.find(&wanted),
+            shared.memories.choose(&self.view, message, before, &by)
+        );
+        self.snapshot = Some(found.add(chosen));
+        found
     }
 
     /// Whether the message decides the mode.
@@ -326,6 +363,10 @@ impl Gathered {
             bootstrap: bootstrap(&shared.parts.options, &known.session),
             stamp,
             catalog: self.catalog,
+            snapshot: self.snapshot,
+            summary: known.summary.clone(),
+            compaction: self.compaction,
+            audience: self.audience,
             trusted: self.trusted,
             approval: self.approval,
             calibration: self.calibration,
@@ -357,7 +398,7 @@ impl Gathered {
         }
     }
 
-    async fn fresh_state(&self, known: &Known, shared: &Shared, message: &str) -> TurnState {
+    async fn fresh_state(&mut self, known: &Known, shared: &Shared, message: &str) -> TurnState {
         let found = self.find(shared, known, message).await;
         let mode = self.mode(known, &found, message);
         let rounds = self.settings.max_rounds.unwrap_or(shared.parts.options.max_rounds);
@@ -387,6 +428,11 @@ fn inbound_of(turn: &Turn, known: &Known) -> NewTurn {
         sender: turn.sender.clone(),
         settings: turn.settings.clone(),
     }
+}
+
+/// The person's day.
+pub(crate) fn today() -> Date {
+    Zoned::now().date()
 }
 
 /// What the page says of where the agent runs.

@@ -1,14 +1,15 @@
 //! What an agent is made of. Settings come in typed; nothing here reads a config.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use recto_context::mode::{ModeSetting, Uncertain};
-use recto_context::{ContextMode, Layout, Limits, Tokens, ToolSpec};
+use recto_context::{Audience, ContextMode, Layout, Limits, SummaryBy, Tokens, ToolSpec, Who};
 use recto_llm::{CallOptions, Client};
 use recto_store::Store;
 use recto_tools::{Approval, Toolbox};
-use recto_workspace::Workspace;
+use recto_workspace::{MemoryFiles, Workspace};
 use serde::{Deserialize, Serialize};
 
 use crate::search::SearchParts;
@@ -23,6 +24,8 @@ pub struct Parts {
     pub models: Vec<ModelEntry>,
     /// Its files.
     pub workspace: Workspace,
+    /// What it remembers.
+    pub memory: MemoryFiles,
     /// What it can run.
     pub tools: Toolbox,
     /// What finds the items that fit a message.
@@ -51,6 +54,10 @@ pub struct AgentOptions {
     pub disabled_tools: Vec<String>,
     /// How long a question whether a tool may run waits for its answer.
     pub approval_expires: Duration,
+    /// How messages that leave the page are summarised, if they are.
+    pub compaction: Option<SummaryBy>,
+    /// Where sessions are also kept as Markdown, if they are.
+    pub session_files: Option<PathBuf>,
 }
 
 /// A model that can answer, and how it wants to be asked.
@@ -125,9 +132,37 @@ pub struct SessionSettings {
     /// When a person is asked before a tool runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approval: Option<ApprovalSetting>,
+    /// How messages that leave the page are summarised.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub compaction: Option<CompactionSetting>,
+    /// For whom its pages are made. It is set when the session begins.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub audience: Option<Audience>,
     /// Nobody is there who could be asked: tools that need somebody are not offered.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub unattended: bool,
+}
+
+/// How messages that leave the page are summarised.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CompactionSetting {
+    /// Not at all.
+    Off,
+    /// By sentences as they were said.
+    Extract,
+    /// By the model, in its own words.
+    Summary,
+}
+
+impl From<CompactionSetting> for Option<SummaryBy> {
+    fn from(setting: CompactionSetting) -> Self {
+        match setting {
+            CompactionSetting::Off => None,
+            CompactionSetting::Extract => Some(SummaryBy::Extract),
+            CompactionSetting::Summary => Some(SummaryBy::Summary),
+        }
+    }
 }
 
 /// When a person is asked before a tool runs, as it is kept.
@@ -156,7 +191,18 @@ impl SessionSettings {
     /// The settings as the store has them. What can't be read any more counts as
     /// unset, because a setting must not keep a session from going on.
     pub(crate) fn of(settings: &recto_store::Settings) -> Self {
-        Self::deserialize(settings).unwrap_or_default()
+        if let Ok(settings) = Self::deserialize(settings) {
+            return settings;
+        }
+        // One that can't be read takes none of the others along.
+        let one = |key: &String, value: &serde_json::Value| {
+            let alone = recto_store::Settings::from_iter([(key.clone(), value.clone())]);
+            Self::deserialize(&alone).is_ok()
+        };
+        let readable = settings.iter().filter(|(key, value)| one(key, value));
+        let readable: recto_store::Settings =
+            readable.map(|(key, value)| (key.clone(), value.clone())).collect();
+        Self::deserialize(&readable).unwrap_or_default()
     }
 
     /// As the store keeps them.
@@ -182,8 +228,17 @@ impl SessionSettings {
             include_score: other.include_score.or(self.include_score),
             floor: other.floor.or(self.floor),
             approval: other.approval.or(self.approval),
+            compaction: other.compaction.or(self.compaction),
+            // Who reads along is a matter of the session, whatever a turn says.
+            audience: self.audience.clone(),
             unattended: other.unattended || self.unattended,
         }
+    }
+
+    /// For whom its pages are made. A session of which nobody says it may be read by
+    /// anybody.
+    pub(crate) fn audience(&self) -> Audience {
+        self.audience.clone().unwrap_or_default()
     }
 
     /// The entry with what the session says otherwise.
@@ -193,6 +248,9 @@ impl SessionSettings {
         entry.call.top_p = self.top_p.or(entry.call.top_p);
         if let Some(tokens) = self.max_output_tokens {
             entry.limits.reply = Tokens::new(tokens);
+        }
+        if self.audience().who == Who::Group {
+            entry.limits = entry.limits.in_channel();
         }
         entry
     }

@@ -5,7 +5,7 @@ use recto_store::Moment;
 
 use crate::agent::Inbound;
 use crate::error::AgentError;
-use crate::memory::SessionMemory;
+use crate::known::KnownSession;
 use crate::opening::Gathered;
 use crate::shared::Shared;
 use crate::stock::Purpose;
@@ -14,11 +14,12 @@ use crate::turn::{Asked, stamp, visible_text};
 /// Assembles the request for a message. Nothing is stored.
 pub(crate) async fn preview(
     shared: &Shared,
-    memory: &mut SessionMemory,
+    memory: &mut KnownSession,
     inbound: &Inbound,
 ) -> Result<RequestContext, AgentError> {
     let text = visible_text(&inbound.content);
-    let gathered = Gathered::read(shared, memory, &inbound.settings, &text, Purpose::Look).await?;
+    let mut gathered =
+        Gathered::read(shared, memory, &inbound.settings, &text, Purpose::Look).await?;
     let known = memory.known.as_ref().ok_or(AgentError::Ended)?;
     let found = gathered.find(shared, known, &text).await;
     let mode = gathered.mode(known, &found, &text);

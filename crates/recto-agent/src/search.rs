@@ -138,6 +138,14 @@ impl fmt::Display for WhyWords {
 /// Whether an item is to be ranked.
 pub type IsCandidate = Arc<dyn Fn(&ItemId) -> bool + Send + Sync>;
 
+/// What an index is to hold.
+pub(crate) enum Holding {
+    /// These entries and no others.
+    Exactly(Arc<[Entry]>),
+    /// These behind those that it holds.
+    And(Vec<Entry>),
+}
+
 /// Ranks items for messages. Cheap to clone; clones share the index.
 #[derive(Clone)]
 pub struct Searcher(Arc<Inner>);
@@ -148,7 +156,7 @@ struct Inner {
     index: RwLock<Index>,
     /// What the index holds. Locked while it is made to hold something else.
     holds: Mutex<Option<Arc<[Entry]>>>,
-    encoder: Option<LazyEncoder>,
+    encoder: Option<Arc<LazyEncoder>>,
     cache: Cache,
     /// Held while texts are embedded: one batch after the other.
     embedding: Mutex<()>,
@@ -167,12 +175,24 @@ impl Searcher {
     /// A search of an agent's items. Without a store, vectors last as long as
     /// the process.
     pub fn new(parts: SearchParts, store: Option<Store>, agent: &str) -> Searcher {
+        let encoder = parts.encoder.map(|files| Arc::new(LazyEncoder::new(files)));
+        Searcher::with(parts.options, encoder, Cache::new(store, agent, "items"))
+    }
+
+    /// A search of something else that the agent has: with the same encoder, and an
+    /// index and a shelf of its own.
+    pub(crate) fn beside(&self, shelf: &str) -> Searcher {
+        let Inner { options, encoder, cache, .. } = &*self.0;
+        Searcher::with(*options, encoder.clone(), cache.beside(shelf))
+    }
+
+    fn with(options: SearchOptions, encoder: Option<Arc<LazyEncoder>>, cache: Cache) -> Searcher {
         Searcher(Arc::new(Inner {
-            options: parts.options,
+            options,
             index: RwLock::default(),
             holds: Mutex::default(),
-            encoder: parts.encoder.map(LazyEncoder::new),
-            cache: Cache::new(store, agent),
+            encoder,
+            cache,
             embedding: Mutex::default(),
             progress: watch::Sender::default(),
             told: AtomicBool::new(false),
@@ -225,7 +245,29 @@ impl Searcher {
     ) -> (Vec<Groups>, How) {
         let of_any = sets.clone();
         let is_candidate: IsCandidate = Arc::new(move |id| of_any.iter().any(|set| set(id)));
-        let preparing = tokio::spawn(self.clone().prepare(entries, is_candidate));
+        let rank = move |index: &Index, query: &Query<'_>| {
+            let rankings: Vec<Groups> = sets.iter().map(|set| groups(index, query, set)).collect();
+            // An item may have changed since its vectors were there.
+            let is_first_dense =
+                |(_, picks): &(Group, Vec<Pick>)| picks.first().is_none_or(is_dense);
+            let dense = rankings.iter().flatten().all(is_first_dense);
+            (rankings, dense)
+        };
+        self.ask(Holding::Exactly(entries), query, is_candidate, patience, rank).await
+    }
+
+    /// Makes the index hold something, gives the candidates their vectors, and has
+    /// `judge` look into it, which also says whether vectors decided. When time is up,
+    /// what is not ready goes on in the background.
+    pub(crate) async fn ask<T: Default + Send + 'static>(
+        &self,
+        holding: Holding,
+        query: &str,
+        is_candidate: IsCandidate,
+        patience: Patience,
+        judge: impl FnOnce(&Index, &Query<'_>) -> (T, bool) + Send + 'static,
+    ) -> (T, How) {
+        let preparing = tokio::spawn(self.clone().prepare(holding, is_candidate));
         let prepared = match patience {
             Patience::UntilDone => Ok(preparing.await),
             Patience::OneSecond => timeout(self.time_to_prepare(), preparing).await,
@@ -236,12 +278,12 @@ impl Searcher {
             Err(_) => Err(self.not_ready()),
         };
         let query = query[..query.floor_char_boundary(MOST_QUERY)].to_owned();
-        let ranking = self.clone().rank(query, encoder, sets);
+        let ranking = self.clone().rank(query, encoder, judge);
         let ranked = match patience {
             Patience::UntilDone => Ok(ranking.await),
             Patience::OneSecond => timeout(TO_RANK, ranking).await,
         };
-        let nothing = |why| (Vec::new(), How::Words(why));
+        let nothing = |why| (T::default(), How::Words(why));
         match ranked {
             Ok(ranked) => ranked.unwrap_or_else(|| nothing(WhyWords::Failed)),
             Err(_) => nothing(self.not_ready()),
@@ -262,10 +304,14 @@ impl Searcher {
     /// Makes the index hold the entries, and gives the candidates their vectors.
     async fn prepare(
         self,
-        entries: Arc<[Entry]>,
+        holding: Holding,
         is_candidate: IsCandidate,
     ) -> Result<Encoder, WhyWords> {
-        self.follow(entries).await.ok_or(WhyWords::Failed)?;
+        let held = match holding {
+            Holding::Exactly(entries) => self.follow(entries).await,
+            Holding::And(entries) => self.extend(entries).await,
+        };
+        held.ok_or(WhyWords::Failed)?;
         let encoder = self.0.encoder.as_ref().ok_or(WhyWords::NoModel)?.get().await?;
         self.embed_missing(&encoder, is_candidate).await.ok_or(WhyWords::Failed)?;
         Ok(encoder)
@@ -278,12 +324,8 @@ impl Searcher {
             return Some(());
         }
         self.0.progress.send_replace(Progress::default());
-        let (searcher, new) = (self.clone(), entries.to_vec());
-        let updated = aside(move || {
-            let mut index = searcher.0.index.write().unwrap_or_else(PoisonError::into_inner);
-            index.update(new)
-        });
-        let orphaned = updated.await?.orphaned;
+        let new = entries.to_vec();
+        let orphaned = self.change(move |index| index.update(new)).await?.orphaned;
         *holds = Some(entries);
         drop(holds);
         if !orphaned.is_empty() {
@@ -292,29 +334,45 @@ impl Searcher {
         Some(())
     }
 
-    /// Ranks each group by itself, where waiting for the index does no harm.
-    async fn rank(
+    /// Makes the index hold these entries, too.
+    pub(crate) async fn extend(&self, entries: Vec<Entry>) -> Option<()> {
+        if entries.is_empty() {
+            return Some(());
+        }
+        self.change(move |index| index.extend(entries)).await.map(drop)
+    }
+
+    async fn change<T: Send + 'static>(
+        &self,
+        change: impl FnOnce(&mut Index) -> T + Send + 'static,
+    ) -> Option<T> {
+        let searcher = self.clone();
+        aside(move || {
+            let mut index = searcher.0.index.write().unwrap_or_else(PoisonError::into_inner);
+            change(&mut index)
+        })
+        .await
+    }
+
+    /// Looks into the index where waiting for it does no harm.
+    async fn rank<T: Send + 'static>(
         self,
         query: String,
         encoder: Result<Encoder, WhyWords>,
-        sets: Vec<IsCandidate>,
-    ) -> Option<(Vec<Groups>, How)> {
+        judge: impl FnOnce(&Index, &Query<'_>) -> (T, bool) + Send + 'static,
+    ) -> Option<(T, How)> {
         aside(move || {
-            let embedding = encoder.as_ref().ok().map(|encoder| encoder.encode_one(&query));
+            let lazy = self.0.encoder.as_ref();
+            let embedding = lazy.zip(encoder.as_ref().ok());
+            let embedding = embedding.map(|(lazy, encoder)| lazy.query(encoder, &query));
             let query = Query { text: &query, embedding: embedding.as_ref() };
-            let index = self.index();
-            let rankings: Vec<Groups> =
-                sets.iter().map(|set| groups(&index, &query, set)).collect();
-            // An item may have changed since its vectors were there.
-            let first = |groups: &Groups| {
-                groups.iter().all(|(_, picks)| picks.iter().take(1).all(is_dense))
-            };
+            let (ranked, dense) = judge(&self.index(), &query);
             let how = match encoder {
-                Ok(_) if rankings.iter().all(first) => How::Dense,
+                Ok(_) if dense => How::Dense,
                 Ok(_) => How::Words(self.not_ready()),
                 Err(why) => How::Words(why),
             };
-            (rankings, how)
+            (ranked, how)
         })
         .await
     }
@@ -334,7 +392,7 @@ fn groups(index: &Index, query: &Query<'_>, is_candidate: &IsCandidate) -> Group
     Group::ALL.into_iter().filter_map(of_group).collect()
 }
 
-fn is_dense(pick: &Pick) -> bool {
+pub(crate) fn is_dense(pick: &Pick) -> bool {
     pick.scores.cosine.is_some()
 }
 

@@ -3,10 +3,11 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use recto_context::{Catalog, Include, ItemId, ItemKind, Pick, SessionItem};
+use recto_context::{Catalog, Include, ItemId, ItemKind, Pick, SessionItem, Snapshot};
 use recto_search::{Choice, Entry, Preset, SearchOptions};
 use serde::{Deserialize, Serialize};
 
+use crate::memories::Chosen;
 use crate::options::SessionSettings;
 use crate::search::{How, IsCandidate, Patience, Searcher};
 
@@ -33,6 +34,23 @@ pub struct Found {
 }
 
 impl Found {
+    /// Adds memories that are recalled beside those on the page, which it gives back.
+    pub fn add(&mut self, chosen: Chosen) -> Snapshot {
+        self.picks.extend(chosen.choice.taken);
+        self.candidates.extend(chosen.choice.left);
+        self.sort();
+        // What rests on words alone has to be said of all of it.
+        let (own, of_memories) = (self.how.take(), chosen.how);
+        self.how = if own.is_none() || own == Some(How::Dense) { of_memories.or(own) } else { own };
+        chosen.snapshot
+    }
+
+    fn sort(&mut self) {
+        for picks in [&mut self.picks, &mut self.candidates] {
+            picks.sort_by(|a, b| probability(b).total_cmp(&probability(a)));
+        }
+    }
+
     /// Whether there is nothing to keep.
     pub(crate) fn is_empty(&self) -> bool {
         *self == Found::default()
@@ -50,8 +68,6 @@ pub struct Wanted<'a> {
     pub session: &'a [SessionItem],
     /// What a person took out of it.
     pub removed: &'a [ItemId],
-    /// Memories that are not on the page already.
-    pub memories: Vec<ItemId>,
     /// Whether the message decides the mode, so that tools are looked at which the
     /// session has anyway.
     pub decides_mode: bool,
@@ -62,15 +78,14 @@ pub struct Wanted<'a> {
 }
 
 impl Wanted<'_> {
-    /// Memories, and items whose include mode is *agent*; but for those that are in
-    /// the session anyway and those that a person removed from it.
+    /// Items whose include mode is *agent*, but for those that are in the session
+    /// anyway and those that a person removed from it.
     fn candidates(&self) -> HashSet<ItemId> {
         let here = self.session.iter().map(|item| &item.item);
         let here: HashSet<&ItemId> = here.chain(self.removed).collect();
         let of_agent = self.catalog.items().filter(|(_, include)| *include == Include::Agent);
         let of_agent = of_agent.map(|(id, _)| id);
-        let all = of_agent.chain(self.memories.iter().cloned());
-        all.filter(|id| !here.contains(id) && !self.is_of_removed_skill(id)).collect()
+        of_agent.filter(|id| !here.contains(id) && !self.is_of_removed_skill(id)).collect()
     }
 
     fn is_of_removed_skill(&self, tool: &ItemId) -> bool {
@@ -111,9 +126,7 @@ impl Searcher {
             found.picks.extend(taken);
             found.candidates.extend(left);
         }
-        for picks in [&mut found.picks, &mut found.candidates] {
-            picks.sort_by(|a, b| probability(b).total_cmp(&probability(a)));
-        }
+        found.sort();
         let best = rankings.next().unwrap_or_default().into_iter().filter_map(|(group, picks)| {
             let floor = options.of(group).floor;
             let clearly = floor + (1.0 - floor) * CLEARLY;

@@ -12,6 +12,8 @@ use tokio::sync::{Notify, watch};
 
 use crate::counts::Counts;
 use crate::error::AgentError;
+use crate::markdown::SessionFiles;
+use crate::memories::{Memories, runnable_tools};
 use crate::options::{ModelEntry, Parts};
 use crate::search::Searcher;
 use crate::stock::{Purpose, Stock, Stockroom};
@@ -33,15 +35,25 @@ pub(crate) struct Shared {
     counts: Mutex<HashMap<Arc<str>, Arc<Counts>>>,
     /// What finds the items that fit a message.
     pub(crate) searcher: Searcher,
+    /// What the agent remembers.
+    pub(crate) memories: Memories,
+    /// Where sessions are also kept as Markdown, if they are.
+    pub(crate) session_files: Option<SessionFiles>,
     /// How many messages and turns wait or run, over all sessions.
     work: watch::Sender<usize>,
 }
 
 impl Shared {
-    pub(crate) fn new(parts: Parts) -> Self {
+    pub(crate) fn new(mut parts: Parts) -> Self {
         let (search, store) = (parts.search.clone(), parts.store.clone());
+        let agent = &parts.options.name;
+        let searcher = Searcher::new(search, Some(store.clone()), agent);
+        let memories = Memories::new(agent, parts.memory.clone(), &searcher, Some(store));
+        runnable_tools(&memories).for_each(|tool| parts.tools.add(tool));
         Shared {
-            searcher: Searcher::new(search, Some(store), &parts.options.name),
+            searcher,
+            memories,
+            session_files: parts.options.session_files.clone().map(SessionFiles::new),
             parts,
             stockroom: Stockroom::default(),
             told: Mutex::default(),

@@ -9,6 +9,7 @@
 mod approve;
 mod ask;
 mod assemble;
+mod compact;
 mod notices;
 mod tools;
 
@@ -28,8 +29,8 @@ use serde_json::json;
 
 use crate::error::AgentError;
 use crate::event::{Event, Finished, Totals, Trouble};
+use crate::known::Known;
 use crate::mailbox::Listeners;
-use crate::memory::Known;
 use crate::options::ModelEntry;
 use crate::shared::Shared;
 use crate::step::{Closing, Effect, Input, KeptCall, Outcome, Said, TurnState};
@@ -95,8 +96,10 @@ impl TurnRun<'_> {
     /// Assembles a request, records it, sends it, and takes in what comes back.
     async fn call(&mut self) -> Result<Effect, AgentError> {
         self.said = None;
-        let request = match self.assemble() {
+        let request = match self.assemble_compacted().await {
             Ok(request) => request,
+            // What the store did not take is not for the person to read.
+            Err(error @ (AgentError::Store(_) | AgentError::Ended)) => return Err(error),
             Err(error) => {
                 self.never_fits = error.is_about_the_message();
                 return Ok(self.fail(&error));
@@ -221,6 +224,7 @@ impl TurnRun<'_> {
         self.pending.outcome =
             Some(recto_store::Outcome { ending: status, detail, at: Moment::now() });
         self.commit().await?;
+        self.keep_as_markdown().await;
         self.emit(Event::Finished(Finished {
             status,
             reply: self.said.clone(),
@@ -228,6 +232,16 @@ impl TurnRun<'_> {
             usage: self.totals,
         }));
         Ok(())
+    }
+
+    /// Keeps the session's file up to date, where it has one. The store has all of it,
+    /// so whatever goes wrong is told and no more.
+    async fn keep_as_markdown(&self) {
+        let Some(files) = &self.shared.session_files else { return };
+        let kept = files.update(&self.shared.parts.store, self.known.session.id).await;
+        if let Err(error) = kept {
+            self.emit(Event::Notice { text: error.to_string() });
+        }
     }
 
     fn answer_unrun(&mut self, call: &KeptCall, outcome: Outcome) {
@@ -312,6 +326,7 @@ impl TurnRun<'_> {
         if let Some(turn) = self.turn {
             return store.advance(turn, commit).await;
         }
+        let commit = TurnCommit { found: self.known.found, ..commit };
         let begun = store.begin(self.inbound.clone(), commit).await?;
         self.turn = Some(begun.turn);
         self.listeners.accepted(begun.turn);
@@ -396,5 +411,10 @@ pub(crate) fn stamp(at: Moment) -> Stamp {
 /// Whether another process was faster: its turn stands in the way, or has said
 /// something since the session was looked at.
 pub(crate) fn is_overtaken(error: &AgentError) -> bool {
-    matches!(error, AgentError::Store(StoreError::Busy { .. } | StoreError::OutOfOrder { .. }))
+    matches!(
+        error,
+        AgentError::Store(
+            StoreError::Busy { .. } | StoreError::OutOfOrder { .. } | StoreError::Changed { .. }
+        )
+    )
 }

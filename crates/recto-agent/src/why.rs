@@ -217,7 +217,7 @@ struct Said<'a>(&'a Pick);
 
 impl fmt::Display for Said<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Scores { cosine, lexical, fused, probability, rank } = self.0.scores;
+        let Scores { cosine, lexical, fused, probability, recency, rank } = self.0.scores;
         let number =
             |name: &str, value: Option<f32>| value.map(|value| format!("{name} {value:.2}"));
         let known = [
@@ -225,6 +225,7 @@ impl fmt::Display for Said<'_> {
             number("cosine", cosine),
             number("words", lexical),
             number("together", fused),
+            number("by its age", recency),
             rank.map(|rank| format!("rank {rank}")),
         ];
         f.write_str(&known.into_iter().flatten().collect::<Vec<_>>().join(", "))?;

@@ -10,11 +10,12 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::item::ItemId;
+use crate::memory::Snapshot;
 use crate::message::MessageId;
 use crate::tokens::Tokens;
 
 /// What one request hands to the next. The default is a fresh session's.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Carry {
     /// The message that the last request was for.
@@ -31,6 +32,9 @@ pub struct Carry {
     pub picks_from: Option<MessageId>,
     /// Tools that search found and that stay offered, in the order they came.
     pub found_tools: Vec<ItemId>,
+    /// The memories that stand on the page; absent until some are chosen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub snapshot: Option<Snapshot>,
     /// Memories and skill bodies that did not fit. They stay out until the next
     /// trim, when the prefix breaks anyway.
     pub shed: BTreeSet<ItemId>,

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::item::{Include, ItemId, ItemKind, Joined, Priority, SessionItem, Source};
+use crate::memory::Memory;
 use crate::text::Text;
 
 /// All that an agent has.
@@ -19,7 +20,7 @@ pub struct Catalog {
     pub system: SystemFiles,
     /// TOOLS.md.
     pub tools_doc: Option<File>,
-    /// Best first; the newest are best until search ranks them.
+    /// What is remembered and may be seen, the newest first.
     pub memories: Vec<Memory>,
     /// In merged order: by folder as searched, then by name.
     pub skills: Vec<Skill>,
@@ -178,35 +179,6 @@ fn schema_of(called: &str, description: &str, parameters: &Value) -> Text {
         "parameters": parameters,
     });
     serde_json::json!({"type": "function", "function": function}).to_string().into()
-}
-
-/// One remembered thing.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Memory {
-    /// Its name: the file and the line it stands on.
-    pub name: Arc<str>,
-    /// What is remembered.
-    pub text: Text,
-    /// The day it was added, as `YYYY-MM-DD`.
-    pub day: Option<Arc<str>>,
-    /// What stands before the text on the page.
-    pub lead: Text,
-    /// Where it was read.
-    pub source: Source,
-}
-
-impl Memory {
-    /// Something remembered, perhaps on a known day.
-    pub fn new(name: impl Into<Arc<str>>, text: impl Into<Text>, day: Option<&str>) -> Self {
-        let lead = day.map_or_else(|| "- ".to_owned(), |day| format!("- [{day}] "));
-        Memory {
-            name: name.into(),
-            text: text.into(),
-            day: day.map(Arc::from),
-            lead: lead.into(),
-            source: Source::BuiltIn,
-        }
-    }
 }
 
 /// A file that could not be used as it stands, for the record and the person.

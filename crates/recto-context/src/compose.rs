@@ -18,6 +18,7 @@ use crate::layout::{PickPlacement, SystemMessages, ToolCalls};
 use crate::message::{Body, Framing, KeptPick, Message, UserMessage};
 use crate::page::{ChatRole, Content, Join, Part, Reason};
 use crate::plan::{Plan, PlannedPick, shows_kept_picks};
+use crate::summary::Summary;
 use crate::text::Text;
 use crate::tokens::Tokens;
 
@@ -55,12 +56,17 @@ fn is_stamp(text: &str) -> bool {
     text.len() == FORM.len() && FORM.chars().zip(text.chars()).all(fits)
 }
 
+/// Stands before a summary.
+static SUMMARY: LazyLock<Text> =
+    LazyLock::new(|| Text::from("[Summary of the earlier conversation]\n"));
+
 static EMPTY: LazyLock<Text> = LazyLock::new(Text::default);
 
 /// The parts of the page that `plan` describes.
 pub(crate) fn compose(plan: &Plan<'_>) -> Vec<Part> {
     let composer = Composer::new(plan.inputs, &plan.carry);
     let mut parts = composer.system_side(plan);
+    parts.extend(plan.summary.clone());
     parts.extend(plan.history.iter().flat_map(|exchange| exchange.parts.iter().cloned()));
     parts.extend(composer.picks(plan));
     parts.push(composer.current_message(plan));
@@ -129,6 +135,18 @@ impl<'a> Composer<'a> {
         let part = self.message_part(message, Layer::History, Reason::Recent);
         parts.push(Part { join: self.join_behind(picks), ..part });
         parts.into_iter().map(|part| self.price(part)).collect()
+    }
+
+    /// What stands for messages that have left: the oldest entry of the history.
+    pub(crate) fn summary(&self, summary: &Summary) -> Part {
+        let Summary { first, last, how, .. } = *summary;
+        self.price(Part {
+            role: ChatRole::User,
+            join: Join::NewMessage,
+            lead: SUMMARY.clone(),
+            source: Source::Session,
+            ..self.part(Layer::History, &summary.text, Reason::Summary { first, last, how })
+        })
     }
 
     /// A call or result of this turn.

@@ -161,6 +161,8 @@ pub enum DropReason {
     NoRoom,
     /// More than the memory snapshot may hold.
     MemoryLimit,
+    /// The session's memory snapshot was made without it.
+    NotInSnapshot,
     /// The mode of the turn leaves it out.
     Mode,
     /// The preset has no place for it.
@@ -190,6 +192,7 @@ impl DropReason {
             DropReason::TrimmedEarlier => "trimmed in an earlier turn".to_owned(),
             DropReason::NoRoom => "no room in the window".to_owned(),
             DropReason::MemoryLimit => "more than the memory snapshot may hold".to_owned(),
+            DropReason::NotInSnapshot => "not in the session's memory snapshot".to_owned(),
             DropReason::Mode => "left out in this mode".to_owned(),
             DropReason::Preset(name) => format!("preset `{name}` has no place for it"),
             DropReason::Vanished => "in the session, but gone from the workspace".to_owned(),

@@ -15,9 +15,8 @@ use crate::item::{ItemId, ItemKind};
 use crate::layer::Layer;
 use crate::message::{Body, Message, MessageId};
 use crate::page::{Part, Reason};
-use crate::plan::{
-    Exchange, LeftOut, Plan, SkillForm, brings, memory_id, plan, shed_body, skill_id,
-};
+use crate::plan::{Exchange, LeftOut, Plan, SkillForm, brings, plan, shed_body, skill_id};
+use crate::summary::summary_room;
 use crate::tokens::Tokens;
 
 /// A plan that fits, its parts and its budget.
@@ -29,11 +28,12 @@ pub(crate) struct Fitted<'a> {
 
 /// Plans the page, and cuts it until it fits.
 pub(crate) fn fit<'a>(inputs: &'a Inputs<'a>) -> Result<Fitted<'a>, OverBudget> {
-    let plan = plan(inputs, inputs.carry.clone());
+    let mut plan = plan(inputs, inputs.carry.clone());
     if history_is_within(&plan, &inputs.limits) {
         let parts = compose(&plan);
         let budget = share(&plan, &parts);
         if budget.fits() {
+            note_summary(&mut plan);
             return Ok(Fitted { plan, parts, budget });
         }
     }
@@ -50,13 +50,21 @@ fn trim<'a>(inputs: &'a Inputs<'a>) -> Result<Fitted<'a>, OverBudget> {
     let (mut plan, history) = plan_the_rest(inputs)?;
     plan.history = history;
     trim_to_limits(&mut plan, &inputs.limits);
+    plan.plan_summary();
     let mut parts = compose(&plan);
     let mut budget = share(&plan, &parts);
     if !budget.fits() {
         cut_history(&mut plan, budget);
+        plan.plan_summary();
         parts = compose(&plan);
         budget = share(&plan, &parts);
     }
+    if !budget.fits() {
+        leave_summary_out(&mut plan);
+        parts = compose(&plan);
+        budget = share(&plan, &parts);
+    }
+    note_summary(&mut plan);
     Ok(Fitted { plan, parts, budget })
 }
 
@@ -64,7 +72,7 @@ fn trim<'a>(inputs: &'a Inputs<'a>) -> Result<Fitted<'a>, OverBudget> {
 fn plan_the_rest<'a>(inputs: &'a Inputs<'a>) -> Result<(Plan<'a>, Vec<Exchange>), OverBudget> {
     let carry = at_trim(inputs);
     let mut rest = plan(inputs, carry.clone());
-    let mut history = std::mem::take(&mut rest.history);
+    let mut history = take_history(&mut rest);
     cut_the_rest(&mut rest)?;
     // A body that has to go makes more room than was missing: what else leaves
     // is decided again without it.
@@ -73,10 +81,15 @@ fn plan_the_rest<'a>(inputs: &'a Inputs<'a>) -> Result<(Plan<'a>, Vec<Exchange>)
     if inputs.rounds.is_empty() && !bodies.is_empty() {
         let without = Carry { shed: bodies, made_for: rest.carry.made_for, ..carry };
         rest = plan(inputs, without);
-        history = std::mem::take(&mut rest.history);
+        history = take_history(&mut rest);
         cut_the_rest(&mut rest)?;
     }
     Ok((rest, history))
+}
+
+fn take_history(plan: &mut Plan<'_>) -> Vec<Exchange> {
+    plan.summary = None;
+    std::mem::take(&mut plan.history)
 }
 
 /// Cuts everything but the history, stage by stage, until it fits.
@@ -157,9 +170,20 @@ fn history_tokens(plan: &Plan<'_>) -> Tokens {
     plan.history.iter().map(Exchange::tokens).sum()
 }
 
+fn summary_tokens(plan: &Plan<'_>) -> Tokens {
+    plan.summary.as_ref().map_or(Tokens::ZERO, |part| part.tokens)
+}
+
+/// What a limit leaves for messages: some of it is for the summary of those that
+/// leave.
+fn without_summary(plan: &Plan<'_>, limit: Tokens) -> usize {
+    let shown = plan.inputs.summary.map(|summary| plan.cost_of(summary)).unwrap_or_default();
+    (limit - summary_room(&plan.inputs.limits, limit).max(shown)).get() as usize
+}
+
 fn history_is_within(plan: &Plan<'_>, limits: &Limits) -> bool {
     history_messages(plan) <= limits.history_messages
-        && history_tokens(plan) <= limits.history_tokens
+        && history_tokens(plan) + summary_tokens(plan) <= limits.history_tokens
 }
 
 fn trim_to_limits(plan: &mut Plan<'_>, limits: &Limits) {
@@ -169,16 +193,41 @@ fn trim_to_limits(plan: &mut Plan<'_>, limits: &Limits) {
         trim_history(plan, reason, limit, message_count);
     }
     let limit = limits.history_tokens;
-    if history_tokens(plan) > limit {
+    if history_tokens(plan) + summary_tokens(plan) > limit {
         let reason = DropReason::HistoryTokens { limit };
-        trim_history(plan, reason, limit.get() as usize, token_count);
+        trim_history(plan, reason, without_summary(plan, limit), token_count);
     }
 }
 
 fn cut_history(plan: &mut Plan<'_>, budget: Budget) {
-    let others = budget.used - history_tokens(plan);
-    let limit = (budget.messages - others).get() as usize;
+    let others = budget.used - history_tokens(plan) - summary_tokens(plan);
+    let limit = without_summary(plan, budget.messages - others);
     trim_history(plan, DropReason::NoRoom, limit, token_count);
+}
+
+/// A summary was made for a larger window.
+fn leave_summary_out(plan: &mut Plan<'_>) {
+    let Some(summary) = plan.summary.take() else { return };
+    let what = "summary of the history".to_owned();
+    plan.dropped.push(Dropped::whole(what, Layer::History, summary.tokens, DropReason::NoRoom));
+}
+
+/// Of what has left, the summary is what is left.
+fn note_summary(plan: &mut Plan<'_>) {
+    let after = summary_tokens(plan);
+    let has_left = |dropped: &&mut Dropped| {
+        use DropReason::{HistoryMessages, HistoryTokens, NoRoom, TrimmedEarlier};
+        let for_room = matches!(
+            dropped.reason,
+            HistoryMessages { .. } | HistoryTokens { .. } | NoRoom | TrimmedEarlier
+        );
+        dropped.layer == Layer::History && for_room
+    };
+    if let Some(last) = plan.dropped.iter_mut().rev().find(has_left)
+        && plan.summary.is_some()
+    {
+        last.after = after.min(last.before);
+    }
 }
 
 fn token_count(exchange: &Exchange) -> usize {
@@ -323,10 +372,10 @@ fn result_name(body: &Body, id: MessageId) -> String {
 fn cut_memories(plan: &mut Plan<'_>, over: Tokens) -> bool {
     let mut freed = Tokens::ZERO;
     while freed < over {
-        let Some(memory) = plan.memories.pop() else { break };
+        let Some(memory) = plan.memories.pop().map(|planned| planned.memory) else { break };
         let tokens = plan.inputs.counter.line(&memory.lead, &memory.text);
         freed += tokens.max(Tokens::new(1));
-        let id = memory_id(memory);
+        let id = memory.id();
         let what = id.to_string();
         plan.dropped.push(Dropped::whole(what, Layer::Memory, tokens, DropReason::NoRoom));
         shed(&mut plan.carry, id);

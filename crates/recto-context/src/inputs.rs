@@ -5,13 +5,14 @@ use std::sync::Arc;
 use crate::assemble::assemble;
 use crate::budget::{OverBudget, Window};
 use crate::carry::Carry;
-use crate::catalog::{Catalog, Memory};
+use crate::catalog::Catalog;
 use crate::context::RequestContext;
 use crate::counter::Counter;
 use crate::item::{ItemId, Pick, SessionItem};
 use crate::layout::Layout;
 use crate::message::{ContentPart, Message, MessageId, Stamp, TurnNumber, UserMessage};
 use crate::mode::ModeDecision;
+use crate::summary::Summary;
 use crate::tokens::Tokens;
 
 /// All that an assembly needs. Everything but the catalog and the message has a
@@ -35,7 +36,7 @@ pub struct Inputs<'a> {
     pub(crate) message: UserMessage,
     pub(crate) model: Arc<str>,
     pub(crate) session: &'a [SessionItem],
-    pub(crate) memories: &'a [Memory],
+    pub(crate) summary: Option<&'a Summary>,
     pub(crate) history: &'a [Arc<Message>],
     pub(crate) rounds: &'a [Arc<Message>],
     pub(crate) removed: &'a [ItemId],
@@ -58,6 +59,10 @@ pub struct Limits {
     pub history_messages: usize,
     /// `history.max_tokens`.
     pub history_tokens: Tokens,
+    /// The same where several people talk.
+    pub channel_messages: usize,
+    /// The longest summary of messages that leave; none is made where it is zero.
+    pub summary_tokens: Tokens,
     /// Exchanges that minimal mode keeps.
     pub minimal_history: usize,
     /// Entries in the memory snapshot.
@@ -78,6 +83,8 @@ impl Default for Limits {
         Limits {
             history_messages: 50,
             history_tokens: Tokens::new(8_192),
+            channel_messages: 20,
+            summary_tokens: Tokens::ZERO,
             minimal_history: 0,
             memory_entries: 20,
             memory_tokens: Tokens::new(1_000),
@@ -85,6 +92,13 @@ impl Default for Limits {
             target: None,
             margin: Tokens::ZERO,
         }
+    }
+}
+
+impl Limits {
+    /// The limits for a place where several people talk.
+    pub fn in_channel(self) -> Self {
+        Limits { history_messages: self.history_messages.min(self.channel_messages), ..self }
     }
 }
 
@@ -116,7 +130,7 @@ impl<'a> Inputs<'a> {
             message: UserMessage { content, ..UserMessage::default() },
             model: Arc::from("default"),
             session: &[],
-            memories: &catalog.memories,
+            summary: None,
             history: &[],
             rounds: &[],
             removed: &[],
@@ -169,15 +183,15 @@ impl<'a> Inputs<'a> {
         self
     }
 
-    /// The memory snapshot, best first; all of the catalog's by default.
-    pub fn memories(mut self, memories: &'a [Memory]) -> Self {
-        self.memories = memories;
-        self
-    }
-
     /// Earlier messages, oldest first, with growing numbers.
     pub fn history(mut self, messages: &'a [Arc<Message>]) -> Self {
         self.history = messages;
+        self
+    }
+
+    /// What stands for messages that have left the history.
+    pub fn summary(mut self, summary: Option<&'a Summary>) -> Self {
+        self.summary = summary;
         self
     }
 

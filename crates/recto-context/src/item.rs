@@ -212,6 +212,9 @@ pub struct Scores {
     /// The calibrated probability that the item fits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probability: Option<f32>,
+    /// What a memory's age leaves of its probability; that has it in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recency: Option<f32>,
     /// The place among the candidates, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rank: Option<u32>,

@@ -15,6 +15,7 @@ mod assemble;
 mod budget;
 mod carry;
 mod catalog;
+mod compact;
 mod compare;
 mod compose;
 mod context;
@@ -25,6 +26,7 @@ mod inputs;
 mod item;
 mod layer;
 mod layout;
+mod memory;
 mod message;
 pub mod mode;
 mod nearest;
@@ -34,13 +36,15 @@ mod record;
 mod report;
 mod room;
 mod skills;
+mod summary;
 mod text;
 mod tokens;
 
 pub use assemble::assemble;
 pub use budget::{Budget, OverBudget, Window, WindowSource};
 pub use carry::{Carry, MadeFor, Trimmed};
-pub use catalog::{Catalog, Document, File, Memory, Notice, Skill, SystemFiles, ToolSpec};
+pub use catalog::{Catalog, Document, File, Notice, Skill, SystemFiles, ToolSpec};
+pub use compact::{Compaction, Fact, FactKind, complete, extract, facts, lost, summary_prompt};
 pub use compare::{Cause, Change, Comparison, compare};
 pub use compose::{before_calls, read_calls, spoken};
 pub use context::{DropReason, Dropped, OfferedTool, RequestContext, ToolChoice};
@@ -51,16 +55,23 @@ pub use layer::Layer;
 pub use layout::{
     Layout, PickMessages, PickPlacement, Preset, SkillRender, SystemMessages, ToolCalls,
 };
+pub use memory::{
+    Audience, Marks, Memory, PinReason, Pinned, Pool, Scope, Snapshot, Who, choose_snapshot,
+    fit_whole, may_recall, may_remember, may_see, recency,
+};
 pub use message::{
-    Body, CallId, ContentPart, Framing, HistoryProblem, Image, KeptPick, Message, MessageId,
-    Opaque, OpaqueKind, Shown, Stamp, ToolCall, TurnNumber, UserMessage, read_jsonl,
+    Body, CallId, ContentPart, Framing, HistoryProblem, Image, KeptPick, MarkdownHeader,
+    MarkdownMessage, MarkdownSession, Message, MessageId, Opaque, OpaqueKind, Shown, Stamp,
+    TimedMessage, ToolCall, TurnNumber, UserMessage, from_markdown, more_markdown, read_jsonl,
+    to_markdown,
 };
 pub use mode::{ContextMode, Mode, ModeDecision, ModeReason};
 pub use nearest::{folded, nearest};
 pub use page::{
     ChatMessage, ChatRole, Content, ContentPiece, ItemUse, Join, Part, Reason, Span, render,
 };
-pub use plan::{beyond_snapshot, has_tools};
+pub use plan::has_tools;
 pub use record::{Contents, MessageRef, Record, Recorded, Referred, RestoreError};
+pub use summary::{Summary, SummaryBy, summary_room};
 pub use text::{ContentHash, ParseHashError, Text};
 pub use tokens::{Calibration, Class, Observed, Profile, Rates, Tokens};

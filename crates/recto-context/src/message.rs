@@ -8,6 +8,7 @@
 
 mod hash;
 mod json;
+mod markdown;
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,6 +22,10 @@ use crate::tokens::Profile;
 
 pub use json::{HistoryProblem, read_jsonl};
 pub(crate) use json::{call_json, part_json};
+pub use markdown::{
+    MarkdownHeader, MarkdownMessage, MarkdownSession, TimedMessage, from_markdown, more_markdown,
+    to_markdown,
+};
 
 /// A message's number. It grows within a session.
 #[derive(

@@ -12,7 +12,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::item::{Include, ItemId, Priority, Scores, Source};
 use crate::layer::Layer;
-use crate::message::{Body, CallId, ContentPart, Message, ToolCall, TurnNumber};
+use crate::memory::PinReason;
+use crate::message::{Body, CallId, ContentPart, Message, MessageId, ToolCall, TurnNumber};
+use crate::summary::SummaryBy;
 use crate::text::{ContentHash, Text};
 use crate::tokens::Tokens;
 
@@ -114,8 +116,19 @@ pub enum Reason {
     FewTools,
     /// It is in the session's snapshot of memories.
     Snapshot,
+    /// The same, and why it was chosen.
+    Pinned(PinReason),
     /// An earlier message, within the limits.
     Recent,
+    /// A summary of messages that have left.
+    Summary {
+        /// The first of them.
+        first: MessageId,
+        /// The last of them.
+        last: MessageId,
+        /// Who made it.
+        how: SummaryBy,
+    },
     /// It came with an earlier message and stays until the next trim.
     KeptSince(TurnNumber),
     /// It was found again, and stands further up since that turn.
@@ -150,7 +163,15 @@ impl Reason {
             Reason::OfSkill(skill) => format!("comes with skill {skill}"),
             Reason::FewTools => "minimal mode offers all tools while they are few".to_owned(),
             Reason::Snapshot => "in the session's memory snapshot".to_owned(),
+            Reason::Pinned(why) => format!("in the session's memory snapshot: {}", why.describe()),
             Reason::Recent => "recent message".to_owned(),
+            Reason::Summary { first, last, how } => {
+                let by = match how {
+                    SummaryBy::Extract => "by extraction",
+                    SummaryBy::Summary => "by a model",
+                };
+                format!("summary {by} of messages {} to {}", first.0, last.0)
+            }
             Reason::KeptSince(turn) => format!("kept from turn {turn} until the next trim"),
             Reason::StandsAbove(turn) => format!("found again; stands above since turn {turn}"),
             Reason::Found => "found by search".to_owned(),

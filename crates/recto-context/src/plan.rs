@@ -11,17 +11,18 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::carry::{Carry, MadeFor};
-use crate::catalog::{Document, Memory, Skill};
+use crate::catalog::{Catalog, Document, Skill};
 use crate::compose::item_lead;
 use crate::context::{DropReason, Dropped, OfferedTool};
 use crate::counter::Counter;
 use crate::exchange::mend;
-use crate::inputs::{Inputs, Limits};
+use crate::inputs::Inputs;
 use crate::item::{Include, ItemId, ItemKind, Joined, Pick, Scores};
 use crate::layer::Layer;
 use crate::layout::{PickPlacement, SkillRender};
+use crate::memory::{Memory, Pinned, Snapshot};
 use crate::message::Message;
-use crate::page::Reason;
+use crate::page::{Part, Reason};
 use crate::text::Text;
 use crate::tokens::Tokens;
 
@@ -36,14 +37,23 @@ pub(crate) struct Plan<'a> {
     /// What will be handed to the next request.
     pub carry: Carry,
     pub tools: Vec<OfferedTool>,
-    pub memories: Vec<&'a Memory>,
+    pub memories: Vec<PlannedMemory<'a>>,
     pub skills: Vec<PlannedSkill<'a>>,
     pub items: Vec<PlannedItem<'a>>,
+    /// Stands for messages that have left.
+    pub summary: Option<Part>,
     /// Oldest first.
     pub history: Vec<Exchange>,
     pub picks: Vec<PlannedPick>,
     pub rounds: Vec<Arc<Message>>,
     pub dropped: Vec<Dropped>,
+}
+
+/// A memory of the session's snapshot.
+pub(crate) struct PlannedMemory<'a> {
+    pub memory: &'a Memory,
+    /// Why it was chosen, if anybody chose.
+    pub pinned: Option<Pinned>,
 }
 
 pub(crate) struct PlannedSkill<'a> {
@@ -87,6 +97,7 @@ pub(crate) fn plan<'a>(inputs: &'a Inputs<'a>, mut carry: Carry) -> Plan<'a> {
         memories: Vec::new(),
         skills: Vec::new(),
         items: Vec::new(),
+        summary: None,
         history: Vec::new(),
         picks: Vec::new(),
         rounds: Vec::new(),
@@ -99,6 +110,7 @@ pub(crate) fn plan<'a>(inputs: &'a Inputs<'a>, mut carry: Carry) -> Plan<'a> {
     plan.plan_skills(&session);
     plan.plan_items(&session);
     plan.plan_history();
+    plan.plan_summary();
     plan.plan_picks(&session);
     plan.rounds = mend(inputs.rounds, Layer::Rounds, &inputs.counter, &mut plan.dropped);
     plan
@@ -196,26 +208,40 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// The best memories that the limits allow. One that did not fit into the
-    /// window keeps its place among them: another in its stead would change the
-    /// layer once more.
+    /// The session's snapshot, or the first memories where nobody chose any, as far
+    /// as the limits allow. One that did not fit into the window keeps its place
+    /// among them: another in its stead would change the layer once more.
     fn plan_memories(&mut self) {
-        let Inputs { limits, counter, .. } = self.inputs;
+        let Inputs { limits, counter, catalog, .. } = self.inputs;
         let hidden = self.hides_layer(Layer::Memory);
+        let snapshot = self.carry.snapshot.clone();
+        let chosen = chosen(catalog, snapshot.as_ref());
+        let mut others = LeftOut::default();
+        let names: HashSet<&str> = chosen.iter().map(|(memory, _)| &*memory.name).collect();
+        for memory in catalog.memories.iter().filter(|memory| !names.contains(&*memory.name)) {
+            others.add(counter.line(&memory.lead, &memory.text));
+        }
         let mut left_out = LeftOut::default();
-        for (memory, tokens, fits) in snapshot(self.inputs.memories, limits, counter) {
+        let (mut taken, mut used) = (0, Tokens::ZERO);
+        for (memory, pinned) in chosen {
+            let tokens = counter.line(&memory.lead, &memory.text);
+            let fits = taken < limits.memory_entries && used + tokens <= limits.memory_tokens;
             if hidden.is_some() || !fits {
                 left_out.add(tokens);
                 continue;
             }
-            if self.carry.shed.contains(&memory_id(memory)) {
-                self.drop(memory_id(memory).to_string(), Layer::Memory, tokens, DropReason::NoRoom);
+            (taken, used) = (taken + 1, used + tokens);
+            if self.carry.shed.contains(&memory.id()) {
+                self.drop(memory.id().to_string(), Layer::Memory, tokens, DropReason::NoRoom);
             } else {
-                self.memories.push(memory);
+                self.memories.push(PlannedMemory { memory, pinned: pinned.cloned() });
             }
         }
+        let names = ["memory", "memories"];
+        let beyond = hidden.clone().unwrap_or(DropReason::NotInSnapshot);
+        self.dropped.extend(others.dropped(Layer::Memory, names, beyond));
         let reason = hidden.unwrap_or(DropReason::MemoryLimit);
-        self.dropped.extend(left_out.dropped(Layer::Memory, ["memory", "memories"], reason));
+        self.dropped.extend(left_out.dropped(Layer::Memory, names, reason));
     }
 
     fn plan_skills(&mut self, session: &Session<'_>) {
@@ -307,35 +333,18 @@ pub(crate) fn layer_of(kind: ItemKind) -> Layer {
     }
 }
 
-/// Memories that the limits keep out of the snapshot: what search can add to it.
-pub fn beyond_snapshot<'a>(
-    memories: &'a [Memory],
-    limits: &'a Limits,
-    counter: &'a Counter<'a>,
-) -> impl Iterator<Item = ItemId> + 'a {
-    let kept_out = snapshot(memories, limits, counter).filter(|(_, _, fits)| !fits);
-    kept_out.map(|(memory, ..)| memory_id(memory))
-}
-
-/// Memories with what each costs, and whether the limits let it in.
-fn snapshot<'a>(
-    memories: &'a [Memory],
-    limits: &'a Limits,
-    counter: &'a Counter<'a>,
-) -> impl Iterator<Item = (&'a Memory, Tokens, bool)> + 'a {
-    let (mut taken, mut used) = (0, Tokens::ZERO);
-    memories.iter().map(move |memory| {
-        let tokens = counter.line(&memory.lead, &memory.text);
-        let fits = taken < limits.memory_entries && used + tokens <= limits.memory_tokens;
-        if fits {
-            (taken, used) = (taken + 1, used + tokens);
-        }
-        (memory, tokens, fits)
-    })
-}
-
-pub(crate) fn memory_id(memory: &Memory) -> ItemId {
-    ItemId::new(ItemKind::Memory, memory.name.clone())
+/// The memories that are to stand on the page, best first.
+fn chosen<'a, 's>(
+    catalog: &'a Catalog,
+    snapshot: Option<&'s Snapshot>,
+) -> Vec<(&'a Memory, Option<&'s Pinned>)> {
+    let Some(snapshot) = snapshot else {
+        return catalog.memories.iter().map(|memory| (memory, None)).collect();
+    };
+    let by_name: HashMap<&str, &Memory> =
+        catalog.memories.iter().map(|memory| (&*memory.name, memory)).collect();
+    let entry = |pinned: &'s Pinned| Some((*by_name.get(&*pinned.item.name)?, Some(pinned)));
+    snapshot.entries.iter().filter_map(entry).collect()
 }
 
 pub(crate) fn skill_id(skill: &Skill) -> ItemId {

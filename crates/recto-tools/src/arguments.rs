@@ -37,6 +37,11 @@ impl Arguments {
         self.0.get(name)?.as_str()
     }
 
+    /// Whether something is so, by its name.
+    pub fn flag(&self, name: &str) -> Option<bool> {
+        self.0.get(name)?.as_bool()
+    }
+
     /// A whole number by its name. For JSON schema, and so here, `2.0` is one;
     /// a number that is too large counts as the largest.
     pub fn whole_number(&self, name: &str) -> Option<u64> {

@@ -13,11 +13,11 @@ mod read;
 mod walk;
 mod write;
 
-use std::path::PathBuf;
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::future::{BoxFuture, FutureExt};
-use recto_context::{Catalog, ItemId, ToolSpec};
+use recto_context::{Catalog, ItemId, ToolSpec, Who};
 
 use crate::arguments::Arguments;
 use crate::blocking::{Stop, blocking};
@@ -30,6 +30,9 @@ pub(crate) use write::{Made, create_empty};
 
 /// Bytes of a call's output that stay free for notes on what was left out.
 const NOTE_ROOM: usize = 512;
+
+/// Folders with what the agent remembers.
+const PRIVATE: [&str; 2] = ["memory", "agents"];
 
 /// What the file tools share.
 #[derive(Debug)]
@@ -44,6 +47,32 @@ impl Files {
     pub(crate) fn new(options: ToolOptions) -> Self {
         let ToolOptions { workspace, protected, limits, .. } = options;
         Files { workspace, protected, room: limits.max_output_bytes.saturating_sub(NOTE_ROOM) }
+    }
+
+    /// Keeps files of memories from those who are not the owner in private: what they may
+    /// see of them, they recall.
+    fn keep_private(&self, arguments: &Arguments, who: Who) -> Result<(), ToolError> {
+        let Some(path) = arguments.text("path").filter(|_| who != Who::Owner) else {
+            return Ok(());
+        };
+        let steps = Path::new(path).components();
+        let mut named = steps.filter_map(|step| match step {
+            Component::Normal(name) => Some(name),
+            _ => None,
+        });
+        let is_named = named.any(|name| PRIVATE.iter().any(|it| name.eq_ignore_ascii_case(it)));
+        // Also by way of a link.
+        let real = |path: PathBuf| path.canonicalize().ok();
+        let leads_there = real(self.workspace.join(path)).is_some_and(|target| {
+            let folders = PRIVATE.iter().filter_map(|name| real(self.workspace.join(name)));
+            folders.into_iter().any(|folder| target.starts_with(folder))
+        });
+        match is_named || leads_there {
+            true => Err(ToolError::new(
+                "files of memories are not read or written in this conversation; use recall",
+            )),
+            false => Ok(()),
+        }
     }
 
     fn open(&self) -> Result<Root, FileProblem> {
@@ -94,7 +123,12 @@ impl Tool for FileTool {
     ) -> BoxFuture<'a, Result<Action, ToolError>> {
         let (describe, files) = (self.describe, self.files.clone());
         let (arguments, catalog) = (arguments.clone(), context.catalog.clone());
-        blocking(move |_| Ok(describe(&files, &arguments, &catalog)?)).boxed()
+        let who = context.caller.audience.who;
+        blocking(move |_| {
+            files.keep_private(&arguments, who)?;
+            Ok(describe(&files, &arguments, &catalog)?)
+        })
+        .boxed()
     }
 
     fn run<'a>(
@@ -104,7 +138,9 @@ impl Tool for FileTool {
         consent: Consent,
     ) -> BoxFuture<'a, ToolOutput> {
         let (run, files, catalog) = (self.run, self.files.clone(), context.catalog.clone());
+        let who = context.caller.audience.who;
         let work = move |stop: &Stop| {
+            files.keep_private(&arguments, who)?;
             let site = Site { catalog: &catalog, consent };
             Ok(run(&files, &arguments, &site, stop)?)
         };

@@ -46,7 +46,7 @@ pub use policy::{Approval, Permission, Policy};
 pub use sandbox::{Guards, guards};
 pub use shorten::shorten;
 pub use tool::{
-    Action, CallContext, Class, Consent, Needs, Tool, ToolError, ToolOutcome, ToolOutput,
+    Action, CallContext, Caller, Class, Consent, Needs, Tool, ToolError, ToolOutcome, ToolOutput,
     ToolResult,
 };
 pub use toolbox::{Leave, Permit, Question, Refusal, Toolbox, Verdict};

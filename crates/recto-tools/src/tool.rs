@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use recto_context::{CallId, Catalog, ContentHash, ItemId, ToolSpec};
+use recto_context::{Audience, CallId, Catalog, ContentHash, ItemId, MessageId, ToolSpec};
 use serde_json::Value;
 
 use crate::arguments::Arguments;
@@ -59,6 +59,9 @@ pub enum Class {
     Reads,
     /// It changes something inside the workspace.
     Writes,
+    /// It changes what the agent remembers: files that are made to be written by it,
+    /// and of which nothing is lost.
+    Remembers,
     /// It runs a program that a skill declares.
     Program,
     /// It asks an MCP server.
@@ -68,12 +71,12 @@ pub enum Class {
 impl Class {
     /// Whether a person is asked, unless something is set.
     pub fn asks(self) -> bool {
-        self != Class::Reads
+        !matches!(self, Class::Reads | Class::Remembers)
     }
 
     /// Whether it can change files that another call might see.
     pub(crate) fn writes(self) -> bool {
-        matches!(self, Class::Writes | Class::Program)
+        matches!(self, Class::Writes | Class::Remembers | Class::Program)
     }
 
     /// Whether it ends in time by itself, because its time is set elsewhere.
@@ -100,7 +103,7 @@ pub struct Action {
 
 impl Action {
     /// An action of which the arguments say everything.
-    pub(crate) fn of_arguments(title: &str, arguments: &Arguments) -> Self {
+    pub fn of_arguments(title: &str, arguments: &Arguments) -> Self {
         let data = arguments.as_value();
         Action {
             title: title.to_owned(),
@@ -140,6 +143,19 @@ pub struct CallContext {
     /// What the declarations and scripts of skills were when a person last had a
     /// look at them, by the skill's folder. One that differs is not run.
     pub trusted: Arc<BTreeMap<PathBuf, ContentHash>>,
+    /// For whom the call is made.
+    pub caller: Caller,
+}
+
+/// For whom a call is made.
+#[derive(Debug, Clone, Default)]
+pub struct Caller {
+    /// All who can read what comes of it.
+    pub audience: Audience,
+    /// The number of the session.
+    pub session: Option<i64>,
+    /// The first message of the session that the model can see.
+    pub sees_from: MessageId,
 }
 
 /// What a tool gives back: a text for the model, or what went wrong.

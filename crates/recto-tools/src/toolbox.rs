@@ -125,6 +125,11 @@ impl Toolbox {
         Toolbox { built_in, programs, servers, policy, limits, schemas: Arc::default() }
     }
 
+    /// Adds a tool that needs more than this crate knows of.
+    pub fn add(&mut self, tool: Arc<dyn Tool>) {
+        self.built_in.push(tool);
+    }
+
     /// What models are told about the built-in tools, for the catalog. Without
     /// `read_skill`, which the assembler offers where it belongs.
     pub fn specs(&self) -> Vec<ToolSpec> {

@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
-use recto_context::{ContextMode, Include, ItemKind};
+use recto_context::{ContextMode, Include, ItemKind, Who};
 use recto_models::Checksum;
 use recto_store::ApprovalId;
 
@@ -59,6 +60,9 @@ pub enum Command {
     /// Look at the MCP servers whose tools the agent uses, or be one
     #[command(subcommand)]
     Mcp(McpCommand),
+    /// Look at what the agent remembers, and change it
+    #[command(subcommand)]
+    Memory(MemoryCommand),
     /// Look at the questions whether a tool may run, and answer them
     #[command(subcommand)]
     Approvals(ApprovalCommand),
@@ -83,6 +87,12 @@ pub struct ChatArgs {
     /// The session to talk in, by name or number; a new name begins a new one
     #[arg(long, value_name = "NAME", default_value = "default")]
     pub session: String,
+    /// Go on with a session in a file, as `recto sessions import` reads it
+    ///
+    /// The same file again goes on with the session that it became, as long as that has
+    /// everything in the file.
+    #[arg(long, value_name = "FILE", conflicts_with = "session")]
+    pub from: Option<PathBuf>,
     /// The model entry that answers [default: the session's, the config's, or one that is found]
     #[arg(long, value_name = "NAME")]
     pub model: Option<String>,
@@ -224,21 +234,30 @@ pub enum SessionCommand {
         /// Its name or number
         name: String,
     },
-    /// Write one as JSON, a line for the session and one for each message
+    /// Write one, with all that was said
     Export {
         /// Its name or number
         name: String,
         /// The file to write [default: standard output]
         #[arg(short, long, value_name = "FILE")]
         out: Option<PathBuf>,
+        /// How to write it [default: by the file's name; jsonl unless that ends in .md]
+        #[arg(long)]
+        format: Option<SessionFormat>,
     },
-    /// Read a session that was exported, or a history of one JSON message a line
+    /// Read a session that was exported, a history of one JSON message a line, or Markdown with a
+    /// heading for each message
     Import {
         /// The file; `-` is standard input
         file: PathBuf,
         /// Its name [default: the exported one]
         #[arg(long)]
         name: Option<String>,
+    },
+    /// Put the messages back on the page that a summary stands for
+    Expand {
+        /// Its name or number
+        name: String,
     },
     /// Find messages that have all of these words
     Search {
@@ -251,6 +270,16 @@ pub enum SessionCommand {
         #[command(flatten)]
         json: JsonArg,
     },
+}
+
+/// How a session is written.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum SessionFormat {
+    /// A line of JSON for the session, and one for each message
+    Jsonl,
+    /// To be read by people, too
+    #[value(alias = "md")]
+    Markdown,
 }
 
 /// `recto models`.
@@ -454,6 +483,122 @@ pub enum McpCommand {
     },
     /// Serve the index and the record to other agents, over standard input and output
     Serve,
+}
+
+/// `recto memory`.
+#[derive(Debug, Subcommand)]
+pub enum MemoryCommand {
+    /// List what is remembered, newest first
+    List {
+        /// Who would see it
+        #[command(flatten)]
+        audience: AudienceArgs,
+        /// Daily notes of more than 30 days ago, too
+        #[arg(long)]
+        all: bool,
+        /// How to print it
+        #[command(flatten)]
+        json: JsonArg,
+    },
+    /// Remember something, and print its id
+    Add {
+        /// What to remember; `-` reads standard input
+        text: String,
+        /// On the page of every session that may see it
+        #[arg(long)]
+        important: bool,
+        /// Guests and groups may see it, too
+        #[arg(long)]
+        shared: bool,
+        /// To whom it belongs
+        #[command(flatten)]
+        scope: ScopeArgs,
+    },
+    /// Find memories and what was said in past sessions, by meaning and words
+    Search {
+        /// What is searched for, as a message would say it; `-` reads standard input
+        query: String,
+        /// The most to list
+        #[arg(long, value_name = "N", default_value_t = 10)]
+        limit: usize,
+        /// Who would see it
+        #[command(flatten)]
+        audience: AudienceArgs,
+        /// How to print it
+        #[command(flatten)]
+        json: JsonArg,
+    },
+    /// Change the text of a memory
+    Edit {
+        /// Its id, or the beginning of what stands behind the `#`
+        id: String,
+        /// The new text; `-` reads standard input [default: what an editor makes of the old one]
+        text: Option<String>,
+        /// To whom it belongs
+        #[command(flatten)]
+        scope: ScopeArgs,
+    },
+    /// Take memories out, and keep them in an archive beside the others
+    Forget {
+        /// Their ids, or the beginnings of what stands behind the `#`
+        #[arg(required = true, value_name = "ID")]
+        ids: Vec<String>,
+        /// To whom they belong
+        #[command(flatten)]
+        scope: ScopeArgs,
+    },
+    /// Report everything about the files of memories that a person should know
+    Check(JsonArg),
+}
+
+/// For whom memories are looked at.
+#[derive(Debug, Args)]
+pub struct AudienceArgs {
+    /// What these would see: the owner, a guest in private, or a group
+    #[arg(long = "as", value_name = "WHO", default_value = "owner")]
+    pub who: WhoArg,
+    /// With the memories of this person, as far as these may see them
+    #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
+    pub person: Option<String>,
+    /// With the memories of this conversation, such as `telegram-4711`
+    #[arg(long, value_name = "KEY", value_parser = NonEmptyStringValueParser::new())]
+    pub conversation: Option<String>,
+}
+
+/// Who can talk to an agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum WhoArg {
+    /// Its owner, in private
+    Owner,
+    /// Another person, in private
+    Guest,
+    /// Several people
+    Group,
+}
+
+impl From<WhoArg> for Who {
+    fn from(who: WhoArg) -> Self {
+        match who {
+            WhoArg::Owner => Who::Owner,
+            WhoArg::Guest => Who::Guest,
+            WhoArg::Group => Who::Group,
+        }
+    }
+}
+
+/// To whom a memory belongs: the owner, if nobody is named.
+#[derive(Debug, Args)]
+#[group(multiple = false)]
+pub struct ScopeArgs {
+    /// To this person
+    #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
+    pub person: Option<String>,
+    /// To this conversation, such as `telegram-4711`
+    #[arg(long, value_name = "KEY", value_parser = NonEmptyStringValueParser::new())]
+    pub conversation: Option<String>,
+    /// To this agent
+    #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
+    pub agent: Option<String>,
 }
 
 /// `recto approvals`.

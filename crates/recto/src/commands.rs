@@ -9,6 +9,7 @@ pub(crate) mod doctor;
 pub(crate) mod init;
 pub(crate) mod items;
 pub(crate) mod mcp;
+pub(crate) mod memory;
 pub(crate) mod models;
 pub(crate) mod search;
 pub(crate) mod sessions;

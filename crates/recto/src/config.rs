@@ -41,9 +41,9 @@ use std::io::{self, ErrorKind, Read};
 use std::path::PathBuf;
 
 pub use choices::{
-    Approval, AutoUncertain, ContextMode, Group, Include, ItemKind, Permission, PickMessages,
-    PickPlacement, Preset, Provider, Reload, Sandbox, SearchPreset, SkillRender, SystemMessages,
-    ToolCalls, ToolTurnContext,
+    Approval, AutoUncertain, Compaction, ContextMode, Group, Include, ItemKind, Permission,
+    PickMessages, PickPlacement, Preset, Provider, Reload, Sandbox, SearchPreset, SkillRender,
+    SystemMessages, ToolCalls, ToolTurnContext,
 };
 pub use edit::set_include;
 pub use env::Flag;
@@ -51,7 +51,7 @@ pub use problem::{Place, Problem, Problems};
 pub use settings::{
     AgentSettings, ContextSettings, FoundSettings, GrantSettings, HistorySettings, ItemSettings,
     MemorySettings, ModeSettings, ModelSettings, Placed, SearchSettings, ServerSettings, Settings,
-    SkillSettings, StoreSettings, ToolSettings, TransportSettings,
+    SkillSettings, StoreSettings, ToolSettings, TranscriptSettings, TransportSettings,
 };
 
 use raw::Raw;

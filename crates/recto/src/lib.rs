@@ -51,6 +51,7 @@ fn dispatch(cli: &Cli) -> Result<ExitCode, Failure> {
         Command::References(command) => commands::items::run(&home, Shelf::References, command),
         Command::Tools(command) => commands::tools::run(&home, command),
         Command::Mcp(command) => commands::mcp::run(&home, command),
+        Command::Memory(command) => commands::memory::run(&home, command),
         Command::Approvals(command) => commands::approvals::run(&home, command),
         Command::Search(args) => commands::search::run(&home, args),
         Command::Why(args) => commands::turns::why::run(&home, args),

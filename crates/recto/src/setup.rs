@@ -11,13 +11,20 @@ use std::env;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use recto_agent::{Agent, AgentOptions, ModelEntry, Parts, add_tools, leave_out};
+use jiff::Zoned;
+use recto_agent::{
+    Agent, AgentOptions, Conversation, Memories, ModelEntry, Parts, Searcher, add_tools, leave_out,
+};
 use recto_context::mode::{self, ModeSetting, OlderPair, Resolved, Uncertain};
-use recto_context::{Catalog, ItemKind, Layout, Limits, Priority, Tokens, ToolCalls, nearest};
+use recto_context::{
+    Audience, Catalog, ItemKind, Layout, Limits, Priority, Tokens, ToolCalls, nearest,
+};
 use recto_llm::{CallOptions, ChatTemplate, Client, ClientOptions, Provider, Secret};
 use recto_models::Library;
 use recto_store::{Store, StoreOptions};
-use recto_workspace::{Options, Override, Snapshot, Workspace};
+use recto_workspace::{
+    Horizon, MemoryFiles, Options, Override, Problem, Snapshot, View, Workspace,
+};
 use tokio::runtime::Runtime;
 
 use crate::commands::items::severity;
@@ -103,9 +110,15 @@ pub(crate) fn whole_catalog(home: &Home, settings: &Settings, snapshot: &Snapsho
     catalog
 }
 
+/// What the agent's owner sees of its memories in a new session.
+pub(crate) async fn remembered(settings: &Settings) -> Arc<View> {
+    let today = Zoned::now().date();
+    memory_files(settings).read(&owner(settings), Horizon::Recent(today)).await
+}
+
 /// Tells a person what is wrong with files of the workspace.
-pub(crate) fn tell_problems(snapshot: &Snapshot) {
-    for problem in &snapshot.problems {
+pub(crate) fn tell_problems(problems: &[Problem]) {
+    for problem in problems {
         tell(&format_args!("{}: {problem}", severity(problem)));
     }
 }
@@ -294,13 +307,39 @@ fn parts(home: &Home, settings: &Settings, store: Store) -> Result<Parts, Failur
             built_in: built_in(&tools, settings),
             approval_expires: settings.tools.approval_expires,
             disabled_tools: settings.tools.disabled.clone(),
+            compaction: settings.history.compaction,
+            session_files: settings.sessions.markdown.clone(),
         },
         models: model_entries(settings)?,
         workspace: Workspace::new(workspace_options(settings)),
         tools,
         search: search_parts(settings),
+        memory: memory_files(settings),
         store,
     })
+}
+
+/// The files of what the agent remembers.
+pub(crate) fn memory_files(settings: &Settings) -> MemoryFiles {
+    MemoryFiles::new(&settings.agent.workspace)
+}
+
+/// What finds the items that fit a message, with the vectors that a store has kept.
+pub(crate) fn searcher(settings: &Settings, store: Option<Store>) -> Searcher {
+    Searcher::new(search_parts(settings), store, &settings.agent.name)
+}
+
+/// What the agent remembers: in its files, and in the sessions of a store.
+pub(crate) fn memories(settings: &Settings, searcher: &Searcher, store: Option<Store>) -> Memories {
+    let agent = settings.agent.name.as_str().into();
+    Memories::new(&agent, memory_files(settings), searcher, store)
+}
+
+/// The agent's owner, in private and in no conversation.
+pub(crate) fn owner(settings: &Settings) -> Audience {
+    // Whoever sits at the terminal, as the agent knows them.
+    let Conversation { who, person, .. } = Conversation::with_owner("terminal", "local", "");
+    Audience { who, person, conversation: None, agent: Some(settings.agent.name.as_str().into()) }
 }
 
 /// The preset's layout, with what the config says otherwise. The template is that
@@ -342,6 +381,8 @@ fn limits(settings: &Settings, model: Option<&ModelSettings>) -> Limits {
     Limits {
         history_messages: settings.history.max_messages as usize,
         history_tokens: Tokens::new(settings.history.max_tokens),
+        channel_messages: settings.history.channel_max_messages as usize,
+        summary_tokens: Tokens::new(settings.history.summary_tokens),
         minimal_history: model
             .map_or(defaults.minimal_history, |model| model.minimal_history as usize),
         memory_entries: settings.memory.max_entries as usize,

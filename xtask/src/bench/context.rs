@@ -21,8 +21,8 @@ use recto_context::{
     Carry, Catalog, Inputs, Message, MessageId, Mode, ModeDecision, ModeReason, RequestContext,
     SessionItem, Tokens, TurnNumber, Window,
 };
-use recto_workspace::{Options, Snapshot, Workspace};
 
+use super::files::Files;
 use super::report::{Figure, Goal, Report, Row, Unit};
 use super::stats::Samples;
 use super::synthetic::{self, MEMORIES, RULES, RULES_ALWAYS, SKILLS, TOOLS};
@@ -52,21 +52,22 @@ pub(super) fn run() -> Result<Report> {
 }
 
 async fn measure(folder: &Path, data: &Path) -> Result<Report> {
-    let workspace = open(folder);
-    let snapshot = workspace.catalog().await;
-    expect_all_of_it(&snapshot)?;
+    let files = Files::open(folder);
+    let catalog = files.catalog().await;
+    expect_all_of_it(&catalog, files.problems().await.len())?;
     let session = Session {
-        items: snapshot.catalog.session_at_start(),
+        items: catalog.session_at_start(),
         messages: synthetic::conversation(HISTORY + 2 * TURNS),
     };
 
-    let (warm, last) = session.play(&workspace, Mode::Full).await?;
-    let (minimal, _) = session.play(&workspace, Mode::Minimal).await?;
+    let (warm, last) = session.play(&files, Mode::Full).await?;
+    let (minimal, _) = session.play(&files, Mode::Minimal).await?;
     let prompt = last.budget.used;
     let mut carry = last.carry;
     let mut cold = Vec::with_capacity(COLD_TURNS);
     for _ in 0..COLD_TURNS {
-        let (spent, request) = session.take_turn(&open(folder), Mode::Full, TURNS, carry).await?;
+        let files = Files::open(folder);
+        let (spent, request) = session.take_turn(&files, Mode::Full, TURNS, carry).await?;
         cold.push(spent);
         carry = request.carry;
     }
@@ -75,19 +76,11 @@ async fn measure(folder: &Path, data: &Path) -> Result<Report> {
     report(&through_agent, &stages, prompt).ok_or_else(|| "nothing was measured".into())
 }
 
-fn open(folder: &Path) -> Workspace {
-    Workspace::new(Options {
-        workspace: folder.to_owned(),
-        skills_directory: folder.join("none"),
-        ..Options::default()
-    })
-}
-
 /// A benchmark that silently measured half a workspace would flatter.
-fn expect_all_of_it(snapshot: &Snapshot) -> Result<()> {
-    let Catalog { skills, memories, rules, .. } = &snapshot.catalog;
-    let tools = snapshot.catalog.all_tools().count();
-    let found = [skills.len(), tools, memories.len(), rules.len(), snapshot.problems.len()];
+fn expect_all_of_it(catalog: &Catalog, problems: usize) -> Result<()> {
+    let Catalog { skills, memories, rules, .. } = catalog;
+    let tools = catalog.all_tools().count();
+    let found = [skills.len(), tools, memories.len(), rules.len(), problems];
     let expected = [SKILLS, TOOLS, MEMORIES, RULES, 0];
     if found != expected {
         let names = "skills, tools, memories, rules, problems";
@@ -105,15 +98,11 @@ struct Session {
 impl Session {
     /// All turns of the session with files that are known; gives the costs
     /// after the warm-up, and the last request.
-    async fn play(
-        &self,
-        workspace: &Workspace,
-        mode: Mode,
-    ) -> Result<(Vec<Spent>, RequestContext)> {
-        let (first, mut last) = self.take_turn(workspace, mode, 0, Carry::default()).await?;
+    async fn play(&self, files: &Files, mode: Mode) -> Result<(Vec<Spent>, RequestContext)> {
+        let (first, mut last) = self.take_turn(files, mode, 0, Carry::default()).await?;
         let mut spent = vec![first];
         for turn in 1..TURNS {
-            let (cost, request) = self.take_turn(workspace, mode, turn, last.carry).await?;
+            let (cost, request) = self.take_turn(files, mode, turn, last.carry).await?;
             spent.push(cost);
             last = request;
         }
@@ -124,15 +113,15 @@ impl Session {
     /// The measured part: from the message's arrival to the request.
     async fn take_turn(
         &self,
-        workspace: &Workspace,
+        files: &Files,
         mode: Mode,
         turn: usize,
         carry: Carry,
     ) -> Result<(Spent, RequestContext)> {
         let history = &self.messages[..HISTORY + 2 * turn];
-        let (files, snapshot) = spend(workspace.catalog()).await;
+        let (files, catalog) = spend(files.catalog()).await;
         let (assembly, request) = spend(async {
-            Inputs::new(&snapshot.catalog, MESSAGE)
+            Inputs::new(&catalog, MESSAGE)
                 .message_id(MessageId(history.len() as u64 + 1))
                 .model("bench")
                 .session(&self.items)

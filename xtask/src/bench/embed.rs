@@ -45,11 +45,7 @@ const WORDS: [&str; 48] = [
 /// Measures. Peers are installed under `folder` where the environment names none.
 pub(super) fn run(folder: &Path) -> Result<Report> {
     let model = find()?;
-    let files = EncoderFiles {
-        weights: model.join("model.safetensors"),
-        tokenizer: model.join("tokenizer.json"),
-        sha256: None,
-    };
+    let files = files_in(&model);
     let start = Instant::now();
     let encoder = Encoder::load(&files)?;
     let loading = start.elapsed().as_secs_f64();
@@ -83,8 +79,17 @@ pub(super) fn run(folder: &Path) -> Result<Report> {
     report(&all, loading, remarks)
 }
 
+/// The model's files in its folder.
+pub(super) fn files_in(model: &Path) -> EncoderFiles {
+    EncoderFiles {
+        weights: model.join("model.safetensors"),
+        tokenizer: model.join("tokenizer.json"),
+        sha256: None,
+    }
+}
+
 /// The folder of the model: where the tests have theirs, else in Recto's home.
-fn find() -> Result<PathBuf> {
+pub(super) fn find() -> Result<PathBuf> {
     let named = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let home = named("RECTO_HOME").or_else(|| Some(env::home_dir()?.join(".recto")));
     let folders =

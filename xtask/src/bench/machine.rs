@@ -50,6 +50,17 @@ pub(super) fn cores() -> usize {
     }
 }
 
+/// What this process has in memory, in bytes.
+pub(super) fn resident() -> Option<f64> {
+    resident_in(&fs::read_to_string("/proc/self/status").ok()?)
+}
+
+fn resident_in(status: &str) -> Option<f64> {
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kilobytes: f64 = line.split_whitespace().next()?.parse().ok()?;
+    Some(kilobytes * 1024.0)
+}
+
 /// The load average over the last minute.
 pub(super) fn load_now() -> Option<f64> {
     load(&fs::read_to_string("/proc/loadavg").ok()?)
@@ -84,5 +95,7 @@ mod tests {
         assert_eq!(processor("cpu: none"), None);
         assert_eq!(load("0.50 0.40 0.30 1/99 7"), Some(0.5));
         assert_eq!(load(""), None);
+        assert_eq!(resident_in("Name:\tx\nVmRSS:\t    12 kB\n"), Some(12_288.0));
+        assert_eq!(resident_in("Name:\tx\n"), None);
     }
 }

@@ -37,8 +37,9 @@ pub(super) fn write_workspace(folder: &Path) -> io::Result<()> {
     for index in 0..SKILLS {
         write_skill(folder, index)?;
     }
-    for index in 0..RULES {
-        write_rule(folder, index)?;
+    fs::create_dir_all(folder.join("rules"))?;
+    for (path, text) in rules() {
+        fs::write(folder.join(path), text)?;
     }
     fs::create_dir_all(folder.join("memory"))?;
     fs::write(folder.join("memory/MEMORY.md"), memories())
@@ -95,16 +96,16 @@ fn tools_json(index: usize) -> String {
     .to_string()
 }
 
-fn write_rule(workspace: &Path, index: usize) -> io::Result<()> {
-    let folder = workspace.join("rules");
-    fs::create_dir_all(&folder)?;
+/// The workspace's rules: their paths in it, and their texts.
+pub(super) fn rules() -> impl Iterator<Item = (String, String)> {
+    (0..RULES).map(|index| (format!("rules/rule-{index:02}.md"), rule(index)))
+}
+
+fn rule(index: usize) -> String {
     let include = if index < RULES_ALWAYS { "always" } else { "agent" };
     let description = words(index, 8);
     let body = words(index * 5, 40);
-    let text = format!(
-        "---\ndescription: {description}\npriority: {index}\ninclude: {include}\n---\n{body}\n"
-    );
-    fs::write(folder.join(format!("rule-{index:02}.md")), text)
+    format!("---\ndescription: {description}\npriority: {index}\ninclude: {include}\n---\n{body}\n")
 }
 
 /// Ten memories a day over a hundred days.

@@ -85,7 +85,8 @@ fn read_set(name: &'static str, group: Group, weight: f64, folder: &Path) -> Res
         ids.insert(id, item.clone());
         let description = Some(text(&line, "description")).filter(|text| !text.trim().is_empty());
         let description = description.map(Into::into);
-        entries.push(Entry { item, description, text: text(&line, "text").into(), thread: None });
+        let text = text(&line, "text").into();
+        entries.push(Entry { item, description, text, thread: None, when: None });
     }
     let mut found = lines(&folder.join("queries.jsonl"))?;
     let negatives = folder.join("negatives.jsonl");

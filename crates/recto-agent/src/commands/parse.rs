@@ -5,7 +5,7 @@ use recto_search::Preset;
 use recto_store::{ApprovalId, ParseIdError};
 
 use super::{COMMANDS, Change, Command, Scope, Setting};
-use crate::options::ApprovalSetting;
+use crate::options::{ApprovalSetting, CompactionSetting};
 use crate::selection::SearchSetting;
 
 /// A line that is meant as a command, and is none.
@@ -52,7 +52,9 @@ impl Command {
         let line = message.trim_end();
         let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
         let rest = rest.trim();
-        if !looks_like_command(word) || line.contains('\n') {
+        // What is to be remembered may have several lines.
+        let is_one_line = !line.contains('\n') || word == "/remember";
+        if !looks_like_command(word) || !is_one_line {
             return Ok(None);
         }
         let known = COMMANDS.iter().find(|help| help.name == word);
@@ -92,6 +94,7 @@ fn read(name: &'static str, rest: &str) -> Result<Command, CommandProblem> {
         "/add" => Command::Add(named(rest).map_err(argument)?),
         "/remove" => Command::Remove(named(rest).map_err(argument)?),
         "/why" => Command::Why(named(rest).map_err(argument)?),
+        "/remember" => Command::Remember(remembered(rest).map_err(argument)?),
         "/approve" => approve(rest).map_err(argument)?,
         "/deny" => {
             Command::Deny(some(rest).map(|id| number_of(&id)).transpose().map_err(argument)?)
@@ -107,6 +110,13 @@ fn named(rest: &str) -> Result<String, String> {
     match rest {
         "" => Err("it takes the name of an item".to_owned()),
         name => Ok(name.to_owned()),
+    }
+}
+
+fn remembered(rest: &str) -> Result<String, String> {
+    match rest {
+        "" => Err("it takes what is to be remembered".to_owned()),
+        text => Ok(text.to_owned()),
     }
 }
 
@@ -161,9 +171,19 @@ fn approval_or_default(text: &str) -> Result<Setting<ApprovalSetting>, String> {
     }))
 }
 
+fn compaction_or_default(text: &str) -> Result<Setting<CompactionSetting>, String> {
+    Ok(Setting::To(match text {
+        "default" => return Ok(Setting::Default),
+        "off" => CompactionSetting::Off,
+        "extract" => CompactionSetting::Extract,
+        "summary" => CompactionSetting::Summary,
+        _ => return Err("it takes off, extract, summary or default".to_owned()),
+    }))
+}
+
 /// The settings that a session has, as `/set` names them.
 const KEYS: &str = "model, temperature, top_p, max_output_tokens, max_rounds, context_mode, \
-                    search, top_k, top_n, include_score, floor, approval";
+                    search, top_k, top_n, include_score, floor, approval, compaction";
 
 fn read_change(text: &str) -> Result<Change, String> {
     let (key, value) = text
@@ -184,6 +204,7 @@ fn read_change(text: &str) -> Result<Change, String> {
         "include_score" => Change::IncludeScore(number(value, 0.0, 1.0)?),
         "floor" => Change::Floor(number(value, 0.0, 1.0)?),
         "approval" => Change::Approval(approval_or_default(value)?),
+        "compaction" => Change::Compaction(compaction_or_default(value)?),
         _ => return Err(format!("the keys are {KEYS}")),
     })
 }

@@ -4,14 +4,17 @@ use std::fs;
 use std::path::Path;
 use std::time::SystemTime;
 
-use recto_search::{Encoder, EncoderError, EncoderFiles};
+use recto_search::{Embedding, Encoder, EncoderError, EncoderFiles};
 use tokio::sync::Mutex;
 
 use super::{WhyWords, aside};
+use crate::shared::lock;
 
 pub(super) struct LazyEncoder {
     files: EncoderFiles,
     state: Mutex<State>,
+    /// The last query. A turn searches several shelves for the same.
+    asked: std::sync::Mutex<Option<(String, Embedding)>>,
 }
 
 enum State {
@@ -26,7 +29,11 @@ type Looks = [Option<(u64, Option<SystemTime>)>; 2];
 
 impl LazyEncoder {
     pub(super) fn new(files: EncoderFiles) -> Self {
-        LazyEncoder { files, state: Mutex::new(State::Unloaded) }
+        LazyEncoder {
+            files,
+            state: Mutex::new(State::Unloaded),
+            asked: std::sync::Mutex::default(),
+        }
     }
 
     /// The encoder. Where its files can't be used it is tried again once they
@@ -50,6 +57,22 @@ impl LazyEncoder {
             Err(why) => State::Failed(looks, why.clone()),
         };
         loaded
+    }
+}
+
+impl LazyEncoder {
+    /// The embedding of a query. Whoever asks for the same at the same time waits for
+    /// it, rather than to compute it, too.
+    pub(super) fn query(&self, encoder: &Encoder, query: &str) -> Embedding {
+        let mut asked = lock(&self.asked);
+        match &*asked {
+            Some((known, embedding)) if known == query => embedding.clone(),
+            _ => {
+                let embedding = encoder.encode_one(query);
+                *asked = Some((query.to_owned(), embedding.clone()));
+                embedding
+            }
+        }
     }
 }
 

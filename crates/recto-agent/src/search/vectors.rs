@@ -1,7 +1,7 @@
 //! Vectors for what has none: those that the store has kept, and new ones.
 
 use std::collections::HashSet;
-use std::sync::PoisonError;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use recto_context::ContentHash;
@@ -13,24 +13,51 @@ use super::{IsCandidate, Progress, Searcher, aside};
 /// How many texts are embedded before their vectors are put to use and kept.
 const BATCH: usize = 64;
 
+/// How many texts without a vector are worth a look at what was kept.
+const MANY: usize = 32;
+
 /// Where vectors outlast the process. They can always be computed again, so what
 /// goes wrong here is not told.
 pub(super) struct Cache {
     store: Option<Store>,
+    agent: Arc<str>,
     by: Embedder,
+    /// What the index holds of the texts of this shelf.
+    holds: Holds,
     is_read: AtomicBool,
 }
 
+/// How much of what a shelf is for an index holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Holds {
+    /// All of it: what it does not have can be cleared away.
+    All,
+    /// What was asked for so far.
+    Some,
+}
+
 impl Cache {
-    pub(super) fn new(store: Option<Store>, agent: &str) -> Self {
-        let by = Embedder { agent: agent.into(), model: Encoder::NAME.into() };
-        Cache { store, by, is_read: AtomicBool::new(false) }
+    pub(super) fn new(store: Option<Store>, agent: &str, shelf: &str) -> Self {
+        Cache {
+            store,
+            agent: agent.into(),
+            by: embedder(agent, shelf),
+            holds: Holds::All,
+            is_read: AtomicBool::new(false),
+        }
     }
 
-    /// All that was kept; nothing when it was read before.
-    async fn read_once(&self) -> Option<Vec<(ContentHash, Vector)>> {
+    /// Another shelf of the same agent, of which the index may hold a part: old notes,
+    /// or other people's, come when they are asked for.
+    pub(super) fn beside(&self, shelf: &str) -> Self {
+        Cache { holds: Holds::Some, ..Cache::new(self.store.clone(), &self.agent, shelf) }
+    }
+
+    /// All that was kept; nothing when it was read before and little is missing.
+    async fn read(&self, missing: usize) -> Option<Vec<(ContentHash, Vector)>> {
         let store = self.store.as_ref()?;
-        if self.is_read.swap(true, Ordering::Relaxed) {
+        let may_have_more = self.holds == Holds::Some && missing > MANY;
+        if self.is_read.swap(true, Ordering::Relaxed) && !may_have_more {
             return None;
         }
         let kept = store.embeddings(self.by.clone()).await.unwrap_or_default();
@@ -46,9 +73,14 @@ impl Cache {
 
     /// Lets go of what no item says any more.
     pub(super) async fn retain(&self, keys: HashSet<ContentHash>) {
-        let Some(store) = &self.store else { return };
+        let Some(store) = self.store.as_ref().filter(|_| self.holds == Holds::All) else { return };
         let _ = store.retain_embeddings(self.by.clone(), keys).await;
     }
+}
+
+/// Each shelf is cleared away by itself.
+fn embedder(agent: &str, shelf: &str) -> Embedder {
+    Embedder { shelf: format!("{shelf} of {agent}").into(), model: Encoder::NAME.into() }
 }
 
 impl Searcher {
@@ -63,7 +95,8 @@ impl Searcher {
             return Some(());
         }
         let _alone = self.0.embedding.lock().await;
-        self.take_kept().await?;
+        let missing = self.missing(is_candidate.clone()).await?.len();
+        self.take_kept(missing).await?;
         let missing = self.missing(is_candidate).await?;
         let total = missing.len();
         self.0.progress.send_replace(Progress { done: 0, total });
@@ -81,8 +114,8 @@ impl Searcher {
     }
 
     /// Puts to use what the store has kept, and clears away what is of no use.
-    async fn take_kept(&self) -> Option<()> {
-        let Some(kept) = self.0.cache.read_once().await else { return Some(()) };
+    async fn take_kept(&self, missing: usize) -> Option<()> {
+        let Some(kept) = self.0.cache.read(missing).await else { return Some(()) };
         self.supply(kept).await?;
         self.retain().await
     }
@@ -119,11 +152,6 @@ impl Searcher {
     }
 
     async fn supply(&self, vectors: Vec<(ContentHash, Vector)>) -> Option<()> {
-        let searcher = self.clone();
-        aside(move || {
-            let mut index = searcher.0.index.write().unwrap_or_else(PoisonError::into_inner);
-            index.supply(vectors);
-        })
-        .await
+        self.change(move |index| index.supply(vectors)).await
     }
 }

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use recto_context::{
-    Bootstrap, Calibration, Catalog, Comparison, ContentHash, ContentPart, Inputs, ItemId, Message,
-    MessageId, ModeDecision, RequestContext, SessionItem, Stamp, TurnNumber, Window, compare,
+    Audience, Bootstrap, Calibration, Catalog, Comparison, ContentHash, ContentPart, Inputs,
+    ItemId, Message, MessageId, ModeDecision, RequestContext, SessionItem, Snapshot, Stamp,
+    Summary, SummaryBy, TurnNumber, Window, compare,
 };
 use recto_llm::{LlmError, Wire};
 use recto_store::{Fidelity, ItemState, Moment, NewMessage, NewRequest, RequestId};
@@ -17,7 +18,7 @@ use super::TurnRun;
 use crate::counts::Counts;
 use crate::error::AgentError;
 use crate::event::Event;
-use crate::memory::Known;
+use crate::known::Known;
 use crate::options::ModelEntry;
 use crate::record::{Document, pieces};
 use crate::selection::Found;
@@ -27,6 +28,14 @@ use crate::shared::counter;
 #[derive(Debug)]
 pub(crate) struct Page {
     pub(crate) catalog: Arc<Catalog>,
+    /// The memories for the page, where the turn has chosen them.
+    pub(crate) snapshot: Option<Snapshot>,
+    /// What stands for messages that have left.
+    pub(crate) summary: Option<Summary>,
+    /// How those that leave are summarised.
+    pub(crate) compaction: Option<SummaryBy>,
+    /// For whom it is made.
+    pub(crate) audience: Audience,
     /// What skills' programs were when a person last looked at them.
     pub(crate) trusted: Arc<BTreeMap<PathBuf, ContentHash>>,
     /// When a person is asked.
@@ -66,6 +75,10 @@ impl Page {
         asked: &Asked<'_>,
     ) -> Result<RequestContext, AgentError> {
         let window = self.window.clone().map_err(|error| AgentError::model(entry, error))?;
+        let mut carry = known.carry.clone();
+        if self.snapshot.is_some() {
+            carry.snapshot.clone_from(&self.snapshot);
+        }
         let inputs = Inputs::new(&self.catalog, "")
             .content(asked.content.to_vec())
             .message_id(asked.message)
@@ -76,6 +89,7 @@ impl Page {
             .removed(&self.removed)
             .picks(&asked.found.picks)
             .candidates(&asked.found.candidates)
+            .summary(self.summary.as_ref())
             .history(asked.history)
             .rounds(asked.rounds)
             .mode(asked.mode.clone())
@@ -83,7 +97,7 @@ impl Page {
             .limits(entry.limits)
             .layout(entry.layout)
             .counter(counter(&self.calibration))
-            .carry(known.carry.clone())
+            .carry(carry)
             .turn(asked.number);
         let assembled = match &self.counts {
             Some(counts) => counts.assemble(entry, &self.calibration.rates(), &inputs),
@@ -115,16 +129,21 @@ impl TurnRun<'_> {
         )
     }
 
+    /// Has the person's message stored with the next commit, unless it is there.
+    pub(super) fn take_down(&mut self, message: &Arc<Message>) {
+        if self.known.last < self.message && self.pending.messages.is_empty() {
+            let message = message.clone();
+            self.pending.messages.push(NewMessage { message, at: self.inbound.at });
+        }
+    }
+
     /// Stores the request and its body, before anything is sent.
     pub(super) async fn record(
         &mut self,
         request: &RequestContext,
         body: &Value,
     ) -> Result<RequestId, AgentError> {
-        if self.known.last < self.message && self.pending.messages.is_empty() {
-            let message = request.sent.clone();
-            self.pending.messages.push(NewMessage { message, at: self.inbound.at });
-        }
+        self.take_down(&request.sent);
         let comparison = self.previous.as_ref().map(|previous| compare(previous, request));
         self.fresh = comparison.as_ref().map(|comparison| comparison.fresh_tokens);
         self.requests += 1;
@@ -145,7 +164,7 @@ impl TurnRun<'_> {
         Ok(id)
     }
 
-    fn new_request(
+    pub(super) fn new_request(
         &self,
         request: &RequestContext,
         body: &Value,

@@ -1,7 +1,7 @@
 //! What a person should know of a request: what was cut, what was assumed, and
 //! whether the server read all of it.
 
-use recto_context::{DropReason, Observed, RequestContext, Tokens, WindowSource};
+use recto_context::{DropReason, Observed, Part, Reason, RequestContext, Tokens, WindowSource};
 use recto_llm::{Finish, Usage};
 
 use super::TurnRun;
@@ -122,8 +122,13 @@ fn describe_cuts(request: &RequestContext) -> Option<String> {
             )
         })
         .map(|dropped| {
-            format!("{} ({} tokens: {})", dropped.what, dropped.tokens(), dropped.reason.describe())
+            format!("{} ({} tokens: {})", dropped.what, dropped.before, dropped.reason.describe())
         })
         .collect();
-    (!cuts.is_empty()).then(|| format!("left out of the request: {}", cuts.join("; ")))
+    let is_summary = |part: &Part| matches!(part.reason, Reason::Summary { .. });
+    let instead = match request.parts.iter().any(is_summary) {
+        true => "; a summary stands for what has left (`recto sessions expand` undoes it)",
+        false => "",
+    };
+    (!cuts.is_empty()).then(|| format!("left out of the request: {}{instead}", cuts.join("; ")))
 }

@@ -1,13 +1,18 @@
 //! A round of tool calls: all at once, each heard of as it ends.
 
+use std::collections::HashSet;
+
 use futures_util::StreamExt;
 use recto_context::{Body, ContentPart, Counter, Layer, Tokens, ToolSpec};
-use recto_tools::{CallContext, Permit, ToolResult};
+use recto_tools::{CallContext, Caller, Permit, ToolResult};
+
+use recto_workspace::Horizon;
 
 use super::TurnRun;
 use super::approve::Judged;
 use crate::error::AgentError;
 use crate::event::Event;
+use crate::opening::today;
 use crate::shared::counter;
 use crate::step::{Effect, Input};
 
@@ -38,11 +43,30 @@ impl TurnRun<'_> {
             let content = vec![ContentPart::Text(result.text.into())];
             self.say(Body::Tool { call: result.call, name: result.name, content });
         }
+        self.note_own_memories().await;
         self.calls.clear();
         Ok(self.state.step(match ended {
             Ended::All => Input::Results,
             Ended::Stopped => Input::Stop,
         }))
+    }
+
+    /// What was remembered in this very session stands in its history, and is no
+    /// reason to change the memories in front of it.
+    async fn note_own_memories(&mut self) {
+        if !self.calls.iter().any(|call| *call.name == *"remember") {
+            return;
+        }
+        let files = self.shared.memories.files();
+        let view = files.read(&self.page.audience, Horizon::Recent(today())).await;
+        let known: HashSet<&str> =
+            self.page.catalog.memories.iter().map(|memory| &*memory.name).collect();
+        let new = view.memories.iter().filter(|memory| !known.contains(&*memory.name));
+        let snapshot = self.page.snapshot.take().or_else(|| self.known.carry.snapshot.clone());
+        self.page.snapshot = snapshot.map(|mut snapshot| {
+            snapshot.add_own(new.map(|memory| memory.name.clone()));
+            snapshot
+        });
     }
 
     /// The results, in the order of the calls; those that a stop cut off are absent.
@@ -106,7 +130,18 @@ impl TurnRun<'_> {
     }
 
     pub(super) fn call_context(&self) -> CallContext {
-        CallContext { catalog: self.page.catalog.clone(), trusted: self.page.trusted.clone() }
+        CallContext {
+            catalog: self.page.catalog.clone(),
+            trusted: self.page.trusted.clone(),
+            caller: Caller {
+                audience: self.page.audience.clone(),
+                session: Some(self.known.session.id.get()),
+                sees_from: match self.state.mode().chosen.sends_history() {
+                    true => self.known.carry.history_from.unwrap_or_default(),
+                    false => self.message,
+                },
+            },
+        }
     }
 
     /// The tools that the last request offered.

@@ -4,7 +4,9 @@
 #![allow(clippy::unwrap_used)]
 
 mod approvals;
+mod compaction;
 mod events;
+mod memory;
 mod order;
 mod recovery;
 mod selection;

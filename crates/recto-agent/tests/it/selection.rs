@@ -33,7 +33,7 @@ fn flow_example(bench: &Bench) {
 }
 
 /// The requests of a session's turns, in order.
-async fn requests(store: &Store, session: SessionId) -> Vec<RequestContext> {
+pub(crate) async fn requests(store: &Store, session: SessionId) -> Vec<RequestContext> {
     let mut requests = Vec::new();
     for turn in store.turns(session).await.unwrap() {
         requests.extend(requests_of(store, turn.id).await);

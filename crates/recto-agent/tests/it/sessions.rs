@@ -142,7 +142,7 @@ fn conversations_of_two_surfaces_with_the_same_id_stay_apart() {
         for name in ["4711", "general"] {
             for (surface, account) in [("telegram", "bot"), ("discord", "bot"), ("telegram", "b")] {
                 let (surface, account) = (surface.to_owned(), account.to_owned());
-                let place = Conversation { surface, account, name: name.to_owned() };
+                let place = Conversation::with_owner(&surface, &account, name);
                 let session = agent.find_or_begin(&place).await.unwrap().id;
                 say(&agent, session, &format!("{place:?}")).await;
                 sessions.push((place, session));

@@ -24,7 +24,7 @@ use recto_tools::{
     Action, Arguments, CallContext, CallLimits, Class, Consent, Needs, Tool, ToolError, ToolOutput,
     Toolbox,
 };
-use recto_workspace::{Options, Workspace};
+use recto_workspace::{MemoryFiles, Options, Workspace};
 use serde_json::json;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
@@ -59,6 +59,17 @@ impl Bench {
         std::fs::write(path, text).unwrap();
     }
 
+    /// What a file of the workspace holds; nothing where there is none.
+    pub(crate) fn read(&self, name: &str) -> String {
+        let path = self.folder.path().join("workspace").join(name);
+        std::fs::read_to_string(path).unwrap_or_default()
+    }
+
+    /// A folder of the workspace.
+    pub(crate) fn make_folder(&self, name: &str) {
+        std::fs::create_dir_all(self.folder.path().join("workspace").join(name)).unwrap();
+    }
+
     /// The store, as a process of its own has it.
     pub(crate) fn store(&self) -> Store {
         Store::open(&StoreOptions::new(self.database())).unwrap()
@@ -82,8 +93,11 @@ impl Bench {
                 built_in: tools.specs(),
                 approval_expires: Duration::from_secs(3_600),
                 disabled_tools: Vec::new(),
+                compaction: None,
+                session_files: None,
             },
             models,
+            memory: MemoryFiles::new(&workspace),
             workspace: Workspace::new(Options { workspace, ..Options::default() }),
             tools,
             search: SearchParts::default(),
@@ -302,7 +316,7 @@ pub(crate) async fn arrival(gate: &Gate, times: usize) {
 }
 
 pub(crate) fn conversation(name: &str) -> Conversation {
-    Conversation { surface: "terminal".into(), account: "local".into(), name: name.into() }
+    Conversation::with_owner("terminal", "local", name)
 }
 
 pub(crate) async fn session(agent: &Agent, name: &str) -> SessionId {

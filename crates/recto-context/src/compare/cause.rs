@@ -49,7 +49,7 @@ impl Cause {
             }
             Cause::MemoryReplaced => "the memory snapshot was replaced",
             Cause::ToolOffered => "a tool is offered for the first time",
-            Cause::HistoryTrimmed => "history was trimmed",
+            Cause::HistoryTrimmed => "history was trimmed, summarised or expanded",
             Cause::ResultShortened => "a tool result was shortened",
             Cause::LayerCut => "a layer was cut to fit the window",
             Cause::PicksLeft => "picks left with their turn",

@@ -5,13 +5,13 @@ use std::sync::{Arc, LazyLock};
 
 use super::Composer;
 use super::as_text::tool_doc;
-use crate::catalog::{File, Memory};
+use crate::catalog::File;
 use crate::inputs::Bootstrap;
 use crate::item::{Include, ItemKind, Priority};
 use crate::layer::Layer;
 use crate::layout::{PickPlacement, SkillRender, SystemMessages, ToolCalls};
 use crate::page::{ChatRole, ItemUse, Join, Part, Reason};
-use crate::plan::{Plan, PlannedPick, PlannedSkill, SkillForm, memory_id, skill_id};
+use crate::plan::{Plan, PlannedMemory, PlannedPick, PlannedSkill, SkillForm, skill_id};
 use crate::skills::{FULL_INTRO, LIST_HEADING, ON_DEMAND_INTRO};
 use crate::text::Text;
 
@@ -98,7 +98,7 @@ impl Composer<'_> {
     }
 
     fn memory(&self, plan: &Plan<'_>) -> Vec<Part> {
-        let snapshot = plan.memories.iter().map(|memory| self.remembered(memory));
+        let snapshot = plan.memories.iter().map(|planned| self.remembered(planned));
         let picks = self.picks_in_layer(plan, ItemKind::Memory).map(|pick| Part {
             join: Join::Line,
             lead: BULLET.clone(),
@@ -109,15 +109,16 @@ impl Composer<'_> {
         self.under_heading(Layer::Memory, &MEMORIES, entries)
     }
 
-    fn remembered(&self, memory: &Memory) -> Part {
-        let id = memory_id(memory);
-        let item = ItemUse { id, include: Include::Always, priority: None, scores: None };
+    fn remembered(&self, PlannedMemory { memory, pinned }: &PlannedMemory<'_>) -> Part {
+        let scores = pinned.as_ref().and_then(|pinned| pinned.scores);
+        let item = ItemUse { id: memory.id(), include: Include::Always, priority: None, scores };
+        let reason = pinned.as_ref().map_or(Reason::Snapshot, |pinned| Reason::Pinned(pinned.why));
         Part {
             join: Join::Line,
             lead: memory.lead.clone(),
             source: memory.source.clone(),
             item: Some(item),
-            ..self.part(Layer::Memory, &memory.text, Reason::Snapshot)
+            ..self.part(Layer::Memory, &memory.shown(), reason)
         }
     }
 

@@ -12,6 +12,7 @@ use crate::layer::Layer;
 use crate::message::{Message, MessageId};
 use crate::mode::words;
 use crate::page::Part;
+use crate::summary::Summary;
 use crate::tokens::{Profile, Tokens};
 
 /// An exchange of the history, and its parts on the page.
@@ -85,6 +86,20 @@ impl<'a> Plan<'a> {
         let left_out = LeftOut { count: trimmed.messages, tokens: trimmed.tokens };
         let names = ["message", "messages"];
         self.dropped.extend(left_out.dropped(Layer::History, names, DropReason::TrimmedEarlier));
+    }
+
+    /// The summary of what has left, once all of that has left.
+    pub(crate) fn plan_summary(&mut self) {
+        let from = self.carry.history_from.unwrap_or_default();
+        let is_due =
+            |summary: &&Summary| self.inputs.mode.chosen.sends_history() && summary.last < from;
+        let Some(summary) = self.inputs.summary.filter(is_due) else { return };
+        self.summary = Some(Composer::new(self.inputs, &self.carry).summary(summary));
+    }
+
+    /// What a summary takes on the page.
+    pub(crate) fn cost_of(&self, summary: &Summary) -> Tokens {
+        Composer::new(self.inputs, &self.carry).summary(summary).tokens
     }
 }
 

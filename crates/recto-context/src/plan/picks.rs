@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::history::open_history;
-use super::{Plan, Session, SkillForm, layer_of, memory_id};
+use super::{Plan, Session, SkillForm, layer_of};
 use crate::carry::Carry;
 use crate::catalog::{Catalog, Document};
 use crate::context::DropReason;
@@ -35,7 +35,7 @@ impl Plan<'_> {
                 continue;
             };
             if session.holds(&pick.item).is_some() && pick.item.kind != ItemKind::Skill
-                || self.memories.iter().any(|memory| memory_id(memory) == pick.item)
+                || self.memories.iter().any(|planned| planned.memory.id() == pick.item)
                 || self.picks.iter().any(|planned| planned.item.id == pick.item)
                 || self.shows_body_of(&pick.item)
             {
@@ -121,7 +121,7 @@ fn content(catalog: &Catalog, id: &ItemId) -> Option<(Text, Source, Option<Prior
         }
         ItemKind::Memory => {
             let memory = catalog.memories.iter().find(|memory| memory.name == id.name)?;
-            Some((memory.text.clone(), memory.source.clone(), None))
+            Some((memory.shown(), memory.source.clone(), None))
         }
         ItemKind::Tool => None,
     }

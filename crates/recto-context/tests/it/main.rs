@@ -5,6 +5,7 @@
 mod acceptance;
 mod bad_input;
 mod budget;
+mod compaction;
 mod compare;
 mod counting;
 mod kept_picks;
@@ -16,4 +17,5 @@ mod prefix;
 mod presets;
 mod profile;
 mod record;
+mod summary;
 mod support;

@@ -43,7 +43,8 @@ pub(crate) fn catalog() -> Catalog {
 }
 
 pub(crate) fn memory(name: &str, day: Option<&str>, text: &str) -> Memory {
-    Memory { source: Source::file("memory/MEMORY.md"), ..Memory::new(name, text, day) }
+    let source = Source::file("memory/MEMORY.md");
+    Memory { name: name.into(), source, ..Memory::new("MEMORY.md", text, day) }
 }
 
 pub(crate) fn rule(name: &str, priority: u16, include: Include, text: &str) -> Document {

@@ -24,6 +24,7 @@ use tokio::sync::{Notify, mpsc};
 
 use crate::cli::ChatArgs;
 use crate::commands::agent_failed;
+use crate::commands::sessions::take_in;
 use crate::failure::Failure;
 use crate::home::Home;
 use crate::input;
@@ -39,8 +40,12 @@ pub(crate) fn run(home: &Home, args: &ChatArgs) -> Result<ExitCode, Failure> {
     let runtime = setup::runtime()?;
     let (code, agent) = runtime.block_on(async {
         let settings = setup::with_model(settings, args.model.as_deref()).await?;
+        let session = match &args.from {
+            Some(file) => take_in(&settings, file).await?.id.to_string(),
+            None => args.session.clone(),
+        };
         let agent = setup::agent(home, &settings).await?;
-        let mut chat = Chat::open(agent, args).await?;
+        let mut chat = Chat::open(agent, args, &session).await?;
         let code = match message {
             Some(message) => chat.once(&message).await,
             None if input::is_typed() && !args.json => chat.typed(home).await,
@@ -88,7 +93,7 @@ enum Went {
 }
 
 impl Chat {
-    async fn open(agent: Agent, args: &ChatArgs) -> Result<Self, Failure> {
+    async fn open(agent: Agent, args: &ChatArgs, session: &str) -> Result<Self, Failure> {
         let settings = SessionSettings {
             model: args.model.clone(),
             context_mode: args.context_mode.map(ContextMode::from),
@@ -98,11 +103,7 @@ impl Chat {
         if let Some(name) = &args.model {
             agent.model(name).map_err(|error| agent_failed(&error))?;
         }
-        let conversation = Conversation {
-            surface: "terminal".to_owned(),
-            account: "local".to_owned(),
-            name: args.session.clone(),
-        };
+        let conversation = Conversation::with_owner("terminal", "local", session);
         let session =
             agent.find_named_or_begin(&conversation).await.map_err(|error| agent_failed(&error))?;
         let voice = if args.json { Voice::json() } else { Voice::for_people() };

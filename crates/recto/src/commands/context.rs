@@ -6,15 +6,17 @@ use std::sync::Arc;
 
 use jiff::Zoned;
 use recto_agent::{
-    Agent, How, Inbound, Mentioned, ModelEntry, Searcher, SessionSettings, Wanted, join_mentioned,
+    Agent, Choosing, How, Inbound, Memories, Mentioned, ModelEntry, Searcher, SessionSettings,
+    Wanted, join_mentioned,
 };
 use recto_context::mode::{self, ModeSetting, Question};
 use recto_context::{
-    Bootstrap, Catalog, ContextMode, Counter, Inputs, Message, MessageId, RequestContext, Stamp,
-    Tokens, Window, WindowSource, beyond_snapshot, has_tools, read_jsonl,
+    Bootstrap, Carry, Catalog, ContextMode, Counter, Inputs, Message, MessageId, RequestContext,
+    Stamp, Tokens, Window, WindowSource, has_tools, read_jsonl,
 };
 use recto_search::Entry;
-use recto_store::SessionId;
+use recto_store::{SessionId, Store};
+use recto_workspace::View;
 
 use crate::cli::ContextArgs;
 use crate::commands::{agent_failed, history_failure, sessions};
@@ -41,10 +43,18 @@ pub(crate) fn run(home: &Home, args: &ContextArgs) -> Result<ExitCode, Failure> 
         return Err(choice.failure(asked_for.as_deref(), &settings));
     }
     let snapshot = setup::read_workspace(&settings)?;
-    setup::tell_problems(&snapshot);
+    setup::tell_problems(&snapshot.problems);
+    let remembered = runtime.block_on(setup::remembered(&settings));
+    setup::tell_problems(&remembered.problems);
+    let mut catalog = setup::whole_catalog(home, &settings, &snapshot);
+    catalog.memories.clone_from(&remembered.memories);
+    let store = kept_store(&settings);
+    let searcher = setup::searcher(&settings, store.clone());
     let ground = Ground {
-        catalog: &setup::whole_catalog(home, &settings, &snapshot),
-        searcher: &searcher(&settings),
+        catalog: &catalog,
+        searcher: &searcher,
+        memories: &setup::memories(&settings, &searcher, store),
+        remembered: &remembered,
         settings: &settings,
         choice: &choice,
     };
@@ -54,18 +64,19 @@ pub(crate) fn run(home: &Home, args: &ContextArgs) -> Result<ExitCode, Failure> 
     Ok(ExitCode::SUCCESS)
 }
 
-/// What finds the items that fit. Vectors that the store has kept are used, but
-/// looking makes no store.
-fn searcher(settings: &Settings) -> Searcher {
+/// The store, for the vectors that it has kept. Looking makes none.
+pub(crate) fn kept_store(settings: &Settings) -> Option<Store> {
     let is_there = settings.store.path.exists();
-    let store = is_there.then(|| setup::store(settings).ok()).flatten();
-    Searcher::new(setup::search_parts(settings), store, &settings.agent.name)
+    is_there.then(|| setup::store(settings).ok()).flatten()
 }
 
 /// What a page outside of all sessions is made from.
 pub(crate) struct Ground<'a> {
     pub(crate) catalog: &'a Catalog,
     pub(crate) searcher: &'a Searcher,
+    pub(crate) memories: &'a Memories,
+    /// What the owner sees of them.
+    pub(crate) remembered: &'a View,
     /// With the model that was chosen.
     pub(crate) settings: &'a Settings,
     pub(crate) choice: &'a Choice,
@@ -80,7 +91,7 @@ pub(crate) async fn assemble(
     history: &[Arc<Message>],
     mark: Option<ContextMode>,
 ) -> Result<(ModelEntry, RequestContext), Failure> {
-    let Ground { catalog, searcher, settings, choice } = *ground;
+    let Ground { catalog, searcher, memories, remembered, settings, choice } = *ground;
     let model = setup::chosen_model(settings)?;
     let window = recto_agent::window_of(&model, Tokens::new(settings.window_cap)).await;
     let window = window.unwrap_or(Window::ASSUMED);
@@ -94,19 +105,20 @@ pub(crate) async fn assemble(
         Some(mark) => mark == ContextMode::Auto,
         None => model.mode == ModeSetting::Auto,
     };
-    let counter = Counter::estimated();
-    let memories = beyond_snapshot(&catalog.memories, &model.limits, &counter);
     let wanted = Wanted {
         catalog,
         entries: Entry::all_of(catalog).into(),
         session: &session,
         removed: &[],
-        memories: memories.collect(),
         decides_mode,
         options: *searcher.options(),
         message,
     };
-    let found = searcher.find(&wanted).await;
+    let (counter, options) = (Counter::estimated(), wanted.options);
+    let by = Choosing { limits: &model.limits, options: &options, counter: &counter };
+    let (mut found, chosen) =
+        tokio::join!(searcher.find(&wanted), memories.choose(remembered, message, None, &by));
+    let carry = Carry { snapshot: Some(found.add(chosen)), ..Carry::default() };
     if let Some(how @ How::Words(_)) = &found.how {
         tell(&format_args!("warning: items were searched {how}"));
     }
@@ -130,6 +142,7 @@ pub(crate) async fn assemble(
         .history(history)
         .mode(mode)
         .window(window)
+        .carry(carry)
         .limits(model.limits)
         .layout(model.layout);
     let request = recto_agent::assemble_for(&model, &inputs)

@@ -17,7 +17,7 @@ use recto_llm::IS_BUILT_IN;
 use recto_models::Size;
 use recto_search::{Encoder, EncoderError};
 use recto_store::SessionFilter;
-use recto_workspace::Snapshot;
+use recto_workspace::{Horizon, Snapshot};
 use serde_json::{Value, json};
 
 use crate::commands::items::severity;
@@ -125,6 +125,7 @@ fn examine(home: &Home) -> Result<Report, Failure> {
     findings.push(runtime.block_on(store(&settings)));
     let snapshot = setup::read_workspace(&settings)?;
     findings.extend(workspace(&settings, &snapshot));
+    findings.push(runtime.block_on(memory(&settings)));
     let tools = tools::findings(home, &settings, &snapshot.catalog);
     findings.extend(runtime.block_on(tools));
     findings.push(search(&settings));
@@ -225,7 +226,6 @@ fn workspace(settings: &Settings, snapshot: &Snapshot) -> Vec<Finding> {
     let system = [&system.soul, &system.identity, &system.agents, &system.user];
     let counts = [
         ("system file", system.iter().filter(|file| file.is_some()).count()),
-        ("memory", catalog.memories.len()),
         ("skill", catalog.skills.len()),
         ("rule", catalog.rules.len()),
         ("reference", catalog.references.len()),
@@ -247,6 +247,25 @@ fn workspace(settings: &Settings, snapshot: &Snapshot) -> Vec<Finding> {
     let problems: Vec<Finding> = snapshot.problems.iter().map(problem).collect();
     let whole = path.is_dir().then(|| Finding::new("workspace", State::Fine, text).data(data));
     whole.into_iter().chain(problems).collect()
+}
+
+/// What is remembered, as the owner sees it.
+async fn memory(settings: &Settings) -> Finding {
+    let files = setup::memory_files(settings);
+    let view = files.read(&setup::owner(settings), Horizon::All).await;
+    let problems = files.check().await.len();
+    let data = json!({"entries": view.memories.len(), "problems": problems});
+    let entries = counted(view.memories.len(), "entry");
+    let found = match problems {
+        0 => Finding::new("memory", State::Fine, entries),
+        _ => {
+            let text = format!("{entries}, {}", counted(problems, "problem"));
+            // A turn goes on, whatever is wrong with the files.
+            Finding::new("memory", State::Warning, text)
+                .hint("`recto memory check` shows them".to_owned())
+        }
+    };
+    found.data(data)
 }
 
 /// How turns look for items that fit a message.

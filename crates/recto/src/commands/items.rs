@@ -265,7 +265,7 @@ fn check(view: &View, as_json: bool) -> Result<ExitCode, Failure> {
     Ok(if broken { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-pub(super) fn counted(problems: usize) -> String {
+pub(crate) fn counted(problems: usize) -> String {
     if problems == 1 { "1 problem".to_owned() } else { format!("{problems} problems") }
 }
 
@@ -276,7 +276,7 @@ pub(crate) fn severity(problem: &Problem) -> &'static str {
     }
 }
 
-pub(super) fn problem_json(problem: &Problem) -> Value {
+pub(crate) fn problem_json(problem: &Problem) -> Value {
     json!({
         "path": problem.path.to_string_lossy(),
         "line": problem.line,

@@ -38,15 +38,18 @@ pub(crate) fn run(home: &Home, args: &SearchArgs) -> Result<ExitCode, Failure> {
     }
     let settings = setup::load(home, Vec::new())?;
     let snapshot = setup::read_workspace(&settings)?;
-    setup::tell_problems(&snapshot);
-    let catalog = setup::whole_catalog(home, &settings, &snapshot);
+    setup::tell_problems(&snapshot.problems);
+    let mut catalog = setup::whole_catalog(home, &settings, &snapshot);
     let asked = Asked { query: &query, kind: args.kind.map(ItemKind::from), limit: args.limit };
     let found = setup::runtime()?.block_on(async {
+        let remembered = setup::remembered(&settings).await;
+        setup::tell_problems(&remembered.problems);
+        catalog.memories.clone_from(&remembered.memories);
         // It only spares the next search work: without it, and in a home that is not
         // there yet, the search goes on.
         let open = || setup::store(&settings).map_err(|failure| tell(&failure)).ok();
         let store = home.path().is_dir().then(open).flatten();
-        let searcher = Searcher::new(setup::search_parts(&settings), store, &settings.agent.name);
+        let searcher = setup::searcher(&settings, store);
         patiently(&searcher, find(&searcher, &catalog, &asked, Patience::UntilDone)).await
     });
     if args.json {
@@ -70,7 +73,7 @@ pub(crate) struct Asked<'a> {
 pub(crate) struct Findings {
     /// The most probable first.
     pub(crate) rows: Vec<Row>,
-    how: How,
+    pub(crate) how: How,
     options: SearchOptions,
 }
 

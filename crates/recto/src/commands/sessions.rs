@@ -1,5 +1,6 @@
 //! `recto sessions`: what was said, kept, moved and found.
 
+mod summaries;
 mod transfer;
 
 use std::fmt::Write as _;
@@ -20,6 +21,8 @@ use crate::home::Home;
 use crate::output::{print, print_json, tame, tame_lines, tell};
 use crate::setup;
 
+pub(crate) use transfer::take_in;
+
 pub(crate) fn run(home: &Home, command: &SessionCommand) -> Result<ExitCode, Failure> {
     let settings = setup::load(home, Vec::new())?;
     setup::runtime()?.block_on(async {
@@ -29,12 +32,14 @@ pub(crate) fn run(home: &Home, command: &SessionCommand) -> Result<ExitCode, Fai
             SessionCommand::Show { name, json } => show(&store, name, json.json).await,
             SessionCommand::Rename { name, new } => rename(&store, name, new).await,
             SessionCommand::Archive { name } => archive(&store, name).await,
-            SessionCommand::Export { name, out } => {
-                transfer::export(&store, name, out.as_deref()).await
+            SessionCommand::Export { name, out, format } => {
+                transfer::export(&store, name, out.as_deref(), *format).await
             }
             SessionCommand::Import { file, name } => {
-                let agent = &settings.agent.name;
-                transfer::import(&store, agent, file, name.as_deref()).await
+                transfer::import(&store, &settings, file, name.as_deref()).await
+            }
+            SessionCommand::Expand { name } => {
+                summaries::expand(home, &settings, store, name).await
             }
             SessionCommand::Search { query, limit, json } => {
                 search(&store, query, *limit, json.json).await
@@ -124,16 +129,19 @@ async fn show(store: &Store, name: &str, json: bool) -> Result<(), Failure> {
     let session = find(store, name).await?;
     let messages = store.messages(session.id, None).await.map_err(failed)?;
     let turns = store.turns(session.id).await.map_err(failed)?;
+    let compactions = store.compactions(session.id).await.map_err(failed)?;
     if json {
         return print_json(&json!({
             "session": session_json(&session),
             "messages": messages.iter().map(message_json).collect::<Vec<_>>(),
+            "compactions": compactions.iter().map(summaries::json).collect::<Vec<_>>(),
             "turns": turns.iter().map(turn_json).collect::<Vec<_>>(),
         }));
     }
     let mut out = format!("session {}, begun {}\n", tame(&session.label()), local(session.created));
     for stored in &messages {
         let _ = write!(out, "\n{}", message_text(stored));
+        out.push_str(&summaries::behind(stored.message.id, &compactions));
     }
     for turn in turns.iter().filter(|turn| turn.first_message.is_none()) {
         let text = turn.inbound.as_deref().map(said).unwrap_or_default();

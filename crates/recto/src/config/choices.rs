@@ -4,6 +4,7 @@
 //! The table of keys takes its lists from here too: a word can't be accepted
 //! without a meaning, nor the other way round.
 
+use recto_context::SummaryBy;
 pub use recto_context::mode::{ToolTurnContext, Uncertain as AutoUncertain};
 pub use recto_context::{
     ContextMode, Include, ItemKind, PickMessages, PickPlacement, Preset, SkillRender,
@@ -21,6 +22,22 @@ pub(super) trait Named: Sized {
 
     /// The value of that name.
     fn from_name(name: &str) -> Option<Self>;
+}
+
+/// Who makes a summary of messages that leave; nobody, where it is off.
+pub type Compaction = Option<SummaryBy>;
+
+impl Named for Compaction {
+    const NAMES: &'static [&'static str] = &["off", "extract", "summary"];
+
+    fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "off" => Some(None),
+            "extract" => Some(Some(SummaryBy::Extract)),
+            "summary" => Some(Some(SummaryBy::Summary)),
+            _ => None,
+        }
+    }
 }
 
 /// Gives the variants of enums their names.

@@ -7,7 +7,7 @@
 use std::fmt;
 
 use super::choices::{
-    Approval, AutoUncertain, ContextMode, Group, Include, ItemKind, Named, Permission,
+    Approval, AutoUncertain, Compaction, ContextMode, Group, Include, ItemKind, Named, Permission,
     PickMessages, PickPlacement, Preset, Provider, Reload, Sandbox, SearchPreset, SkillRender,
     SystemMessages, ToolCalls, ToolTurnContext, item_kind,
 };
@@ -65,6 +65,25 @@ pub static KEYS: &[Key] = &[
         .default("8192")
         .example("4096")
         .doc("The most tokens that these messages may cost."),
+    key("history.channel_max_messages", Kind::Integer { min: 1, max: 100_000 })
+        .default("20")
+        .example("10")
+        .doc(
+            "The same as `history.max_messages` where several people talk: a group, a Discord \
+             channel. The smaller of the two holds there.",
+        ),
+    key("history.compaction", Kind::Choice(Compaction::NAMES))
+        .default("off")
+        .example("\"extract\"")
+        .doc(
+            "Whether a summary stands for messages that leave because a limit is reached: none, one \
+             of sentences as they were said, or one that the model writes. The messages themselves \
+             are kept; `recto sessions expand` takes a summary back.",
+        ),
+    key("history.summary_tokens", Kind::Integer { min: 32, max: MAX_WINDOW })
+        .default("512")
+        .example("256")
+        .doc("The most tokens of such a summary; it never takes more than a quarter of the history's."),
     key("memory.max_entries", Kind::Integer { min: 0, max: 10_000 })
         .default("20")
         .example("10")
@@ -73,6 +92,13 @@ pub static KEYS: &[Key] = &[
         .default("1000")
         .example("500")
         .doc("The most tokens that these memories may cost."),
+    key("sessions.markdown", Kind::Bool)
+        .default("false")
+        .example("true")
+        .doc(
+            "Whether each session is also kept as a Markdown file, from its fourth message on, in the \
+             folder `sessions` of Recto's home.",
+        ),
     key("skills.directory", Kind::Path)
         .default("skills")
         .example("\"~/skills\"")

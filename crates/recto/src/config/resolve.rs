@@ -21,6 +21,7 @@ use super::setting::{KeyPath, Setting};
 use super::settings::{
     AgentSettings, ContextSettings, FoundSettings, HistorySettings, MemorySettings, ModeSettings,
     ModelSettings, Placed, SearchSettings, Settings, SkillSettings, StoreSettings, ToolSettings,
+    TranscriptSettings,
 };
 use super::value::{self, Value};
 use super::{Row, Sources, Verdict};
@@ -30,6 +31,9 @@ const DEFAULT_AGENT: &str = "main";
 
 /// The folder of pulled model files in Recto's home.
 const MODEL_FILES: &str = "models";
+
+/// The folder of sessions as Markdown there.
+const SESSION_FILES: &str = "sessions";
 
 /// Why a model entry of the file is there.
 const CONFIGURED: &str = "configured";
@@ -96,6 +100,7 @@ impl Resolver<'_> {
         let context = self.context();
         let history = self.history();
         let memory = self.memory();
+        let sessions = self.sessions();
         let skills = self.skills();
         let tools = self.tools();
         let search = self.search();
@@ -111,6 +116,7 @@ impl Resolver<'_> {
             context: context?,
             history: history?,
             memory: memory?,
+            sessions: sessions?,
             skills: skills?,
             tools: tools?,
             search: search?,
@@ -183,13 +189,28 @@ impl Resolver<'_> {
     fn history(&mut self) -> Option<HistorySettings> {
         let max_messages = self.get("history.max_messages", &[]);
         let max_tokens = self.get("history.max_tokens", &[]);
-        Some(HistorySettings { max_messages: max_messages?, max_tokens: max_tokens? })
+        let channel_max_messages = self.get("history.channel_max_messages", &[]);
+        let compaction = self.get("history.compaction", &[]);
+        let summary_tokens = self.get("history.summary_tokens", &[]);
+        Some(HistorySettings {
+            max_messages: max_messages?,
+            max_tokens: max_tokens?,
+            channel_max_messages: channel_max_messages?,
+            compaction: compaction?,
+            summary_tokens: summary_tokens?,
+        })
     }
 
     fn memory(&mut self) -> Option<MemorySettings> {
         let max_entries = self.get("memory.max_entries", &[]);
         let max_tokens = self.get("memory.max_tokens", &[]);
         Some(MemorySettings { max_entries: max_entries?, max_tokens: max_tokens? })
+    }
+
+    fn sessions(&mut self) -> Option<TranscriptSettings> {
+        let is_on: bool = self.get("sessions.markdown", &[])?;
+        let folder = || self.sources.home.join(SESSION_FILES);
+        Some(TranscriptSettings { markdown: is_on.then(folder) })
     }
 
     fn skills(&mut self) -> Option<SkillSettings> {

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::choices::{
-    Approval, AutoUncertain, ContextMode, Group, Include, ItemKind, Permission, PickMessages,
-    PickPlacement, Preset, Provider, Reload, Sandbox, SearchPreset, SkillRender, SystemMessages,
-    ToolCalls, ToolTurnContext,
+    Approval, AutoUncertain, Compaction, ContextMode, Group, Include, ItemKind, Permission,
+    PickMessages, PickPlacement, Preset, Provider, Reload, Sandbox, SearchPreset, SkillRender,
+    SystemMessages, ToolCalls, ToolTurnContext,
 };
 use super::problem::{Place, Problem, quoted};
 
@@ -29,6 +29,8 @@ pub struct Settings {
     pub history: HistorySettings,
     /// Limits of the memories on the page.
     pub memory: MemorySettings,
+    /// How sessions are kept beside the store.
+    pub sessions: TranscriptSettings,
     /// Where skills are and how they are shown.
     pub skills: SkillSettings,
     /// What tools may do in a turn.
@@ -86,6 +88,12 @@ pub struct HistorySettings {
     pub max_messages: u32,
     /// The most tokens.
     pub max_tokens: u32,
+    /// The most messages where several people talk.
+    pub channel_max_messages: u32,
+    /// Who makes summaries of messages that leave, if anybody does.
+    pub compaction: Compaction,
+    /// The most tokens of a summary.
+    pub summary_tokens: u32,
 }
 
 /// `[memory]`.
@@ -95,6 +103,13 @@ pub struct MemorySettings {
     pub max_entries: u32,
     /// The most tokens of them.
     pub max_tokens: u32,
+}
+
+/// `[sessions]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TranscriptSettings {
+    /// The folder where each is kept as Markdown, if it is.
+    pub markdown: Option<PathBuf>,
 }
 
 /// `[skills]`.

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
+use recto_context::SummaryBy;
 
 use super::choices::Named;
 use super::keys::{Fallback, KEYS, Key, Kind};
@@ -413,6 +414,36 @@ fn plural_kinds_of_items_are_accepted() {
 }
 
 #[test]
+fn what_leaves_the_history_is_summarised_only_where_it_is_asked_for() {
+    let plain = settings("");
+    let HistorySettings { channel_max_messages, compaction, summary_tokens, .. } = plain.history;
+    assert_eq!((channel_max_messages, compaction, summary_tokens), (20, None, 512));
+    assert_eq!(plain.sessions.markdown, None);
+    for (word, expected) in [
+        ("off", None),
+        ("extract", Some(SummaryBy::Extract)),
+        ("summary", Some(SummaryBy::Summary)),
+    ] {
+        let text = format!("history.compaction = '{word}'\n");
+        assert_eq!(settings(&text).history.compaction, expected);
+        // The word in the config is the one that records have.
+        assert_eq!(expected.map_or("off", SummaryBy::name), word);
+    }
+    let kept = settings("sessions.markdown = true\n").sessions.markdown;
+    assert_eq!(kept, Some("/home/me/.recto/sessions".into()));
+    report(
+        "[history]\ncompaction = 'extracts'\nsummary_tokens = 8\n[sessions]\nmarkdown = 1\n",
+        &sources(),
+        &expect![[r#"
+            config.toml:2: `history.compaction` must be one of `off`, `extract`, `summary`, not `extracts`
+              hint: did you mean `extract`?
+            config.toml:3: `history.summary_tokens` must be a whole number from 32 to 10000000, not `8`
+            config.toml:5: `sessions.markdown` must be `true` or `false`, not a whole number
+        "#]],
+    );
+}
+
+#[test]
 fn what_search_brings_is_set_for_all_groups_and_for_single_ones() {
     let search = settings("").search;
     assert_eq!((search.enabled, search.preset), (true, SearchPreset::Normal));
@@ -508,8 +539,12 @@ fn rows_say_what_holds_and_why() {
         context.preset = "plain"  # RECTO_CONTEXT_PRESET
         history.max_messages = 50  # default
         history.max_tokens = 8192  # default
+        history.channel_max_messages = 20  # default
+        history.compaction = "off"  # default
+        history.summary_tokens = 512  # default
         memory.max_entries = 20  # default
         memory.max_tokens = 1000  # default
+        sessions.markdown = false  # default
         skills.directory = "/home/me/.recto/skills"  # default
         skills.extra_dirs = ["/home/me/s"]  # config.toml:5
         skills.disabled = []  # default

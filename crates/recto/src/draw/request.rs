@@ -217,15 +217,25 @@ fn tool_row(request: &RequestContext, tool: &OfferedTool) -> [String; 5] {
 }
 
 fn history_row(table: &mut Table, request: &RequestContext) {
-    let parts: Vec<&Part> = request.layer(Layer::History).filter(|part| shown(part)).collect();
+    let parts = request.layer(Layer::History).filter(|part| shown(part));
+    let (summaries, parts): (Vec<&Part>, Vec<&Part>) = parts.partition(|part| is_summary(part));
+    for part in summaries {
+        let tokens = part.tokens.to_string();
+        let why = part.reason.describe();
+        table.row([Layer::History.to_string(), "summary".to_owned(), String::new(), tokens, why]);
+    }
     let messages = parts.iter().filter(|part| part.kind() == "message").count();
     if messages == 0 {
         return;
     }
     let name = if messages == 1 { "1 message".to_owned() } else { format!("{messages} messages") };
-    let tokens = request.layer_tokens(Layer::History).to_string();
+    let tokens = parts.iter().map(|part| part.tokens).sum::<Tokens>().to_string();
     let why = Reason::Recent.describe();
     table.row([Layer::History.to_string(), name, String::new(), tokens, why]);
+}
+
+fn is_summary(part: &Part) -> bool {
+    matches!(part.reason, Reason::Summary { .. })
 }
 
 fn dropped(request: &RequestContext) -> String {
@@ -235,8 +245,11 @@ fn dropped(request: &RequestContext) -> String {
     let mut table = Table::new(["layer", "left out", "tokens", "why"]);
     table.align_right(2);
     for dropped in &request.dropped {
-        let Dropped { what, layer, reason, .. } = dropped;
-        let tokens = dropped.tokens().to_string();
+        let Dropped { what, layer, before, after, reason } = dropped;
+        let tokens = match *after {
+            Tokens::ZERO => before.to_string(),
+            after => format!("{before} → {after}"),
+        };
         table.row([layer.to_string(), what.clone(), tokens, reason.describe()]);
     }
     for notice in &request.notices {

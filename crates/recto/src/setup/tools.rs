@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::env;
 use std::path::PathBuf;
 
+use recto_agent::memory_tools;
 use recto_context::{Include, ItemKind, ToolSpec};
 use recto_tools::{
     CallLimits, Grants, Key, Network, Policy, ProgramOptions, Scripts, ServerOptions,
@@ -24,7 +25,8 @@ pub(crate) fn toolbox(home: &Home, settings: &Settings) -> Toolbox {
 pub(crate) fn built_in(tools: &Toolbox, settings: &Settings) -> Vec<ToolSpec> {
     let is_on =
         |spec: &ToolSpec| !settings.tools.disabled.iter().any(|name| **name == *spec.id.name);
-    let mut specs: Vec<ToolSpec> = tools.specs().into_iter().filter(is_on).collect();
+    let all = tools.specs().into_iter().chain(memory_tools());
+    let mut specs: Vec<ToolSpec> = all.filter(is_on).collect();
     for spec in &mut specs {
         let own = |item: &&ItemSettings| item.kind == ItemKind::Tool && *item.name == *spec.id.name;
         let include = settings.items.iter().find(own).and_then(|item| item.include);

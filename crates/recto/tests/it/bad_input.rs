@@ -101,8 +101,8 @@ fn empty_files_count_as_missing() {
 fn a_window_smaller_than_the_system_layer_is_an_error_with_a_breakdown() {
     // PITFALL 5.
     let home = Home::with(&[
-        ("config.toml", "[models.m]\nprovider = \"ollama\"\nmodel = \"m\"\nwindow = 1024\n"),
-        ("workspace/AGENTS.md", &"Follow this rule. ".repeat(400)),
+        ("config.toml", "[models.m]\nprovider = \"ollama\"\nmodel = \"m\"\nwindow = 2048\n"),
+        ("workspace/AGENTS.md", &"Follow this rule. ".repeat(800)),
     ]);
     let run = home.run(&["context", "hi"]);
     run.fails_with("what may not be cut takes");

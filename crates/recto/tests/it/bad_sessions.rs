@@ -463,6 +463,9 @@ fn what_people_type_after_commands_is_checked() {
     ] {
         home.run_with(&["chat"], line, &[]).fails_with(told);
     }
-    assert_eq!(home.json(&["sessions", "list", "--json"])[0]["settings"], serde_json::json!({}));
+    let settings = home.json(&["sessions", "list", "--json"])[0]["settings"].clone();
+    // Who reads along was decided when the session began.
+    let set: Vec<&String> = settings.as_object().unwrap().keys().collect();
+    assert_eq!(set, ["audience"]);
     nothing_is_lost(&home);
 }

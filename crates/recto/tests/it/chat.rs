@@ -187,6 +187,7 @@ fn help_and_sessions_are_for_people() {
         /why NAME                                      say why an item was or was not on the last request's page
         /approve [NUMBER] [session]                    let the tool run that was asked about
         /deny [NUMBER]                                 don't let it run
+        /remember TEXT                                 keep something for later conversations
         /new                                           put this session into the archive and begin a new one
         /model [NAME | default]                        show the models, or answer with another one
         /mode [full | minimal | auto | default]        show or set the context mode

@@ -66,6 +66,9 @@ fn the_drawing_reads_without_colour() {
         tools tool read_file always always included
         tools tool write_file always always included
         tools tool list_files always always included
+        tools tool remember always always included
+        tools tool recall always always included
+        tools tool forget always always included
         items rule tone always always included
         message message the message
 
@@ -133,7 +136,7 @@ fn raw_is_the_body_of_each_wire() {
     assert_eq!(ollama["options"]["num_ctx"], 8192);
     assert_eq!(ollama["options"]["temperature"], 0.7);
     assert_eq!((&ollama["truncate"], &ollama["shift"]), (&json!(false), &json!(false)));
-    assert_eq!(ollama["tools"][3]["function"]["name"], "utc_time");
+    assert_eq!(ollama["tools"][6]["function"]["name"], "utc_time");
     let user = ollama["messages"].as_array().unwrap().last().unwrap()["content"].as_str().unwrap();
     assert!(user.contains("You must respond by calling one or more of the provided tools. Do not answer without calling a tool when the request involves files or workspace.\n\nUser request: fix src/main.rs"), "{user}");
 

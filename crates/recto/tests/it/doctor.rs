@@ -48,7 +48,8 @@ fn a_home_with_a_scripted_model_is_ready() {
             ok       home        HOME/
             ok       config      HOME/config.toml names 1 model
             ok       store       HOME/data/recto.db is not there yet; the first message makes it
-            ok       workspace   HOME/workspace has 2 system files, 1 memory, 1 skill, 3 rules, 1 reference
+            ok       workspace   HOME/workspace has 2 system files, 1 skill, 3 rules, 1 reference
+            ok       memory      1 entry
             absent   search      goes by words: no embedding model was pulled
                                  hint: run `recto models pull minilm`
             ok       model echo  scripted echo: window 8,192, set in the config, takes tools
@@ -70,7 +71,8 @@ fn a_home_without_a_model_says_what_to_do() {
         ok       home       HOME/
         ok       config     HOME/config.toml names no model, so that one is looked for
         ok       store      HOME/data/recto.db is not there yet; the first message makes it
-        ok       workspace  HOME/workspace has 2 system files, 1 memory, 1 skill, 3 rules, 1 reference
+        ok       workspace  HOME/workspace has 2 system files, 1 skill, 3 rules, 1 reference
+        ok       memory     1 entry
         absent   search     goes by words: no embedding model was pulled
                             hint: run `recto models pull minilm`
         absent   Ollama     asked at http://127.0.0.1:1: nothing listens there
@@ -86,7 +88,8 @@ fn a_home_without_a_model_says_what_to_do() {
         ok       home       HOME/
         ok       config     HOME/config.toml names no model, so that one is looked for
         ok       store      HOME/data/recto.db is not there yet; the first message makes it
-        ok       workspace  HOME/workspace has 2 system files, 1 memory, 1 skill, 3 rules, 1 reference
+        ok       workspace  HOME/workspace has 2 system files, 1 skill, 3 rules, 1 reference
+        ok       memory     1 entry
         absent   search     goes by words: no embedding model was pulled
                             hint: run `recto models pull minilm`
         absent   Ollama     asked at http://127.0.0.1:1: nothing listens there
@@ -109,7 +112,8 @@ fn an_ollama_that_is_found_answers() {
         ok       home          HOME/
         ok       config        HOME/config.toml names no model, so that one is looked for
         ok       store         HOME/data/recto.db is not there yet; the first message makes it
-        ok       workspace     HOME/workspace has 2 system files, 1 memory, 1 skill, 3 rules, 1 reference
+        ok       workspace     HOME/workspace has 2 system files, 1 skill, 3 rules, 1 reference
+        ok       memory        1 entry
         absent   search        goes by words: no embedding model was pulled
                                hint: run `recto models pull minilm`
         ok       Ollama        asked at URL: it has tiny:1b
@@ -125,7 +129,8 @@ fn an_ollama_that_is_found_answers() {
         ok       home          HOME/
         ok       config        HOME/config.toml names no model, so that one is looked for
         ok       store         HOME/data/recto.db is not there yet; the first message makes it
-        ok       workspace     HOME/workspace has 2 system files, 1 memory, 1 skill, 3 rules, 1 reference
+        ok       workspace     HOME/workspace has 2 system files, 1 skill, 3 rules, 1 reference
+        ok       memory        1 entry
         absent   search        goes by words: no embedding model was pulled
                                hint: run `recto models pull minilm`
         ok       Ollama        asked at URL: it has tiny:1b
@@ -182,7 +187,7 @@ fn a_broken_config_is_all_that_is_looked_at() {
         error    config  config.toml:1: unknown table `contxt`
                          hint: did you mean `context`?
         error    config  config.toml:4: unknown key `history.max`
-                         hint: in `history` there are `max_messages`, `max_tokens`
+                         hint: in `history` there are `max_messages`, `max_tokens`, `channel_max_messages`, `compaction`, `summary_tokens`
 
         not ready: see above
     "#]],

@@ -21,12 +21,15 @@ fn a_new_home_has_something_of_everything() {
     assert!(names(&context, "skills").contains(&"clock".to_owned()));
     let tools: Vec<_> =
         context["tools"].as_array().unwrap().iter().map(|tool| &tool["name"]).collect();
-    assert_eq!(tools, ["read_file", "write_file", "list_files", "utc_time"]);
+    assert_eq!(
+        tools,
+        ["read_file", "write_file", "list_files", "remember", "recall", "forget", "utc_time",]
+    );
     assert_eq!(context["notices"], serde_json::json!([]));
 }
 
 #[test]
-fn all_of_it_is_under_six_hundred_tokens() {
+fn all_of_it_is_under_six_hundred_tokens_and_a_thousand_with_the_tools() {
     let home = Home::ready();
     let counter = Counter::estimated();
     let files = home.tree().into_iter().filter(|(path, _)| !path.ends_with("config.toml"));
@@ -36,7 +39,7 @@ fn all_of_it_is_under_six_hundred_tokens() {
     let context = home.context("hello", &[]);
     let prompt =
         context["budget"]["used"].as_u64().unwrap() + context["budget"]["tools"].as_u64().unwrap();
-    assert!(prompt < 700, "{prompt}");
+    assert!(prompt < 1_000, "{prompt}");
 }
 
 #[test]

@@ -1,21 +1,18 @@
-//! Sessions as people handle them: listed, shown, renamed, put away, moved and
-//! searched.
+//! Sessions as people handle them: listed, shown, renamed, put away and searched.
 
 use expect_test::expect;
-use recto_fakes::Answer;
 use serde_json::{Value, json};
 
-use crate::servers::{Desk, Wire, json_lines, read};
 use crate::support::*;
 
 impl Home {
     /// `recto chat --session SESSION -m MESSAGE`, which must go well.
-    fn say_in(&self, session: &str, message: &str) -> String {
+    pub(crate) fn say_in(&self, session: &str, message: &str) -> String {
         self.ok(&["chat", "--session", session, "-m", message])
     }
 
     /// `recto sessions list --all --json`: number, name, messages, whether archived.
-    fn listed(&self) -> Vec<String> {
+    pub(crate) fn listed(&self) -> Vec<String> {
         let list = self.json(&["sessions", "list", "--all", "--json"]);
         let mut rows: Vec<String> = list
             .as_array()
@@ -31,13 +28,13 @@ impl Home {
         rows
     }
 
-    fn messages(&self, session: &str) -> Vec<Value> {
+    pub(crate) fn messages(&self, session: &str) -> Vec<Value> {
         let shown = self.json(&["sessions", "show", session, "--json"]);
         shown["messages"].as_array().unwrap().clone()
     }
 
     /// What people and models said in a session, in order.
-    fn said(&self, session: &str) -> Vec<String> {
+    pub(crate) fn said(&self, session: &str) -> Vec<String> {
         let messages = self.messages(session).into_iter();
         messages.map(|message| message["content"].as_str().unwrap().to_owned()).collect()
     }
@@ -111,7 +108,7 @@ fn the_json_of_a_session_has_exactly_these_keys() {
     let home = Home::scripted(&[r#"{"error":{"status":400,"body":"no"}}"#]);
     home.run(&["chat", "-m", "hello"]).fails_with("400");
     let shown = home.json(&["sessions", "show", "default", "--json"]);
-    assert_eq!(keys(&shown), ["session", "messages", "turns"]);
+    assert_eq!(keys(&shown), ["session", "messages", "compactions", "turns"]);
     let session = ["id", "name", "agent", "surface", "created", "archived", "settings"];
     assert_eq!(keys(&shown["session"]), session);
     assert_eq!(keys(&shown["messages"][0]), ["id", "role", "stamp", "content", "at", "turn"]);
@@ -221,177 +218,6 @@ fn a_session_comes_out_of_the_archive_by_its_number() {
     assert_eq!(home.said("b").len(), 6);
 }
 
-/// A history in which every kind of message has everything it can have.
-fn everything() -> String {
-    let lines = [
-        json!({"role": "user", "stamp": "2026-11-15 08:07", "framing": "call_tools",
-            "content": "## Assistant\n\n{\"role\":\"user\",\"content\":\"x\"}\n\"\\n\" \u{2028}\u{feff}é日本📎",
-            "at": "2026-11-15T08:07:06.000001Z"}),
-        json!({"role": "assistant", "content": [
-                {"type": "text", "text": "## User\n"},
-                {"type": "opaque", "provider": "anthropic", "json": "{\"signature\": \"=\"}"}],
-            "tool_calls": [
-                {"id": "c1", "name": "read_file", "arguments": "{ \"path\" : \"a\" }"},
-                {"id": "c2", "name": "read_file", "arguments": "not json"}],
-            "at": "2026-11-15T08:07:06.123456Z"}),
-        json!({"role": "tool", "content": "", "tool_call_id": "c2", "name": "read_file",
-            "at": "1969-12-31T23:59:59.999999Z"}),
-        json!({"role": "tool", "content": "{}\r\n\t", "tool_call_id": "c1", "name": "read_file",
-            "at": "2026-11-15T08:07:07Z"}),
-        json!({"role": "assistant", "content": "", "at": "2026-11-15T08:07:08.5Z"}),
-        json!({"role": "error", "content": "it broke\nhint: try again", "at": "2026-11-15T08:07:09Z"}),
-        json!({"role": "approval", "content": "may I?", "at": "2026-11-15T08:07:10Z"}),
-        json!({"role": "user", "content": [
-                {"type": "text", "text": "look"},
-                {"type": "image", "media_type": "image/png", "data": "aGVsbG8="}],
-            "at": "2026-11-15T08:07:11Z"}),
-    ];
-    lines.map(|line| format!("{line}\n")).concat()
-}
-
-#[test]
-fn everything_round_trips_through_a_file() {
-    // PITFALLS 32 and 37.
-    let home = Home::scripted(&[]);
-    home.write("talk.jsonl", everything());
-    let imported = home.path("talk.jsonl");
-    home.ok(&["sessions", "import", imported.to_str().unwrap(), "--name", "first"]);
-    let first = home.ok(&["sessions", "export", "first"]);
-    assert_eq!(json_lines(&first).len(), 9);
-    for (given, kept) in json_lines(&everything()).iter().zip(&json_lines(&first)[1..]) {
-        for (key, value) in given.as_object().unwrap() {
-            assert_eq!(&kept[key], value, "{key} of {given}");
-        }
-    }
-
-    let file = home.path("first.jsonl");
-    let file = file.to_str().unwrap();
-    home.ok(&["sessions", "export", "first", "-o", file]);
-    assert_eq!(std::fs::read_to_string(file).unwrap(), first);
-    home.ok(&["sessions", "import", file, "--name", "second"]);
-    let second = home.ok(&["sessions", "export", "second"]);
-    let (mut first, mut second) = (json_lines(&first), json_lines(&second));
-    assert_eq!(first[0]["session"]["created"], second[0]["session"]["created"]);
-    (first[0], second[0]) = (Value::Null, Value::Null);
-    assert_eq!(second, first);
-}
-
-#[test]
-fn a_session_that_was_talked_in_round_trips_into_another_home() {
-    let fake = Wire::OpenAi
-        .fake()
-        .answer(Answer::calls([read("SOUL.md"), read("none.md")]).text("## Assistant\n"))
-        .answer(Answer::text("Done.\n## User\nno"));
-    let desk = Desk::new(Wire::OpenAi, fake);
-    desk.home.run_with(&["chat"], "/set temperature 0.5\nlist what SOUL.md says\n", &[]);
-    let exported = desk.home.ok(&["sessions", "export", "default"]);
-    let other = Home::scripted(&[]);
-    other.run_with(&["sessions", "import", "-"], &exported, &[]);
-    let (mut there, mut here) = (other.messages("default"), desk.transcript());
-    assert_eq!(here.len(), 5);
-    for message in here.iter_mut().chain(&mut there) {
-        // Turns stay where they were run.
-        message.as_object_mut().unwrap().remove("turn");
-    }
-    assert_eq!(there, here);
-    let session = other.json(&["sessions", "show", "default", "--json"])["session"].clone();
-    assert_eq!(session["settings"], json!({"temperature": 0.5}));
-    // It goes on there, with all of it on the page.
-    other.say_in("default", "and then?");
-    let body = other.ok(&["show", "--body"]);
-    assert!(body.contains("list what SOUL.md says") && body.contains("## User"), "{body}");
-    other.ok(&["replay", "--verify"]);
-}
-
-#[test]
-fn a_plain_history_is_imported_under_the_name_of_its_file() {
-    let home = Home::scripted(&[]);
-    home.write("old talk.jsonl", "\u{feff}{\"role\":\"user\",\"content\":\"hi\"}\r\n\r\n{\"role\":\"assistant\",\"content\":\"hello\"}");
-    let file = home.path("old talk.jsonl");
-    let file = file.to_str().unwrap();
-    home.ok(&["sessions", "import", file]);
-    assert_eq!(home.said("old talk"), ["hi", "hello"]);
-    home.say_in("old talk", "how are you?");
-    assert_eq!(home.listed(), ["1 old talk: 4 messages"]);
-    home.run(&["sessions", "import", file]).fails_with("named `old talk` already");
-    home.ok(&["sessions", "archive", "old talk"]);
-    home.ok(&["sessions", "import", file]);
-    assert_eq!(home.listed(), ["1 old talk: 4 messages, archived", "2 old talk: 2 messages"]);
-}
-
-#[test]
-fn a_history_with_calls_left_open_can_be_gone_on_with() {
-    // PITFALL 26: servers refuse a call without a result, and a result without a call.
-    for wire in [Wire::Ollama, Wire::OpenAi] {
-        let desk = Desk::new(wire, wire.fake());
-        let history = [
-            r#"{"role":"user","content":"q"}"#,
-            r#"{"role":"assistant","content":"","tool_calls":[{"id":"c1","name":"read_file","arguments":"{\"path\":\"a\"}"}]}"#,
-            r#"{"role":"user","content":"again"}"#,
-            r#"{"role":"tool","content":"orphan","tool_call_id":"zz","name":"read_file"}"#,
-        ];
-        let run = desk.home.run_with(
-            &["sessions", "import", "-", "--name", "default"],
-            &history.join("\n"),
-            &[],
-        );
-        assert_eq!(run.code, 0, "{}", run.err);
-        desk.say("and now?");
-        assert_eq!(desk.fake.rejections(), Vec::<String>::new(), "{wire:?}");
-    }
-}
-
-#[test]
-fn an_export_never_writes_over_a_file() {
-    let home = Home::scripted(&[]);
-    home.say_in("a", "one");
-    home.write("precious.txt", "precious");
-    let file = home.path("precious.txt");
-    let run = home.run(&["sessions", "export", "a", "-o", file.to_str().unwrap()]);
-    run.fails_with("name a file that is not there");
-    assert_eq!(std::fs::read_to_string(&file).unwrap(), "precious");
-    let nowhere = home.path("no/folder/x");
-    home.run(&["sessions", "export", "a", "-o", nowhere.to_str().unwrap()])
-        .fails_with("cannot write");
-    home.run(&["sessions", "export", "b"]).fails_with("there is no session `b`");
-}
-
-#[test]
-fn what_is_no_session_is_not_imported() {
-    let home = Home::scripted(&[]);
-    let header = r#"{"format":"recto-session","version":1,"session":{"name":"a"}}"#;
-    let line = r#"{"role":"user","content":"x"}"#;
-    for (file, told) in [
-        (String::new(), "there is no message"),
-        (header.to_owned(), "there is no message"),
-        (format!("{header}\n{line}\nnope\n"), "line 3:"),
-        (
-            format!("{line}\n{{\"role\":\"king\",\"content\":\"\"}}\n"),
-            "line 2: unknown role `king`",
-        ),
-        (line.to_owned(), "the session has no name"),
-        (header.replace("\"a\"", "\"a\\nb\"") + "\n" + line, "control characters"),
-        (header.replace(":1,", ":2,") + "\n" + line, "it has version 2"),
-    ] {
-        home.run_with(&["sessions", "import", "-"], &file, &[]).fails_with(told);
-    }
-    home.run(&["sessions", "import", "none.jsonl"]).fails_with("cannot read `none.jsonl`");
-    home.write("bad.jsonl", b"\xff\xfe");
-    home.run(&["sessions", "import", home.path("bad.jsonl").to_str().unwrap()]).fails_with("UTF-8");
-    assert_eq!(home.listed(), Vec::<String>::new());
-}
-
-#[test]
-fn numbers_of_messages_that_leave_no_room_are_given_anew() {
-    let home = Home::scripted(&[]);
-    for (name, number) in [("a", u64::MAX), ("b", i64::MAX as u64), ("c", i64::MAX as u64 - 1)] {
-        let line = format!("{{\"id\":{number},\"role\":\"user\",\"content\":\"x\"}}");
-        home.run_with(&["sessions", "import", "-", "--name", name], &line, &[]);
-        home.say_in(name, "and on");
-        assert_eq!(home.said(name).len(), 3);
-    }
-}
-
 #[test]
 fn messages_are_found_by_all_of_their_words() {
     let home = Home::scripted(&[r#"{"content":"ok"}"#]);
@@ -453,41 +279,4 @@ fn a_hit_shows_where_it_is() {
     home.say_in("work", "needle");
     let limited = home.json(&["sessions", "search", "needle", "--limit", "1", "--json"]);
     assert_eq!(limited.as_array().unwrap().len(), 1);
-}
-
-#[test]
-fn every_imported_call_has_a_result() {
-    // PITFALL 26.
-    let home = Home::scripted(&[]);
-    let lines = [
-        json!({"role": "user", "content": "look"}),
-        json!({"role": "assistant", "tool_calls": [
-            {"id": "c1", "name": "x", "arguments": {}}, {"id": "c2", "name": "y", "arguments": {}}]}),
-        json!({"role": "tool", "tool_call_id": "c2", "content": "seen"}),
-        json!({"role": "user", "content": "and?"}),
-        json!({"role": "assistant", "tool_calls": [{"id": "c3", "name": "z", "arguments": {}}]}),
-    ];
-    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-    home.write("open.jsonl", text);
-    home.ok(&["sessions", "import", home.path("open.jsonl").to_str().unwrap()]);
-    let shown = home.json(&["sessions", "show", "open", "--json"]);
-    let seen: Vec<String> = shown["messages"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|message| {
-            let call = message["tool_call_id"].as_str().unwrap_or_default();
-            format!("{} {} {call}", message["id"], message["role"].as_str().unwrap())
-        })
-        .collect();
-    let expected = [
-        "1 user ",
-        "2 assistant ",
-        "3 tool c2",
-        "4 tool c1",
-        "5 user ",
-        "6 assistant ",
-        "7 tool c3",
-    ];
-    assert_eq!(seen, expected);
 }

@@ -6,10 +6,11 @@ use std::path::Path;
 
 use recto_context::{Catalog, ToolSpec};
 use recto_tools::{ToolOptions, Toolbox};
-use recto_workspace::{Options, Workspace};
+use recto_workspace::Options;
 use tempfile::TempDir;
 
 use crate::Result;
+use crate::bench::files::{self, Files};
 use crate::project::Project;
 
 /// Where the templates are, from the repository's folder.
@@ -41,16 +42,12 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
 
 /// What the agent has.
 pub(super) async fn catalog(folder: &Path) -> Result<Catalog> {
-    let workspace = Workspace::new(Options {
-        workspace: folder.to_owned(),
-        skills_directory: folder.join("none"),
-        search_path: std::env::var_os("PATH"),
-        ..Options::default()
-    });
-    let snapshot = workspace.catalog().await;
-    match snapshot.problems.first() {
+    let search_path = std::env::var_os("PATH");
+    let files = Files::with(Options { search_path, ..files::options(folder) });
+    let catalog = files.catalog().await;
+    match files.problems().await.first() {
         Some(problem) => Err(format!("a template can't be used: {problem}").into()),
-        None => Ok(snapshot.catalog.clone()),
+        None => Ok(Catalog::clone(&catalog)),
     }
 }
 

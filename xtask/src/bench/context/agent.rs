@@ -15,10 +15,11 @@ use recto_store::{
     StoreOptions,
 };
 use recto_tools::{ToolOptions, Toolbox};
+use recto_workspace::{MemoryFiles, Workspace};
 
-use super::{Cost, HISTORY, MESSAGE, WINDOW, open, spend};
+use super::{Cost, HISTORY, MESSAGE, WINDOW, spend};
 use crate::Result;
-use crate::bench::synthetic;
+use crate::bench::{files, synthetic};
 
 const WARM_UP: usize = 50;
 const TURNS: usize = 1_000;
@@ -59,11 +60,7 @@ pub(super) async fn measure(workspace: &Path, data: &Path) -> Result<Measured> {
 /// A store with the long conversation in it.
 async fn import(path: &Path) -> Result<SessionId> {
     let store = Store::open(&StoreOptions::new(path))?;
-    let conversation = Conversation {
-        surface: "bench".to_owned(),
-        account: "bench".to_owned(),
-        name: "bench".to_owned(),
-    };
+    let conversation = Conversation::with_owner("bench", "bench", "bench");
     let key = BindingKey {
         agent: "bench".to_owned(),
         surface: conversation.surface.clone(),
@@ -96,9 +93,12 @@ async fn start(workspace: &Path, database: &Path) -> Result<Agent> {
             built_in: tools.specs(),
             approval_expires: Duration::from_secs(3_600),
             disabled_tools: Vec::new(),
+            compaction: None,
+            session_files: None,
         },
         models: vec![synthetic::echo(WINDOW)?],
-        workspace: open(workspace),
+        workspace: Workspace::new(files::options(workspace)),
+        memory: MemoryFiles::new(workspace),
         tools,
         search: SearchParts::default(),
         store: Store::open(&StoreOptions::new(database))?,

@@ -6,10 +6,10 @@ use std::path::Path;
 
 use recto_context::Catalog;
 use recto_tools::{ToolOptions, Toolbox};
-use recto_workspace::{Options, Workspace};
 use tempfile::TempDir;
 
 use crate::Result;
+use crate::bench::files;
 
 /// The files, by their paths.
 const FILES: [(&str, &str); 27] = [
@@ -51,7 +51,7 @@ const ADDED: &str = "Letters to schools go through Amira first.\n";
 /// The workspace on disk.
 pub(super) struct Files {
     folder: TempDir,
-    workspace: Workspace,
+    files: files::Files,
 }
 
 impl Files {
@@ -63,12 +63,8 @@ impl Files {
             path.parent().map_or(Ok(()), fs::create_dir_all)?;
             fs::write(path, text)?;
         }
-        let workspace = Workspace::new(Options {
-            workspace: folder.path().to_owned(),
-            skills_directory: folder.path().join("none"),
-            ..Options::default()
-        });
-        Ok(Files { folder, workspace })
+        let files = files::Files::open(folder.path());
+        Ok(Files { folder, files })
     }
 
     /// Edits a rule, as a person would.
@@ -81,13 +77,11 @@ impl Files {
     /// What the agent has now. A file that can't be used would make the page
     /// smaller than it is said to be, and so is an error.
     pub(super) async fn catalog(&self) -> Result<Catalog> {
-        let snapshot = self.workspace.catalog().await;
-        if let Some(problem) = snapshot.problems.first() {
+        let catalog = self.files.catalog().await;
+        if let Some(problem) = self.files.problems().await.first() {
             return Err(format!("a file of the workspace can't be used: {problem}").into());
         }
-        let mut catalog = snapshot.catalog.clone();
-        catalog.tools = tools(self.folder.path());
-        Ok(catalog)
+        Ok(Catalog { tools: tools(self.folder.path()), ..Catalog::clone(&catalog) })
     }
 }
 

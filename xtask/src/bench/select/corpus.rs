@@ -34,6 +34,7 @@ impl Corpus {
             description: Some(self.words(12).into()),
             text: paragraphs.join("\n\n").into(),
             thread: None,
+            when: None,
         }
     }
 

@@ -10,13 +10,14 @@ use std::sync::Arc;
 use futures_util::StreamExt;
 use recto_context::{CallId, ToolCall, ToolSpec};
 use recto_tools::{
-    CallContext, Consent, Permit, ProgramOptions, ToolOptions, ToolOutcome, Toolbox, trust_hash,
+    CallContext, Caller, Consent, Permit, ProgramOptions, ToolOptions, ToolOutcome, Toolbox,
+    trust_hash,
 };
 use recto_workspace::{Options, Workspace};
 use tokio::process::Command;
 
-use super::{Pair, timed};
 use crate::Result;
+use crate::bench::pair::{Pair, timed};
 
 const RUNS: usize = 200;
 const WARM_UP: usize = 20;
@@ -122,7 +123,11 @@ impl Desk {
         Ok(Desk {
             toolbox: Toolbox::new(ToolOptions { programs, ..ToolOptions::new(workspace) }),
             offered,
-            context: CallContext { catalog: Arc::new(catalog), trusted: Arc::new(trusted) },
+            context: CallContext {
+                catalog: Arc::new(catalog),
+                trusted: Arc::new(trusted),
+                caller: Caller::default(),
+            },
             call: [call],
         })
     }

@@ -13,12 +13,12 @@ use recto_agent::{Agent, AgentOptions, Conversation, Inbound, Parts, SearchParts
 use recto_context::{Include, Tokens};
 use recto_store::{SessionId, Store, StoreOptions};
 use recto_tools::{ServerOptions, ServerTransport, ToolOptions, Toolbox};
-use recto_workspace::{Options, Workspace};
+use recto_workspace::{MemoryFiles, Workspace};
 use serde_json::json;
 
-use super::{Pair, timed};
 use crate::Result;
-use crate::bench::synthetic;
+use crate::bench::pair::{Pair, timed};
+use crate::bench::{files, synthetic};
 
 pub(super) const SERVERS: usize = 5;
 /// Of each server.
@@ -193,11 +193,7 @@ impl Bench<'_> {
 
     async fn agent(&self, name: &str, include: Option<Include>) -> Result<Desk> {
         let tools = Toolbox::new(self.tools(include));
-        let workspace = Workspace::new(Options {
-            workspace: self.folder.join("workspace"),
-            skills_directory: self.folder.join("none"),
-            ..Options::default()
-        });
+        let workspace = Workspace::new(files::options(&self.folder.join("workspace")));
         let parts = Parts {
             options: AgentOptions {
                 name: "bench".into(),
@@ -208,19 +204,18 @@ impl Bench<'_> {
                 built_in: tools.specs(),
                 approval_expires: Duration::from_secs(60),
                 disabled_tools: Vec::new(),
+                compaction: None,
+                session_files: None,
             },
             models: vec![synthetic::echo(WINDOW)?],
             workspace,
+            memory: MemoryFiles::new(self.folder.join("workspace")),
             tools,
             search: SearchParts::default(),
             store: Store::open(&StoreOptions::new(self.folder.join(name).with_extension("db")))?,
         };
         let agent = Agent::start(parts).await?;
-        let conversation = Conversation {
-            surface: "bench".to_owned(),
-            account: "bench".to_owned(),
-            name: "bench".to_owned(),
-        };
+        let conversation = Conversation::with_owner("bench", "bench", "bench");
         let session = agent.find_named_or_begin(&conversation).await?.id;
         Ok(Desk { agent, session })
     }

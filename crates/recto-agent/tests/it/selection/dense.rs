@@ -82,7 +82,7 @@ fn editing_a_rule_by_hand_embeds_that_rule_anew_and_no_other() {
     runtime().block_on(async {
         let agent = agent(&bench, &fake, encoder()).await;
         warm(&agent).await;
-        let by = Embedder { agent: "main".into(), model: Encoder::NAME.into() };
+        let by = Embedder { shelf: "items of main".into(), model: Encoder::NAME.into() };
         let kept = || async {
             let mut kept = agent.store().embeddings(by.clone()).await.unwrap();
             kept.sort();

@@ -156,11 +156,7 @@ impl Decided {
 }
 
 async fn decide(agent: &Agent, messages: Vec<Labelled>) -> Result<Vec<Decided>, Failure> {
-    let conversation = Conversation {
-        surface: "terminal".to_owned(),
-        account: "local".to_owned(),
-        name: NAME.to_owned(),
-    };
+    let conversation = Conversation::with_owner("terminal", "local", NAME);
     let session =
         agent.find_named_or_begin(&conversation).await.map_err(|error| agent_failed(&error))?;
     embed_all(agent).await;

@@ -66,6 +66,9 @@ struct ItemLine {
     scope: Option<Arc<str>>,
     #[serde(default)]
     server: Option<Arc<str>>,
+    /// When it was said: a day, perhaps with the hour before it (`1:56 pm on 8 May, 2023`).
+    #[serde(default)]
+    time: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -207,11 +210,13 @@ impl ItemLine {
             item.server = Some(self.id.as_str().into());
         }
         let description = self.description.as_deref().map(str::trim);
+        let day = self.time.as_deref().map(|time| time.rsplit(" on ").next().unwrap_or(time));
         Entry {
             item,
             description: description.filter(|text| !text.is_empty()).map(Into::into),
             text: self.text.as_deref().unwrap_or_default().into(),
             thread: self.scope.clone(),
+            when: day.map(Into::into),
         }
     }
 }

@@ -6,8 +6,10 @@ use recto_agent::{
     Answer, Answered, COMMANDS, GoesOn, ItemChange, ItemOutcome, SessionSettings, Stopping, Why,
 };
 use recto_store::Answer as Decided;
+use recto_workspace::Added;
 use serde_json::{Value, json};
 
+use crate::commands::memory::{memory_json, one_line};
 use crate::commands::sessions;
 use crate::draw::{self, Table};
 use crate::output::tame;
@@ -20,6 +22,7 @@ pub(super) fn draw(answer: &Answer) -> String {
         Answer::Context(Some(request)) => draw::request(request),
         Answer::Item(change) => item_change(change),
         Answer::Why(answers) => whys(answers),
+        Answer::Remembered(added) => remembered(added),
         Answer::Answered(answered) => decided(answered),
         Answer::Models { names, current } => models(names, current.as_deref()),
         Answer::Settings(settings) => settings_table(settings),
@@ -44,6 +47,11 @@ pub(super) fn json(answer: &Answer) -> Value {
         }
         Answer::Item(change) => ("item", json!(change)),
         Answer::Why(answers) => ("why", json!(answers)),
+        Answer::Remembered(added) => {
+            let mut data = memory_json(&added.memory);
+            data["was_there"] = json!(added.was_there);
+            ("remembered", data)
+        }
         Answer::Answered(Answered { approval, .. }) => (
             "answered",
             json!({
@@ -91,6 +99,12 @@ fn whys(answers: &[Why]) -> String {
     answers.iter().map(|why| tame(&why.to_string()) + "\n").collect()
 }
 
+fn remembered(added: &Added) -> String {
+    let Added { memory, was_there } = added;
+    let how = if *was_there { "is remembered already" } else { "is remembered" };
+    format!("{} {how}: {}\n", tame(&memory.name), tame(&one_line(&memory.text)))
+}
+
 /// What became of an answer, where the turn does not say so itself.
 fn decided(answered: &Answered) -> String {
     let id = answered.approval.id;
@@ -117,11 +131,13 @@ fn models(names: &[String], current: Option<&str>) -> String {
 fn settings_table(settings: &SessionSettings) -> String {
     let mut table = Table::new(["setting", "value"]);
     let shown = serde_json::to_value(settings).unwrap_or_default();
-    for (key, value) in shown.as_object().into_iter().flatten() {
+    // Who reads along is no setting: it was decided when the session began.
+    let settable = || shown.as_object().into_iter().flatten().filter(|(key, _)| *key != "audience");
+    for (key, value) in settable() {
         let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         table.row([key.clone(), value]);
     }
-    match shown.as_object().is_some_and(|settings| settings.is_empty()) {
+    match settable().next().is_none() {
         true => "this session sets nothing of its own\n".to_owned(),
         false => table.to_string(),
     }

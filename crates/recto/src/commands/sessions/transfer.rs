@@ -1,21 +1,28 @@
-//! Sessions out of the store and into it: one line of JSON for the session, one
-//! for each message. A message is data in there, so whatever it says, headings
-//! and all, comes back as it was.
+//! Sessions out of the store and into it: as JSON, a line for the session and one for
+//! each message, or as Markdown. A message is data in either, so whatever it says,
+//! headings and all, comes back as it was.
+
+mod incoming;
 
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::Path;
-use std::sync::Arc;
 
-use recto_context::{Body, ContentPart, Message, MessageId, ToolCall, read_jsonl};
-use recto_store::{BindingKey, Moment, NewMessage, NewSession, SessionName, Store};
-use serde_json::{Value, json};
+use recto_context::{Audience, MarkdownHeader, TimedMessage, to_markdown};
+use recto_store::{
+    BindingKey, Moment, NewSession, Session, SessionFilter, SessionName, SessionSummary, Store,
+    StoreError, StoredMessage,
+};
+use serde_json::json;
 
-use super::{find, message_json, session_json, session_name};
-use crate::commands::{failed, history_failure};
+use super::{find, local, message_json, session_json, session_name};
+use crate::cli::SessionFormat;
+use crate::commands::failed;
+use crate::config::Settings;
 use crate::failure::Failure;
-use crate::input;
-use crate::output::{print_data, tame, tell};
+use crate::output::{print_text, tame, tell};
+use crate::setup;
+use incoming::Incoming;
 
 /// Says what a file is, so that a reader need not guess.
 const FORMAT: &str = "recto-session";
@@ -23,15 +30,23 @@ const FORMAT: &str = "recto-session";
 /// The version of the form in which sessions are written.
 const VERSION: u32 = 1;
 
-pub(super) async fn export(store: &Store, name: &str, out: Option<&Path>) -> Result<(), Failure> {
+/// Where a session goes on that comes in.
+const SURFACE: &str = "terminal";
+
+pub(super) async fn export(
+    store: &Store,
+    name: &str,
+    out: Option<&Path>,
+    format: Option<SessionFormat>,
+) -> Result<(), Failure> {
     let session = find(store, name).await?;
     let messages = store.messages(session.id, None).await.map_err(failed)?;
-    let mut lines =
-        vec![json!({"format": FORMAT, "version": VERSION, "session": session_json(&session)})];
-    lines.extend(messages.iter().map(message_json));
-    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let text = match format.unwrap_or_else(|| format_of(out)) {
+        SessionFormat::Jsonl => jsonl(&session, &messages),
+        SessionFormat::Markdown => markdown(&session, &messages),
+    };
     match out {
-        None => print_data(&text),
+        None => print_text(&text),
         Some(path) => {
             write_new(path, &text).map_err(|error| {
                 let what = format!("cannot write `{}`", path.display());
@@ -47,6 +62,33 @@ pub(super) async fn export(store: &Store, name: &str, out: Option<&Path>) -> Res
     }
 }
 
+/// The form that a file's name asks for.
+fn format_of(path: Option<&Path>) -> SessionFormat {
+    let extension = path.and_then(Path::extension).unwrap_or_default().to_ascii_lowercase();
+    match extension == "md" || extension == "markdown" {
+        true => SessionFormat::Markdown,
+        false => SessionFormat::Jsonl,
+    }
+}
+
+fn jsonl(session: &Session, messages: &[StoredMessage]) -> String {
+    let header = json!({"format": FORMAT, "version": VERSION, "session": session_json(session)});
+    let lines = std::iter::once(header).chain(messages.iter().map(message_json));
+    lines.map(|line| format!("{line}\n")).collect()
+}
+
+fn markdown(session: &Session, messages: &[StoredMessage]) -> String {
+    let times: Vec<(String, String)> =
+        messages.iter().map(|stored| (stored.at.to_string(), local(stored.at))).collect();
+    let messages: Vec<TimedMessage<'_>> = messages
+        .iter()
+        .zip(&times)
+        .map(|(stored, (at, shown))| TimedMessage { message: &stored.message, at, shown })
+        .collect();
+    let (title, session) = (session.label(), session_json(session));
+    to_markdown(&MarkdownHeader { title: &title, session: &session }, &messages)
+}
+
 /// Never over a file that is there: it may be the only copy of something.
 fn write_new(path: &Path, text: &str) -> io::Result<()> {
     let mut file = File::create_new(path)?;
@@ -56,142 +98,137 @@ fn write_new(path: &Path, text: &str) -> io::Result<()> {
 
 pub(super) async fn import(
     store: &Store,
-    agent: &str,
+    settings: &Settings,
     file: &Path,
     name: Option<&str>,
 ) -> Result<(), Failure> {
-    let text = read(file)?;
-    let (header, lines) = split_header(&text);
-    if let Some(version) = header.as_ref().map(|header| &header["version"])
-        && *version != VERSION
-    {
-        let what = format!("cannot import `{}`: it has version {version}", file.display());
-        return Err(Failure::new(what).hint("use the newer Recto that wrote it"));
-    }
-    let messages = read_jsonl(lines).map_err(|mut problems| {
-        // Lines are counted from the first of the file.
-        let before = text.lines().count() - lines.lines().count();
-        problems.iter_mut().for_each(|problem| problem.line += before);
-        let failure = Failure::new(format!("cannot import `{}`", file.display()));
-        history_failure(failure, &problems)
-    })?;
-    if messages.is_empty() {
-        return Err(Failure::new(format!("there is no message in `{}`", file.display())));
-    }
-    let name = import_name(file, name, header.as_ref())?;
-    let times = lines.lines().filter(|line| !line.trim().is_empty()).map(said_at);
-    let messages: Vec<NewMessage> = messages
-        .into_iter()
-        .zip(times)
-        .map(|(message, at)| NewMessage { message, at: at.unwrap_or_else(Moment::now) })
-        .collect();
-    let messages = answered(messages);
-    let begun = header.as_ref().and_then(|header| moment(&header["session"]["created"]));
-    let settings = header.as_ref().and_then(|header| header["session"]["settings"].as_object());
-    let count = messages.len();
-    let key = BindingKey {
-        agent: agent.to_owned(),
-        surface: "terminal".to_owned(),
-        account: "local".to_owned(),
-        conversation: name.to_string(),
-        user: None,
+    let incoming = Incoming::read(file)?;
+    let name = match name {
+        Some(name) => session_name(name)?,
+        None => incoming.name(file)?,
     };
-    let new = NewSession {
-        agent: agent.to_owned(),
-        name: Some(name),
-        surface: "terminal".to_owned(),
-        at: begun.or(messages.first().map(|first| first.at)).unwrap_or_else(Moment::now),
-        settings: settings.cloned().unwrap_or_default(),
-    };
-    let session = store.import(key, new, messages).await.map_err(failed)?;
+    let session = bring_in(store, settings, &incoming, name).await.map_err(failed)?;
+    incoming.tell_warnings();
     tell(&format_args!(
-        "{count} messages imported as session {}; go on with `recto chat --session {}`",
+        "{} messages imported as session {}; go on with `recto chat --session {}`",
+        incoming.messages.len(),
         tame(&session.label()),
         session.id
     ));
     Ok(())
 }
 
-/// The messages, with a result for every call that has none: a model server would
-/// refuse the conversation otherwise.
-fn answered(messages: Vec<NewMessage>) -> Vec<NewMessage> {
-    let mut all: Vec<NewMessage> = Vec::with_capacity(messages.len());
-    let mut open: Vec<ToolCall> = Vec::new();
-    let count = messages.len();
-    for new in messages {
-        match &new.message.body {
-            Body::Tool { call, .. } => open.retain(|made| made.id != *call),
-            // What people see and models don't may stand in between.
-            _ if !new.message.is_for_models() => {}
-            _ => close(&mut all, &mut open),
-        }
-        open.extend_from_slice(new.message.calls());
-        all.push(new);
-    }
-    close(&mut all, &mut open);
-    if all.len() > count {
-        // Numbers must grow, and there may be no room between two of them.
-        for (number, new) in (1..).zip(&mut all) {
-            let body = new.message.body.clone();
-            new.message = Arc::new(Message { id: MessageId(number), body });
-        }
-    }
-    all
-}
-
-/// Answers the open calls, behind the results that the last of them has.
-fn close(all: &mut Vec<NewMessage>, open: &mut Vec<ToolCall>) {
-    let Some(at) = all.last().map(|last| last.at) else { return };
-    for call in open.drain(..) {
-        let content = vec![ContentPart::Text("the result is not in what was imported".into())];
-        let body = Body::Tool { call: call.id, name: call.name, content };
-        let message = Arc::new(Message { id: MessageId::default(), body });
-        all.push(NewMessage { message, at });
-    }
-}
-
-fn read(file: &Path) -> Result<String, Failure> {
-    let failure = || Failure::new(format!("cannot read `{}`", file.display()));
+/// The session that a file holds, to be gone on with: the one that it became before, as
+/// long as nothing in the file is missing there, or else a new one.
+pub(crate) async fn take_in(settings: &Settings, file: &Path) -> Result<Session, Failure> {
     if file == Path::new("-") {
-        return input::all();
+        return Err(Failure::new("a session to go on with can't come from standard input")
+            .hint("name a file: what is typed or piped in are messages"));
     }
-    let opened = File::open(file).map_err(|error| failure().because(&error))?;
-    input::read_text(opened).map_err(|error| failure().because(&error))
+    let incoming = Incoming::read(file)?;
+    let name = incoming.name(file)?;
+    let store = setup::store(settings)?;
+    let shown = file.display();
+    if let Some(session) = became(&store, &settings.agent.name, &incoming, &name).await? {
+        tell(&format_args!(
+            "session {} has all {} messages of {shown}, and goes on",
+            tame(&session.label()),
+            incoming.messages.len()
+        ));
+        return Ok(session);
+    }
+    incoming.tell_warnings();
+    let mut free = name.clone();
+    for number in 2.. {
+        match bring_in(&store, settings, &incoming, free).await {
+            Ok(session) => {
+                tell(&format_args!(
+                    "{} messages of {shown} are in session {} now, which goes on",
+                    incoming.messages.len(),
+                    tame(&session.label())
+                ));
+                return Ok(session);
+            }
+            Err(StoreError::NameTaken { .. }) => free = numbered(&name, number)?,
+            Err(error) => return Err(failed(error)),
+        }
+    }
+    Err(Failure::new("no name is free for the session"))
 }
 
-/// The line that says which session it was, if there is one, and the rest.
-fn split_header(text: &str) -> (Option<Value>, &str) {
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
-    let header = serde_json::from_str::<Value>(first).ok();
-    match header.filter(|header| header["format"] == FORMAT) {
-        Some(header) => (Some(header), rest),
-        None => (None, text),
-    }
+/// The name with a number behind it.
+fn numbered(name: &SessionName, number: u32) -> Result<SessionName, Failure> {
+    let end = format!("-{number}");
+    let room = SessionName::LONGEST - end.len();
+    session_name(&(name.as_str().chars().take(room).collect::<String>() + &end))
 }
 
-fn import_name(
-    file: &Path,
-    name: Option<&str>,
-    header: Option<&Value>,
-) -> Result<SessionName, Failure> {
-    if let Some(name) = name {
-        return session_name(name);
-    }
-    let exported = header.and_then(|header| header["session"]["name"].as_str());
-    let stem = file.file_stem().map(|stem| stem.to_string_lossy().into_owned());
-    let fallback = stem.filter(|stem| stem != "-");
-    let Some(name) = exported.map(str::to_owned).or(fallback) else {
-        return Err(Failure::new("the session has no name").hint("give it one with --name NAME"));
+async fn bring_in(
+    store: &Store,
+    settings: &Settings,
+    incoming: &Incoming,
+    name: SessionName,
+) -> Result<Session, StoreError> {
+    let (messages, agent) = (incoming.timed(), &settings.agent.name);
+    let key = BindingKey {
+        agent: agent.clone(),
+        surface: SURFACE.to_owned(),
+        account: "local".to_owned(),
+        conversation: name.to_string(),
+        user: None,
     };
-    session_name(&name)
+    // Who reads along is decided by where it goes on, whatever the file says.
+    let conversation = Some(format!("{SURFACE}-{name}").into());
+    let audience = Audience { conversation, ..setup::owner(settings) };
+    let mut of_session = incoming.settings.clone();
+    of_session.insert("audience".to_owned(), json!(audience));
+    let new = NewSession {
+        agent: agent.clone(),
+        name: Some(name),
+        surface: SURFACE.to_owned(),
+        at: incoming.begun.or(messages.first().map(|first| first.at)).unwrap_or_else(Moment::now),
+        settings: of_session,
+    };
+    store.import(key, new, messages).await
 }
 
-fn said_at(line: &str) -> Option<Moment> {
-    moment(&serde_json::from_str::<Value>(line).ok()?["at"])
+/// The session that a file became: it began when the file says, or else has the name
+/// that it got, and holds everything in the file.
+async fn became(
+    store: &Store,
+    agent: &str,
+    incoming: &Incoming,
+    name: &SessionName,
+) -> Result<Option<Session>, Failure> {
+    let fits = |summary: &SessionSummary| {
+        let session = &summary.session;
+        let is_it = match incoming.begun {
+            Some(begun) => session.created == begun,
+            None => session.name.as_ref().is_some_and(|found| is_numbered(found, name)),
+        };
+        // What is typed here is not for those who read along elsewhere.
+        let is_owners = session.settings.get("audience").is_some_and(|it| it["who"] == "owner");
+        let has_all = summary.messages >= incoming.messages.len() as u64;
+        is_it && is_owners && session.agent == agent && has_all
+    };
+    let mut sessions = store.sessions(SessionFilter::All).await.map_err(failed)?;
+    sessions.retain(fits);
+    // Those that are not in the archive first.
+    sessions.sort_by_key(|summary| summary.session.archived.is_some());
+    for SessionSummary { session, .. } in sessions {
+        let messages = store.messages(session.id, None).await.map_err(failed)?;
+        if incoming.is_in(&messages) {
+            return Ok(Some(session));
+        }
+    }
+    Ok(None)
 }
 
-fn moment(value: &Value) -> Option<Moment> {
-    let timestamp: jiff::Timestamp = value.as_str()?.parse().ok()?;
-    Some(Moment::new(timestamp))
+/// Whether a name is another one, or that with a number behind it.
+fn is_numbered(found: &SessionName, name: &SessionName) -> bool {
+    let rest = found.as_str().strip_prefix(name.as_str());
+    rest.is_some_and(|rest| {
+        let digits = rest.strip_prefix('-').unwrap_or(rest);
+        rest.is_empty() || digits != rest && digits.bytes().all(|byte| byte.is_ascii_digit())
+    })
 }

@@ -11,14 +11,17 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use futures_util::StreamExt;
-use recto_agent::add_tools;
+use recto_agent::{add_tools, runnable_tools};
 use recto_context::{CallId, Catalog, ContentHash, ToolCall, ToolSpec};
 use recto_store::{Moment, Sight};
-use recto_tools::{Action, CallContext, Consent, Needs, Permit, ToolOutcome, ToolResult, Toolbox};
+use recto_tools::{
+    Action, CallContext, Caller, Consent, Needs, Permit, ToolOutcome, ToolResult, Toolbox,
+};
 use serde_json::{Value, json};
 
 use super::skills::{self, Declaring, Trust};
 use crate::cli::CallArgs;
+use crate::commands::context::kept_store;
 use crate::commands::failed;
 use crate::commands::items::entry::{self, Found};
 use crate::commands::items::{self, Shelf, View};
@@ -91,7 +94,11 @@ struct Trial {
 impl Trial {
     async fn prepare(home: &Home, mut view: View, args: &CallArgs) -> Result<Self, Failure> {
         let arguments = input::message(&args.args)?;
-        let tools = setup::toolbox(home, &view.settings);
+        let mut tools = setup::toolbox(home, &view.settings);
+        let store = kept_store(&view.settings);
+        let searcher = setup::searcher(&view.settings, store.clone());
+        let memories = setup::memories(&view.settings, &searcher, store);
+        runnable_tools(&memories).for_each(|tool| tools.add(tool));
         if matches!(entry::find(&view.entries(), &args.name), Found::None) {
             // It may be a tool of a server that was never asked for its tools.
             tools.servers().learn().await;
@@ -108,6 +115,7 @@ impl Trial {
         let context = CallContext {
             catalog: Arc::new(view.catalog.clone()),
             trusted: Arc::new(trusted(&declaring)),
+            caller: Caller { audience: setup::owner(&view.settings), ..Caller::default() },
         };
         let call = ToolCall {
             id: CallId("1".into()),

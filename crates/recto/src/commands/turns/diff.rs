@@ -52,8 +52,14 @@ async fn requests(
     };
     let before = request_of(store, &before, None).await?;
     let of_turn = store.request_ids(after.id).await.map_err(failed)?;
-    let number = of_turn.first().map(|(number, _)| *number);
-    Ok((before, request_of(store, &after, number).await?))
+    for (number, _) in &of_turn {
+        let request = request_of(store, &after, Some(*number)).await?;
+        // A request for a summary is no page of the conversation.
+        if request.notes["purpose"] != "summary" {
+            return Ok((before, request));
+        }
+    }
+    Ok((before, request_of(store, &after, None).await?))
 }
 
 /// Two turns, the earlier one first, however they were named.

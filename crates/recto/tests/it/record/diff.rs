@@ -28,11 +28,19 @@ fn told(home: &Home) -> String {
     let told = home.ok(&["diff"]).replace(folder.to_str().unwrap(), "");
     // What agrees, and how much of it, is another for every place of the home.
     let change = told.split_once("part ").unwrap().1;
-    let mut masked = format!("part {change}").replace(|c: char| c.is_ascii_digit(), "#");
+    let mut masked = format!("part {}", without_hashes(change));
+    masked = masked.replace(|c: char| c.is_ascii_digit(), "#");
     while masked.contains("##") {
         masked = masked.replace("##", "#");
     }
     masked
+}
+
+/// The text with `MEMORY.md#` in place of a memory's name, which ends in a hash.
+fn without_hashes(text: &str) -> String {
+    let mut parts = text.split("MEMORY.md#");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |text, part| text + "MEMORY.md#" + part.get(8..).unwrap_or_default())
 }
 
 /// Changes something, says something, and checks what the diff tells.
@@ -143,10 +151,11 @@ fn a_changed_memory_is_named() {
         &expect![[r#"
         part    in message #, byte #
         layer   memory
-        item    memory MEMORY.md:#
+        item    memory MEMORY.md#
         source  workspace/memory/MEMORY.md
         cause   the memory snapshot was replaced
-        changed memory MEMORY.md:#
+        added   memory MEMORY.md#
+        removed memory MEMORY.md#
     "#]],
     );
 }
@@ -192,7 +201,7 @@ fn trimmed_history_is_named() {
         part    in message #, byte #
         layer   history
         source  session
-        cause   history was trimmed
+        cause   history was trimmed, summarised or expanded
     "#]]
     .assert_eq(&told(&home));
 }
@@ -207,7 +216,7 @@ fn a_flipped_mode_is_named() {
         layer   system
         source  built-in
         cause   the mode flipped
-        removed reference map, skill notes, memory MEMORY.md:#
+        removed reference map, skill notes, memory MEMORY.md#
     "#]]
     .assert_eq(&told(&home));
 }

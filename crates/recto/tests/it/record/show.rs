@@ -60,6 +60,9 @@ fn a_turn_of_two_requests_is_shown_one_by_one() {
         tools tool read_file always # always included
         tools tool write_file always # always included
         tools tool list_files always # always included
+        tools tool remember always # always included
+        tools tool recall always # always included
+        tools tool forget always # always included
         items rule # tone always # always included
         message message # the message
         rounds assistant # # this turn

@@ -10,7 +10,7 @@ fn schemas_are_counted() {
     for wire in WIRES {
         let with = Desk::new(wire, wire.fake());
         let disabled = "window = 16384\n[tools]\ndisabled = [\"read_file\", \"write_file\", \
-                        \"list_files\"]";
+                        \"list_files\", \"remember\", \"recall\", \"forget\"]";
         let without = Desk::with(wire, wire.fake(), disabled);
         let cost = |desk: &Desk| {
             let events = desk.events("hello");

@@ -2,18 +2,20 @@
 
 use std::time::Duration;
 
-use recto_agent::Patience;
-use recto_context::{Catalog, ItemId, ItemKind};
-use recto_store::{Hit, Store};
+use jiff::Timestamp;
+use recto_agent::{Patience, Recall, Remembered};
+use recto_context::{Catalog, ItemId, ItemKind, MessageId};
+use recto_store::{SessionId, Store, TurnId};
 use recto_tools::shorten;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::time::timeout;
 
 use super::arguments::Arguments;
 use super::desk::{Desk, Ground};
 use super::offer::{KINDS, Offer};
+use crate::commands::memory::recollection_json;
 use crate::commands::search::{self, Asked, Findings, Row};
-use crate::commands::sessions::{self, body_text, hit_json};
+use crate::commands::sessions;
 use crate::commands::turns::show as turns;
 use crate::commands::{context, failed};
 use crate::config::Settings;
@@ -112,47 +114,43 @@ async fn recall(desk: &Desk, arguments: &Arguments) -> Result<String, Failure> {
     let ground = desk.ground().await?;
     let query = arguments.text("query").unwrap_or_default();
     let limit = arguments.whole("limit").unwrap_or(RECALLED) as usize;
-    let messages = match &ground.store {
-        Some(store) => said(store, query, limit).await?,
-        None => Vec::new(),
+    let memories = &ground.memories;
+    // For what is to be told of the files.
+    desk.remembered(&ground).await;
+    let audience = memories.owner();
+    let wish = |patience| Recall {
+        audience: &audience,
+        query,
+        limit,
+        patience,
+        now: Timestamp::now(),
+        besides: None,
     };
-    let catalog = desk.catalog(&ground).await?;
-    let asked = Asked { query, kind: Some(ItemKind::Memory), limit: Some(limit) };
-    let found = find(&ground, &catalog, &asked).await;
-    let memories = found.rows.iter().filter(|row| row.has_any());
-    let memories: Vec<Value> = memories.filter_map(|row| memory(&catalog, row)).collect();
-    Ok(json!({"query": query, "messages": messages, "memories": memories}).to_string())
-}
-
-/// Messages that have all words of the query, newest first.
-async fn said(store: &Store, query: &str, limit: usize) -> Result<Vec<Value>, Failure> {
-    let mut messages = Vec::new();
-    for hit in store.search(query, limit).await.map_err(failed)? {
-        messages.push(with_text(store, &hit).await?);
+    let patient = wish(Patience::UntilDone);
+    let recalled = match timeout(FOR_VECTORS, memories.recall(&patient)).await {
+        Ok(recalled) => recalled,
+        Err(_) => memories.recall(&wish(Patience::OneSecond)).await,
+    };
+    let (mut messages, mut entries) = (Vec::new(), Vec::new());
+    for found in &recalled.found {
+        let mut value = recollection_json(found);
+        match &found.what {
+            Remembered::Memory(_) => entries.push(value),
+            Remembered::Message { session, message, text, .. } => {
+                value["turn"] = json!(turn_of(&ground, *session, *message).await);
+                value["text"] = shorten(text.clone(), MOST_OF_MESSAGE).into();
+                messages.push(value);
+            }
+        }
     }
-    Ok(messages)
+    let how = recalled.how;
+    Ok(json!({"query": query, "how": how, "messages": messages, "memories": entries}).to_string())
 }
 
-/// A hit with its whole message, and with the turn that `show` shows.
-async fn with_text(store: &Store, hit: &Hit) -> Result<Value, Failure> {
-    let Hit { session, message, .. } = *hit;
-    let mut value = hit_json(hit);
-    let stored = store.messages_within(session, message..=message).await.map_err(failed)?;
-    if let Some(stored) = stored.first() {
-        value["turn"] = json!(stored.turn);
-        value["text"] = shorten(body_text(&stored.message), MOST_OF_MESSAGE).into();
-    }
-    Ok(value)
-}
-
-fn memory(catalog: &Catalog, row: &Row) -> Option<Value> {
-    let memory = catalog.memories.iter().find(|memory| memory.name == row.pick.item.name)?;
-    let mut value = json!(row.pick.scores);
-    value["name"] = json!(memory.name);
-    value["day"] = json!(memory.day);
-    value["source"] = memory.source.to_string().into();
-    value["text"] = memory.text.as_str().into();
-    Some(value)
+/// The turn that `show` shows for a message.
+async fn turn_of(ground: &Ground, session: SessionId, message: MessageId) -> Option<TurnId> {
+    let stored = ground.store.as_ref()?.messages_within(session, message..=message).await.ok()?;
+    stored.first()?.turn
 }
 
 async fn context(desk: &Desk, arguments: &Arguments) -> Result<String, Failure> {
@@ -180,10 +178,12 @@ async fn context(desk: &Desk, arguments: &Arguments) -> Result<String, Failure> 
         }
         None => {
             let catalog = desk.catalog(&ground).await?;
-            let searcher = &ground.searcher;
+            let remembered = desk.remembered(&ground).await;
             let from = context::Ground {
                 catalog: &catalog,
-                searcher,
+                searcher: &ground.searcher,
+                memories: &ground.memories,
+                remembered: &remembered,
                 settings: &settings,
                 choice: &choice,
             };

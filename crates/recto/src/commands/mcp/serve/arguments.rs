@@ -146,7 +146,7 @@ mod tests {
         refused(
             Offer::Recall,
             json!({"query": " \n"}),
-            "`query` is empty. Words to look for, all of which a message must have.",
+            "`query` is empty. What to look for, such as `what was said about tea`.",
         );
         refused(
             Offer::Search,

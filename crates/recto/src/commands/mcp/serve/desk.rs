@@ -7,9 +7,10 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex as Lock, PoisonError};
 
-use recto_agent::{Agent, Searcher};
+use recto_agent::{Agent, Memories, Searcher};
 use recto_context::Catalog;
 use recto_store::Store;
+use recto_workspace::View;
 use tokio::sync::Mutex;
 use tokio::task::spawn_blocking;
 
@@ -34,6 +35,7 @@ pub(super) struct Ground {
     /// `None` as long as nothing was ever stored.
     pub(super) store: Option<Store>,
     pub(super) searcher: Searcher,
+    pub(super) memories: Memories,
 }
 
 /// An agent, and what it was made from.
@@ -71,27 +73,36 @@ impl Desk {
             return Ok(ground.clone());
         }
         let store = if has_store { Some(setup::store(&settings)?) } else { None };
-        let parts = setup::search_parts(&settings);
-        let searcher = Searcher::new(parts, store.clone(), &settings.agent.name);
-        Ok(kept.insert(Arc::new(Ground { settings, store, searcher })).clone())
+        let searcher = setup::searcher(&settings, store.clone());
+        let memories = setup::memories(&settings, &searcher, store.clone());
+        Ok(kept.insert(Arc::new(Ground { settings, store, searcher, memories })).clone())
     }
 
     /// All that the agent has now.
     pub(super) async fn catalog(&self, ground: &Arc<Ground>) -> Result<Catalog, Failure> {
-        let (home, ground) = (self.home.clone(), ground.clone());
+        let (home, of) = (self.home.clone(), ground.clone());
         let read = spawn_blocking(move || {
-            let snapshot = setup::read_workspace(&ground.settings)?;
+            let snapshot = setup::read_workspace(&of.settings)?;
             let problems = snapshot.problems.iter();
             let problems = problems.map(|problem| format!("{}: {problem}", severity(problem)));
-            let catalog = setup::whole_catalog(&home, &ground.settings, &snapshot);
+            let catalog = setup::whole_catalog(&home, &of.settings, &snapshot);
             Ok((catalog, problems.collect::<Vec<_>>()))
         });
-        let (catalog, problems) = match read.await {
+        let (mut catalog, problems) = match read.await {
             Ok(read) => read?,
             Err(error) => return Err(Failure::new("cannot read the workspace").because(&error)),
         };
         self.tell_once(problems);
+        catalog.memories.clone_from(&self.remembered(ground).await.memories);
         Ok(catalog)
+    }
+
+    /// What the owner sees of the memories in a new session.
+    pub(super) async fn remembered(&self, ground: &Ground) -> Arc<View> {
+        let view = setup::remembered(&ground.settings).await;
+        let problems = view.problems.iter();
+        self.tell_once(problems.map(|problem| format!("{}: {problem}", severity(problem))));
+        view
     }
 
     /// The agent whose sessions are looked at, with these settings: those of the

@@ -82,9 +82,9 @@ impl Offer {
                  would be."
             }
             Offer::Recall => {
-                "Finds what was said in past sessions and what is remembered. Messages are found \
-                 that have all words of the query, newest first, with their session, time, role \
-                 and turn: give few and telling words. Memories are found by meaning and words."
+                "Finds what is remembered, and what was said in past sessions, by meaning and words, \
+                 best first. Memories come with their day and source, messages with their session, \
+                 time, role and turn. Phrase the query as a message would be."
             }
             Offer::Context => {
                 "Shows what a model would be sent for a message: every layer with its items, the \
@@ -121,13 +121,9 @@ impl Offer {
                 required(
                     "query",
                     Form::Text,
-                    "Words to look for, all of which a message must have.",
+                    "What to look for, such as `what was said about tea`.",
                 ),
-                optional(
-                    "limit",
-                    LIMIT,
-                    "The most messages, and the most memories; 10 by default.",
-                ),
+                optional("limit", LIMIT, "The most messages and memories together; 10 by default."),
             ],
             Offer::Context => vec![
                 required("message", Form::Text, "The message that a person would send."),

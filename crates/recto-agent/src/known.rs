@@ -7,15 +7,19 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use recto_context::{
-    Carry, Catalog, Include, ItemId, Joined, Message, MessageId, RequestContext, SessionItem,
+    Audience, Carry, Catalog, Include, ItemId, Joined, Message, MessageId, RequestContext,
+    SessionItem, Summary,
 };
-use recto_store::{Having, ItemState, ItemsRevision, Session, SessionId, Store, StoreError};
+use recto_store::{
+    FoundSummary, Having, ItemState, ItemsRevision, Session, SessionId, Store, StoreError,
+};
+use recto_workspace::{Problem, View};
 
 use crate::options::SessionSettings;
 
 /// A session as the last look at the store found it.
 #[derive(Debug)]
-pub(crate) struct SessionMemory {
+pub(crate) struct KnownSession {
     pub(crate) id: SessionId,
     /// Absent until the first look.
     pub(crate) known: Option<Known>,
@@ -38,11 +42,24 @@ pub(crate) struct Known {
     items_revision: ItemsRevision,
     stored: Stored,
     pub(crate) turns: u32,
+    /// What stands for messages that have left the page.
+    pub(crate) summary: Option<Summary>,
+    /// Which one that is in the store.
+    pub(crate) found: FoundSummary,
+    catalog: Option<SessionCatalog>,
 }
 
-impl SessionMemory {
+/// A catalog with memories, and what it was made of.
+#[derive(Debug)]
+struct SessionCatalog {
+    items: Arc<Catalog>,
+    view: Arc<View>,
+    catalog: Arc<Catalog>,
+}
+
+impl KnownSession {
     pub(crate) fn new(id: SessionId) -> Self {
-        SessionMemory { id, known: None, previous: None }
+        KnownSession { id, known: None, previous: None }
     }
 
     /// Reads what is new.
@@ -51,11 +68,16 @@ impl SessionMemory {
             messages_up_to: Some(known.last),
             items: Some(known.items_revision),
         });
-        let state = store.load(self.id, having).await?;
-        let before = self.known.take();
-        let (mut messages, mut stored) = match before {
-            Some(before) => (before.messages, before.stored),
-            None => (Vec::new(), Stored::default()),
+        let mut state = store.load(self.id, having).await?;
+        let mut before = self.known.take();
+        if before.as_ref().is_some_and(|before| is_back(&before.carry, &state.carry)) {
+            // What had left was let go, and is wanted again.
+            before = None;
+            state = store.load(self.id, Having::default()).await?;
+        }
+        let (mut messages, mut stored, catalog) = match before {
+            Some(before) => (before.messages, before.stored, before.catalog),
+            None => (Vec::new(), Stored::default(), None),
         };
         messages.extend(state.messages.iter().map(|stored| stored.message.clone()));
         if let Some(first) = state.carry.history_from {
@@ -73,9 +95,20 @@ impl SessionMemory {
             items_revision: state.items_revision,
             stored,
             turns: state.last_turn.map_or(0, |last| last.0),
+            found: state
+                .compaction
+                .as_ref()
+                .map_or(FoundSummary::None, |compaction| FoundSummary::Some(compaction.id)),
+            summary: state.compaction.map(|compaction| compaction.summary),
+            catalog,
             session: state.session,
         }))
     }
+}
+
+/// Whether messages that had left the page are to be on it again.
+fn is_back(before: &Carry, now: &Carry) -> bool {
+    now.history_from.unwrap_or_default() < before.history_from.unwrap_or_default()
 }
 
 /// A session's items as the store has them.
@@ -117,6 +150,29 @@ impl Known {
             .collect();
         self.items.extend(new.iter().cloned());
         new
+    }
+
+    /// All that the agent has, with the memories that this session may see; the same
+    /// as before while nothing changed.
+    pub(crate) fn catalog(&mut self, items: &Arc<Catalog>, view: &Arc<View>) -> Arc<Catalog> {
+        if let Some(made) = &self.catalog
+            && Arc::ptr_eq(&made.items, items)
+            && Arc::ptr_eq(&made.view, view)
+        {
+            return made.catalog.clone();
+        }
+        let mut catalog = Catalog::clone(items);
+        catalog.memories.clone_from(&view.memories);
+        catalog.notices.extend(view.problems.iter().filter_map(Problem::notice));
+        let catalog = Arc::new(catalog);
+        let (items, view) = (items.clone(), view.clone());
+        self.catalog = Some(SessionCatalog { items, view, catalog: catalog.clone() });
+        catalog
+    }
+
+    /// For whom the session's pages are made.
+    pub(crate) fn audience(&self) -> Audience {
+        self.settings.audience()
     }
 
     /// What a person took out of the session, in a fixed order.

@@ -1,0 +1,217 @@
+//! What was said in past sessions, so that it can be found by meaning and by words.
+//!
+//! Messages only ever come in addition, so the index follows the store by the place of
+//! the last one that it has. It is made at the first need: an agent that nobody asks
+//! for the past keeps none of it in memory.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use recto_context::{Audience, Body, ItemId, ItemKind, Message, MessageId, Pick, may_recall};
+use recto_search::{Entry, Index, Query};
+use recto_store::{MessagePosition, SessionId, Store, StoreError, StoredMessage};
+use tokio::sync::Mutex;
+use tokio::time::timeout;
+
+use super::{by_age, distinct};
+use crate::options::SessionSettings;
+use crate::search::{Holding, How, IsCandidate, Patience, Searcher, WhyWords, is_dense};
+use crate::turn::visible_text;
+
+/// How many messages are read at once.
+const BATCH: usize = 2_000;
+
+/// How much of a message is searched. What is longer was pasted, and its beginning
+/// says what it is.
+const MOST_TEXT: usize = 8_000;
+
+/// How long an answer waits until what was said since is taken in.
+const TO_TAKE_IN: Duration = Duration::from_secs(3);
+
+/// How many are ranked before their age counts.
+const RANKED: usize = 200;
+
+/// What was said in the sessions of an agent.
+pub(super) struct Past {
+    agent: Arc<str>,
+    store: Store,
+    searcher: Searcher,
+    /// Up to where the index has them. Held while it takes in more.
+    read: Arc<Mutex<Option<MessagePosition>>>,
+}
+
+/// Messages that a model sees anyway: those of a session from one on.
+#[derive(Debug, Clone, Copy)]
+pub struct Besides {
+    /// The session.
+    pub session: SessionId,
+    /// The first of them.
+    pub from: MessageId,
+}
+
+/// A message that was found.
+pub(super) struct Said {
+    pub(super) pick: Pick,
+    pub(super) session: SessionId,
+    pub(super) name: String,
+    pub(super) stored: StoredMessage,
+}
+
+impl Past {
+    pub(super) fn new(agent: &Arc<str>, store: Store, searcher: Searcher) -> Self {
+        Past { agent: agent.clone(), store, searcher, read: Arc::default() }
+    }
+
+    /// Messages that fit a query, best first, of the sessions that an audience may
+    /// recall.
+    pub(super) async fn find(
+        &self,
+        audience: &Audience,
+        besides: Option<Besides>,
+        query: &str,
+        count: usize,
+        now: Timestamp,
+        patience: Patience,
+    ) -> Result<(Vec<Said>, How), StoreError> {
+        let sessions = self.sessions(audience).await?;
+        let is_taken_in = match patience {
+            Patience::UntilDone => Ok(self.take_in().await?),
+            // It goes on by itself, and the next one finds it done.
+            Patience::OneSecond => timeout(TO_TAKE_IN, self.take_in()).await.map(drop),
+        };
+        if is_taken_in.is_err() {
+            let why = WhyWords::NotReady { done: 0, total: 0 };
+            return Ok((Vec::new(), How::Words(why)));
+        }
+        let may: HashSet<String> = sessions.keys().map(ToString::to_string).collect();
+        let is_seen = move |pick: &Pick| {
+            let place = place_of(&pick.item).zip(besides);
+            place.is_some_and(|((session, message), besides)| {
+                besides.session == session && message >= besides.from
+            })
+        };
+        let judge = move |index: &Index, query: &Query<'_>| {
+            let mut ranked = index.rank_threads(query, |session| may.contains(session), RANKED);
+            let dense = ranked.first().is_none_or(is_dense);
+            ranked.retain(|pick| !is_seen(pick));
+            (distinct(index, ranked), dense)
+        };
+        // Whoever may recall them: each is embedded once.
+        let is_candidate: IsCandidate = Arc::new(|_| true);
+        let holding = Holding::And(Vec::new());
+        let (ranked, how) = self.searcher.ask(holding, query, is_candidate, patience, judge).await;
+        let mut said = Vec::new();
+        for pick in ranked.into_iter().take(count.saturating_mul(2)) {
+            if let Some(found) = self.look_up(pick, &sessions).await? {
+                said.push(found);
+            }
+        }
+        Ok((aged(said, now), how))
+    }
+
+    /// The sessions that an audience may recall, with what they are called.
+    async fn sessions(
+        &self,
+        audience: &Audience,
+    ) -> Result<HashMap<SessionId, String>, StoreError> {
+        let all = self.store.sessions_brief().await?;
+        let of_agent = all.into_iter().filter(|session| *session.agent == *self.agent);
+        let may = of_agent.filter(|session| {
+            may_recall(audience, &SessionSettings::of(&session.settings).audience())
+        });
+        Ok(may.map(|session| (session.id, session.label())).collect())
+    }
+
+    /// Takes in what was said since. Whoever gives up waiting does not stop it: the
+    /// index and the place up to which it goes change together.
+    async fn take_in(&self) -> Result<(), StoreError> {
+        let mut read = self.read.clone().lock_owned().await;
+        let (store, searcher) = (self.store.clone(), self.searcher.clone());
+        let agent = self.agent.clone();
+        let taking_in = tokio::spawn(async move {
+            loop {
+                let new = store.messages_after(*read, BATCH).await?;
+                let Some((last, ..)) = new.last() else { return Ok(()) };
+                let last = *last;
+                // Read behind the messages, so that no session of theirs is missing.
+                let own = own_sessions(&store, &agent).await?;
+                let of_agent = new.iter().filter(|(_, session, _)| own.contains(session));
+                let entries = of_agent.filter_map(|(_, session, stored)| entry(*session, stored));
+                if searcher.extend(entries.collect()).await.is_none() {
+                    return Ok(());
+                }
+                *read = Some(last);
+            }
+        });
+        taking_in.await.unwrap_or(Ok(()))
+    }
+
+    /// The message that was found, unless it is damaged.
+    async fn look_up(
+        &self,
+        pick: Pick,
+        sessions: &HashMap<SessionId, String>,
+    ) -> Result<Option<Said>, StoreError> {
+        let Some((session, message)) = place_of(&pick.item) else { return Ok(None) };
+        let found = self.store.messages_within(session, message..=message).await;
+        let stored = found.ok().and_then(|found| found.into_iter().next());
+        let name = sessions.get(&session).cloned().unwrap_or_default();
+        Ok(stored.map(|stored| Said { pick, session, name, stored }))
+    }
+}
+
+/// The sessions of an agent.
+async fn own_sessions(store: &Store, agent: &str) -> Result<HashSet<SessionId>, StoreError> {
+    let all = store.sessions_brief().await?;
+    Ok(all.into_iter().filter(|session| session.agent == agent).map(|session| session.id).collect())
+}
+
+/// Lets age count.
+fn aged(said: Vec<Said>, now: Timestamp) -> Vec<Said> {
+    let times: HashMap<ItemId, i64> = said
+        .iter()
+        .map(|said| (said.pick.item.clone(), said.stored.at.timestamp().as_second()))
+        .collect();
+    let mut by_item: HashMap<ItemId, Said> =
+        said.into_iter().map(|said| (said.pick.item.clone(), said)).collect();
+    let picks: Vec<Pick> = by_item.values().map(|said| said.pick.clone()).collect();
+    let picks = by_age(picks, |id| times.get(id).copied(), now);
+    let with_pick = |pick: Pick| Some(Said { pick: pick.clone(), ..by_item.remove(&pick.item)? });
+    picks.into_iter().filter_map(with_pick).collect()
+}
+
+/// A message as search sees it; nothing where nobody spoke.
+fn entry(session: SessionId, stored: &StoredMessage) -> Option<Entry> {
+    let speaker = speaker(&stored.message)?;
+    let text = visible_text(stored.message.content());
+    let text = text.trim();
+    if text.is_empty() {
+        return None;
+    }
+    let text = &text[..text.floor_char_boundary(MOST_TEXT)];
+    let name = format!("{session}/{}", stored.message.id.0);
+    let item = ItemId::new(ItemKind::Memory, name);
+    let day = stored.at.timestamp().to_zoned(TimeZone::system()).date().to_string();
+    Some(Entry::message(item, speaker, text, session.to_string().into(), Some(&day)))
+}
+
+/// Who spoke: a person or the model. What tools gave back is not what was said.
+fn speaker(message: &Message) -> Option<&'static str> {
+    if !message.is_for_models() {
+        return None;
+    }
+    match &message.body {
+        Body::User(_) => Some("User"),
+        Body::Assistant { .. } => Some("Assistant"),
+        Body::Tool { .. } | Body::Error(_) | Body::Approval(_) => None,
+    }
+}
+
+/// The session and the message that an entry stands for.
+fn place_of(id: &ItemId) -> Option<(SessionId, MessageId)> {
+    let (session, message) = id.name.split_once('/')?;
+    Some((session.parse().ok()?, MessageId(message.parse().ok()?)))
+}

@@ -1,0 +1,314 @@
+//! `remember`, `recall` and `forget`, for models. They need the files, the search and
+//! the store at once, and so stand here and not with the other tools.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use futures_util::future::{BoxFuture, FutureExt};
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, Zoned};
+use recto_context::{Audience, ItemId, ItemKind, Marks, Memory, Scope, ToolSpec, may_remember};
+use recto_store::SessionId;
+use recto_tools::{
+    Action, Arguments, CallContext, Caller, Class, Consent, Tool, ToolError, ToolOutput,
+};
+use recto_workspace::{Added, MemoryError, NewMemory, TextMarks, is_lasting};
+use serde_json::json;
+
+use super::Memories;
+use super::past::Besides;
+use super::recall::{Recall, Recollection, Remembered};
+use crate::search::Patience;
+
+/// How much is recalled where nobody says how much.
+const USUAL: usize = 8;
+
+/// How much is recalled at most.
+const MOST: usize = 30;
+
+/// How much of a past message is shown, in characters.
+const SHOWN: usize = 600;
+
+/// What models are told of the tools for memory.
+pub fn memory_tools() -> Vec<ToolSpec> {
+    Doing::ALL.map(Doing::spec).into()
+}
+
+/// The tools for memory, to be called.
+pub fn runnable_tools(memories: &Memories) -> impl Iterator<Item = Arc<dyn Tool>> {
+    let tool = |doing: Doing| -> Arc<dyn Tool> {
+        Arc::new(MemoryTool { doing, spec: doing.spec(), memories: memories.clone() })
+    };
+    Doing::ALL.map(tool).into_iter()
+}
+
+/// What a tool does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Doing {
+    Remember,
+    Recall,
+    Forget,
+}
+
+impl Doing {
+    const ALL: [Doing; 3] = [Doing::Remember, Doing::Recall, Doing::Forget];
+
+    fn spec(self) -> ToolSpec {
+        let (name, description, parameters) = match self {
+            Doing::Remember => (
+                "remember",
+                "Keep a fact or a wish of the user for later conversations.",
+                json!({
+                    "type": "object",
+                    "properties": {
+                        "text": {"type": "string"},
+                        "scope": {
+                            "type": "string",
+                            "enum": ["global", "person", "conversation", "agent"]
+                        },
+                        "important": {"type": "boolean"}
+                    },
+                    "required": ["text"]
+                }),
+            ),
+            Doing::Recall => (
+                "recall",
+                "Look up memories and past conversations.",
+                json!({
+                    "type": "object",
+                    "properties": {
+                        "query": {"type": "string"},
+                        "limit": {"type": "integer"}
+                    },
+                    "required": ["query"]
+                }),
+            ),
+            Doing::Forget => (
+                "forget",
+                "Forget a memory, by its id from recall.",
+                json!({
+                    "type": "object",
+                    "properties": {"id": {"type": "string"}},
+                    "required": ["id"]
+                }),
+            ),
+        };
+        ToolSpec::new(ItemId::new(ItemKind::Tool, name), description, parameters)
+    }
+}
+
+struct MemoryTool {
+    doing: Doing,
+    spec: ToolSpec,
+    memories: Memories,
+}
+
+impl Tool for MemoryTool {
+    fn id(&self) -> &ItemId {
+        &self.spec.id
+    }
+
+    fn spec(&self) -> Option<&ToolSpec> {
+        Some(&self.spec)
+    }
+
+    fn class(&self) -> Class {
+        match self.doing {
+            Doing::Recall => Class::Reads,
+            Doing::Remember | Doing::Forget => Class::Remembers,
+        }
+    }
+
+    fn describe<'a>(
+        &'a self,
+        arguments: &'a Arguments,
+        _: &'a CallContext,
+    ) -> BoxFuture<'a, Result<Action, ToolError>> {
+        async { Ok(Action::of_arguments(&self.spec.called, arguments)) }.boxed()
+    }
+
+    fn run<'a>(
+        &'a self,
+        arguments: Arguments,
+        context: &'a CallContext,
+        _: Consent,
+    ) -> BoxFuture<'a, ToolOutput> {
+        let caller = &context.caller;
+        async move {
+            match self.doing {
+                Doing::Remember => self.remember(&arguments, &caller.audience).await,
+                Doing::Recall => Ok(self.recall(&arguments, caller).await),
+                Doing::Forget => self.forget(&arguments, &caller.audience).await,
+            }
+        }
+        .boxed()
+    }
+}
+
+impl MemoryTool {
+    async fn remember(&self, arguments: &Arguments, audience: &Audience) -> ToolOutput {
+        let wish = Wish {
+            text: arguments.text("text").unwrap_or_default(),
+            // What decides who may see it is not the model's to write.
+            marks_in_text: TextMarks::Ignored,
+            scope: arguments.text("scope"),
+            marks: Marks { important: arguments.flag("important").unwrap_or(false), shared: false },
+        };
+        let added = self.memories.remember(&wish, audience).await.map_err(told)?;
+        let Added { memory, was_there } = added;
+        let how = if was_there { "known already" } else { "remembered" };
+        Ok(format!("{how} as {}: {}", memory.name, memory.text.as_str()))
+    }
+
+    async fn recall(&self, arguments: &Arguments, caller: &Caller) -> String {
+        let limit = arguments.whole_number("limit").map_or(USUAL, |limit| limit as usize);
+        let session = caller.session.and_then(|session| session.to_string().parse().ok());
+        let recalled = self
+            .memories
+            .recall(&Recall {
+                audience: &caller.audience,
+                query: arguments.text("query").unwrap_or_default(),
+                limit: limit.clamp(1, MOST),
+                patience: Patience::OneSecond,
+                now: Timestamp::now(),
+                besides: session
+                    .map(|session: SessionId| Besides { session, from: caller.sees_from }),
+            })
+            .await;
+        match recalled.found.is_empty() {
+            true => "nothing that is remembered fits this".to_owned(),
+            false => recalled.found.iter().map(line).collect(),
+        }
+    }
+
+    async fn forget(&self, arguments: &Arguments, audience: &Audience) -> ToolOutput {
+        let id = arguments.text("id").unwrap_or_default();
+        let forgotten = self.memories.files().forget(id, audience).await.map_err(told)?;
+        Ok(format!("forgotten: {}", forgotten.memory.text.as_str()))
+    }
+}
+
+/// Something that is to be remembered.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Wish<'a> {
+    pub(crate) text: &'a str,
+    /// By its name; where there is none, the widest that the audience may write.
+    pub(crate) scope: Option<&'a str>,
+    pub(crate) marks: Marks,
+    pub(crate) marks_in_text: TextMarks,
+}
+
+/// What keeps something from being remembered.
+#[derive(Debug, thiserror::Error)]
+pub enum RememberError {
+    /// The scope is another's.
+    #[error(
+        "in this conversation nothing can be remembered for scope `{scope}`; use one of: {may}"
+    )]
+    Scope {
+        /// What was asked for.
+        scope: String,
+        /// What could be.
+        may: String,
+    },
+    /// The file could not be written, or the text is none to be kept.
+    #[error(transparent)]
+    File(#[from] MemoryError),
+}
+
+impl Memories {
+    /// Remembers something. A lasting wish is marked as important by itself, where a
+    /// person can see the mark and take it off.
+    pub(crate) async fn remember(
+        &self,
+        wish: &Wish<'_>,
+        audience: &Audience,
+    ) -> Result<Added, RememberError> {
+        let scope = scope(wish.scope, audience)?;
+        let marks = Marks {
+            important: wish.marks.important || is_lasting(wish.text),
+            shared: wish.marks.shared,
+        };
+        let (text, marks_in_text) = (wish.text.to_owned(), wish.marks_in_text);
+        let new = NewMemory { text, scope, marks, marks_in_text, at: Zoned::now() };
+        Ok(self.files().add(new).await?)
+    }
+}
+
+/// The scope of that name, if the audience may write there.
+fn scope(name: Option<&str>, audience: &Audience) -> Result<Scope, RememberError> {
+    let own = |kind: fn(Arc<str>) -> Scope, id: &Option<Arc<str>>| id.clone().map(kind);
+    let all = [
+        ("global", Some(Scope::Global)),
+        ("person", own(Scope::Person, &audience.person)),
+        ("conversation", own(Scope::Conversation, &audience.conversation)),
+        ("agent", own(Scope::Agent, &audience.agent)),
+    ];
+    let may: Vec<(&str, Scope)> = all
+        .into_iter()
+        .filter_map(|(name, scope)| Some((name, scope?)))
+        .filter(|(_, scope)| may_remember(audience, scope))
+        .collect();
+    let found = match name {
+        Some(name) => may.iter().find(|(known, _)| *known == name),
+        // A group's first is its conversation, a guest's is the guest.
+        None => may.first(),
+    };
+    found.map(|(_, scope)| scope.clone()).ok_or_else(|| RememberError::Scope {
+        scope: name.unwrap_or("any").to_owned(),
+        may: may.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", "),
+    })
+}
+
+impl RememberError {
+    /// What to do about it, where something can be done.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            RememberError::Scope { .. } => None,
+            RememberError::File(error) => error.hint(),
+        }
+    }
+}
+
+/// An error as a model reads it, with what to do about it.
+fn told(error: impl Into<RememberError>) -> ToolError {
+    let error = error.into();
+    ToolError::new(match error.hint() {
+        Some(hint) => format!("{error} (hint: {hint})"),
+        None => error.to_string(),
+    })
+}
+
+/// A recollection as a model reads it: what, when, and where it comes from.
+fn line(found: &Recollection) -> String {
+    let mut line = String::from("- ");
+    match &found.what {
+        Remembered::Memory(memory) => {
+            let Memory { name, added, .. } = memory;
+            let text = memory.shown();
+            let day = added.and_then(|added| Timestamp::from_second(added).ok());
+            let day = day.map(|day| format!("[{}] ", local(day, "%Y-%m-%d"))).unwrap_or_default();
+            let _ = writeln!(line, "{day}{} (memory {name})", text.as_str());
+        }
+        Remembered::Message { name, role, at, text, message, .. } => {
+            let when = local(at.timestamp(), "%Y-%m-%d %H:%M");
+            let text = shortened(text);
+            let (role, message) = (role.name(), message.0);
+            let _ = writeln!(line, "[{when}] {role}: {text} (session {name}, message {message})");
+        }
+    }
+    line
+}
+
+fn local(at: Timestamp, form: &str) -> String {
+    at.to_zoned(TimeZone::system()).strftime(form).to_string()
+}
+
+/// A message on one line, as much of it as helps.
+fn shortened(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line,
+    }
+}

@@ -1,0 +1,252 @@
+//! Compaction: a summary for messages that leave the page, made before they do.
+//!
+//! The messages stay in the transcript, and the summary is kept beside it with what it
+//! stands for, so that it can be undone. Where none can be made that is smaller than
+//! they are, they leave without one.
+
+use std::sync::Arc;
+
+use futures_util::StreamExt;
+use recto_context::{
+    Catalog, Compaction, Counter, Inputs, Layer, Message, MessageId, Reason, RequestContext,
+    Summary, SummaryBy, Text, Tokens, complete, extract, summary_prompt, summary_room,
+};
+use recto_llm::{LlmError, Reply, StreamEvent};
+use recto_store::{Moment, NewCompaction, RequestAnswer};
+use serde_json::json;
+
+use super::{TurnRun, visible_text};
+use crate::error::AgentError;
+use crate::event::Event;
+use crate::shared::counter;
+
+/// How often a summary is made anew because more has to leave for it.
+const TRIES: usize = 3;
+
+/// How many messages are read for an extract, the newest: a session that was imported
+/// may be of any length.
+const MOST_MESSAGES: usize = 4_000;
+
+/// What stands around a summary on the page takes about this much.
+const AROUND: Tokens = Tokens::new(16);
+
+impl TurnRun<'_> {
+    /// The turn's next request. Where messages leave with it that a summary is to
+    /// stand for, it shows that.
+    pub(super) async fn assemble_compacted(&mut self) -> Result<RequestContext, AgentError> {
+        let mut request = self.assemble()?;
+        let Some(mut how) = self.page.compaction else { return Ok(request) };
+        let earlier = self.page.summary.clone();
+        for _ in 0..TRIES {
+            let leaving = self.leaving(&request, earlier.as_ref()).await?;
+            if leaving.is_empty() {
+                return Ok(request);
+            }
+            let Some(summary) = self.summarise(how, &request, &leaving, earlier.as_ref()).await?
+            else {
+                break;
+            };
+            let before = self.cost_of(&leaving, earlier.as_ref());
+            self.page.summary = Some(summary.clone());
+            let Ok(compacted) = self.assemble() else { break };
+            if compacted.carry.history_from == request.carry.history_from {
+                let Some(after) = summary_in(&compacted).filter(|after| *after < before) else {
+                    break;
+                };
+                self.pending.compaction = Some(NewCompaction {
+                    model: (summary.how == SummaryBy::Summary).then(|| self.entry.name.to_string()),
+                    summary,
+                    tokens_before: before,
+                    tokens_after: after,
+                    made: Moment::now(),
+                });
+                return Ok(compacted);
+            }
+            // With the summary on the page, more had to leave: it has to stand for that,
+            // too. A model is not asked twice.
+            request = compacted;
+            how = SummaryBy::Extract;
+        }
+        self.page.summary = earlier;
+        self.assemble()
+    }
+
+    /// What messages and an earlier summary take on the page.
+    fn cost_of(&self, messages: &[Arc<Message>], earlier: Option<&Summary>) -> Tokens {
+        let counter = counter(&self.page.calibration);
+        let messages: Tokens =
+            messages.iter().map(|message| counter.message(message, Layer::History)).sum();
+        messages + earlier.map_or(Tokens::ZERO, |summary| counter.text(&summary.text))
+    }
+
+    /// Messages that no summary stands for and that are not on the page of a request:
+    /// those that leave with it, and those that left before without one.
+    async fn leaving(
+        &self,
+        request: &RequestContext,
+        earlier: Option<&Summary>,
+    ) -> Result<Vec<Arc<Message>>, AgentError> {
+        let from = self.known.carry.history_from.unwrap_or_default();
+        let Some(until) = request.carry.history_from.filter(|until| *until > from) else {
+            return Ok(Vec::new());
+        };
+        let first = earlier.map_or(MessageId(0), |summary| MessageId(summary.last.0 + 1));
+        let mut leaving = Vec::new();
+        if let Some(last) = from.0.checked_sub(1).map(MessageId).filter(|last| *last >= first) {
+            let session = self.known.session.id;
+            let left = self.shared.parts.store.messages_within(session, first..=last).await?;
+            leaving.extend(left.into_iter().map(|stored| stored.message));
+        }
+        let (history, _) = self.known.split_at(self.message);
+        let leaves = |message: &&Arc<Message>| message.id >= from && message.id < until;
+        leaving.extend(history.iter().filter(leaves).cloned());
+        leaving.retain(|message| message.is_for_models());
+        Ok(leaving)
+    }
+
+    async fn summarise(
+        &mut self,
+        how: SummaryBy,
+        request: &RequestContext,
+        leaving: &[Arc<Message>],
+        earlier: Option<&Summary>,
+    ) -> Result<Option<Summary>, AgentError> {
+        let counter = counter(&self.page.calibration);
+        let compaction = Compaction {
+            before: earlier.map(|summary| summary.text.as_str()),
+            messages: leaving,
+            room: room(request, &self.entry.limits) - AROUND,
+            counter: &counter,
+        };
+        let written = match how {
+            SummaryBy::Extract => None,
+            SummaryBy::Summary => self.ask_for_summary(&compaction, &request.sent).await?,
+        };
+        let completed = written.and_then(|text| complete(&text, &compaction));
+        let (text, how) = match completed {
+            Some(text) => (text, SummaryBy::Summary),
+            None => match extract_aside(&compaction, counter.clone()).await {
+                Some(text) => (text, SummaryBy::Extract),
+                None => return Ok(None),
+            },
+        };
+        let (Some(first), Some(last)) = (leaving.first(), leaving.last()) else { return Ok(None) };
+        Ok(Some(Summary {
+            text: text.into(),
+            first: earlier.map_or(first.id, |earlier| earlier.first),
+            last: last.id,
+            messages: leaving.len() + earlier.map_or(0, |earlier| earlier.messages),
+            how,
+        }))
+    }
+
+    /// The model's own summary. Its request is recorded like any other of the turn;
+    /// where it fails, the person is told, and extracts have to do.
+    async fn ask_for_summary(
+        &mut self,
+        compaction: &Compaction<'_>,
+        message: &Arc<Message>,
+    ) -> Result<Option<String>, AgentError> {
+        let window = match &self.page.window {
+            Ok(window) => *window,
+            Err(_) => return Ok(None),
+        };
+        let catalog = Catalog::default();
+        let reply = compaction.room.min(self.entry.limits.reply);
+        let room = Tokens::new((window.tokens - reply).get() * 3 / 4);
+        let Some(prompt) = summary_prompt(compaction, room) else { return Ok(None) };
+        let inputs = Inputs::new(&catalog, Text::from(prompt))
+            .message_id(self.message)
+            .model(self.entry.name.clone())
+            .window(window)
+            .limits(self.entry.limits)
+            .layout(self.entry.layout)
+            .counter(counter(&self.page.calibration))
+            .turn(self.number);
+        let Ok(request) = inputs.assemble() else { return Ok(None) };
+        let body = recto_llm::encode(self.entry.client.wire(), &self.entry.call, &request);
+        self.take_down(message);
+        self.requests += 1;
+        let mut new = self.new_request(&request, &body, None);
+        new.notes["purpose"] = "summary".into();
+        self.pending.request = Some(new);
+        let Some(id) = self.commit().await? else { return Ok(None) };
+        let answer = self.listen_quietly(body.to_string()).await;
+        let (reply, result) = match answer {
+            Some(Ok(reply)) => {
+                let result = json!({"finish": reply.finish, "purpose": "summary"});
+                (Some(reply), result)
+            }
+            Some(Err(error)) => {
+                self.emit(Event::Notice {
+                    text: format!("the model could not summarise what leaves: {error}"),
+                });
+                (None, json!({"error": {"code": error.code(), "message": error.to_string()}}))
+            }
+            None => (None, json!({"error": null})),
+        };
+        let usage = reply.as_ref().map(|reply| reply.usage).unwrap_or_default();
+        self.totals.add(&usage);
+        self.pending.answer = Some(RequestAnswer {
+            request: id,
+            at: Moment::now(),
+            reply: None,
+            usage: recto_store::Usage {
+                prompt: usage.prompt,
+                cached: usage.cached,
+                completion: usage.completion,
+            },
+            result,
+        });
+        // What came back is stored before anything is made of it.
+        self.commit().await?;
+        Ok(reply.map(|reply| visible_text(&reply.content)).filter(|text| !text.trim().is_empty()))
+    }
+
+    /// A reply that nobody watches; nothing when the person stops the turn.
+    async fn listen_quietly(&self, body: String) -> Option<Result<Reply, LlmError>> {
+        let mut stream = self.entry.client.stream(body);
+        loop {
+            let next = tokio::select! {
+                biased;
+                () = self.stop.wished() => return None,
+                next = stream.next() => next,
+            };
+            match next {
+                Some(Ok(StreamEvent::Done(reply))) => return Some(Ok(reply)),
+                Some(Ok(_)) => {}
+                Some(Err(error)) => return Some(Err(error)),
+                None => {
+                    let cause = "the stream has no end".to_owned();
+                    return Some(Err(LlmError::Cut { cause }));
+                }
+            }
+        }
+    }
+}
+
+/// Extracts where it keeps no other task waiting.
+async fn extract_aside(compaction: &Compaction<'_>, counter: Counter<'static>) -> Option<String> {
+    let before = compaction.before.map(str::to_owned);
+    let newest = compaction.messages.len().saturating_sub(MOST_MESSAGES);
+    let messages = compaction.messages[newest..].to_vec();
+    let room = compaction.room;
+    let extracted = tokio::task::spawn_blocking(move || {
+        let before = before.as_deref();
+        extract(&Compaction { before, messages: &messages, room, counter: &counter })
+    });
+    extracted.await.ok().flatten()
+}
+
+/// How long a summary may be on a page like this one.
+fn room(request: &RequestContext, limits: &recto_context::Limits) -> Tokens {
+    let history: Tokens = request.layer(Layer::History).map(|part| part.tokens).sum();
+    let others = request.budget.used - history;
+    summary_room(limits, limits.history_tokens.min(request.budget.messages - others))
+}
+
+/// What the summary on a page takes, if there is one.
+fn summary_in(request: &RequestContext) -> Option<Tokens> {
+    let is_summary = |reason: &Reason| matches!(reason, Reason::Summary { .. });
+    request.parts.iter().find(|part| is_summary(&part.reason)).map(|part| part.tokens)
+}

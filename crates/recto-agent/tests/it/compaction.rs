@@ -1,0 +1,196 @@
+//! Summaries for messages that leave the page: made, kept, shown and undone.
+
+use recto_agent::{Agent, Answer, Command};
+use recto_context::{Layer, Limits, Reason, RequestContext, SummaryBy, Tokens};
+use recto_fakes::{Answer as Said, Fake};
+use recto_store::SessionId;
+
+use crate::selection::requests;
+use crate::support::{Bench, check_sound, conversation, model, runtime, say, session};
+
+/// An agent with room for little history.
+async fn agent(bench: &Bench, fake: &Fake, how: Option<SummaryBy>) -> Agent {
+    let mut entry = model("fake", fake);
+    entry.limits = Limits {
+        history_tokens: Tokens::new(1_200),
+        summary_tokens: Tokens::new(300),
+        ..Limits::default()
+    };
+    let mut parts = bench.parts(vec![entry]);
+    parts.options.compaction = how;
+    Agent::start(parts).await.unwrap()
+}
+
+/// What is said in a turn: a fact that matters, and much that does not.
+fn talk(number: usize) -> String {
+    let chatter = "Well, as we were saying, this and that goes on and on as it does. ".repeat(4);
+    format!("{chatter}We decided to put invoice {number}77 into /srv/books/{number}.ods. {chatter}")
+}
+
+async fn play(agent: &Agent, session: SessionId, turns: std::ops::Range<usize>) {
+    for number in turns {
+        say(agent, session, &talk(number)).await;
+    }
+}
+
+/// In which turn something has to leave.
+async fn turns_until_compaction() -> usize {
+    let (bench, fake) = (Bench::new(), Fake::openai().start());
+    let agent = agent(&bench, &fake, Some(SummaryBy::Extract)).await;
+    let session = session(&agent, "s").await;
+    for number in 1..20 {
+        say(&agent, session, &talk(number)).await;
+        if !agent.store().compactions(session).await.unwrap().is_empty() {
+            return number;
+        }
+    }
+    panic!("nothing ever leaves");
+}
+
+fn summary(request: &RequestContext) -> Option<String> {
+    let of = |reason: &Reason| matches!(reason, Reason::Summary { .. });
+    request.parts.iter().find(|part| of(&part.reason)).map(|part| part.text().to_owned())
+}
+
+// PITFALLS 33 and 58.
+#[test]
+fn what_leaves_is_summarised_and_can_be_brought_back() {
+    let bench = Bench::new();
+    let fake = Fake::openai().start();
+    runtime().block_on(async {
+        let agent = agent(&bench, &fake, Some(SummaryBy::Extract)).await;
+        let session = session(&agent, "s").await;
+        play(&agent, session, 1..9).await;
+        check_sound(agent.store(), session).await;
+        let pages = requests(agent.store(), session).await;
+        let last = pages.last().unwrap();
+        let text = summary(last).expect("there is a summary");
+        assert!(text.contains("177") && text.contains("/srv/books/1.ods"), "{text}");
+        // It is the oldest entry of the history, in front of what was kept.
+        let history: Vec<_> = last.layer(Layer::History).collect();
+        assert!(matches!(history[0].reason, Reason::Summary { .. }));
+        assert!(history.len() > 1);
+        // What it stands for is told with what it took before and takes now.
+        let left: Vec<_> =
+            last.dropped.iter().filter(|dropped| dropped.layer == Layer::History).collect();
+        assert!(left.iter().any(|left| left.after > Tokens::ZERO && left.after < left.before));
+        let kept = agent.store().compactions(session).await.unwrap();
+        let standing = kept.last().unwrap();
+        assert_eq!(standing.summary.first.0, 1);
+        assert!(standing.tokens_after < standing.tokens_before);
+        assert!(kept.iter().all(|kept| kept.undone.is_none()));
+
+        // Over a restart it stays what it is.
+        drop(agent);
+        let agent = self::agent(&bench, &fake, Some(SummaryBy::Extract)).await;
+        say(&agent, session, "And then?").await;
+        let after = requests(agent.store(), session).await.pop().unwrap();
+        assert!(summary(&after).unwrap().contains("/srv/books/1.ods"));
+        let standing = agent.store().compactions(session).await.unwrap().pop().unwrap();
+
+        let undone = agent.expand(session).await.unwrap().unwrap();
+        assert_eq!(undone.summary, standing.summary);
+        assert!(agent.expand(session).await.unwrap().is_none());
+        let set = Command::parse("/set").unwrap().unwrap();
+        let Answer::Settings(_) = agent.command(&conversation("s"), session, set).await.unwrap()
+        else {
+            panic!("settings");
+        };
+        say(&agent, session, "Go on.").await;
+        let expanded = requests(agent.store(), session).await.pop().unwrap();
+        assert_eq!(summary(&expanded), None);
+        // All messages of the session are there: some are on the page, and the rest
+        // leaves by the limits, and not as a summary.
+        assert_eq!(agent.store().messages(session, None).await.unwrap().len(), 20);
+        check_sound(agent.store(), session).await;
+    });
+}
+
+#[test]
+fn the_originals_are_back_on_a_page_that_has_room() {
+    let bench = Bench::new();
+    let fake = Fake::openai().start();
+    runtime().block_on(async {
+        let small = agent(&bench, &fake, Some(SummaryBy::Extract)).await;
+        let session = session(&small, "s").await;
+        play(&small, session, 1..6).await;
+        assert!(summary(requests(small.store(), session).await.last().unwrap()).is_some());
+        small.expand(session).await.unwrap().unwrap();
+        drop(small);
+        let large = Agent::start(bench.parts(vec![model("fake", &fake)])).await.unwrap();
+        say(&large, session, "Go on.").await;
+        let page = requests(large.store(), session).await.pop().unwrap();
+        let history = page.layer(Layer::History).map(|part| part.text()).collect::<String>();
+        assert!(history.contains("invoice 177") && history.contains("invoice 577"));
+        assert_eq!(page.layer(Layer::History).count(), 10);
+    });
+}
+
+#[test]
+fn a_model_summarises_and_what_it_lost_is_added() {
+    let bench = Bench::new();
+    let fake = Fake::openai().start();
+    runtime().block_on(async {
+        let agent = agent(&bench, &fake, Some(SummaryBy::Summary)).await;
+        let session = session(&agent, "s").await;
+        let mut turns = 0;
+        while agent.store().compactions(session).await.unwrap().is_empty() {
+            turns += 1;
+            assert!(turns < 30, "nothing ever leaves");
+            // What the model says in this turn, be it asked for a summary first or not.
+            fake.push(Said::text("They talked about invoices."));
+            say(&agent, session, &talk(turns)).await;
+        }
+        check_sound(agent.store(), session).await;
+        let kept = agent.store().compactions(session).await.unwrap();
+        let made = kept.first().expect("a summary was made");
+        assert_eq!(made.summary.how, SummaryBy::Summary);
+        assert_eq!(made.model.as_deref(), Some("fake"));
+        let text = made.summary.text.as_str();
+        assert!(text.contains("They talked about invoices."), "{text}");
+        assert!(text.contains("177") && text.contains("/srv/books/1.ods"), "{text}");
+        // Nobody saw the summary as if it were a reply, and its request is on the record
+        // like any other.
+        let said = agent.store().messages(session, None).await.unwrap();
+        assert_eq!(said.len(), turns * 2);
+        assert_eq!(requests(agent.store(), session).await.len(), turns + 1);
+    });
+}
+
+#[test]
+fn where_the_model_fails_extracts_have_to_do() {
+    let bench = Bench::new();
+    let fake = Fake::openai().start();
+    runtime().block_on(async {
+        let agent = agent(&bench, &fake, Some(SummaryBy::Summary)).await;
+        let session = session(&agent, "s").await;
+        let last = turns_until_compaction().await;
+        play(&agent, session, 1..last).await;
+        fake.push(Said::refusal(500, "out of order"));
+        play(&agent, session, last..last + 1).await;
+        let kept = agent.store().compactions(session).await.unwrap();
+        assert_eq!(kept[0].summary.how, SummaryBy::Extract);
+        assert!(kept[0].summary.text.as_str().contains("177"));
+        check_sound(agent.store(), session).await;
+    });
+}
+
+#[test]
+fn without_compaction_messages_leave_as_they_always_did() {
+    let bench = Bench::new();
+    let fake = Fake::openai().start();
+    runtime().block_on(async {
+        let agent = agent(&bench, &fake, None).await;
+        let session = session(&agent, "s").await;
+        play(&agent, session, 1..9).await;
+        let pages = requests(agent.store(), session).await;
+        assert!(pages.iter().all(|page| summary(page).is_none()));
+        assert!(pages.last().unwrap().carry.history_from.is_some());
+        // A session can have it otherwise.
+        let on = Command::parse("/set compaction extract").unwrap().unwrap();
+        agent.command(&conversation("s"), session, on).await.unwrap();
+        play(&agent, session, 9..14).await;
+        let pages = requests(agent.store(), session).await;
+        assert!(summary(pages.last().unwrap()).is_some());
+    });
+}

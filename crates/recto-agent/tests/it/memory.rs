@@ -1,0 +1,312 @@
+//! What is remembered from one session to the next, by whom, and who gets to see it.
+
+use std::fmt::Write as _;
+
+use recto_agent::{Agent, Answer, Command, Conversation, Recall, Remembered, memory_tools};
+use recto_context::{Layer, Reason, RequestContext, Who};
+use recto_fakes::{Answer as Said, Call, Fake};
+use recto_store::SessionId;
+use recto_workspace::Horizon;
+use serde_json::json;
+
+use crate::selection::requests;
+use crate::support::{Bench, check_sound, conversation, model, runtime, say, session};
+
+/// An agent that has the tools for memory.
+async fn agent(bench: &Bench, fake: &Fake) -> Agent {
+    let mut parts = bench.parts(vec![model("fake", fake)]);
+    parts.options.built_in.extend(memory_tools());
+    Agent::start(parts).await.unwrap()
+}
+
+/// A thousand memories that have nothing to do with each other, some of them newer
+/// than today.
+fn thousand(bench: &Bench) {
+    let mut text = String::new();
+    for number in 0..1_000 {
+        let day = number % 28 + 1;
+        let year = 2024 + number % 12;
+        let _ = writeln!(text, "## {year}-03-{day:02}\n- Box {number} holds the spare parts.");
+    }
+    bench.write("memory/MEMORY.md", &text);
+}
+
+fn remember(text: &str) -> recto_fakes::Reply {
+    Said::calls([Call::new("remember", json!({ "text": text }))])
+}
+
+/// The texts of a layer.
+fn layer(request: &RequestContext, layer: Layer) -> String {
+    request.layer(layer).map(|part| part.text().to_owned() + "\n").collect()
+}
+
+async fn group(agent: &Agent, name: &str) -> SessionId {
+    let place = Conversation {
+        surface: "discord".into(),
+        account: "bot".into(),
+        name: name.into(),
+        who: Who::Group,
+        person: None,
+    };
+    agent.find_or_begin(&place).await.unwrap().id
+}
+
+async fn guest(agent: &Agent, name: &str, person: &str) -> SessionId {
+    let place = Conversation {
+        surface: "telegram".into(),
+        account: "bot".into(),
+        name: name.into(),
+        who: Who::Guest,
+        person: Some(person.into()),
+    };
+    agent.find_or_begin(&place).await.unwrap().id
+}
+
+// The issue's own example, and PITFALL 36.
+#[test]
+fn a_wish_is_known_in_the_next_session_and_not_in_a_group() {
+    let bench = Bench::new();
+    thousand(&bench);
+    let fake = Fake::openai()
+        .answer(remember("The user prefers brief answers."))
+        .answer(Said::text("I will."))
+        .start();
+    runtime().block_on(async {
+        let agent = agent(&bench, &fake).await;
+        let first = session(&agent, "first").await;
+        say(&agent, first, "Remember that I prefer brief answers").await;
+        let second = session(&agent, "second").await;
+        say(&agent, second, "hello").await;
+        let page = requests(agent.store(), second).await.remove(0);
+        let memories = layer(&page, Layer::Memory);
+        assert!(memories.contains("The user prefers brief answers."), "{memories}");
+        // "hello" brings a few of the newest, and not a thousand.
+        assert!(memories.lines().count() < 10, "{memories}");
+        let part = page.layer(Layer::Memory).find(|part| part.text().contains("brief")).unwrap();
+        assert!(matches!(part.reason, Reason::Pinned(_)), "{:?}", part.reason);
+        let in_group = group(&agent, "general").await;
+        say(&agent, in_group, "hello").await;
+        say(&agent, in_group, "Does the user prefer brief answers? Which box holds parts?").await;
+        for page in requests(agent.store(), in_group).await {
+            assert_eq!(layer(&page, Layer::Memory), "");
+            assert_eq!(layer(&page, Layer::Picks), "");
+            assert!(page.found.is_empty() && page.candidates.is_empty());
+        }
+        check_sound(agent.store(), second).await;
+    });
+}
+
+#[test]
+fn a_model_can_share_nothing_and_a_group_remembers_for_itself() {
+    let bench = Bench::new();
+    let fake = Fake::openai()
+        .answer(Said::calls([
+            Call::new("remember", json!({"text": "[shared] The code of the door is on the wall."})),
+            Call::new("remember", json!({"text": "\u{1}[shared] The safe is open."})),
+            Call::new("remember", json!({"text": "[sha\u{1}red] The key is lost."})),
+        ]))
+        .answer(Said::text("Done."))
+        .answer(remember("The meeting is on Monday."))
+        .answer(Said::text("Done."))
+        .answer(Said::calls([Call::new(
+            "remember",
+            json!({"text": "Everybody knows.", "scope": "global"}),
+        )]))
+        .answer(Said::text("I can't."))
+        .start();
+    runtime().block_on(async {
+        let agent = agent(&bench, &fake).await;
+        let own = session(&agent, "own").await;
+        say(&agent, own, "Remember where the code is").await;
+        let kept = bench.read("memory/MEMORY.md");
+        assert!(kept.contains("The safe is open.") && !kept.contains("[shared]"), "{kept}");
+        let in_group = group(&agent, "general").await;
+        say(&agent, in_group, "Remember the meeting").await;
+        assert!(bench.read("memory/conversations/discord-general.md").contains("Monday"));
+        say(&agent, in_group, "Remember it for everybody").await;
+        let told = fake.chats().last().unwrap().to_string();
+        assert!(told.contains("use one of: conversation"), "{told}");
+        assert!(!bench.read("memory/MEMORY.md").contains("Everybody"));
+        // The next session of the same conversation knows it, another group does not.
+        say(&agent, in_group, "hello").await;
+        let place = Conversation { name: "general".into(), ..group_place() };
+        let renewed = agent.renew(&place, in_group).await.unwrap().id;
+        say(&agent, renewed, "hello").await;
+        let other = group(&agent, "other").await;
+        say(&agent, other, "When is the meeting?").await;
+        let same = requests(agent.store(), renewed).await.remove(0);
+        let other = requests(agent.store(), other).await.remove(0);
+        assert!(layer(&same, Layer::Memory).contains("Monday"));
+        assert!(!format!("{:?}", other.parts).contains("Monday"));
+    });
+}
+
+fn group_place() -> Conversation {
+    Conversation {
+        surface: "discord".into(),
+        account: "bot".into(),
+        name: String::new(),
+        who: Who::Group,
+        person: None,
+    }
+}
+
+// The issue: secrets are refused with a hint.
+#[test]
+fn a_key_is_not_remembered() {
+    let bench = Bench::new();
+    let key = format!("My key is {}{}", "sk-proj-", "q7Rz2LmX9vKtB4nWc8YhJ1sDf6GpE3uA");
+    let fake = Fake::openai().answer(remember(&key)).answer(Said::text("I won't.")).start();
+    runtime().block_on(async {
+        let agent = agent(&bench, &fake).await;
+        let session = session(&agent, "s").await;
+        say(&agent, session, "Remember my key").await;
+        let told = fake.chats().last().unwrap().to_string();
+        assert!(told.contains("hint: keep it in a password manager"), "{told}");
+        let typed = Command::parse(&format!("/remember {key}")).unwrap().unwrap();
+        let error = agent.command(&conversation("s"), session, typed).await.unwrap_err();
+        assert!(error.hint().unwrap().contains("password manager"));
+        let (files, owner) = (agent.memories().files(), agent.memories().owner());
+        assert!(files.read(&owner, Horizon::All).await.memories.is_empty());
+    });
+}
+
+// PITFALLS 13 and 58: the memories on the page stay as they are.
+#[test]
+fn the_snapshot_stays_and_what_is_remembered_meanwhile_does_not_move_it() {
+    let bench = Bench::new();
+    thousand(&bench);
+    let fake = Fake::openai()
+        .answer(Said::text("Hello."))
+        .answer(remember("The cat is called Minka."))
+        .answer(Said::text("Noted."))
+        .start();
+    runtime().block_on(async {
+        let agent = agent(&bench, &fake).await;
+        let session = session(&agent, "s").await;
+        for text in ["hello", "Remember that the cat is called Minka", "thanks"] {
+            say(&agent, session, text).await;
+        }
+        let pages = requests(agent.store(), session).await;
+        let first = layer(&pages[0], Layer::Memory);
+        for page in &pages {
+            assert_eq!(layer(page, Layer::Memory), first);
+        }
+        // A person who edits the file changes it.
+        let text = bench.read("memory/MEMORY.md").replace("Box 923 holds", "Box 923 held");
+        bench.write("memory/MEMORY.md", &text);
+        say(&agent, session, "and now?").await;
+        let after = requests(agent.store(), session).await.pop().unwrap();
+        assert_ne!(layer(&after, Layer::Memory), first);
+        check_sound(agent.store(), session).await;
+    });
+}
+
+#[test]
+fn what_was_said_is_recalled_by_those_who_may() {
+    let bench = Bench::new();
+    let fake = Fake::openai()
+        .answer(Said::text("Noted: the boat is called Albatross."))
+        .answer(Said::text("Your secret is safe."))
+        .answer(Said::calls([Call::new("recall", json!({"query": "name of the boat"}))]))
+        .answer(Said::text("Albatross."))
+        .start();
+    runtime().block_on(async {
+        let agent = agent(&bench, &fake).await;
+        let harbour = session(&agent, "harbour").await;
+        say(&agent, harbour, "My boat is called Albatross").await;
+        let anna = guest(&agent, "4711", "anna").await;
+        say(&agent, anna, "My boat has a secret engine").await;
+        let later = session(&agent, "later").await;
+        say(&agent, later, "What is my boat called?").await;
+        let told = fake.chats().last().unwrap()["messages"].to_string();
+        assert!(told.contains("Albatross") && told.contains("session harbour"), "{told}");
+        assert!(!told.contains("secret engine"), "{told}");
+        // The page itself never has what was said elsewhere.
+        let first = requests(agent.store(), later).await.remove(0);
+        assert!(!format!("{:?}", first.parts).contains("Albatross"));
+        check_sound(agent.store(), later).await;
+
+        let recalled = |who: Who, person: Option<&str>, conversation: Option<&str>| {
+            let audience = recto_context::Audience {
+                who,
+                person: person.map(Into::into),
+                conversation: conversation.map(Into::into),
+                agent: Some("main".into()),
+            };
+            let agent = agent.clone();
+            async move {
+                let wish = Recall {
+                    audience: &audience,
+                    query: "boat engine secret Albatross",
+                    limit: 20,
+                    patience: recto_agent::Patience::UntilDone,
+                    now: jiff::Timestamp::now(),
+                    besides: None,
+                };
+                let found = agent.memories().recall(&wish).await.found;
+                let mut names: Vec<String> = found
+                    .into_iter()
+                    .map(|found| match found.what {
+                        Remembered::Memory(memory) => memory.name.to_string(),
+                        Remembered::Message { name, .. } => name,
+                    })
+                    .collect();
+                names.sort();
+                names.dedup();
+                names
+            }
+        };
+        assert_eq!(recalled(Who::Owner, Some("owner"), None).await, ["harbour", "later"]);
+        assert_eq!(recalled(Who::Guest, Some("anna"), None).await, ["4711"].map(|_| label(&anna)));
+        assert_eq!(recalled(Who::Guest, Some("ben"), None).await, [""; 0]);
+        assert_eq!(recalled(Who::Group, None, Some("telegram-4711")).await, [""; 0]);
+        assert_eq!(recalled(Who::SubAgent, Some("anna"), None).await, [""; 0]);
+    });
+}
+
+/// A session without a name of its own goes by its number.
+fn label(session: &SessionId) -> String {
+    session.to_string()
+}
+
+#[test]
+fn what_is_forgotten_is_in_the_archive_and_nowhere_else() {
+    let bench = Bench::new();
+    bench.write("memory/MEMORY.md", "## 2026-03-01\n- Likes tea.\n- Likes rain.\n");
+    let fake = Fake::openai().start();
+    runtime().block_on(async {
+        let agent = agent(&bench, &fake).await;
+        let session = session(&agent, "s").await;
+        let line = Command::parse("/remember Call me Sam").unwrap().unwrap();
+        let Answer::Remembered(added) =
+            agent.command(&conversation("s"), session, line).await.unwrap()
+        else {
+            panic!("it is remembered");
+        };
+        assert!(added.memory.marks.important);
+        let name = added.memory.name.to_string();
+        fake.push(Said::calls([Call::new("forget", json!({ "id": name }))]));
+        fake.push(Said::text("Forgotten."));
+        say(&agent, session, "Forget my name").await;
+        assert!(!bench.read("memory/MEMORY.md").contains("Sam"));
+        assert!(bench.read("memory/MEMORY.md").contains("Likes rain."));
+        assert!(bench.read("memory/archive/MEMORY.md").contains("Sam"));
+    });
+}
+
+#[test]
+fn nothing_that_is_wrong_with_memories_keeps_a_turn_from_its_answer() {
+    let bench = Bench::new();
+    let fake = Fake::openai().start();
+    bench.make_folder("memory/MEMORY.md");
+    runtime().block_on(async {
+        let agent = agent(&bench, &fake).await;
+        let session = session(&agent, "s").await;
+        let answered = say(&agent, session, "hello").await;
+        assert!(answered.error.is_none(), "{answered:?}");
+        let page = requests(agent.store(), session).await.remove(0);
+        let told: Vec<&str> = page.notices.iter().map(|notice| &*notice.problem).collect();
+        assert!(told.iter().any(|told| told.contains("folder")), "{told:?}");
+    });
+}

@@ -1,0 +1,219 @@
+//! What a summary can be made of: the statements of a conversation, each with what it is
+//! worth, and the facts that they hold.
+//!
+//! What people say weighs more than what models do, and both more than results of
+//! tools, of which only facts are kept. A short answer to a question is a decision,
+//! whatever its words are, and so is a proposal that was agreed to.
+
+mod turns;
+
+use std::collections::{HashMap, HashSet};
+
+use super::Compaction;
+use super::cues;
+use super::facts::{Fact, FactKind, Names, details};
+use super::sentences::clauses;
+use turns::{Turn, turns};
+
+/// The most words of a sentence that answers a question.
+const ANSWER: usize = 12;
+
+/// From this on, a statement is a decision or an open question.
+pub(super) const WEIGHTY: f32 = 4.0;
+
+/// Less than this has what only stands in results and calls of tools.
+pub(super) const SLIGHT: f32 = 1.0;
+
+/// Who said something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Speaker {
+    /// An earlier summary, where it does not say who.
+    Nobody,
+    User,
+    Assistant,
+    /// A result or a call. Nothing of it is quoted.
+    Tool,
+}
+
+/// A sentence or a clause of one.
+#[derive(Debug)]
+pub(super) struct Statement {
+    pub(super) speaker: Speaker,
+    pub(super) text: String,
+    /// Which sentence of the conversation it belongs to, and which clause of it it is.
+    pub(super) place: (usize, usize),
+    /// What it is worth beside its facts.
+    pub(super) worth: f32,
+    /// What each of its facts is worth within it.
+    pub(super) per_fact: f32,
+    /// Its facts, as places in [`Material::facts`].
+    pub(super) facts: Vec<usize>,
+}
+
+/// A fact, and how much it matters.
+#[derive(Debug)]
+pub(super) struct Known {
+    pub(super) fact: Fact,
+    pub(super) weight: f32,
+}
+
+/// All that a summary can be made of, oldest first.
+#[derive(Debug, Default)]
+pub(super) struct Material {
+    pub(super) statements: Vec<Statement>,
+    pub(super) facts: Vec<Known>,
+    by_key: HashMap<String, usize>,
+    /// What was said so far: once is enough.
+    said: HashSet<(Speaker, String)>,
+}
+
+impl Material {
+    pub(super) fn of(compaction: &Compaction<'_>) -> Self {
+        let turns = turns(compaction);
+        let names = Names::of(turns.iter().flat_map(Turn::all));
+        let mut material = Material::default();
+        let mut sentences = 0;
+        for (at, turn) in turns.iter().enumerate() {
+            for fact in &turn.listed {
+                material.mention(fact.clone(), turn.speaker);
+            }
+            for place in 0..turn.sentences.len() {
+                material.read(&turns, (at, place), sentences, &names);
+                sentences += 1;
+            }
+        }
+        material
+    }
+
+    /// Takes up one sentence of a turn.
+    fn read(&mut self, turns: &[Turn], place: (usize, usize), number: usize, names: &Names) {
+        let turn = &turns[place.0];
+        let sentence = &turn.sentences[place.1];
+        let whole = worth(turns, place.0, place.1, &cues::small(sentence));
+        for (part, clause) in clauses(sentence).into_iter().enumerate() {
+            let found = details(&clause, names);
+            let facts: Vec<usize> =
+                found.into_iter().flat_map(|fact| self.mention(fact, turn.speaker)).collect();
+            let small = cues::small(&clause);
+            let is_said = turn.speaker != Speaker::Tool && !cues::is_chatter(&small);
+            let worth = if clause.len() == sentence.len() {
+                whole
+            } else {
+                whole.min(worth(turns, place.0, place.1, &small))
+            };
+            let is_worth_it = worth > 0.0 || !facts.is_empty();
+            if is_said && is_worth_it && self.said.insert((turn.speaker, small)) {
+                let (speaker, per_fact) = (turn.speaker, per_fact(turn.speaker));
+                let place = (number, part);
+                self.statements.push(Statement {
+                    speaker,
+                    text: clause,
+                    place,
+                    worth,
+                    per_fact,
+                    facts,
+                });
+            }
+        }
+    }
+
+    /// Notes that a fact was mentioned; a long name mentions the short ones, too.
+    fn mention(&mut self, fact: Fact, speaker: Speaker) -> Vec<usize> {
+        let weight = match speaker {
+            Speaker::User | Speaker::Nobody => 2.0,
+            Speaker::Assistant => 1.4,
+            Speaker::Tool => 0.3,
+        };
+        let key = fact.key();
+        let words: Vec<usize> = match fact.kind {
+            FactKind::Name => {
+                key.split(' ').filter_map(|word| self.by_key.get(word)).copied().collect()
+            }
+            _ => Vec::new(),
+        };
+        let next = self.facts.len();
+        let at = *self.by_key.entry(key).or_insert(next);
+        if at == next {
+            // A digit, a day or a month alone says little without its sentence.
+            let is_bare = fact.kind == FactKind::Number
+                && (fact.text.len() == 1 || fact.text.chars().all(char::is_alphabetic));
+            let weight = if is_bare { weight * 0.4 } else { weight };
+            self.facts.push(Known { fact, weight });
+        } else {
+            let known = &mut self.facts[at];
+            known.weight = known.weight.max(weight) + 0.2;
+            if known.fact.text.len() < fact.text.len() {
+                known.fact = fact;
+            }
+        }
+        let mut places = words;
+        places.push(at);
+        places.sort_unstable();
+        places.dedup();
+        places
+    }
+}
+
+fn per_fact(speaker: Speaker) -> f32 {
+    match speaker {
+        Speaker::User | Speaker::Nobody => 0.8,
+        Speaker::Assistant | Speaker::Tool => 0.5,
+    }
+}
+
+/// What a sentence, or a clause of it, is worth beside its facts.
+fn worth(turns: &[Turn], at: usize, place: usize, small: &str) -> f32 {
+    let turn = &turns[at];
+    let is_spoken = |turn: &&Turn| turn.speaker != Speaker::Tool;
+    let before = || turns[..at].iter().rev().find(is_spoken);
+    let behind = || turns[at + 1..].iter().find(is_spoken);
+    match turn.speaker {
+        Speaker::Tool => 0.0,
+        Speaker::Nobody => 3.0,
+        Speaker::User => of_user(turn, before(), behind(), small),
+        Speaker::Assistant => {
+            let behind = behind();
+            let agrees = |turn: &Turn| turn.speaker == Speaker::User && turn.agrees;
+            if turn.proposed == Some(place) && behind.is_some_and(agrees) {
+                WEIGHTY
+            } else {
+                of_assistant(turn, behind, small)
+            }
+        }
+    }
+}
+
+fn of_user(turn: &Turn, before: Option<&Turn>, behind: Option<&Turn>, small: &str) -> f32 {
+    let is_short = small.split(' ').count() <= ANSWER;
+    let asks = |turn: &Turn| turn.speaker == Speaker::Assistant && turn.asks;
+    // A short answer decides, and so does agreement that says to what: "ok leave it out".
+    let is_answer = is_short && (before.is_some_and(asks) || cues::is_assent(small));
+    if cues::is_chatter(small) {
+        0.0
+    } else if cues::is_question(small) {
+        if turn.is_recalled { WEIGHTY } else { of_question(behind, small) }
+    } else if cues::is_open(small) || cues::is_decision(small) || is_answer {
+        5.0
+    } else if turn.is_recalled {
+        3.0
+    } else {
+        1.5
+    }
+}
+
+/// A question is open until it is answered, and still is when the answer is none.
+fn of_question(behind: Option<&Turn>, small: &str) -> f32 {
+    let answers = |turn: &Turn| turn.speaker == Speaker::Assistant && !turn.hedges;
+    if behind.is_some_and(answers) && !cues::is_open(small) { 1.0 } else { 4.5 }
+}
+
+/// Models say a lot that nobody has to keep; without a fact, only what they undertook.
+fn of_assistant(turn: &Turn, behind: Option<&Turn>, small: &str) -> f32 {
+    if cues::is_question(small) {
+        if behind.is_none() { 3.0 } else { 0.0 }
+    } else if turn.is_recalled || cues::is_decision(small) {
+        1.5
+    } else {
+        0.0
+    }
+}

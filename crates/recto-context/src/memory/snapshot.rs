@@ -1,0 +1,232 @@
+//! The memories that stand on a session's page from its first turn on.
+//!
+//! They stand in front of the history, so each change costs the whole prompt: they
+//! stay as they are while their sources do and while they are of use. What a message
+//! recalls beyond them comes as a pick, behind the history.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::Memory;
+use crate::counter::Counter;
+use crate::inputs::Limits;
+use crate::item::{ItemId, Pick, Scores};
+use crate::text::ContentHash;
+use crate::tokens::Tokens;
+
+/// The memories on a session's page.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Snapshot {
+    /// Best first: what does not fit leaves from the end.
+    pub entries: Vec<Pinned>,
+    /// Of all that there was to choose from.
+    source: ContentHash,
+    /// What was remembered in this very session: it stands in the history.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    own: BTreeSet<Arc<str>>,
+    /// For how many turns in a row most of what was recalled was not in it.
+    #[serde(default)]
+    misses: u32,
+    /// What was recalled in those turns.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    missed: Vec<Pinned>,
+}
+
+/// A memory of a snapshot.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Pinned {
+    /// Which memory.
+    #[serde(flatten)]
+    pub item: ItemId,
+    /// Why it is there.
+    pub why: PinReason,
+    /// What search said of it when the snapshot was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scores: Option<Scores>,
+}
+
+/// Why a memory is in a snapshot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PinReason {
+    /// There are so few that all are there.
+    Few,
+    /// It is marked as important.
+    Important,
+    /// It fits what was said when the snapshot was made.
+    Fits,
+    /// It is among the newest.
+    Newest,
+}
+
+impl PinReason {
+    /// The reason in words.
+    pub fn describe(self) -> &'static str {
+        match self {
+            PinReason::Few => "there are few enough for all",
+            PinReason::Important => "marked as important",
+            PinReason::Fits => "fits what was said",
+            PinReason::Newest => "among the newest",
+        }
+    }
+}
+
+/// What a snapshot is made from.
+#[derive(Debug, Clone, Copy)]
+pub struct Pool<'a> {
+    /// All that the session may see, the newest first.
+    pub memories: &'a [Memory],
+    /// Those that search ranked for the message, best first; near-duplicates left out.
+    pub ranked: &'a [Pick],
+    /// Those of them that fit it.
+    pub recalled: &'a [Pick],
+}
+
+/// Turns of which most of what was recalled was missing, until a snapshot is made anew.
+const TURNS: u32 = 3;
+
+/// How many of the newest are in a snapshot whatever is said.
+const NEWEST: usize = 5;
+
+/// The snapshot for a turn: the one before, as long as it is good, or a new one.
+pub fn choose_snapshot(
+    before: Option<Snapshot>,
+    pool: &Pool<'_>,
+    limits: &Limits,
+    counter: &Counter<'_>,
+) -> Snapshot {
+    let Some(mut before) = before else {
+        return make(pool, &[], BTreeSet::new(), limits, counter);
+    };
+    before.own.retain(|name| pool.memories.iter().any(|memory| memory.name == *name));
+    before.count(pool.recalled);
+    if before.source == source(pool.memories, &before.own) && before.misses < TURNS {
+        return before;
+    }
+    make(pool, &before.missed, BTreeSet::new(), limits, counter)
+}
+
+impl Snapshot {
+    /// Takes in what was remembered in this session, which is no reason to change it.
+    pub fn add_own(&mut self, names: impl IntoIterator<Item = Arc<str>>) {
+        self.own.extend(names);
+    }
+
+    /// Counts whether most of what a message recalled was missing.
+    fn count(&mut self, recalled: &[Pick]) {
+        let here: HashSet<&ItemId> = self.entries.iter().map(|entry| &entry.item).collect();
+        let own = |item: &ItemId| self.own.contains(&item.name);
+        let is_missing = |pick: &&Pick| !here.contains(&pick.item) && !own(&pick.item);
+        let missing: Vec<Pinned> =
+            recalled.iter().filter(is_missing).map(Pinned::fitting).collect();
+        if recalled.is_empty() {
+            // A turn that recalls nothing says nothing against it.
+            return;
+        }
+        if missing.len() * 2 <= recalled.len() {
+            self.misses = 0;
+            self.missed.clear();
+            return;
+        }
+        self.misses += 1;
+        for entry in missing {
+            if self.missed.iter().all(|known| known.item != entry.item) {
+                self.missed.push(entry);
+            }
+        }
+    }
+}
+
+impl Pinned {
+    fn fitting(pick: &Pick) -> Self {
+        Pinned { item: pick.item.clone(), why: PinReason::Fits, scores: Some(pick.scores) }
+    }
+}
+
+/// Makes a snapshot: everything, where that is little; otherwise what is important,
+/// what fits, and a few of the newest.
+fn make(
+    pool: &Pool<'_>,
+    missed: &[Pinned],
+    own: BTreeSet<Arc<str>>,
+    limits: &Limits,
+    counter: &Counter<'_>,
+) -> Snapshot {
+    let ranked: HashMap<&ItemId, (usize, Scores)> = pool
+        .ranked
+        .iter()
+        .enumerate()
+        .map(|(rank, pick)| (&pick.item, (rank, pick.scores)))
+        .collect();
+    let pinned = |memory: &Memory, why| {
+        let item = memory.id();
+        let scores = ranked.get(&item).map(|(_, scores)| *scores);
+        Pinned { item, why, scores }
+    };
+    let mut important: Vec<&Memory> =
+        pool.memories.iter().filter(|memory| memory.marks.important).collect();
+    // Stable: those that search did not rank stay newest first.
+    important.sort_by_key(|memory| ranked.get(&memory.id()).map_or(usize::MAX, |(rank, _)| *rank));
+    let important = important.into_iter().map(|memory| pinned(memory, PinReason::Important));
+    let fitting = pool.recalled.iter().map(Pinned::fitting).chain(missed.iter().cloned());
+    let everything = fit_whole(pool.memories, limits, counter);
+    let rest: Vec<Pinned> = if everything {
+        pool.memories.iter().map(|memory| pinned(memory, PinReason::Few)).collect()
+    } else {
+        let newest = pool.memories.iter().take(NEWEST);
+        fitting.chain(newest.map(|memory| pinned(memory, PinReason::Newest))).collect()
+    };
+    Snapshot {
+        entries: within(important.chain(rest), pool.memories, limits, counter),
+        source: source(pool.memories, &own),
+        own,
+        misses: 0,
+        missed: Vec::new(),
+    }
+}
+
+/// Whether all of these have room on the page.
+pub fn fit_whole(memories: &[Memory], limits: &Limits, counter: &Counter<'_>) -> bool {
+    let tokens = || -> Tokens {
+        memories.iter().map(|memory| counter.line(&memory.lead, &memory.text)).sum()
+    };
+    memories.len() <= limits.memory_entries && tokens() <= limits.memory_tokens
+}
+
+/// Those that the limits let in, each once.
+fn within(
+    entries: impl Iterator<Item = Pinned>,
+    memories: &[Memory],
+    limits: &Limits,
+    counter: &Counter<'_>,
+) -> Vec<Pinned> {
+    let by_name: HashMap<&str, &Memory> =
+        memories.iter().map(|memory| (&*memory.name, memory)).collect();
+    let (mut taken, mut used) = (Vec::<Pinned>::new(), Tokens::ZERO);
+    for entry in entries {
+        let Some(memory) = by_name.get(&*entry.item.name) else { continue };
+        let tokens = counter.line(&memory.lead, &memory.text);
+        let fits = taken.len() < limits.memory_entries && used + tokens <= limits.memory_tokens;
+        if fits && taken.iter().all(|known| known.item != entry.item) {
+            used += tokens;
+            taken.push(entry);
+        }
+    }
+    taken
+}
+
+/// Stands for all that there is to choose from, but for what this session added.
+fn source(memories: &[Memory], own: &BTreeSet<Arc<str>>) -> ContentHash {
+    let others = memories.iter().filter(|memory| !own.contains(&memory.name));
+    let mut shown: Vec<_> = others
+        .map(|memory| (&*memory.name, memory.marks.important, memory.lead.as_str()))
+        .collect();
+    shown.sort_unstable();
+    let lines = shown.iter().map(|(name, important, lead)| format!("{name} {important} {lead}\n"));
+    ContentHash::of(lines.collect::<String>().as_bytes())
+}

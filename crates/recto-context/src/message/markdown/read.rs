@@ -1,0 +1,371 @@
+//! Markdown into messages.
+//!
+//! A file is cut into drafts, one for each message: its heading, its comment, and the
+//! blocks behind it. A draft becomes the JSON of a message, and the reader of histories
+//! does the rest, so that both forms of a file are read with the same leniency.
+
+use std::ops::Range;
+
+use serde_json::{Map, Value, json};
+
+use super::lines::{Comment, CommentKind, Fence, Heading, Lines, comment, heading};
+use super::write::{Form, hash};
+use super::{FORMAT, MarkdownMessage, MarkdownSession, VERSION, foreign};
+use crate::message::{HistoryProblem, MessageId, read_jsonl};
+
+/// Reads a conversation: one that Recto wrote, one that a person then changed, or one of
+/// other programs. All that can't be read is reported at once.
+pub fn from_markdown(text: &str) -> Result<MarkdownSession, Vec<HistoryProblem>> {
+    let lines = Lines::of(text.strip_prefix('\u{feff}').unwrap_or(text));
+    let mut reading = Reading::new(&lines);
+    let marks = marks(&lines, &mut reading.problems);
+    if !marks.iter().any(|(_, mark)| matches!(mark, Mark::Comment(_))) {
+        foreign::read(&mut reading);
+    } else {
+        let drafts = drafts(&mut reading, marks);
+        drafts.into_iter().for_each(|draft| draft.finish(&mut reading));
+    }
+    reading.finish()
+}
+
+/// What has been read so far.
+pub(super) struct Reading<'a> {
+    pub(super) lines: &'a Lines<'a>,
+    session: Option<Value>,
+    messages: Vec<Found>,
+    notices: Vec<HistoryProblem>,
+    problems: Vec<HistoryProblem>,
+}
+
+/// A message as JSON, and what JSON does not say of it.
+pub(super) struct Found {
+    /// Where it begins.
+    pub(super) line: usize,
+    pub(super) json: Value,
+    pub(super) at: Option<String>,
+    pub(super) untouched: bool,
+}
+
+impl<'a> Reading<'a> {
+    fn new(lines: &'a Lines<'a>) -> Self {
+        let (messages, notices, problems) = (Vec::new(), Vec::new(), Vec::new());
+        Reading { lines, session: None, messages, notices, problems }
+    }
+
+    pub(super) fn found(&mut self, found: Found) {
+        self.messages.push(found);
+    }
+
+    /// Something is left out.
+    pub(super) fn notice(&mut self, index: usize, what: &str) {
+        self.notices.push(HistoryProblem { line: index + 1, problem: what.to_owned() });
+    }
+
+    pub(super) fn problem(&mut self, index: usize, what: &str) {
+        self.problems.push(HistoryProblem { line: index + 1, problem: what.to_owned() });
+    }
+
+    /// A text that nothing is known of, with the line ends of the text and not of the file.
+    pub(super) fn text(&self, text: &str) -> String {
+        match self.lines.has_carriage_returns() {
+            true => text.trim().replace("\r\n", "\n"),
+            false => text.trim().to_owned(),
+        }
+    }
+
+    fn finish(mut self) -> Result<MarkdownSession, Vec<HistoryProblem>> {
+        let history: String =
+            self.messages.iter().map(|found| format!("{}\n", found.json)).collect();
+        let messages = read_jsonl(&history).unwrap_or_else(|problems| {
+            for HistoryProblem { line, problem } in problems {
+                let at = self.messages.get(line - 1).map_or(0, |found| found.line);
+                self.problem(at, &problem);
+            }
+            Vec::new()
+        });
+        if !self.problems.is_empty() {
+            self.problems.sort_by_key(|problem| problem.line);
+            return Err(self.problems);
+        }
+        let found = self.messages.into_iter().zip(messages);
+        let messages = found.map(|(found, message)| MarkdownMessage {
+            message,
+            written: found.json["id"].as_u64().map(MessageId),
+            at: found.at,
+            untouched: found.untouched,
+        });
+        let messages = messages.collect();
+        Ok(MarkdownSession { session: self.session, messages, notices: self.notices })
+    }
+}
+
+enum Mark<'a> {
+    Heading(Heading<'a>),
+    Comment(Comment),
+}
+
+/// The lines that are the file's own.
+fn marks<'a>(lines: &Lines<'a>, problems: &mut Vec<HistoryProblem>) -> Vec<(usize, Mark<'a>)> {
+    let mut marks = Vec::new();
+    for (index, line) in lines.outside() {
+        match comment(line) {
+            Some(Ok(comment)) => marks.push((index, Mark::Comment(comment))),
+            Some(Err(problem)) => problems.push(HistoryProblem { line: index + 1, problem }),
+            None => marks.extend(heading(line).map(|heading| (index, Mark::Heading(heading)))),
+        }
+    }
+    marks
+}
+
+/// A message in the making.
+struct Draft<'a> {
+    line: usize,
+    heading: Option<Heading<'a>>,
+    /// What its comment says.
+    fields: Option<Map<String, Value>>,
+    /// What stands behind the comment, up to the next.
+    first: Range<usize>,
+    blocks: Vec<Block>,
+}
+
+/// A part of a message that has a comment of its own.
+struct Block {
+    line: usize,
+    comment: Comment,
+    /// What stands behind its comment.
+    range: Range<usize>,
+}
+
+fn drafts<'a>(reading: &mut Reading<'_>, marks: Vec<(usize, Mark<'a>)>) -> Vec<Draft<'a>> {
+    let lines = reading.lines;
+    let mut drafts: Vec<Draft<'a>> = Vec::new();
+    let places: Vec<usize> = marks.iter().map(|(index, _)| *index).collect();
+    let ends = places.into_iter().skip(1).chain([lines.len()]);
+    for ((index, mark), end) in marks.into_iter().zip(ends) {
+        let range = index + 1..end;
+        let is_blank = |range: &Range<usize>| lines.trimmed(range).is_empty();
+        let draft = |heading, fields| Draft {
+            line: index,
+            heading,
+            fields,
+            first: range.clone(),
+            blocks: Vec::new(),
+        };
+        match mark {
+            Mark::Heading(heading) => drafts.push(draft(Some(heading), None)),
+            Mark::Comment(Comment { kind: CommentKind::Session, fields }) => {
+                session(reading, index, &fields);
+            }
+            Mark::Comment(Comment { kind: CommentKind::Message, fields }) => {
+                let Value::Object(fields) = fields else { continue };
+                match drafts.last_mut() {
+                    // The heading right above is this message's own.
+                    Some(last)
+                        if last.fields.is_none()
+                            && last.heading.is_some()
+                            && is_blank(&last.first) =>
+                    {
+                        last.fields = Some(fields);
+                        last.first = range;
+                    }
+                    _ => drafts.push(draft(None, Some(fields))),
+                }
+            }
+            Mark::Comment(comment) => match drafts.last_mut() {
+                Some(last) => last.blocks.push(Block { line: index, comment, range }),
+                None => reading.problem(index, "this part belongs to no message"),
+            },
+        }
+    }
+    drafts
+}
+
+fn session(reading: &mut Reading<'_>, index: usize, fields: &Value) {
+    if fields["format"] != FORMAT || fields["version"] != VERSION {
+        let version = &fields["version"];
+        reading.problem(index, &format!("it has version {version}; a newer Recto wrote it"));
+    } else if reading.session.is_none() {
+        reading.session = Some(fields["session"].clone());
+    } else {
+        reading.notice(index, "a second session in the same file is taken for more of the first");
+    }
+}
+
+impl Draft<'_> {
+    fn finish(self, reading: &mut Reading<'_>) {
+        let written = self.fields.is_some();
+        let mut fields = self.fields.unwrap_or_default();
+        let mut content = Content { untouched: written, ..Content::default() };
+        let hash = Form::ALL
+            .map(|form| (form, fields.remove(form.name())))
+            .into_iter()
+            .find_map(|(form, hash)| Some((form, hash?.as_str()?.to_owned())));
+        match hash {
+            Some((form, hash)) => content.text(reading, form, &hash, &self.first),
+            None => content.more(reading, &self.first),
+        }
+        for block in &self.blocks {
+            content.block(reading, block);
+        }
+        if !written && content.is_empty() {
+            return reading.notice(self.line, "a message without a text is left out");
+        }
+        let mut at = fields.remove("at").and_then(|at| at.as_str().map(str::to_owned));
+        if let Some(heading) = self.heading {
+            // What people see is what holds.
+            content.untouched &= fields.get("role").is_some_and(|role| role == heading.role);
+            fields.insert("role".to_owned(), heading.role.into());
+            at = at.or_else(|| heading.at.map(str::to_owned));
+            if let Some(name) = heading.name {
+                fields.entry("name").or_insert_with(|| name.into());
+            }
+        }
+        let untouched = content.untouched;
+        content.into_fields(&mut fields);
+        reading.found(Found { line: self.line, json: Value::Object(fields), at, untouched });
+    }
+}
+
+/// What a message says.
+#[derive(Default)]
+struct Content {
+    parts: Vec<Value>,
+    calls: Vec<Value>,
+    /// Nobody changed it since Recto wrote it.
+    untouched: bool,
+}
+
+impl Content {
+    fn is_empty(&self) -> bool {
+        self.parts.is_empty() && self.calls.is_empty()
+    }
+
+    fn push_text(&mut self, text: &str) {
+        self.parts.push(json!({"type": "text", "text": text}));
+    }
+
+    /// A text that Recto wrote.
+    fn text(&mut self, reading: &Reading<'_>, form: Form, hash: &str, range: &Range<usize>) {
+        let lines = reading.lines;
+        let range = lines.trimmed(range);
+        let whole = |fence: &Fence| *fence == whole_fence(&range);
+        let fence = lines.fence_in(&range).filter(whole).filter(|_| form == Form::Fenced);
+        let text = match fence {
+            Some(fence) => lines.within(fence),
+            None => lines.slice(range.clone()).trim(),
+        };
+        if let Some(original) = original(text, hash) {
+            return self.push_text(&original);
+        }
+        self.untouched = false;
+        match fence {
+            Some(_) if lines.has_carriage_returns() => self.push_text(&with_line_feeds(text)),
+            Some(_) => self.push_text(text),
+            // Whoever deletes a text wants it gone.
+            None if range.is_empty() => {}
+            None => self.push_text(&reading.text(text)),
+        }
+    }
+
+    /// Lines at a place where Recto wrote nothing.
+    fn more(&mut self, reading: &Reading<'_>, range: &Range<usize>) {
+        let text = reading.text(reading.lines.slice(range.clone()));
+        if !text.is_empty() {
+            self.untouched = false;
+            self.push_text(&text);
+        }
+    }
+
+    fn block(&mut self, reading: &mut Reading<'_>, block: &Block) {
+        let Comment { kind, fields } = &block.comment;
+        match kind {
+            CommentKind::Text => {
+                let hash = |form: Form| Some((form, fields[form.name()].as_str()?));
+                let (form, hash) =
+                    Form::ALL.into_iter().find_map(hash).unwrap_or((Form::Plain, ""));
+                self.text(reading, form, hash, &block.range);
+            }
+            CommentKind::Image => self.image(reading, block),
+            CommentKind::Call => self.call(reading, block),
+            _ => {
+                let mut part = fields.clone();
+                part["type"] = kind.name().into();
+                self.parts.push(part);
+                self.more(reading, &block.range);
+            }
+        }
+    }
+
+    fn image(&mut self, reading: &mut Reading<'_>, block: &Block) {
+        let fields = &block.comment.fields;
+        let mut rest = reading.lines.trimmed(&block.range);
+        let data = match fields["data"].as_str() {
+            Some(data) => Some(data),
+            // Whoever deletes an image wants it gone.
+            None if rest.is_empty() => {
+                self.untouched = false;
+                return;
+            }
+            None => {
+                let line = reading.lines.get(rest.start).trim_end();
+                rest.start += 1;
+                let url = line.split_once("](data:").and_then(|(_, url)| url.strip_suffix(')'));
+                url.and_then(|url| url.split_once(";base64,")).map(|(_, data)| data)
+            }
+        };
+        let Some(data) = data else {
+            return reading.problem(block.line, "the image behind this comment can't be read");
+        };
+        let media_type = &fields["media_type"];
+        self.parts.push(json!({"type": "image", "media_type": media_type, "data": data}));
+        self.more(reading, &rest);
+    }
+
+    fn call(&mut self, reading: &mut Reading<'_>, block: &Block) {
+        let Some(fence) = reading.lines.fence_in(&block.range) else {
+            let what = "the arguments of this call are not there: they stand between ``` and ```";
+            return reading.problem(block.line, what);
+        };
+        let mut call = block.comment.fields.clone();
+        let arguments = reading.lines.within(fence);
+        let hash = call["arguments"].as_str().unwrap_or_default();
+        let original = original(arguments, hash);
+        self.untouched &= original.is_some();
+        call["arguments"] = original.unwrap_or_else(|| arguments.to_owned()).into();
+        self.calls.push(call);
+        let rest = reading.lines.trimmed(&(fence.close + 1..block.range.end));
+        if !rest.is_empty() {
+            reading.notice(rest.start, "a text behind a call belongs nowhere and is left out");
+        }
+    }
+
+    fn into_fields(mut self, fields: &mut Map<String, Value>) {
+        if !self.untouched {
+            // An echo says what the text said, in tokens: it no longer does.
+            self.parts.retain(|part| part["type"] != CommentKind::Echo.name());
+        }
+        fields.insert("content".to_owned(), self.parts.into());
+        if !self.calls.is_empty() {
+            fields.insert("tool_calls".to_owned(), self.calls.into());
+        }
+    }
+}
+
+/// The fence that has all of these lines.
+fn whole_fence(range: &Range<usize>) -> Fence {
+    Fence { open: range.start, close: range.end.saturating_sub(1) }
+}
+
+/// The text that Recto wrote, also where a program changed nothing but its line ends.
+fn original(text: &str, expected: &str) -> Option<String> {
+    if hash(text) == expected {
+        return Some(text.to_owned());
+    }
+    let changed = with_line_feeds(text);
+    (hash(&changed) == expected).then_some(changed)
+}
+
+fn with_line_feeds(text: &str) -> String {
+    let text = text.strip_suffix('\r').unwrap_or(text);
+    text.replace("\r\n", "\n")
+}

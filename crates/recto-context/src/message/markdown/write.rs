@@ -1,0 +1,171 @@
+//! Messages into Markdown.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+
+use super::lines::{BETWEEN, COMMENT, CommentKind, fence_for, role_heading, stands_plainly};
+use super::{FORMAT, MarkdownHeader, TimedMessage, VERSION};
+use crate::text::ContentHash;
+
+/// A whole conversation.
+pub fn to_markdown(header: &MarkdownHeader<'_>, messages: &[TimedMessage<'_>]) -> String {
+    let mut out = format!("# {}\n\n", one_line(header.title));
+    let fields = json!({"format": FORMAT, "version": VERSION, "session": header.session});
+    comment(&mut out, CommentKind::Session, &fields);
+    out.push_str(&more_markdown(messages));
+    out
+}
+
+/// What is to be appended to a conversation, which ends with a line feed, for further
+/// messages.
+pub fn more_markdown(messages: &[TimedMessage<'_>]) -> String {
+    let mut out = String::new();
+    messages.iter().for_each(|message| write_message(&mut out, message));
+    out
+}
+
+fn write_message(out: &mut String, timed: &TimedMessage<'_>) {
+    // Everything that JSON has of a message stands in the comment, but for what people see.
+    let Ok(Value::Object(mut fields)) = serde_json::to_value(timed.message) else { return };
+    let parts = match fields.get("content") {
+        Some(Value::Array(parts)) => parts.clone(),
+        Some(text @ Value::String(_)) => vec![json!({"type": "text", "text": text})],
+        _ => Vec::new(),
+    };
+    let calls = fields.get("tool_calls").and_then(Value::as_array).cloned().unwrap_or_default();
+    fields.retain(|key, _| key != "content" && key != "tool_calls");
+    fields.insert("at".to_owned(), timed.at.into());
+    let role = fields.get("role").and_then(Value::as_str).unwrap_or_default();
+    let is_result = role == "tool";
+    let _ = write!(out, "\n## {}", role_heading(role));
+    for field in [fields.get("name").and_then(Value::as_str), Some(timed.shown)] {
+        let field = field.map(one_line).filter(|field| !field.is_empty());
+        let _ = field.map_or(Ok(()), |field| write!(out, "{BETWEEN}{field}"));
+    }
+    out.push_str("\n\n");
+
+    let mut parts = parts.iter().peekable();
+    let first = parts.next_if(|part| part["type"] == "text").map(|part| Block::of(part, is_result));
+    if let Some(first) = &first {
+        fields.insert(first.form.name().to_owned(), first.hash().into());
+    }
+    comment(out, CommentKind::Message, &Value::Object(fields));
+    first.into_iter().for_each(|block| block.write(out));
+    parts.for_each(|part| write_part(out, part, is_result));
+    calls.iter().for_each(|call| write_call(out, call));
+}
+
+/// How a text stands in the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    Plain,
+    Fenced,
+}
+
+impl Form {
+    pub(super) const ALL: [Self; 2] = [Self::Plain, Self::Fenced];
+
+    /// The field that has the hash of a text in this form.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Form::Plain => "text",
+            Form::Fenced => "fenced",
+        }
+    }
+}
+
+struct Block<'a> {
+    text: &'a str,
+    form: Form,
+}
+
+impl<'a> Block<'a> {
+    /// What a tool gave is rarely meant as Markdown.
+    fn of(part: &'a Value, is_result: bool) -> Self {
+        let text = part["text"].as_str().unwrap_or_default();
+        let plain = !is_result && stands_plainly(text);
+        Block { text, form: if plain { Form::Plain } else { Form::Fenced } }
+    }
+
+    fn hash(&self) -> String {
+        hash(self.text)
+    }
+
+    fn write(&self, out: &mut String) {
+        match self.form {
+            Form::Plain => {
+                let _ = write!(out, "\n{}\n", self.text);
+            }
+            Form::Fenced => fenced(out, "text", self.text),
+        }
+    }
+}
+
+fn fenced(out: &mut String, language: &str, text: &str) {
+    let fence = fence_for(text);
+    let _ = write!(out, "\n{fence}{language}\n{text}\n{fence}\n");
+}
+
+/// Enough of a text's hash to see that somebody changed it.
+pub(super) fn hash(text: &str) -> String {
+    let mut hex = ContentHash::of(text.as_bytes()).to_string();
+    hex.truncate(16);
+    hex
+}
+
+fn write_part(out: &mut String, part: &Value, is_result: bool) {
+    out.push('\n');
+    let mut fields = part.clone();
+    if let Some(fields) = fields.as_object_mut() {
+        fields.retain(|key, _| key != "type");
+    }
+    match part["type"].as_str() {
+        Some("text") => {
+            let block = Block::of(part, is_result);
+            comment(out, CommentKind::Text, &json!({block.form.name(): block.hash()}));
+            block.write(out);
+        }
+        Some("image") => match image_line(part) {
+            Some(line) => {
+                comment(out, CommentKind::Image, &json!({"media_type": part["media_type"]}));
+                let _ = write!(out, "\n{line}\n");
+            }
+            None => comment(out, CommentKind::Image, &fields),
+        },
+        Some("echo") => comment(out, CommentKind::Echo, &fields),
+        _ => comment(out, CommentKind::Opaque, &fields),
+    }
+}
+
+/// An image that viewers can draw, if nothing in it could be misread.
+fn image_line(part: &Value) -> Option<String> {
+    let (media_type, data) = (part["media_type"].as_str()?, part["data"].as_str()?);
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"/+.-".contains(&byte);
+    let is_data = |byte: u8| byte.is_ascii_alphanumeric() || b"/+=".contains(&byte);
+    (media_type.bytes().all(is_name) && data.bytes().all(is_data))
+        .then(|| format!("![image](data:{media_type};base64,{data})"))
+}
+
+fn write_call(out: &mut String, call: &Value) {
+    let arguments = call["arguments"].as_str().unwrap_or_default();
+    out.push('\n');
+    let fields = json!({"id": call["id"], "name": call["name"], "arguments": hash(arguments)});
+    comment(out, CommentKind::Call, &fields);
+    let name = one_line(call["name"].as_str().unwrap_or_default()).replace('`', "'");
+    let _ = write!(out, "\nCalls `{name}`:\n");
+    fenced(out, "json", arguments);
+}
+
+/// A comment on a line of its own. JSON has angle brackets in strings only, and without
+/// them nothing in it can end the comment.
+fn comment(out: &mut String, kind: CommentKind, fields: &Value) {
+    let json = fields.to_string().replace('<', "\\u003c").replace('>', "\\u003e");
+    let _ = writeln!(out, "{COMMENT}{} {json} -->", kind.name());
+}
+
+/// A text for a heading.
+fn one_line(text: &str) -> String {
+    let visible = text.replace(|c: char| c.is_control(), " ");
+    visible.trim().to_owned()
+}

@@ -1,0 +1,50 @@
+//! A summary that stands on the page for messages which have left it. The messages
+//! themselves stay in the transcript; how a summary is made, `compact` knows.
+
+use serde::{Deserialize, Serialize};
+
+use crate::inputs::Limits;
+use crate::message::MessageId;
+use crate::text::Text;
+use crate::tokens::Tokens;
+
+/// What stands for messages that have left the page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Summary {
+    /// What it says.
+    pub text: Text,
+    /// The first message that it stands for.
+    pub first: MessageId,
+    /// The last one.
+    pub last: MessageId,
+    /// How many they are.
+    pub messages: usize,
+    /// Who made it.
+    pub how: SummaryBy,
+}
+
+/// Who made a summary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SummaryBy {
+    /// Recto, of sentences as they were said.
+    Extract,
+    /// A model, in its own words.
+    Summary,
+}
+
+impl SummaryBy {
+    /// The name that the config, the store and records use.
+    pub fn name(self) -> &'static str {
+        match self {
+            SummaryBy::Extract => "extract",
+            SummaryBy::Summary => "summary",
+        }
+    }
+}
+
+/// How much of the history's room a summary may take, where there is to be one: at
+/// most a quarter of it, so that what is summarised is never most of what is said.
+pub fn summary_room(limits: &Limits, history: Tokens) -> Tokens {
+    limits.summary_tokens.min(Tokens::new(history.get() / 4))
+}

@@ -1,0 +1,196 @@
+//! `recto memory`: what the agent remembers, as its owner looks at it and changes it.
+//!
+//! Who may see what is decided where memories are read, never here: `--as` only says
+//! for whom that is asked.
+
+mod change;
+mod check;
+mod editor;
+mod list;
+mod search;
+
+use std::process::ExitCode;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use recto_context::{Audience, Memory, Scope, Who};
+use recto_workspace::MemoryError;
+use serde_json::{Value, json};
+
+use crate::cli::{AudienceArgs, MemoryCommand, ScopeArgs, WhoArg};
+use crate::config::Settings;
+use crate::failure::Failure;
+use crate::home::Home;
+use crate::setup;
+
+pub(crate) use search::recollection_json;
+
+/// How much of a memory is shown on its line.
+const SHOWN: usize = 160;
+
+pub(crate) fn run(home: &Home, command: &MemoryCommand) -> Result<ExitCode, Failure> {
+    let settings = setup::load(home, Vec::new())?;
+    let files = setup::memory_files(&settings);
+    let runtime = setup::runtime()?;
+    runtime.block_on(async {
+        match command {
+            MemoryCommand::List { audience, all, json } => {
+                let audience = audience_of(&settings, audience);
+                list::run(&files, &audience, *all, json.json).await
+            }
+            MemoryCommand::Add { text, important, shared, scope } => {
+                let marks = recto_context::Marks { important: *important, shared: *shared };
+                change::add(&files, text, marks, scope_of(scope)).await
+            }
+            MemoryCommand::Search { query, limit, audience, json } => {
+                let audience = audience_of(&settings, audience);
+                search::run(home, &settings, &audience, query, *limit, json.json).await
+            }
+            MemoryCommand::Edit { id, text, scope } => {
+                let audience = owner_of(&settings, &scope_of(scope));
+                change::edit(&files, id, text.as_deref(), &audience).await
+            }
+            MemoryCommand::Forget { ids, scope } => {
+                let audience = owner_of(&settings, &scope_of(scope));
+                change::forget(&files, ids, &audience).await
+            }
+            MemoryCommand::Check(format) => check::run(&files, format.json).await,
+        }
+    })
+}
+
+/// For whom memories are looked at.
+fn audience_of(settings: &Settings, args: &AudienceArgs) -> Audience {
+    let owner = setup::owner(settings);
+    let own = owner.person.clone().filter(|_| args.who == WhoArg::Owner);
+    Audience {
+        who: args.who.into(),
+        person: args.person.as_deref().map(Into::into).or(own),
+        conversation: args.conversation.as_deref().map(Into::into),
+        ..owner
+    }
+}
+
+fn scope_of(args: &ScopeArgs) -> Scope {
+    match args {
+        ScopeArgs { person: Some(id), .. } => Scope::Person(id.as_str().into()),
+        ScopeArgs { conversation: Some(key), .. } => Scope::Conversation(key.as_str().into()),
+        ScopeArgs { agent: Some(id), .. } => Scope::Agent(id.as_str().into()),
+        _ => Scope::Global,
+    }
+}
+
+/// The owner, where memories of this scope can be changed.
+fn owner_of(settings: &Settings, scope: &Scope) -> Audience {
+    let owner = setup::owner(settings);
+    match scope {
+        Scope::Global => owner,
+        Scope::Person(id) => Audience { person: Some(id.clone()), ..owner },
+        Scope::Conversation(key) => Audience { conversation: Some(key.clone()), ..owner },
+        Scope::Agent(id) => Audience { agent: Some(id.clone()), ..owner },
+    }
+}
+
+/// Who an audience is, in words.
+fn who(audience: &Audience) -> &'static str {
+    match audience.who {
+        Who::Owner => "the owner",
+        Who::Guest => "a guest",
+        Who::Group => "a group",
+        Who::SubAgent => "a sub-agent",
+    }
+}
+
+/// A failure of the files, with what to do about it.
+fn failed(error: &MemoryError) -> Failure {
+    let mut failure = Failure::new(error.to_string());
+    if let Some(cause) = std::error::Error::source(error) {
+        failure = failure.because(cause);
+    }
+    match error.hint() {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
+}
+
+/// A memory for programs.
+pub(crate) fn memory_json(memory: &Memory) -> Value {
+    json!({
+        "name": memory.name,
+        "text": memory.text.as_str(),
+        "scope": scope_json(&memory.scope),
+        "important": memory.marks.important,
+        "shared": memory.marks.shared,
+        "day": Some(day(memory.added)).filter(|day| !day.is_empty()),
+        "added": memory.added.and_then(|at| Timestamp::from_second(at).ok()),
+        "source": memory.source.to_string(),
+    })
+}
+
+fn scope_json(scope: &Scope) -> Value {
+    match scope {
+        Scope::Global => json!({"kind": "global"}),
+        Scope::Person(id) => json!({"kind": "person", "id": id}),
+        Scope::Conversation(key) => json!({"kind": "conversation", "id": key}),
+        Scope::Agent(id) => json!({"kind": "agent", "id": id}),
+    }
+}
+
+/// To whom a memory belongs, in a word or two.
+fn scope_text(scope: &Scope) -> String {
+    match scope {
+        Scope::Global => "global".to_owned(),
+        Scope::Person(id) => format!("person {id}"),
+        Scope::Conversation(key) => format!("conversation {key}"),
+        Scope::Agent(id) => format!("agent {id}"),
+    }
+}
+
+/// The marks of a memory as people write them.
+fn marks_text(memory: &Memory) -> String {
+    let marks = [(memory.marks.important, "important"), (memory.marks.shared, "shared")];
+    let set = marks.into_iter().filter(|(is_set, _)| *is_set).map(|(_, name)| name);
+    set.collect::<Vec<_>>().join(", ")
+}
+
+/// The day on which something was added; empty for what nobody dated.
+fn day(added: Option<i64>) -> String {
+    const DAY: i64 = 24 * 60 * 60;
+    let Some(at) = added.and_then(|at| Timestamp::from_second(at).ok()) else {
+        return String::new();
+    };
+    // Where only the day is known, its beginning stands for it, wherever one is.
+    let zone = if at.as_second() % DAY == 0 { TimeZone::UTC } else { TimeZone::system() };
+    at.to_zoned(zone).strftime("%Y-%m-%d").to_string()
+}
+
+/// The beginning of a text, on one line.
+pub(crate) fn one_line(text: &str) -> String {
+    let mut line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if let Some((end, _)) = line.char_indices().nth(SHOWN) {
+        line.truncate(end);
+        line.push('…');
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_shown_on_one_line_and_cut() {
+        assert_eq!(one_line(" a\n\n  b\tc "), "a b c");
+        let long = one_line(&"ü ".repeat(1_000));
+        assert_eq!(long.chars().count(), SHOWN + 1);
+        assert!(long.ends_with('…'));
+    }
+
+    #[test]
+    fn a_day_stays_the_same_wherever_one_is() {
+        // The beginning of 2026-03-01 stands for a day whose hour nobody knows.
+        assert_eq!(day(Some(1_772_323_200)), "2026-03-01");
+        assert_eq!(day(None), "");
+        assert_eq!(day(Some(i64::MAX)), "");
+    }
+}

@@ -1,0 +1,131 @@
+//! `recto memory search`: memories and past sessions, as a model would recall them.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use recto_agent::{How, Patience, Recall, Recalled, Recollection, Remembered};
+use recto_context::Audience;
+use serde_json::{Value, json};
+
+use super::{day, memory_json, one_line, who};
+use crate::commands::sessions::local;
+use crate::config::Settings;
+use crate::draw::Table;
+use crate::failure::Failure;
+use crate::home::Home;
+use crate::input;
+use crate::output::{print, print_json, tell};
+use crate::setup;
+
+/// Waiting that is longer than this is told.
+const A_MOMENT: Duration = Duration::from_secs(1);
+
+pub(super) async fn run(
+    home: &Home,
+    settings: &Settings,
+    audience: &Audience,
+    query: &str,
+    limit: usize,
+    as_json: bool,
+) -> Result<ExitCode, Failure> {
+    let query = input::message(query)?;
+    if query.trim().is_empty() {
+        return Err(Failure::new("there is nothing to search for")
+            .hint("say it as a message would: recto memory search \"what did I say about tea?\""));
+    }
+    // What is searched is embedded once and kept in the store; without it, and in a
+    // home that is not there yet, the search goes on among the files.
+    let open = || setup::store(settings).map_err(|failure| tell(&failure)).ok();
+    let store = home.path().is_dir().then(open).flatten();
+    let searcher = setup::searcher(settings, store.clone());
+    let memories = setup::memories(settings, &searcher, store);
+    let wish = Recall {
+        audience,
+        query: &query,
+        limit,
+        patience: Patience::UntilDone,
+        now: Timestamp::now(),
+        besides: None,
+    };
+    let recalled = told_if_slow(memories.recall(&wish)).await;
+    if as_json {
+        print_json(&recalled_json(&query, &recalled))?;
+    } else {
+        draw(&recalled, audience)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Waits for a search, and says what takes its time: what nobody has searched before
+/// is embedded first.
+async fn told_if_slow<T>(search: impl Future<Output = T>) -> T {
+    tokio::pin!(search);
+    tokio::select! {
+        biased;
+        found = &mut search => return found,
+        () = tokio::time::sleep(A_MOMENT) => {}
+    }
+    tell(&"embedding what was not searched before; the next search is faster");
+    search.await
+}
+
+fn draw(recalled: &Recalled, audience: &Audience) -> Result<(), Failure> {
+    if recalled.found.is_empty() {
+        tell(&format_args!("nothing that {} may see fits this", who(audience)));
+    } else {
+        print(&table(&recalled.found).to_string())?;
+    }
+    tell(&format_args!("searched {}", recalled.how));
+    if matches!(recalled.how, How::Words(_)) {
+        tell(&"hint: `recto models pull minilm` gets the model that finds by meaning");
+    }
+    Ok(())
+}
+
+fn table(found: &[Recollection]) -> Table {
+    let mut table = Table::new(["probability", "when", "where", "text"]);
+    table.align_right(0);
+    for Recollection { what, scores } in found {
+        let probability = scores.probability.map(|found| format!("{found:.2}"));
+        let (when, place, text) = match what {
+            Remembered::Memory(memory) => {
+                (day(memory.added), memory.name.to_string(), memory.text.as_str().to_owned())
+            }
+            Remembered::Message { name, message, role, at, text, .. } => {
+                let place = format!("session {name}, message {}", message.0);
+                (local(*at), place, format!("{}: {text}", role.name()))
+            }
+        };
+        table.row([probability.unwrap_or_default(), when, place, one_line(&text)]);
+    }
+    table
+}
+
+fn recalled_json(query: &str, recalled: &Recalled) -> Value {
+    let results: Vec<Value> = recalled.found.iter().map(recollection_json).collect();
+    json!({"query": query, "how": recalled.how, "results": results})
+}
+
+/// Something that was recalled, for programs: what it is, with what search said of it.
+pub(crate) fn recollection_json(found: &Recollection) -> Value {
+    let (kind, mut value) = match &found.what {
+        Remembered::Memory(memory) => ("memory", memory_json(memory)),
+        Remembered::Message { session, name, message, role, at, text } => {
+            let said = json!({
+                "session": session,
+                "name": name,
+                "message": message,
+                "role": role,
+                "at": at,
+                "text": text,
+            });
+            ("message", said)
+        }
+    };
+    value["kind"] = json!(kind);
+    if let (Some(all), Value::Object(scores)) = (value.as_object_mut(), json!(found.scores)) {
+        all.extend(scores);
+    }
+    value
+}

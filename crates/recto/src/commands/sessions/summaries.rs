@@ -1,0 +1,94 @@
+//! Summaries that stand for messages on the page: where they are shown in a session,
+//! and how they are taken back.
+
+use recto_context::{MessageId, SummaryBy};
+use recto_store::{Compaction, Store};
+use serde_json::{Value, json};
+
+use super::{find, local};
+use crate::commands::agent_failed;
+use crate::config::Settings;
+use crate::failure::Failure;
+use crate::home::Home;
+use crate::output::{tame, tame_lines, tell};
+use crate::setup;
+
+/// Puts the messages of a session back on its page.
+pub(super) async fn expand(
+    home: &Home,
+    settings: &Settings,
+    store: Store,
+    name: &str,
+) -> Result<(), Failure> {
+    let session = find(&store, name).await?;
+    let label = tame(&session.label());
+    let agent = setup::idle_agent(home, settings, store)?;
+    let undone = agent.expand(session.id).await.map_err(|error| agent_failed(&error))?;
+    let Some(Compaction { summary, .. }) = undone else {
+        tell(&format_args!(
+            "no summary stands in session {label}: all of its messages can be sent"
+        ));
+        return Ok(());
+    };
+    tell(&format_args!(
+        "{} of session {label} can be sent again: numbers {} to {}\ncompaction is off for this \
+         session now; `/set compaction default` turns it on again",
+        counted(summary.messages),
+        summary.first.0,
+        summary.last.0
+    ));
+    Ok(())
+}
+
+/// The summaries that stand behind a message, as people read them. One that another
+/// has replaced is mentioned without its text.
+pub(super) fn behind(message: MessageId, all: &[Compaction]) -> String {
+    let standing: Vec<&Compaction> = all.iter().filter(|one| one.undone.is_none()).collect();
+    let newest = standing.last().map(|one| one.id);
+    let here = standing.iter().filter(|one| one.summary.last == message);
+    here.map(|one| drawn(one, newest == Some(one.id))).collect()
+}
+
+fn drawn(compaction: &Compaction, stands: bool) -> String {
+    let Compaction { summary, model, tokens_before, tokens_after, made, .. } = compaction;
+    let bold = anstyle::Style::new().bold();
+    let by = match (summary.how, model) {
+        (SummaryBy::Summary, Some(model)) => format!("by {}", tame(model)),
+        (SummaryBy::Summary, None) => "by a model".to_owned(),
+        (SummaryBy::Extract, _) => "by extraction".to_owned(),
+    };
+    let head = format!(
+        "\n{bold}summary{bold:#} ({}, {by}, {tokens_before} to {tokens_after} tokens)",
+        local(*made)
+    );
+    match stands {
+        true => format!(
+            "{head}\nstands on the page for the {} above it:\n{}\n",
+            counted(summary.messages),
+            tame_lines(summary.text.trim_end())
+        ),
+        false => format!("{head}\nwas replaced by a later one\n"),
+    }
+}
+
+pub(super) fn json(compaction: &Compaction) -> Value {
+    let Compaction { summary, model, tokens_before, tokens_after, made, .. } = compaction;
+    json!({
+        "id": compaction.id,
+        "parent": compaction.parent,
+        "first": summary.first,
+        "last": summary.last,
+        "messages": summary.messages,
+        "how": summary.how,
+        "model": model,
+        "text": summary.text.as_str(),
+        "tokens_before": tokens_before,
+        "tokens_after": tokens_after,
+        "made": made,
+        "undone": compaction.undone,
+    })
+}
+
+fn counted(messages: usize) -> String {
+    if messages == 1 { "1 message".to_owned() } else { format!("{messages} messages") }
+}

@@ -1,0 +1,231 @@
+//! A session in a file, in either form: what it is, is told by its content.
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+
+use recto_context::{
+    Body, ContentPart, HistoryProblem, MarkdownSession, Message, MessageId, ToolCall,
+    from_markdown, read_jsonl,
+};
+use recto_store::{Moment, NewMessage, SessionName, Settings, StoredMessage};
+use serde_json::Value;
+
+use super::super::session_name;
+use super::{FORMAT, VERSION};
+use crate::commands::history_failure;
+use crate::failure::Failure;
+use crate::input;
+use crate::output::tell;
+
+/// A session that comes in.
+pub(super) struct Incoming {
+    /// What it was called.
+    exported: Option<String>,
+    /// When it began.
+    pub(super) begun: Option<Moment>,
+    /// Its own settings.
+    pub(super) settings: Settings,
+    /// What was said, with a result for every call.
+    pub(super) messages: Vec<Said>,
+    /// What of the file is not taken.
+    warnings: Vec<String>,
+}
+
+/// A message, and when it was said, where the file tells.
+pub(super) struct Said {
+    message: Arc<Message>,
+    at: Option<Moment>,
+}
+
+impl Incoming {
+    pub(super) fn read(file: &Path) -> Result<Self, Failure> {
+        let text = read(file)?;
+        let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+        let mut incoming = match text.trim_start().starts_with('{') {
+            true => of_jsonl(file, text)?,
+            false => of_markdown(file, text)?,
+        };
+        if incoming.messages.is_empty() {
+            return Err(Failure::new(format!("there is no message in `{}`", file.display())));
+        }
+        incoming.messages = answered(incoming.messages);
+        incoming.begun = incoming.begun.or(incoming.messages[0].at);
+        Ok(incoming)
+    }
+
+    /// With what is known of the session.
+    fn new(session: &Value, messages: Vec<Said>, notices: &[HistoryProblem]) -> Self {
+        let mut settings = session["settings"].as_object().cloned().unwrap_or_default();
+        let mut warnings: Vec<String> = notices.iter().map(ToString::to_string).collect();
+        // A file may ask for more caution, but gives no rights: it can be anybody's.
+        if settings.get("approval").is_some_and(|approval| approval != "always") {
+            settings.retain(|key, _| key != "approval");
+            warnings.push(
+                "when tools may run unasked is not taken from a file; `/set approval` says it anew"
+                    .to_owned(),
+            );
+        }
+        Incoming {
+            exported: session["name"].as_str().map(str::to_owned),
+            begun: session["created"].as_str().and_then(moment),
+            settings,
+            messages,
+            warnings,
+        }
+    }
+
+    /// What it is called, here as there, or else by its file.
+    pub(super) fn name(&self, file: &Path) -> Result<SessionName, Failure> {
+        let stem = file.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+        let fallback = stem.filter(|stem| stem != "-");
+        // A session without a name is called by its number, which is another's here.
+        let exported = self.exported.clone().filter(|name| name.parse::<u64>().is_err());
+        match exported.or(fallback) {
+            Some(name) => session_name(&name),
+            None => {
+                Err(Failure::new("the session has no name").hint("give it one with --name NAME"))
+            }
+        }
+    }
+
+    /// The messages, each with a time: its own, that of the one before it, or now.
+    pub(super) fn timed(&self) -> Vec<NewMessage> {
+        let mut last = self.begun;
+        let timed = self.messages.iter().map(|said| {
+            last = said.at.or(last);
+            let at = last.unwrap_or_else(Moment::now);
+            NewMessage { message: said.message.clone(), at }
+        });
+        timed.collect()
+    }
+
+    /// Whether a session begins with all of it.
+    pub(super) fn is_in(&self, stored: &[StoredMessage]) -> bool {
+        let same = |(said, stored): (&Said, &StoredMessage)| {
+            said.message.body == stored.message.body && said.at.is_none_or(|at| at == stored.at)
+        };
+        stored.len() >= self.messages.len() && self.messages.iter().zip(stored).all(same)
+    }
+
+    /// Tells what is not taken.
+    pub(super) fn tell_warnings(&self) {
+        self.warnings.iter().for_each(|warning| tell(&format_args!("warning: {warning}")));
+    }
+}
+
+fn read(file: &Path) -> Result<String, Failure> {
+    let failure = || Failure::new(format!("cannot read `{}`", file.display()));
+    if file == Path::new("-") {
+        return input::all();
+    }
+    let opened = File::open(file).map_err(|error| failure().because(&error))?;
+    input::read_text(opened).map_err(|error| failure().because(&error))
+}
+
+fn cannot_import(file: &Path) -> Failure {
+    Failure::new(format!("cannot import `{}`", file.display()))
+}
+
+fn of_jsonl(file: &Path, text: &str) -> Result<Incoming, Failure> {
+    let (header, lines) = split_header(text);
+    if let Some(version) = header.as_ref().map(|header| &header["version"])
+        && *version != VERSION
+    {
+        let what = format!("cannot import `{}`: it has version {version}", file.display());
+        return Err(Failure::new(what).hint("use the newer Recto that wrote it"));
+    }
+    let messages = read_jsonl(lines).map_err(|mut problems| {
+        // Lines are counted from the first of the file.
+        let before = text.lines().count() - lines.lines().count();
+        problems.iter_mut().for_each(|problem| problem.line += before);
+        history_failure(cannot_import(file), &problems)
+    })?;
+    let times = lines.lines().filter(|line| !line.trim().is_empty()).map(said_at);
+    let said = messages.into_iter().zip(times).map(|(message, at)| Said { message, at }).collect();
+    let session = header.map(|header| header["session"].clone()).unwrap_or_default();
+    Ok(Incoming::new(&session, said, &[]))
+}
+
+/// The line that says which session it was, if there is one, and the rest.
+fn split_header(text: &str) -> (Option<Value>, &str) {
+    let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
+    let header = serde_json::from_str::<Value>(first).ok();
+    match header.filter(|header| header["format"] == FORMAT) {
+        Some(header) => (Some(header), rest),
+        None => (None, text),
+    }
+}
+
+fn said_at(line: &str) -> Option<Moment> {
+    moment(serde_json::from_str::<Value>(line).ok()?["at"].as_str()?)
+}
+
+/// How many problems of a file are told one by one.
+const TOLD_PROBLEMS: usize = 20;
+
+fn of_markdown(file: &Path, text: &str) -> Result<Incoming, Failure> {
+    let MarkdownSession { session, messages, notices } =
+        from_markdown(text).map_err(|problems| {
+            let told = problems.iter().take(TOLD_PROBLEMS);
+            let failure =
+                told.fold(cannot_import(file), |failure, problem| failure.because(problem));
+            failure.hint(
+                "a session is Markdown with a heading for each message (`## User`, \
+                 `## Assistant`), or JSON with a message a line",
+            )
+        })?;
+    let said = messages.into_iter().map(|found| {
+        let at = found.at.as_deref().and_then(moment);
+        Said { message: found.message, at }
+    });
+    Ok(Incoming::new(&session.unwrap_or_default(), said.collect(), &notices))
+}
+
+/// An exact time, or one that a person wrote and means where they are.
+fn moment(text: &str) -> Option<Moment> {
+    if let Ok(timestamp) = text.parse::<jiff::Timestamp>() {
+        return Some(Moment::new(timestamp));
+    }
+    let civil: jiff::civil::DateTime = text.parse().ok()?;
+    let zoned = civil.to_zoned(jiff::tz::TimeZone::system()).ok()?;
+    Some(Moment::new(zoned.timestamp()))
+}
+
+/// The messages, with a result for every call that has none: a model server would
+/// refuse the conversation otherwise.
+fn answered(messages: Vec<Said>) -> Vec<Said> {
+    let mut all: Vec<Said> = Vec::with_capacity(messages.len());
+    let mut open: Vec<ToolCall> = Vec::new();
+    let count = messages.len();
+    for said in messages {
+        match &said.message.body {
+            Body::Tool { call, .. } => open.retain(|made| made.id != *call),
+            // What people see and models don't may stand in between.
+            _ if !said.message.is_for_models() => {}
+            _ => close(&mut all, &mut open),
+        }
+        open.extend_from_slice(said.message.calls());
+        all.push(said);
+    }
+    close(&mut all, &mut open);
+    if all.len() > count {
+        // Numbers must grow, and there may be no room between two of them.
+        for (number, said) in (1..).zip(&mut all) {
+            let body = said.message.body.clone();
+            said.message = Arc::new(Message { id: MessageId(number), body });
+        }
+    }
+    all
+}
+
+/// Answers the open calls, behind the results that the last of them has.
+fn close(all: &mut Vec<Said>, open: &mut Vec<ToolCall>) {
+    let Some(at) = all.last().map(|last| last.at) else { return };
+    for call in open.drain(..) {
+        let content = vec![ContentPart::Text("the result is not in what was imported".into())];
+        let body = Body::Tool { call: call.id, name: call.name, content };
+        let message = Arc::new(Message { id: MessageId::default(), body });
+        all.push(Said { message, at });
+    }
+}
