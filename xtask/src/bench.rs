@@ -2,6 +2,7 @@
 //! with the machine they were taken on, to `bench/NAME.json` in cargo's target
 //! directory.
 
+mod agent;
 mod calls;
 mod context;
 mod embed;

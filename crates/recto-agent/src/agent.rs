@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use recto_context::{Audience, Catalog, ContentPart, RequestContext, Who};
+use recto_context::{Audience, Catalog, ContentPart, Who};
 use recto_store::{
     BindingKey, Compaction, Moment, NameError, NewSession, NewTurn, Session, SessionId,
     SessionName, Store, StoreError, Thing, TurnId,
@@ -13,8 +13,9 @@ use tokio::sync::{broadcast, mpsc, oneshot};
 use crate::error::AgentError;
 use crate::event::TurnEvent;
 use crate::mailbox::{Mail, Mailbox};
-use crate::memories::{Memories, OWNER};
+use crate::memories::Memories;
 use crate::options::{CompactionSetting, ModelEntry, Parts, SessionSettings};
+use crate::preview::Preview;
 use crate::recover;
 use crate::search::Searcher;
 use crate::shared::{Shared, lock};
@@ -53,7 +54,7 @@ impl Conversation {
             account: account.to_owned(),
             name: name.to_owned(),
             who: Who::Owner,
-            person: Some(OWNER.into()),
+            person: Some(Audience::OWNER.into()),
         }
     }
 
@@ -62,7 +63,10 @@ impl Conversation {
         Audience {
             who: self.who,
             // Nobody else goes by the owner's name.
-            person: self.person.clone().filter(|id| self.who == Who::Owner || **id != *OWNER),
+            person: self
+                .person
+                .clone()
+                .filter(|id| self.who == Who::Owner || **id != *Audience::OWNER),
             conversation: Some(format!("{}-{}", self.surface, self.name).into()),
             agent: Some(agent.clone()),
         }
@@ -306,7 +310,7 @@ impl Agent {
         &self,
         session: SessionId,
         inbound: Inbound,
-    ) -> Result<RequestContext, AgentError> {
+    ) -> Result<Preview, AgentError> {
         let (answer, answered) = oneshot::channel();
         self.with_mailbox(session, |mailbox| mailbox.ask(inbound, answer));
         answered.await.map_err(|_| AgentError::Ended)?

@@ -19,7 +19,7 @@ use crate::memories::Wish;
 use crate::options::{ApprovalSetting, CompactionSetting, SessionSettings};
 use crate::record;
 use crate::selection::SearchSetting;
-use crate::why::{Why, why};
+use crate::why::Why;
 
 pub use parse::CommandProblem;
 
@@ -207,8 +207,15 @@ impl Agent {
             Command::Add(name) => Answer::Item(self.add_item(session, &name).await?),
             Command::Remove(name) => Answer::Item(self.remove_item(session, &name).await?),
             Command::Why(name) => {
-                let last = record::last_of_session(self.store(), session).await?;
-                Answer::Why(last.map_or_else(Vec::new, |request| why(&request, &name)))
+                let Some(last) = self.store().last_request(session).await? else {
+                    return Ok(Answer::Why(Vec::new()));
+                };
+                let request = record::restore(self.store(), &last).await?;
+                // What the session may not see is not there for those who talk in it.
+                let others = &[];
+                Answer::Why(
+                    self.memories().why(self.store(), &last, &request, &name, others).await?,
+                )
             }
             Command::Approve(id, scope) => {
                 let answer = match scope {

@@ -49,6 +49,7 @@ pub use memories::{
 pub use options::{
     AgentOptions, ApprovalSetting, CompactionSetting, ModelEntry, Parts, SessionSettings,
 };
+pub use preview::Preview;
 pub use record::{Verdict, rebuild, restore, verify};
 pub use recover::settle;
 pub use search::{

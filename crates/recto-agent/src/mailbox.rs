@@ -12,7 +12,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use recto_context::RequestContext;
 use recto_store::{
     Ending, Moment, NewTurn, Outcome, Owner, SessionId, StoreError, Turn, TurnId, TurnStatus,
 };
@@ -23,7 +22,7 @@ use crate::error::AgentError;
 use crate::event::{Event, Finished, Totals, Trouble, TurnEvent};
 use crate::known::KnownSession;
 use crate::opening::Desk;
-use crate::preview::preview;
+use crate::preview::{Preview, preview};
 use crate::shared::{AtWork, Shared, lock};
 use crate::stop::Stop;
 
@@ -56,11 +55,11 @@ pub(crate) enum Mail {
     /// A turn that is stored already, and that its process left unfinished.
     Open(TurnId, AtWork),
     /// A question what a model would be sent.
-    Preview(Inbound, Preview),
+    Preview(Inbound, Look),
 }
 
 /// Takes the answer to such a question.
-pub(crate) type Preview = oneshot::Sender<Result<RequestContext, AgentError>>;
+pub(crate) type Look = oneshot::Sender<Result<Preview, AgentError>>;
 
 impl Mailbox {
     /// Starts the session's task. `forget` is called when it has been idle for
@@ -92,7 +91,7 @@ impl Mailbox {
     }
 
     /// Hands in a question what a model would be sent.
-    pub(crate) fn ask(&self, inbound: Inbound, answer: Preview) {
+    pub(crate) fn ask(&self, inbound: Inbound, answer: Look) {
         let _ = self.post.send(Mail::Preview(inbound, answer));
     }
 
@@ -338,7 +337,7 @@ async fn preview_apart(
     shared: Arc<Shared>,
     mut memory: KnownSession,
     inbound: Inbound,
-    answer: Preview,
+    answer: Look,
 ) {
     let _ = answer.send(preview(&shared, &mut memory, &inbound).await);
 }

@@ -15,11 +15,12 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use jiff::Timestamp;
+use recto_context::mode::words;
 use recto_context::{
-    Audience, Counter, ItemId, Limits, Memory, Pick, Pool, Snapshot, Who, choose_snapshot,
-    fit_whole, recency,
+    Audience, ContentHash, Counter, ItemId, Limits, Memory, MessageId, Pick, Pool, Snapshot,
+    choose_snapshot, fingerprint, fit_whole, recency,
 };
-use recto_search::{Choice, ChoiceOptions, Entry, Index, Query, SearchOptions};
+use recto_search::{Choice, ChoiceOptions, Double, Entry, Index, Query, SearchOptions};
 use recto_store::Store;
 use recto_workspace::{MemoryFiles, View};
 
@@ -31,9 +32,6 @@ pub use past::Besides;
 pub use recall::{Recall, Recalled, Recollection, Remembered};
 pub(crate) use tools::Wish;
 pub use tools::{RememberError, memory_tools, runnable_tools};
-
-/// The id of the owner among people.
-pub(crate) const OWNER: &str = "owner";
 
 /// From which cosine on two entries say the same.
 const SAME: f32 = 0.92;
@@ -55,6 +53,8 @@ struct Inner {
     searcher: Searcher,
     /// What the index is to hold, made of what was last read.
     entries: Mutex<Option<Held>>,
+    /// What the last one who asked may see.
+    seen: Mutex<Option<Arc<Seen>>>,
     /// What was said, where there is a store that has it.
     past: Option<Past>,
 }
@@ -62,6 +62,14 @@ struct Inner {
 struct Held {
     memories: Arc<[Memory]>,
     entries: Arc<[Entry]>,
+}
+
+/// What is worked out once for a view.
+struct Seen {
+    view: Arc<View>,
+    /// Since when each memory is known.
+    since: HashMap<ItemId, Option<i64>>,
+    fingerprint: ContentHash,
 }
 
 /// What memories are chosen by.
@@ -73,6 +81,17 @@ pub struct Choosing<'a> {
     pub options: &'a SearchOptions,
     /// How their tokens are counted.
     pub counter: &'a Counter<'a>,
+    /// The first message that is still on the page.
+    pub history_from: MessageId,
+}
+
+/// Memories in their order for a message.
+#[derive(Debug, Default)]
+pub(crate) struct Ranking {
+    /// Best first.
+    pub(crate) best: Vec<Pick>,
+    /// Those that say what a better one says.
+    pub(crate) doubles: Vec<Double>,
 }
 
 /// Memories that were chosen.
@@ -106,6 +125,7 @@ impl Memories {
             files,
             searcher: searcher.beside("memories"),
             entries: Mutex::default(),
+            seen: Mutex::default(),
             past: store.map(|store| Past::new(agent, store, searcher.beside("messages"))),
         }))
     }
@@ -117,32 +137,38 @@ impl Memories {
 
     /// The agent's owner, in private and in no conversation.
     pub fn owner(&self) -> Audience {
-        owner(&self.0.agent)
+        Audience::owner(self.0.agent.clone())
     }
 
     /// Chooses of what may be seen for a message: what stands on the page, and what is
     /// recalled beside it. Where everything fits on the page, nothing is searched.
     pub async fn choose(
         &self,
-        view: &View,
+        view: &Arc<View>,
         message: &str,
         before: Option<Snapshot>,
         by: &Choosing<'_>,
     ) -> Chosen {
-        let Choosing { limits, options, counter } = *by;
+        let Choosing { limits, options, counter, history_from } = *by;
         // However close: what is remembered comes in small numbers.
         let few = ChoiceOptions { include_score: f32::INFINITY, ..options.memories };
         let all_fit = fit_whole(&view.memories, limits, counter);
         let nothing = !options.enabled || limits.memory_entries == 0;
-        let (ranked, how) = if nothing || all_fit || message.trim().is_empty() {
+        let (ranked, how) = if nothing || all_fit || !is_worth_a_search(message, view) {
             (Vec::new(), None)
         } else {
             let now = Timestamp::now();
-            let (ranked, how) = self.rank(view, message, now, Patience::OneSecond).await;
-            (ranked, Some(how))
+            let (ranking, how) = self.rank(view, message, now, Patience::OneSecond).await;
+            (ranking.best, Some(how))
         };
         let recalled = Choice::among(ranked.iter().cloned(), &few).taken;
-        let pool = Pool { memories: &view.memories, ranked: &ranked, recalled: &recalled };
+        let pool = Pool {
+            memories: &view.memories,
+            fingerprint: self.seen(view).fingerprint,
+            ranked: &ranked,
+            recalled: &recalled,
+            history_from,
+        };
         let snapshot = choose_snapshot(before, &pool, limits, counter);
         let on_page: HashSet<&ItemId> = snapshot.entries.iter().map(|entry| &entry.item).collect();
         let beyond = ranked.into_iter().filter(|pick| !on_page.contains(&pick.item));
@@ -154,24 +180,45 @@ impl Memories {
     /// times what its age leaves of it; of those that say the same, the best one.
     pub(crate) async fn rank(
         &self,
-        view: &View,
+        view: &Arc<View>,
         query: &str,
         now: Timestamp,
         patience: Patience,
-    ) -> (Vec<Pick>, How) {
-        let added: HashMap<ItemId, Option<i64>> =
-            view.memories.iter().map(|memory| (memory.id(), memory.added)).collect();
-        let added = Arc::new(added);
-        let known = added.clone();
-        let is_candidate: IsCandidate = Arc::new(move |id| known.contains_key(id));
+    ) -> (Ranking, How) {
+        let seen = self.seen(view);
+        let known = seen.clone();
+        let is_candidate: IsCandidate = Arc::new(move |id| known.since.contains_key(id));
         let judge = move |index: &Index, query: &Query<'_>| {
-            let ranked = index.rank_best(query, |id| added.contains_key(id), RANKED);
+            let ranked = index.rank_best(query, |id| seen.since.contains_key(id), RANKED);
             let dense = ranked.first().is_none_or(is_dense);
-            let added = |id: &ItemId| added.get(id).copied().flatten();
-            (distinct(index, by_age(ranked, added, now)), dense)
+            let since = |pick: &Pick| seen.since.get(&pick.item).copied().flatten();
+            let dated = |pick: Pick| Dated { since: since(&pick), pick, what: () };
+            let mut ranked: Vec<Dated<()>> = ranked.into_iter().map(dated).collect();
+            by_age(&mut ranked, now);
+            let ranked = ranked.into_iter().map(|dated| dated.pick).collect();
+            let (best, doubles) = distinct(index, ranked);
+            (Ranking { best, doubles }, dense)
         };
         let holding = Holding::Exactly(self.entries(&view.everything));
         self.0.searcher.ask(holding, query, is_candidate, patience, judge).await
+    }
+
+    /// What is known of a view; the same as before while nothing changed.
+    fn seen(&self, view: &Arc<View>) -> Arc<Seen> {
+        let mut seen = lock(&self.0.seen);
+        match &*seen {
+            Some(seen) if Arc::ptr_eq(&seen.view, view) => seen.clone(),
+            _ => {
+                let since = view.memories.iter().map(|memory| (memory.id(), memory.added));
+                let new = Arc::new(Seen {
+                    since: since.collect(),
+                    fingerprint: fingerprint(&view.memories),
+                    view: view.clone(),
+                });
+                *seen = Some(new.clone());
+                new
+            }
+        }
     }
 
     /// Memories as search sees them; the same as before while nothing changed.
@@ -188,39 +235,41 @@ impl Memories {
     }
 }
 
-/// The agent's owner, in private and in no conversation.
-pub(crate) fn owner(agent: &Arc<str>) -> Audience {
-    Audience {
-        who: Who::Owner,
-        person: Some(OWNER.into()),
-        conversation: None,
-        agent: Some(agent.clone()),
-    }
+/// Whether a message can find anything. A greeting finds what speaks of greetings;
+/// mostly nothing does, and then nobody waits until all memories are indexed. Words of
+/// two letters are in everything.
+fn is_worth_a_search(message: &str, view: &View) -> bool {
+    let each_word = |text| str::split(text, |c: char| !c.is_alphanumeric());
+    let said: Vec<&str> = each_word(message).filter(|word| word.len() > 2).collect();
+    let is_said = |word: &str| said.iter().any(|said| said.eq_ignore_ascii_case(word));
+    !words::names_nothing(message)
+        || view.memories.iter().any(|memory| each_word(&memory.text).any(is_said))
+}
+
+/// Something that was found, and since when it is known.
+struct Dated<T> {
+    pick: Pick,
+    since: Option<i64>,
+    what: T,
 }
 
 /// Lets age count, and puts what is then best first; of equals the newest.
-fn by_age(
-    mut picks: Vec<Pick>,
-    added: impl Fn(&ItemId) -> Option<i64>,
-    now: Timestamp,
-) -> Vec<Pick> {
-    for pick in &mut picks {
-        let recency = recency(added(&pick.item), now.as_second());
+fn by_age<T>(found: &mut [Dated<T>], now: Timestamp) {
+    for Dated { pick, since, .. } in &mut *found {
+        let recency = recency(*since, now.as_second());
         pick.scores.recency = Some(recency);
         pick.scores.probability = pick.scores.probability.map(|found| found * recency);
     }
-    let probability = |pick: &Pick| pick.scores.probability.unwrap_or(0.0);
-    picks.sort_by(|a, b| {
-        let newest = || added(&b.item).cmp(&added(&a.item));
-        probability(b).total_cmp(&probability(a)).then_with(newest)
+    let probability = |found: &Dated<T>| found.pick.scores.probability.unwrap_or(0.0);
+    found.sort_by(|a, b| {
+        probability(b).total_cmp(&probability(a)).then_with(|| b.since.cmp(&a.since))
     });
-    for (rank, pick) in picks.iter_mut().enumerate() {
-        pick.scores.rank = u32::try_from(rank + 1).ok();
+    for (rank, found) in found.iter_mut().enumerate() {
+        found.pick.scores.rank = u32::try_from(rank + 1).ok();
     }
-    picks
 }
 
-/// Of entries that say the same, the first.
-fn distinct(index: &Index, picks: Vec<Pick>) -> Vec<Pick> {
-    index.without_doubles(picks, SAME, COMPARED).0
+/// Of entries that say the same, the first; and the others.
+fn distinct(index: &Index, picks: Vec<Pick>) -> (Vec<Pick>, Vec<Double>) {
+    index.without_doubles(picks, SAME, COMPARED)
 }

@@ -311,7 +311,12 @@ impl Gathered {
         let stays = self.entry.layout.picks != PickPlacement::InLayer;
         let before = known.carry.snapshot.clone().filter(|_| stays);
         let counter = counter(&self.calibration);
-        let by = Choosing { limits: &self.entry.limits, options: &options, counter: &counter };
+        let by = Choosing {
+            limits: &self.entry.limits,
+            options: &options,
+            counter: &counter,
+            history_from: known.carry.history_from.unwrap_or_default(),
+        };
         let (mut found, chosen) = tokio::join!(
             shared.searcher.find(&wanted),
             shared.memories.choose(&self.view, message, before, &by)

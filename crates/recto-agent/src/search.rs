@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
 
+use recto_context::mode::words;
 use recto_context::{ItemId, Pick};
 use recto_search::{Encoder, EncoderFiles, Entry, Group, Index, Query, SearchOptions};
 use recto_store::Store;
@@ -99,6 +100,9 @@ pub enum WhyWords {
         /// What to do about it.
         hint: String,
     },
+    /// The message is a greeting, thanks or a nod. Whoever says one does not wait for an
+    /// encoder to be loaded.
+    NothingNamed,
     /// Not everything has its vector yet.
     NotReady {
         /// Texts that have one.
@@ -126,6 +130,7 @@ impl fmt::Display for WhyWords {
                 f.write_str("there is no embedding model (`recto models pull minilm` gets it)")
             }
             WhyWords::Unusable { problem, hint } => write!(f, "{problem} ({hint})"),
+            WhyWords::NothingNamed => f.write_str("the message names nothing to look for"),
             WhyWords::NotReady { total: 0, .. } => f.write_str("items are still being read"),
             WhyWords::NotReady { done, total } => {
                 write!(f, "{done} of {total} texts are embedded so far")
@@ -133,6 +138,17 @@ impl fmt::Display for WhyWords {
             WhyWords::Failed => f.write_str("the search failed (please report it)"),
         }
     }
+}
+
+/// Whether a query is worth its embedding. A turn does without where nothing is named;
+/// who searches on purpose gets what was asked for.
+fn is_worth_it(query: &str, patience: Patience) -> bool {
+    patience == Patience::UntilDone || !words::names_nothing(query)
+}
+
+/// As much of a query as is read.
+fn beginning(query: &str) -> &str {
+    &query[..query.floor_char_boundary(MOST_QUERY)]
 }
 
 /// Whether an item is to be ranked.
@@ -213,7 +229,7 @@ impl Searcher {
     /// their way, and once when they can't be had though there is a model.
     pub(crate) fn should_tell(&self, how: &How) -> bool {
         match how {
-            How::Dense | How::Words(WhyWords::NoModel) => false,
+            How::Dense | How::Words(WhyWords::NoModel | WhyWords::NothingNamed) => false,
             How::Words(WhyWords::NotReady { .. } | WhyWords::Failed) => true,
             How::Words(WhyWords::Unusable { .. }) => !self.0.told.swap(true, Ordering::Relaxed),
         }
@@ -267,17 +283,11 @@ impl Searcher {
         patience: Patience,
         judge: impl FnOnce(&Index, &Query<'_>) -> (T, bool) + Send + 'static,
     ) -> (T, How) {
-        let preparing = tokio::spawn(self.clone().prepare(holding, is_candidate));
-        let prepared = match patience {
-            Patience::UntilDone => Ok(preparing.await),
-            Patience::OneSecond => timeout(self.time_to_prepare(), preparing).await,
+        let encoder = match self.at_hand(&holding).filter(|_| is_worth_it(query, patience)) {
+            Some(encoder) => Ok(encoder),
+            None => self.prepared(holding, query, is_candidate, patience).await,
         };
-        let encoder = match prepared {
-            Ok(Ok(prepared)) => prepared,
-            Ok(Err(_)) => Err(WhyWords::Failed),
-            Err(_) => Err(self.not_ready()),
-        };
-        let query = query[..query.floor_char_boundary(MOST_QUERY)].to_owned();
+        let query = beginning(query).to_owned();
         let ranking = self.clone().rank(query, encoder, judge);
         let ranked = match patience {
             Patience::UntilDone => Ok(ranking.await),
@@ -287,6 +297,37 @@ impl Searcher {
         match ranked {
             Ok(ranked) => ranked.unwrap_or_else(|| nothing(WhyWords::Failed)),
             Err(_) => nothing(self.not_ready()),
+        }
+    }
+
+    /// The encoder, where there is nothing to prepare.
+    fn at_hand(&self, holding: &Holding) -> Option<Encoder> {
+        let is_held = match holding {
+            Holding::Exactly(entries) => is_same(self.0.holds.try_lock().ok()?.as_ref(), entries),
+            Holding::And(entries) => entries.is_empty(),
+        };
+        let encoder = self.0.encoder.as_ref()?.loaded()?;
+        (is_held && self.0.index.try_read().ok()?.is_complete()).then_some(encoder)
+    }
+
+    /// Prepares everything, as far as there is time for it.
+    async fn prepared(
+        &self,
+        holding: Holding,
+        query: &str,
+        is_candidate: IsCandidate,
+        patience: Patience,
+    ) -> Result<Encoder, WhyWords> {
+        let is_worth_it = is_worth_it(query, patience);
+        let preparing = tokio::spawn(self.clone().prepare(holding, is_candidate, is_worth_it));
+        let prepared = match patience {
+            Patience::UntilDone => Ok(preparing.await),
+            Patience::OneSecond => timeout(self.time_to_prepare(), preparing).await,
+        };
+        match prepared {
+            Ok(Ok(prepared)) => prepared,
+            Ok(Err(_)) => Err(WhyWords::Failed),
+            Err(_) => Err(self.not_ready()),
         }
     }
 
@@ -301,17 +342,22 @@ impl Searcher {
         WhyWords::NotReady { done, total }
     }
 
-    /// Makes the index hold the entries, and gives the candidates their vectors.
+    /// Makes the index hold the entries, and, where that is worth it, gives the
+    /// candidates their vectors.
     async fn prepare(
         self,
         holding: Holding,
         is_candidate: IsCandidate,
+        is_worth_it: bool,
     ) -> Result<Encoder, WhyWords> {
         let held = match holding {
             Holding::Exactly(entries) => self.follow(entries).await,
             Holding::And(entries) => self.extend(entries).await,
         };
         held.ok_or(WhyWords::Failed)?;
+        if !is_worth_it {
+            return Err(WhyWords::NothingNamed);
+        }
         let encoder = self.0.encoder.as_ref().ok_or(WhyWords::NoModel)?.get().await?;
         self.embed_missing(&encoder, is_candidate).await.ok_or(WhyWords::Failed)?;
         Ok(encoder)
@@ -320,7 +366,7 @@ impl Searcher {
     /// Makes the index hold these entries, unless it does.
     async fn follow(&self, entries: Arc<[Entry]>) -> Option<()> {
         let mut holds = self.0.holds.lock().await;
-        if holds.as_ref().is_some_and(|held| Arc::ptr_eq(held, &entries)) {
+        if is_same(holds.as_ref(), &entries) {
             return Some(());
         }
         self.0.progress.send_replace(Progress::default());
@@ -381,6 +427,10 @@ impl Searcher {
     fn index(&self) -> RwLockReadGuard<'_, Index> {
         self.0.index.read().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn is_same(held: Option<&Arc<[Entry]>>, entries: &Arc<[Entry]>) -> bool {
+    held.is_some_and(|held| Arc::ptr_eq(held, entries))
 }
 
 fn groups(index: &Index, query: &Query<'_>, is_candidate: &IsCandidate) -> Groups {

@@ -83,7 +83,7 @@ impl Stockroom {
 
     /// What search can find in a catalog.
     pub(crate) fn entries(&self, catalog: &Arc<Catalog>) -> Arc<[Entry]> {
-        let fresh = || Entry::all_of(catalog).into();
+        let fresh = || Entry::items_of(catalog).into();
         match &mut *lock(&self.kept) {
             Some(kept) if Arc::ptr_eq(&kept.stock.catalog, catalog) => {
                 kept.entries.get_or_insert_with(fresh).clone()

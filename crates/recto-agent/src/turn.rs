@@ -37,6 +37,7 @@ use crate::step::{Closing, Effect, Input, KeptCall, Outcome, Said, TurnState};
 use crate::stop::Stop;
 use ask::{Answer, Heard};
 pub(crate) use assemble::{Asked, Page};
+pub(crate) use compact::{Compacted, Draft};
 use notices::PromptCut;
 
 /// How often a commit is tried that another process's long one keeps waiting;

@@ -1,9 +1,18 @@
 //! Why an item is on the page of a request, or is not.
+//!
+//! What the record says is told as it is. A record does not list every memory that
+//! there was, so of those that it does not name `memory` tells what is known otherwise.
+
+mod memory;
 
 use std::fmt;
 
+use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
 use recto_context::{
     DropReason, Include, ItemId, ItemKind, Layer, Pick, Reason, RequestContext, Scores, Tokens,
+    TypedMemory, Who,
 };
 use serde::Serialize;
 
@@ -58,19 +67,83 @@ pub enum WhyReason {
     NotRanked,
     /// Its include mode is *always*, and it was not there yet.
     NotJoined,
+    /// A memory that came after the turn had begun.
+    NotYet {
+        /// When.
+        added: Timestamp,
+    },
+    /// A daily note that was too old to come by itself.
+    OldNote {
+        /// Its day.
+        day: Date,
+    },
+    /// A memory, where the page had none.
+    NoMemories {
+        /// Why it had none.
+        reason: DropReason,
+    },
+    /// A memory that is not in the session's snapshot, where search was off, or had
+    /// nothing to search for.
+    NotSearched,
+    /// A memory that says what a better one says.
+    SaysTheSame {
+        /// The better one.
+        of: ItemId,
+    },
+    /// A memory that search did not get to, because others fit better.
+    Outranked {
+        /// At how many memories it looked.
+        looked_at: usize,
+        /// What search says of it if it is asked again, if it is among the best.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        now: Option<Pick>,
+        /// How many are among the best then.
+        best: usize,
+        /// How many there are.
+        all: usize,
+    },
+    /// A memory that those for whom the page was made may not see.
+    NotSeen {
+        /// Who they are.
+        by: Who,
+    },
 }
 
-/// What became of every item that answers to a name.
+/// What a record says of every item that answers to a name. A memory answers to the
+/// beginning of its digits, too, where nothing has exactly that name.
 pub fn why(request: &RequestContext, name: &str) -> Vec<Why> {
-    let wanted = ItemName::parse(name);
+    let exactly = recorded(request, &Wanted::Name(ItemName::parse(name)));
+    match exactly.is_empty() {
+        true => recorded(request, &Wanted::Memory(TypedMemory::new(name))),
+        false => exactly,
+    }
+}
+
+fn recorded(request: &RequestContext, wanted: &Wanted<'_>) -> Vec<Why> {
     let mut answers = Vec::new();
-    on_page(request, &wanted, Shown::Whole, &mut answers);
-    left_out(request, &wanted, &mut answers);
-    not_taken(request, &wanted, &mut answers);
+    on_page(request, wanted, Shown::Whole, &mut answers);
+    left_out(request, wanted, &mut answers);
+    not_taken(request, wanted, &mut answers);
     // That its name is listed says least of an item.
-    on_page(request, &wanted, Shown::ByName, &mut answers);
-    not_there(request, &wanted, &mut answers);
+    on_page(request, wanted, Shown::ByName, &mut answers);
+    not_there(request, wanted, &mut answers);
     answers
+}
+
+/// What is asked about.
+enum Wanted<'a> {
+    Name(ItemName<'a>),
+    /// Memories, by what their ids begin with.
+    Memory(TypedMemory<'a>),
+}
+
+impl Wanted<'_> {
+    fn means(&self, id: &ItemId) -> bool {
+        match self {
+            Wanted::Name(name) => name.means(id),
+            Wanted::Memory(name) => id.kind == ItemKind::Memory && name.can_mean(&id.name),
+        }
+    }
 }
 
 /// How much of an item stands on the page.
@@ -90,7 +163,7 @@ impl Shown {
     }
 }
 
-fn on_page(request: &RequestContext, wanted: &ItemName<'_>, shown: Shown, answers: &mut Vec<Why>) {
+fn on_page(request: &RequestContext, wanted: &Wanted<'_>, shown: Shown, answers: &mut Vec<Why>) {
     let parts = request
         .parts
         .iter()
@@ -115,7 +188,7 @@ fn on_page(request: &RequestContext, wanted: &ItemName<'_>, shown: Shown, answer
     }
 }
 
-fn left_out(request: &RequestContext, wanted: &ItemName<'_>, answers: &mut Vec<Why>) {
+fn left_out(request: &RequestContext, wanted: &Wanted<'_>, answers: &mut Vec<Why>) {
     for dropped in &request.dropped {
         let Some(item) = item_of(&dropped.what).filter(|item| wanted.means(item)) else { continue };
         // What was left out in one form may stand on the page in another.
@@ -127,14 +200,14 @@ fn left_out(request: &RequestContext, wanted: &ItemName<'_>, answers: &mut Vec<W
     }
 }
 
-fn not_taken(request: &RequestContext, wanted: &ItemName<'_>, answers: &mut Vec<Why>) {
+fn not_taken(request: &RequestContext, wanted: &Wanted<'_>, answers: &mut Vec<Why>) {
     for candidate in &request.candidates {
         let reason = WhyReason::NotTaken { candidate: candidate.clone() };
         add(answers, wanted, &candidate.item, reason);
     }
 }
 
-fn not_there(request: &RequestContext, wanted: &ItemName<'_>, answers: &mut Vec<Why>) {
+fn not_there(request: &RequestContext, wanted: &Wanted<'_>, answers: &mut Vec<Why>) {
     for item in &request.removed {
         add(answers, wanted, item, WhyReason::Removed);
     }
@@ -149,7 +222,7 @@ fn not_there(request: &RequestContext, wanted: &ItemName<'_>, answers: &mut Vec<
 }
 
 /// Adds what became of an item that nothing is told of yet.
-fn add(answers: &mut Vec<Why>, wanted: &ItemName<'_>, item: &ItemId, reason: WhyReason) {
+fn add(answers: &mut Vec<Why>, wanted: &Wanted<'_>, item: &ItemId, reason: WhyReason) {
     if wanted.means(item) && answers.iter().all(|why| why.item != *item) {
         answers.push(Why { item: item.clone(), tokens: Tokens::ZERO, reason });
     }
@@ -185,30 +258,73 @@ impl fmt::Display for Why {
             WhyReason::LeftOut { layer, reason } => {
                 write!(f, "{item} was left out ({layer}, {tokens} tokens): {}", reason.describe())
             }
-            WhyReason::NotTaken { candidate } => write!(
-                f,
-                "{item} was not on the page: search looked at it and did not take it; {}",
-                Said(candidate)
-            ),
-            WhyReason::Removed => write!(
-                f,
-                "{item} was not on the page: a person removed it from the session (/add brings it \
-                 back)"
-            ),
-            WhyReason::NotAdded => write!(
-                f,
-                "{item} was not on the page: its include mode is manual, and nobody added it (/add \
-                 does)"
-            ),
-            WhyReason::NotRanked => write!(
-                f,
-                "{item} was not on the page: its include mode is agent, and search was off or had \
-                 others to look at before it"
-            ),
-            WhyReason::NotJoined => {
-                write!(f, "{item} was not on the page: it had not joined the session")
-            }
+            absent => write!(f, "{item} was not on the page: {}", Absence(absent)),
         }
+    }
+}
+
+/// Why an item was not on the page, in words.
+struct Absence<'a>(&'a WhyReason);
+
+impl fmt::Display for Absence<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let words = match self.0 {
+            // These say it themselves.
+            WhyReason::OnPage { .. } | WhyReason::LeftOut { .. } => return Ok(()),
+            WhyReason::NotTaken { candidate } => {
+                return write!(f, "search looked at it and did not take it; {}", Said(candidate));
+            }
+            WhyReason::Removed => "a person removed it from the session (/add brings it back)",
+            WhyReason::NotAdded => "its include mode is manual, and nobody added it (/add does)",
+            WhyReason::NotRanked => {
+                "its include mode is agent, and search was off or had others to look at before it"
+            }
+            WhyReason::NotJoined => "it had not joined the session",
+            WhyReason::NotYet { added } => {
+                let added = added.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S");
+                return write!(f, "it was remembered later, at {added}");
+            }
+            WhyReason::OldNote { day } => {
+                return write!(
+                    f,
+                    "it is a note of {day}, and after 30 days notes don't come by themselves (the \
+                     tool recall finds them)"
+                );
+            }
+            WhyReason::NoMemories { reason } => {
+                let reason = reason.describe();
+                return write!(f, "no memories were, and search did not bring it; {reason}");
+            }
+            WhyReason::NotSearched => {
+                "it is not in the session's snapshot, and search looked at no memories for this \
+                 message"
+            }
+            WhyReason::SaysTheSame { of } => {
+                return write!(f, "it says the same as {of}, which fits the message better");
+            }
+            WhyReason::Outranked { looked_at, now, best, all } => {
+                write!(
+                    f,
+                    "it is not in the session's snapshot, and was not among the {looked_at} that \
+                     search looked at; asked again, "
+                )?;
+                return match now {
+                    Some(pick) => write!(f, "search says of it, among {all}: {}", Said(pick)),
+                    None => write!(f, "search has it behind the {best} best of {all}"),
+                };
+            }
+            WhyReason::NotSeen { by: Who::Owner } => "it is not for this session, which is yours",
+            WhyReason::NotSeen { by: Who::Guest } => {
+                "it is not for this session, which is a guest's"
+            }
+            WhyReason::NotSeen { by: Who::Group } => {
+                "it is not for this session, which is a group's"
+            }
+            WhyReason::NotSeen { by: Who::SubAgent } => {
+                "it is not for this session, which is another agent's"
+            }
+        };
+        f.write_str(words)
     }
 }
 

@@ -56,8 +56,8 @@ pub use layout::{
     Layout, PickMessages, PickPlacement, Preset, SkillRender, SystemMessages, ToolCalls,
 };
 pub use memory::{
-    Audience, Marks, Memory, PinReason, Pinned, Pool, Scope, Snapshot, Who, choose_snapshot,
-    fit_whole, may_recall, may_remember, may_see, recency,
+    Audience, Marks, Memory, PinReason, Pinned, Pool, Scope, Snapshot, TypedMemory, Who,
+    choose_snapshot, fingerprint, fit_whole, may_recall, may_remember, may_see, recency,
 };
 pub use message::{
     Body, CallId, ContentPart, Framing, HistoryProblem, Image, KeptPick, MarkdownHeader,

@@ -3,6 +3,7 @@
 
 mod rights;
 mod snapshot;
+mod typed;
 
 use std::sync::Arc;
 
@@ -10,7 +11,8 @@ use crate::item::{ItemId, ItemKind, Source};
 use crate::text::{ContentHash, Text};
 
 pub use rights::{Audience, Scope, Who, may_recall, may_remember, may_see};
-pub use snapshot::{PinReason, Pinned, Pool, Snapshot, choose_snapshot, fit_whole};
+pub use snapshot::{PinReason, Pinned, Pool, Snapshot, choose_snapshot, fingerprint, fit_whole};
+pub use typed::TypedMemory;
 
 /// One remembered thing.
 #[derive(Debug, Clone, PartialEq, Eq)]

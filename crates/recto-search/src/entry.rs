@@ -26,16 +26,15 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// All that a catalog has and search can find.
-    pub fn all_of(catalog: &Catalog) -> Vec<Entry> {
+    /// All items of a catalog. Its memories are searched by themselves.
+    pub fn items_of(catalog: &Catalog) -> Vec<Entry> {
         let rules = catalog.rules.iter().map(|rule| Entry::document(ItemKind::Rule, rule));
         let references = &catalog.references;
         let references =
             references.iter().map(|reference| Entry::document(ItemKind::Reference, reference));
         let skills = catalog.skills.iter().map(Entry::skill);
         let tools = catalog.all_tools().map(Entry::tool);
-        let memories = catalog.memories.iter().map(Entry::memory);
-        rules.chain(references).chain(skills).chain(tools).chain(memories).collect()
+        rules.chain(references).chain(skills).chain(tools).collect()
     }
 
     /// A rule or a reference.

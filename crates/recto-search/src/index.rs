@@ -141,19 +141,6 @@ impl Index {
         Updated { changed, orphaned: Vec::new() }
     }
 
-    /// Keeps the items that `stays` says, in their order.
-    pub fn retain(&mut self, stays: impl Fn(&ItemId) -> bool) -> Updated {
-        let is_gone = |slot: &u32| self.item(*slot).is_none_or(|item| !stays(&item.entry.item));
-        let (gone, order): (Vec<u32>, Vec<u32>) = self.order.iter().partition(|slot| is_gone(slot));
-        if gone.is_empty() {
-            return Updated::default();
-        }
-        self.order = order;
-        gone.iter().for_each(|slot| self.remove(*slot));
-        self.link_threads();
-        Updated { changed: gone.len(), orphaned: self.chunks.sweep() }
-    }
-
     /// How many items there are.
     pub fn len(&self) -> usize {
         self.order.len()
@@ -174,6 +161,11 @@ impl Index {
         self.chunks.vectors()
     }
 
+    /// Whether every chunk has its vector.
+    pub fn is_complete(&self) -> bool {
+        self.chunks.vectors() == self.chunks.len()
+    }
+
     /// How many bytes of memory the vectors take, with the table that finds them.
     pub fn vector_bytes(&self) -> usize {
         self.chunks.bytes()
@@ -186,6 +178,9 @@ impl Index {
 
     /// Chunks of candidates that have no vector, each text once.
     pub fn missing(&self, is_candidate: impl Fn(&ItemId) -> bool) -> Vec<Missing> {
+        if self.is_complete() {
+            return Vec::new();
+        }
         let mut rows = HashSet::new();
         let mut missing = Vec::new();
         for (_, item) in self.candidates(is_candidate) {

@@ -89,6 +89,15 @@ impl Store {
         .await
     }
 
+    /// Messages of any sessions, in the order in which they are asked for. What is not
+    /// there, or is damaged, is left out.
+    pub async fn messages_at(
+        &self,
+        places: Vec<(SessionId, MessageId)>,
+    ) -> Result<Vec<(SessionId, StoredMessage)>, StoreError> {
+        self.read(move |db| messages_at(db, &places)).await
+    }
+
     /// All that a turn needs to begin, as of one instant, without what the caller
     /// has already. Where it has no messages, those that can still be sent: what
     /// the carry says has left the page is not read again.
@@ -145,6 +154,23 @@ fn messages_behind(
     )?;
     let mut unpacker = Unpacker::default();
     rows::all(&mut select.query([session.0, known, column(last)])?, |row| read(row, &mut unpacker))
+}
+
+fn messages_at(
+    db: &Connection,
+    places: &[(SessionId, MessageId)],
+) -> Outcome<Vec<(SessionId, StoredMessage)>> {
+    let mut select = db
+        .prepare_cached("SELECT id, turn, at, body FROM messages WHERE session = ?1 AND id = ?2")?;
+    let mut unpacker = Unpacker::default();
+    let mut found = Vec::with_capacity(places.len());
+    for (session, message) in places {
+        let Ok(column) = i64::try_from(message.0) else { continue };
+        let mut selected = select.query([session.0, column])?;
+        let row = rows::first(&mut selected, |row| read(row, &mut unpacker));
+        found.extend(rows::unless_damaged(row)?.map(|stored| (*session, stored)));
+    }
+    Ok(found)
 }
 
 /// Reads `id`, `turn`, `at` and `body` of a message.

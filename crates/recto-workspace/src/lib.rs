@@ -46,8 +46,8 @@ mod workspace;
 
 pub use frontmatter::strip_skill_frontmatter;
 pub use memories::{
-    Added, Finding, FindingKind, Forgotten, Horizon, MemoryError, MemoryFiles, NewMemory, Secret,
-    TextMarks, View, find_secret, is_lasting,
+    Added, Finding, FindingKind, Forgotten, Horizon, MemoryError, MemoryFiles, NewMemory,
+    OfEverybody, Secret, TextMarks, View, find_secret, is_lasting,
 };
 pub use options::{Options, Override, Reload};
 pub use problem::{Effect, Problem, Severity};

@@ -21,6 +21,8 @@
 //! - Other changes are made in a copy that is swapped for the file in one step. What
 //!   was swapped out is looked at: if it is not what the change was made from, an editor
 //!   saved in between; its version is put back, and the change is made to that ([`write`]).
+//!   What a kill in the middle leaves beside the file is removed by the next who writes,
+//!   unless it may be an editor's ([`leftover`]).
 //! - An editor that had read the file *before* an addition and saves a moment after it
 //!   writes over it without knowing. So each addition is noted in a journal first
 //!   ([`journal`]). Whoever next takes the lock, or finds that a file has changed, looks
@@ -36,12 +38,16 @@ mod change;
 mod check;
 mod compose;
 mod error;
+mod everybody;
 mod journal;
 mod layout;
+mod leftover;
 mod load;
 mod lock;
 mod mend;
+mod open;
 mod parse;
+mod revise;
 mod secrets;
 mod shelf;
 mod write;
@@ -52,7 +58,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use recto_context::{Audience, Memory, may_remember, nearest};
+use recto_context::{Audience, Marks, Memory, TypedMemory, may_remember, nearest};
 use tokio::sync::Mutex;
 use tokio::task::{JoinError, spawn_blocking};
 
@@ -67,14 +73,12 @@ use write::Durable;
 pub use change::{Added, Forgotten, NewMemory, TextMarks};
 pub use check::{Finding, FindingKind};
 pub use error::MemoryError;
+pub use everybody::OfEverybody;
 pub use secrets::{Secret, find_secret, is_lasting};
 pub use shelf::{Horizon, View};
 
 /// How soon the journal is looked after again when another has the lock.
 const RETRY: Duration = Duration::from_secs(1);
-
-/// The fewest digits of a hash that name a memory.
-const FEWEST_DIGITS: usize = 4;
 
 /// The files of memories of one workspace. Clones share what they know.
 ///
@@ -150,19 +154,25 @@ impl MemoryFiles {
         Ok(added)
     }
 
-    /// Gives a memory another text. Its time stays, and so do its marks unless the
-    /// text has some.
+    /// Gives a memory another text, other marks, or both. Its time stays.
+    ///
+    /// With `text`, its marks stay unless the text begins with some; without, every byte
+    /// of its text stays. Then `marks` is given the marks that it would have, and says
+    /// which it gets. Where nothing would change, nothing is written.
     ///
     /// `name` is its name, the hash in it, or the beginning of that.
     pub async fn edit(
         &self,
         name: &str,
-        text: &str,
+        text: Option<&str>,
+        marks: impl Fn(Marks) -> Marks + Send + 'static,
         audience: &Audience,
     ) -> Result<Memory, MemoryError> {
         let memory = self.find(name, audience).await?;
-        let text = text.to_owned();
-        self.write(move |pen| pen.edit(&memory, &text)).await
+        let text = text.map(str::to_owned);
+        let edited = self.write(move |pen| pen.edit(&memory, text.as_deref(), &marks)).await?;
+        self.watch();
+        Ok(edited)
     }
 
     /// Moves a memory to the archive; `name` is as for [`MemoryFiles::edit`].
@@ -252,18 +262,7 @@ impl Inner {
 
 /// The one memory that a name means.
 fn pick<'a>(name: &str, memories: &'a [Memory]) -> Result<&'a Memory, MemoryError> {
-    let (file, digits) = match name.trim().rsplit_once('#') {
-        Some((file, digits)) => (Some(file).filter(|file| !file.is_empty()), digits),
-        None => (None, name.trim()),
-    };
-    let digits = digits.to_ascii_lowercase();
-    let is_hash = digits.len() >= FEWEST_DIGITS && digits.bytes().all(|b| b.is_ascii_hexdigit());
-    let is_meant = |memory: &&Memory| {
-        let is_there =
-            file.is_none_or(|file| memory.name.rsplit_once('#').is_some_and(|n| n.0 == file));
-        is_hash && is_there && memory.text.hash().to_string().starts_with(&digits)
-    };
-    let found: Vec<&Memory> = memories.iter().filter(is_meant).collect();
+    let found = TypedMemory::new(name).among(memories);
     match *found {
         [memory] => Ok(memory),
         [] => {

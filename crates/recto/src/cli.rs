@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::builder::NonEmptyStringValueParser;
+use clap::builder::{NonEmptyStringValueParser, RangedU64ValueParser};
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use recto_context::{ContextMode, Include, ItemKind, Who};
 use recto_models::Checksum;
@@ -519,7 +519,7 @@ pub enum MemoryCommand {
         /// What is searched for, as a message would say it; `-` reads standard input
         query: String,
         /// The most to list
-        #[arg(long, value_name = "N", default_value_t = 10)]
+        #[arg(long, value_name = "N", default_value_t = 10, value_parser = at_least_one())]
         limit: usize,
         /// Who would see it
         #[command(flatten)]
@@ -528,17 +528,21 @@ pub enum MemoryCommand {
         #[command(flatten)]
         json: JsonArg,
     },
-    /// Change the text of a memory
+    /// Change the text or the marks of a memory, whoever it belongs to
     Edit {
         /// Its id, or the beginning of what stands behind the `#`
         id: String,
-        /// The new text; `-` reads standard input [default: what an editor makes of the old one]
+        /// The new text; `-` reads standard input [default: with marks, the old text; otherwise
+        /// what an editor makes of it]
         text: Option<String>,
+        /// What is said of it beside its text
+        #[command(flatten)]
+        marks: MarkArgs,
         /// To whom it belongs
         #[command(flatten)]
         scope: ScopeArgs,
     },
-    /// Take memories out, and keep them in an archive beside the others
+    /// Take memories out, whoever they belong to, and keep them in an archive beside the others
     Forget {
         /// Their ids, or the beginnings of what stands behind the `#`
         #[arg(required = true, value_name = "ID")]
@@ -549,6 +553,10 @@ pub enum MemoryCommand {
     },
     /// Report everything about the files of memories that a person should know
     Check(JsonArg),
+}
+
+fn at_least_one() -> RangedU64ValueParser<usize> {
+    RangedU64ValueParser::new().range(1..)
 }
 
 /// For whom memories are looked at.
@@ -563,6 +571,9 @@ pub struct AudienceArgs {
     /// With the memories of this conversation, such as `telegram-4711`
     #[arg(long, value_name = "KEY", value_parser = NonEmptyStringValueParser::new())]
     pub conversation: Option<String>,
+    /// With the memories of this agent [default: the one that is configured]
+    #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
+    pub agent: Option<String>,
 }
 
 /// Who can talk to an agent.
@@ -586,17 +597,35 @@ impl From<WhoArg> for Who {
     }
 }
 
-/// To whom a memory belongs: the owner, if nobody is named.
+/// What is said of a memory beside its text, where that changes.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct MarkArgs {
+    /// On the page of every session that may see it
+    #[arg(long, conflicts_with = "not_important")]
+    pub important: bool,
+    /// On a page only where it fits
+    #[arg(long)]
+    pub not_important: bool,
+    /// Guests and groups may see it, too
+    #[arg(long, conflicts_with = "not_shared")]
+    pub shared: bool,
+    /// Guests and groups may not see it
+    #[arg(long)]
+    pub not_shared: bool,
+}
+
+/// To whom a memory belongs. If nobody is named, what is new is the owner's, and what
+/// is there may be anybody's.
 #[derive(Debug, Args)]
 #[group(multiple = false)]
 pub struct ScopeArgs {
-    /// To this person
+    /// Of this person
     #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     pub person: Option<String>,
-    /// To this conversation, such as `telegram-4711`
+    /// Of this conversation, such as `telegram-4711`
     #[arg(long, value_name = "KEY", value_parser = NonEmptyStringValueParser::new())]
     pub conversation: Option<String>,
-    /// To this agent
+    /// Of this agent
     #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     pub agent: Option<String>,
 }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use jiff::Zoned;
 use recto_agent::{
-    Agent, AgentOptions, Conversation, Memories, ModelEntry, Parts, Searcher, add_tools, leave_out,
+    Agent, AgentOptions, Memories, ModelEntry, Parts, Searcher, add_tools, leave_out,
 };
 use recto_context::mode::{self, ModeSetting, OlderPair, Resolved, Uncertain};
 use recto_context::{
@@ -337,9 +337,7 @@ pub(crate) fn memories(settings: &Settings, searcher: &Searcher, store: Option<S
 
 /// The agent's owner, in private and in no conversation.
 pub(crate) fn owner(settings: &Settings) -> Audience {
-    // Whoever sits at the terminal, as the agent knows them.
-    let Conversation { who, person, .. } = Conversation::with_owner("terminal", "local", "");
-    Audience { who, person, conversation: None, agent: Some(settings.agent.name.as_str().into()) }
+    Audience::owner(settings.agent.name.as_str())
 }
 
 /// The preset's layout, with what the config says otherwise. The template is that

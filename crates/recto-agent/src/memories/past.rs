@@ -10,13 +10,14 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use recto_context::mode::words;
 use recto_context::{Audience, Body, ItemId, ItemKind, Message, MessageId, Pick, may_recall};
 use recto_search::{Entry, Index, Query};
 use recto_store::{MessagePosition, SessionId, Store, StoreError, StoredMessage};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
-use super::{by_age, distinct};
+use super::{Dated, by_age, distinct};
 use crate::options::SessionSettings;
 use crate::search::{Holding, How, IsCandidate, Patience, Searcher, WhyWords, is_dense};
 use crate::turn::visible_text;
@@ -54,7 +55,6 @@ pub struct Besides {
 
 /// A message that was found.
 pub(super) struct Said {
-    pub(super) pick: Pick,
     pub(super) session: SessionId,
     pub(super) name: String,
     pub(super) stored: StoredMessage,
@@ -75,7 +75,7 @@ impl Past {
         count: usize,
         now: Timestamp,
         patience: Patience,
-    ) -> Result<(Vec<Said>, How), StoreError> {
+    ) -> Result<(Vec<Dated<Said>>, How), StoreError> {
         let sessions = self.sessions(audience).await?;
         let is_taken_in = match patience {
             Patience::UntilDone => Ok(self.take_in().await?),
@@ -97,19 +97,16 @@ impl Past {
             let mut ranked = index.rank_threads(query, |session| may.contains(session), RANKED);
             let dense = ranked.first().is_none_or(is_dense);
             ranked.retain(|pick| !is_seen(pick));
-            (distinct(index, ranked), dense)
+            (distinct(index, ranked).0, dense)
         };
         // Whoever may recall them: each is embedded once.
         let is_candidate: IsCandidate = Arc::new(|_| true);
         let holding = Holding::And(Vec::new());
         let (ranked, how) = self.searcher.ask(holding, query, is_candidate, patience, judge).await;
-        let mut said = Vec::new();
-        for pick in ranked.into_iter().take(count.saturating_mul(2)) {
-            if let Some(found) = self.look_up(pick, &sessions).await? {
-                said.push(found);
-            }
-        }
-        Ok((aged(said, now), how))
+        let best = ranked.into_iter().take(count.saturating_mul(2));
+        let mut said = self.look_up(best, &sessions).await?;
+        by_age(&mut said, now);
+        Ok((said, how))
     }
 
     /// The sessions that an audience may recall, with what they are called.
@@ -149,17 +146,28 @@ impl Past {
         taking_in.await.unwrap_or(Ok(()))
     }
 
-    /// The message that was found, unless it is damaged.
+    /// The messages that were found, but for those that are damaged.
     async fn look_up(
         &self,
-        pick: Pick,
+        picks: impl Iterator<Item = Pick>,
         sessions: &HashMap<SessionId, String>,
-    ) -> Result<Option<Said>, StoreError> {
-        let Some((session, message)) = place_of(&pick.item) else { return Ok(None) };
-        let found = self.store.messages_within(session, message..=message).await;
-        let stored = found.ok().and_then(|found| found.into_iter().next());
-        let name = sessions.get(&session).cloned().unwrap_or_default();
-        Ok(stored.map(|stored| Said { pick, session, name, stored }))
+    ) -> Result<Vec<Dated<Said>>, StoreError> {
+        let picks: Vec<(SessionId, MessageId, Pick)> = picks
+            .filter_map(|pick| {
+                place_of(&pick.item).map(|(session, message)| (session, message, pick))
+            })
+            .collect();
+        let places = picks.iter().map(|(session, message, _)| (*session, *message)).collect();
+        let stored = self.store.messages_at(places).await?.into_iter();
+        let mut stored: HashMap<(SessionId, MessageId), StoredMessage> =
+            stored.map(|(session, stored)| ((session, stored.message.id), stored)).collect();
+        let said = |(session, message, pick): (SessionId, MessageId, Pick)| {
+            let stored = stored.remove(&(session, message))?;
+            let name = sessions.get(&session).cloned().unwrap_or_default();
+            let since = Some(stored.at.timestamp().as_second());
+            Some(Dated { pick, since, what: Said { session, name, stored } })
+        };
+        Ok(picks.into_iter().filter_map(said).collect())
     }
 }
 
@@ -169,26 +177,13 @@ async fn own_sessions(store: &Store, agent: &str) -> Result<HashSet<SessionId>, 
     Ok(all.into_iter().filter(|session| session.agent == agent).map(|session| session.id).collect())
 }
 
-/// Lets age count.
-fn aged(said: Vec<Said>, now: Timestamp) -> Vec<Said> {
-    let times: HashMap<ItemId, i64> = said
-        .iter()
-        .map(|said| (said.pick.item.clone(), said.stored.at.timestamp().as_second()))
-        .collect();
-    let mut by_item: HashMap<ItemId, Said> =
-        said.into_iter().map(|said| (said.pick.item.clone(), said)).collect();
-    let picks: Vec<Pick> = by_item.values().map(|said| said.pick.clone()).collect();
-    let picks = by_age(picks, |id| times.get(id).copied(), now);
-    let with_pick = |pick: Pick| Some(Said { pick: pick.clone(), ..by_item.remove(&pick.item)? });
-    picks.into_iter().filter_map(with_pick).collect()
-}
-
 /// A message as search sees it; nothing where nobody spoke.
 fn entry(session: SessionId, stored: &StoredMessage) -> Option<Entry> {
     let speaker = speaker(&stored.message)?;
     let text = visible_text(stored.message.content());
     let text = text.trim();
-    if text.is_empty() {
+    // Nobody looks for a nod, and being short it would be near to much.
+    if words::names_nothing(text) {
         return None;
     }
     let text = &text[..text.floor_char_boundary(MOST_TEXT)];

@@ -6,8 +6,8 @@ use recto_context::{Audience, Memory, MessageId, Scores};
 use recto_store::{Moment, Role, SessionId};
 use recto_workspace::Horizon;
 
-use super::Memories;
 use super::past::{Besides, Said};
+use super::{Dated, Memories};
 use crate::search::{How, Patience};
 use crate::turn::visible_text;
 
@@ -77,13 +77,16 @@ impl Memories {
     /// nothing of it here: a turn could not run on it, either.
     pub async fn recall(&self, wish: &Recall<'_>) -> Recalled {
         let Recall { audience, query, limit, patience, now, besides } = *wish;
-        let view = self.files().read(audience, Horizon::All).await;
+        let entries = async {
+            let view = self.files().read(audience, Horizon::All).await;
+            let (ranked, how) = self.rank(&view, query, now, patience).await;
+            (view, ranked.best, how)
+        };
         let said = async {
             let past = self.0.past.as_ref()?;
             past.find(audience, besides, query, limit, now, patience).await.ok()
         };
-        let (entries, said) = tokio::join!(self.rank(&view, query, now, patience), said);
-        let (entries, of_entries) = entries;
+        let ((view, entries, of_entries), said) = tokio::join!(entries, said);
         let (said, of_messages) = said.unwrap_or_else(|| (Vec::new(), How::Dense));
         let memory = |pick: recto_context::Pick| {
             let memory = view.memories.iter().find(|memory| memory.name == pick.item.name)?;
@@ -103,7 +106,8 @@ impl Memories {
 }
 
 impl Recollection {
-    fn said(Said { pick, session, name, stored }: Said) -> Self {
+    fn said(Dated { pick, what, .. }: Dated<Said>) -> Self {
+        let Said { session, name, stored } = what;
         let what = Remembered::Message {
             session,
             name,

@@ -36,6 +36,14 @@ impl LazyEncoder {
         }
     }
 
+    /// The encoder, if it is loaded.
+    pub(super) fn loaded(&self) -> Option<Encoder> {
+        match &*self.state.try_lock().ok()? {
+            State::Ready(encoder) => Some(encoder.clone()),
+            State::Unloaded | State::Failed(..) => None,
+        }
+    }
+
     /// The encoder. Where its files can't be used it is tried again once they
     /// are others: a person may pull the model while Recto runs.
     pub(super) async fn get(&self) -> Result<Encoder, WhyWords> {
@@ -58,9 +66,7 @@ impl LazyEncoder {
         };
         loaded
     }
-}
 
-impl LazyEncoder {
     /// The embedding of a query. Whoever asks for the same at the same time waits for
     /// it, rather than to compute it, too.
     pub(super) fn query(&self, encoder: &Encoder, query: &str) -> Embedding {

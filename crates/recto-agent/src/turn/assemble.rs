@@ -14,7 +14,7 @@ use recto_store::{Fidelity, ItemState, Moment, NewMessage, NewRequest, RequestId
 use recto_tools::Approval;
 use serde_json::{Value, json};
 
-use super::TurnRun;
+use super::{Draft, TurnRun};
 use crate::counts::Counts;
 use crate::error::AgentError;
 use crate::event::Event;
@@ -67,12 +67,13 @@ pub(crate) struct Asked<'a> {
 }
 
 impl Page {
-    /// The request for what is asked.
+    /// The request for what is asked, with a summary of what has left.
     pub(crate) fn assemble(
         &self,
         known: &Known,
         entry: &ModelEntry,
         asked: &Asked<'_>,
+        summary: Option<&Summary>,
     ) -> Result<RequestContext, AgentError> {
         let window = self.window.clone().map_err(|error| AgentError::model(entry, error))?;
         let mut carry = known.carry.clone();
@@ -89,7 +90,7 @@ impl Page {
             .removed(&self.removed)
             .picks(&asked.found.picks)
             .candidates(&asked.found.candidates)
-            .summary(self.summary.as_ref())
+            .summary(summary)
             .history(asked.history)
             .rounds(asked.rounds)
             .mode(asked.mode.clone())
@@ -108,25 +109,31 @@ impl Page {
 }
 
 impl TurnRun<'_> {
-    /// The turn's next request.
-    pub(super) fn assemble(&self) -> Result<RequestContext, AgentError> {
-        let (history, of_turn) = self.known.split_at(self.message);
+    /// What was said in the turn behind the person's message.
+    pub(super) fn rounds(&self) -> Vec<Arc<Message>> {
+        let (_, of_turn) = self.known.split_at(self.message);
         let pending = self.pending.messages.iter().map(|new| &new.message);
         // The first message of the turn is the person's.
-        let rounds: Vec<_> = of_turn.iter().chain(pending).skip(1).cloned().collect();
-        self.page.assemble(
-            self.known,
-            &self.entry,
-            &Asked {
+        of_turn.iter().chain(pending).skip(1).cloned().collect()
+    }
+
+    /// The turn's next request in the making.
+    pub(super) fn draft<'a>(&'a self, rounds: &'a [Arc<Message>]) -> Draft<'a> {
+        Draft {
+            store: &self.shared.parts.store,
+            known: self.known,
+            entry: &self.entry,
+            page: &self.page,
+            asked: Asked {
                 content: &self.inbound.content,
                 message: self.message,
                 number: self.number,
                 mode: self.state.mode(),
                 found: self.state.found(),
-                history,
-                rounds: &rounds,
+                history: self.known.split_at(self.message).0,
+                rounds,
             },
-        )
+        }
     }
 
     /// Has the person's message stored with the next commit, unless it is there.

@@ -8,16 +8,19 @@ use std::sync::Arc;
 
 use futures_util::StreamExt;
 use recto_context::{
-    Catalog, Compaction, Counter, Inputs, Layer, Message, MessageId, Reason, RequestContext,
-    Summary, SummaryBy, Text, Tokens, complete, extract, summary_prompt, summary_room,
+    Catalog, Compaction, Counter, Inputs, Layer, Limits, Message, MessageId, Reason,
+    RequestContext, Summary, SummaryBy, Text, Tokens, complete, extract, summary_prompt,
+    summary_room,
 };
 use recto_llm::{LlmError, Reply, StreamEvent};
-use recto_store::{Moment, NewCompaction, RequestAnswer};
+use recto_store::{Moment, NewCompaction, RequestAnswer, Store};
 use serde_json::json;
 
-use super::{TurnRun, visible_text};
+use super::{Asked, Page, TurnRun, visible_text};
 use crate::error::AgentError;
 use crate::event::Event;
+use crate::known::Known;
+use crate::options::ModelEntry;
 use crate::shared::counter;
 
 /// How often a summary is made anew because more has to leave for it.
@@ -30,144 +33,80 @@ const MOST_MESSAGES: usize = 4_000;
 /// What stands around a summary on the page takes about this much.
 const AROUND: Tokens = Tokens::new(16);
 
+/// A request in the making: how much of the history it shows, and what stands for the
+/// rest, may still change.
+pub(crate) struct Draft<'a> {
+    pub(crate) store: &'a Store,
+    pub(crate) known: &'a Known,
+    pub(crate) entry: &'a ModelEntry,
+    pub(crate) page: &'a Page,
+    pub(crate) asked: Asked<'a>,
+}
+
+/// A request with a new summary on it.
+pub(crate) struct Compacted {
+    pub(crate) request: RequestContext,
+    pub(crate) compaction: NewCompaction,
+}
+
 impl TurnRun<'_> {
     /// The turn's next request. Where messages leave with it that a summary is to
     /// stand for, it shows that.
     pub(super) async fn assemble_compacted(&mut self) -> Result<RequestContext, AgentError> {
-        let mut request = self.assemble()?;
-        let Some(mut how) = self.page.compaction else { return Ok(request) };
-        let earlier = self.page.summary.clone();
-        for _ in 0..TRIES {
-            let leaving = self.leaving(&request, earlier.as_ref()).await?;
-            if leaving.is_empty() {
-                return Ok(request);
-            }
-            let Some(summary) = self.summarise(how, &request, &leaving, earlier.as_ref()).await?
-            else {
-                break;
-            };
-            let before = self.cost_of(&leaving, earlier.as_ref());
-            self.page.summary = Some(summary.clone());
-            let Ok(compacted) = self.assemble() else { break };
-            if compacted.carry.history_from == request.carry.history_from {
-                let Some(after) = summary_in(&compacted).filter(|after| *after < before) else {
-                    break;
-                };
-                self.pending.compaction = Some(NewCompaction {
-                    model: (summary.how == SummaryBy::Summary).then(|| self.entry.name.to_string()),
-                    summary,
-                    tokens_before: before,
-                    tokens_after: after,
-                    made: Moment::now(),
-                });
-                return Ok(compacted);
-            }
-            // With the summary on the page, more had to leave: it has to stand for that,
-            // too. A model is not asked twice.
-            request = compacted;
-            how = SummaryBy::Extract;
-        }
-        self.page.summary = earlier;
-        self.assemble()
-    }
-
-    /// What messages and an earlier summary take on the page.
-    fn cost_of(&self, messages: &[Arc<Message>], earlier: Option<&Summary>) -> Tokens {
-        let counter = counter(&self.page.calibration);
-        let messages: Tokens =
-            messages.iter().map(|message| counter.message(message, Layer::History)).sum();
-        messages + earlier.map_or(Tokens::ZERO, |summary| counter.text(&summary.text))
-    }
-
-    /// Messages that no summary stands for and that are not on the page of a request:
-    /// those that leave with it, and those that left before without one.
-    async fn leaving(
-        &self,
-        request: &RequestContext,
-        earlier: Option<&Summary>,
-    ) -> Result<Vec<Arc<Message>>, AgentError> {
-        let from = self.known.carry.history_from.unwrap_or_default();
-        let Some(until) = request.carry.history_from.filter(|until| *until > from) else {
-            return Ok(Vec::new());
-        };
-        let first = earlier.map_or(MessageId(0), |summary| MessageId(summary.last.0 + 1));
-        let mut leaving = Vec::new();
-        if let Some(last) = from.0.checked_sub(1).map(MessageId).filter(|last| *last >= first) {
-            let session = self.known.session.id;
-            let left = self.shared.parts.store.messages_within(session, first..=last).await?;
-            leaving.extend(left.into_iter().map(|stored| stored.message));
-        }
-        let (history, _) = self.known.split_at(self.message);
-        let leaves = |message: &&Arc<Message>| message.id >= from && message.id < until;
-        leaving.extend(history.iter().filter(leaves).cloned());
-        leaving.retain(|message| message.is_for_models());
-        Ok(leaving)
-    }
-
-    async fn summarise(
-        &mut self,
-        how: SummaryBy,
-        request: &RequestContext,
-        leaving: &[Arc<Message>],
-        earlier: Option<&Summary>,
-    ) -> Result<Option<Summary>, AgentError> {
-        let counter = counter(&self.page.calibration);
-        let compaction = Compaction {
-            before: earlier.map(|summary| summary.text.as_str()),
-            messages: leaving,
-            room: room(request, &self.entry.limits) - AROUND,
-            counter: &counter,
-        };
+        let rounds = self.rounds();
+        let draft = self.draft(&rounds);
+        let request = draft.assemble()?;
+        let Some(how) = self.page.compaction else { return Ok(request) };
+        let leaving = draft.leaving(&request).await?;
         let written = match how {
-            SummaryBy::Extract => None,
-            SummaryBy::Summary => self.ask_for_summary(&compaction, &request.sent).await?,
+            SummaryBy::Summary if !leaving.is_empty() => {
+                self.ask_for_summary(&request, &leaving).await?
+            }
+            SummaryBy::Summary | SummaryBy::Extract => None,
         };
-        let completed = written.and_then(|text| complete(&text, &compaction));
-        let (text, how) = match completed {
-            Some(text) => (text, SummaryBy::Summary),
-            None => match extract_aside(&compaction, counter.clone()).await {
-                Some(text) => (text, SummaryBy::Extract),
-                None => return Ok(None),
-            },
-        };
-        let (Some(first), Some(last)) = (leaving.first(), leaving.last()) else { return Ok(None) };
-        Ok(Some(Summary {
-            text: text.into(),
-            first: earlier.map_or(first.id, |earlier| earlier.first),
-            last: last.id,
-            messages: leaving.len() + earlier.map_or(0, |earlier| earlier.messages),
-            how,
-        }))
+        let compacted = self.draft(&rounds).compact(&request, leaving, written).await?;
+        let Some(Compacted { request, compaction }) = compacted else { return Ok(request) };
+        self.page.summary = Some(compaction.summary.clone());
+        self.pending.compaction = Some(compaction);
+        Ok(request)
     }
 
     /// The model's own summary. Its request is recorded like any other of the turn;
     /// where it fails, the person is told, and extracts have to do.
     async fn ask_for_summary(
         &mut self,
-        compaction: &Compaction<'_>,
-        message: &Arc<Message>,
+        request: &RequestContext,
+        leaving: &[Arc<Message>],
     ) -> Result<Option<String>, AgentError> {
         let window = match &self.page.window {
             Ok(window) => *window,
             Err(_) => return Ok(None),
         };
+        let counter = counter(&self.page.calibration);
+        let earlier = self.page.summary.as_ref();
+        let compaction = Compaction {
+            before: earlier.map(|summary| summary.text.as_str()),
+            messages: leaving,
+            room: room(request, &self.entry.limits),
+            counter: &counter,
+        };
         let catalog = Catalog::default();
         let reply = compaction.room.min(self.entry.limits.reply);
         let room = Tokens::new((window.tokens - reply).get() * 3 / 4);
-        let Some(prompt) = summary_prompt(compaction, room) else { return Ok(None) };
+        let Some(prompt) = summary_prompt(&compaction, room) else { return Ok(None) };
         let inputs = Inputs::new(&catalog, Text::from(prompt))
             .message_id(self.message)
             .model(self.entry.name.clone())
             .window(window)
             .limits(self.entry.limits)
             .layout(self.entry.layout)
-            .counter(counter(&self.page.calibration))
+            .counter(counter.clone())
             .turn(self.number);
-        let Ok(request) = inputs.assemble() else { return Ok(None) };
-        let body = recto_llm::encode(self.entry.client.wire(), &self.entry.call, &request);
-        self.take_down(message);
+        let Ok(asking) = inputs.assemble() else { return Ok(None) };
+        let body = recto_llm::encode(self.entry.client.wire(), &self.entry.call, &asking);
+        self.take_down(&request.sent);
         self.requests += 1;
-        let mut new = self.new_request(&request, &body, None);
+        let mut new = self.new_request(&asking, &body, None);
         new.notes["purpose"] = "summary".into();
         self.pending.request = Some(new);
         let Some(id) = self.commit().await? else { return Ok(None) };
@@ -225,6 +164,128 @@ impl TurnRun<'_> {
     }
 }
 
+impl Draft<'_> {
+    /// The request with the summary that stands so far.
+    pub(crate) fn assemble(&self) -> Result<RequestContext, AgentError> {
+        self.with(self.page.summary.as_ref())
+    }
+
+    fn with(&self, summary: Option<&Summary>) -> Result<RequestContext, AgentError> {
+        self.page.assemble(self.known, self.entry, &self.asked, summary)
+    }
+
+    /// Messages that no summary stands for and that are not on the page of a request:
+    /// those that leave with it, and those that left before without one.
+    pub(crate) async fn leaving(
+        &self,
+        request: &RequestContext,
+    ) -> Result<Vec<Arc<Message>>, AgentError> {
+        let from = self.known.carry.history_from.unwrap_or_default();
+        let Some(until) = request.carry.history_from.filter(|until| *until > from) else {
+            return Ok(Vec::new());
+        };
+        let earlier = self.page.summary.as_ref();
+        let first = earlier.map_or(MessageId(0), |summary| MessageId(summary.last.0 + 1));
+        let mut leaving = Vec::new();
+        if let Some(last) = from.0.checked_sub(1).map(MessageId).filter(|last| *last >= first) {
+            let left = self.store.messages_within(self.known.session.id, first..=last).await?;
+            leaving.extend(left.into_iter().map(|stored| stored.message));
+        }
+        let leaves = |message: &&Arc<Message>| message.id >= from && message.id < until;
+        leaving.extend(self.asked.history.iter().filter(leaves).cloned());
+        leaving.retain(|message| message.is_for_models());
+        Ok(leaving)
+    }
+
+    /// The same request with a summary for messages that leave with it: the one that was
+    /// written for them, or an extract. Nothing where none is smaller than they are.
+    pub(crate) async fn compact(
+        &self,
+        request: &RequestContext,
+        mut leaving: Vec<Arc<Message>>,
+        mut written: Option<String>,
+    ) -> Result<Option<Compacted>, AgentError> {
+        if leaving.is_empty() {
+            return Ok(None);
+        }
+        let mut shown = request.carry.history_from;
+        let mut room = room(request, &self.entry.limits);
+        for _ in 0..TRIES {
+            let Some(summary) = self.summarise(room, &leaving, written.take()).await else {
+                return Ok(None);
+            };
+            let Ok(compacted) = self.with(Some(&summary)) else { return Ok(None) };
+            if compacted.carry.history_from == shown {
+                return Ok(self.if_smaller(compacted, summary, &leaving));
+            }
+            // With the summary on the page, more had to leave: it has to stand for that,
+            // too. What was written stands for less, and a model is not asked twice.
+            leaving = self.leaving(&compacted).await?;
+            shown = compacted.carry.history_from;
+            room = self::room(&compacted, &self.entry.limits);
+        }
+        Ok(None)
+    }
+
+    fn if_smaller(
+        &self,
+        request: RequestContext,
+        summary: Summary,
+        leaving: &[Arc<Message>],
+    ) -> Option<Compacted> {
+        let before = self.cost_of(leaving);
+        let after = summary_in(&request).filter(|after| *after < before)?;
+        let compaction = NewCompaction {
+            model: (summary.how == SummaryBy::Summary).then(|| self.entry.name.to_string()),
+            summary,
+            tokens_before: before,
+            tokens_after: after,
+            made: Moment::now(),
+        };
+        Some(Compacted { request, compaction })
+    }
+
+    /// What messages and the earlier summary take on the page.
+    fn cost_of(&self, messages: &[Arc<Message>]) -> Tokens {
+        let counter = counter(&self.page.calibration);
+        let messages: Tokens =
+            messages.iter().map(|message| counter.message(message, Layer::History)).sum();
+        let earlier = self.page.summary.as_ref();
+        messages + earlier.map_or(Tokens::ZERO, |summary| counter.text(&summary.text))
+    }
+
+    async fn summarise(
+        &self,
+        room: Tokens,
+        leaving: &[Arc<Message>],
+        written: Option<String>,
+    ) -> Option<Summary> {
+        let counter = counter(&self.page.calibration);
+        let earlier = self.page.summary.as_ref();
+        let compaction = Compaction {
+            before: earlier.map(|summary| summary.text.as_str()),
+            messages: leaving,
+            room,
+            counter: &counter,
+        };
+        let (text, how) = match written.and_then(|text| complete(&text, &compaction)) {
+            Some(text) => (text, SummaryBy::Summary),
+            None => {
+                let extracted = extract_aside(&compaction, counter.clone()).await?;
+                (extracted, SummaryBy::Extract)
+            }
+        };
+        let (first, last) = (leaving.first()?, leaving.last()?);
+        Some(Summary {
+            text: text.into(),
+            first: earlier.map_or(first.id, |earlier| earlier.first),
+            last: last.id,
+            messages: leaving.len() + earlier.map_or(0, |earlier| earlier.messages),
+            how,
+        })
+    }
+}
+
 /// Extracts where it keeps no other task waiting.
 async fn extract_aside(compaction: &Compaction<'_>, counter: Counter<'static>) -> Option<String> {
     let before = compaction.before.map(str::to_owned);
@@ -239,10 +300,10 @@ async fn extract_aside(compaction: &Compaction<'_>, counter: Counter<'static>) -
 }
 
 /// How long a summary may be on a page like this one.
-fn room(request: &RequestContext, limits: &recto_context::Limits) -> Tokens {
+fn room(request: &RequestContext, limits: &Limits) -> Tokens {
     let history: Tokens = request.layer(Layer::History).map(|part| part.tokens).sum();
     let others = request.budget.used - history;
-    summary_room(limits, limits.history_tokens.min(request.budget.messages - others))
+    summary_room(limits, limits.history_tokens.min(request.budget.messages - others)) - AROUND
 }
 
 /// What the summary on a page takes, if there is one.

@@ -62,9 +62,10 @@ impl TurnRun<'_> {
         let known: HashSet<&str> =
             self.page.catalog.memories.iter().map(|memory| &*memory.name).collect();
         let new = view.memories.iter().filter(|memory| !known.contains(&*memory.name));
+        let message = self.message;
         let snapshot = self.page.snapshot.take().or_else(|| self.known.carry.snapshot.clone());
         self.page.snapshot = snapshot.map(|mut snapshot| {
-            snapshot.add_own(new.map(|memory| memory.name.clone()));
+            snapshot.add_own(new.map(|memory| memory.name.clone()), message);
             snapshot
         });
     }

@@ -1,6 +1,6 @@
 //! Summaries for messages that leave the page: made, kept, shown and undone.
 
-use recto_agent::{Agent, Answer, Command};
+use recto_agent::{Agent, Answer, Command, Inbound};
 use recto_context::{Layer, Limits, Reason, RequestContext, SummaryBy, Tokens};
 use recto_fakes::{Answer as Said, Fake};
 use recto_store::SessionId;
@@ -103,6 +103,56 @@ fn what_leaves_is_summarised_and_can_be_brought_back() {
         // leaves by the limits, and not as a summary.
         assert_eq!(agent.store().messages(session, None).await.unwrap().len(), 20);
         check_sound(agent.store(), session).await;
+    });
+}
+
+// PITFALL 58.
+#[test]
+fn a_preview_shows_the_summary_that_the_turn_makes() {
+    let bench = Bench::new();
+    let fake = Fake::openai().start();
+    runtime().block_on(async {
+        let agent = agent(&bench, &fake, Some(SummaryBy::Extract)).await;
+        let session = session(&agent, "s").await;
+        let last = turns_until_compaction().await;
+        play(&agent, session, 1..last).await;
+        let message = talk(last);
+        let preview = agent.preview(session, Inbound::text(&message)).await.unwrap();
+        assert_eq!(agent.store().compactions(session).await.unwrap(), []);
+        assert_eq!(preview.summary_by, Some(SummaryBy::Extract));
+        let shown = summary(&preview.request).expect("the preview has a summary");
+
+        say(&agent, session, &message).await;
+        let sent = requests(agent.store(), session).await.pop().unwrap();
+        assert_eq!(summary(&sent).unwrap(), shown);
+        let kept = agent.store().compactions(session).await.unwrap().pop().unwrap();
+        let previewed = preview.compaction.unwrap();
+        assert_eq!(kept.summary, previewed.summary);
+        assert_eq!(kept.tokens_before, previewed.tokens_before);
+        assert_eq!(kept.tokens_after, previewed.tokens_after);
+
+        // Where nothing leaves, nothing is promised.
+        let again = agent.preview(session, Inbound::text("And?")).await.unwrap();
+        assert!(again.compaction.is_none() && again.summary_by.is_none());
+        assert_eq!(summary(&again.request), Some(shown));
+    });
+}
+
+#[test]
+fn a_preview_asks_no_model_for_its_summary() {
+    let bench = Bench::new();
+    let fake = Fake::openai().start();
+    runtime().block_on(async {
+        let agent = agent(&bench, &fake, Some(SummaryBy::Summary)).await;
+        let session = session(&agent, "s").await;
+        let last = turns_until_compaction().await;
+        play(&agent, session, 1..last).await;
+        let asked = fake.log().len();
+        let preview = agent.preview(session, Inbound::text(&talk(last))).await.unwrap();
+        assert_eq!(fake.log().len(), asked);
+        assert_eq!(preview.summary_by, Some(SummaryBy::Summary));
+        assert_eq!(preview.compaction.unwrap().summary.how, SummaryBy::Extract);
+        assert!(summary(&preview.request).unwrap().contains("177"));
     });
 }
 

@@ -14,3 +14,4 @@ mod sessions;
 mod stop;
 mod support;
 mod trouble;
+mod why;

@@ -166,7 +166,7 @@ fn a_preview_stores_nothing_and_shows_what_is_sent() {
         say(&agent, session, "one").await;
         let before = transcript(agent.store(), session).await;
         bench.write("rules/tone.md", RULE);
-        let previewed = agent.preview(session, Inbound::text("two")).await.unwrap();
+        let previewed = agent.preview(session, Inbound::text("two")).await.unwrap().request;
         assert_eq!(transcript(agent.store(), session).await, before);
         assert_eq!(items(agent.store(), session).await, []);
         assert_eq!(agent.store().turns(session).await.unwrap().len(), 1);
@@ -196,7 +196,7 @@ fn what_was_learned_about_a_model_survives_a_restart() {
         let long = long.clone();
         async move {
             let session = session(&agent, "measured").await;
-            agent.preview(session, Inbound::text(&long)).await.unwrap().prompt_tokens()
+            agent.preview(session, Inbound::text(&long)).await.unwrap().request.prompt_tokens()
         }
     };
     let fresh = runtime().block_on(async { estimate(bench.agent(&fake).await).await });

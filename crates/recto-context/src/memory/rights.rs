@@ -35,6 +35,21 @@ pub struct Audience {
     pub agent: Option<Arc<str>>,
 }
 
+impl Audience {
+    /// The id of the owner among people.
+    pub const OWNER: &str = "owner";
+
+    /// An agent's owner, in private and in no conversation.
+    pub fn owner(agent: impl Into<Arc<str>>) -> Self {
+        Audience {
+            who: Who::Owner,
+            person: Some(Audience::OWNER.into()),
+            conversation: None,
+            agent: Some(agent.into()),
+        }
+    }
+}
+
 /// What somebody is to an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -7,7 +7,8 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fmt::Write;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -16,6 +17,7 @@ use super::Memory;
 use crate::counter::Counter;
 use crate::inputs::Limits;
 use crate::item::{ItemId, Pick, Scores};
+use crate::message::MessageId;
 use crate::text::ContentHash;
 use crate::tokens::Tokens;
 
@@ -26,9 +28,10 @@ pub struct Snapshot {
     pub entries: Vec<Pinned>,
     /// Of all that there was to choose from.
     source: ContentHash,
-    /// What was remembered in this very session: it stands in the history.
-    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    own: BTreeSet<Arc<str>>,
+    /// What was remembered in this very session, with the message behind which that is
+    /// said: it stands in the history.
+    #[serde(default, rename = "own_by_message", skip_serializing_if = "BTreeMap::is_empty")]
+    own: BTreeMap<Arc<str>, MessageId>,
     /// For how many turns in a row most of what was recalled was not in it.
     #[serde(default)]
     misses: u32,
@@ -81,10 +84,14 @@ impl PinReason {
 pub struct Pool<'a> {
     /// All that the session may see, the newest first.
     pub memories: &'a [Memory],
+    /// What tells that they are the same as before: their [`fingerprint`].
+    pub fingerprint: ContentHash,
     /// Those that search ranked for the message, best first; near-duplicates left out.
     pub ranked: &'a [Pick],
     /// Those of them that fit it.
     pub recalled: &'a [Pick],
+    /// The first message that is still on the page.
+    pub history_from: MessageId,
 }
 
 /// Turns of which most of what was recalled was missing, until a snapshot is made anew.
@@ -101,26 +108,35 @@ pub fn choose_snapshot(
     counter: &Counter<'_>,
 ) -> Snapshot {
     let Some(mut before) = before else {
-        return make(pool, &[], BTreeSet::new(), limits, counter);
+        return make(pool, &[], limits, counter);
     };
-    before.own.retain(|name| pool.memories.iter().any(|memory| memory.name == *name));
+    // What has left the history stands nowhere any more, and counts like all others.
+    // That it leaves is known only when the page is made, so this is a turn late.
+    before.own.retain(|name, said| {
+        *said >= pool.history_from && pool.memories.iter().any(|memory| memory.name == *name)
+    });
     before.count(pool.recalled);
-    if before.source == source(pool.memories, &before.own) && before.misses < TURNS {
+    let source = match before.own.is_empty() {
+        true => pool.fingerprint,
+        false => source(pool.memories, &before.own),
+    };
+    if before.source == source && before.misses < TURNS {
         return before;
     }
-    make(pool, &before.missed, BTreeSet::new(), limits, counter)
+    make(pool, &before.missed, limits, counter)
 }
 
 impl Snapshot {
-    /// Takes in what was remembered in this session, which is no reason to change it.
-    pub fn add_own(&mut self, names: impl IntoIterator<Item = Arc<str>>) {
-        self.own.extend(names);
+    /// Takes in what was remembered in this session behind a message, which is no reason
+    /// to change it.
+    pub fn add_own(&mut self, names: impl IntoIterator<Item = Arc<str>>, message: MessageId) {
+        self.own.extend(names.into_iter().map(|name| (name, message)));
     }
 
     /// Counts whether most of what a message recalled was missing.
     fn count(&mut self, recalled: &[Pick]) {
         let here: HashSet<&ItemId> = self.entries.iter().map(|entry| &entry.item).collect();
-        let own = |item: &ItemId| self.own.contains(&item.name);
+        let own = |item: &ItemId| self.own.contains_key(&item.name);
         let is_missing = |pick: &&Pick| !here.contains(&pick.item) && !own(&pick.item);
         let missing: Vec<Pinned> =
             recalled.iter().filter(is_missing).map(Pinned::fitting).collect();
@@ -150,13 +166,7 @@ impl Pinned {
 
 /// Makes a snapshot: everything, where that is little; otherwise what is important,
 /// what fits, and a few of the newest.
-fn make(
-    pool: &Pool<'_>,
-    missed: &[Pinned],
-    own: BTreeSet<Arc<str>>,
-    limits: &Limits,
-    counter: &Counter<'_>,
-) -> Snapshot {
+fn make(pool: &Pool<'_>, missed: &[Pinned], limits: &Limits, counter: &Counter<'_>) -> Snapshot {
     let ranked: HashMap<&ItemId, (usize, Scores)> = pool
         .ranked
         .iter()
@@ -183,8 +193,8 @@ fn make(
     };
     Snapshot {
         entries: within(important.chain(rest), pool.memories, limits, counter),
-        source: source(pool.memories, &own),
-        own,
+        source: pool.fingerprint,
+        own: BTreeMap::new(),
         misses: 0,
         missed: Vec::new(),
     }
@@ -220,13 +230,23 @@ fn within(
     taken
 }
 
+/// Stands for all that there is to choose from. It takes a part of a millisecond for a
+/// thousand, so it is kept with them.
+pub fn fingerprint(memories: &[Memory]) -> ContentHash {
+    source(memories, &BTreeMap::new())
+}
+
 /// Stands for all that there is to choose from, but for what this session added.
-fn source(memories: &[Memory], own: &BTreeSet<Arc<str>>) -> ContentHash {
-    let others = memories.iter().filter(|memory| !own.contains(&memory.name));
+fn source(memories: &[Memory], own: &BTreeMap<Arc<str>, MessageId>) -> ContentHash {
+    let others = memories.iter().filter(|memory| !own.contains_key(&memory.name));
     let mut shown: Vec<_> = others
         .map(|memory| (&*memory.name, memory.marks.important, memory.lead.as_str()))
         .collect();
     shown.sort_unstable();
-    let lines = shown.iter().map(|(name, important, lead)| format!("{name} {important} {lead}\n"));
-    ContentHash::of(lines.collect::<String>().as_bytes())
+    let mut lines = String::new();
+    for (name, important, lead) in shown {
+        // Writing to a string can't fail.
+        let _ = writeln!(lines, "{name} {important} {lead}");
+    }
+    ContentHash::of(lines.as_bytes())
 }

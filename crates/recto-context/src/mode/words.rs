@@ -168,6 +168,12 @@ pub fn is_bare_reply(message: &str) -> bool {
     reply::is_bare_reply(message)
 }
 
+/// "hello", "thanks!", "ok, do it": nothing but courtesy and assent, or no word at all. There is
+/// nothing in it that could be looked for.
+pub fn names_nothing(message: &str) -> bool {
+    reply::names_nothing(message)
+}
+
 /// How much of a message is read, in bytes.
 ///
 /// Who asks for something says so at the start. What stands further behind is pasted: a log, a

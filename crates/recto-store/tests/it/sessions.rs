@@ -182,6 +182,25 @@ async fn what_is_imported_is_there_as_it_was() {
 }
 
 #[tokio::test]
+async fn messages_of_several_sessions_come_as_they_are_asked_for() {
+    let bench = Bench::new();
+    let import = async |name: &str, messages| {
+        bench.store.import(key(name), new_session(name), messages).await.unwrap().id
+    };
+    let one = import("one", vec![said(Message::user(1, "a")), said(Message::user(2, "b"))]).await;
+    let two = import("two", vec![said(Message::user(1, "c"))]).await;
+    let nowhere: SessionId = "77".parse().unwrap();
+    let places = [(two, 1), (one, 2), (nowhere, 1), (one, 3), (two, u64::MAX), (one, 1)];
+    let places = places.map(|(session, number)| (session, id(number))).to_vec();
+    let found = bench.store.messages_at(places).await.unwrap();
+    let expected = [(two, 1, "c"), (one, 2, "b"), (one, 1, "a")];
+    let expected = expected.map(|(session, number, text)| (session, Message::user(number, text)));
+    let found: Vec<_> =
+        found.into_iter().map(|(session, stored)| (session, (*stored.message).clone())).collect();
+    assert_eq!(found, expected);
+}
+
+#[tokio::test]
 async fn an_import_whose_numbers_do_not_grow_leaves_nothing_behind() {
     let bench = Bench::new();
     let messages = vec![said(Message::user(2, "a")), said(Message::user(2, "b"))];

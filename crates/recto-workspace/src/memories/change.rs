@@ -3,17 +3,19 @@
 use std::path::{Path, PathBuf};
 
 use jiff::Zoned;
-use jiff::civil::Date;
 use recto_context::{Marks, Memory, Scope};
 
-use super::compose::{Wording, addition, block, entry_of, marks_text, time, with_line_ends_of};
+use super::compose::{Wording, addition, block, entry_of, time};
 use super::error::MemoryError;
 use super::journal::{Journal, LONG, Note, now};
 use super::layout::{Layout, Place, note_day};
+use super::leftover::sweep;
 use super::load::{Content, Loaded, Reach, load, load_when_quiet, text};
 use super::lock::{Lock, make_folder};
 use super::mend::mend;
-use super::parse::{Entry, read_entries};
+use super::parse::Entry;
+use super::revise::{both, edited, find, forgotten_blocks, has, marked, without};
+use super::secrets::find_secret;
 use super::shelf::memory_of;
 use super::write::{Durable, Landed, TRIES, append, busy, replace};
 use crate::stamp::{Seen, look};
@@ -148,40 +150,51 @@ impl Pen<'_> {
         if both(entry.marks, wanted.marks) == entry.marks {
             return Ok(entry);
         }
-        lock.doubt(&place.label);
-        let mut marked = None;
+        let dropped = self.drop_from_journal(place, &entry.text, lock)?;
+        let mut new = None;
         self.replace(place, |content| {
-            let (content, entry) = marked_entry(content, wanted, place)?;
-            marked = Some(entry);
+            let (content, entry) = marked(content, wanted, place)?;
+            new = Some(entry);
             Some(content)
         })?;
-        Ok(marked.unwrap_or(entry))
+        let entry = new.unwrap_or(entry);
+        self.note(place, &entry, dropped);
+        Ok(entry)
     }
 
-    /// Writes another text in the place of a memory's.
-    pub(crate) fn edit(self, memory: &Memory, text: &str) -> Result<Memory, MemoryError> {
-        let wording = Wording::new(text)?;
+    /// Writes another text in the place of a memory's if there is one, and gives it the
+    /// marks that `marks` makes of those that it would have.
+    pub(crate) fn edit(
+        self,
+        memory: &Memory,
+        text: Option<&str>,
+        marks: &dyn Fn(Marks) -> Marks,
+    ) -> Result<Memory, MemoryError> {
+        let wording = text.map(Wording::new).transpose()?;
         let place = self.place_of(memory);
+        let change = |content: &str| edited(content, memory, wording.as_ref(), marks, &place);
         self.locked(&place, |lock| {
             let content = self.content(&place, memory, lock)?;
-            if edited(&content, memory, &wording, &place).is_none() {
-                return Err(unknown(memory));
+            let (changed, entry) =
+                change(&content).ok_or_else(|| why_not(&content, memory, &place))?;
+            if changed == content {
+                return Ok(memory_of(&place, &entry));
+            }
+            // A person may have written it down by hand; others don't get to see it.
+            let shares = entry.marks.shared && !memory.marks.shared;
+            if let Some(secret) = find_secret(&entry.text).filter(|_| shares) {
+                return Err(MemoryError::Secret { what: secret.what });
             }
             // First, so that a kill leaves nobody to put the old text back.
-            let dropped = self.drop_from_journal(&place, memory, lock)?;
+            let dropped = self.drop_from_journal(&place, &memory.text, lock)?;
             let mut new = None;
             let is_changed = self.replace(&place, |content| {
-                let (content, entry) = edited(content, memory, &wording, &place)?;
+                let (content, entry) = change(content)?;
                 new = Some(entry);
                 Some(content)
             })?;
             let entry = new.filter(|_| is_changed).ok_or_else(|| unknown(memory))?;
-            // Who had not seen the old text has not seen the new one either.
-            if let Some(note) = dropped {
-                let block = block("- ", entry.marks, &entry.text, entry.time.as_deref());
-                // The edit is made, whether it can be noted or not.
-                let _ = Journal::of(self.layout).add(&Note { block, at: now(), ..note });
-            }
+            self.note(&place, &entry, dropped);
             Ok(memory_of(&place, &entry))
         })
     }
@@ -192,15 +205,24 @@ impl Pen<'_> {
         let archive = self.layout.archive(&place.label);
         self.locked(&place, |lock| {
             let content = self.content(&place, memory, lock)?;
-            let blocks = forgotten_blocks(&content, memory, &place);
-            if blocks.is_empty() {
-                return Err(unknown(memory));
+            if without(&content, memory, &place).is_none() {
+                return Err(why_not(&content, memory, &place));
             }
+            let blocks = forgotten_blocks(&content, memory, &place);
             // First there, then gone from here: in between it is in both places.
             self.append_to(&archive, &blocks)?;
             // Before it is cut, so that a kill leaves nobody to put it back.
-            self.drop_from_journal(&place, memory, lock)?;
-            self.replace(&place, |content| without(content, memory, &place))?;
+            self.drop_from_journal(&place, &memory.text, lock)?;
+            let mut stuck = None;
+            self.replace(&place, |content| {
+                let rest = without(content, memory, &place);
+                stuck = rest.is_none().then(|| why_not(content, memory, &place));
+                rest
+            })?;
+            // If it is gone, an editor took it out meanwhile, which is as good.
+            if let Some(error @ MemoryError::Entangled { .. }) = stuck {
+                return Err(error);
+            }
             Ok(Forgotten { memory: memory.clone(), archive: archive.clone() })
         })
     }
@@ -217,6 +239,7 @@ impl Pen<'_> {
         if length > LONG || !lock.is_as_left(&place.label, &look(&place.path), length) {
             mend(self.layout, &mut lock, self.durable)?;
         }
+        sweep(&place.path);
         let done = work(&mut lock);
         lock.release(journal.length());
         done
@@ -272,14 +295,14 @@ impl Pen<'_> {
     fn drop_from_journal(
         self,
         place: &Place,
-        memory: &Memory,
+        text: &str,
         lock: &mut Lock,
     ) -> Result<Option<Note>, MemoryError> {
         lock.doubt(&place.label);
         let journal = Journal::of(self.layout);
         let is_it = |note: &Note| {
             *note.file == *place.label
-                && entry_of(&note.block, None).is_ok_and(|entry| entry.text == *memory.text)
+                && entry_of(&note.block, None).is_ok_and(|entry| entry.text == text)
         };
         let (mut dropped, kept): (Vec<Note>, Vec<Note>) =
             journal.read().into_iter().partition(is_it);
@@ -288,157 +311,36 @@ impl Pen<'_> {
         }
         Ok(dropped.pop())
     }
-}
 
-fn both(one: Marks, other: Marks) -> Marks {
-    Marks { important: one.important || other.important, shared: one.shared || other.shared }
+    /// Notes what became of an entry: an editor that has not seen it may be about to save
+    /// what was there before. The change is made, whether it can be noted or not.
+    fn note(self, place: &Place, entry: &Entry, before: Option<Note>) {
+        let today = || Zoned::now().date();
+        let day =
+            before.map_or_else(|| entry.day.unwrap_or_else(today).to_string(), |note| note.day);
+        let _ = Journal::of(self.layout).add(&Note {
+            file: place.label.to_string(),
+            day,
+            block: block("- ", entry.marks, &entry.text, entry.time.as_deref()),
+            at: now(),
+        });
+    }
 }
 
 fn unusable(path: &Path, what: String) -> MemoryError {
     MemoryError::Unusable { path: path.to_owned(), what }
 }
 
+/// Why a memory cannot be changed in a file of this text.
+fn why_not(content: &str, memory: &Memory, place: &Place) -> MemoryError {
+    match has(content, memory, place) {
+        true => {
+            MemoryError::Entangled { name: memory.name.clone(), path: place.path.to_path_buf() }
+        }
+        false => unknown(memory),
+    }
+}
+
 fn unknown(memory: &Memory) -> MemoryError {
     MemoryError::Unknown { name: memory.name.to_string(), nearest: None }
-}
-
-/// The newest entry of this text, if the file has it.
-fn find(content: &str, wanted: &str, place: &Place) -> Option<Entry> {
-    // Most files are larger than the answer: nothing is parsed that has no such words.
-    let first = wanted.lines().next()?;
-    if !content.contains(first) {
-        return None;
-    }
-    let entries = read_entries(content, place.day).into_iter();
-    entries.filter(|entry| entry.text == wanted).max_by_key(|entry| (entry.added(), entry.line))
-}
-
-/// A file's text with more marks before the newest entry of this text.
-fn marked_entry(content: &str, wanted: &Wording, place: &Place) -> Option<(String, Entry)> {
-    let entry = find(content, &wanted.text, place)?;
-    let marks = both(entry.marks, wanted.marks);
-    if marks == entry.marks {
-        return None;
-    }
-    let mut marked = content.to_owned();
-    if entry.lead.ends_with(char::is_whitespace) {
-        let new = Marks {
-            important: marks.important && !entry.marks.important,
-            shared: marks.shared && !entry.marks.shared,
-        };
-        marked.insert_str(entry.range.start + entry.lead.len(), &marks_text(new));
-    } else {
-        // It is not a bullet, or begins below one, where marks would be something else.
-        let mut new = block("- ", marks, &entry.text, entry.time.as_deref());
-        if !content[entry.range.clone()].ends_with('\n') {
-            new.pop();
-        }
-        let new = with_line_ends_of(content.as_bytes(), new);
-        marked.replace_range(entry.range.clone(), &new);
-    }
-    Some((marked, Entry { marks, ..entry }))
-}
-
-/// The entries that a memory stands for: equal texts of one file are one memory.
-fn entries_of(content: &str, memory: &Memory, place: &Place) -> Vec<Entry> {
-    let mut entries = read_entries(content, place.day);
-    entries.retain(|entry| entry.text == *memory.text);
-    entries
-}
-
-/// A file's text with another wording in the place of the newest of a memory's
-/// entries, and without the older ones.
-fn edited(
-    content: &str,
-    memory: &Memory,
-    wording: &Wording,
-    place: &Place,
-) -> Option<(String, Entry)> {
-    let mut entries = entries_of(content, memory, place);
-    let newest = entries.iter().enumerate().max_by_key(|(_, entry)| (entry.added(), entry.line));
-    let at = newest.map(|(at, _)| at)?;
-    let old = entries[at].clone();
-    let marks = if wording.marks == Marks::default() { old.marks } else { wording.marks };
-    let lead = if old.lead.is_empty() { "- " } else { &old.lead };
-    let new = block(lead, marks, &wording.text, old.time.as_deref());
-    let entry = entry_of(&new, old.day).ok()?;
-    let ends = content[old.range.clone()].ends_with('\n');
-    let new = if ends { &*new } else { new.trim_end_matches('\n') };
-    let new = with_line_ends_of(content.as_bytes(), new.to_owned());
-    // From the end on, so that what is before keeps its place.
-    entries.sort_by_key(|entry| std::cmp::Reverse(entry.line));
-    let stays = others(content, memory, place);
-    let with = |apart: &str| {
-        let mut content = content.to_owned();
-        for other in &entries {
-            let with = if other.line == old.line { &*new } else { apart };
-            content.replace_range(other.range.clone(), with);
-        }
-        content
-    };
-    let keeps_others = |content: &String| {
-        let mut after = read_entries(content, place.day);
-        let at = after.iter().position(|after| after.text == entry.text);
-        at.map(|at| after.remove(at));
-        said(&after) == said(&stays)
-    };
-    let content = APART.into_iter().map(with).find(keeps_others)?;
-    Some((content, entry))
-}
-
-/// A file's text without a memory.
-fn without(content: &str, memory: &Memory, place: &Place) -> Option<String> {
-    let entries = entries_of(content, memory, place);
-    if entries.is_empty() {
-        return None;
-    }
-    let stays = others(content, memory, place);
-    let with = |apart: &str| {
-        let mut rest = content.to_owned();
-        for entry in entries.iter().rev() {
-            rest.replace_range(entry.range.clone(), apart);
-        }
-        rest
-    };
-    let keeps_others = |rest: &String| said(&read_entries(rest, place.day)) == said(&stays);
-    APART.into_iter().map(with).find(keeps_others)
-}
-
-/// What may have to stand in the place of what was cut, so that its neighbours don't
-/// become one: what is shared would otherwise take in what is not.
-const APART: [&str; 3] = ["", "\n", "\n---\n\n"];
-
-/// All entries but those that a memory stands for.
-fn others(content: &str, memory: &Memory, place: &Place) -> Vec<Entry> {
-    let mut entries = read_entries(content, place.day);
-    entries.retain(|entry| entry.text != *memory.text);
-    entries
-}
-
-/// What entries say, wherever they stand.
-fn said(entries: &[Entry]) -> Vec<(&str, Marks, Option<Date>, Option<&str>)> {
-    entries
-        .iter()
-        .map(|Entry { text, marks, day, time, .. }| (&**text, *marks, *day, time.as_deref()))
-        .collect()
-}
-
-/// The lines of a memory for the archive: as they were, and with their day where only
-/// the heading had it.
-fn forgotten_blocks(content: &str, memory: &Memory, place: &Place) -> String {
-    let mut blocks = String::new();
-    for entry in entries_of(content, memory, place) {
-        let day = entry.day.map(|day| day.to_string());
-        if entry.lead.is_empty() {
-            let time = entry.time.or(day);
-            blocks.push_str(&block("- ", entry.marks, &entry.text, time.as_deref()));
-            continue;
-        }
-        blocks.push_str(content[entry.range].replace("\r\n", "\n").trim_end());
-        if let (None, Some(day)) = (entry.time, day) {
-            blocks.push_str(&format!(" (added at {day})"));
-        }
-        blocks.push('\n');
-    }
-    blocks
 }

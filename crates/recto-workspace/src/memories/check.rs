@@ -2,20 +2,24 @@
 //! belong to. Changes nothing.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use recto_context::Scope;
 
 use super::compose::LONGEST;
+use super::journal::Journal;
 use super::layout::{Layout, Place, decoded, is_file_name, note_day};
+use super::leftover::LEFTOVER;
 use super::load::{Content, Reach, load, text};
+use super::lock;
+use super::open::{LINK, is_link, wrong};
 use super::parse::{Entry, read_entries};
 use super::secrets::find_secret;
 use super::shelf::read_book;
-use super::write::LEFTOVER;
 use crate::problem::Problem;
+use crate::stamp::{Seen, look};
 
 /// Something that a person should know.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,7 +54,9 @@ const TOLERANCE: i64 = 24 * 60 * 60;
 
 /// All that there is to say.
 pub(crate) fn check(layout: &Layout) -> Vec<Finding> {
-    let mut findings = Vec::new();
+    let in_the_way = in_the_way(layout).into_iter();
+    let mut findings: Vec<Finding> =
+        in_the_way.map(|problem| Finding { kind: FindingKind::Unreadable, problem }).collect();
     let mut places = Vec::new();
     let memory = layout.memory();
     for name in names(memory, &mut findings) {
@@ -86,6 +92,21 @@ pub(crate) fn check(layout: &Layout) -> Vec<Finding> {
     findings
         .sort_by(|a, b| (&a.problem.path, a.problem.line).cmp(&(&b.problem.path, b.problem.line)));
     findings
+}
+
+/// What stands where Recto's own files should, so that nothing can be written.
+pub(crate) fn in_the_way(layout: &Layout) -> Vec<Problem> {
+    let files = [lock::path(layout), Journal::of(layout).path().to_owned()];
+    let problem = |path: &PathBuf| {
+        let what = match look(path) {
+            _ if is_link(path) => LINK,
+            Seen::Present(stamp) => wrong(stamp.kind)?,
+            _ => return None,
+        };
+        let hint = "move it out of the way; until then, nothing can be remembered";
+        Some(Problem::error(&path.as_path().into(), what).hint(hint))
+    };
+    files.iter().filter_map(problem).collect()
 }
 
 /// Makes a scope of an id.

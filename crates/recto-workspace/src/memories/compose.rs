@@ -6,7 +6,7 @@ use jiff::civil::Date;
 use recto_context::Marks;
 
 use super::error::MemoryError;
-use super::parse::{Entry, heading, read_entries, take_marks};
+use super::parse::{Entry, ends_line, heading, is_comment, read_entries, take_marks};
 use super::secrets::find_secret;
 
 /// The most characters of a memory. More than this is a document.
@@ -27,7 +27,8 @@ impl Wording {
         let (marks, text) = take_marks(&clean);
         let text = text.trim().to_owned();
         let length = text.chars().count();
-        if text.is_empty() {
+        // A comment would be written, and read by nobody.
+        if text.is_empty() || is_comment(&text) {
             return Err(MemoryError::Empty);
         }
         if length > LONGEST {
@@ -89,11 +90,12 @@ pub(crate) fn time(at: &Zoned) -> String {
 /// under the heading of its day.
 pub(crate) fn addition(end: &[u8], day: &str, block: &str) -> Vec<u8> {
     let mut addition = String::new();
-    if !end.is_empty() && !end.ends_with(b"\n") {
+    if !end.is_empty() && !ends_line(end) {
         addition.push('\n');
     }
     if last_heading(end) != Some(day) {
-        let is_apart = end.is_empty() || end.ends_with(b"\n\n") || end.ends_with(b"\n\r\n");
+        let blank: [&[u8]; 3] = [b"\n\n", b"\n\r\n", b"\r\r"];
+        let is_apart = end.is_empty() || blank.iter().any(|blank| end.ends_with(blank));
         addition.push_str(if is_apart { "" } else { "\n" });
         addition.push_str("## ");
         addition.push_str(day);
@@ -103,17 +105,18 @@ pub(crate) fn addition(end: &[u8], day: &str, block: &str) -> Vec<u8> {
     with_line_ends_of(end, addition).into_bytes()
 }
 
-/// The text with the line ends that a file has.
+/// The text with the line ends that a file has, as its last one is.
 pub(crate) fn with_line_ends_of(content: &[u8], text: String) -> String {
-    let has_returns = content
-        .iter()
-        .rposition(|byte| *byte == b'\n')
-        .is_some_and(|at| content[..at].ends_with(b"\r"));
-    if has_returns { text.replace('\n', "\r\n") } else { text }
+    match content.iter().rposition(|byte| matches!(byte, b'\n' | b'\r')) {
+        Some(at) if content[at] == b'\r' => text.replace('\n', "\r"),
+        Some(at) if content[..at].ends_with(b"\r") => text.replace('\n', "\r\n"),
+        _ => text,
+    }
 }
 
 fn last_heading(content: &[u8]) -> Option<&str> {
-    let lines = content.rsplit(|byte| *byte == b'\n').filter(|line| line.starts_with(b"#"));
+    let lines = content.rsplit(|byte| matches!(byte, b'\n' | b'\r'));
+    let lines = lines.filter(|line| line.starts_with(b"#"));
     lines.filter_map(|line| heading(str::from_utf8(line).ok()?)).next()
 }
 
@@ -145,12 +148,17 @@ mod tests {
         assert_eq!(addition("## 2026-03-01\n### Work\n\n"), "## 2026-03-01\n- a\n");
         assert_eq!(addition("text"), "\n\n## 2026-03-01\n- a\n");
         assert_eq!(addition("## 2026-03-01\r\n- b\r\n"), "- a\r\n");
+        assert_eq!(addition("## 2026-03-01\r- b\r"), "- a\r");
+        assert_eq!(addition("## 2026-03-01\r- b"), "\r- a\r");
+        assert_eq!(addition("## 2026-02-01\r- b\r"), "\r## 2026-03-01\r- a\r");
     }
 
     #[test]
     fn what_cannot_be_a_memory_is_refused() {
         assert!(matches!(Wording::new(" \n\t"), Err(MemoryError::Empty)));
         assert!(matches!(Wording::new("[important] "), Err(MemoryError::Empty)));
+        assert!(matches!(Wording::new("[shared] <!-- a\nb -->"), Err(MemoryError::Empty)));
+        assert!(Wording::new("a <!-- b -->").is_ok());
         let long = "é".repeat(LONGEST);
         assert!(Wording::new(&long).is_ok());
         let longer = Wording::new(&(long + "é"));
@@ -160,7 +168,7 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_written_is_read_back(
-            text in "([-*+#_`~|>\\\\ \t\r\na1é\u{a0}\u{1b}]|\\[shared\\]|\\(added at 2026-01-01\\)|---|```|## 2026-01-01){0,30}",
+            text in "([-*+#_`~|>\\\\ \t\r\na1é\u{a0}\u{1b}(:]|1\\. |<!--|-->|\\[shared\\]|\\(added at 2026-01-01\\)|---|```|## 2026-01-01){0,30}",
             important: bool,
         ) {
             let Ok(wording) = Wording::new(&text) else { return Ok(()) };

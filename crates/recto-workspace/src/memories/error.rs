@@ -47,6 +47,14 @@ pub enum MemoryError {
         /// Which memory.
         name: Arc<str>,
     },
+    /// Without the memory as it is, those around it would become others.
+    #[error("`{name}` cannot be changed without changing what stands around it")]
+    Entangled {
+        /// Which memory.
+        name: Arc<str>,
+        /// The file that it is in.
+        path: PathBuf,
+    },
     /// Another process did not let go of the lock.
     #[error("memory is locked: another process holds `{}`", path.display())]
     Locked {
@@ -103,6 +111,9 @@ impl MemoryError {
                 format!("name one of them: {}", shown.join(", "))
             }
             MemoryError::NotAllowed { .. } => "ask its owner, or edit the file".to_owned(),
+            MemoryError::Entangled { path, .. } => {
+                format!("close the code block or comment around it in `{}`", path.display())
+            }
             MemoryError::Locked { .. } => {
                 "wait until the other Recto is done, or end it if it hangs".to_owned()
             }

@@ -3,7 +3,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::error::{MemoryError, failed};
 use super::layout::Layout;
 use super::lock::{length, private};
-use crate::stamp::{Kind, Seen, look};
+use super::open::open_own;
 
 /// How long after an addition a file may have been written by somebody who had not
 /// seen it. What goes missing later than that was taken out on purpose.
@@ -53,6 +53,10 @@ impl Journal {
         Journal { path: layout.memory().join(".journal") }
     }
 
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// How long it is.
     pub(crate) fn length(&self) -> u64 {
         length(&self.path)
@@ -61,9 +65,9 @@ impl Journal {
     /// What is in it.
     pub(crate) fn read(&self) -> Vec<Note> {
         let mut bytes = Vec::new();
-        if matches!(look(&self.path), Seen::Present(stamp) if stamp.kind == Kind::File) {
-            // What cannot be read cannot be put back either.
-            let _ = File::open(&self.path).and_then(|mut file| file.read_to_end(&mut bytes));
+        // What cannot be read cannot be put back either.
+        if let Ok(mut file) = open_own(&self.path, File::options().read(true), "read") {
+            let _ = file.read_to_end(&mut bytes);
         }
         let lines = bytes.split(|byte| *byte == b'\n');
         lines.filter_map(|line| serde_json::from_slice(line).ok()).collect()
@@ -75,14 +79,16 @@ impl Journal {
         // Behind a line that was torn by a kill, it begins one of its own.
         let mut line = if before > 0 { b"\n".to_vec() } else { Vec::new() };
         serde_json::to_writer(&mut line, note).map_err(io::Error::from).map_err(self.failed())?;
-        let file = private().append(true).create(true).open(&self.path);
-        file.and_then(|mut file| file.write_all(&line)).map_err(self.failed())?;
+        let mut file = open_own(&self.path, private().append(true).create(true), "write")?;
+        file.write_all(&line).map_err(self.failed())?;
         Ok(before)
     }
 
     /// Takes back what was added last, because it did not come to pass.
     pub(crate) fn take_back(&self, before: u64) {
-        let _ = File::options().write(true).open(&self.path).and_then(|file| file.set_len(before));
+        if let Ok(file) = open_own(&self.path, File::options().write(true), "write") {
+            let _ = file.set_len(before);
+        }
     }
 
     /// Writes it anew. A kill leaves the old or the new one.
@@ -90,8 +96,8 @@ impl Journal {
         let lines: Result<Vec<String>, _> = notes.iter().map(serde_json::to_string).collect();
         let text = lines.map_err(io::Error::from).map_err(self.failed())?.join("\n");
         let new = self.path.with_file_name(".journal.new");
-        let file = private().write(true).create(true).truncate(true).open(&new);
-        file.and_then(|mut file| file.write_all(text.as_bytes()))
+        let mut file = open_own(&new, private().write(true).create(true).truncate(true), "write")?;
+        file.write_all(text.as_bytes())
             .and_then(|()| fs::rename(&new, &self.path))
             .map_err(self.failed())
     }

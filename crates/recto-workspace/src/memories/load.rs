@@ -7,7 +7,8 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant, SystemTime};
 
-use crate::stamp::{self, Failure, Kind, Seen, Stamp, look};
+use super::open::{without_waiting, wrong};
+use crate::stamp::{self, Failure, Seen, Stamp, look};
 
 /// How much of a file is read.
 pub(crate) const LIMIT: u64 = 4 << 20;
@@ -59,10 +60,9 @@ pub(crate) fn load(path: &Path, reach: Reach) -> Loaded {
         Seen::Missing => Content::Missing,
         Seen::DeadLink => unusable("is a link to nothing"),
         Seen::Unreachable(failure) => unusable(&format!("cannot be read: {failure}")),
-        Seen::Present(stamp) => match stamp.kind {
-            Kind::Folder => unusable("is a folder where a file is expected"),
-            Kind::Special => unusable("is a pipe, socket or device where a file is expected"),
-            Kind::File => match read(path, reach) {
+        Seen::Present(stamp) => match wrong(stamp.kind) {
+            Some(what) => unusable(what),
+            None => match read(path, reach) {
                 Ok((stamp, content)) => {
                     return Loaded { seen: Seen::Present(stamp), content };
                 }
@@ -106,8 +106,12 @@ pub(crate) fn text(bytes: &[u8]) -> Result<&str, String> {
 }
 
 fn read(path: &Path, reach: Reach) -> io::Result<(Stamp, Content)> {
-    let mut file = File::open(path)?;
+    let mut file = without_waiting(File::options().read(true)).open(path)?;
     let stamp = Stamp::of(&file.metadata()?);
+    // It may be another than the one that was looked at.
+    if let Some(what) = wrong(stamp.kind) {
+        return Ok((stamp, Content::Unusable(what.to_owned())));
+    }
     let mut bytes = Vec::new();
     if reach == Reach::Whole || stamp.size <= LIMIT {
         file.read_to_end(&mut bytes)?;
@@ -115,7 +119,7 @@ fn read(path: &Path, reach: Reach) -> io::Result<(Stamp, Content)> {
     }
     file.seek(SeekFrom::Start(stamp.size - LIMIT))?;
     file.take(LIMIT).read_to_end(&mut bytes)?;
-    let Some(end) = bytes.iter().position(|byte| *byte == b'\n') else {
+    let Some(end) = bytes.iter().position(|byte| matches!(byte, b'\n' | b'\r')) else {
         let what = format!("has a line of more than {} MB", LIMIT >> 20);
         return Ok((stamp, Content::Unusable(what)));
     };

@@ -15,7 +15,8 @@ use serde::{Deserialize, Serialize};
 
 use super::error::{MemoryError, failed};
 use super::layout::Layout;
-use crate::stamp::{Kind, Seen, Stamp, look};
+use super::open::open_own;
+use crate::stamp::{Seen, Stamp};
 
 /// How long somebody waits for the lock.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -50,7 +51,7 @@ impl Lock {
         }
         make_folder(layout.memory())?;
         let path = path(layout);
-        let file = open(&path)?;
+        let file = open_lock(&path)?;
         let end = Instant::now() + PATIENCE;
         while !try_lock(&file).map_err(failed("lock", &path))? {
             if Instant::now() >= end {
@@ -63,7 +64,7 @@ impl Lock {
 
     /// The lock, unless another has it or there is none.
     pub(crate) fn try_take(layout: &Layout) -> Option<Self> {
-        let file = open(&path(layout)).ok()?;
+        let file = open_lock(&path(layout)).ok()?;
         try_lock(&file).ok()?.then(|| Lock::held(file))
     }
 
@@ -131,24 +132,13 @@ pub(crate) fn private() -> OpenOptions {
     options
 }
 
-fn path(layout: &Layout) -> PathBuf {
+/// Where the lock is.
+pub(crate) fn path(layout: &Layout) -> PathBuf {
     layout.memory().join(".lock")
 }
 
-fn open(path: &Path) -> Result<File, MemoryError> {
-    if let Seen::Present(stamp) = look(path)
-        && stamp.kind != Kind::File
-    {
-        let what = "is no file that could be locked".to_owned();
-        return Err(MemoryError::Unusable { path: path.to_owned(), what });
-    }
-    private()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .open(path)
-        .map_err(failed("lock", path))
+fn open_lock(path: &Path) -> Result<File, MemoryError> {
+    open_own(path, private().read(true).write(true).create(true).truncate(false), "lock")
 }
 
 /// Whether it was free. Some network file systems have no locks at all; there, two
@@ -162,7 +152,7 @@ fn try_lock(file: &File) -> io::Result<bool> {
     }
 }
 
-/// The length of a file; 0 for none.
+/// The length of a file; 0 for none, and for what is no file.
 pub(crate) fn length(path: &Path) -> u64 {
-    fs::metadata(path).map_or(0, |found| found.len())
+    fs::metadata(path).ok().filter(fs::Metadata::is_file).map_or(0, |found| found.len())
 }

@@ -1,4 +1,8 @@
 //! Puts back what an editor wrote over, as the journal has it.
+//!
+//! An editor that is held up in the middle of a save in place leaves a file that looks
+//! short and quiet. What is put back then comes behind what the editor still writes, and
+//! stands there twice; so what the journal has is also cut where it is doubled.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
@@ -9,8 +13,8 @@ use super::journal::{Journal, Note, millis, now};
 use super::layout::Layout;
 use super::load::{Content, Reach, load_when_quiet, text};
 use super::lock::Lock;
-use super::parse::read_entries;
-use super::write::{Durable, Landed, TRIES, append};
+use super::parse::{Entry, read_entries};
+use super::write::{Durable, Landed, TRIES, append, replace};
 use crate::stamp::Seen;
 
 /// Checks all that the journal has, puts back what is missing, and takes out what is
@@ -54,6 +58,13 @@ fn mend_file(
             Seen::Present(stamp) => stamp.modified().map_or(0, millis),
             _ => now(),
         };
+        let fresh: Vec<&Note> =
+            notes.iter().copied().filter(|note| !note.is_old(written) && has_time(note)).collect();
+        if without_doubles(&bytes, &fresh).is_some() {
+            lock.doubt(label);
+            replace(path, durable, |bytes| without_doubles(bytes, &fresh))?;
+            continue;
+        }
         let missing = missing(&bytes, notes);
         let (mut end, mut added) = (bytes, Vec::new());
         let (mut kept, mut texts) = (Vec::new(), HashSet::new());
@@ -90,14 +101,53 @@ fn mend_file(
     Ok(notes.iter().copied().cloned().collect())
 }
 
+/// Whether nobody else can have written it: two entries of one text may both be meant,
+/// but not if they were added in the same second.
+fn has_time(note: &Note) -> bool {
+    entry_of(&note.block, None).is_ok_and(|entry| entry.time.is_some())
+}
+
+/// The content without what is noted and stands there a second time, exactly as it was
+/// written; `None` when nothing does.
+fn without_doubles(content: &[u8], notes: &[&Note]) -> Option<Vec<u8>> {
+    let lines: Vec<&[u8]> = content.split_inclusive(|byte| *byte == b'\n').collect();
+    let mut by_first: HashMap<&[u8], HashSet<&str>> = HashMap::new();
+    for block in notes.iter().map(|note| note.block.as_str()) {
+        by_first.entry(lines_of(block).next()?).or_default().insert(block);
+    }
+    let mut seen = HashSet::new();
+    let mut kept = Vec::with_capacity(content.len());
+    let mut at = 0;
+    while let Some(line) = lines.get(at) {
+        let blocks = by_first.get(line.trim_ascii_end()).into_iter().flatten();
+        let is_here = |block: &&&str| {
+            let rest = lines[at..].iter().map(|line| line.trim_ascii_end());
+            lines_of(block).eq(rest.take(lines_of(block).count()))
+        };
+        match blocks.filter(is_here).max_by_key(|block| block.len()) {
+            Some(block) if !seen.insert(*block) => at += lines_of(block).count(),
+            _ => {
+                kept.extend_from_slice(line);
+                at += 1;
+            }
+        }
+    }
+    (kept.len() < content.len()).then_some(kept)
+}
+
+/// The lines of a block, without their ends.
+fn lines_of(block: &str) -> impl Iterator<Item = &[u8]> {
+    block.trim_end().split('\n').map(|line| line.as_bytes().trim_ascii_end())
+}
+
 /// Which notes are not in the content: neither as they were written, nor as the same
 /// text in another form.
 fn missing(content: &[u8], notes: &[&Note]) -> Vec<bool> {
-    let lines: Vec<&[u8]> = content.split(|byte| *byte == b'\n').map(bare).collect();
-    let blocks: Vec<Vec<&[u8]>> = notes
-        .iter()
-        .map(|note| note.block.trim_end().split('\n').map(|l| bare(l.as_bytes())).collect())
-        .collect();
+    // Blocks have no empty lines, so none of the file's matter.
+    let lines = content.split(|byte| matches!(byte, b'\n' | b'\r'));
+    let lines: Vec<&[u8]> = lines.filter(|line| !line.is_empty()).map(bare).collect();
+    let blocks: Vec<Vec<&[u8]>> =
+        notes.iter().map(|note| lines_of(&note.block).map(bare).collect()).collect();
     let mut by_first: HashMap<&[u8], Vec<usize>> = HashMap::new();
     for (index, block) in blocks.iter().enumerate() {
         by_first.entry(block[0]).or_default().push(index);
@@ -114,10 +164,19 @@ fn missing(content: &[u8], notes: &[&Note]) -> Vec<bool> {
         && let Ok(content) = text(content)
     {
         let entries = read_entries(content, None);
-        let texts: HashSet<&str> = entries.iter().map(|entry| entry.text.as_str()).collect();
+        let texts = |shared: bool| -> HashSet<&str> {
+            let those = entries.iter().filter(|entry| entry.marks.shared == shared);
+            those.map(|entry| entry.text.as_str()).collect()
+        };
+        let (private, shared) = (texts(false), texts(true));
         for (note, missing) in notes.iter().zip(&mut missing) {
-            let entry = entry_of(&note.block, None);
-            *missing &= entry.is_ok_and(|entry| !texts.contains(entry.text.as_str()));
+            // What was private when it was noted is not there if only others may see it:
+            // an editor may have brought back the mark that was just taken off.
+            let is_there = |entry: &Entry| {
+                let text = entry.text.as_str();
+                private.contains(text) || entry.marks.shared && shared.contains(text)
+            };
+            *missing &= entry_of(&note.block, None).is_ok_and(|entry| !is_there(&entry));
         }
     }
     missing
@@ -153,6 +212,29 @@ mod tests {
     }
 
     #[test]
+    fn what_is_doubled_is_cut_where_it_comes_again() {
+        let note = |block: &str| Note {
+            file: "MEMORY.md".to_owned(),
+            day: "2026-03-01".to_owned(),
+            block: block.to_owned(),
+            at: 0,
+        };
+        let notes = [note("- a (added at 1)\n"), note("- b\\\n  c (added at 1)\n")];
+        let cut = |content: &str| {
+            let rest = without_doubles(content.as_bytes(), &[&notes[0], &notes[1], &notes[0]]);
+            rest.map(|rest| String::from_utf8(rest).unwrap())
+        };
+        let (a, b) = ("- a (added at 1)\r\n", "- b\\\n  c (added at 1)\n");
+        assert_eq!(cut(&format!("{a}{b}- x\n- x\n")), None);
+        assert_eq!(cut("- a (added at 2)\n- a\n- a (added at 1)\n- a"), None);
+        // What stands within another entry is that one's.
+        assert_eq!(cut("- a (added at 1)\n- x\n  - a (added at 1)\n"), None);
+        assert_eq!(cut(&format!("{a}{b}- x\n{b}{a}- y")), Some(format!("{a}{b}- x\n- y")));
+        assert_eq!(cut("- b\\\n  d\n- b\\\n  c (added at 2)\n"), None);
+        assert_eq!(without_doubles(b"- x\n- x\n", &[]), None);
+    }
+
+    #[test]
     fn lines_are_found_also_in_another_form() {
         check("", [true, true]);
         check("- a (added at 2026-03-01T00:00:00Z)\n", [false, true]);
@@ -160,7 +242,13 @@ mod tests {
             "* a (added at 2026-03-01T00:00:00Z)\r\n- b\\\r\n  c (added at 2026-03-01T00:00:00Z)",
             [false, false],
         );
+        check(
+            "## x\r- a (added at 2026-03-01T00:00:00Z)\r- b\\\r  c (added at 2026-03-01T00:00:00Z)\r",
+            [false, false],
+        );
         check("- b\\\n  d (added at 2026-03-01T00:00:00Z)\n- A\n", [true, true]);
         check("- [important] a (added at 2026-03-09)\n+ b\\\n    c\n", [false, true]);
+        check("- [shared] a\n", [true, true]);
+        check("- [shared] a\n- a\n", [false, true]);
     }
 }

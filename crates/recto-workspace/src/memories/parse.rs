@@ -8,11 +8,14 @@
 //! ```
 //!
 //! People write into these files as they like, so everything that can be a memory is
-//! one: bullets of any kind, with the indented lines that follow them, and loose
-//! paragraphs. Lines are joined by a space, as Markdown does it; a backslash at the
-//! end of a line keeps the line break, and so does a fenced block. Nothing in a file
-//! is an error. Each entry knows which bytes it takes, so that it can be cut out and
-//! every other byte be left alone.
+//! one: bullets and numbers of any kind, with the indented lines that follow them, and
+//! loose paragraphs. Lines are joined by a space, as Markdown does it; a backslash at
+//! the end of a line keeps the line break, and so does a fenced block. Front matter and
+//! comments are no memories ([`hidden`]). Nothing in a file is an error. Each entry
+//! knows which bytes it takes, so that it can be cut out and every other byte be left
+//! alone.
+
+mod hidden;
 
 use std::ops::Range;
 
@@ -20,6 +23,9 @@ use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::Offset;
 use recto_context::Marks;
+
+use hidden::Comments;
+pub(crate) use hidden::is_comment;
 
 /// How many lines a fenced block has at most. One that is open for longer was never
 /// closed, and is no reason to take what follows for a part of it.
@@ -32,6 +38,8 @@ pub(crate) struct Entry {
     pub line: usize,
     /// The bytes of its lines, with the line break behind them.
     pub range: Range<usize>,
+    /// The lines among them that are comments, and none of its own.
+    pub comments: Vec<Range<usize>>,
     /// What stands before its text: blanks and the bullet.
     pub lead: String,
     /// What is remembered, without marks and time.
@@ -47,19 +55,21 @@ pub(crate) struct Entry {
 pub(crate) fn read_entries(content: &str, day: Option<Date>) -> Vec<Entry> {
     let lines = lines(content);
     let mut reader = Reader { day, ..Reader::default() };
-    let mut fences = Fences::default();
-    let mut at = 0;
+    let (mut fences, mut comments) = (Fences::default(), Comments::default());
+    let mut at = hidden::front_matter(&lines);
     while let Some(line) = lines.get(at) {
-        let count = if reader.is_broken(line.text) { None } else { fences.block(&lines, at) };
-        at += match count {
-            Some(count) => {
-                reader.fence(&lines[at..at + count]);
-                count
-            }
-            None => {
-                reader.line(line);
-                1
-            }
+        at += if reader.is_broken(line.text) {
+            reader.line(line);
+            1
+        } else if let Some(count) = fences.block(&lines, at) {
+            reader.fence(&lines[at..at + count]);
+            count
+        } else if let Some(count) = comments.block(&lines, at) {
+            reader.comment(&lines[at..at + count]);
+            count
+        } else {
+            reader.line(line);
+            1
         };
     }
     reader.close();
@@ -75,20 +85,36 @@ impl Entry {
     }
 }
 
-/// Takes the marks off the beginning of a text.
+/// Takes the marks off the beginning of a text. `[shared](address)`, `[shared][name]` and
+/// `[shared]: address` are links and no marks.
 pub(crate) fn take_marks(text: &str) -> (Marks, &str) {
     let (mut marks, mut rest) = (Marks::default(), text.trim_start());
-    while let Some((mark, behind)) = rest.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
-        if mark.eq_ignore_ascii_case("important") {
-            marks.important = true;
-        } else if mark.eq_ignore_ascii_case("shared") {
-            marks.shared = true;
-        } else {
-            break;
-        }
+    while let Some((more, behind)) = marks_side_by_side(rest) {
+        marks.important |= more.important;
+        marks.shared |= more.shared;
         rest = behind.trim_start();
     }
     (marks, rest)
+}
+
+/// `[shared]`, or `[shared][important]`: what stands behind the last of them tells
+/// whether they are marks at all.
+fn marks_side_by_side(text: &str) -> Option<(Marks, &str)> {
+    let (mut marks, mut rest) = (Marks::default(), text);
+    loop {
+        let (name, behind) = rest.strip_prefix('[')?.split_once(']')?;
+        if name.eq_ignore_ascii_case("important") {
+            marks.important = true;
+        } else if name.eq_ignore_ascii_case("shared") {
+            marks.shared = true;
+        } else {
+            return None;
+        }
+        rest = behind;
+        if !rest.starts_with('[') {
+            return (!rest.starts_with(['(', ':'])).then_some((marks, rest));
+        }
+    }
 }
 
 /// The title of a heading of any level.
@@ -99,10 +125,67 @@ pub(crate) fn heading(line: &str) -> Option<&str> {
     ((1..=6).contains(&level) && is_apart).then(|| title.trim())
 }
 
-/// The text of a bullet.
-pub(crate) fn bullet(text: &str) -> Option<&str> {
+/// Whether a text ends with the end of a line, of any kind.
+pub(crate) fn ends_line(text: &[u8]) -> bool {
+    text.ends_with(b"\n") || text.ends_with(b"\r")
+}
+
+/// The text of a bullet or behind a number.
+fn item(text: &str) -> Option<&str> {
+    bullet(text).or_else(|| numbered(text).map(|(_, text)| text))
+}
+
+fn bullet(text: &str) -> Option<&str> {
     let rest = text.strip_prefix(['-', '*', '+'])?;
     (rest.is_empty() || rest.starts_with(char::is_whitespace)).then(|| rest.trim())
+}
+
+/// The number of `1. text` or `2) text`, and its text. What is a year or the day of a
+/// month belongs to the text.
+fn numbered(text: &str) -> Option<(u16, &str)> {
+    let digits = text.find(|c: char| !c.is_ascii_digit()).filter(|at| (1..=4).contains(at))?;
+    let number: u16 = text[..digits].parse().ok()?;
+    let rest = text[digits..].strip_prefix(['.', ')'])?;
+    let is_apart = rest.starts_with(char::is_whitespace) && !rest.trim().is_empty();
+    let is_item = is_apart && !(1900..2100).contains(&number) && !begins_with_month(rest);
+    is_item.then(|| (number, rest.trim()))
+}
+
+/// Months of the languages that write `24. Dezember`.
+const MONTHS: [&str; 27] = [
+    "januar",
+    "jänner",
+    "jan",
+    "februar",
+    "feber",
+    "feb",
+    "märz",
+    "marts",
+    "mars",
+    "april",
+    "apr",
+    "mai",
+    "maj",
+    "juni",
+    "juli",
+    "august",
+    "aug",
+    "september",
+    "sept",
+    "oktober",
+    "okt",
+    "november",
+    "nov",
+    "dezember",
+    "desember",
+    "december",
+    "dez",
+];
+
+fn begins_with_month(text: &str) -> bool {
+    let word = text.split_whitespace().next().unwrap_or_default();
+    let word = word.trim_end_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
+    MONTHS.contains(&word.as_str())
 }
 
 /// A line without its end, and where it stands.
@@ -112,20 +195,21 @@ struct Line<'a> {
     text: &'a str,
 }
 
+/// The lines of a file, whether they end with `\n`, `\r\n` or `\r`.
 fn lines(content: &str) -> Vec<Line<'_>> {
-    let mut start = 0;
-    let lines = content.split_inclusive('\n').enumerate().map(|(index, line)| {
-        let range = start..start + line.len();
+    let mut lines = Vec::new();
+    // Some editors put a mark before the first line; it belongs to none.
+    let mut start = if content.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
+    while start < content.len() {
+        let rest = &content[start..];
+        let text = &rest[..rest.find(['\n', '\r']).unwrap_or(rest.len())];
+        let end = &rest[text.len()..];
+        let end = if end.starts_with("\r\n") { 2 } else { end.len().min(1) };
+        let range = start..start + text.len() + end;
         start = range.end;
-        let text = line.strip_suffix('\n').unwrap_or(line);
-        let text = text.strip_suffix('\r').unwrap_or(text);
-        // Some editors put a mark before the first line; it belongs to none.
-        match text.strip_prefix('\u{feff}').filter(|_| index == 0) {
-            Some(text) => Line { number: 1, range: range.start + 3..range.end, text },
-            None => Line { number: index + 1, range, text },
-        }
-    });
-    lines.collect()
+        lines.push(Line { number: lines.len() + 1, range, text });
+    }
+    lines
 }
 
 /// Where fenced blocks can end. Found once for all of them, when the first begins, so
@@ -201,6 +285,8 @@ struct Reader {
 struct Draft {
     shape: Shape,
     entry: Entry,
+    /// Comments behind its last line. They are within it only if it goes on.
+    comments: Vec<Range<usize>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -226,8 +312,8 @@ impl Reader {
         } else if is_rule(text) {
             self.close();
         } else if self.continues(line.text) {
-            self.extend(line, text, if bullet(text).is_some() { '\n' } else { ' ' });
-        } else if let Some(text) = bullet(text) {
+            self.extend(line, text, if item(text).is_some() { '\n' } else { ' ' });
+        } else if let Some(text) = self.item(text) {
             self.start(Shape::Bullet, line, text);
             self.indent = indent(line.text);
         } else if self.is_in_paragraph() {
@@ -246,7 +332,6 @@ impl Reader {
             self.extend(first, &text, '\n');
         } else {
             self.start(Shape::Paragraph, first, first.text.trim());
-            self.indent = 0;
         }
         for line in rest {
             let text = self.dedent(line.text).to_owned();
@@ -255,6 +340,24 @@ impl Reader {
         if self.is_in_paragraph() {
             self.close();
         }
+    }
+
+    /// Passes over a comment. One that is indented is among the lines of a bullet.
+    fn comment(&mut self, lines: &[Line<'_>]) {
+        let is_indented = lines.first().is_some_and(|line| indent(line.text) > 0);
+        match &mut self.open {
+            Some(Draft { shape: Shape::Bullet, comments, .. }) if is_indented => {
+                comments.extend(lines.iter().map(|line| line.range.clone()));
+            }
+            _ => self.close(),
+        }
+    }
+
+    /// The text of a bullet, or behind a number. Amid a paragraph, only a list that
+    /// begins there is one, as in Markdown: others are numbers at the end of a sentence.
+    fn item<'a>(&self, text: &'a str) -> Option<&'a str> {
+        let first = |(number, text)| (number == 1 || !self.is_in_paragraph()).then_some(text);
+        bullet(text).or_else(|| numbered(text).and_then(first))
     }
 
     fn is_in_paragraph(&self) -> bool {
@@ -270,7 +373,7 @@ impl Reader {
     /// Whether a line belongs to the open entry: it is indented, and if it is a
     /// bullet, further than the one that is open.
     fn continues(&self, line: &str) -> bool {
-        let deeper = bullet(line.trim()).is_none() || indent(line) > self.indent;
+        let deeper = item(line.trim()).is_none() || indent(line) > self.indent;
         self.open.is_some() && indent(line) > 0 && deeper
     }
 
@@ -292,18 +395,22 @@ impl Reader {
         let entry = Entry {
             line: line.number,
             range: line.range.clone(),
+            comments: Vec::new(),
             lead: if shape == Shape::Bullet { lead } else { String::new() },
             text: text.to_owned(),
             marks: Marks::default(),
             day: self.day,
             time: None,
         };
-        self.open = Some(Draft { shape, entry });
+        self.open = Some(Draft { shape, entry, comments: Vec::new() });
+        // What is above a paragraph says nothing of the lines below it.
+        self.indent = 0;
     }
 
     /// Joins a line to the open entry, by a line break if that was asked for.
     fn extend(&mut self, line: &Line<'_>, text: &str, join: char) {
-        if let Some(Draft { entry, .. }) = &mut self.open {
+        if let Some(Draft { entry, comments, .. }) = &mut self.open {
+            entry.comments.append(comments);
             let is_broken = join == ' ' && entry.text.ends_with('\\');
             if is_broken {
                 entry.text.pop();
@@ -320,7 +427,7 @@ impl Reader {
 }
 
 impl Draft {
-    /// Takes time and marks off the text; `None` when no text is left.
+    /// Takes time and marks off the text; `None` when no text is left but comments.
     fn finish(self) -> Option<Entry> {
         let mut entry = self.entry;
         if let Some((text, day, time)) = added_at(&entry.text) {
@@ -330,7 +437,7 @@ impl Draft {
         }
         let (marks, text) = take_marks(entry.text.trim());
         let text = text.trim().to_owned();
-        (!text.is_empty()).then_some(Entry { text, marks, ..entry })
+        (!text.is_empty() && !is_comment(&text)).then_some(Entry { text, marks, ..entry })
     }
 }
 
@@ -369,221 +476,4 @@ pub(crate) fn day_at_start(text: &str) -> Option<Date> {
 }
 
 #[cfg(test)]
-mod tests {
-    use expect_test::{Expect, expect};
-
-    use super::*;
-
-    #[track_caller]
-    fn check(content: &str, expected: &Expect) {
-        let mut shown = String::new();
-        let mut entries = read_entries(content, None);
-        entries.sort_by_key(|entry| std::cmp::Reverse((entry.added(), entry.line)));
-        for entry in entries {
-            let day = entry.day.map_or_else(|| "-".to_owned(), |day| day.to_string());
-            shown += &format!("MEMORY.md:{} {day} {:?}\n", entry.line, entry.text);
-        }
-        expected.assert_eq(&shown);
-    }
-
-    #[test]
-    fn an_indented_list_is_a_list() {
-        let content = "  - a\n  - b (added at 2026-03-01)\n    - deeper\n  - c\n";
-        let memories = read_entries(content, None);
-        let mut texts: Vec<&str> = memories.iter().map(|memory| memory.text.as_str()).collect();
-        texts.sort_unstable();
-        assert_eq!(texts.len(), 3, "{texts:?}");
-        assert!(texts.contains(&"a") && texts.contains(&"c"));
-    }
-
-    #[test]
-    fn memories_come_newest_first() {
-        check(
-            "# Memory\n\n- undated one\n- undated two\n\n\
-             ## 2026-03-01\n- old, early (added at 2026-03-01T09:00:00Z)\n\
-             - old, late (added at 2026-03-01T10:00:00Z)\n\
-             ## 2026-04-02\n- new a\n- new b\n",
-            &expect![[r#"
-                MEMORY.md:11 2026-04-02 "new b"
-                MEMORY.md:10 2026-04-02 "new a"
-                MEMORY.md:8 2026-03-01 "old, late"
-                MEMORY.md:7 2026-03-01 "old, early"
-                MEMORY.md:4 - "undated two"
-                MEMORY.md:3 - "undated one"
-            "#]],
-        );
-    }
-
-    #[test]
-    fn the_time_of_adding_wins_over_the_heading() {
-        check(
-            "## 2026-03-01\n- moved (added at 2026-05-06T00:30:00+02:00)\n",
-            &expect![[r#"
-            MEMORY.md:2 2026-05-06 "moved"
-        "#]],
-        );
-        check(
-            "## 2026-03-01\n- a (added at some time)\n- b (added at 2026-02-30)\n",
-            &expect![[r#"
-            MEMORY.md:3 2026-03-01 "b (added at 2026-02-30)"
-            MEMORY.md:2 2026-03-01 "a (added at some time)"
-        "#]],
-        );
-        check(
-            "- a (added at 2026-05-06)\n- b (added at 2026-05-06 10:00)\n",
-            &expect![[r#"
-            MEMORY.md:2 2026-05-06 "b"
-            MEMORY.md:1 2026-05-06 "a"
-        "#]],
-        );
-    }
-
-    #[test]
-    fn every_kind_of_bullet_and_loose_text_is_a_memory() {
-        check(
-            "* star\n+ plus\n- dash\n  goes on\n\n  and on\n  - with a part\n\
-             Loose text\nof two lines.\n\nAnother.\n-\n---\n- \n  indented\n",
-            &expect![[r#"
-                MEMORY.md:14 - "indented"
-                MEMORY.md:11 - "Another."
-                MEMORY.md:8 - "Loose text of two lines."
-                MEMORY.md:3 - "dash goes on and on\n- with a part"
-                MEMORY.md:2 - "plus"
-                MEMORY.md:1 - "star"
-            "#]],
-        );
-    }
-
-    #[test]
-    fn other_headings_and_impossible_days_are_ignored() {
-        check(
-            "## 2026-03-01\n### Work\n- a\n## 2026-13-40\n- b\n#tag is text\n",
-            &expect![[r##"
-            MEMORY.md:6 2026-03-01 "#tag is text"
-            MEMORY.md:5 2026-03-01 "b"
-            MEMORY.md:3 2026-03-01 "a"
-        "##]],
-        );
-    }
-
-    #[test]
-    fn windows_line_ends_leave_no_trace() {
-        check(
-            "## 2026-03-01\r\n- a\r\n  b (added at 2026-03-01T09:00:00Z)\r\n",
-            &expect![[r#"
-            MEMORY.md:2 2026-03-01 "a b"
-        "#]],
-        );
-    }
-
-    #[test]
-    fn marks_stand_before_the_text() {
-        let marks = |text| {
-            let (marks, rest) = take_marks(text);
-            format!("{}{} {rest}", u8::from(marks.important), u8::from(marks.shared))
-        };
-        assert_eq!(marks("[important] a"), "10 a");
-        assert_eq!(marks("[Shared][IMPORTANT]  a [shared]"), "11 a [shared]");
-        assert_eq!(marks("[other] [shared] a"), "00 [other] [shared] a");
-        assert_eq!(marks("[shared"), "00 [shared");
-        let entries =
-            read_entries("- [shared] [important] tea (added at 2026-03-01)\n- [shared]\n", None);
-        assert_eq!(entries.len(), 1, "a mark alone is no memory");
-        assert_eq!(entries[0].text, "tea");
-        assert!(entries[0].marks.shared && entries[0].marks.important);
-    }
-
-    #[test]
-    fn a_note_gives_its_day_to_what_has_none() {
-        let day = Some(jiff::civil::date(2026, 3, 1));
-        let entries = read_entries("- a\n- b (added at 2026-02-02)\n## 2026-01-01\n- c\n", day);
-        let days: Vec<String> = entries.iter().map(|e| e.day.unwrap().to_string()).collect();
-        assert_eq!(days, ["2026-03-01", "2026-02-02", "2026-01-01"]);
-    }
-
-    #[test]
-    fn a_backslash_keeps_the_line_break() {
-        check(
-            "- a\\\n  # b\\\n  \\\n      code\\\n  --- (added at 2026-03-01)\n- c\\\n- d\n",
-            &expect![[r#"
-                MEMORY.md:1 2026-03-01 "a\n# b\n\n    code\n---"
-                MEMORY.md:7 - "d"
-                MEMORY.md:6 - "c\\"
-            "#]],
-        );
-    }
-
-    #[test]
-    fn a_fenced_block_is_text_and_an_open_one_swallows_nothing() {
-        check(
-            "Look:\n```sh\n- not an entry\n\n# nor a heading\n```\n- a\n",
-            &expect![[r##"
-                MEMORY.md:7 - "a"
-                MEMORY.md:1 - "Look:\n```sh\n- not an entry\n\n# nor a heading\n```"
-            "##]],
-        );
-        check(
-            "```\n- not an entry\n\n  text\n```\n- a\n  ~~~\n    b\n  ~~~\n- c\n",
-            &expect![[r#"
-                MEMORY.md:10 - "c"
-                MEMORY.md:6 - "a\n~~~\n  b\n~~~"
-                MEMORY.md:1 - "```\n- not an entry\n\n  text\n```"
-            "#]],
-        );
-        check(
-            "```\nopen\n- a (added at 2026-03-01)\n```\n",
-            &expect![[r#"
-                MEMORY.md:3 2026-03-01 "a"
-                MEMORY.md:4 - "```"
-                MEMORY.md:1 - "``` open"
-            "#]],
-        );
-    }
-
-    #[test]
-    fn fences_that_are_never_closed_are_text() {
-        let open = "~~~a\n".repeat(1_000);
-        let entries = read_entries(&format!("{open}~~~~\n- b\n"), None);
-        let texts: Vec<usize> = entries.iter().map(|entry| entry.text.lines().count()).collect();
-        // The last one that is near enough to the end of a block begins it.
-        assert_eq!(texts, [1 + FENCE_LINES, 1]);
-        let mixed = "```a\n~~~\n````\n- b\n";
-        check(
-            mixed,
-            &expect![[r#"
-            MEMORY.md:4 - "b"
-            MEMORY.md:1 - "```a\n~~~\n````"
-        "#]],
-        );
-    }
-
-    #[test]
-    fn entries_know_their_bytes() {
-        let content = "\u{feff}# Title\r\n- a\r\n\r\n  b\r\n\r\nloose\r\n- é";
-        let cut: Vec<&str> =
-            read_entries(content, None).into_iter().map(|entry| &content[entry.range]).collect();
-        assert_eq!(cut, ["- a\r\n\r\n  b\r\n", "loose\r\n", "- é"]);
-    }
-
-    // PITFALL 11.
-    #[test]
-    fn binary_and_huge_lines_do_no_harm() {
-        let huge = format!("- {}\n- \0\u{1}\u{fffd}\n{}", "é".repeat(1 << 20), "-".repeat(1 << 20));
-        let memories = read_entries(&huge, None);
-        assert_eq!(memories.len(), 2);
-        assert_eq!(memories[0].text.chars().count(), 1 << 20);
-    }
-
-    proptest::proptest! {
-        #[test]
-        fn no_text_makes_the_reader_panic(content in "[-*+# a(added t)2026\n\r\té€😀]{0,80}") {
-            let entries = read_entries(&content, None);
-            let mut end = 0;
-            for entry in entries {
-                proptest::prop_assert!(entry.range.start >= end, "entries overlap");
-                end = entry.range.end;
-                proptest::prop_assert!(content.get(entry.range).is_some());
-            }
-        }
-    }
-}
+mod tests;

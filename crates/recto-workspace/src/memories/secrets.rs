@@ -1,4 +1,4 @@
-//! Whether a text gives a secret away: a key, a token, a password. What is remembered
+//! Whether a text gives a secret away: a key, a token, a password, a PIN. What is remembered
 //! is read by models and stands in plain files, so secrets are refused before they are
 //! written.
 //!
@@ -7,9 +7,11 @@
 //! passwords is none. Nothing here is certain: what has no known form, no name and
 //! looks like words is let through, and nothing is ever checked with a service.
 
+mod header;
 mod known;
 mod lasting;
 mod named;
+mod phrase;
 mod random;
 
 #[cfg(test)]
@@ -34,7 +36,9 @@ pub fn find_secret(text: &str) -> Option<Secret> {
         .or_else(|| known::prefixed(text))
         .or_else(|| known::in_parts(text))
         .or_else(|| known::in_address(text))
+        .or_else(|| header::find(text))
         .or_else(|| named::find(text))
+        .or_else(|| phrase::find(text))
         .or_else(|| random::find(text))
 }
 

@@ -13,11 +13,11 @@ use jiff::ToSpan;
 use jiff::civil::Date;
 use recto_context::{Audience, ContentHash, Memory, Scope, Source, may_see};
 
-use super::check::{Finding, FindingKind};
+use super::check::{Finding, FindingKind, in_the_way};
 use super::layout::{Layout, Place, note_day};
 use super::load::{Content, LIMIT, Loaded, Reach, load, text};
 use super::parse::{Entry, read_entries};
-use crate::problem::Problem;
+use crate::problem::{Problem, Severity};
 use crate::stamp::{self, Failure, Kind, Seen, look};
 
 /// For how many days a daily note counts as recent.
@@ -46,6 +46,13 @@ pub struct View {
     /// All entries of all files that were read so far, by whomever, in a fixed order:
     /// what an index should hold.
     pub everything: Arc<[Memory]>,
+}
+
+impl View {
+    /// Whether something can't be read, so that there may be more than is seen.
+    pub fn has_gaps(&self) -> bool {
+        self.problems.iter().any(|problem| problem.severity == Severity::Error)
+    }
 }
 
 /// What is known of all files.
@@ -84,7 +91,8 @@ pub(crate) struct Book {
 struct Notes {
     last: Option<(Seen, SystemTime)>,
     days: Vec<Date>,
-    problem: Option<Problem>,
+    /// What is wrong with the folder that they are in.
+    problems: Vec<Problem>,
     version: u64,
 }
 
@@ -151,14 +159,14 @@ impl Shelf {
     }
 
     fn make_view(&self, slots: &[&Slot], audience: &Audience) -> View {
-        let is_seen = |memory: &&Memory| sees(audience, &memory.scope, memory.marks.shared);
+        let is_seen = |memory: &&Memory| may_see(audience, &memory.scope, memory.marks.shared);
         let memories = slots.iter().flat_map(|slot| &slot.book.memories).filter(is_seen);
         let mut memories: Vec<Memory> = memories.cloned().collect();
         // Stable: of one moment, the order of the files stays.
         memories.sort_by_key(|memory| Reverse(memory.added));
         // Of files that only have something for it in them, it learns nothing else.
-        let is_its_own = |scope: &Scope| sees(audience, scope, false);
-        let of_folder = self.notes.problem.iter().filter(|_| is_its_own(&Scope::Global));
+        let is_its_own = |scope: &Scope| may_see(audience, scope, false);
+        let of_folder = self.notes.problems.iter().filter(|_| is_its_own(&Scope::Global));
         let own = slots.iter().filter(|slot| is_its_own(&slot.place.scope));
         let of_files = own.flat_map(|slot| &slot.book.findings);
         let of_files = of_files.map(|finding| &finding.problem);
@@ -173,7 +181,7 @@ impl Shelf {
         scopes.extend(of(&audience.person, Scope::Person));
         scopes.extend(of(&audience.conversation, Scope::Conversation));
         scopes.extend(of(&audience.agent, Scope::Agent));
-        scopes.retain(|scope| sees(audience, scope, true));
+        scopes.retain(|scope| may_see(audience, scope, true));
         let has_notes = scopes.contains(&Scope::Global);
         let mut places: Vec<Place> = scopes.iter().map(|scope| layout.place(scope)).collect();
         if has_notes {
@@ -191,14 +199,14 @@ impl Shelf {
             return;
         }
         let at = SystemTime::now();
-        let (days, problem) = list_notes(layout, &seen);
+        let (days, problems) = list_notes(layout, &seen);
         self.notes.last = Some((seen, at));
-        if days == self.notes.days && problem == self.notes.problem && self.notes.version > 0 {
+        if days == self.notes.days && problems == self.notes.problems && self.notes.version > 0 {
             return;
         }
         self.version += 1;
         self.notes =
-            Notes { days, problem, version: self.version, ..std::mem::take(&mut self.notes) };
+            Notes { days, problems, version: self.version, ..std::mem::take(&mut self.notes) };
         // Notes that are gone are known no longer.
         let days = &self.notes.days;
         let before = self.slots.len();
@@ -253,24 +261,19 @@ impl Horizon {
     }
 }
 
-/// Whether an audience may see something of a scope. Nothing else here decides it.
-fn sees(audience: &Audience, scope: &Scope, shared: bool) -> bool {
-    may_see(audience, scope, shared)
-}
-
 /// The days that have a note, in order, and what is wrong with the folder.
-fn list_notes(layout: &Layout, seen: &Seen) -> (Vec<Date>, Option<Problem>) {
-    let wrong = |what: String| (Vec::new(), Some(Problem::error(&layout.memory().into(), what)));
+fn list_notes(layout: &Layout, seen: &Seen) -> (Vec<Date>, Vec<Problem>) {
+    let wrong = |what: String| (Vec::new(), vec![Problem::error(&layout.memory().into(), what)]);
     match seen {
-        Seen::Missing => (Vec::new(), None),
+        Seen::Missing => (Vec::new(), Vec::new()),
         Seen::DeadLink => wrong("is a link to nothing".to_owned()),
         Seen::Unreachable(failure) => wrong(format!("cannot be read: {failure}")),
         Seen::Present(stamp) if stamp.kind != Kind::Folder => {
             wrong("is not a folder of memories".to_owned())
         }
         Seen::Present(_) => match days_in(layout) {
-            Ok(days) => (days, None),
-            Err(error) if stamp::is_missing(&error) => (Vec::new(), None),
+            Ok(days) => (days, in_the_way(layout)),
+            Err(error) if stamp::is_missing(&error) => (Vec::new(), Vec::new()),
             Err(error) => wrong(format!("cannot be listed: {}", Failure::of(&error))),
         },
     }

@@ -2,16 +2,17 @@
 //! by appending in one call, or by swapping a new version for the old one and looking
 //! at what was swapped out. What the bytes mean is not known here.
 
-use std::fs::{self, File, Permissions};
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::process;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::sleep;
 
 use super::error::{MemoryError, failed};
+use super::leftover;
 use super::load::{Content, Loaded, QUIET, Reach, load, load_when_quiet};
 use super::lock::private;
+use super::open::open;
 use crate::stamp::{Seen, Stamp, look};
 
 /// How often somebody else may come in between before we give up.
@@ -43,8 +44,7 @@ pub(crate) fn append(
     bytes: &[u8],
     durable: Durable,
 ) -> Result<Landed, MemoryError> {
-    let file = private().append(true).create(true).open(path);
-    let mut file = file.map_err(failed("write", path))?;
+    let mut file = open(path, private().append(true).create(true), "write")?;
     let stamp = |file: &File| file.metadata().map(|found| Stamp::of(&found));
     let before = stamp(&file).map_err(failed("write", path))?;
     let is_new = !matches!(expected, Seen::Present(_));
@@ -107,7 +107,7 @@ fn replace_with(
     for _ in 0..TRIES {
         let (seen, base) = whole(load_when_quiet(&target, Reach::Whole, |_| false), &target)?;
         let Some(new) = change(&base) else { return Ok(false) };
-        let mut version = Version::write(&target, &new, durable)?;
+        let mut version = Version::write(&target, &new, &base, durable)?;
         match version.swap_for(&target, &seen).map_err(failed("write", &target))? {
             Swapped::NotYet => continue,
             Swapped::Over => {}
@@ -163,20 +163,24 @@ enum Swapped {
 }
 
 impl Version {
-    fn write(target: &Path, bytes: &[u8], durable: Durable) -> Result<Self, MemoryError> {
+    /// Writes what shall stand in the place of `old`.
+    fn write(target: &Path, new: &[u8], old: &[u8], durable: Durable) -> Result<Self, MemoryError> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let name = target.file_name().unwrap_or_default().to_string_lossy();
-        let path = target.with_file_name(format!(".{name}{LEFTOVER}{}-{count}", process::id()));
-        let version = Version { path, is_precious: false };
+        let (part, whole) = leftover::names(target, count, new, old);
+        let permissions = fs::metadata(target).map_err(failed("write", target))?.permissions();
+        let mut file = open(&part, private().write(true).create(true).truncate(true), "write")?;
+        let mut version = Version { path: part, is_precious: false };
         let write = || {
-            let permissions: Permissions = fs::metadata(target)?.permissions();
-            let mut file = private().write(true).create(true).truncate(true).open(&version.path)?;
-            file.write_all(bytes)?;
+            file.write_all(new)?;
             file.set_permissions(permissions)?;
-            if durable == Durable::Yes { file.sync_all() } else { Ok(()) }
+            if durable == Durable::Yes {
+                file.sync_all()?;
+            }
+            fs::rename(&version.path, &whole)
         };
         write().map_err(failed("write", target))?;
+        version.path = whole;
         Ok(version)
     }
 
@@ -219,9 +223,6 @@ impl Drop for Version {
         }
     }
 }
-
-/// What is in the name of a version that was left behind.
-pub(crate) const LEFTOVER: &str = ".recto-";
 
 /// Swaps two files, where the system can.
 #[cfg(target_os = "linux")]
@@ -322,7 +323,8 @@ mod tests {
         let others = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path());
         let others: Vec<PathBuf> = others.filter(|other| *other != path).collect();
         let [left] = &*others else { panic!("{others:?}") };
-        assert!(left.to_string_lossy().contains(LEFTOVER));
+        assert!(left.to_string_lossy().contains(leftover::LEFTOVER));
+        leftover::sweep(&path);
         assert_eq!(fs::read_to_string(left).unwrap(), "one\ncut\nolder\n");
     }
 

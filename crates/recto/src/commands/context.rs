@@ -6,17 +6,18 @@ use std::sync::Arc;
 
 use jiff::Zoned;
 use recto_agent::{
-    Agent, Choosing, How, Inbound, Memories, Mentioned, ModelEntry, Searcher, SessionSettings,
-    Wanted, join_mentioned,
+    Agent, Choosing, How, Inbound, Memories, Mentioned, ModelEntry, Preview, Searcher,
+    SessionSettings, Wanted, WhyWords, join_mentioned,
 };
 use recto_context::mode::{self, ModeSetting, Question};
 use recto_context::{
     Bootstrap, Carry, Catalog, ContextMode, Counter, Inputs, Message, MessageId, RequestContext,
-    Stamp, Tokens, Window, WindowSource, has_tools, read_jsonl,
+    Stamp, SummaryBy, Tokens, Window, WindowSource, has_tools, read_jsonl,
 };
 use recto_search::Entry;
-use recto_store::{SessionId, Store};
+use recto_store::{NewCompaction, SessionId, Store};
 use recto_workspace::View;
+use serde_json::{Value, json};
 
 use crate::cli::ContextArgs;
 use crate::commands::{agent_failed, history_failure, sessions};
@@ -76,7 +77,7 @@ pub(crate) struct Ground<'a> {
     pub(crate) searcher: &'a Searcher,
     pub(crate) memories: &'a Memories,
     /// What the owner sees of them.
-    pub(crate) remembered: &'a View,
+    pub(crate) remembered: &'a Arc<View>,
     /// With the model that was chosen.
     pub(crate) settings: &'a Settings,
     pub(crate) choice: &'a Choice,
@@ -107,7 +108,7 @@ pub(crate) async fn assemble(
     };
     let wanted = Wanted {
         catalog,
-        entries: Entry::all_of(catalog).into(),
+        entries: Entry::items_of(catalog).into(),
         session: &session,
         removed: &[],
         decides_mode,
@@ -115,11 +116,18 @@ pub(crate) async fn assemble(
         message,
     };
     let (counter, options) = (Counter::estimated(), wanted.options);
-    let by = Choosing { limits: &model.limits, options: &options, counter: &counter };
+    let by = Choosing {
+        limits: &model.limits,
+        options: &options,
+        counter: &counter,
+        history_from: MessageId::default(),
+    };
     let (mut found, chosen) =
         tokio::join!(searcher.find(&wanted), memories.choose(remembered, message, None, &by));
     let carry = Carry { snapshot: Some(found.add(chosen)), ..Carry::default() };
-    if let Some(how @ How::Words(_)) = &found.how {
+    if let Some(how @ How::Words(why)) = &found.how
+        && *why != WhyWords::NothingNamed
+    {
         tell(&format_args!("warning: items were searched {how}"));
     }
     let mode = mode::decide(&Question {
@@ -165,9 +173,14 @@ fn show_in_session(
         let settings = setup::with_model(settings, None).await?;
         let agent = setup::idle_agent(home, &settings, store)?;
         let mark = args.context_mode.map(ContextMode::from);
-        let (model, request) =
+        let (model, preview) =
             preview(&agent, session.id, message, args.model.clone(), mark).await?;
-        show(args, &model, &request)?;
+        if args.json {
+            print_json(&report(&preview))?;
+        } else {
+            show(args, &model, &preview.request)?;
+        }
+        tell_of_compaction(&preview);
         Ok(ExitCode::SUCCESS)
     })
 }
@@ -180,12 +193,42 @@ pub(crate) async fn preview(
     message: &str,
     model: Option<String>,
     mark: Option<ContextMode>,
-) -> Result<(ModelEntry, RequestContext), Failure> {
+) -> Result<(ModelEntry, Preview), Failure> {
     let settings = SessionSettings { model, context_mode: mark, ..SessionSettings::default() };
     let inbound = Inbound { settings, ..Inbound::text(message) };
-    let request = agent.preview(session, inbound).await.map_err(|error| agent_failed(&error))?;
-    let model = agent.model(&request.model).map_err(|error| agent_failed(&error))?;
-    Ok((model.clone(), request))
+    let preview = agent.preview(session, inbound).await.map_err(|error| agent_failed(&error))?;
+    let model = agent.model(&preview.request.model).map_err(|error| agent_failed(&error))?;
+    Ok((model.clone(), preview))
+}
+
+/// A preview for programs: the request, and the summary that would be made for it.
+pub(crate) fn report(preview: &Preview) -> Value {
+    let mut report = preview.request.report();
+    if let Some(NewCompaction { summary, tokens_before, tokens_after, .. }) = &preview.compaction {
+        report["compaction"] = json!({
+            "first": summary.first,
+            "last": summary.last,
+            "tokens_before": tokens_before,
+            "tokens_after": tokens_after,
+            // What is shown is an extract all the same: no model is asked for a preview.
+            "by": preview.summary_by,
+        });
+    }
+    report
+}
+
+/// Says what would be summarised: the page shows it as if that had been done.
+fn tell_of_compaction(preview: &Preview) {
+    let Some(compaction) = &preview.compaction else { return };
+    let NewCompaction { summary, tokens_before, tokens_after, .. } = compaction;
+    tell(&format_args!(
+        "note: messages leave the page with this one; a summary would stand for messages {} to \
+         {}, with {tokens_after} tokens instead of {tokens_before}",
+        summary.first.0, summary.last.0,
+    ));
+    if preview.summary_by == Some(SummaryBy::Summary) {
+        tell(&"note: the model would be asked for it; what is shown in its place is an extract");
+    }
 }
 
 fn show(args: &ContextArgs, model: &ModelEntry, request: &RequestContext) -> Result<(), Failure> {

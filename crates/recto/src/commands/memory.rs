@@ -6,6 +6,7 @@
 mod change;
 mod check;
 mod editor;
+mod ids;
 mod list;
 mod search;
 
@@ -13,7 +14,7 @@ use std::process::ExitCode;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use recto_context::{Audience, Memory, Scope, Who};
+use recto_context::{Audience, Marks, Memory, Scope, Who};
 use recto_workspace::MemoryError;
 use serde_json::{Value, json};
 
@@ -39,20 +40,20 @@ pub(crate) fn run(home: &Home, command: &MemoryCommand) -> Result<ExitCode, Fail
                 list::run(&files, &audience, *all, json.json).await
             }
             MemoryCommand::Add { text, important, shared, scope } => {
-                let marks = recto_context::Marks { important: *important, shared: *shared };
-                change::add(&files, text, marks, scope_of(scope)).await
+                let marks = Marks { important: *important, shared: *shared };
+                let scope = scope_of(scope).unwrap_or(Scope::Global);
+                change::add(&files, text, marks, scope).await
             }
             MemoryCommand::Search { query, limit, audience, json } => {
                 let audience = audience_of(&settings, audience);
                 search::run(home, &settings, &audience, query, *limit, json.json).await
             }
-            MemoryCommand::Edit { id, text, scope } => {
-                let audience = owner_of(&settings, &scope_of(scope));
-                change::edit(&files, id, text.as_deref(), &audience).await
+            MemoryCommand::Edit { id, text, marks, scope } => {
+                let scope = scope_of(scope);
+                change::edit(&files, &settings, id, text.as_deref(), marks, scope.as_ref()).await
             }
             MemoryCommand::Forget { ids, scope } => {
-                let audience = owner_of(&settings, &scope_of(scope));
-                change::forget(&files, ids, &audience).await
+                change::forget(&files, &settings, ids, scope_of(scope).as_ref()).await
             }
             MemoryCommand::Check(format) => check::run(&files, format.json).await,
         }
@@ -67,28 +68,17 @@ fn audience_of(settings: &Settings, args: &AudienceArgs) -> Audience {
         who: args.who.into(),
         person: args.person.as_deref().map(Into::into).or(own),
         conversation: args.conversation.as_deref().map(Into::into),
-        ..owner
+        agent: args.agent.as_deref().map(Into::into).or(owner.agent),
     }
 }
 
-fn scope_of(args: &ScopeArgs) -> Scope {
-    match args {
-        ScopeArgs { person: Some(id), .. } => Scope::Person(id.as_str().into()),
-        ScopeArgs { conversation: Some(key), .. } => Scope::Conversation(key.as_str().into()),
-        ScopeArgs { agent: Some(id), .. } => Scope::Agent(id.as_str().into()),
-        _ => Scope::Global,
-    }
-}
-
-/// The owner, where memories of this scope can be changed.
-fn owner_of(settings: &Settings, scope: &Scope) -> Audience {
-    let owner = setup::owner(settings);
-    match scope {
-        Scope::Global => owner,
-        Scope::Person(id) => Audience { person: Some(id.clone()), ..owner },
-        Scope::Conversation(key) => Audience { conversation: Some(key.clone()), ..owner },
-        Scope::Agent(id) => Audience { agent: Some(id.clone()), ..owner },
-    }
+/// To whom memories belong, if somebody is named.
+fn scope_of(args: &ScopeArgs) -> Option<Scope> {
+    let ScopeArgs { person, conversation, agent } = args;
+    let person = || Some(Scope::Person(person.as_deref()?.into()));
+    let conversation = || Some(Scope::Conversation(conversation.as_deref()?.into()));
+    let agent = || Some(Scope::Agent(agent.as_deref()?.into()));
+    person().or_else(conversation).or_else(agent)
 }
 
 /// Who an audience is, in words.

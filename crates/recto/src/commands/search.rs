@@ -99,7 +99,8 @@ pub(crate) async fn find(
     let group = asked.kind.map(Group::of);
     let is_candidate: IsCandidate =
         Arc::new(move |id| group.is_none_or(|group| Group::of(id.kind) == group));
-    let entries: Arc<[Entry]> = Entry::all_of(catalog).into();
+    let memories = catalog.memories.iter().map(Entry::memory);
+    let entries: Arc<[Entry]> = Entry::items_of(catalog).into_iter().chain(memories).collect();
     let ranked = searcher.search(entries.clone(), asked.query, is_candidate, patience).await;
     // A turn weighs those against each other that may come by themselves.
     let may_come: HashSet<ItemId> = by_themselves(catalog).collect();

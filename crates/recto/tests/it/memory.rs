@@ -1,7 +1,9 @@
 //! `recto memory`: what is remembered, as a person looks at it and changes it.
 
 mod bad_files;
+mod change;
 mod turns;
+mod why;
 
 use std::fs;
 use std::path::Path;
@@ -140,6 +142,12 @@ fn each_scope_has_its_file_and_its_readers() {
     check(&[], &[own, wifi, main]);
     check(&["--person", "anna"], &[own, wifi, anna, main]);
     check(&["--conversation", "telegram-4711"], &[own, wifi, noon, main]);
+    let ops = "Ops reads logs first.";
+    check(&["--agent", "ops"], &[own, wifi, ops]);
+    check(&["--agent", "ops", "--person", "anna"], &[own, wifi, anna, ops]);
+    check(&["--agent", "ops", "--as", "group"], &[wifi]);
+    check(&["--agent", "main", "--as", "group"], &[wifi, main]);
+    check(&["--agent", "nobody"], &[own, wifi]);
     check(&["--as", "guest"], &[wifi, main]);
     check(&["--as", "guest", "--person", "anna"], &[wifi, anna, main]);
     check(&["--as", "guest", "--person", "bob"], &[wifi, main]);
@@ -232,6 +240,13 @@ fn an_editor_gets_the_text_and_gives_another() {
     let edited = run(edited.out.trim_end(), "VISUAL", &with_words);
     assert_eq!(edited.code, 0, "{}", edited.err);
     assert_eq!(home.remembered(&[]), ["Bo likes rum."]);
+    // What was typed and can't be used is not lost.
+    home.write("plain.sh", "for last; do :; done\necho 'my PIN is 4711' > \"$last\"\n");
+    let refused = run(edited.out.trim_end(), "VISUAL", &with_words);
+    refused.fails_with("looks like a PIN");
+    let kept = refused.err.lines().find_map(|line| line.strip_prefix("what you wrote is in "));
+    assert_eq!(fs::read_to_string(kept.unwrap()).unwrap(), "my PIN is 4711\n");
+    fs::remove_file(kept.unwrap()).unwrap();
 }
 
 #[test]
@@ -248,8 +263,8 @@ fn what_is_forgotten_goes_to_the_archive() {
     assert_eq!(home.remembered(&[]), [""; 0]);
     let archive = fs::read_to_string(home.path("workspace/memory/archive/MEMORY.md")).unwrap();
     assert!(archive.contains("Bo likes tea.") && archive.contains("Bo likes gin."), "{archive}");
-    // A person's memory is named together with the person.
-    home.run(&["memory", "forget", &anna]).fails_with("there is no memory");
+    // Named together with a person, it is looked for among that person's.
+    home.run(&["memory", "forget", &anna, "--person", "ben"]).fails_with("there is no memory");
     home.ok(&["memory", "forget", &anna, "--person", "anna"]);
     assert!(home.path("workspace/memory/archive/people/anna.md").is_file());
     let missing = home.run(&["memory", "forget"]);
@@ -260,10 +275,15 @@ fn what_is_forgotten_goes_to_the_archive() {
 fn bad_ids_are_told_with_what_could_be_meant() {
     let home = empty();
     home.write("workspace/memory/MEMORY.md", many(400));
-    for id in ["", "#", "zzz", "ab", "../../x", "MEMORY.md#", "\u{1b}[2J", "MEMORY.md#zzzzzzzz"] {
+    for id in ["zzz", "../../x", "MEMORY.md", "\u{1b}[2J", "MEMORY.md#zzzzzzzz", "#00000000"] {
         let run = home.run(&["memory", "forget", "--", id]);
         run.fails_with("there is no memory");
         assert!(run.err.contains("hint: ") && !run.err.contains('\u{1b}'), "{}", run.err);
+    }
+    for id in ["", "#", "ab", "MEMORY.md#", "MEMORY.md#abc"] {
+        let run = home.run(&["memory", "forget", "--", id]);
+        run.fails_with("is too short for the id of a memory");
+        assert!(run.err.contains("at least 4 of the digits"), "{}", run.err);
     }
     // Among so many, the same short beginning means several in two files.
     home.write("workspace/memory/2026-01-02.md", many(400));
@@ -273,6 +293,8 @@ fn bad_ids_are_told_with_what_could_be_meant() {
     let ambiguous = home.run(&["memory", "forget", &hash[..8]]);
     ambiguous.fails_with("can mean 2 memories");
     assert!(ambiguous.err.contains("name one of them"), "{}", ambiguous.err);
+    let other = format!("2026-01-02.md#{}", &hash[..8]);
+    assert!(ambiguous.err.contains(id) && ambiguous.err.contains(&other), "{}", ambiguous.err);
     home.ok(&["memory", "forget", &format!("{file}#{}", &hash[..6])]);
     assert_eq!(home.remembered(&["--all"]).len(), 799);
 }
@@ -306,6 +328,42 @@ fn a_search_finds_memories_and_what_was_said() {
     assert_eq!((none.code, none.out.as_str()), (0, ""));
     assert!(none.err.contains("nothing that a group may see"), "{}", none.err);
     home.run(&["memory", "search", " "]).fails_with("nothing to search for");
+    assert_eq!(home.run(&["memory", "search", "walrus", "--limit", "0"]).code, 2);
+}
+
+#[test]
+fn a_search_is_made_for_the_agent_that_is_named() {
+    let home = empty();
+    home.remember("The walrus tank is checked on Mondays.", &["--agent", "ops"]);
+    let texts = |flags: &[&str]| {
+        let found = home.json(&[&["memory", "search", "walrus tank", "--json"], flags].concat());
+        let found = found["results"].as_array().unwrap().clone();
+        found.iter().map(|one| one["text"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(texts(&[]), [""; 0]);
+    assert_eq!(texts(&["--agent", "ops"]), ["The walrus tank is checked on Mondays."]);
+    assert_eq!(texts(&["--agent", "ops", "--as", "group"]), [""; 0]);
+}
+
+#[test]
+fn nods_and_greetings_are_not_found_among_what_was_said() {
+    let home = Home::scripted(&[
+        r#"{"content":"Hello!"}"#,
+        r#"{"content":"It hangs in the hall."}"#,
+        r#"{"content":"You're welcome."}"#,
+    ]);
+    let talk = "hello\nWhere is the walrus poster?\nok, thanks\n";
+    assert_eq!(home.run_with(&["chat"], talk, &[]).code, 0);
+    for query in ["hello", "ok", "thanks", "poster", "walrus"] {
+        let found = home.json(&["memory", "search", query, "--json"]);
+        let texts = found["results"].as_array().unwrap().iter();
+        let texts: Vec<&str> = texts.map(|one| one["text"].as_str().unwrap()).collect();
+        for nod in ["hello", "Hello!", "ok, thanks"] {
+            assert!(!texts.contains(&nod), "{query}: {texts:?}");
+        }
+    }
+    let found = home.json(&["memory", "search", "walrus poster", "--json"]);
+    assert_eq!(found["results"][0]["text"], "Where is the walrus poster?", "{found}");
 }
 
 /// With the real encoder.

@@ -6,26 +6,22 @@
 //! grows, trims, and is never wholly known.
 
 use std::path::Path;
-use std::time::Duration;
 
-use recto_agent::{Agent, AgentOptions, Conversation, Event, Inbound, Parts, SearchParts};
-use recto_context::Tokens;
+use recto_agent::{Agent, Conversation, Inbound, SearchParts};
 use recto_store::{
     BindingKey, Moment, NewMessage, NewSession, SessionId, SessionName, Settings, Store,
     StoreOptions,
 };
-use recto_tools::{ToolOptions, Toolbox};
-use recto_workspace::{MemoryFiles, Workspace};
+use recto_tools::ToolOptions;
 
 use super::{Cost, HISTORY, MESSAGE, WINDOW, spend};
 use crate::Result;
-use crate::bench::{files, synthetic};
+use crate::bench::agent::{self, Setup, take_turn};
+use crate::bench::synthetic;
 
 const WARM_UP: usize = 50;
 const TURNS: usize = 1_000;
 const STARTS: usize = 20;
-/// A turn without a model takes milliseconds; one that takes this long hangs.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What requests cost while the agent runs, and the first one after a start.
 pub(super) struct Measured {
@@ -39,7 +35,7 @@ pub(super) async fn measure(workspace: &Path, data: &Path) -> Result<Measured> {
     let agent = start(workspace, &path).await?;
     let mut warm = Vec::with_capacity(TURNS);
     for turn in 0..WARM_UP + TURNS {
-        take_turn(&agent, session).await?;
+        take_turn(&agent, session, MESSAGE).await?;
         let (cost, request) = spend(agent.preview(session, Inbound::text(MESSAGE))).await;
         request?;
         if turn >= WARM_UP {
@@ -82,36 +78,6 @@ async fn import(path: &Path) -> Result<SessionId> {
 }
 
 async fn start(workspace: &Path, database: &Path) -> Result<Agent> {
-    let tools = Toolbox::new(ToolOptions::new(workspace));
-    let parts = Parts {
-        options: AgentOptions {
-            name: "bench".into(),
-            version: "bench".into(),
-            workspace: "bench".into(),
-            max_rounds: 20,
-            window_cap: Tokens::new(WINDOW),
-            built_in: tools.specs(),
-            approval_expires: Duration::from_secs(3_600),
-            disabled_tools: Vec::new(),
-            compaction: None,
-            session_files: None,
-        },
-        models: vec![synthetic::echo(WINDOW)?],
-        workspace: Workspace::new(files::options(workspace)),
-        memory: MemoryFiles::new(workspace),
-        tools,
-        search: SearchParts::default(),
-        store: Store::open(&StoreOptions::new(database))?,
-    };
-    Ok(Agent::start(parts).await?)
-}
-
-async fn take_turn(agent: &Agent, session: SessionId) -> Result<()> {
-    let mut submission = agent.submit(session, Inbound::text(MESSAGE)).await?;
-    loop {
-        let event = tokio::time::timeout(PATIENCE, submission.events.recv()).await??;
-        if event.turn == submission.turn && matches!(event.event, Event::Finished(_)) {
-            return Ok(());
-        }
-    }
+    let (tools, search) = (ToolOptions::new(workspace), SearchParts::default());
+    agent::start(Setup { name: "bench", workspace, database, window: WINDOW, tools, search }).await
 }

@@ -10,19 +10,19 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use jiff::Zoned;
-use recto_agent::{Agent, AgentOptions, Conversation, Parts, SearchParts, SessionSettings};
-use recto_context::{Audience, Message, Tokens, Who};
+use recto_agent::{Agent, Conversation, SearchParts, SessionSettings};
+use recto_context::{Audience, Message};
 use recto_search::EncoderFiles;
 use recto_store::{
     BindingKey, Moment, NewMessage, NewSession, SessionId, Settings, Store, StoreOptions,
 };
-use recto_tools::{ToolOptions, Toolbox};
-use recto_workspace::{MemoryFiles, Workspace};
+use recto_tools::ToolOptions;
 use serde_json::Value;
 
 use super::year::{self, Talk};
 use crate::Result;
-use crate::bench::{Kept, files, synthetic};
+use crate::bench::agent::{self, Setup};
+use crate::bench::{Kept, synthetic};
 
 /// Of the sessions and how they are made: what was made otherwise is made anew.
 const MADE: &str = "a year, version 1\n";
@@ -143,28 +143,15 @@ impl Home {
     /// An agent with nothing read yet.
     pub(super) async fn start(&self, encoder: Option<&EncoderFiles>) -> Result<Agent> {
         let workspace = self.workspace();
-        let tools = Toolbox::new(ToolOptions::new(&workspace));
-        let parts = Parts {
-            options: AgentOptions {
-                name: AGENT.into(),
-                version: "bench".into(),
-                workspace: "bench".into(),
-                max_rounds: 20,
-                window_cap: Tokens::new(WINDOW),
-                built_in: tools.specs(),
-                approval_expires: Duration::from_secs(60),
-                disabled_tools: Vec::new(),
-                compaction: None,
-                session_files: None,
-            },
-            models: vec![synthetic::echo(WINDOW)?],
-            workspace: Workspace::new(files::options(&workspace)),
-            memory: MemoryFiles::new(&workspace),
-            tools,
+        agent::start(Setup {
+            name: AGENT,
+            workspace: &workspace,
+            database: &self.database(),
+            window: WINDOW,
+            tools: ToolOptions::new(&workspace),
             search: SearchParts { encoder: encoder.cloned(), ..SearchParts::default() },
-            store: Store::open(&StoreOptions::new(self.database()))?,
-        };
-        Ok(Agent::start(parts).await?)
+        })
+        .await
     }
 
     /// Writes config and workspace, as far as they differ, and lets them settle.
@@ -257,12 +244,8 @@ async fn import(store: &Store, talk: Talk) -> Result<()> {
 
 /// A session of the owner, in private.
 fn settings(conversation: &str) -> Result<Settings> {
-    let audience = Audience {
-        who: Who::Owner,
-        person: Some("owner".into()),
-        conversation: Some(format!("terminal-{conversation}").into()),
-        agent: Some(AGENT.into()),
-    };
+    let conversation = Some(format!("terminal-{conversation}").into());
+    let audience = Audience { conversation, ..Audience::owner(AGENT) };
     let settings = SessionSettings { audience: Some(audience), ..SessionSettings::default() };
     match serde_json::to_value(settings)? {
         Value::Object(settings) => Ok(settings),

@@ -7,7 +7,7 @@ use std::time::Instant;
 use jiff::Zoned;
 use recto_context::{
     ContentPart, Counter, ItemId, ItemKind, Limits, Message, MessageId, Pick, Pool, Snapshot,
-    choose_snapshot,
+    choose_snapshot, fingerprint,
 };
 use recto_search::{Choice, Encoder, EncoderFiles, Entry, Index, Query, SearchOptions, Vector};
 use recto_store::{Embedder, MessagePosition, SessionId, Store};
@@ -50,6 +50,7 @@ fn pure_parts(view: &View, encoder: Option<&EncoderFiles>) -> Result<Vec<Row>> {
     let encoder = encoder.map(Encoder::load).transpose()?;
     let index = index(view, encoder.as_ref());
     let messages = year::messages(RUNS);
+    let fingerprint = fingerprint(&view.memories);
     let (mut embedding, mut ranking) = (Vec::new(), Vec::new());
     let (mut anew, mut staying) = (Vec::new(), Vec::new());
     let mut before: Option<Snapshot> = None;
@@ -62,7 +63,13 @@ fn pure_parts(view: &View, encoder: Option<&EncoderFiles>) -> Result<Vec<Row>> {
         ranking.push(time);
         let options = SearchOptions::default().memories;
         let recalled = Choice::among(ranked.iter().cloned(), &options).taken;
-        let pool = Pool { memories: &view.memories, ranked: &ranked, recalled: &recalled };
+        let pool = Pool {
+            memories: &view.memories,
+            fingerprint,
+            ranked: &ranked,
+            recalled: &recalled,
+            history_from: MessageId::default(),
+        };
         let (time, made) = choose(None, &pool);
         anew.push(time);
         // Messages that have nothing to do with each other would have it made anew.
@@ -142,12 +149,10 @@ impl Past {
         self.index.without_doubles(ranked, SAME, COMPARED).0
     }
 
-    /// One after the other, as they are found.
     async fn look_up(&self, store: &Store) -> Result<()> {
         let session = self.session.ok_or("there are no messages")?;
-        for message in (1..=16).map(|number| MessageId(number * 6)) {
-            store.messages_within(session, message..=message).await?;
-        }
+        let places = (1..=16).map(|number| (session, MessageId(number * 6)));
+        store.messages_at(places.collect()).await?;
         Ok(())
     }
 }

@@ -2,9 +2,8 @@
 //! in turn.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
 
-use recto_agent::{Agent, Event, Inbound};
+use recto_agent::{Agent, Inbound};
 use recto_context::{Layer, RequestContext};
 use recto_search::EncoderFiles;
 use recto_store::SessionId;
@@ -12,13 +11,11 @@ use recto_store::SessionId;
 use super::home::{self, Home, Memories, Rules};
 use super::year;
 use crate::Result;
+use crate::bench::agent::take_turn;
 use crate::bench::pair::{Pair, timed};
 
 const RUNS: usize = 150;
 const WARM_UP: usize = 20;
-
-/// A turn without a model takes milliseconds; one that takes this long hangs.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What memory adds.
 pub(super) struct Measured {
@@ -52,7 +49,8 @@ pub(super) async fn measure(
             continue;
         }
         if run == WARM_UP {
-            expect(&with.agent.preview(with.new, Inbound::text(one)).await?, encoder)?;
+            let looked = with.agent.preview(with.new, Inbound::text(one)).await?;
+            expect(&looked.request, encoder)?;
         }
         first.push(begun);
         whole.push(turned);
@@ -111,13 +109,8 @@ impl Desk {
 
     /// What it takes to get from a message to the end of its turn.
     async fn turn(&self, message: &str) -> Result<f64> {
-        let start = Instant::now();
-        let mut submission = self.agent.submit(self.old, Inbound::text(message)).await?;
-        loop {
-            let event = tokio::time::timeout(PATIENCE, submission.events.recv()).await??;
-            if event.turn == submission.turn && matches!(event.event, Event::Finished(_)) {
-                return Ok(start.elapsed().as_secs_f64() * 1e3);
-            }
-        }
+        let (time, turned) = timed(take_turn(&self.agent, self.old, message)).await;
+        turned?;
+        Ok(time)
     }
 }

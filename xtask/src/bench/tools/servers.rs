@@ -9,16 +9,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use recto_agent::{Agent, AgentOptions, Conversation, Inbound, Parts, SearchParts};
-use recto_context::{Include, Tokens};
-use recto_store::{SessionId, Store, StoreOptions};
+use recto_agent::{Agent, Conversation, Inbound, SearchParts};
+use recto_context::Include;
+use recto_store::SessionId;
 use recto_tools::{ServerOptions, ServerTransport, ToolOptions, Toolbox};
-use recto_workspace::{MemoryFiles, Workspace};
 use serde_json::json;
 
 use crate::Result;
+use crate::bench::agent::{self, Setup};
 use crate::bench::pair::{Pair, timed};
-use crate::bench::{files, synthetic};
 
 pub(super) const SERVERS: usize = 5;
 /// Of each server.
@@ -106,8 +105,9 @@ impl Desk {
 
 /// A benchmark that measured without the tools would flatter.
 async fn expect_tools(desk: &Desk, expected: usize) -> Result<()> {
-    let request = desk.agent.preview(desk.session, Inbound::text(MESSAGE)).await?;
-    let of_servers = request.tools.iter().filter(|tool| tool.spec.id.server.is_some()).count();
+    let preview = desk.agent.preview(desk.session, Inbound::text(MESSAGE)).await?;
+    let of_servers =
+        preview.request.tools.iter().filter(|tool| tool.spec.id.server.is_some()).count();
     match of_servers == expected {
         true => Ok(()),
         false => Err(format!("{expected} tools should be offered, but {of_servers} are").into()),
@@ -192,29 +192,15 @@ impl Bench<'_> {
     }
 
     async fn agent(&self, name: &str, include: Option<Include>) -> Result<Desk> {
-        let tools = Toolbox::new(self.tools(include));
-        let workspace = Workspace::new(files::options(&self.folder.join("workspace")));
-        let parts = Parts {
-            options: AgentOptions {
-                name: "bench".into(),
-                version: "bench".into(),
-                workspace: "bench".into(),
-                max_rounds: 20,
-                window_cap: Tokens::new(WINDOW),
-                built_in: tools.specs(),
-                approval_expires: Duration::from_secs(60),
-                disabled_tools: Vec::new(),
-                compaction: None,
-                session_files: None,
-            },
-            models: vec![synthetic::echo(WINDOW)?],
-            workspace,
-            memory: MemoryFiles::new(self.folder.join("workspace")),
-            tools,
+        let agent = agent::start(Setup {
+            name: "bench",
+            workspace: &self.folder.join("workspace"),
+            database: &self.folder.join(name).with_extension("db"),
+            window: WINDOW,
+            tools: self.tools(include),
             search: SearchParts::default(),
-            store: Store::open(&StoreOptions::new(self.folder.join(name).with_extension("db")))?,
-        };
-        let agent = Agent::start(parts).await?;
+        })
+        .await?;
         let conversation = Conversation::with_owner("bench", "bench", "bench");
         let session = agent.find_named_or_begin(&conversation).await?.id;
         Ok(Desk { agent, session })

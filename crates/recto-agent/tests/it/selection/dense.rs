@@ -39,7 +39,7 @@ async fn agent(bench: &Bench, fake: &Fake, encoder: EncoderFiles) -> Agent {
 
 /// Takes its time: encoders load slowly where several tests run at once.
 async fn warm(agent: &Agent) {
-    let entries = Entry::all_of(&*agent.catalog().await).into();
+    let entries = Entry::items_of(&*agent.catalog().await).into();
     agent.searcher().search(entries, "warm", Arc::new(|_| true), Patience::UntilDone).await;
 }
 

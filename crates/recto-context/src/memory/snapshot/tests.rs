@@ -14,8 +14,18 @@ fn pick(memory: &Memory) -> Pick {
 }
 
 fn choose(before: Option<Snapshot>, memories: &[Memory], recalled: &[&Memory]) -> Snapshot {
+    choose_from(MessageId::default(), before, memories, recalled)
+}
+
+fn choose_from(
+    history_from: MessageId,
+    before: Option<Snapshot>,
+    memories: &[Memory],
+    recalled: &[&Memory],
+) -> Snapshot {
     let picks: Vec<Pick> = recalled.iter().map(|memory| pick(memory)).collect();
-    let pool = Pool { memories, ranked: &picks, recalled: &picks };
+    let fingerprint = fingerprint(memories);
+    let pool = Pool { memories, fingerprint, ranked: &picks, recalled: &picks, history_from };
     choose_snapshot(before, &pool, &Limits::default(), &Counter::estimated())
 }
 
@@ -82,12 +92,15 @@ fn what_the_session_itself_adds_changes_nothing() {
     let mut all = memories(100);
     let mut first = choose(None, &all, &[]);
     let own = Memory::new("MEMORY.md", "Said just now.", None);
-    first.add_own([own.name.clone()]);
+    first.add_own([own.name.clone()], MessageId(1));
     all.insert(0, own.clone());
     let second = choose(Some(first.clone()), &all, &[&own]);
     assert_eq!(second.entries, first.entries);
     // It is no miss either: it stands in the history.
     assert_eq!(second.misses, 0);
+    // When its exchange leaves the page, it comes in.
+    let left = choose_from(MessageId(2), Some(second.clone()), &all, &[]);
+    assert!(has(&left, &own) && !has(&second, &own));
     // Once it is gone again, nothing has changed still.
     all.remove(0);
     assert_eq!(choose(Some(second), &all, &[]).entries, first.entries);
@@ -119,7 +132,7 @@ fn three_turns_that_recall_something_else_replace_it() {
 #[test]
 fn it_survives_being_stored() {
     let mut snapshot = choose(None, &memories(100), &[&memories(100)[3]]);
-    snapshot.add_own(["MEMORY.md#00000000".into()]);
+    snapshot.add_own(["MEMORY.md#00000000".into()], MessageId(7));
     let kept = serde_json::to_string(&snapshot).unwrap();
     assert_eq!(serde_json::from_str::<Snapshot>(&kept).unwrap(), snapshot);
 }

@@ -22,6 +22,16 @@ pub(super) fn is_bare_reply(message: &str) -> bool {
         && replies
 }
 
+/// Whether a message has no word that stands for something. A number does: it may be what was
+/// asked for.
+pub(super) fn names_nothing(message: &str) -> bool {
+    let is_empty = |tokens: &[Token]| {
+        !tokens.iter().any(Token::is_number) && reduces_to_nothing(tokens, &mut false)
+    };
+    message.len() <= LONGEST_BARE_REPLY
+        && lex::sentences(message).iter().all(|sentence| is_empty(&sentence.tokens))
+}
+
 /// In bytes, with room for a few words of any script.
 const LONGEST_BARE_REPLY: usize = 200;
 

@@ -4,7 +4,7 @@ mod messages;
 
 use super::{
     BEGINNING, Sign, TalkKind, Verdict, find_imperative, find_path, find_talk, is_bare_reply, lex,
-    read,
+    names_nothing, read,
 };
 use messages::{TALK, WORK};
 
@@ -168,6 +168,29 @@ fn bare_replies() {
     ] {
         assert!(!is_bare_reply(message), "{message}");
     }
+}
+
+#[test]
+fn courtesy_and_assent_name_nothing() {
+    for message in
+        ["", " ", "hello", "Hi!", "good morning!", "thanks!", "ok", "yes please", "🎉", "ok thanks"]
+    {
+        assert!(names_nothing(message), "{message}");
+    }
+    for message in [
+        "hello Anna",
+        "thanks for the recipe",
+        "4711",
+        "option 2",
+        "why?",
+        "coffee",
+        "yes, run the tests",
+        "日本語",
+        "ok.txt",
+    ] {
+        assert!(!names_nothing(message), "{message}");
+    }
+    assert!(!names_nothing(&"hello ".repeat(1_000)));
 }
 
 #[test]

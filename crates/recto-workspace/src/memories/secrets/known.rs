@@ -159,6 +159,9 @@ pub(super) fn in_parts(text: &str) -> Option<Secret> {
         if is_discord_token(last) {
             return at("a Discord token", last);
         }
+        if is_slack_token(last) {
+            return at("a Slack token", last);
+        }
         let bot = run.strip_suffix(last)?.strip_suffix(':')?;
         let bot = bot.rsplit(|c: char| !c.is_ascii_digit()).next().unwrap_or_default();
         let is_bot = (8..=11).contains(&bot.len())
@@ -198,9 +201,23 @@ fn is_discord_token(token: &str) -> bool {
         && !is_words(code)
 }
 
+/// Numbers and a code, parted by hyphens: `xoxb-123-456-…`. Here, also short ones count.
+fn is_slack_token(token: &str) -> bool {
+    let mut parts = token.split('-');
+    let is_kind = parts.next().is_some_and(|kind| kind.len() == 4 && kind.starts_with("xox"));
+    let (Some(number), Some(code)) = (parts.next(), parts.next_back()) else { return false };
+    let mut signs: Vec<char> = code.chars().collect();
+    signs.sort_unstable();
+    signs.dedup();
+    let is_number = number.len() >= 3 && number.bytes().all(|byte| byte.is_ascii_digit());
+    is_kind && is_number && signs.len() >= 4 && code.chars().all(|c| c.is_ascii_alphanumeric())
+}
+
 /// What is secret about an address: a password before its host, or all of it.
 pub(super) fn in_address(text: &str) -> Option<Secret> {
-    text.match_indices("://").find_map(|(at, mark)| {
+    let calls = ["sip:", "sips:"].into_iter().flat_map(|mark| text.match_indices(mark));
+    let calls = calls.filter(|(at, _)| !text[..*at].ends_with(char::is_alphanumeric));
+    text.match_indices("://").chain(calls).find_map(|(at, mark)| {
         let start = at + mark.len();
         let rest = &text[start..];
         let ends = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '<' | '>' | ')');

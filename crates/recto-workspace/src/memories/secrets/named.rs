@@ -3,6 +3,8 @@
 //! A name alone is no secret, and most of what is said about passwords gives none away.
 //! So the value has to look like one, the more so the vaguer the name is.
 
+use std::ops::Range;
+
 use super::Secret;
 use super::known::is_placeholder;
 use super::random::{has_digit, is_words};
@@ -19,14 +21,19 @@ enum Kind {
     Password,
     /// Machines make these.
     Key,
+    /// A few digits.
+    Code,
 }
 
-const NAMES: [Name; 31] = {
+const NAMES: [Name; 55] = {
     const fn password(word: &'static str) -> Name {
         Name { word, kind: Kind::Password }
     }
     const fn key(word: &'static str) -> Name {
         Name { word, kind: Kind::Key }
+    }
+    const fn code(word: &'static str) -> Name {
+        Name { word, kind: Kind::Code }
     }
     [
         password("password"),
@@ -60,6 +67,30 @@ const NAMES: [Name; 31] = {
         key("secret"),
         key("token"),
         key("bearer"),
+        code("pin"),
+        code("pin code"),
+        code("pin-code"),
+        code("pincode"),
+        code("puk"),
+        code("door code"),
+        code("gate code"),
+        code("garage code"),
+        code("alarm code"),
+        code("entry code"),
+        code("access code"),
+        code("security code"),
+        code("lock code"),
+        code("unlock code"),
+        code("keypad code"),
+        code("locker code"),
+        code("safe code"),
+        code("safe combination"),
+        code("lock combination"),
+        code("türcode"),
+        code("zugangscode"),
+        code("alarmcode"),
+        code("geheimzahl"),
+        code("digicode"),
     ]
 };
 
@@ -79,7 +110,7 @@ const FILLER: usize = 48;
 const UNPARTED: char = '\u{2E80}';
 
 /// How many bytes behind a name are looked at.
-const REACH: usize = 512;
+pub(super) const REACH: usize = 512;
 
 /// A value behind a name of secrets that looks like one.
 pub(super) fn find(text: &str) -> Option<Secret> {
@@ -91,10 +122,16 @@ pub(super) fn find(text: &str) -> Option<Secret> {
         .filter(|(at, _)| begins_a_word(text, *at))
         .collect();
     found.sort_by_key(|(at, _)| *at);
-    found.into_iter().find_map(|(at, name)| value(text, at + name.word.len(), name))
+    found.into_iter().find_map(|(at, name)| {
+        let end = at + name.word.len();
+        match name.kind {
+            Kind::Password | Kind::Key => value(text, end, name),
+            Kind::Code => code(text, at..end, name),
+        }
+    })
 }
 
-fn lower_of_equal_length(c: char) -> char {
+pub(super) fn lower_of_equal_length(c: char) -> char {
     let mut lower = c.to_lowercase();
     match (lower.next(), lower.next()) {
         (Some(one), None) if one.len_utf8() == c.len_utf8() => one,
@@ -103,7 +140,7 @@ fn lower_of_equal_length(c: char) -> char {
 }
 
 /// `DB_PASSWORD` and `dbPassword` have the word `password`; `nopassword` has not.
-fn begins_a_word(text: &str, at: usize) -> bool {
+pub(super) fn begins_a_word(text: &str, at: usize) -> bool {
     let here = text[at..].chars().next();
     let before = text[..at].chars().next_back();
     before.is_none_or(|before| {
@@ -141,9 +178,52 @@ fn value(text: &str, end: usize, name: &Name) -> Option<Secret> {
     };
     let what = match name.kind {
         Kind::Password => "a password",
-        Kind::Key => "a key or token",
+        Kind::Key | Kind::Code => "a key or token",
     };
     is_secret.then(|| Secret { what, range: start..start + value.len() })
+}
+
+/// The digits behind a name of codes: `the PIN is 4711`, `door code 99812#`.
+fn code(text: &str, name_at: Range<usize>, name: &Name) -> Option<Secret> {
+    let text = &text[..text.floor_char_boundary(name_at.end + REACH)];
+    let rest = &text[name_at.end..];
+    if !identifier_tail(rest)?.is_empty() {
+        return None;
+    }
+    // Without a word between them only where it can mean nothing else: one can `pin` things.
+    let is_certain = name.word != "pin" || text[name_at.clone()].starts_with("PIN");
+    let is_next = is_certain && rest.trim_start().starts_with(|c: char| c.is_ascii_digit());
+    let between = if is_next { 0 } else { separator(rest, name)?.0 };
+    let mut words = rest[between..].split_whitespace();
+    let word = words.next()?;
+    let value = word.trim_matches(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '#' | '*'));
+    let digits = value.trim_matches(['#', '*']);
+    let is_code = (4..=12).contains(&digits.len())
+        && digits.bytes().all(|byte| byte.is_ascii_digit())
+        && !words.next().is_some_and(is_counted);
+    let start = name_at.end + between + rest[between..].find(word)? + word.find(value)?;
+    is_code.then(|| Secret { what: "a PIN or code", range: start..start + value.len() })
+}
+
+/// Whether a number before this word counts or measures something.
+fn is_counted(word: &str) -> bool {
+    const UNITS: [&str; 14] = [
+        "digit",
+        "digits",
+        "characters",
+        "chars",
+        "letters",
+        "times",
+        "days",
+        "hours",
+        "minutes",
+        "seconds",
+        "mm",
+        "cm",
+        "people",
+        "users",
+    ];
+    UNITS.contains(&word.trim_matches(|c: char| !c.is_alphanumeric()))
 }
 
 /// The rest of an identifier that only begins with the name; none if it is another word.
@@ -213,7 +293,7 @@ fn looks_secret(value: &str, kind: Kind, is_quoted: bool, is_assigned: bool) -> 
             let is_phrase = is_assigned && value.matches('-').count() >= 3;
             is_mixed || is_number || is_phrase || is_quoted
         }
-        Kind::Key => is_mixed && length >= 8 && !is_words(value),
+        Kind::Key | Kind::Code => is_mixed && length >= 8 && !is_words(value),
     }
 }
 

@@ -66,6 +66,54 @@ fn secrets() -> Vec<(&'static str, String)> {
         ("a key or token", format!("client_secret: \"{}~x.{}\"", "Ab8Q", &body[..20])),
         ("a key or token", format!("Authorization: Bearer {}", &hex[..24])),
         ("a key or token", "token=q7x9-44ab-z0p3".into()),
+        ("a key or token", "Authorization: Bearer mytoken2026".into()),
+        ("a key or token", "curl -H 'authorization: token 8charsX1'".into()),
+        ("a key or token", "\"Authorization\": \"Bearer abcDEFghiJKL\"".into()),
+        ("a password", "Authorization: Basic dXNlcjpwYXNz".into()),
+        ("a password", "curl -H \"Authorization: Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==\"".into()),
+        ("a password", "proxy-authorization: basic Ym9iOmh1bnRlcjI=, says Anna".into()),
+        ("a password", "It wants Basic Ym9iOmh1bnRlcjI".into()),
+        ("a Slack token", format!("{}-123-456-abcDEF", "xoxb")),
+        ("a Slack token", format!("the bot has {}-123-456-789-abcdef.", "xoxp")),
+        ("a Slack token", format!("SLACK={}-2-{}", "xoxe", &body[..20])),
+        ("an address with a password", "ftp://bob:hunter22@files.example.org".into()),
+        ("an address with a password", "sftp://bob:hunter22@10.0.0.2:2222/home".into()),
+        ("an address with a password", "smtps://me%40x.org:hunter22@mail.x.org:465".into()),
+        ("an address with a password", "REDIS_URL=redis://:hunter22@cache:6379/0".into()),
+        ("an address with a password", "mongodb+srv://app:hunter22@cluster0.x.net/db".into()),
+        ("an address with a password", "amqps://app:hunter22@mq/vhost".into()),
+        ("an address with a password", "jdbc:postgresql://app:hunter22@db/app".into()),
+        ("an address with a password", "socks5h://u:hunter22@proxy:1080".into()),
+        ("an address with a password", "rtsp://admin:hunter22@192.168.1.9/stream".into()),
+        ("an address with a password", "sip:alice:hunter22@pbx.example.org".into()),
+        ("a PIN or code", "my PIN is 4711".into()),
+        ("a PIN or code", "The PIN of my card is 471199.".into()),
+        ("a PIN or code", "PIN: 0042".into()),
+        ("a PIN or code", "SIM card: PIN 4711, PUK 12345678".into()),
+        ("a PIN or code", "PUK = 12345678".into()),
+        ("a PIN or code", "my pin code is \"4711\"".into()),
+        ("a PIN or code", "the door code is 99812#".into()),
+        ("a PIN or code", "Door code 99812#, second floor".into()),
+        ("a PIN or code", "The alarm code for the office is *2580".into()),
+        ("a PIN or code", "gate code: 1111".into()),
+        ("a PIN or code", "Die PIN lautet 4711".into()),
+        ("a PIN or code", "Der Türcode ist 2580".into()),
+        ("a seed phrase", format!("my seed phrase is {}", words(12))),
+        ("a seed phrase", format!("Seed phrase of the wallet:\n{}.", words(24))),
+        ("a seed phrase", format!("recovery phrase: {}", words(15).replace(' ', ", "))),
+        ("a seed phrase", format!("The mnemonic \"{}\" opens it", words(18))),
+        ("a seed phrase", format!("Recovery phrase for Ledger = {} and keep it safe", words(21))),
+        ("a seed phrase", {
+            let numbered = words(12)
+                .split(' ')
+                .enumerate()
+                .fold(String::new(), |all, (at, word)| format!("{all}{}. {word}\n", at + 1));
+            format!("Seed words:\n{numbered}")
+        }),
+        ("a seed phrase", format!("wallet seed: Abandon {}", words(11))),
+        ("a seed phrase", format!("Seed phrase Metamask {}", words(12))),
+        ("a seed phrase", format!("seed phrase: {}, keep safe", words(12))),
+        ("a seed phrase", format!("SEED PHRASE: {}", words(12).to_uppercase())),
         ("a long random string", format!("It is {body}")),
         (
             "a long random string",
@@ -74,7 +122,55 @@ fn secrets() -> Vec<(&'static str, String)> {
     ]
 }
 
-const HARMLESS: [&str; 75] = [
+/// The first words that are not those of a wallet.
+fn words(count: usize) -> String {
+    const WORDS: [&str; 24] = [
+        "ladder", "ocean", "pencil", "rabbit", "summer", "tiger", "under", "velvet", "winter",
+        "yellow", "zebra", "anchor", "basket", "candle", "dolphin", "engine", "forest", "garden",
+        "hammer", "island", "jungle", "kitten", "lemon", "mirror",
+    ];
+    WORDS[..count].join(" ")
+}
+
+const HARMLESS: [&str; 113] = [
+    "change the PIN next week",
+    "the PIN has four digits",
+    "The PIN is 4 digits long",
+    "The PIN is 1000 digits long, it feels",
+    "The PIN is changed every 90 days",
+    "The PIN expires in 2027",
+    "PIN entry is broken since 2024",
+    "My PIN is the year Anna was born",
+    "PIN: ask Anna",
+    "The LED is on pin 13",
+    "pin 2026 goals to the top",
+    "The pin is 2500 mm long",
+    "Pins 1000 and 1001 are free",
+    "He was spinning 4711 times",
+    "The door code is with Anna",
+    "The door code is changed in 2026",
+    "The access code is printed on the letter of 2025-11-15",
+    "The zip code is 90210",
+    "My postal code is 10115",
+    "The area code is 0301",
+    "The error code is 40412",
+    "exit code: 1012",
+    "The source code is 12000 lines long",
+    "promo code 20245 gives ten percent",
+    "seed phrase backup is in the safe",
+    "The recovery phrase must never leave the house because thieves could then take every coin",
+    "A seed phrase has 12, 15, 18, 21 or 24 words",
+    "The mnemonic for the planets is: my very eager mother just served us nachos",
+    "mnemonic devices help to learn vocabulary",
+    "Write the recovery phrase on paper, never on a computer; keep two copies apart",
+    "Basic auth is used by the old API",
+    "Authorization: Basic authentication is switched off",
+    "Authorization: Basic <credentials>",
+    "Authorization: Bearer <token>",
+    "Authorization: Bearer $API_TOKEN",
+    "Authorization: Bearer tokens are short-lived",
+    "sip:alice@pbx.example.org:5060 is my phone",
+    "xoxb-your-token-here is what the manual says",
     "access token: 2026-11-15T10:00:00Z is its end",
     "My password manager is Bitwarden",
     "My password manager is 1Password",
@@ -156,7 +252,7 @@ const HARMLESS: [&str; 75] = [
 fn secrets_are_found_with_their_kind_and_place() {
     let told = |text: &str| {
         let secret = find_secret(text)?;
-        text.get(secret.range).filter(|it| it.len() >= 5).map(|_| secret.what)
+        text.get(secret.range).filter(|it| it.len() >= 4).map(|_| secret.what)
     };
     let wrong = secrets().into_iter().map(|(what, text)| (what, told(&text), text));
     let wrong: Vec<_> = wrong.filter(|(what, told, _)| Some(*what) != *told).collect();
@@ -175,6 +271,11 @@ fn the_place_is_that_of_the_secret_alone() {
     let place = |text: &str| text[find_secret(text).unwrap().range].to_owned();
     assert_eq!(place("The wifi password is Blue42Sky!, says Anna"), "Blue42Sky");
     assert_eq!(place("https://bob:hunter22@example.org/feed"), "hunter22");
+    assert_eq!(place("the door code is (99812#), says Anna"), "99812#");
+    assert_eq!(place("My PIN for 0815 is 0815, too"), "0815");
+    assert_eq!(place("Basic Ym9iOmh1bnRlcjI=."), "Ym9iOmh1bnRlcjI");
+    assert_eq!(place("Authorization: Bearer mytoken2026."), "mytoken2026");
+    assert_eq!(place(&format!("My seed phrase: {}. Keep it.", words(12))), words(12));
     assert_eq!(place("密码：\"abc12345\"。"), "abc12345");
     let block = format!("-----BEGIN {0} KEY-----\nMC4C\n-----END {0} KEY-----", "PRIVATE");
     assert_eq!(place(&format!("a\n{block}\nb")), block);
@@ -280,7 +381,8 @@ proptest! {
         parts in prop::collection::vec(prop::sample::select(vec![
             "password", "İ", "密码", "是", ":", "=", " ", "is", "for", "\"", "://", "@", "a", "AKIA",
             "9", "eyJ", ".", "-----BEGIN ", "PRIVATE KEY", "-----", "bearer", "ß", "’", "call me",
-            "always", "\n",
+            "always", "\n", "pin", "door code", "#", "4711", "seed phrase", "wörter ", "basic ",
+            "authorization", "token ", "xoxb-", "123-", "sip:",
         ]), 0..24)
     ) {
         let text = parts.concat();

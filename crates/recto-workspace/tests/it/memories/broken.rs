@@ -135,6 +135,105 @@ async fn pipes_and_dead_links_are_reported() {
     }
 }
 
+/// What Recto keeps beside the memories is looked at, too, before it is opened.
+#[cfg(unix)]
+#[tokio::test]
+async fn what_is_in_the_way_of_its_own_files_stops_nobody_who_reads() {
+    use std::os::unix::net::UnixListener;
+    for name in [".journal", ".lock"] {
+        for kind in ["pipe", "socket", "link", "folder"] {
+            let home = Home::with(&[(MEMORY, "- a\n")]);
+            let path = home.path(&format!("workspace/memory/{name}"));
+            match kind {
+                "pipe" => {
+                    assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+                }
+                "socket" => drop(UnixListener::bind(&path).unwrap()),
+                "link" => std::os::unix::fs::symlink("/dev/zero", &path).unwrap(),
+                _ => fs::create_dir(&path).unwrap(),
+            }
+            let what = match kind {
+                "folder" => "a folder where a file",
+                "link" => "a link where a file of Recto's own",
+                _ => "a pipe, socket or device where a file",
+            };
+            let problem = format!(
+                "workspace/memory/{name}: is {what} is expected; \
+                 move it out of the way; until then, nothing can be remembered"
+            );
+            let view = home.recall().await;
+            assert_eq!((texts(&view), problems(&home, &view)), (vec!["a"], vec![problem.clone()]));
+            let found = &home.memories().check().await[0];
+            assert_eq!(found.kind, FindingKind::Unreadable);
+            assert_eq!(home.shorten(&found.problem.to_string()), problem);
+            let error = home.remember("new").await.unwrap_err();
+            assert!(matches!(&error, MemoryError::Unusable { path: it, .. } if *it == path));
+            assert_eq!(home.content(MEMORY), "- a\n");
+        }
+    }
+}
+
+/// A pipe that somebody reads can be opened at once; nothing is written into it.
+#[cfg(unix)]
+#[tokio::test]
+async fn a_pipe_that_is_read_is_no_file_either() {
+    let home = Home::with(&[(MEMORY, "- a\n")]);
+    let journal = home.path("workspace/memory/.journal");
+    assert!(Command::new("mkfifo").arg(&journal).status().unwrap().success());
+    let _both_ends = File::options().read(true).write(true).open(&journal).unwrap();
+    let error = home.remember("new").await.unwrap_err();
+    assert!(matches!(error, MemoryError::Unusable { .. }), "{error:?}");
+    let name = home.recall().await.memories[0].name.clone();
+    home.memories().forget(&name, &owner()).await.unwrap();
+    assert_eq!(home.content(MEMORY), "");
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn pipes_in_other_places_are_waited_for_by_nobody() {
+    let home = Home::with(&[(MEMORY, "- a\n- b\n")]);
+    for path in ["people/anna.md", "archive/MEMORY.md", ".journal.new"] {
+        let path = home.path(&format!("workspace/memory/{path}"));
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
+    }
+    let files = home.memories();
+    let view = files.read(&owner(), Horizon::All).await;
+    assert_eq!(texts(&view), ["b", "a"]);
+    let theirs = files.add(new("new", Scope::Person("anna".into()))).await.unwrap_err();
+    assert!(matches!(theirs, MemoryError::Unusable { .. }), "{theirs:?}");
+    let archived = files.forget(&view.memories[0].name, &owner()).await.unwrap_err();
+    assert!(matches!(archived, MemoryError::Unusable { .. }), "{archived:?}");
+    let added = files.add(new("new", Scope::Global)).await.unwrap();
+    let noted =
+        files.edit(&added.memory.name, Some("newer"), |marks| marks, &owner()).await.unwrap_err();
+    assert!(matches!(noted, MemoryError::Unusable { .. }), "{noted:?}");
+}
+
+/// A process that is killed in the middle of a change leaves a version of the file.
+#[tokio::test]
+async fn what_was_left_goes_with_the_next_write_unless_it_is_an_editors() {
+    let home = Home::with(&[
+        (MEMORY, "- a\n- b\n"),
+        ("workspace/memory/.MEMORY.md.recto-4294967295-1", "- b\n"),
+        ("workspace/memory/.MEMORY.md.recto-4294967295-2", "- b\n- the editor's\n"),
+        ("workspace/memory/.MEMORY.md.recto-4294967295-3.part", "- th"),
+    ]);
+    let left = async || {
+        let findings = home.memories().check().await.into_iter();
+        let left = findings.filter(|found| found.kind == FindingKind::Leftover);
+        let left = left.map(|found| found.problem.path.extension().unwrap().to_owned());
+        left.map(|name| name.into_string().unwrap()).collect::<Vec<_>>()
+    };
+    assert_eq!(left().await, ["recto-4294967295-1", "recto-4294967295-2", "part"]);
+    home.recall().await;
+    assert_eq!(left().await.len(), 3, "reading removes nothing");
+    home.remember("new").await.unwrap();
+    assert_eq!(left().await, ["recto-4294967295-2"]);
+    home.remember("the editor's").await.unwrap();
+    assert_eq!(left().await, ["recto-4294967295-2"], "it has another time there");
+}
+
 /// Not even root may write to a file that is immutable, but few may make one so; a
 /// folder without a way to lock it stands for all that cannot be written.
 #[cfg(unix)]
@@ -194,4 +293,21 @@ async fn a_check_finds_what_a_person_should_know() {
         ]
     );
     assert!(findings.iter().all(|found| !found.problem.to_string().contains(&key)));
+}
+
+// A link could lead to any file of the person who runs Recto.
+#[cfg(unix)]
+#[tokio::test]
+async fn links_in_the_place_of_recto_s_own_files_are_not_followed() {
+    for name in [".journal", ".lock"] {
+        let home = Home::with(&[(MEMORY, "- tea\n"), ("precious", "precious\n")]);
+        let path = home.path(&format!("workspace/memory/{name}"));
+        std::os::unix::fs::symlink(home.path("precious"), &path).unwrap();
+        let refused = home.remember("rain").await.unwrap_err();
+        assert!(matches!(refused, MemoryError::Unusable { .. }), "{name}: {refused:?}");
+        assert_eq!(home.content("precious"), "precious\n", "{name}");
+        let view = home.recall().await;
+        assert_eq!(texts(&view), ["tea"], "{name}");
+        assert!(view.problems.iter().any(|problem| problem.to_string().contains("is a link")));
+    }
 }

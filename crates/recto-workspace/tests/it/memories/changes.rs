@@ -45,10 +45,11 @@ async fn what_is_there_is_not_added_again() {
     let home = Home::with(&[(MEMORY, "* Likes\n  tea.\n")]);
     let first = home.remember("Likes tea.").await.unwrap();
     let again = home.remember(" [shared] Likes tea.\n").await.unwrap();
+    assert!(first.was_there, "however it is wrapped");
     assert!(again.was_there && again.memory.name == first.memory.name);
     let other = home.memories().add(new("Likes tea.", Scope::Person("anna".into()))).await;
     assert!(!other.unwrap().was_there, "another file is another memory");
-    assert_eq!(home.content(MEMORY).matches("tea.").count(), 2);
+    assert_eq!(home.content(MEMORY).matches("tea.").count(), 1);
     assert_eq!(texts(&*home.recall().await).len(), 2);
 }
 
@@ -65,7 +66,7 @@ async fn new_marks_come_to_what_is_there() {
             assert_eq!(added.memory.marks.important, text == "Likes tea.");
         }
     }
-    let marked = "- [shared] Loose\r\n\r\n* [shared] [important]  Likes tea. \
+    let marked = "[shared] Loose\r\n\r\n* [shared] [important]  Likes tea. \
         (added at 2026-01-01)\r\n- [shared] Rain";
     assert_eq!(home.content(MEMORY), marked);
 }
@@ -91,7 +92,8 @@ async fn secrets_and_empty_texts_are_refused() {
     assert!(matches!(home.remember(" \n").await, Err(MemoryError::Empty)));
     assert!(!home.path("workspace/memory").exists());
     let added = home.remember("a").await.unwrap();
-    let edited = home.memories().edit(&added.memory.name, &key, &owner()).await;
+    let edited =
+        home.memories().edit(&added.memory.name, Some(&key), |marks| marks, &owner()).await;
     assert!(matches!(edited, Err(MemoryError::Secret { .. })));
 }
 
@@ -104,7 +106,7 @@ async fn an_edit_leaves_every_other_byte_alone() {
     let edit = async |old: &str, text: &str| {
         let view = home.recall().await;
         let memory = view.memories.iter().find(|memory| memory.text.starts_with(old)).unwrap();
-        home.memories().edit(&memory.name, text, &owner()).await.unwrap()
+        home.memories().edit(&memory.name, Some(text), |marks| marks, &owner()).await.unwrap()
     };
     let one = edit("one", "uno\nduo").await;
     assert_eq!(&*one.text, "uno\nduo");
@@ -149,7 +151,7 @@ async fn what_is_forgotten_is_in_the_archive() {
     assert_eq!(home.content("workspace/memory/2026-02-02.md"), "- b\n", "all of one text");
     let archived = home.content("workspace/memory/archive/2026-02-02.md");
     assert!(archived.ends_with("- a (added at 2026-02-02)\n- a (added at 2026-02-02)\n"));
-    assert_eq!(texts(&*home.recall().await), ["b", "three", "<!-- x -->"]);
+    assert_eq!(texts(&*home.recall().await), ["b", "three"]);
     let agents = home.memories();
     agents.add(new("agent's", Scope::Agent("ops".into()))).await.unwrap();
     let name = agents.read(&owner(), Horizon::All).await.memories[0].name.clone();
@@ -165,7 +167,7 @@ async fn names_may_be_short_but_not_ambiguous() {
     let view = files.read(&owner(), Horizon::All).await;
     let name = view.memories.iter().find(|m| &*m.text == "rain").unwrap().name.clone();
     let hash = name.rsplit_once('#').unwrap().1.to_uppercase();
-    let edited = files.edit(&hash[..4], "snow", &owner()).await.unwrap();
+    let edited = files.edit(&hash[..4], Some("snow"), |marks| marks, &owner()).await.unwrap();
     assert_eq!(&*edited.text, "snow");
     let tea = &view.memories[0].name;
     let hash = tea.rsplit_once('#').unwrap().1;
@@ -194,7 +196,10 @@ async fn only_those_change_a_memory_whose_it_is() {
     for who in [Who::Guest, Who::Group] {
         let error = files.forget(&public.name, &audience(who)).await.unwrap_err();
         assert!(matches!(error, MemoryError::NotAllowed { .. }), "{error:?}");
-        let error = files.edit(&private.name, "mine", &audience(who)).await.unwrap_err();
+        let error = files
+            .edit(&private.name, Some("mine"), |marks| marks, &audience(who))
+            .await
+            .unwrap_err();
         assert!(matches!(error, MemoryError::Unknown { nearest: None, .. }), "{error:?}");
     }
     files.add(new("guest's", Scope::Person("anna".into()))).await.unwrap();
@@ -257,4 +262,109 @@ async fn neighbours_of_what_is_forgotten_stay_apart() {
         let after = files.read(&owner, Horizon::All).await;
         assert_eq!(said(&after), said(&before), "{content:?}");
     }
+}
+
+#[tokio::test]
+async fn marks_come_and_go_without_another_text() {
+    let book = "---\ntitle: Mine\n---\n1. [shared] Likes\n   tea.\n2. Rain.\n";
+    let home = Home::with(&[(MEMORY, book)]);
+    let files = home.memories();
+    let view = files.read(&owner(), Horizon::All).await;
+    let tea = view.memories.iter().find(|memory| &*memory.text == "Likes tea.").unwrap();
+    let change = async |text: Option<&str>, marks: fn(Marks) -> Marks| {
+        files.edit(&tea.name, text, marks, &owner()).await
+    };
+    let private = change(None, |marks| Marks { shared: false, ..marks }).await.unwrap();
+    assert_eq!((&private.name, private.marks), (&tea.name, Marks::default()));
+    assert_eq!(home.content(MEMORY), book.replace("[shared] ", ""));
+    let guest = files.read(&audience(Who::Guest), Horizon::All).await;
+    assert!(texts(&guest).is_empty(), "{guest:?}");
+
+    let before = fs::metadata(home.path(MEMORY)).unwrap().modified().unwrap();
+    change(None, |marks| marks).await.unwrap();
+    assert_eq!(fs::metadata(home.path(MEMORY)).unwrap().modified().unwrap(), before);
+
+    change(None, |marks| Marks { important: true, ..marks }).await.unwrap();
+    assert_eq!(home.content(MEMORY), book.replace("[shared]", "[important]"));
+    let both = change(Some("Likes rum."), |marks| Marks { shared: true, ..marks }).await.unwrap();
+    assert!(both.marks.important && both.marks.shared, "{both:?}");
+    let gone = change(None, |marks| marks).await.unwrap_err();
+    assert!(matches!(gone, MemoryError::Unknown { .. }), "{gone:?}");
+}
+
+#[tokio::test]
+async fn who_may_not_change_a_memory_may_not_change_its_marks() {
+    let home = Home::with(&[(MEMORY, "- [shared] public\n")]);
+    let files = home.memories();
+    let name = home.recall().await.memories[0].name.clone();
+    let marks = |_| Marks { important: true, shared: true };
+    let error = files.edit(&name, None, marks, &audience(Who::Guest)).await.unwrap_err();
+    assert!(matches!(error, MemoryError::NotAllowed { .. }), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_mark_that_was_taken_off_does_not_come_back_with_what_was_written_over() {
+    let home = Home::with(&[(MEMORY, "- old\n")]);
+    let files = home.memories();
+    let added = files.add(new("[shared] added", Scope::Global)).await.unwrap().memory;
+    files.edit(&added.name, None, |_| Marks::default(), &owner()).await.unwrap();
+    home.write(MEMORY, "- old\n");
+    let view = home.recall().await;
+    let back = view.memories.iter().find(|memory| &*memory.text == "added").unwrap();
+    assert_eq!(back.marks, Marks::default());
+}
+
+#[tokio::test]
+async fn what_is_no_memory_is_kept_by_every_change() {
+    let frame = ["---\r\ntags:\r\n- a\r\n---\r\n<!-- one -->\r\n", "<!--\r\n- hidden\r\n-->\r\n"];
+    let book = format!("{}1. tea\r\n2. rain\r\n{}", frame[0], frame[1]);
+    let home = Home::with(&[(MEMORY, &book)]);
+    let mut seen = texts(&*home.recall().await).join(", ");
+    assert_eq!(seen, "rain, tea");
+    let name = home.recall().await.memories[0].name.clone();
+    home.memories().forget(&name, &owner()).await.unwrap();
+    assert_eq!(home.content(MEMORY), book.replace("2. rain\r\n", ""));
+    home.remember("snow").await.unwrap();
+    assert!(home.content(MEMORY).starts_with(&book.replace("2. rain\r\n", "")));
+    seen = texts(&*home.recall().await).join(", ");
+    assert_eq!(seen, "snow, tea");
+    assert!(matches!(home.remember("<!-- nothing -->").await, Err(MemoryError::Empty)));
+}
+
+#[tokio::test]
+async fn a_file_with_returns_alone_is_read_and_written_as_it_is() {
+    let home = Home::with(&[(MEMORY, "# Mine\r- tea\r- rain\r")]);
+    assert_eq!(texts(&*home.recall().await), ["rain", "tea"]);
+    home.remember("snow").await.unwrap();
+    let added = "\r## 2026-03-01\r- snow (added at 2026-03-01T09:30:00+00:00)\r";
+    assert_eq!(home.content(MEMORY), format!("# Mine\r- tea\r- rain\r{added}"));
+    let view = home.recall().await;
+    let rain = view.memories.iter().find(|memory| &*memory.text == "rain").unwrap();
+    home.memories().forget(&rain.name, &owner()).await.unwrap();
+    assert_eq!(home.content(MEMORY), format!("# Mine\r- tea\r{added}"));
+}
+
+#[tokio::test]
+async fn what_cannot_be_taken_out_stays_and_is_not_archived() {
+    let book = "```\nopen\n- tea (added at 2026-01-01)\n```\n";
+    let home = Home::with(&[(MEMORY, book)]);
+    let name = home.recall().await.memories[0].name.clone();
+    let error = home.memories().forget(&name, &owner()).await.unwrap_err();
+    assert!(matches!(error, MemoryError::Entangled { .. }), "{error:?}");
+    assert!(error.hint().unwrap().contains("MEMORY.md"), "{error:?}");
+    assert_eq!(home.content(MEMORY), book);
+    assert!(!home.path("workspace/memory/archive").exists());
+}
+
+#[tokio::test]
+async fn a_secret_that_somebody_wrote_down_is_not_shared_by_a_mark() {
+    let home = Home::with(&[(MEMORY, "- My password is hunter2x9\n")]);
+    let files = home.memories();
+    let name = files.read(&owner(), Horizon::All).await.memories[0].name.clone();
+    let shared = |old: Marks| Marks { shared: true, ..old };
+    let refused = files.edit(&name, None, shared, &owner()).await.unwrap_err();
+    assert!(matches!(refused, MemoryError::Secret { .. }), "{refused:?}");
+    let important = |old: Marks| Marks { important: true, ..old };
+    files.edit(&name, None, important, &owner()).await.unwrap();
+    assert_eq!(home.content(MEMORY), "- [important] My password is hunter2x9\n");
 }

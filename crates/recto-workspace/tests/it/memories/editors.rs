@@ -63,6 +63,19 @@ async fn a_save_that_only_reformats_doubles_nothing() {
     assert_eq!(home.content(MEMORY).matches("to it").count(), 1);
 }
 
+/// As it is when an editor was held up in the middle of a save in place.
+#[tokio::test]
+async fn an_addition_that_is_there_twice_is_cut() {
+    let home = Home::with(&[(MEMORY, OLD)]);
+    home.remember("first").await.unwrap();
+    home.remember("second\nof two lines").await.unwrap();
+    let content = home.content(MEMORY);
+    save(&home, &format!("{content}- the editor's\n{content}"));
+    home.recall().await;
+    let heading = "- old\n\n## 2026-03-01\n";
+    assert_eq!(home.content(MEMORY), format!("{content}- the editor's\n{heading}"));
+}
+
 #[tokio::test]
 async fn an_addition_whose_process_was_killed_is_finished() {
     let home = Home::with(&[(MEMORY, OLD)]);
@@ -85,7 +98,7 @@ async fn what_was_forgotten_or_edited_is_not_put_back() {
     let first = files.add(new("first", Scope::Global)).await.unwrap().memory;
     let second = files.add(new("second", Scope::Global)).await.unwrap().memory;
     files.forget(&first.name, &owner()).await.unwrap();
-    files.edit(&second.name, "changed", &owner()).await.unwrap();
+    files.edit(&second.name, Some("changed"), |marks| marks, &owner()).await.unwrap();
     let content = home.content(MEMORY);
     save(&home, &format!("{content}- more\n"));
     assert_eq!(texts(&*files.read(&owner(), Horizon::All).await), ["changed", "more", "old"]);
@@ -96,9 +109,62 @@ async fn an_edited_addition_that_was_written_over_comes_back() {
     let home = Home::with(&[(MEMORY, OLD)]);
     let files = home.memories();
     let added = files.add(new("added", Scope::Global)).await.unwrap().memory;
-    files.edit(&added.name, "changed", &owner()).await.unwrap();
+    files.edit(&added.name, Some("changed"), |marks| marks, &owner()).await.unwrap();
     save(&home, OLD);
     assert_eq!(texts(&*home.recall().await), ["changed", "old"]);
+}
+
+#[tokio::test]
+async fn an_edit_that_was_written_over_comes_back() {
+    let home = Home::with(&[(MEMORY, OLD)]);
+    let files = home.memories();
+    let view = files.read(&owner(), Horizon::All).await;
+    files.edit(&view.memories[0].name, Some("changed"), |marks| marks, &owner()).await.unwrap();
+    assert_eq!(texts(&*home.recall().await), ["changed"]);
+    save(&home, OLD);
+    // What the editor had in it stays, too: nobody else can say which of them holds.
+    let view = home.recall().await;
+    let mut found = texts(&view);
+    found.sort_unstable();
+    assert_eq!(found, ["changed", "old"]);
+}
+
+#[tokio::test]
+async fn entries_that_only_look_like_an_edited_one_stay() {
+    let content = "## 2026-01-01\n- paid rent\n## 2026-02-01\n- paid rent\n\
+                   - Groceries\n  - milk\n- Breakfast\n  - milk\n- tee\n";
+    let home = Home::with(&[(MEMORY, content)]);
+    let files = home.memories();
+    let view = files.read(&owner(), Horizon::All).await;
+    let name = |text: &str| {
+        view.memories.iter().find(|memory| memory.text.as_str() == text).unwrap().name.clone()
+    };
+    let important = |_| Marks { important: true, shared: false };
+    files.edit(&name("paid rent"), None, important, &owner()).await.unwrap();
+    files.edit(&name("tee"), Some("milk"), |marks| marks, &owner()).await.unwrap();
+    home.recall().await;
+    assert_eq!(
+        home.content(MEMORY),
+        content.replace("paid", "[important] paid").replace("- tee", "- milk")
+    );
+}
+
+// What was taken back from others stays so.
+#[tokio::test]
+async fn an_editor_does_not_share_again_what_was_just_made_private() {
+    let shared = "- [shared] the code\n";
+    let home = Home::with(&[(MEMORY, shared)]);
+    let files = home.memories();
+    let view = files.read(&owner(), Horizon::All).await;
+    let private = |_| Marks::default();
+    files.edit(&view.memories[0].name, None, private, &owner()).await.unwrap();
+    save(&home, shared);
+    assert!(home.recall().await.memories.iter().all(|memory| !memory.marks.shared));
+    // Whoever shares it on purpose does.
+    let again = |_| Marks { shared: true, important: false };
+    files.edit(&view.memories[0].name, None, again, &owner()).await.unwrap();
+    home.recall().await;
+    assert!(home.recall().await.memories.iter().all(|memory| memory.marks.shared));
 }
 
 #[tokio::test]
@@ -107,7 +173,7 @@ async fn an_edit_of_what_is_gone_leaves_the_journal_alone() {
     let files = home.memories();
     let added = files.add(new("added", Scope::Global)).await.unwrap().memory;
     let journal = home.content("workspace/memory/.journal");
-    let edited = files.edit("MEMORY.md#00000000", "changed", &owner()).await;
+    let edited = files.edit("MEMORY.md#00000000", Some("changed"), |marks| marks, &owner()).await;
     assert!(matches!(edited, Err(MemoryError::Unknown { .. })));
     assert_eq!(home.content("workspace/memory/.journal"), journal);
     files.forget(&added.name, &owner()).await.unwrap();

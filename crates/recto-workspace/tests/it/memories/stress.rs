@@ -143,7 +143,7 @@ async fn a_process_that_writes() {
                 Deed::Add => Ok(()),
                 Deed::AddAndEdit => {
                     let text = format!("writer {name_of} {line} corrects itself.");
-                    files.edit(&name, &text, &owner()).await.map(|_| ())
+                    files.edit(&name, Some(&text), |marks| marks, &owner()).await.map(|_| ())
                 }
                 Deed::AddAndForget => files.forget(&name, &owner()).await.map(|_| ()),
             };

@@ -162,9 +162,9 @@ async fn decide(agent: &Agent, messages: Vec<Labelled>) -> Result<Vec<Decided>, 
     embed_all(agent).await;
     let mut decided = Vec::with_capacity(messages.len());
     for message in messages {
-        let page = agent.preview(session.id, Inbound::text(&message.message)).await;
-        let mode = page.map_err(|error| agent_failed(&error))?.mode;
-        decided.push(Decided { message, mode });
+        let preview = agent.preview(session.id, Inbound::text(&message.message)).await;
+        let preview = preview.map_err(|error| agent_failed(&error))?;
+        decided.push(Decided { message, mode: preview.request.mode });
     }
     Ok(decided)
 }
@@ -172,7 +172,7 @@ async fn decide(agent: &Agent, messages: Vec<Labelled>) -> Result<Vec<Decided>, 
 /// A turn would not wait for vectors, and the first messages would be decided
 /// without them.
 async fn embed_all(agent: &Agent) {
-    let entries: Arc<[Entry]> = Entry::all_of(&*agent.catalog().await).into();
+    let entries: Arc<[Entry]> = Entry::items_of(&*agent.catalog().await).into();
     let all: IsCandidate = Arc::new(|_| true);
     let searcher = agent.searcher();
     let ranked = patiently(searcher, searcher.search(entries, NAME, all, Patience::UntilDone));

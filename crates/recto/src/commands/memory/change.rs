@@ -4,10 +4,13 @@
 use std::process::ExitCode;
 
 use jiff::Zoned;
-use recto_context::{Audience, Marks, Memory, Scope};
-use recto_workspace::{MemoryFiles, NewMemory, TextMarks};
+use recto_context::{Marks, Memory, Scope};
+use recto_workspace::{MemoryError, MemoryFiles, NewMemory, TextMarks};
 
+use super::ids::{Known, known, owner_of, pick, sure_name};
 use super::{editor, failed};
+use crate::cli::MarkArgs;
+use crate::config::Settings;
 use crate::failure::Failure;
 use crate::input;
 use crate::output::{print, tame, tell};
@@ -32,52 +35,110 @@ pub(super) async fn add(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Gives a memory another text.
+/// Gives a memory another text, other marks, or both.
 pub(super) async fn edit(
     files: &MemoryFiles,
+    settings: &Settings,
     id: &str,
     text: Option<&str>,
-    audience: &Audience,
+    wanted: &MarkArgs,
+    scope: Option<&Scope>,
 ) -> Result<ExitCode, Failure> {
+    let known = known(files, settings, scope).await;
+    let old = pick(id, &known)?;
+    let is_typed_here = text.is_none();
     let text = match text {
-        Some(text) => input::message(text)?,
-        None => {
-            let old = files.find(id, audience).await.map_err(|error| failed(&error))?;
-            match editor::edited(&old.text)? {
-                Some(text) => text,
-                None => {
-                    tell(&"nothing was changed");
-                    return Ok(ExitCode::SUCCESS);
-                }
-            }
-        }
+        Some(text) => Some(input::message(text)?),
+        // Whoever only wants other marks is not asked for a text.
+        None if wanted.is_some() => None,
+        None => match editor::edited(&old.text)? {
+            Some(text) => Some(text),
+            None => return Ok(unchanged()),
+        },
     };
-    let edited = files.edit(id, &text, audience).await.map_err(|error| failed(&error))?;
-    tell(&format_args!("changed in {}", tame(&edited.source.to_string())));
+    let audience = owner_of(settings, &old.scope);
+    let marks = wanted.changes();
+    let edited = files.edit(&sure_name(old), text.as_deref(), marks, &audience).await;
+    let edited = edited.map_err(|error| match error {
+        MemoryError::Empty => failed(&error).hint(format!(
+            "`recto memory forget {}` takes it out; flags such as --important change its marks \
+             alone",
+            tame(&old.name)
+        )),
+        error => failed(&error),
+    });
+    let edited = edited.inspect_err(|_| {
+        let kept = text.as_deref().filter(|_| is_typed_here).and_then(editor::keep);
+        if let Some(path) = kept {
+            tell(&format_args!("what you wrote is in {}", tame(&path.to_string_lossy())));
+        }
+    })?;
+    if (&edited.text, edited.marks) == (&old.text, old.marks) {
+        unchanged();
+    } else {
+        tell(&format_args!("changed in {}", tame(&edited.source.to_string())));
+    }
     print_id(&edited)?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn unchanged() -> ExitCode {
+    tell(&"nothing was changed");
+    ExitCode::SUCCESS
+}
+
+impl MarkArgs {
+    /// Whether a mark is to be set or taken off.
+    fn is_some(self) -> bool {
+        self.important || self.not_important || self.shared || self.not_shared
+    }
+
+    /// What becomes of the marks that a memory has.
+    fn changes(self) -> impl Fn(Marks) -> Marks {
+        move |old| Marks {
+            important: (old.important || self.important) && !self.not_important,
+            shared: (old.shared || self.shared) && !self.not_shared,
+        }
+    }
 }
 
 /// Takes memories out. What can't be is told, and the others go all the same.
 pub(super) async fn forget(
     files: &MemoryFiles,
+    settings: &Settings,
     ids: &[String],
-    audience: &Audience,
+    scope: Option<&Scope>,
 ) -> Result<ExitCode, Failure> {
     let mut code = ExitCode::SUCCESS;
+    let mut known = known(files, settings, scope).await;
     for id in ids {
-        match files.forget(id, audience).await {
-            Ok(forgotten) => {
-                tell(&format_args!("it is kept in {}", tame(&forgotten.archive.to_string_lossy())));
-                print_id(&forgotten.memory)?;
+        match forget_one(files, settings, id, &known).await {
+            Ok(memory) => {
+                print_id(&memory)?;
+                // Whoever names it twice is told that it is gone.
+                known.memories.retain(|other| other.name != memory.name);
             }
-            Err(error) => {
-                tell(&failed(&error));
+            Err(failure) => {
+                tell(&failure);
                 code = ExitCode::FAILURE;
             }
         }
     }
     Ok(code)
+}
+
+async fn forget_one(
+    files: &MemoryFiles,
+    settings: &Settings,
+    id: &str,
+    known: &Known,
+) -> Result<Memory, Failure> {
+    let memory = pick(id, known)?;
+    let audience = owner_of(settings, &memory.scope);
+    let forgotten = files.forget(&sure_name(memory), &audience).await;
+    let forgotten = forgotten.map_err(|error| failed(&error))?;
+    tell(&format_args!("it is kept in {}", tame(&forgotten.archive.to_string_lossy())));
+    Ok(forgotten.memory)
 }
 
 fn print_id(memory: &Memory) -> Result<(), Failure> {

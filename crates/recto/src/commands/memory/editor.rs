@@ -34,6 +34,15 @@ pub(super) fn edited(text: &str) -> Result<Option<String>, Failure> {
     Ok((new != text.trim_end()).then_some(new))
 }
 
+/// Puts a text where its writer finds it again: what was typed is not lost because it
+/// could not be used.
+pub(super) fn keep(text: &str) -> Option<PathBuf> {
+    let draft = Draft::new(text).ok()?;
+    let path = draft.path.clone();
+    std::mem::forget(draft);
+    Some(path)
+}
+
 /// Runs the editor until it ends.
 fn open(editor: &OsString, file: &Path) -> Result<(), Failure> {
     let (program, arguments) = command(editor);

@@ -26,7 +26,7 @@ pub(super) async fn run(
     if as_json {
         print_json(&view.memories.iter().map(memory_json).collect())?;
     } else if view.memories.is_empty() {
-        tell(&nothing(audience));
+        tell(&nothing(&view, audience));
     } else {
         print(&table(&view).to_string())?;
     }
@@ -47,8 +47,9 @@ fn table(view: &View) -> Table {
     table
 }
 
-fn nothing(audience: &Audience) -> String {
+fn nothing(view: &View, audience: &Audience) -> String {
     match audience.who {
+        Who::Owner if view.has_gaps() => "nothing that is remembered can be read".to_owned(),
         Who::Owner => "nothing is remembered yet; `recto memory add` begins".to_owned(),
         _ => format!("{} sees nothing of what is remembered", who(audience)),
     }

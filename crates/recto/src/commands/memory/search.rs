@@ -4,8 +4,9 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use recto_agent::{How, Patience, Recall, Recalled, Recollection, Remembered};
+use recto_agent::{Memories, Patience, Recall, Recalled, Recollection, Remembered, Searcher};
 use recto_context::Audience;
+use recto_store::Store;
 use serde_json::{Value, json};
 
 use super::{day, memory_json, one_line, who};
@@ -38,8 +39,7 @@ pub(super) async fn run(
     // home that is not there yet, the search goes on among the files.
     let open = || setup::store(settings).map_err(|failure| tell(&failure)).ok();
     let store = home.path().is_dir().then(open).flatten();
-    let searcher = setup::searcher(settings, store.clone());
-    let memories = setup::memories(settings, &searcher, store);
+    let memories = memories(settings, audience, store);
     let wish = Recall {
         audience,
         query: &query,
@@ -55,6 +55,13 @@ pub(super) async fn run(
         draw(&recalled, audience)?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What the agent remembers that the audience talks to.
+fn memories(settings: &Settings, audience: &Audience, store: Option<Store>) -> Memories {
+    let agent = audience.agent.clone().unwrap_or_else(|| settings.agent.name.as_str().into());
+    let searcher = Searcher::new(setup::search_parts(settings), store.clone(), &agent);
+    Memories::new(&agent, setup::memory_files(settings), &searcher, store)
 }
 
 /// Waits for a search, and says what takes its time: what nobody has searched before
@@ -77,9 +84,6 @@ fn draw(recalled: &Recalled, audience: &Audience) -> Result<(), Failure> {
         print(&table(&recalled.found).to_string())?;
     }
     tell(&format_args!("searched {}", recalled.how));
-    if matches!(recalled.how, How::Words(_)) {
-        tell(&"hint: `recto models pull minilm` gets the model that finds by meaning");
-    }
     Ok(())
 }
 

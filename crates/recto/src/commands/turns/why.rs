@@ -1,9 +1,10 @@
 //! `recto why`: why an item was on the page of a turn, or was not.
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
-use recto_agent::{restore, why};
-use recto_context::{RequestContext, nearest};
+use recto_agent::restore;
+use recto_context::{RequestContext, TypedMemory, nearest};
 use serde_json::json;
 
 use super::{find, request_of};
@@ -22,7 +23,15 @@ pub(crate) fn run(home: &Home, args: &WhyArgs) -> Result<ExitCode, Failure> {
         // The last request shows all that the turn came to have.
         let request = request_of(&store, &turn, None).await?;
         let context = restore(&store, &request).await.map_err(|error| agent_failed(&error))?;
-        let answers = why(&context, &args.name);
+        let searcher = setup::searcher(&settings, Some(store.clone()));
+        let memories = setup::memories(&settings, &searcher, Some(store.clone()));
+        // Whoever sits at the terminal may know of everybody's.
+        let others = match TypedMemory::new(&args.name).is_name() {
+            true => memories.files().of_everybody(&setup::owner(&settings)).await.memories,
+            false => Arc::default(),
+        };
+        let answers = memories.why(&store, &request, &context, &args.name, &others).await;
+        let answers = answers.map_err(|error| agent_failed(&error))?;
         if answers.is_empty() {
             return Err(unknown(&context, &args.name, &turn.id.to_string()));
         }
@@ -45,6 +54,10 @@ fn unknown(context: &RequestContext, name: &str, turn: &str) -> Failure {
     let names = parts.chain(tools).chain(available).chain(&context.removed).map(|id| &*id.name);
     match nearest(name, names) {
         Some(meant) => failure.hint(format!("did you mean `{}`?", tame(meant))),
+        None if TypedMemory::new(name).is_name() => failure.hint(
+            "no memory has this id now, and the turn did not come across it; `recto memory list` \
+             shows what there is, and `memory/archive` in the workspace has what was forgotten",
+        ),
         None => failure.hint(format!("`recto show {turn}` shows what it knew")),
     }
 }

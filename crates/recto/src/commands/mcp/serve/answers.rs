@@ -168,13 +168,16 @@ async fn context(desk: &Desk, arguments: &Arguments) -> Result<String, Failure> 
     if choice.entry.is_none() && (asked_for.is_some() || session.is_some()) {
         return Err(choice.failure(asked_for.as_deref(), &settings));
     }
-    let (model, request) = match session {
+    let (model, request, report) = match session {
         Some(name) => {
             let store = ground.store.as_ref().ok_or_else(nothing_yet)?;
             let session = sessions::find(store, name).await?;
             let agent = desk.agent(&ground, store, settings).await?;
             let model = model.map(str::to_owned);
-            context::preview(&agent, session.id, message, model, None).await?
+            let (model, preview) =
+                context::preview(&agent, session.id, message, model, None).await?;
+            let report = context::report(&preview);
+            (model, preview.request, report)
         }
         None => {
             let catalog = desk.catalog(&ground).await?;
@@ -187,12 +190,14 @@ async fn context(desk: &Desk, arguments: &Arguments) -> Result<String, Failure> 
                 settings: &settings,
                 choice: &choice,
             };
-            context::assemble(&from, message, &[], None).await?
+            let (model, request) = context::assemble(&from, message, &[], None).await?;
+            let report = request.report();
+            (model, request, report)
         }
     };
     Ok(match arguments.flag("raw") {
         true => recto_llm::encode(model.client.wire(), &model.call, &request).to_string(),
-        false => request.report().to_string(),
+        false => report.to_string(),
     })
 }
 

@@ -1,0 +1,71 @@
+//! Opens files, and nothing else than files: a pipe would wait for somebody at its other
+//! end, and a device may act. So a path is looked at first, is opened without waiting, and
+//! what came of it is looked at again, because it may be another by then.
+
+use std::fs::{self, File, OpenOptions};
+use std::path::Path;
+
+use super::error::{MemoryError, failed};
+use crate::stamp::{Kind, Seen, Stamp, look};
+
+/// Opens a file; `what` is what it is wanted for: `write`.
+pub(crate) fn open(
+    path: &Path,
+    options: &OpenOptions,
+    what: &'static str,
+) -> Result<File, MemoryError> {
+    let check = |kind| match wrong(kind) {
+        Some(what) => Err(MemoryError::Unusable { path: path.to_owned(), what: what.to_owned() }),
+        None => Ok(()),
+    };
+    if let Seen::Present(stamp) = look(path) {
+        check(stamp.kind)?;
+    }
+    let file = without_waiting(options).open(path).map_err(failed(what, path))?;
+    let found = file.metadata().map_err(failed(what, path))?;
+    check(Stamp::of(&found).kind)?;
+    Ok(file)
+}
+
+/// Opens a file that is Recto's own. It is never a link: what that leads to is somebody
+/// else's, and would be written over.
+pub(crate) fn open_own(
+    path: &Path,
+    options: &OpenOptions,
+    what: &'static str,
+) -> Result<File, MemoryError> {
+    if is_link(path) {
+        let what = LINK.to_owned();
+        return Err(MemoryError::Unusable { path: path.to_owned(), what });
+    }
+    open(path, options, what)
+}
+
+/// What is wrong with a link in the place of Recto's own files.
+pub(crate) const LINK: &str = "is a link where a file of Recto's own is expected";
+
+/// Whether there is a link here.
+pub(crate) fn is_link(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink())
+}
+
+/// What is wrong with what should be a file.
+pub(crate) fn wrong(kind: Kind) -> Option<&'static str> {
+    match kind {
+        Kind::File => None,
+        Kind::Folder => Some("is a folder where a file is expected"),
+        Kind::Special => Some("is a pipe, socket or device where a file is expected"),
+    }
+}
+
+/// The same way to open a file, but without waiting for who is at the other end of a pipe.
+pub(crate) fn without_waiting(options: &OpenOptions) -> OpenOptions {
+    let mut options = options.clone();
+    #[cfg(unix)]
+    {
+        use rustix::fs::OFlags;
+        let flag = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
+        std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, flag);
+    }
+    options
+}

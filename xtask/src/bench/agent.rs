@@ -1,0 +1,65 @@
+//! An agent as benchmarks run it: with a model that answers at once, and nobody to ask.
+
+use std::path::Path;
+use std::time::Duration;
+
+use recto_agent::{Agent, AgentOptions, Event, Inbound, Parts, SearchParts};
+use recto_context::Tokens;
+use recto_store::{SessionId, Store, StoreOptions};
+use recto_tools::{ToolOptions, Toolbox};
+use recto_workspace::{MemoryFiles, Workspace};
+
+use super::{files, synthetic};
+use crate::Result;
+
+/// A turn without a model takes milliseconds; one that takes this long hangs.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What an agent is started with.
+pub(super) struct Setup<'a> {
+    pub(super) name: &'a str,
+    pub(super) workspace: &'a Path,
+    pub(super) database: &'a Path,
+    /// Of its model, in tokens.
+    pub(super) window: u32,
+    pub(super) tools: ToolOptions,
+    pub(super) search: SearchParts,
+}
+
+/// Starts an agent.
+pub(super) async fn start(setup: Setup<'_>) -> Result<Agent> {
+    let Setup { name, workspace, database, window, tools, search } = setup;
+    let tools = Toolbox::new(tools);
+    let parts = Parts {
+        options: AgentOptions {
+            name: name.into(),
+            version: "bench".into(),
+            workspace: "bench".into(),
+            max_rounds: 20,
+            window_cap: Tokens::new(window),
+            built_in: tools.specs(),
+            approval_expires: Duration::from_secs(60),
+            disabled_tools: Vec::new(),
+            compaction: None,
+            session_files: None,
+        },
+        models: vec![synthetic::echo(window)?],
+        workspace: Workspace::new(files::options(workspace)),
+        memory: MemoryFiles::new(workspace),
+        tools,
+        search,
+        store: Store::open(&StoreOptions::new(database))?,
+    };
+    Ok(Agent::start(parts).await?)
+}
+
+/// Says something, and waits for the end of the turn.
+pub(super) async fn take_turn(agent: &Agent, session: SessionId, message: &str) -> Result<()> {
+    let mut submission = agent.submit(session, Inbound::text(message)).await?;
+    loop {
+        let event = tokio::time::timeout(PATIENCE, submission.events.recv()).await??;
+        if event.turn == submission.turn && matches!(event.event, Event::Finished(_)) {
+            return Ok(());
+        }
+    }
+}
