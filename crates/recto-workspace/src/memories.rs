@@ -25,14 +25,15 @@
 //!   unless it may be an editor's ([`leftover`]).
 //! - An editor that had read the file *before* an addition and saves a moment after it
 //!   writes over it without knowing. So each addition is noted in a journal first
-//!   ([`journal`]). Whoever next takes the lock, or finds that a file has changed, looks
+//!   ([`journal`]), and so is each edit once it is made. Whoever next takes the lock, or finds that a file has changed, looks
 //!   whether what is noted is there ([`mend`]). If it is missing, and the file was last
 //!   written within five seconds of the addition, it is put back; the same goes for an
 //!   addition whose process was killed before it could be made. If the file was written
 //!   later than that, somebody took it out on purpose, and the journal forgets it.
 //!
 //! Not promised: an editor that is told by its user to write over a file that changed
-//! more than five seconds ago does so.
+//! more than five seconds ago does so, and one that still has what was forgotten, or how
+//! a text was before an edit, brings that back.
 
 mod change;
 mod check;
@@ -208,9 +209,9 @@ impl MemoryFiles {
         done.await.unwrap_or_else(give_up)
     }
 
-    /// Looks after what was added once more when the time is over in which an editor
-    /// may have overlooked it, until nothing is noted any more. Otherwise one that saves twice, the second time much
-    /// later, would leave nothing to tell its saves apart by.
+    /// Looks after what was added once more when the time is over in which an editor may
+    /// have overlooked it, until nothing is noted any more. Otherwise one that saves
+    /// twice, the second time much later, would leave nothing to tell its saves apart by.
     fn watch(&self) {
         if self.0.is_watched.swap(true, Ordering::SeqCst) {
             return;
