@@ -8,10 +8,9 @@ use reqwest::Url;
 use crate::error::LlmError;
 use crate::wire::Wire;
 
-/// Where a server is.
+/// The addresses of a server and of its interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Address {
-    /// The server itself.
     root: String,
     /// What the addresses of its calls begin with.
     interface: String,
@@ -40,7 +39,7 @@ impl Address {
         })
     }
 
-    /// The server, as people know it.
+    /// The server's own address, as people know it.
     pub(crate) fn root(&self) -> &str {
         &self.root
     }

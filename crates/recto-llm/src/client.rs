@@ -19,10 +19,10 @@ use crate::secret::Secret;
 use crate::stream::ReplyStream;
 use crate::wire::{ChatTemplate, Wire};
 
-/// What a model entry says about its server.
+/// How a client reaches its server, from a model entry.
 #[derive(Debug, Clone)]
 pub struct ClientOptions {
-    /// Who answers.
+    /// The kind of server behind the model entry.
     pub provider: Provider,
     /// Where the server listens, with or without the interface's version; the
     /// provider's usual address when absent.
@@ -77,14 +77,13 @@ impl Default for TimeLimits {
     }
 }
 
-/// A model entry's server. Clones share connections, and a script's place.
+/// A client of one model entry's server. Clones share connections, and a script's place.
 #[derive(Clone)]
 pub struct Client(Arc<Inner>);
 
 pub(crate) struct Inner {
     pub(crate) provider: Provider,
     pub(crate) transport: Transport,
-    /// For people.
     pub(crate) url: String,
     pub(crate) key: Option<Secret>,
     pub(crate) limits: TimeLimits,
@@ -125,7 +124,7 @@ impl Client {
         Ok(Client(Arc::new(Inner { provider, transport, url, key: api_key, limits, retry })))
     }
 
-    /// Who answers.
+    /// The kind of server that answers.
     pub fn provider(&self) -> Provider {
         self.0.provider
     }
@@ -140,15 +139,15 @@ impl Client {
         &self.0.url
     }
 
-    /// Sends `body` exactly as given, and gives what comes back. Nothing is sent
+    /// Sends `body` exactly as given, and returns what comes back as a stream. Nothing is sent
     /// before the stream is read from; dropping it closes the connection, which
     /// makes servers stop.
     pub fn stream(&self, body: impl Into<Vec<u8>>) -> ReplyStream {
         ReplyStream::new(Arc::clone(&self.0), body.into(), None)
     }
 
-    /// The same, for a conversation that will go on: an embedded model then
-    /// remembers what it has read of it.
+    /// Does the same as [`Client::stream`], for a conversation that will go on: an
+    /// embedded model then remembers what it has read of it.
     pub fn stream_in(&self, lane: Lane, body: impl Into<Vec<u8>>) -> ReplyStream {
         ReplyStream::new(Arc::clone(&self.0), body.into(), Some(lane))
     }

@@ -37,7 +37,7 @@ pub use pool::Lane;
 /// Whether this build can run models itself.
 pub const IS_BUILT_IN: bool = cfg!(feature = "embedded");
 
-/// A file that can be used, and the memory there was for it when that was first
+/// A model file that can be used, and the memory there was for it when that was first
 /// asked. A model that is loaded takes of it, and must not be counted twice.
 #[derive(Clone)]
 pub(crate) struct Model {
@@ -138,7 +138,7 @@ impl Embedded {
         self.model()?.check_window(window)
     }
 
-    /// Asks the model. Loads it first, if this is the first time.
+    /// Hands a request to the model, which is loaded if this is the first.
     pub(crate) fn ask(&self, body: &[u8], lane: Option<Lane>) -> Result<Replies, LlmError> {
         let model = self.model()?;
         model.file.check_length().map_err(|problem| LlmError::File { problem })?;

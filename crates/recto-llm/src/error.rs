@@ -4,9 +4,10 @@
 //! people. Which variant an answer becomes is decided in [`crate::wire`], from
 //! its status and its fields.
 
-use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
+
+use strum::EnumMessage;
 
 use crate::embedded::gguf::FileProblem;
 use crate::embedded::memory::TooLarge;
@@ -15,270 +16,157 @@ use crate::wire::Wire;
 
 /// Why a call has no reply. Texts from servers are kept short, and without
 /// credentials; whoever prints them takes care of control characters.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+///
+/// Beside each message stands the hint for people, where it is always the same.
+/// The name of a variant is its [code](LlmError::code), unless it names another.
+#[derive(
+    Debug, Clone, PartialEq, Eq, thiserror::Error, strum::EnumMessage, strum::IntoStaticStr,
+)]
+#[strum(serialize_all = "snake_case")]
+#[allow(missing_docs, reason = "the message of a variant says what its fields hold")]
 pub enum LlmError {
     /// No connection came about.
     #[error("cannot reach the model server at `{url}`: {cause}")]
-    Unreachable {
-        /// Where the server should listen.
-        url: String,
-        /// What the system says.
-        cause: String,
-    },
-    /// The server is there, but no encrypted connection came about.
+    #[strum(
+        message = "start the model server or correct `base_url`, then run `recto models check`"
+    )]
+    Unreachable { url: String, cause: String },
+    /// The server is there, but no encrypted connection came about: something is
+    /// wrong with its certificate, or it sent something else instead.
     #[error("no encrypted connection to the model server at `{url}`: {cause}")]
-    Handshake {
-        /// Where the server listens.
-        url: String,
-        /// What is wrong with its certificate, or with what it sent instead.
-        cause: String,
-    },
+    #[strum(message = "check the server's certificate, and the clock and certificates of this \
+                       machine; a server without encryption needs `http://` in `base_url`")]
+    Handshake { url: String, cause: String },
     /// The server was silent for too long.
     #[error("the model server at `{url}` {waiting_for} within {after:?}")]
-    TimedOut {
-        /// Where the server listens.
-        url: String,
-        /// What it did not do.
-        waiting_for: WaitingFor,
-        /// How long it was given.
-        after: Duration,
-    },
+    #[strum(message = "see with `recto models check` whether the server answers at all")]
+    TimedOut { url: String, waiting_for: WaitingFor, after: Duration },
     /// The key is missing or wrong.
     #[error("the model server does not accept the key: {message}")]
-    Unauthorized {
-        /// What the server says.
-        message: String,
-    },
+    #[strum(message = "set the environment variable that the model entry's `api_key_env` names")]
+    Unauthorized { message: String },
     /// The key is right, but not for this.
     #[error("the model server does not allow this: {message}")]
-    Forbidden {
-        /// What the server says.
-        message: String,
-    },
-    /// The server does not have the model.
+    #[strum(message = "use a key that may do this, or another model")]
+    Forbidden { message: String },
+    /// The server does not have the model that was asked for on this wire.
     #[error("the model server has no model `{model}`")]
-    NoSuchModel {
-        /// The name that was asked for.
-        model: String,
-        /// How the server was asked.
-        wire: Wire,
-    },
-    /// Something answers there, but not with this interface.
+    NoSuchModel { model: String, wire: Wire },
+    /// Something answers at the whole address, but not with this interface.
     #[error("`{url}` is no address of a model server's interface")]
-    NoSuchEndpoint {
-        /// The whole address.
-        url: String,
-    },
-    /// The server sent the request elsewhere. Recto does not follow: the
-    /// request may carry a key.
+    #[strum(message = "check `provider` and `base_url` of the model entry")]
+    NoSuchEndpoint { url: String },
+    /// The server sent the request elsewhere; the target is shown without its query.
+    /// Recto does not follow: the request may carry a key.
     #[error("`{url}` redirects to `{to}`, which is not followed")]
-    Redirected {
-        /// The whole address.
-        url: String,
-        /// Where it points, without a query.
-        to: String,
-    },
-    /// Too many requests, or too many tokens, for now.
+    #[strum(message = "set `base_url` to where the server really is")]
+    Redirected { url: String, to: String },
+    /// Too many requests, or too many tokens, for now. The server may say how long
+    /// it wants to be left alone.
     #[error("the model server asks to slow down{}: {message}", for_how_long(*retry_after))]
-    RateLimited {
-        /// How long the server wants to be left alone.
-        retry_after: Option<Duration>,
-        /// What the server says.
-        message: String,
-    },
-    /// The prompt is larger than the server's window.
+    #[strum(message = "wait a while, then send the message again")]
+    RateLimited { retry_after: Option<Duration>, message: String },
+    /// The prompt is larger than the server's window: its tokens as the server counts
+    /// them, and the tokens that there is room for.
     #[error("the prompt is larger than the model server's window: {message}")]
-    ContextOverflow {
-        /// The tokens of the prompt, as the server counts them.
-        sent: Option<u32>,
-        /// The tokens that it has room for.
-        window: Option<u32>,
-        /// What the server says.
-        message: String,
-    },
-    /// The server is busy or starting.
+    #[strum(message = "set the model entry's `window` to what the server has; \
+                       `recto models check` shows what it says")]
+    ContextOverflow { sent: Option<u32>, window: Option<u32>, message: String },
+    /// The server is busy or starting (status 503 or 529).
     #[error(
         "the model server is not ready (status {status}){}: {message}",
         for_how_long(*retry_after)
     )]
-    Unavailable {
-        /// 503 or 529.
-        status: u16,
-        /// How long the server wants to be left alone.
-        retry_after: Option<Duration>,
-        /// What the server says.
-        message: String,
-    },
+    #[strum(message = "wait a while, then send the message again")]
+    Unavailable { status: u16, retry_after: Option<Duration>, message: String },
     /// The model cannot call tools.
     #[error("the model `{model}` does not support tools")]
-    ToolsUnsupported {
-        /// The model's name.
-        model: String,
-    },
+    #[strum(message = "choose a model that can call tools, \
+                       or set `tool_calls = \"text\"` in its entry")]
+    ToolsUnsupported { model: String },
     /// The server finds fault with the request.
     #[error("the model server refused the request (status {status}): {message}")]
-    Refused {
-        /// The status.
-        status: u16,
-        /// What the server says.
-        message: String,
-    },
-    /// The server failed.
+    #[strum(message = "see what was sent with `recto show --body`")]
+    Refused { status: u16, message: String },
+    /// The server failed; without a status when that was in the middle of a reply.
     #[error("the model server failed{}: {message}", in_parentheses(*status))]
-    Server {
-        /// The status; none when it failed in the middle of a reply.
-        status: Option<u16>,
-        /// What the server says.
-        message: String,
-    },
+    #[strum(message = "see the server's own log for the reason, then send the message again")]
+    Server { status: Option<u16>, message: String },
     /// The reply broke off before its end.
     #[error("the reply broke off: {cause}")]
-    Cut {
-        /// What is known of the reason.
-        cause: String,
-    },
-    /// The server sent what its interface does not allow.
+    #[strum(message = "see the server's own log for the reason, then send the message again")]
+    Cut { cause: String },
+    /// The server sent what its interface does not allow; the sample is its beginning.
     #[error("the model server sent {what}: `{sample}`")]
-    Malformed {
-        /// What is wrong.
-        what: String,
-        /// The beginning of it.
-        sample: String,
-    },
+    #[strum(message = "check that `provider` is what the server speaks")]
+    Malformed { what: String, sample: String },
     /// The reply is larger than any that makes sense.
     #[error("the reply has more than {limit} {what}")]
-    TooLarge {
-        /// What there is too much of.
-        what: &'static str,
-        /// How much of it may be there.
-        limit: usize,
-    },
+    #[strum(message = "the model may have lost its way: send the message again, \
+                       or choose another model")]
+    TooLarge { what: &'static str, limit: usize },
     /// The config of the model entry cannot be used.
     #[error("{problem}")]
-    Options {
-        /// What is wrong with it.
-        problem: String,
-    },
+    Options { problem: String },
     /// The file of an embedded model cannot be used.
     #[error("{problem}")]
-    File {
-        /// What is wrong with it.
-        problem: FileProblem,
-    },
+    #[strum(serialize = "model_file")]
+    File { problem: FileProblem },
     /// An embedded model is named whose file is not there.
     #[error("the file of the embedded model is not there")]
+    #[strum(serialize = "no_model_file")]
+    #[strum(message = "run `recto models pull NAME`; `recto models list` shows what is there")]
     NoFile,
     /// This build has no engine for embedded models.
     #[error("this build of Recto cannot run models itself")]
+    #[strum(message = "build it with `--features embedded` as `make chat` does, \
+                       start a model server, or name one in the config")]
     NotBuilt,
     /// The processor lacks what the engine was built for.
     #[error("the processor cannot run the embedded engine: it lacks {missing}")]
-    Processor {
-        /// What it lacks.
-        missing: String,
-    },
+    #[strum(message = "use a model server, such as Ollama")]
+    Processor { missing: String },
     /// The model needs more memory than there is.
     #[error("{problem}")]
-    NoMemory {
-        /// How much it needs.
-        problem: TooLarge,
-    },
+    NoMemory { problem: TooLarge },
     /// The window is larger than what the model was trained for.
     #[error(
         "a window of {window} tokens is more than the {trained} that the model was trained for"
     )]
-    WindowTooLarge {
-        /// What was asked for.
-        window: u32,
-        /// What the model was trained for.
-        trained: u32,
-    },
+    WindowTooLarge { window: u32, trained: u32 },
     /// The window needs more memory than there is.
     #[error("there is no memory for a window of {window} tokens, only for {largest}")]
-    WindowTooCostly {
-        /// What was asked for.
-        window: u32,
-        /// What there is memory for.
-        largest: u32,
-    },
+    WindowTooCostly { window: u32, largest: u32 },
     /// The model's own template does not take the conversation.
     #[error("the model's chat template does not take the conversation: {problem}")]
-    Template {
-        /// What the template says.
-        problem: String,
-    },
+    #[strum(message = "choose another model, or set `system_messages = \"single\"` in its entry")]
+    Template { problem: String },
     /// The embedded engine failed.
     #[error("the embedded engine failed: {problem}")]
-    Engine {
-        /// What it says.
-        problem: String,
-    },
-    /// A script cannot be played.
+    #[strum(message = "if it happens again, choose another model file; \
+                       `recto doctor` shows what there is")]
+    Engine { problem: String },
+    /// A script cannot be played; lines count from 1.
     #[error("cannot play the script {}{}: {problem}", path.display(), at_line(*line))]
-    Script {
-        /// The file.
-        path: PathBuf,
-        /// The line, from 1, when it is about one.
-        line: Option<usize>,
-        /// What is wrong with it.
-        problem: String,
-    },
+    Script { path: PathBuf, line: Option<usize>, problem: String },
 }
 
-/// What a server did not do in time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+/// What a server did not do in time; continues a sentence about the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::Display)]
+#[allow(missing_docs, reason = "the texts of the variants say it")]
 pub enum WaitingFor {
-    /// Accept the connection.
+    #[strum(to_string = "did not accept a connection")]
     Connection,
-    /// Send the first byte of its answer.
+    #[strum(to_string = "did not begin to answer")]
     FirstByte,
-    /// Go on with its answer.
+    #[strum(to_string = "did not go on with its answer")]
     NextBytes,
-}
-
-impl fmt::Display for WaitingFor {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            WaitingFor::Connection => "did not accept a connection",
-            WaitingFor::FirstByte => "did not begin to answer",
-            WaitingFor::NextBytes => "did not go on with its answer",
-        })
-    }
 }
 
 impl LlmError {
     /// A short name that never changes, for records and programs.
     pub fn code(&self) -> &'static str {
-        match self {
-            LlmError::Unreachable { .. } => "unreachable",
-            LlmError::Handshake { .. } => "handshake",
-            LlmError::TimedOut { .. } => "timed_out",
-            LlmError::Unauthorized { .. } => "unauthorized",
-            LlmError::Forbidden { .. } => "forbidden",
-            LlmError::NoSuchModel { .. } => "no_such_model",
-            LlmError::NoSuchEndpoint { .. } => "no_such_endpoint",
-            LlmError::Redirected { .. } => "redirected",
-            LlmError::RateLimited { .. } => "rate_limited",
-            LlmError::ContextOverflow { .. } => "context_overflow",
-            LlmError::Unavailable { .. } => "unavailable",
-            LlmError::ToolsUnsupported { .. } => "tools_unsupported",
-            LlmError::Refused { .. } => "refused",
-            LlmError::Server { .. } => "server",
-            LlmError::Cut { .. } => "cut",
-            LlmError::Malformed { .. } => "malformed",
-            LlmError::TooLarge { .. } => "too_large",
-            LlmError::Options { .. } => "options",
-            LlmError::File { .. } => "model_file",
-            LlmError::NoFile => "no_model_file",
-            LlmError::NotBuilt => "not_built",
-            LlmError::Processor { .. } => "processor",
-            LlmError::NoMemory { .. } => "no_memory",
-            LlmError::WindowTooLarge { .. } => "window_too_large",
-            LlmError::WindowTooCostly { .. } => "window_too_costly",
-            LlmError::Template { .. } => "template",
-            LlmError::Engine { .. } => "engine",
-            LlmError::Script { .. } => "script",
-        }
+        self.into()
     }
 
     /// Whether the same request may well be answered a little later. A call
@@ -298,67 +186,16 @@ impl LlmError {
         if let Some(wait) = self.retry_after().filter(|wait| !wait.is_zero()) {
             return Some(format!("send the message again after {}", in_seconds(wait)));
         }
-        let hint = match self {
-            LlmError::Unreachable { .. } => {
-                "start the model server or correct `base_url`, then run `recto models check`"
+        match self {
+            LlmError::NoSuchModel { model, wire } => Some(no_such_model(model, *wire)),
+            LlmError::File { problem } => Some(problem.hint().to_owned()),
+            LlmError::NoMemory { problem } => Some(problem.hint().to_owned()),
+            LlmError::WindowTooLarge { trained: most, .. }
+            | LlmError::WindowTooCostly { largest: most, .. } => {
+                Some(format!("set the model entry's `window` to at most {most}"))
             }
-            LlmError::Handshake { .. } => {
-                "check the server's certificate, and the clock and certificates of this machine; \
-                 a server without encryption needs `http://` in `base_url`"
-            }
-            LlmError::TimedOut { .. } => {
-                "see with `recto models check` whether the server answers at all"
-            }
-            LlmError::Unauthorized { .. } => {
-                "set the environment variable that the model entry's `api_key_env` names"
-            }
-            LlmError::NoSuchModel { model, wire } => return Some(no_such_model(model, *wire)),
-            LlmError::NoSuchEndpoint { .. } => "check `provider` and `base_url` of the model entry",
-            LlmError::Redirected { .. } => "set `base_url` to where the server really is",
-            LlmError::ContextOverflow { .. } => {
-                "set the model entry's `window` to what the server has; \
-                 `recto models check` shows what it says"
-            }
-            LlmError::ToolsUnsupported { .. } => {
-                "choose a model that can call tools, or set `tool_calls = \"text\"` in its entry"
-            }
-            LlmError::Malformed { .. } => "check that `provider` is what the server speaks",
-            LlmError::TooLarge { .. } => {
-                "the model may have lost its way: send the message again, or choose another model"
-            }
-            LlmError::RateLimited { .. } | LlmError::Unavailable { .. } => {
-                "wait a while, then send the message again"
-            }
-            LlmError::Server { .. } | LlmError::Cut { .. } => {
-                "see the server's own log for the reason, then send the message again"
-            }
-            LlmError::Refused { .. } => "see what was sent with `recto show --body`",
-            LlmError::Forbidden { .. } => "use a key that may do this, or another model",
-            LlmError::File { problem } => return Some(problem.hint().to_owned()),
-            LlmError::NoMemory { problem } => return Some(problem.hint().to_owned()),
-            LlmError::NoFile => {
-                "run `recto models pull NAME`; `recto models list` shows what is there"
-            }
-            LlmError::NotBuilt => {
-                "build it with `--features embedded` as `make chat` does, start a model server, \
-                 or name one in the config"
-            }
-            LlmError::Processor { .. } => "use a model server, such as Ollama",
-            LlmError::WindowTooLarge { trained, .. } => {
-                return Some(format!("set the model entry's `window` to at most {trained}"));
-            }
-            LlmError::WindowTooCostly { largest, .. } => {
-                return Some(format!("set the model entry's `window` to at most {largest}"));
-            }
-            LlmError::Template { .. } => {
-                "choose another model, or set `system_messages = \"single\"` in its entry"
-            }
-            LlmError::Engine { .. } => {
-                "if it happens again, choose another model file; `recto doctor` shows what there is"
-            }
-            LlmError::Options { .. } | LlmError::Script { .. } => return None,
-        };
-        Some(hint.to_owned())
+            _ => self.get_message().map(str::to_owned),
+        }
     }
 
     /// How long the server wants to be left alone.
@@ -433,9 +270,12 @@ fn in_seconds(wait: Duration) -> String {
 
 /// The beginning of a text from a server, long enough to recognise it by.
 fn excerpt(text: &str) -> String {
-    const MOST_CHARACTERS: usize = 500;
-    let text = text.trim();
-    match text.char_indices().nth(MOST_CHARACTERS) {
+    shortened(text.trim(), 500)
+}
+
+/// The first characters of a text, and a mark where it goes on.
+pub(crate) fn shortened(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
     }

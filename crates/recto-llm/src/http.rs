@@ -27,7 +27,7 @@ use crate::wire::failure::{self, Answer};
 /// As much as is read of an answer that is no reply.
 const LONGEST_ANSWER: usize = 8 * 1024 * 1024;
 
-/// The way to one server.
+/// Sends requests to one server.
 pub(crate) struct Http {
     client: Client,
     wire: Wire,
@@ -36,7 +36,7 @@ pub(crate) struct Http {
     connect_limit: Duration,
 }
 
-/// How a server answered.
+/// A server's answer, its body not read yet.
 pub(crate) struct HttpAnswer {
     url: String,
     response: Response,
@@ -89,7 +89,7 @@ impl Http {
         self.ask(url, request, limit).await
     }
 
-    /// The same, with something to tell the server.
+    /// Asks in the same way, with something to tell the server.
     pub(crate) async fn post(
         &self,
         url: String,

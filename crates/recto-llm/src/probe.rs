@@ -22,7 +22,7 @@ use crate::provider::Provider;
 /// How long one question may take.
 const LIMIT: Duration = Duration::from_secs(3);
 
-/// What a server says of a model's window, not capped yet.
+/// The window of a model as its server tells it, not capped yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ServerWindow {
     /// The window that the server has loaded the model with, or is set to.
@@ -37,12 +37,12 @@ pub enum ServerWindow {
     Unknown,
 }
 
-/// What is known of a model and its server.
+/// What a check has found out about a model and its server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelHealth {
     /// Whether the server has the model.
     pub presence: Presence,
-    /// The model's window.
+    /// The model's window, as far as the server tells.
     pub window: ServerWindow,
     /// Where in the server's interface the window was found.
     pub window_source: Option<&'static str>,
@@ -53,25 +53,24 @@ pub struct ModelHealth {
 /// Whether a server has a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Presence {
-    /// It does.
+    /// The server lists the model.
     Listed,
-    /// It does not list it. Servers with a single model may answer to any name.
+    /// The server lists others instead. Those with a single model may answer to any
+    /// name.
     NotListed {
-        /// What it lists instead.
+        /// The names that it lists.
         served: Vec<String>,
     },
-    /// It keeps no list.
+    /// The server keeps no list.
     Unknown,
 }
 
-/// Whether something is supported.
+/// Whether a model can do something; unknown where its server does not say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names of the answers say it")]
 pub enum Support {
-    /// It is.
     Yes,
-    /// It is not.
     No,
-    /// The server does not say.
     Unknown,
 }
 
@@ -100,8 +99,8 @@ impl Client {
         Ok(self.features(model).await?.0.window)
     }
 
-    /// Whether the server can be reached and takes the key, and what it says
-    /// about `model`.
+    /// Checks that the server can be reached and takes the key, and returns what it
+    /// says about `model`.
     pub async fn check(&self, model: &str) -> Result<ModelHealth, LlmError> {
         if let Transport::Embedded(model) = &self.inner().transport {
             model.check()?;
@@ -111,8 +110,8 @@ impl Client {
         Ok(ModelHealth { presence, window: found.window, window_source: found.source, tools })
     }
 
-    /// Whether a model that runs in this process has room for such a window. What
-    /// a server has room for, only the server knows.
+    /// Fails when a model that runs in this process has no room for such a window.
+    /// What a server has room for, only the server knows.
     pub fn check_window(&self, window: u32) -> Result<(), LlmError> {
         match &self.inner().transport {
             Transport::Embedded(model) => model.check_window(window),
@@ -124,11 +123,10 @@ impl Client {
     /// own: it answers to all.
     pub async fn served_models(&self) -> Result<Vec<String>, LlmError> {
         let Transport::Http(http) = &self.inner().transport else { return Ok(Vec::new()) };
-        let listed = match self.provider() {
+        self.told(match self.provider() {
             Provider::Ollama => ollama::served(http).await,
             _ => openai::served(http).await,
-        };
-        listed.map_err(|error| error.told(self.inner().key.as_ref()))
+        })
     }
 
     /// The names of the models that the server runs itself, those in memory first,
@@ -136,9 +134,7 @@ impl Client {
     /// run for it.
     pub async fn own_models(&self) -> Result<Vec<String>, LlmError> {
         match (&self.inner().transport, self.provider()) {
-            (Transport::Http(http), Provider::Ollama) => {
-                ollama::own(http).await.map_err(|error| error.told(self.inner().key.as_ref()))
-            }
+            (Transport::Http(http), Provider::Ollama) => self.told(ollama::own(http).await),
             _ => self.served_models().await,
         }
     }
@@ -147,8 +143,7 @@ impl Client {
     pub async fn talks(&self, model: &str) -> Result<Support, LlmError> {
         match (&self.inner().transport, self.provider()) {
             (Transport::Http(http), Provider::Ollama) => {
-                let talks = ollama::talks(http, model).await;
-                talks.map_err(|error| error.told(self.inner().key.as_ref()))
+                self.told(ollama::talks(http, model).await)
             }
             _ => Ok(Support::Unknown),
         }
@@ -180,7 +175,7 @@ impl Client {
                 return Ok((Found { window: model.window()?, source }, Support::Yes));
             }
         };
-        let features = match self.provider() {
+        self.told(match self.provider() {
             Provider::Ollama => ollama::features(http, model).await,
             Provider::OpenAi => {
                 openai::window(http, model).await.map(|found| (found, Support::Unknown))
@@ -189,56 +184,38 @@ impl Client {
             Provider::Anthropic | Provider::Embedded | Provider::Scripted => {
                 Ok((Found::default(), Support::Unknown))
             }
-        };
-        features.map_err(|error| error.told(self.inner().key.as_ref()))
+        })
+    }
+
+    /// An answer whose error may leave this crate.
+    fn told<T>(&self, answer: Result<T, LlmError>) -> Result<T, LlmError> {
+        answer.map_err(|error| error.told(self.inner().key.as_ref()))
     }
 }
 
-/// What a server makes of a question.
-enum Answer {
-    /// It answers. Nothing, if it knows no such question.
-    Given(Value),
-    /// It could have an answer at another time, or for someone else.
-    Failed(LlmError),
+/// What a server says to a question: nothing, if it knows no such question. Fails when
+/// it could have an answer at another time, or for someone else.
+fn answered(answer: Result<Value, LlmError>) -> Result<Value, LlmError> {
+    const NOT_IMPLEMENTED: Option<u16> = Some(501);
+    answer.or_else(|error| match error {
+        LlmError::Server { status: NOT_IMPLEMENTED, .. } => Ok(Value::Null),
+        LlmError::Unreachable { .. }
+        | LlmError::Handshake { .. }
+        | LlmError::TimedOut { .. }
+        | LlmError::Unauthorized { .. }
+        | LlmError::Forbidden { .. }
+        | LlmError::Redirected { .. }
+        | LlmError::RateLimited { .. }
+        | LlmError::Unavailable { .. }
+        | LlmError::Server { .. }
+        | LlmError::Cut { .. } => Err(error),
+        _ => Ok(Value::Null),
+    })
 }
 
-impl Answer {
-    fn of(answer: Result<Value, LlmError>) -> Self {
-        const NOT_IMPLEMENTED: Option<u16> = Some(501);
-        match answer {
-            Ok(value) => Answer::Given(value),
-            Err(
-                error @ (LlmError::Unreachable { .. }
-                | LlmError::Handshake { .. }
-                | LlmError::TimedOut { .. }
-                | LlmError::Unauthorized { .. }
-                | LlmError::Forbidden { .. }
-                | LlmError::Redirected { .. }
-                | LlmError::RateLimited { .. }
-                | LlmError::Unavailable { .. }
-                | LlmError::Cut { .. }),
-            ) => Answer::Failed(error),
-            Err(LlmError::Server { status, message }) if status != NOT_IMPLEMENTED => {
-                Answer::Failed(LlmError::Server { status, message })
-            }
-            Err(_) => Answer::Given(Value::Null),
-        }
-    }
-
-    /// What the server says, which may be nothing.
-    fn value(&self) -> &Value {
-        match self {
-            Answer::Given(value) => value,
-            Answer::Failed(_) => &Value::Null,
-        }
-    }
-
-    fn failure(self) -> Option<LlmError> {
-        match self {
-            Answer::Given(_) => None,
-            Answer::Failed(error) => Some(error),
-        }
-    }
+/// What an answer says, which may be nothing.
+fn value(answer: &Result<Value, LlmError>) -> &Value {
+    answer.as_ref().unwrap_or(&Value::Null)
 }
 
 /// What the answers come to: the window that was found in one of them; else that
@@ -246,24 +223,22 @@ impl Answer {
 /// that every server of the kind should know; others are asked `beside` it.
 fn settle<const N: usize>(
     found: Option<Found>,
-    main: Answer,
-    beside: [Answer; N],
+    main: Result<Value, LlmError>,
+    beside: [Result<Value, LlmError>; N],
 ) -> Result<Found, LlmError> {
     if let Some(found) = found {
         return Ok(found);
     }
-    let failures: Vec<LlmError> = beside.into_iter().filter_map(Answer::failure).collect();
+    let failures: Vec<LlmError> = beside.into_iter().filter_map(Result::err).collect();
     match main {
         // Some keys may not ask for models, and are fine for everything else; some
         // servers have a page for people there.
-        Answer::Failed(LlmError::Forbidden { .. } | LlmError::Redirected { .. })
-            if failures.len() < N =>
-        {
+        Err(LlmError::Forbidden { .. } | LlmError::Redirected { .. }) if failures.len() < N => {
             Ok(Found::default())
         }
-        Answer::Failed(error) => Err(error),
+        Err(error) => Err(error),
         // llama.cpp lists its model while it loads, and says elsewhere that it does.
-        Answer::Given(_) => {
+        Ok(_) => {
             let is_loading = |error: &LlmError| matches!(error, LlmError::Unavailable { .. });
             failures.into_iter().find(is_loading).map_or_else(|| Ok(Found::default()), Err)
         }

@@ -4,15 +4,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::wire::Wire;
 
-/// Who answers for a model entry.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// The kind of server, or other source of answers, behind a model entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum Provider {
-    /// An Ollama server.
+    /// A server of Ollama, on this machine or another.
     Ollama,
     /// OpenAI, or a server that speaks like it: LM Studio, llama.cpp, vLLM.
     OpenAi,
-    /// Anthropic.
+    /// Anthropic, or a server that speaks like it.
     Anthropic,
     /// A model file, run in this process.
     Embedded,
@@ -23,13 +24,7 @@ pub enum Provider {
 impl Provider {
     /// The name that the config uses.
     pub fn name(self) -> &'static str {
-        match self {
-            Provider::Ollama => "ollama",
-            Provider::OpenAi => "openai",
-            Provider::Anthropic => "anthropic",
-            Provider::Embedded => "embedded",
-            Provider::Scripted => "scripted",
-        }
+        self.into()
     }
 
     /// How requests and replies are written down. A script has no wire of its

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::LlmError;
 
-/// What happens during a call. [`StreamEvent::Done`] comes exactly once, as the
+/// An event of a call while it goes on. [`StreamEvent::Done`] comes exactly once, as the
 /// last event; a call that fails ends with an error instead.
 #[derive(Debug, Clone, PartialEq)]
 pub enum StreamEvent {
@@ -28,14 +28,14 @@ pub enum StreamEvent {
     Done(Reply),
 }
 
-/// A model's reply.
+/// A model's whole reply: what it said, what it wants run, and why it ended.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Reply {
     /// What it said, with what its provider wants back verbatim.
     pub content: Vec<ContentPart>,
     /// What it wants run. Ids are unique within the reply.
     pub calls: Vec<ToolCall>,
-    /// Why it ended.
+    /// Why the server says that it ended.
     pub finish: Finish,
     /// What the server counted.
     pub usage: Usage,
@@ -66,7 +66,7 @@ pub enum Finish {
     Other(String),
 }
 
-/// What the server counted; what it did not say stays unknown.
+/// The tokens that the server counted; what it did not say stays unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Usage {
     /// Tokens of the prompt, those from the server's cache among them.
@@ -78,4 +78,13 @@ pub struct Usage {
     /// Tokens of the reply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completion: Option<u32>,
+}
+
+impl Usage {
+    /// Takes over what a newer report says; what it does not say stays.
+    pub(crate) fn update(&mut self, newer: Usage) {
+        self.prompt = newer.prompt.or(self.prompt);
+        self.cached = newer.cached.or(self.cached);
+        self.completion = newer.completion.or(self.completion);
+    }
 }

@@ -36,13 +36,11 @@ pub(crate) struct Script {
 
 /// What an answer is played from.
 #[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 struct Line {
     content: Option<String>,
-    #[serde(default)]
     tool_calls: Vec<Call>,
     /// How long the model thinks before it answers.
-    #[serde(default)]
     delay_ms: u64,
     error: Option<Failure>,
     usage: Option<Counts>,

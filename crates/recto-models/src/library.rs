@@ -13,7 +13,7 @@ use crate::lock::Lock;
 use crate::name;
 use crate::shelf::{self, Place, failed};
 
-/// A folder with a folder for each model.
+/// The models on disk: a folder with a folder for each.
 #[derive(Debug, Clone)]
 pub struct Library {
     folder: PathBuf,
@@ -38,7 +38,7 @@ pub struct Installed {
 /// A file that is on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InstalledFile {
-    /// Where it is.
+    /// Its place in the library.
     pub path: PathBuf,
     /// Its size in bytes.
     pub size: u64,
@@ -56,7 +56,7 @@ impl Library {
         self
     }
 
-    /// Where it is.
+    /// The folder that was given.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
@@ -172,7 +172,7 @@ impl Library {
 }
 
 impl Installed {
-    /// The model itself.
+    /// The file that is the model itself.
     pub fn main(&self) -> Option<&Path> {
         self.files.first().map(|file| file.path.as_path())
     }

@@ -14,7 +14,7 @@ use crate::shelf::{failed, make_folder};
 /// How often a lock that another has is asked for.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// A lock that is held.
+/// The lock of a model, held until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Lock {
     path: PathBuf,
@@ -47,7 +47,7 @@ impl Lock {
         }
     }
 
-    /// The same, waiting for it; `waiting` is called once when there is a wait.
+    /// Takes the lock, and waits for it if need be; `waiting` is called once when there is a wait.
     pub(crate) async fn take(
         folder: &Path,
         name: &str,

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use percent_encoding::percent_decode_str;
+
 use crate::error::ModelsError;
 
 /// As long as a name can get. Longer ones are cut; file systems allow 255 bytes,
@@ -13,7 +15,6 @@ const LONGEST: usize = 120;
 pub(crate) struct Named {
     /// The model: the file's name without its ending.
     pub(crate) model: String,
-    /// The file.
     pub(crate) file: String,
 }
 
@@ -51,24 +52,8 @@ pub(crate) fn check(name: &str) -> Result<&str, ModelsError> {
 
 /// The last part of an address's path, with its `%20` and the like decoded.
 pub(crate) fn last_segment(path: &str) -> String {
-    let segment = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default().as_bytes();
-    let mut bytes = Vec::with_capacity(segment.len());
-    let mut i = 0;
-    while i < segment.len() {
-        let hex = segment.get(i + 1..i + 3).filter(|hex| hex.iter().all(u8::is_ascii_hexdigit));
-        let hex = hex.and_then(|hex| std::str::from_utf8(hex).ok());
-        match hex.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
-            Some(byte) if segment[i] == b'%' => {
-                bytes.push(byte);
-                i += 3;
-            }
-            _ => {
-                bytes.push(segment[i]);
-                i += 1;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
+    let segment = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+    percent_decode_str(segment).decode_utf8_lossy().into_owned()
 }
 
 #[cfg(test)]

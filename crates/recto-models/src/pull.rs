@@ -23,6 +23,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
+use tokio::task::{JoinHandle, spawn_blocking};
 
 use crate::checksum::{Checksum, Sum};
 use crate::error::{ModelsError, SourceError, Trouble};
@@ -32,7 +33,7 @@ use crate::progress::Progress;
 use crate::shelf::Place;
 use wanted::Wanted;
 
-/// What a pull needs to know besides what to pull.
+/// How a pull is made, besides what to pull.
 #[derive(Debug, Clone)]
 pub struct PullOptions {
     /// The address of the model hub.
@@ -69,7 +70,7 @@ impl Default for PullOptions {
     }
 }
 
-/// What was pulled.
+/// A model that a pull has brought, or found in the library.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pulled {
     /// The model's name in the library.
@@ -81,11 +82,11 @@ pub struct Pulled {
 /// A file that was pulled, or was there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PulledFile {
-    /// Where it is.
+    /// Its place in the library.
     pub path: PathBuf,
     /// Its size in bytes.
     pub size: u64,
-    /// Its SHA-256.
+    /// The checksum of its bytes.
     pub sha256: Checksum,
     /// Whether it was there before.
     pub was_there: bool,
@@ -112,7 +113,7 @@ impl Library {
     }
 }
 
-/// A pull that goes on.
+/// A pull while it goes on.
 struct Pull<'a> {
     library: &'a Library,
     options: &'a PullOptions,
@@ -157,21 +158,23 @@ impl Pull<'_> {
         work: impl FnOnce(&Report) -> T + Send + 'static,
     ) -> T {
         let (sender, mut receiver) = mpsc::channel(64);
-        let task = tokio::task::spawn_blocking(move || work(&Report(sender)));
+        let task = spawn_blocking(move || work(&Report(sender)));
         while let Some(progress) = receiver.recv().await {
             self.tell(progress);
         }
-        match task.await {
-            Ok(done) => done,
-            Err(error) => std::panic::resume_unwind(error.into_panic()),
-        }
+        joined(task).await
     }
 }
 
-/// Where work on another thread reports to.
+/// What a task on another thread comes to; it panics here if it did there.
+async fn joined<T>(task: JoinHandle<T>) -> T {
+    task.await.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
+}
+
+/// Sends the progress of work on another thread.
 struct Report(mpsc::Sender<Progress>);
 
-/// Whoever wanted the work is gone.
+/// The pull was dropped: nobody wants the work any more.
 #[derive(Debug)]
 struct Unwanted;
 

@@ -15,21 +15,18 @@ use std::time::SystemTime;
 use crate::checksum::{Checksum, Sum};
 use crate::error::ModelsError;
 
-/// The place of one file.
+/// The place of one file in the library, and of what lies beside it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Place {
     folder: PathBuf,
     file: String,
 }
 
-/// What stands at a place where a certain file should be.
+/// What stands at a place where a certain file should be: nothing, that file, or another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum State {
-    /// Nothing.
     Absent,
-    /// The file that should be there.
     Sound,
-    /// Another one.
     Damaged,
 }
 

@@ -1,4 +1,4 @@
-//! In place of the engine, in a build without it: says so.
+//! Stands in for the engine in a build without it, and says so.
 
 use std::convert::Infallible;
 use std::sync::Arc;

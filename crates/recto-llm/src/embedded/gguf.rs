@@ -42,9 +42,7 @@ const MAGIC: &[u8] = b"GGUF";
 /// What the header of a model's file says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ModelFile {
-    /// Where the file is.
     pub(crate) path: PathBuf,
-    /// Its size.
     pub(crate) bytes: u64,
     /// What its makers call the model.
     pub(crate) name: Option<String>,

@@ -51,18 +51,17 @@ pub(crate) struct Fit {
     pub(crate) largest: u32,
 }
 
-/// Not even a short context fits.
+/// A model that takes more memory than there is, even with a short context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the model needs about {} of memory, and {} are free", Size(*needs), Size(*has))]
 pub struct TooLarge {
-    /// What it would take, with what is left for everything else.
+    /// The bytes that it would take, with what is left for everything else.
     pub(crate) needs: u64,
-    /// What there is.
     pub(crate) has: u64,
 }
 
 impl TooLarge {
-    /// What helps.
+    /// What a person can do about it.
     pub(crate) fn hint(&self) -> &'static str {
         "choose a smaller model or a stronger quantisation of it, or close other programs"
     }

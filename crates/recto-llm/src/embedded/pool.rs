@@ -10,9 +10,9 @@
 //! This is the bookkeeping alone: it never calls a model. Whoever does follows
 //! the [`Place`] to the letter.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 
-/// A conversation that wants a sequence of its own. The minimal and the full turns
+/// The key of a conversation that wants a sequence of its own. The minimal and the full turns
 /// of a session are two, because their prompts part early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Lane(pub u64);
@@ -28,10 +28,10 @@ struct Reading {
     to: usize,
 }
 
-/// Where a prompt goes. What is to be done comes in the order of the fields.
+/// The sequence that a prompt goes to, and what to do with it before, in the order of
+/// the fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Place {
-    /// The sequence.
     pub(crate) sequence: usize,
     /// Replace it by the beginning of another one: as much as is kept.
     pub(crate) copied_from: Option<usize>,
@@ -44,7 +44,6 @@ pub(crate) struct Place {
 /// What a model can take back of what it has read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rewind {
-    /// Anything.
     Anywhere,
     /// Nothing: it keeps a summary and not the tokens. A sequence goes on, or is
     /// emptied.
@@ -55,18 +54,21 @@ pub(crate) enum Rewind {
 #[derive(Debug)]
 pub(crate) struct Pool {
     sequences: Vec<Sequence>,
-    cells: Cells,
+    /// How many cells there are, each a place for one token.
+    cells: usize,
+    /// The number of the cell that is taken next. Cells are never numbered anew.
+    next_cell: u64,
     rewind: Rewind,
     /// Grows with each prompt.
     now: u64,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Sequence {
     lane: Option<Lane>,
     tokens: Vec<i32>,
-    /// The cell of each token.
-    cells: Vec<Cell>,
+    /// The cell of each token. Sequences that were copied share theirs.
+    cells: Vec<u64>,
     /// How the prompts were read that it holds.
     readings: Vec<Reading>,
     used: u64,
@@ -76,7 +78,7 @@ impl Pool {
     /// Empty sequences that share this many cells.
     pub(crate) fn new(sequences: usize, cells: usize, rewind: Rewind) -> Self {
         let sequences = (0..sequences.max(1)).map(|_| Sequence::default()).collect();
-        Pool { sequences, cells: Cells::new(cells), rewind, now: 0 }
+        Pool { sequences, cells, next_cell: 0, rewind, now: 0 }
     }
 
     /// Finds the place for a prompt, with room for what is left of it and for
@@ -94,8 +96,8 @@ impl Pool {
             *other != sequence && *kept > own_kept && self.rewind == Rewind::Anywhere
         });
         let kept = copied_from.map_or(own_kept, |(_, kept)| kept);
-        if let Some((other, kept)) = copied_from {
-            self.copy(other, sequence, kept);
+        if let Some((other, _)) = copied_from {
+            self.sequences[sequence] = self.sequences[other].clone();
         }
         self.truncate(sequence, kept);
         self.sequences[sequence].lane = lane;
@@ -104,18 +106,19 @@ impl Pool {
         Place { sequence, copied_from: copied_from.map(|(other, _)| other), kept, emptied }
     }
 
-    /// Takes in that a prompt ends here whose last portion began at `from`.
+    /// Notes that a prompt ends here whose last portion began at `from`.
     pub(crate) fn prompt_read(&mut self, sequence: usize, from: usize) {
         let sequence = &mut self.sequences[sequence];
         let to = sequence.tokens.len();
         sequence.readings.push(Reading { from, to });
     }
 
-    /// Takes in what was read into a sequence, or written behind it.
+    /// Notes the tokens that were read into a sequence, or written behind it.
     pub(crate) fn extend(&mut self, sequence: usize, tokens: &[i32]) {
         let sequence = &mut self.sequences[sequence];
         sequence.tokens.extend_from_slice(tokens);
-        sequence.cells.extend(tokens.iter().map(|_| self.cells.take()));
+        sequence.cells.extend((self.next_cell..).take(tokens.len()));
+        self.next_cell += tokens.len() as u64;
     }
 
     /// Forgets what a sequence holds: the model is no longer sure to have it.
@@ -156,31 +159,25 @@ impl Pool {
         others.min_by_key(age).or(spared).unwrap_or(0)
     }
 
-    fn copy(&mut self, from: usize, to: usize, length: usize) {
-        self.truncate(to, 0);
-        let tokens = self.sequences[from].tokens[..length].to_vec();
-        let cells = self.sequences[from].cells[..length].to_vec();
-        cells.iter().for_each(|cell| self.cells.share(*cell));
-        let readings = self.sequences[from].readings.clone();
-        self.sequences[to].tokens = tokens;
-        self.sequences[to].cells = cells;
-        self.sequences[to].readings = readings;
-    }
-
     fn truncate(&mut self, sequence: usize, length: usize) {
         let sequence = &mut self.sequences[sequence];
         sequence.tokens.truncate(length);
         sequence.readings.retain(|reading| reading.to <= length);
-        for cell in sequence.cells.drain(length..) {
-            self.cells.give_back(cell);
-        }
+        sequence.cells.truncate(length);
+    }
+
+    /// How many cells no sequence holds.
+    fn free(&self) -> usize {
+        let held: HashSet<u64> =
+            self.sequences.iter().flat_map(|each| &each.cells).copied().collect();
+        self.cells.saturating_sub(held.len())
     }
 
     /// Empties sequences until there is room for `wanted` tokens, least recently
     /// used first.
     fn make_room(&mut self, spared: usize, wanted: usize) -> Vec<usize> {
         let mut emptied = Vec::new();
-        while self.cells.free() < wanted {
+        while self.free() < wanted {
             let filled =
                 |index: &usize| *index != spared && !self.sequences[*index].tokens.is_empty();
             let oldest = (0..self.sequences.len())
@@ -191,48 +188,6 @@ impl Pool {
             emptied.push(oldest);
         }
         emptied
-    }
-}
-
-/// A place for one token. Sequences that were copied share theirs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct Cell(u64);
-
-/// Who holds which cell.
-#[derive(Debug)]
-struct Cells {
-    most: usize,
-    next: u64,
-    holders: HashMap<Cell, u32>,
-}
-
-impl Cells {
-    fn new(most: usize) -> Self {
-        Cells { most, next: 0, holders: HashMap::new() }
-    }
-
-    fn free(&self) -> usize {
-        self.most.saturating_sub(self.holders.len())
-    }
-
-    fn take(&mut self) -> Cell {
-        let cell = Cell(self.next);
-        self.next += 1;
-        self.holders.insert(cell, 1);
-        cell
-    }
-
-    fn share(&mut self, cell: Cell) {
-        *self.holders.entry(cell).or_default() += 1;
-    }
-
-    fn give_back(&mut self, cell: Cell) {
-        if let Some(holders) = self.holders.get_mut(&cell) {
-            *holders -= 1;
-            if *holders == 0 {
-                self.holders.remove(&cell);
-            }
-        }
     }
 }
 

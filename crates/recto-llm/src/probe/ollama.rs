@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tokio::join;
 
-use super::{Answer, Found, LIMIT, Support, get, names, settle, tokens};
+use super::{Found, LIMIT, Support, answered, get, names, settle, tokens, value};
 use crate::error::LlmError;
 use crate::http::Http;
 
@@ -37,11 +37,11 @@ pub(super) async fn features(http: &Http, model: &str) -> Result<(Found, Support
         http.post(address.of_interface("show"), &question, LIMIT),
         get(http, address.of_interface("ps")),
     );
-    let (shown, running) = (Answer::of(shown), Answer::of(running));
-    let tools = capability(shown.value(), "tools");
-    let found = set(shown.value())
-        .or_else(|| loaded(running.value(), model))
-        .or_else(|| trained(shown.value()));
+    let (shown, running) = (answered(shown), answered(running));
+    let tools = capability(value(&shown), "tools");
+    let found = set(value(&shown))
+        .or_else(|| loaded(value(&running), model))
+        .or_else(|| trained(value(&shown)));
     Ok((settle(found, shown, [running])?, tools))
 }
 
@@ -71,11 +71,11 @@ fn own_in_order(list: &Value, running: &Value) -> Vec<String> {
 /// The parameters of a model file come as lines of name and value.
 fn set(shown: &Value) -> Option<Found> {
     let parameters = shown["parameters"].as_str().unwrap_or_default();
-    let value = |line: &str| {
+    let tokens = |line: &str| {
         let mut words = line.split_whitespace();
         (words.next() == Some("num_ctx")).then(|| words.next()?.parse().ok()).flatten()
     };
-    let set = parameters.lines().find_map(value).filter(|tokens| *tokens > 0);
+    let set = parameters.lines().find_map(tokens).filter(|tokens| *tokens > 0);
     Found::loaded(set, "`num_ctx` in `/api/show`")
 }
 

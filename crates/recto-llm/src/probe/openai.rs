@@ -4,7 +4,7 @@
 use serde_json::Value;
 use tokio::join;
 
-use super::{Answer, Found, get, names, settle, tokens};
+use super::{Found, answered, get, names, settle, tokens, value};
 use crate::error::LlmError;
 use crate::http::Http;
 
@@ -22,9 +22,9 @@ pub(super) async fn window(http: &Http, model: &str) -> Result<Found, LlmError> 
         get(http, address.of_interface("models")),
         get(http, address.of_root("api/v0/models")),
     );
-    let (props, list, own_list) = (Answer::of(props), Answer::of(list), Answer::of(own_list));
-    let (vllm, lm_studio) = (entry(list.value(), model), entry(own_list.value(), model));
-    let n_ctx = tokens(&props.value()["default_generation_settings"]["n_ctx"]);
+    let (props, list, own_list) = (answered(props), answered(list), answered(own_list));
+    let (vllm, lm_studio) = (entry(value(&list), model), entry(value(&own_list), model));
+    let n_ctx = tokens(&value(&props)["default_generation_settings"]["n_ctx"]);
     let found = Found::loaded(n_ctx, "`n_ctx` in `/props`")
         .or_else(|| {
             Found::loaded(tokens(&vllm["max_model_len"]), "`max_model_len` in `/v1/models`")

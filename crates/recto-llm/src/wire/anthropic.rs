@@ -53,7 +53,7 @@ fn is_system(message: &ChatMessage) -> bool {
     message.role == ChatRole::System
 }
 
-/// Neighbouring blocks of one role.
+/// A message under construction: neighbouring blocks of one role.
 struct Turn {
     role: ChatRole,
     blocks: Vec<Value>,

@@ -1,10 +1,10 @@
 //! Bytes from a server to a reply. Pure: no socket, no clock.
 //!
 //! The way is bytes, frames ([`super::frame`]), then a reader for each wire,
-//! which knows what a frame means and gathers the reply. What all wires share
-//! at the end stands here: calls get ids, and the reason for the end is brought
-//! in line with the calls. So do the limits of what a server may send: a reply is
-//! kept in memory, and no server says beforehand how long it goes on.
+//! which knows what a frame means and puts it into [`Gathered`]. What all wires
+//! share at the end stands here: calls get ids, and the reason for the end is
+//! brought in line with the calls. So do the limits of what a server may send: a
+//! reply is kept in memory, and no server says beforehand how long it goes on.
 
 use std::collections::HashSet;
 
@@ -29,12 +29,11 @@ const MOST_CALLS: usize = 128;
 /// The most bytes of a call: its arguments, with its name and id.
 const LARGEST_CALL: usize = 2 * 1024 * 1024;
 
-/// A piece of a reply.
+/// A piece of a reply: of its text, or of what the model thinks.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the variants say it")]
 pub enum Delta {
-    /// Of its text.
     Text(String),
-    /// Of what the model thinks.
     Thinking(String),
 }
 
@@ -56,6 +55,7 @@ pub struct Decoder {
     wire: Wire,
     frames: Frames,
     reader: Reader,
+    gathered: Gathered,
     /// The request, from which calls without ids get theirs.
     request: ContentHash,
     model: String,
@@ -67,22 +67,30 @@ pub struct Decoder {
     has_begun: bool,
 }
 
-/// What a frame means, on each wire.
+/// What a frame means, on each wire, with what a wire has to remember between two.
 #[derive(Debug)]
 enum Reader {
-    Ollama(ollama::Reader),
+    Ollama,
     OpenAi(openai::Reader),
     Anthropic(anthropic::Reader),
     Embedded(embedded::Reader),
 }
 
-/// What a reader has when the reply is at its end.
+/// A reply as far as it has come.
 #[derive(Debug, Default)]
 pub(super) struct Gathered {
+    pub(super) said: String,
+    pub(super) thought: String,
     pub(super) content: Vec<ContentPart>,
     pub(super) calls: Vec<GatheredCall>,
-    pub(super) finish: Finish,
+    /// Why it ended. Without a reason it did not.
+    pub(super) finish: Option<Finish>,
     pub(super) usage: Usage,
+    /// Whether the server has said that nothing more comes.
+    pub(super) is_complete: bool,
+    /// The bytes that are kept, besides calls.
+    pub(super) kept: usize,
+    deltas: Vec<Delta>,
 }
 
 /// A call as the server sent it.
@@ -92,6 +100,41 @@ pub(super) struct GatheredCall {
     pub(super) id: String,
     pub(super) name: String,
     pub(super) arguments: String,
+}
+
+impl Gathered {
+    pub(super) fn say(&mut self, text: String) {
+        self.kept += text.len();
+        self.said.push_str(&text);
+        self.tell(Delta::Text(text));
+    }
+
+    pub(super) fn think(&mut self, thought: String) {
+        self.kept += thought.len();
+        self.thought.push_str(&thought);
+        self.tell(Delta::Thinking(thought));
+    }
+
+    /// Hands a piece on to whoever reads along. Servers send empty ones, which are
+    /// nothing to tell anyone about.
+    pub(super) fn tell(&mut self, delta: Delta) {
+        let (Delta::Text(piece) | Delta::Thinking(piece)) = &delta;
+        if !piece.is_empty() {
+            self.deltas.push(delta);
+        }
+    }
+
+    /// Makes content of what was thought and said, on wires where thoughts are a
+    /// field of the message: the field under its name, then the text. Either is
+    /// left out when empty.
+    pub(super) fn keep_thought_and_said(&mut self, wire: Wire, field: &str) {
+        if !self.thought.is_empty() {
+            self.content.push(opaque(wire, OpaqueKind::Thought, &json!({ field: self.thought })));
+        }
+        if !self.said.is_empty() {
+            self.content.push(ContentPart::Text(std::mem::take(&mut self.said).into()));
+        }
+    }
 }
 
 impl GatheredCall {
@@ -105,7 +148,7 @@ impl Decoder {
     /// A decoder for the reply to `request`, the body as it was sent.
     pub fn new(wire: Wire, request: &[u8]) -> Self {
         let (frames, reader) = match wire {
-            Wire::Ollama => (Frames::lines(), Reader::Ollama(ollama::Reader::default())),
+            Wire::Ollama => (Frames::lines(), Reader::Ollama),
             Wire::OpenAi => (Frames::events(), Reader::OpenAi(openai::Reader::default())),
             Wire::Anthropic => (Frames::events(), Reader::Anthropic(anthropic::Reader::default())),
             Wire::Embedded => (Frames::lines(), Reader::Embedded(embedded::Reader::new(request))),
@@ -114,6 +157,7 @@ impl Decoder {
             wire,
             frames,
             reader,
+            gathered: Gathered::default(),
             request: ContentHash::of(request),
             model: model_of(request),
             key: None,
@@ -146,12 +190,7 @@ impl Decoder {
     /// Whether the server has said that this was all. Bytes that follow are
     /// not looked at.
     pub fn is_complete(&self) -> bool {
-        match &self.reader {
-            Reader::Ollama(reader) => reader.is_complete(),
-            Reader::OpenAi(reader) => reader.is_complete(),
-            Reader::Anthropic(reader) => reader.is_complete(),
-            Reader::Embedded(reader) => reader.is_complete(),
-        }
+        self.gathered.is_complete
     }
 
     /// Tells that no more bytes come. Servers leave out the end of the last
@@ -168,21 +207,29 @@ impl Decoder {
 
     /// The reply, if its end has come. Call [`Decoder::close`] before, where
     /// the stream has ended.
-    pub fn finish(self) -> Result<Reply, LlmError> {
-        let gathered = match self.reader {
-            Reader::Ollama(reader) => reader.gathered(),
-            Reader::OpenAi(reader) => reader.gathered(),
-            Reader::Anthropic(reader) => reader.gathered(),
-            Reader::Embedded(reader) => reader.gathered(),
+    pub fn finish(mut self) -> Result<Reply, LlmError> {
+        let Some(finish) = self.gathered.finish.take() else {
+            let error = if self.has_begun {
+                cut()
+            } else {
+                never_begun(self.wire, self.frames.stray(), &self.model)
+            };
+            return Err(error.told(self.key.as_ref()));
         };
-        match gathered {
-            Some(gathered) => Ok(reply(gathered, self.request)),
-            None if self.has_begun => Err(cut()),
-            None => {
-                let error = never_begun(self.wire, self.frames.stray(), &self.model);
-                Err(error.told(self.key.as_ref()))
-            }
+        let mut gathered = self.gathered;
+        match self.reader {
+            Reader::Ollama => gathered.keep_thought_and_said(Wire::Ollama, "thinking"),
+            Reader::OpenAi(reader) => reader.finish(&mut gathered),
+            Reader::Anthropic(reader) => reader.finish(&mut gathered),
+            Reader::Embedded(reader) => reader.finish(&mut gathered),
         }
+        let calls = named(gathered.calls, self.request);
+        let finish = match finish {
+            Finish::Stop if !calls.is_empty() => Finish::ToolCalls,
+            Finish::ToolCalls if calls.is_empty() => Finish::Stop,
+            finish => finish,
+        };
+        Ok(Reply { content: gathered.content, calls, finish, usage: gathered.usage })
     }
 
     fn read(&mut self, frame: &[u8], deltas: &mut Vec<Delta>) -> Result<(), LlmError> {
@@ -190,20 +237,16 @@ impl Decoder {
             return Ok(());
         }
         self.frames_read += 1;
-        let before = deltas.len();
+        let gathered = &mut self.gathered;
         let read = match &mut self.reader {
-            Reader::Ollama(reader) => reader.read(frame, deltas),
-            Reader::OpenAi(reader) => reader.read(frame, deltas),
-            Reader::Anthropic(reader) => reader.read(frame, deltas),
-            Reader::Embedded(reader) => reader.read(frame, deltas),
+            Reader::Ollama => ollama::read(frame, gathered),
+            Reader::OpenAi(reader) => reader.read(frame, gathered),
+            Reader::Anthropic(reader) => reader.read(frame, gathered),
+            Reader::Embedded(reader) => reader.read(frame, gathered),
         };
-        // Servers send empty pieces, which are nothing to tell anyone about.
-        let empty =
-            |delta: &Delta| matches!(delta, Delta::Text(s) | Delta::Thinking(s) if s.is_empty());
-        let told = deltas.split_off(before).into_iter().filter(|delta| !empty(delta));
-        deltas.extend(told);
+        deltas.append(&mut gathered.deltas);
         self.has_begun |= read.is_ok();
-        let read = read.and_then(|()| within(self.kept(), MOST_TEXT, "bytes of text"));
+        let read = read.and_then(|()| within(gathered.kept, MOST_TEXT, "bytes of text"));
         read.map_err(|problem| match problem {
             FrameProblem::Unreadable(error) => {
                 malformed(&format!("what cannot be read ({error})"), frame)
@@ -212,16 +255,6 @@ impl Decoder {
             FrameProblem::TooLarge { what, limit } => LlmError::TooLarge { what, limit },
             FrameProblem::Failed => failure::in_stream(self.wire, frame, &self.model),
         })
-    }
-
-    /// The bytes that are kept of the reply, besides its calls.
-    fn kept(&self) -> usize {
-        match &self.reader {
-            Reader::Ollama(reader) => reader.kept(),
-            Reader::OpenAi(reader) => reader.kept(),
-            Reader::Anthropic(reader) => reader.kept(),
-            Reader::Embedded(reader) => reader.kept(),
-        }
     }
 }
 
@@ -233,12 +266,7 @@ pub(super) enum FrameProblem {
     /// It does not fit what came before it.
     Unexpected(&'static str),
     /// The reply has grown too large with it.
-    TooLarge {
-        /// What there is too much of.
-        what: &'static str,
-        /// How much of it may be there.
-        limit: usize,
-    },
+    TooLarge { what: &'static str, limit: usize },
     /// The server tells of an error in it.
     Failed,
 }
@@ -258,15 +286,9 @@ pub(super) fn few_calls(count: usize) -> Result<(), FrameProblem> {
     within(count, MOST_CALLS, "calls")
 }
 
-impl From<serde_json::Error> for FrameProblem {
-    fn from(error: serde_json::Error) -> Self {
-        FrameProblem::Unreadable(error)
-    }
-}
-
 /// A frame's JSON. Unknown fields are left alone.
 pub(super) fn parse<T: DeserializeOwned>(frame: &[u8]) -> Result<T, FrameProblem> {
-    Ok(serde_json::from_slice(frame)?)
+    serde_json::from_slice(frame).map_err(FrameProblem::Unreadable)
 }
 
 fn malformed(what: &str, sample: &[u8]) -> LlmError {
@@ -294,16 +316,6 @@ fn never_begun(wire: Wire, stray: &[u8], model: &str) -> LlmError {
     malformed("something else than a stream of events", stray)
 }
 
-fn reply(gathered: Gathered, request: ContentHash) -> Reply {
-    let calls = named(gathered.calls, request);
-    let finish = match gathered.finish {
-        Finish::Stop if !calls.is_empty() => Finish::ToolCalls,
-        Finish::ToolCalls if calls.is_empty() => Finish::Stop,
-        finish => finish,
-    };
-    Reply { content: gathered.content, calls, finish, usage: gathered.usage }
-}
-
 /// The calls with ids. An id that is missing, or given twice, is made from the
 /// request: no two requests of a session are the same, so no two of its calls
 /// get the same id, not even from two processes.
@@ -327,31 +339,10 @@ fn named(calls: Vec<GatheredCall>, request: ContentHash) -> Vec<ToolCall> {
     calls.into_iter().map(call).collect()
 }
 
-/// The content of a reply on wires where thoughts are a field of the message:
-/// the field under its name, then the text. Either is left out when empty.
-pub(super) fn thought_and_said(
-    wire: Wire,
-    field: &str,
-    thought: &str,
-    said: String,
-) -> Vec<ContentPart> {
-    let mut content = Vec::new();
-    if !thought.is_empty() {
-        content.push(opaque(wire, &json!({ field: thought })));
-    }
-    if !said.is_empty() {
-        content.push(ContentPart::Text(said.into()));
-    }
-    content
-}
-
 /// A part that `wire` gets back as it came.
-pub(super) fn opaque(wire: Wire, value: &Value) -> ContentPart {
-    ContentPart::Opaque(Opaque {
-        provider: wire.name().into(),
-        json: Text::new(value.to_string()),
-        kind: OpaqueKind::Thought,
-    })
+pub(super) fn opaque(wire: Wire, kind: OpaqueKind, value: &Value) -> ContentPart {
+    let json = Text::new(value.to_string());
+    ContentPart::Opaque(Opaque { provider: wire.name().into(), json, kind })
 }
 
 /// Arguments as the model wrote them where the wire has a string, and the
@@ -364,10 +355,27 @@ pub(super) fn arguments_text(arguments: Value) -> String {
     }
 }
 
+/// Why a reply ended, in the words of Ollama and of the embedded engine. Ollama's
+/// servers before 2024 give no reason.
+pub(super) fn finish_reason(reason: Option<&str>) -> Finish {
+    match reason {
+        None | Some("" | "stop") => Finish::Stop,
+        Some("length") => Finish::Length,
+        Some(other) => Finish::Other(other.to_owned()),
+    }
+}
+
 /// A count that some servers leave out or fill with nonsense. A reply is not
 /// lost over it.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Count(pub(super) Option<u32>);
+
+impl Count {
+    /// Takes over a newer count, if there is one.
+    pub(super) fn update(&mut self, newer: Self) {
+        self.0 = newer.0.or(self.0);
+    }
+}
 
 impl<'de> Deserialize<'de> for Count {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

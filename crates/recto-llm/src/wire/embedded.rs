@@ -39,7 +39,7 @@ const THOUGHT: &str = "reasoning_content";
 /// What models write around their thoughts.
 const THINK: &str = "<think>";
 
-/// What the embedded model is asked, as it is recorded.
+/// The request to the embedded model, as it is sent and recorded.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Asked {
     pub(crate) model: String,
@@ -110,7 +110,7 @@ pub enum CallStyle {
     Llama,
 }
 
-/// The prompt, and how it is to be answered.
+/// Encodes the prompt, and how it is to be answered.
 pub(super) fn encode(options: &CallOptions, request: &RequestContext) -> Value {
     let template = options.template.as_deref().unwrap_or(&template::DEFAULT);
     let (prompt, problem) = match prompt(&options.model, template, request) {

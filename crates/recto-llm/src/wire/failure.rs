@@ -25,7 +25,7 @@ pub(crate) struct Answer<'a> {
     pub(crate) body: &'a str,
 }
 
-/// What an answer with a status other than success means.
+/// The error that an answer with a status other than success means.
 pub(crate) fn of_answer(wire: Wire, answer: &Answer<'_>, model: &str) -> LlmError {
     if (300..400).contains(&answer.status) {
         let to = answer.location.unwrap_or("nowhere");
@@ -42,7 +42,7 @@ pub(crate) fn of_answer(wire: Wire, answer: &Answer<'_>, model: &str) -> LlmErro
     by_status(answer.status, answer.retry_after, complaint)
 }
 
-/// What a complaint in the middle of a reply means. The status was "success"
+/// The error that a complaint in the middle of a reply means. The status was "success"
 /// long ago; some vendors repeat in the body what it would have been.
 pub(super) fn in_stream(wire: Wire, frame: &[u8], model: &str) -> LlmError {
     let complaint = Complaint::read(&String::from_utf8_lossy(frame));

@@ -19,73 +19,9 @@ const LONGEST_STRAY: usize = 4 * 1024;
 pub(super) struct TooLong;
 
 /// Cuts bytes into frames.
-#[derive(Debug)]
-pub(super) enum Frames {
-    /// JSON, one value a line.
-    Lines(Lines),
-    /// Server-sent events, of which only the data is of interest.
-    Events(Events),
-}
-
-impl Frames {
-    pub(super) fn lines() -> Self {
-        Frames::Lines(Lines::default())
-    }
-
-    pub(super) fn events() -> Self {
-        Frames::Events(Events::default())
-    }
-
-    /// Appends the frames that `bytes` complete.
-    pub(super) fn push(&mut self, bytes: &[u8], frames: &mut Vec<Vec<u8>>) -> Result<(), TooLong> {
-        match self {
-            Frames::Lines(lines) => lines.push(bytes, frames),
-            Frames::Events(events) => events.push(bytes, frames),
-        }
-    }
-
-    /// What stands behind the last complete frame, when nothing more comes.
-    pub(super) fn close(&mut self) -> Option<Vec<u8>> {
-        match self {
-            Frames::Lines(lines) => lines.close(),
-            Frames::Events(events) => events.close(),
-        }
-    }
-
-    /// Text that belongs to no frame: what servers send that don't stream.
-    pub(super) fn stray(&self) -> &[u8] {
-        match self {
-            Frames::Lines(_) => &[],
-            Frames::Events(events) => &events.stray,
-        }
-    }
-}
-
 #[derive(Debug, Default)]
-pub(super) struct Lines {
-    line: Vec<u8>,
-}
-
-impl Lines {
-    fn push(&mut self, bytes: &[u8], frames: &mut Vec<Vec<u8>>) -> Result<(), TooLong> {
-        let mut pieces = bytes.split(|byte| *byte == b'\n');
-        self.line.extend(pieces.next().unwrap_or_default());
-        for piece in pieces {
-            frames.extend(self.close());
-            self.line.extend(piece);
-        }
-        if self.line.len() > LONGEST_FRAME { Err(TooLong) } else { Ok(()) }
-    }
-
-    /// `None` for a blank line.
-    fn close(&mut self) -> Option<Vec<u8>> {
-        let line = std::mem::take(&mut self.line);
-        (!line.trim_ascii().is_empty()).then_some(line)
-    }
-}
-
-#[derive(Debug, Default)]
-pub(super) struct Events {
+pub(super) struct Frames {
+    format: Format,
     line: Vec<u8>,
     /// The data of the current event; `None` before its first line of data.
     data: Option<Vec<u8>>,
@@ -95,13 +31,32 @@ pub(super) struct Events {
     stray: Vec<u8>,
 }
 
-impl Events {
-    fn push(&mut self, bytes: &[u8], frames: &mut Vec<Vec<u8>>) -> Result<(), TooLong> {
+#[derive(Debug, Default, PartialEq)]
+enum Format {
+    /// JSON, one value a line.
+    #[default]
+    Lines,
+    /// Server-sent events, of which only the data is of interest.
+    Events,
+}
+
+impl Frames {
+    pub(super) fn lines() -> Self {
+        Frames::default()
+    }
+
+    pub(super) fn events() -> Self {
+        Frames { format: Format::Events, ..Frames::default() }
+    }
+
+    /// Appends the frames that `bytes` complete.
+    pub(super) fn push(&mut self, bytes: &[u8], frames: &mut Vec<Vec<u8>>) -> Result<(), TooLong> {
         for &byte in bytes {
-            let after_return = std::mem::replace(&mut self.after_return, byte == b'\r');
+            let is_return = byte == b'\r' && self.format == Format::Events;
+            let after_return = std::mem::replace(&mut self.after_return, is_return);
             match byte {
                 b'\n' if after_return => {}
-                b'\n' | b'\r' => frames.extend(self.end_line()),
+                _ if byte == b'\n' || is_return => frames.extend(self.end_line()),
                 _ => self.line.push(byte),
             }
         }
@@ -109,18 +64,36 @@ impl Events {
         if held > LONGEST_FRAME { Err(TooLong) } else { Ok(()) }
     }
 
-    /// The event that the line ends: an empty one ends an event.
+    /// What stands behind the last complete frame, when nothing more comes. An event
+    /// without the empty line behind it is given, too: whether it is whole, its
+    /// reader has to see.
+    pub(super) fn close(&mut self) -> Option<Vec<u8>> {
+        let is_cut_name = FIELDS.iter().any(|name| name.starts_with(&self.line));
+        if is_cut_name && self.format == Format::Events {
+            self.line.clear();
+        }
+        self.end_line().or_else(|| self.data.take())
+    }
+
+    /// Text that belongs to no frame: what servers send that don't stream.
+    pub(super) fn stray(&self) -> &[u8] {
+        &self.stray
+    }
+
+    /// The frame that the line ends: a line of JSON is one, unless it is blank, and
+    /// an empty line ends an event.
     fn end_line(&mut self) -> Option<Vec<u8>> {
         let line = std::mem::take(&mut self.line);
+        if self.format == Format::Lines {
+            return (!line.trim_ascii().is_empty()).then_some(line);
+        }
         if line.is_empty() {
             return self.data.take();
         }
-        let (field, value) = field(&line);
-        match field {
-            b"data" => self.add_data(value),
+        match field(&line) {
+            (b"data", value) => self.add_data(value),
             // Comments have no name.
-            b"" => {}
-            name if FIELDS.contains(&name) => {}
+            (name, _) if name.is_empty() || FIELDS.contains(&name) => {}
             _ => self.add_stray(&line),
         }
         None
@@ -140,16 +113,6 @@ impl Events {
     fn add_stray(&mut self, line: &[u8]) {
         let room = LONGEST_STRAY.saturating_sub(self.stray.len());
         self.stray.extend(line.iter().chain(b"\n").take(room));
-    }
-
-    /// An event without the empty line behind it is given, too. Whether it is
-    /// whole, its reader has to see.
-    fn close(&mut self) -> Option<Vec<u8>> {
-        let is_cut_name = FIELDS.iter().any(|name| name.starts_with(&self.line));
-        if is_cut_name {
-            self.line.clear();
-        }
-        self.end_line().or_else(|| self.data.take())
     }
 }
 

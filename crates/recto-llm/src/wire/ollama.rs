@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::{CallOptions, Object, Wire, arguments_object, function_tools, images, own_fields};
 
-pub(super) use decode::Reader;
+pub(super) use decode::read;
 
 pub(super) fn encode(options: &CallOptions, request: &RequestContext) -> Value {
     let messages: Vec<Value> = request.messages.iter().map(message).collect();

@@ -20,7 +20,6 @@ impl Address {
         Address { url, shown }
     }
 
-    /// Reads an address.
     pub(super) fn read(text: &str) -> Result<Self, ModelsError> {
         Address::parse(text).map(Address::of)
     }

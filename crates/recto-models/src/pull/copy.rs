@@ -26,12 +26,12 @@ pub(super) fn size_of(path: &Path) -> Result<u64, ModelsError> {
     }
 }
 
-/// The sum of a file.
+/// The size and checksum of a file, read to its end.
 pub(super) fn sum_of(path: &Path) -> Result<Sum, ModelsError> {
     Checksum::of_file(path).map_err(failed("read", path.to_owned()))
 }
 
-/// The sum of a file in the library, without reading it where that is noted.
+/// The size and checksum of a file in the library, without reading it where that is noted.
 pub(super) fn sum_at(place: &Place) -> Result<Sum, ModelsError> {
     let found = fs::metadata(place.path()).map_err(failed("read", place.path()))?;
     Ok(Sum { size: found.len(), sha256: place.checksum()? })

@@ -16,11 +16,12 @@ use reqwest::header::{
 };
 use reqwest::redirect::Policy;
 use reqwest::{Certificate, Client, Response, StatusCode};
+use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 
 use super::address::{Address, without_secrets};
 use super::part::{Funnel, Part};
-use super::{PullOptions, space};
+use super::{PullOptions, joined, space};
 use crate::checksum::{Checksum, Sum};
 use crate::error::{ModelsError, SourceError, Trouble};
 use crate::lock::Lock;
@@ -45,7 +46,7 @@ pub(super) struct Expected {
     pub(super) sha256: Option<Checksum>,
 }
 
-/// A download to the part at a place.
+/// Downloads one file to the part at a place.
 pub(super) struct Download<'a> {
     client: Client,
     address: &'a Address,
@@ -55,7 +56,7 @@ pub(super) struct Download<'a> {
     lock: &'a Arc<Lock>,
 }
 
-/// What is there from before.
+/// The bytes that are there from before, to go on with.
 #[derive(Debug, Default)]
 struct Kept {
     bytes: u64,
@@ -209,11 +210,11 @@ impl<'a> Download<'a> {
     /// Opens the part. What is kept is read for its checksum, which takes a while.
     async fn open(&self, keep: u64) -> Result<Part, ModelsError> {
         let (place, lock) = (self.place.clone(), Arc::clone(self.lock));
-        aside(move || {
+        let open = spawn_blocking(move || {
             let _lock = lock;
             Part::open(&place, keep)
-        })
-        .await
+        });
+        joined(open).await
     }
 
     async fn ask(&self, kept: &Kept) -> Result<Response, SourceError> {
@@ -315,15 +316,7 @@ impl<'a> Download<'a> {
 
 /// Waits until all of a part is on disk.
 async fn end(part: Part) -> Result<Sum, Trouble> {
-    Ok(aside(move || part.end()).await?)
-}
-
-/// Does what waits for the disk on a thread of its own.
-async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(done) => done,
-        Err(error) => std::panic::resume_unwind(error.into_panic()),
-    }
+    Ok(joined(spawn_blocking(move || part.end())).await?)
 }
 
 fn client(address: &Address, options: &PullOptions) -> Result<Client, SourceError> {
@@ -375,7 +368,7 @@ fn is_web_page(response: &Response, file: &str) -> bool {
     kind.starts_with("text/html") && !file.ends_with(".html")
 }
 
-/// Reads `bytes 100-199/200`.
+/// Reads a `Content-Range` such as `bytes 100-199/200`.
 fn content_range(text: &str) -> Option<Extent> {
     let (range, total) = text.trim().strip_prefix("bytes ")?.split_once('/')?;
     let (start, _) = range.split_once('-')?;

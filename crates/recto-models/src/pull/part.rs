@@ -6,9 +6,9 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, spawn_blocking};
 
-use super::space;
+use super::{joined, space};
 use crate::checksum::{Sum, Summer};
 use crate::error::ModelsError;
 use crate::lock::Lock;
@@ -94,7 +94,7 @@ impl Funnel {
     /// The lock is held as long as there is something to write.
     pub(super) fn new(mut part: Part, lock: Arc<Lock>) -> Self {
         let (sender, mut receiver) = mpsc::channel::<Vec<u8>>(WAITING);
-        let writer = tokio::task::spawn_blocking(move || {
+        let writer = spawn_blocking(move || {
             let _lock = lock;
             while let Some(bytes) = receiver.blocking_recv() {
                 part.write(&bytes)?;
@@ -112,10 +112,7 @@ impl Funnel {
     /// Waits until everything is written.
     pub(super) async fn end(self) -> Result<Part, ModelsError> {
         drop(self.sender);
-        match self.writer.await {
-            Ok(written) => written,
-            Err(error) => std::panic::resume_unwind(error.into_panic()),
-        }
+        joined(self.writer).await
     }
 }
 

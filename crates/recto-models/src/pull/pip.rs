@@ -44,14 +44,14 @@ const MOST_SAID: usize = 64 * 1024;
 const CANDIDATES: [(&str, &[&str]); 4] =
     [("pip", &[]), ("pip3", &[]), ("python3", &["-m", "pip"]), ("python", &["-m", "pip"])];
 
-/// A pip that works.
+/// A program that was found to be pip, and how it is started.
 pub(super) struct Pip {
     program: PathBuf,
     arguments: &'static [&'static str],
     search_path: OsString,
 }
 
-/// The first program that is pip. A Python may have none, and a wrapper may lead
+/// Finds the first program that is pip. A Python may have none, and a wrapper may lead
 /// nowhere, so each is asked for its version.
 pub(super) async fn find(search_path: &OsStr) -> Option<Pip> {
     for (name, arguments) in CANDIDATES {

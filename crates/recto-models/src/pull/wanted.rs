@@ -10,7 +10,7 @@ use crate::error::ModelsError;
 use crate::known::Known;
 use crate::library::Library;
 
-/// What to pull.
+/// What a person has typed for a pull to bring.
 #[derive(Debug)]
 pub(super) enum Wanted {
     Known(&'static Known),

@@ -13,13 +13,12 @@ use crate::wire::embedded::{CallStyle, Callable, Calls};
 /// How much of the schemas goes into the grammar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Detail {
-    /// All of it.
     Schema,
     /// Only that arguments are an object.
     AnyObject,
 }
 
-/// The grammar, with `root` as its first rule. There must be something to call.
+/// Writes the grammar of one call, with `root` as its first rule. There must be something to call.
 pub(super) fn of_calls(calls: &Calls, detail: Detail) -> String {
     let (before, between, after) = frame(calls.style);
     let names: Vec<String> = (0..calls.tools.len()).map(rule_of).collect();
@@ -93,21 +92,10 @@ fn compact(rules: &str) -> String {
     rules.lines().map(line).collect()
 }
 
-/// A text as a grammar writes it.
+/// A text as a grammar writes it: quoted as in JSON. What JSON writes with `\u` can't
+/// occur, because names are JSON already.
 fn literal(text: &str) -> String {
-    let mut written = String::from("\"");
-    for c in text.chars() {
-        match c {
-            '"' => written.push_str("\\\""),
-            '\\' => written.push_str("\\\\"),
-            '\n' => written.push_str("\\n"),
-            '\r' => written.push_str("\\r"),
-            '\t' => written.push_str("\\t"),
-            other => written.push(other),
-        }
-    }
-    written.push('"');
-    written
+    Value::from(text).to_string()
 }
 
 /// Rules with `prefix` in front of every name, so that those of two tools don't
@@ -143,12 +131,11 @@ fn is_of_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '-' || c == '_'
 }
 
+/// Where in a grammar a character stands: in a rule, between quotes or between brackets.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Within {
     Rule,
-    /// Between quotes.
     Text,
-    /// Between brackets.
     Set,
 }
 

@@ -218,19 +218,15 @@ impl Run {
                 at += 1;
                 continue;
             };
-            let end = at + length;
-            match template.peek() {
-                Some(own) if own.start <= at && end <= own.end => at = end,
-                Some(own) if own.start <= at => {
-                    found.push(at..end);
-                    at = end;
-                }
-                next => {
-                    let end = next.map_or(end, |own| end.min(own.start));
-                    found.push(at..end);
-                    at = end;
-                }
+            let own = template.peek();
+            let end = match own {
+                Some(own) if own.start > at => own.start.min(at + length),
+                _ => at + length,
+            };
+            if own.is_none_or(|own| at < own.start || own.end < end) {
+                found.push(at..end);
             }
+            at = end;
         }
         found
     }

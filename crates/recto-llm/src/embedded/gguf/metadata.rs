@@ -38,7 +38,7 @@ const MOST_TEXTS: u64 = 1 << 22;
 const DEFAULT_ALIGNMENT: u64 = 32;
 const LARGEST_ALIGNMENT: u64 = 1 << 20;
 
-/// What was kept.
+/// The keys and values of a file that were kept.
 #[derive(Debug, Default)]
 pub(super) struct Metadata {
     values: HashMap<String, Value>,

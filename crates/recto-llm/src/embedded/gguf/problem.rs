@@ -1,138 +1,93 @@
 //! Why a file is of no use as a model, for people and with a hint.
 
-use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What is wrong with a model's file.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+use strum::EnumMessage;
+
+/// What is wrong with a model's file. Beside each message stands the hint for
+/// people, where it is always the same.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, strum::EnumMessage)]
+#[allow(missing_docs, reason = "the message of a variant says what its fields hold")]
 pub enum FileProblem {
-    /// There is nothing at the path.
     #[error("there is no model file `{}`", path.display())]
-    NotFound {
-        /// Where it should be.
-        path: PathBuf,
-    },
-    /// The system does not give the file's bytes.
+    #[strum(message = "pull the model with `recto models pull`, or correct the path of its file")]
+    NotFound { path: PathBuf },
     #[error("cannot read the model file `{}`: {cause}", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// What the system says.
-        cause: String,
-    },
-    /// The file is something else.
+    #[strum(message = "check that the file may be read")]
+    Unreadable { path: PathBuf, cause: String },
     #[error("`{}` is no GGUF file: {looks}", path.display())]
-    NotGguf {
-        /// The file.
-        path: PathBuf,
-        /// What it seems to be.
-        looks: Looks,
-    },
+    NotGguf { path: PathBuf, looks: Looks },
     /// The format is too old or too new.
     #[error(
         "`{}` is a GGUF file of version {version}, and only 2 and 3 can be read",
         path.display()
     )]
-    Version {
-        /// The file.
-        path: PathBuf,
-        /// Its version.
-        version: u32,
-    },
+    #[strum(message = "update Recto, or choose another file of this model")]
+    Version { path: PathBuf, version: u32 },
     /// The numbers in the file are written the other way round.
     #[error("`{}` is a GGUF file for big-endian machines, which cannot be read", path.display())]
-    BigEndian {
-        /// The file.
-        path: PathBuf,
-    },
+    #[strum(message = "pull the little-endian file of this model")]
+    BigEndian { path: PathBuf },
     /// The header contradicts itself, or cannot be meant.
     #[error("the model file `{}` is damaged: {what}", path.display())]
-    Damaged {
-        /// The file.
-        path: PathBuf,
-        /// What cannot be right.
-        what: String,
-    },
-    /// The file ends before what its header promises.
+    #[strum(message = "remove the file and pull the model again")]
+    Damaged { path: PathBuf, what: String },
+    /// The file ends before what its header promises. It should have so many bytes, or
+    /// more where the header itself is cut off.
     #[error(
         "the model file `{}` is cut off: it has {has} of at least {needs} bytes",
         path.display()
     )]
-    Truncated {
-        /// The file.
-        path: PathBuf,
-        /// Its size.
-        has: u64,
-        /// The size that it should have, or more where the header itself is cut off.
-        needs: u64,
-    },
+    #[strum(message = "the download did not finish: remove the file and pull the model again")]
+    Truncated { path: PathBuf, has: u64, needs: u64 },
     /// The model was cut into several files.
     #[error("`{}` is one of the {parts} parts of a model", path.display())]
-    Split {
-        /// The file.
-        path: PathBuf,
-        /// How many there are.
-        parts: u32,
-    },
+    #[strum(message = "choose a file that holds the whole model, \
+                       or join its parts with `llama-gguf-split --merge`")]
+    Split { path: PathBuf, parts: u32 },
     /// The file is sound, but nothing to talk to.
     #[error("the model in `{}` cannot chat: {what}", path.display())]
-    NotAChatModel {
-        /// The file.
-        path: PathBuf,
-        /// What it is instead.
-        what: String,
-    },
+    #[strum(message = "choose an instruction-tuned chat model")]
+    NotAChatModel { path: PathBuf, what: String },
 }
 
 /// What a file seems to be that is no GGUF.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::Display)]
+#[allow(missing_docs, reason = "the texts of the variants say it")]
 pub enum Looks {
-    /// It has no bytes.
+    #[strum(to_string = "it is empty")]
     Empty,
-    /// It has only zeros where it should begin.
+    #[strum(to_string = "it begins with nothing but zeros")]
     Zeros,
-    /// A page of a web server.
+    #[strum(to_string = "it looks like a web page")]
     Html,
-    /// The few lines that stand for a file in Git LFS.
+    #[strum(to_string = "it is a Git LFS pointer")]
     LfsPointer,
-    /// Weights in the format of Hugging Face.
+    #[strum(to_string = "it looks like safetensors")]
     Safetensors,
-    /// An archive; `PyTorch` and Python packages use these too.
+    #[strum(to_string = "it looks like a zip archive, a wheel or a PyTorch file")]
     Zip,
-    /// Another archive.
+    #[strum(to_string = "it looks like a gzip archive")]
     Gzip,
-    /// The formats before GGUF.
+    #[strum(to_string = "it is in the older GGML format")]
     Ggml,
     /// Readable, such as the answer of a server that had no file.
+    #[strum(to_string = "it looks like a text")]
     Text,
-    /// None of these.
+    #[strum(to_string = "it does not begin as one")]
     Unknown,
 }
 
 impl FileProblem {
-    /// What helps.
+    /// What a person can do about it.
     pub fn hint(&self) -> &'static str {
         match self {
-            FileProblem::NotFound { .. } => {
-                "pull the model with `recto models pull`, or correct the path of its file"
-            }
-            FileProblem::Unreadable { .. } => "check that the file may be read",
             FileProblem::NotGguf { looks, .. } => looks.hint(),
             FileProblem::Version { version: 0 | 1, .. } => {
                 "the format is from 2023: pull a newer file of this model"
             }
-            FileProblem::Version { .. } => "update Recto, or choose another file of this model",
-            FileProblem::BigEndian { .. } => "pull the little-endian file of this model",
-            FileProblem::Damaged { .. } => "remove the file and pull the model again",
-            FileProblem::Truncated { .. } => {
-                "the download did not finish: remove the file and pull the model again"
-            }
-            FileProblem::Split { .. } => {
-                "choose a file that holds the whole model, \
-                 or join its parts with `llama-gguf-split --merge`"
-            }
-            FileProblem::NotAChatModel { .. } => "choose an instruction-tuned chat model",
+            _ => self.get_message().unwrap_or_default(),
         }
     }
 }
@@ -188,23 +143,6 @@ impl Looks {
     }
 }
 
-impl fmt::Display for Looks {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Looks::Empty => "it is empty",
-            Looks::Zeros => "it begins with nothing but zeros",
-            Looks::Html => "it looks like a web page",
-            Looks::LfsPointer => "it is a Git LFS pointer",
-            Looks::Safetensors => "it looks like safetensors",
-            Looks::Zip => "it looks like a zip archive, a wheel or a PyTorch file",
-            Looks::Gzip => "it looks like a gzip archive",
-            Looks::Ggml => "it is in the older GGML format",
-            Looks::Text => "it looks like a text",
-            Looks::Unknown => "it does not begin as one",
-        })
-    }
-}
-
 /// The length of a JSON object, then the object.
 fn is_safetensors(head: &[u8]) -> bool {
     let Some((length, rest)) = head.split_first_chunk() else { return false };
@@ -226,7 +164,6 @@ fn is_text(head: &[u8]) -> bool {
 pub(super) enum Fault {
     /// The system could not read.
     Io(io::Error),
-    /// It begins differently.
     NotGguf(Looks),
     Version(u32),
     BigEndian,

@@ -6,6 +6,9 @@
 
 use std::io::{BufReader, Read, Seek, SeekFrom};
 
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
+
 use super::problem::Fault;
 
 /// The longest text that llama.cpp reads; a longer one is a broken length.
@@ -13,7 +16,7 @@ const LONGEST_TEXT: u64 = 1 << 30;
 
 const BUFFER: usize = 64 * 1024;
 
-/// A file, and how far it was read.
+/// Reads a GGUF file's bytes in order, and knows how far it has come.
 #[derive(Debug)]
 pub(super) struct Reader<R> {
     source: BufReader<R>,
@@ -103,55 +106,32 @@ fn too_far(length: u64) -> Fault {
     Fault::damaged(format!("there is a length of {length} bytes"))
 }
 
-/// Tells names that stand twice, in sixteen bytes for each, however long they are.
+/// Tells names that stand twice, by their hashes, however long they are.
 ///
-/// It compares hashes: two different names out of a million are taken for one with a chance of
-/// one in thirty millions. A vocabulary has hundreds of thousands of names, which are gone
-/// through at every start; the set of the standard library would take longer than all the rest.
+/// Two different names out of a million are taken for one with a chance of one in thirty
+/// millions. A vocabulary has hundreds of thousands of names, which are gone through at every
+/// start; the set of the standard library would take longer than all the rest.
 #[derive(Debug, Default)]
-pub(super) struct Seen {
-    /// A hash is at its place or behind it; zeros are free, and at least half of all.
-    slots: Vec<u64>,
-    count: usize,
-}
+pub(super) struct Seen(HashTable<u64>);
 
 impl Seen {
     /// False if `name` was there before.
     pub(super) fn add(&mut self, name: &[u8]) -> bool {
-        if self.count * 2 >= self.slots.len() {
-            let larger = vec![0; (self.slots.len() * 2).max(64)];
-            for hash in std::mem::replace(&mut self.slots, larger) {
-                if hash != 0 {
-                    self.insert(hash);
-                }
+        let hash = hash(name);
+        match self.0.entry(hash, |seen| *seen == hash, |seen| *seen) {
+            Entry::Occupied(_) => false,
+            Entry::Vacant(place) => {
+                place.insert(hash);
+                true
             }
         }
-        let is_new = self.insert(hash(name));
-        self.count += usize::from(is_new);
-        is_new
-    }
-
-    fn insert(&mut self, hash: u64) -> bool {
-        let last = self.slots.len() - 1;
-        let mut at = hash as usize & last;
-        while self.slots[at] != 0 {
-            if self.slots[at] == hash {
-                return false;
-            }
-            at = (at + 1) & last;
-        }
-        self.slots[at] = hash;
-        true
     }
 }
 
-/// FNV-1a, and never nought.
+/// The FNV-1a hash of a name.
 fn hash(name: &[u8]) -> u64 {
-    let mut hash = 0xcbf2_9ce4_8422_2325;
-    for byte in name {
-        hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-    }
-    hash.max(1)
+    let add = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    name.iter().fold(0xcbf2_9ce4_8422_2325, add)
 }
 
 /// A name from a file, fit for a message.

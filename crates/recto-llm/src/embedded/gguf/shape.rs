@@ -35,7 +35,7 @@ pub(crate) struct Layer {
     pub(crate) value_length: u32,
 }
 
-/// The numbers of a model.
+/// The numbers of a model that its memory depends on.
 #[derive(Debug)]
 pub(super) struct Shape {
     pub(super) trained: Option<u32>,

@@ -59,13 +59,13 @@ const fn kind(id: u32, block: u64, bytes: u64) -> Kind {
 
 /// Models with many experts have some ten thousands.
 const MOST_TENSORS: u64 = 1 << 20;
-/// llama.cpp's limits.
+/// What llama.cpp allows for a name, in bytes, and for a tensor.
 const LONGEST_NAME: u64 = 63;
 const MOST_DIMENSIONS: u32 = 4;
 /// No file is larger than this; a header that says so is broken.
 const LARGEST: u64 = 1 << 50;
 
-/// What the list says altogether.
+/// The totals of a file's list of tensors.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Tensors {
     pub(super) count: u64,

@@ -8,7 +8,7 @@ use super::reader::{Reader, Seen, shown};
 
 const LONGEST_TOKEN: u64 = 1 << 16;
 
-/// What is known of the tokens.
+/// The size of a vocabulary, and the texts of its two tokens that templates name.
 #[derive(Debug, Default)]
 pub(super) struct Vocabulary {
     pub(super) size: u32,

@@ -73,7 +73,7 @@ fn shared_cells_are_counted_once() {
     let mut other = prompt(0..79);
     other.push(7);
     assert!(read(&mut pool, 2, &other).emptied.is_empty());
-    assert_eq!(pool.cells.free(), 19);
+    assert_eq!(pool.free(), 19);
 }
 
 #[test]
@@ -136,7 +136,7 @@ proptest! {
             prop_assert_eq!(&engine[place.sequence][..], &prompt[..place.kept]);
             let mut read = prompt[place.kept..].to_vec();
             read.extend((0..reply as i32).map(|at| 1_000 + at));
-            prop_assert!(pool.cells.free() >= read.len());
+            prop_assert!(pool.free() >= read.len());
             pool.extend(place.sequence, &read);
             engine[place.sequence].extend(&read);
             for (sequence, held) in pool.sequences.iter().zip(&engine) {

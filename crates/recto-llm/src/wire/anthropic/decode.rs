@@ -5,7 +5,7 @@
 //! of a kind that is not known here. The prompt's tokens are counted in three
 //! numbers: fresh, read from the cache, and written to it.
 
-use recto_context::ContentPart;
+use recto_context::{ContentPart, OpaqueKind};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -19,16 +19,12 @@ use crate::wire::decode::{
 /// The most blocks of a reply, calls among them.
 const MOST_BLOCKS: usize = 1_024;
 
-/// Gathers a reply.
+/// The blocks of a reply so far.
 #[derive(Debug, Default)]
 pub(crate) struct Reader {
     blocks: Vec<Block>,
     calls: usize,
-    /// The bytes that are kept, besides calls.
-    kept: usize,
-    counts: Counts,
-    finish: Option<Finish>,
-    done: bool,
+    usage: ReportedUsage,
 }
 
 /// A block as it began, filled with what followed.
@@ -38,15 +34,6 @@ struct Block {
     fields: Map<String, Value>,
     /// A call's arguments, which come as text.
     input: String,
-}
-
-/// The latest counts.
-#[derive(Debug, Default)]
-struct Counts {
-    fresh: Option<u32>,
-    read: Option<u32>,
-    written: Option<u32>,
-    output: Option<u32>,
 }
 
 #[derive(Deserialize)]
@@ -104,48 +91,40 @@ enum BlockPiece {
     Other,
 }
 
-#[derive(Deserialize)]
+/// The latest counts of tokens that the server has sent.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
 struct ReportedUsage {
-    #[serde(default)]
     input_tokens: Count,
-    #[serde(default)]
     cache_read_input_tokens: Count,
-    #[serde(default)]
     cache_creation_input_tokens: Count,
-    #[serde(default)]
     output_tokens: Count,
 }
 
 impl Reader {
-    pub(crate) fn is_complete(&self) -> bool {
-        self.done
-    }
-
+    /// Adds an event of the stream to the reply.
     pub(crate) fn read(
         &mut self,
         frame: &[u8],
-        deltas: &mut Vec<Delta>,
+        gathered: &mut Gathered,
     ) -> Result<(), FrameProblem> {
         match parse(frame)? {
-            Event::MessageStart { message } => self.counts.update(message.usage),
+            Event::MessageStart { message } => self.usage.update(message.usage),
             Event::ContentBlockStart { index, content_block } => {
                 let block = Block { index, fields: content_block, input: String::new() };
-                self.begin(block, frame.len(), deltas)?;
+                self.begin(block, frame.len(), gathered)?;
             }
-            Event::ContentBlockDelta { index, delta } => self.fill(index, delta, deltas)?,
+            Event::ContentBlockDelta { index, delta } => self.fill(index, delta, gathered)?,
             Event::MessageDelta { delta, usage } => {
-                self.counts.update(usage);
-                self.finish = delta.stop_reason.as_deref().map(finish).or(self.finish.take());
+                self.usage.update(usage);
+                let finish = delta.stop_reason.as_deref().map(finish);
+                gathered.finish = finish.or(gathered.finish.take());
             }
-            Event::MessageStop => self.done = true,
+            Event::MessageStop => gathered.is_complete = true,
             Event::Error => return Err(FrameProblem::Failed),
             Event::Other => {}
         }
         Ok(())
-    }
-
-    pub(crate) fn kept(&self) -> usize {
-        self.kept
     }
 
     /// Takes a new block, which came in a frame of this size. A call that begins
@@ -154,7 +133,7 @@ impl Reader {
         &mut self,
         block: Block,
         size: usize,
-        deltas: &mut Vec<Delta>,
+        gathered: &mut Gathered,
     ) -> Result<(), FrameProblem> {
         within(self.blocks.len() + 1, MOST_BLOCKS, "blocks")?;
         if block.is_call() {
@@ -162,11 +141,11 @@ impl Reader {
             few_calls(self.calls)?;
             few_bytes_of_call(size)?;
         } else {
-            self.kept += size;
+            gathered.kept += size;
         }
         let text = |field: &str| block.fields.get(field).and_then(Value::as_str).map(str::to_owned);
-        deltas.extend(text("thinking").map(Delta::Thinking));
-        deltas.extend(text("text").map(Delta::Text));
+        gathered.tell(Delta::Thinking(text("thinking").unwrap_or_default()));
+        gathered.tell(Delta::Text(text("text").unwrap_or_default()));
         self.blocks.push(block);
         Ok(())
     }
@@ -175,7 +154,7 @@ impl Reader {
         &mut self,
         index: u64,
         piece: BlockPiece,
-        deltas: &mut Vec<Delta>,
+        gathered: &mut Gathered,
     ) -> Result<(), FrameProblem> {
         let block = self.blocks.iter_mut().rfind(|block| block.index == index);
         let block = block.ok_or(FrameProblem::Unexpected("a piece of a block that never began"))?;
@@ -183,16 +162,16 @@ impl Reader {
             BlockPiece::InputJsonDelta { partial_json } if block.is_call() => {
                 few_bytes_of_call(block.input.len() + partial_json.len())?;
             }
-            piece => self.kept += piece.len(),
+            piece => gathered.kept += piece.len(),
         }
         match piece {
             BlockPiece::TextDelta { text } => {
                 block.append("text", &text);
-                deltas.push(Delta::Text(text));
+                gathered.tell(Delta::Text(text));
             }
             BlockPiece::ThinkingDelta { thinking } => {
                 block.append("thinking", &thinking);
-                deltas.push(Delta::Thinking(thinking));
+                gathered.tell(Delta::Thinking(thinking));
             }
             BlockPiece::SignatureDelta { signature } => block.append("signature", &signature),
             BlockPiece::InputJsonDelta { partial_json } => block.input.push_str(&partial_json),
@@ -201,17 +180,18 @@ impl Reader {
         Ok(())
     }
 
-    pub(crate) fn gathered(self) -> Option<Gathered> {
-        let mut gathered =
-            Gathered { finish: self.finish?, usage: self.counts.usage(), ..Gathered::default() };
+    pub(crate) fn finish(self, gathered: &mut Gathered) {
+        gathered.usage = self.usage.into();
         for block in self.blocks {
             match block.kind() {
                 "tool_use" => gathered.calls.push(block.into_call()),
                 "text" => gathered.content.extend(block.into_text()),
-                _ => gathered.content.push(opaque(Wire::Anthropic, &block.into_fields())),
+                _ => {
+                    let fields = block.into_fields();
+                    gathered.content.push(opaque(Wire::Anthropic, OpaqueKind::Thought, &fields));
+                }
             }
         }
-        Some(gathered)
     }
 }
 
@@ -272,19 +252,23 @@ impl Block {
     }
 }
 
-impl Counts {
-    fn update(&mut self, usage: Option<ReportedUsage>) {
-        let Some(usage) = usage else { return };
-        self.fresh = usage.input_tokens.0.or(self.fresh);
-        self.read = usage.cache_read_input_tokens.0.or(self.read);
-        self.written = usage.cache_creation_input_tokens.0.or(self.written);
-        self.output = usage.output_tokens.0.or(self.output);
+impl ReportedUsage {
+    fn update(&mut self, newer: Option<Self>) {
+        let newer = newer.unwrap_or_default();
+        self.input_tokens.update(newer.input_tokens);
+        self.cache_read_input_tokens.update(newer.cache_read_input_tokens);
+        self.cache_creation_input_tokens.update(newer.cache_creation_input_tokens);
+        self.output_tokens.update(newer.output_tokens);
     }
+}
 
-    fn usage(&self) -> Usage {
-        let cached = [self.read, self.written].into_iter().flatten();
-        let prompt = self.fresh.map(|fresh| cached.fold(fresh, u32::saturating_add));
-        Usage { prompt, cached: self.read, completion: self.output }
+impl From<ReportedUsage> for Usage {
+    fn from(usage: ReportedUsage) -> Self {
+        let (read, written) =
+            (usage.cache_read_input_tokens.0, usage.cache_creation_input_tokens.0);
+        let cached = [read, written].into_iter().flatten();
+        let prompt = usage.input_tokens.0.map(|fresh| cached.fold(fresh, u32::saturating_add));
+        Usage { prompt, cached: read, completion: usage.output_tokens.0 }
     }
 }
 

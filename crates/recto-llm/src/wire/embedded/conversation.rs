@@ -37,7 +37,7 @@ pub(super) struct Conversation {
     goes_on: Mark,
 }
 
-/// A message.
+/// A message of the conversation, as far as templates look at it.
 #[derive(Debug, Clone)]
 pub(super) struct Said {
     role: ChatRole,
@@ -318,10 +318,9 @@ fn tool_value(tool: &serde_json::Value, texts: &mut Texts) -> Value {
     ])
 }
 
-/// Which strings of some data templates may read.
+/// Which strings of some data templates may read: none, unless the data are a schema.
 #[derive(Clone, Copy, PartialEq)]
 enum Words {
-    /// None.
     Marked,
     /// The names of types, which they look at to describe parameters.
     OfSchema,

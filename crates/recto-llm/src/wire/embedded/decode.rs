@@ -9,21 +9,19 @@
 mod llama;
 mod thought;
 
-use recto_context::{
-    CallId, ContentHash, ContentPart, Opaque, OpaqueKind, Text, ToolCall, before_calls, read_calls,
-};
+use recto_context::{CallId, ContentHash, OpaqueKind, ToolCall, before_calls, read_calls};
 use serde::Deserialize;
 use serde_json::json;
 
 use self::thought::{Beginning, Generated};
 use super::{Asked, CallStyle, THOUGHT, starts_in_thought};
-use crate::reply::{Finish, Usage};
+use crate::reply::Usage;
 use crate::wire::Wire;
 use crate::wire::decode::{
-    Count, Delta, FrameProblem, Gathered, GatheredCall, few_calls, opaque, parse,
+    Count, Delta, FrameProblem, Gathered, GatheredCall, few_calls, finish_reason, opaque, parse,
 };
 
-/// Gathers a reply.
+/// What was generated so far, and how it is to be read.
 #[derive(Debug, Default)]
 pub(crate) struct Reader {
     generated: Generated,
@@ -33,7 +31,6 @@ pub(crate) struct Reader {
     calls: Calling,
     /// How much of the text has been told, in bytes.
     told: usize,
-    end: Option<End>,
 }
 
 /// Where calls are looked for.
@@ -42,19 +39,9 @@ enum Calling {
     /// Nowhere: there are none, or the agent reads them.
     #[default]
     Unread,
-    /// Between tags.
     Tagged,
     /// In replies that are JSON.
     Llama,
-}
-
-#[derive(Debug)]
-struct End {
-    /// The text without its calls.
-    said: String,
-    calls: Vec<GatheredCall>,
-    finish: Finish,
-    usage: Usage,
 }
 
 #[derive(Deserialize)]
@@ -64,14 +51,12 @@ struct Line {
     done: Option<Done>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct Done {
     finish: Option<String>,
-    #[serde(default)]
     prompt: Count,
-    #[serde(default)]
     cached: Count,
-    #[serde(default)]
     completion: Count,
 }
 
@@ -99,23 +84,21 @@ impl Reader {
         }
     }
 
-    pub(crate) fn is_complete(&self) -> bool {
-        self.end.is_some()
-    }
-
+    /// Adds a line of the engine's to the reply.
     pub(crate) fn read(
         &mut self,
         frame: &[u8],
-        deltas: &mut Vec<Delta>,
+        gathered: &mut Gathered,
     ) -> Result<(), FrameProblem> {
         let line: Line = parse(frame)?;
         if let Some(text) = line.text {
             self.tokens.push(self.generated.length(), &text, &line.tokens.unwrap_or_default());
-            deltas.push(Delta::Thinking(self.generated.push(&text)));
-            self.tell(self.ready(), deltas);
+            gathered.tell(Delta::Thinking(self.generated.push(&text)));
+            self.tell(self.ready(), gathered);
         }
+        gathered.kept = self.generated.length() + self.tokens.bytes();
         match line.done {
-            Some(done) => self.end(&done, deltas),
+            Some(done) => self.end(&done, gathered),
             None => Ok(()),
         }
     }
@@ -134,50 +117,46 @@ impl Reader {
         }
     }
 
-    fn tell(&mut self, end: usize, deltas: &mut Vec<Delta>) {
+    fn tell(&mut self, end: usize, gathered: &mut Gathered) {
         if let Some(piece) = self.generated.text().get(self.told..end) {
-            deltas.push(Delta::Text(piece.to_owned()));
+            gathered.tell(Delta::Text(piece.to_owned()));
             self.told = end;
         }
     }
 
-    fn end(&mut self, done: &Done, deltas: &mut Vec<Delta>) -> Result<(), FrameProblem> {
-        deltas.push(Delta::Thinking(self.generated.close()));
+    fn end(&mut self, done: &Done, gathered: &mut Gathered) -> Result<(), FrameProblem> {
+        gathered.tell(Delta::Thinking(self.generated.close()));
         let text = self.generated.text();
+        let unread = || (Vec::new(), text.to_owned());
         let (calls, said) = match self.calls {
-            Calling::Unread => (Vec::new(), text.to_owned()),
+            Calling::Unread => unread(),
             Calling::Tagged => tagged(text),
-            Calling::Llama => llama::read(text).unwrap_or_else(|| (Vec::new(), text.to_owned())),
+            Calling::Llama => llama::read(text).unwrap_or_else(unread),
         };
         few_calls(calls.len())?;
         calls.iter().try_for_each(GatheredCall::check)?;
         // What was told stands before all calls.
         let rest = said.strip_prefix(&text[..self.told]).unwrap_or_default();
-        deltas.push(Delta::Text(rest.to_owned()));
-        let usage =
+        gathered.tell(Delta::Text(rest.to_owned()));
+        gathered.usage =
             Usage { prompt: done.prompt.0, cached: done.cached.0, completion: done.completion.0 };
-        self.end = Some(End { said, calls, finish: finish(done.finish.as_deref()), usage });
+        gathered.finish = Some(finish_reason(done.finish.as_deref()));
+        gathered.is_complete = true;
+        (gathered.calls, gathered.said) = (calls, said);
         Ok(())
     }
 
-    /// The bytes that are kept, besides calls.
-    pub(crate) fn kept(&self) -> usize {
-        self.generated.length() + self.tokens.bytes()
-    }
-
-    pub(crate) fn gathered(self) -> Option<Gathered> {
-        let End { said, calls, finish, usage } = self.end?;
-        let mut content = Vec::new();
-        if !self.generated.thought().is_empty() {
-            content.push(opaque(Wire::Embedded, &json!({ THOUGHT: self.generated.thought() })));
-        }
-        if !said.is_empty() {
-            let tokens = self.tokens.from(self.generated.begin()).filter(|_| calls.is_empty());
-            let echo = tokens.map(|tokens| echo(&self.model, &said, tokens));
-            content.push(ContentPart::Text(said.into()));
-            content.extend(echo);
-        }
-        Some(Gathered { content, calls, finish, usage })
+    pub(crate) fn finish(self, gathered: &mut Gathered) {
+        let tokens = self.tokens.from(self.generated.begin());
+        let repeats = gathered.calls.is_empty() && !gathered.said.is_empty();
+        let echo = tokens.filter(|_| repeats).map(|tokens| {
+            let hash = ContentHash::of(gathered.said.as_bytes());
+            let echo = json!({ "model": self.model, "text": hash, "tokens": tokens });
+            opaque(Wire::Embedded, OpaqueKind::Echo, &echo)
+        });
+        gathered.thought = self.generated.thought().to_owned();
+        gathered.keep_thought_and_said(Wire::Embedded, THOUGHT);
+        gathered.content.extend(echo);
     }
 }
 
@@ -190,11 +169,10 @@ struct Tokens {
     is_lacking: bool,
 }
 
+/// Where a piece begins, in bytes of the reply and in tokens.
 #[derive(Debug)]
 struct Piece {
-    /// In bytes of the reply.
     at: usize,
-    /// In tokens.
     token: usize,
 }
 
@@ -216,15 +194,6 @@ impl Tokens {
     }
 }
 
-fn echo(model: &str, said: &str, tokens: &[i32]) -> ContentPart {
-    let hash = ContentHash::of(said.as_bytes());
-    ContentPart::Opaque(Opaque {
-        provider: Wire::Embedded.name().into(),
-        json: Text::new(json!({ "model": model, "text": hash, "tokens": tokens }).to_string()),
-        kind: OpaqueKind::Echo,
-    })
-}
-
 /// The calls between tags, and the text without them.
 fn tagged(text: &str) -> (Vec<GatheredCall>, String) {
     let (calls, said) = read_calls(text, |_| CallId("".into()));
@@ -239,14 +208,6 @@ impl From<ToolCall> for GatheredCall {
             name: call.name.to_string(),
             arguments: call.arguments.to_string(),
         }
-    }
-}
-
-fn finish(reason: Option<&str>) -> Finish {
-    match reason {
-        None | Some("stop") => Finish::Stop,
-        Some("length") => Finish::Length,
-        Some(other) => Finish::Other(other.to_owned()),
     }
 }
 

@@ -15,16 +15,15 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::Segment;
 use super::refusal::{LeftOut, Refusal};
 
-/// Stands before a mark's number.
+/// The characters before and behind a mark's number.
 const OPEN: char = '\u{fdd0}';
-/// Stands behind it.
 const CLOSE: char = '\u{fdd1}';
 
 /// The most bytes of a prompt, and of all JSON that is written for it. A template may repeat a
 /// text as often as it likes.
 pub(super) const MOST_BYTES: usize = 16 * 1024 * 1024;
 
-/// Stands for a text.
+/// The mark that stands for a text while a template is rendered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Mark(usize);
 
@@ -37,7 +36,6 @@ impl fmt::Display for Mark {
 /// The texts that marks stand for.
 #[derive(Debug, Default)]
 pub(super) struct Texts {
-    /// What others wrote.
     said: Vec<Segment>,
     /// JSON that was made of it for the template.
     written: Mutex<Vec<Written>>,
@@ -161,7 +159,7 @@ enum Found<'a> {
     Written(&'a Written),
 }
 
-/// Segments under construction.
+/// The segments of a prompt under construction.
 #[derive(Default)]
 struct Cut {
     segments: Vec<Segment>,

@@ -1,6 +1,6 @@
 //! Why a chat template gave no prompt.
 
-use std::fmt;
+use crate::error::shortened;
 
 /// How long a complaint may be, in characters.
 const LONGEST: usize = 200;
@@ -39,36 +39,21 @@ pub(super) enum Refusal {
 }
 
 /// What a template left out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::Display)]
 pub(super) enum LeftOut {
+    #[strum(to_string = "what the system says")]
     System,
+    #[strum(to_string = "the last message")]
     LastMessage,
-}
-
-impl fmt::Display for LeftOut {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            LeftOut::System => "what the system says",
-            LeftOut::LastMessage => "the last message",
-        })
-    }
 }
 
 /// A complaint in one short line. What a template says may be long, and hold anything, also
 /// characters that are none.
 pub(super) fn short(complaint: &str) -> String {
     let is_none = |c: char| c.is_control() || ('\u{fdd0}'..='\u{fdef}').contains(&c);
-    let mut line = String::new();
-    for word in complaint.split(|c: char| c.is_whitespace() || is_none(c)) {
-        if !word.is_empty() {
-            line.push_str(if line.is_empty() { "" } else { " " });
-            line.push_str(word);
-        }
-    }
-    match line.char_indices().nth(LONGEST) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None => line,
-    }
+    let words = complaint.split(|c: char| c.is_whitespace() || is_none(c));
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    shortened(&words.join(" "), LONGEST)
 }
 
 #[cfg(test)]

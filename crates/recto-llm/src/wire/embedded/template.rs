@@ -12,9 +12,9 @@ use super::jinja::{Jinja, on_deep_stack};
 pub struct ChatTemplate {
     /// The template, in Jinja.
     pub source: String,
-    /// What stands for the beginning of a text.
+    /// The text of the token that begins a text.
     pub bos: String,
-    /// What stands for its end.
+    /// The text of the token that ends one.
     pub eos: String,
 }
 
@@ -28,7 +28,7 @@ const CHATML: &str = "\
 {%- endif -%}
 ";
 
-/// The same for everyone.
+/// The template of models whose files have none, made once.
 pub(super) static DEFAULT: LazyLock<ChatTemplate> = LazyLock::new(ChatTemplate::chatml);
 
 impl ChatTemplate {

@@ -6,32 +6,19 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::reply::{Finish, Usage};
-use crate::wire::Wire;
+use crate::reply::Usage;
 use crate::wire::decode::{
-    Count, Delta, FrameProblem, Gathered, GatheredCall, arguments_text, few_calls, parse,
-    thought_and_said,
+    Count, FrameProblem, Gathered, GatheredCall, arguments_text, few_calls, finish_reason, parse,
 };
 
-/// Gathers a reply.
-#[derive(Debug, Default)]
-pub(crate) struct Reader {
-    said: String,
-    thought: String,
-    calls: Vec<GatheredCall>,
-    end: Option<(Finish, Usage)>,
-}
-
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct Line {
     error: Option<Value>,
     message: Option<Message>,
-    #[serde(default)]
     done: bool,
     done_reason: Option<String>,
-    #[serde(default)]
     prompt_eval_count: Count,
-    #[serde(default)]
     eval_count: Count,
 }
 
@@ -55,76 +42,29 @@ struct Function {
     arguments: Value,
 }
 
-impl Reader {
-    pub(crate) fn is_complete(&self) -> bool {
-        self.end.is_some()
+/// Adds a line of Ollama's stream to the reply.
+pub(crate) fn read(frame: &[u8], gathered: &mut Gathered) -> Result<(), FrameProblem> {
+    let line: Line = parse(frame)?;
+    if line.error.is_some() {
+        return Err(FrameProblem::Failed);
     }
-
-    pub(crate) fn read(
-        &mut self,
-        frame: &[u8],
-        deltas: &mut Vec<Delta>,
-    ) -> Result<(), FrameProblem> {
-        let line: Line = parse(frame)?;
-        if line.error.is_some() {
-            return Err(FrameProblem::Failed);
-        }
-        if let Some(message) = line.message {
-            self.add(message, deltas)?;
-        }
-        if line.done {
-            let prompt = line.prompt_eval_count.0;
-            // Ollama counts the prompt whole and does not say what was cached.
-            let usage = Usage { prompt, cached: None, completion: line.eval_count.0 };
-            self.end = Some((finish(line.done_reason.as_deref()), usage));
-        }
-        Ok(())
-    }
-
-    fn add(&mut self, message: Message, deltas: &mut Vec<Delta>) -> Result<(), FrameProblem> {
-        if let Some(thinking) = message.thinking {
-            self.thought.push_str(&thinking);
-            deltas.push(Delta::Thinking(thinking));
-        }
-        if let Some(content) = message.content {
-            self.said.push_str(&content);
-            deltas.push(Delta::Text(content));
-        }
-        for call in message.tool_calls.into_iter().flatten().map(GatheredCall::from) {
+    if let Some(message) = line.message {
+        gathered.think(message.thinking.unwrap_or_default());
+        gathered.say(message.content.unwrap_or_default());
+        for Call { id, function } in message.tool_calls.into_iter().flatten() {
+            let arguments = arguments_text(function.arguments);
+            let call = GatheredCall { id: id.unwrap_or_default(), name: function.name, arguments };
             call.check()?;
-            few_calls(self.calls.len() + 1)?;
-            self.calls.push(call);
-        }
-        Ok(())
-    }
-
-    /// The bytes that are kept, besides calls.
-    pub(crate) fn kept(&self) -> usize {
-        self.said.len() + self.thought.len()
-    }
-
-    pub(crate) fn gathered(self) -> Option<Gathered> {
-        let (finish, usage) = self.end?;
-        let content = thought_and_said(Wire::Ollama, "thinking", &self.thought, self.said);
-        Some(Gathered { content, calls: self.calls, finish, usage })
-    }
-}
-
-impl From<Call> for GatheredCall {
-    fn from(call: Call) -> Self {
-        GatheredCall {
-            id: call.id.unwrap_or_default(),
-            name: call.function.name,
-            arguments: arguments_text(call.function.arguments),
+            few_calls(gathered.calls.len() + 1)?;
+            gathered.calls.push(call);
         }
     }
-}
-
-/// Servers before 2024 give no reason.
-fn finish(reason: Option<&str>) -> Finish {
-    match reason {
-        None | Some("" | "stop") => Finish::Stop,
-        Some("length") => Finish::Length,
-        Some(other) => Finish::Other(other.to_owned()),
+    if line.done {
+        let (prompt, completion) = (line.prompt_eval_count.0, line.eval_count.0);
+        // Ollama counts the prompt whole and does not say what was cached.
+        gathered.usage = Usage { prompt, cached: None, completion };
+        gathered.finish = Some(finish_reason(line.done_reason.as_deref()));
+        gathered.is_complete = true;
     }
+    Ok(())
 }

@@ -56,7 +56,7 @@ enum Reached {
 enum InString {
     No,
     Yes,
-    /// Behind a backslash.
+    /// In a string, behind a backslash.
     Escaped,
 }
 

@@ -11,19 +11,14 @@ use serde_json::Value;
 use super::calls::{CallPiece, Calls};
 use crate::reply::{Finish, Usage};
 use crate::wire::Wire;
-use crate::wire::decode::{Count, Delta, FrameProblem, Gathered, parse, thought_and_said};
+use crate::wire::decode::{Count, FrameProblem, Gathered, parse};
 
-/// Gathers a reply.
+/// What the pieces of a reply have left open so far.
 #[derive(Debug, Default)]
 pub(crate) struct Reader {
-    said: String,
-    thought: String,
     /// The name under which thoughts came, and under which they are kept.
     thought_field: Option<&'static str>,
     calls: Calls,
-    finish: Option<Finish>,
-    usage: Usage,
-    done: bool,
 }
 
 #[derive(Deserialize)]
@@ -51,11 +46,10 @@ struct Piece {
     tool_calls: Option<Vec<CallPiece>>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct ReportedUsage {
-    #[serde(default)]
     prompt_tokens: Count,
-    #[serde(default)]
     completion_tokens: Count,
     prompt_tokens_details: Option<PromptDetails>,
 }
@@ -68,114 +62,83 @@ struct PromptDetails {
 
 /// What llama.cpp measures. Its `prompt_n` are the tokens it had to process,
 /// those from the cache not among them.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct Timings {
-    #[serde(default)]
     cache_n: Count,
-    #[serde(default)]
     prompt_n: Count,
-    #[serde(default)]
     predicted_n: Count,
 }
 
 impl Reader {
-    pub(crate) fn is_complete(&self) -> bool {
-        self.done
-    }
-
+    /// Adds an event of the stream to the reply.
     pub(crate) fn read(
         &mut self,
         frame: &[u8],
-        deltas: &mut Vec<Delta>,
+        gathered: &mut Gathered,
     ) -> Result<(), FrameProblem> {
         if frame.trim_ascii() == b"[DONE]" {
-            self.done = true;
+            gathered.is_complete = true;
             return Ok(());
         }
         let chunk: Chunk = parse(frame)?;
         if chunk.error.is_some() || chunk.object.is_some_and(|object| object == "error") {
             return Err(FrameProblem::Failed);
         }
-        self.count(chunk.usage, chunk.timings);
+        // Servers that report with each chunk count on: the last word counts.
+        let reported = [chunk.timings.map(Usage::from), chunk.usage.map(Usage::from)];
+        reported.into_iter().flatten().for_each(|newer| gathered.usage.update(newer));
         // One choice is asked for.
-        if let Some(choice) = chunk.choices.into_iter().flatten().next() {
-            self.add(choice, deltas)?;
+        match chunk.choices.into_iter().flatten().next() {
+            Some(choice) => self.add(choice, gathered),
+            None => Ok(()),
         }
-        Ok(())
     }
 
-    /// The bytes that are kept, besides calls.
-    pub(crate) fn kept(&self) -> usize {
-        self.said.len() + self.thought.len()
-    }
-
-    fn add(&mut self, choice: Choice, deltas: &mut Vec<Delta>) -> Result<(), FrameProblem> {
+    fn add(&mut self, choice: Choice, gathered: &mut Gathered) -> Result<(), FrameProblem> {
         if let Some(piece) = choice.delta {
-            self.think(piece.reasoning_content, piece.reasoning, deltas);
+            // Some servers send the same thought under both names.
+            let named = piece.reasoning_content.map(|thought| ("reasoning_content", thought));
+            let named = named.or_else(|| piece.reasoning.map(|thought| ("reasoning", thought)));
+            if let Some((field, thought)) = named.filter(|(_, thought)| !thought.is_empty()) {
+                self.thought_field.get_or_insert(field);
+                gathered.think(thought);
+            }
             // A refusal is what the model says instead of an answer.
             for text in [piece.content, piece.refusal].into_iter().flatten() {
-                self.said.push_str(&text);
-                deltas.push(Delta::Text(text));
+                gathered.say(text);
             }
             for call in piece.tool_calls.into_iter().flatten() {
                 self.calls.add(call)?;
             }
         }
-        // Some servers send an empty reason until there is one.
+        // Some servers send an empty reason until there is one. `[DONE]` alone is no
+        // end: a server that dies may still write it.
         if let Some(reason) = choice.finish_reason.filter(|reason| !reason.is_empty()) {
-            self.finish = Some(finish(&reason));
+            gathered.finish = Some(finish(&reason));
         }
         Ok(())
     }
 
-    /// Some servers send the same thought under both names.
-    fn think(
-        &mut self,
-        reasoning_content: Option<String>,
-        reasoning: Option<String>,
-        deltas: &mut Vec<Delta>,
-    ) {
-        let named = reasoning_content.map(|thought| ("reasoning_content", thought));
-        let named = named.or_else(|| reasoning.map(|thought| ("reasoning", thought)));
-        if let Some((field, thought)) = named.filter(|(_, thought)| !thought.is_empty()) {
-            self.thought_field.get_or_insert(field);
-            self.thought.push_str(&thought);
-            deltas.push(Delta::Thinking(thought));
-        }
-    }
-
-    /// Keeps the last word on every count: servers that report with each chunk
-    /// count on.
-    fn count(&mut self, usage: Option<ReportedUsage>, timings: Option<Timings>) {
-        if let Some(timings) = timings {
-            let prompt = timings.prompt_n.0.zip(timings.cache_n.0);
-            let prompt = prompt.and_then(|(fresh, cached)| fresh.checked_add(cached));
-            let completion = timings.predicted_n.0;
-            self.keep(Usage { prompt, cached: timings.cache_n.0, completion });
-        }
-        if let Some(usage) = usage {
-            self.keep(Usage {
-                prompt: usage.prompt_tokens.0,
-                cached: usage.prompt_tokens_details.and_then(|details| details.cached_tokens.0),
-                completion: usage.completion_tokens.0,
-            });
-        }
-    }
-
-    fn keep(&mut self, newer: Usage) {
-        self.usage = Usage {
-            prompt: newer.prompt.or(self.usage.prompt),
-            cached: newer.cached.or(self.usage.cached),
-            completion: newer.completion.or(self.usage.completion),
-        };
-    }
-
-    /// `[DONE]` alone is no end: a server that dies may still write it.
-    pub(crate) fn gathered(self) -> Option<Gathered> {
-        let finish = self.finish?;
+    pub(crate) fn finish(self, gathered: &mut Gathered) {
         let field = self.thought_field.unwrap_or("reasoning_content");
-        let content = thought_and_said(Wire::OpenAi, field, &self.thought, self.said);
-        Some(Gathered { content, calls: self.calls.into_calls(), finish, usage: self.usage })
+        gathered.keep_thought_and_said(Wire::OpenAi, field);
+        gathered.calls = self.calls.into_calls();
+    }
+}
+
+impl From<Timings> for Usage {
+    fn from(timings: Timings) -> Self {
+        let prompt = timings.prompt_n.0.zip(timings.cache_n.0);
+        let prompt = prompt.and_then(|(fresh, cached)| fresh.checked_add(cached));
+        Usage { prompt, cached: timings.cache_n.0, completion: timings.predicted_n.0 }
+    }
+}
+
+impl From<ReportedUsage> for Usage {
+    fn from(usage: ReportedUsage) -> Self {
+        let cached = usage.prompt_tokens_details.and_then(|details| details.cached_tokens.0);
+        Usage { prompt: usage.prompt_tokens.0, cached, completion: usage.completion_tokens.0 }
     }
 }
 

@@ -34,16 +34,12 @@ pub(super) fn read(text: &str) -> Option<(Vec<GatheredCall>, String)> {
     let (before, written) = text.split_once(PYTHON_TAG).unwrap_or(("", text));
     let mut calls = Vec::new();
     let mut rest = written.trim();
-    loop {
+    while calls.is_empty() || !rest.is_empty() {
         let (call, length) = first(rest)?;
         calls.push(call);
         rest = rest[length..].trim_start();
-        if rest.is_empty() {
-            break;
-        }
-        rest = rest.strip_prefix(';')?.trim_start();
-        if rest.is_empty() {
-            break;
+        if !rest.is_empty() {
+            rest = rest.strip_prefix(';')?.trim_start();
         }
     }
     let said = if before.trim().is_empty() { "" } else { before };

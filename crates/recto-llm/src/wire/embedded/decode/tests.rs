@@ -2,11 +2,12 @@
 
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
+use recto_context::ContentPart;
 use serde_json::Value;
 
 use super::*;
 use crate::error::LlmError;
-use crate::reply::Reply;
+use crate::reply::{Finish, Reply};
 use crate::wire::decode::Decoder;
 
 /// How a request was put.
