@@ -34,7 +34,7 @@ const NOTE_ROOM: usize = 512;
 /// Folders with what the agent remembers.
 const PRIVATE: [&str; 2] = ["memory", "agents"];
 
-/// What the file tools share.
+/// The settings that the file tools share.
 #[derive(Debug)]
 pub(crate) struct Files {
     workspace: PathBuf,
@@ -67,12 +67,8 @@ impl Files {
             let folders = PRIVATE.iter().filter_map(|name| real(self.workspace.join(name)));
             folders.into_iter().any(|folder| target.starts_with(folder))
         });
-        match is_named || leads_there {
-            true => Err(ToolError::new(
-                "files of memories are not read or written in this conversation; use recall",
-            )),
-            false => Ok(()),
-        }
+        let refusal = "files of memories are not read or written in this conversation; use recall";
+        if is_named || leads_there { Err(ToolError::new(refusal)) } else { Ok(()) }
     }
 
     fn open(&self) -> Result<Root, FileProblem> {
@@ -80,7 +76,7 @@ impl Files {
     }
 }
 
-/// The tools, in the order in which they are offered.
+/// Makes the file tools, in the order in which they are offered.
 pub(crate) fn tools(files: Files) -> [Arc<dyn Tool>; 3] {
     let files = Arc::new(files);
     [read::tool(files.clone()), write::tool(files.clone()), list::tool(files)]
@@ -97,7 +93,7 @@ struct FileTool {
     run: fn(&Files, &Arguments, &Site<'_>, &Stop) -> Result<String, FileProblem>,
 }
 
-/// What a call knows of where it is made.
+/// The catalog and the consent that a call comes with.
 pub(crate) struct Site<'a> {
     pub(crate) catalog: &'a Catalog,
     pub(crate) consent: Consent,
@@ -148,7 +144,8 @@ impl Tool for FileTool {
     }
 }
 
-/// A look at something, as a person is shown it where everything is asked for.
+/// Describes a call that only looks at something, for where a person is asked before
+/// every call.
 fn describe_look(_: &Files, arguments: &Arguments, _: &Catalog) -> Result<Action, FileProblem> {
     Ok(Action::of_arguments("look at", arguments))
 }

@@ -51,22 +51,22 @@ struct Inner {
     tools: Mutex<Arc<ServerTools>>,
 }
 
-/// What is known of the tools of all servers.
+/// The tools of all servers, as far as they are known.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ServerTools {
     /// Changes whenever something else here does.
     pub revision: u64,
-    /// What models are told about them, in the order of the servers; those of one
+    /// The specs that models are told, in the order of the servers; those of one
     /// server by name.
     pub specs: Vec<ToolSpec>,
-    /// What is wrong with servers, or with single tools.
+    /// Problems of servers, or of single tools.
     pub notices: Vec<Notice>,
 }
 
-/// How a server is, without asking it.
+/// The state of a server as far as it is known without asking it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ServerStatus {
-    /// Its name.
+    /// The name that it has in the config.
     pub name: Arc<str>,
     /// Its command line, or its address.
     pub place: String,
@@ -80,7 +80,7 @@ pub struct ServerStatus {
     pub trouble: Option<ServerError>,
 }
 
-/// What a server said when it was asked anew.
+/// The answers of a server that was connected to anew.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ServerReport {
     /// The version of the protocol that was spoken.
@@ -98,8 +98,8 @@ pub struct ServerReport {
 }
 
 impl Servers {
-    /// These servers. Nothing is started yet; what an earlier run kept in the
-    /// folder `cache` is read. What servers write to stderr goes to `logs`.
+    /// Makes a registry of these servers. Nothing is started yet; what an earlier run
+    /// kept in the folder `cache` is read. What servers write to stderr goes to `logs`.
     pub(crate) fn new(
         servers: Vec<ServerOptions>,
         cache: Option<PathBuf>,
@@ -124,7 +124,7 @@ impl Servers {
         Servers { inner }
     }
 
-    /// What models can be told of all servers' tools. Starts nothing and waits
+    /// The tools of all servers as models are told of them. Starts nothing and waits
     /// for nothing.
     pub fn tools(&self) -> Arc<ServerTools> {
         self.inner.tools.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -154,7 +154,7 @@ impl Servers {
         self.inner.servers.iter().map(|server| server.name().clone()).collect()
     }
 
-    /// How the servers are, without asking them.
+    /// The state of each server, without asking it.
     pub fn status(&self) -> Vec<ServerStatus> {
         let status = |server: &Arc<Server>| ServerStatus {
             name: server.name().clone(),
@@ -175,15 +175,7 @@ impl Servers {
             let problem = ServerProblem::Unknown { near };
             return Err(ServerError { server: name.into(), problem, stderr: String::new() });
         };
-        let checked = server.check().await?;
-        Ok(ServerReport {
-            protocol: checked.protocol,
-            implementation: checked.implementation,
-            problems: checked.listing.problems.clone(),
-            tools: self.inner.specs(server, checked.listing).collect(),
-            started_in: checked.started_in,
-            listed_in: checked.listed_in,
-        })
+        server.check(|listing| self.inner.specs(server, listing).collect()).await
     }
 
     /// Ends all servers for good, and waits until they have ended.
@@ -203,7 +195,7 @@ impl Inner {
         self.servers.iter().find(|server| **server.name() == *name)
     }
 
-    /// Puts together what is known of all servers.
+    /// Gathers the tools and problems of all servers anew.
     fn refresh(&self) {
         let mut tools = self.tools.lock().unwrap_or_else(PoisonError::into_inner);
         let (mut specs, mut notices) = (Vec::new(), Vec::new());
@@ -232,7 +224,7 @@ impl Inner {
         }
     }
 
-    /// What models are told of a server's tools.
+    /// The specs of a server's tools, without those that are disabled.
     fn specs(&self, server: &Server, listing: Listing) -> impl Iterator<Item = ToolSpec> + use<'_> {
         let (name, options) = (server.name().clone(), server.options().clone());
         listing.tools.into_iter().filter_map(move |tool| {

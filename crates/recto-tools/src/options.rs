@@ -1,4 +1,4 @@
-//! What the tools need to know of the configuration.
+//! The options of tools, programs and MCP servers, as the configuration sets them.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -10,8 +10,8 @@ use recto_context::Include;
 
 use crate::policy::Policy;
 
-/// What tools may reach, and how far a call may go.
-#[derive(Debug, Clone)]
+/// The options of a toolbox: what tools may reach, and how far a call may go.
+#[derive(Debug, Clone, Default)]
 pub struct ToolOptions {
     /// The folder that file tools and programs work in. It is opened anew for
     /// every call, so it may come later than the tools.
@@ -20,13 +20,13 @@ pub struct ToolOptions {
     /// store. A folder stands for all that is in it, and a file also for what a
     /// database keeps beside it, such as `recto.db-wal`.
     pub protected: Vec<PathBuf>,
-    /// How far a call may go.
+    /// The limits of every call.
     pub limits: CallLimits,
     /// When a person is asked.
     pub policy: Policy,
     /// How the programs of skills are run.
     pub programs: ProgramOptions,
-    /// The MCP servers.
+    /// The MCP servers that the config sets up.
     pub servers: Vec<ServerOptions>,
     /// The folder where the tool lists of MCP servers are kept between runs.
     pub server_cache: Option<PathBuf>,
@@ -38,20 +38,11 @@ impl ToolOptions {
     /// Tools for this workspace, with the usual limits and nothing protected
     /// besides what always is.
     pub fn new(workspace: impl Into<PathBuf>) -> Self {
-        ToolOptions {
-            workspace: workspace.into(),
-            protected: Vec::new(),
-            limits: CallLimits::default(),
-            policy: Policy::default(),
-            programs: ProgramOptions::default(),
-            servers: Vec::new(),
-            server_cache: None,
-            server_logs: None,
-        }
+        ToolOptions { workspace: workspace.into(), ..ToolOptions::default() }
     }
 }
 
-/// How far a single call may go.
+/// The limits of a single call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CallLimits {
     /// The longest text that a call gives back; what is longer is shortened in the middle.
@@ -89,24 +80,24 @@ pub struct ProgramOptions {
 /// Whether a program may run where not all guards hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Sandbox {
-    /// It runs with what there is, and a person is told what is missing.
+    /// The program runs with the guards there are, and a person is told what is missing.
     #[default]
     BestEffort,
-    /// It does not run.
+    /// The program does not run.
     Required,
 }
 
 /// Whether skills may run their own scripts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Scripts {
-    /// They may not.
+    /// No skill runs a script of its own.
     #[default]
     Refused,
-    /// They may.
+    /// Skills run the files in their `scripts/`.
     Allowed,
 }
 
-/// What a person granted to a skill beyond the workspace.
+/// The rights that a person granted to a skill beyond the workspace.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct Grants {
     /// Paths that its programs may read.
@@ -135,14 +126,14 @@ impl fmt::Debug for Grants {
 /// Whether a program may use the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Network {
-    /// It may not.
+    /// It can open no socket, not even a local one.
     #[default]
     Refused,
-    /// It may.
+    /// It can open internet sockets, but none to local programs.
     Granted,
 }
 
-/// An MCP server.
+/// The settings of one MCP server.
 #[derive(Debug, Clone)]
 pub struct ServerOptions {
     /// Its name, as people know it.
@@ -168,7 +159,7 @@ pub enum ServerTransport {
     Stdio {
         /// The program, by path or by its name on the search path.
         program: String,
-        /// Its arguments.
+        /// The arguments that it is started with.
         arguments: Vec<String>,
         /// Variables that it gets beside the few that every program needs.
         environment: Vec<(String, String)>,
@@ -178,7 +169,7 @@ pub enum ServerTransport {
     },
     /// A server at an address, by Streamable HTTP.
     Http {
-        /// The address.
+        /// The http or https address.
         url: String,
         /// The key that is sent as a bearer token.
         key: Option<Key>,
@@ -201,12 +192,12 @@ impl fmt::Debug for ServerTransport {
     }
 }
 
-/// A key that shows itself nowhere.
+/// A secret key that no debug output shows.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Key(String);
 
 impl Key {
-    /// A key.
+    /// Wraps a key, so that no debug output shows it.
     pub fn new(text: impl Into<String>) -> Self {
         Key(text.into())
     }

@@ -1,4 +1,4 @@
-//! When a person has to be asked before a tool runs.
+//! Decides when a person has to be asked before a tool runs.
 
 use std::collections::BTreeMap;
 
@@ -6,14 +6,14 @@ use recto_context::{Source, ToolSpec};
 
 use crate::tool::Class;
 
-/// When a person must be asked.
+/// The rule by which a person is asked before calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Approval {
-    /// Before every call.
+    /// A person is asked before every call.
     Always,
-    /// Never; what can't be done without asking is refused.
+    /// Nobody is asked; what can't be done without asking is refused.
     Never,
-    /// As each tool has it.
+    /// Each tool's own setting or class decides.
     #[default]
     PerTool,
 }
@@ -28,7 +28,7 @@ impl Approval {
         }
     }
 
-    /// The one of that name.
+    /// Finds the rule that the config and `/set` call by this name.
     pub fn from_name(name: &str) -> Option<Self> {
         [Approval::Always, Approval::Never, Approval::PerTool]
             .into_iter()
@@ -36,19 +36,19 @@ impl Approval {
     }
 }
 
-/// What a person set for a tool, a skill or a server.
+/// The setting for a tool, a skill or a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Permission {
-    /// Ask before each call.
+    /// A person is asked before each call.
     Ask,
-    /// Run without asking.
+    /// Calls run without asking.
     Allow,
 }
 
-/// The settings that decide it.
+/// The settings that decide whether a call needs a person.
 #[derive(Debug, Clone, Default)]
 pub struct Policy {
-    /// The agent's own; a session may have another.
+    /// The agent's own rule; a session may have another.
     pub approval: Approval,
     /// Set for a tool: `server.tool`, `skill.tool`, or the name of a built-in one.
     pub tools: BTreeMap<String, Permission>,

@@ -1,4 +1,4 @@
-//! Programs that are run and ended.
+//! Runs programs behind the launcher, and ends them.
 //!
 //! A program runs in a process group of its own, behind the launcher, with its
 //! three streams as pipes. A call ends when the program does, when its time is
@@ -14,12 +14,13 @@ mod keeper;
 mod watch;
 
 use std::ffi::OsString;
+use std::fs::Metadata;
 use std::io;
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::process::{ExitStatus, Stdio};
-use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::{Either, select};
@@ -48,7 +49,7 @@ const LAST_BREATH: Duration = Duration::from_secs(5);
 /// Read at once from a pipe; as much as one holds.
 const CHUNK: usize = 64 * 1024;
 
-/// A program, and all that it is run with.
+/// One run of a program: which it is, and all that it is run with.
 #[derive(Debug, Clone)]
 pub(crate) struct ProgramCall {
     /// Its absolute path. Programs look at the name that they are started by, so
@@ -58,14 +59,14 @@ pub(crate) struct ProgramCall {
     /// What it reads; without it, nothing.
     pub(crate) stdin: Option<Vec<u8>>,
     pub(crate) working_dir: PathBuf,
-    /// Its whole environment.
+    /// All variables that it gets; it inherits none.
     pub(crate) environment: Vec<(OsString, OsString)>,
     pub(crate) confinement: Confinement,
     pub(crate) sandbox: Sandbox,
     pub(crate) limits: RunLimits,
 }
 
-/// How far a run may go.
+/// The limits of one run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RunLimits {
     pub(crate) time: Duration,
@@ -73,7 +74,7 @@ pub(crate) struct RunLimits {
     pub(crate) output_bytes: usize,
 }
 
-/// A program that has ended.
+/// The end of a program, and what it wrote.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Finished {
     pub(crate) end: End,
@@ -84,9 +85,9 @@ pub(crate) struct Finished {
 /// How a program ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
-    /// By itself, with this code.
+    /// By itself, with this exit code.
     Exit(i32),
-    /// By a signal.
+    /// By the signal of this number.
     Signal(i32),
     /// Its time was up.
     TimedOut(Duration),
@@ -113,37 +114,33 @@ pub(crate) enum RunProblem {
     Wait(io::Error),
 }
 
-/// Runs programs. Cheap to clone; all clones share one keeper.
-#[derive(Debug, Clone)]
-pub(crate) struct Launcher(Arc<Inner>);
-
+/// Runs programs, each behind Recto's own executable.
 #[derive(Debug)]
-struct Inner {
+pub(crate) struct Launcher {
     executable: Option<PathBuf>,
     keeper: Keeper,
 }
 
 impl Launcher {
-    /// One that starts this executable of Recto again for every program.
+    /// Makes a launcher that starts this executable of Recto again for every program.
     pub(crate) fn new(executable: Option<PathBuf>) -> Self {
-        let keeper = Keeper::new(executable.clone());
-        Launcher(Arc::new(Inner { executable, keeper }))
+        Launcher { keeper: Keeper::new(executable.clone()), executable }
     }
 
-    /// Who ends process groups when Recto has ended.
+    /// The keeper that ends process groups when Recto has ended.
     pub(crate) fn keeper(&self) -> &Keeper {
-        &self.0.keeper
+        &self.keeper
     }
 
     /// Runs a program to its end. If the future is dropped, the program ends too.
     pub(crate) async fn run(&self, call: &ProgramCall) -> Result<Finished, RunProblem> {
-        let executable = self.0.executable.as_deref().ok_or(RunProblem::NoLauncher)?;
+        let executable = self.executable.as_deref().ok_or(RunProblem::NoLauncher)?;
         let spec = launch_spec(call);
         let mut child = spawn(executable, call)
             .map_err(|cause| RunProblem::Spawn { program: call.program.clone(), cause })?;
         // The launcher waits for its orders until the keeper knows of it, so that
         // a program is never without someone who ends it.
-        let group = Group::of(&child, &self.0.keeper);
+        let group = Group::of(&child, &self.keeper);
         let mut stdout = Capture::new(call.limits.output_bytes);
         let mut stderr = Capture::new(call.limits.output_bytes);
         let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
@@ -177,6 +174,11 @@ impl Launcher {
             None => Ok(Finished { end: end.map_err(RunProblem::Wait)?, stdout, stderr }),
         }
     }
+}
+
+/// Whether this is a file that may be run.
+pub(crate) fn is_executable(found: &Metadata) -> bool {
+    found.is_file() && found.permissions().mode() & 0o111 != 0
 }
 
 fn launch_spec(call: &ProgramCall) -> LaunchSpec {
@@ -232,12 +234,9 @@ async fn ended(child: &mut Child, call: &ProgramCall) -> io::Result<End> {
 }
 
 fn end_of(status: ExitStatus) -> End {
-    match (status.code(), status.signal()) {
-        (Some(code), _) => End::Exit(code),
-        (None, Some(signal)) => End::Signal(signal),
-        // There is no third way, but the types don't know.
-        (None, None) => End::Exit(-1),
-    }
+    let by_signal = || status.signal().map(End::Signal);
+    // There is no third way, but the types don't know.
+    status.code().map(End::Exit).or_else(by_signal).unwrap_or(End::Exit(-1))
 }
 
 /// A program need not read all that it is given: a closed pipe is no failure.

@@ -1,5 +1,5 @@
-//! The programs that skills declare: from a call to a program that is run inside
-//! the sandbox, or to a description of what would be run.
+//! Runs the programs that skills declare, inside the sandbox; or describes what a
+//! call would run.
 //!
 //! A skill's tools.json is read anew for every call, and its hash compared with
 //! the one that a person has seen, so that nothing runs that changed in between.
@@ -11,6 +11,7 @@ mod traces;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::slice::from_ref;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,7 +33,7 @@ use traces::Traces;
 /// Where programs look for others; what a person has beside these is not theirs.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// The programs of all skills.
+/// Makes tools of the programs that skills declare.
 #[derive(Debug, Clone)]
 pub(crate) struct Programs(Arc<Inner>);
 
@@ -69,7 +70,8 @@ impl Programs {
     }
 }
 
-/// A tool that a skill declares.
+/// A tool that a skill declares and that runs a program.
+#[derive(Clone)]
 struct Program {
     programs: Arc<Inner>,
     id: ItemId,
@@ -79,10 +81,6 @@ struct Program {
 impl Tool for Program {
     fn id(&self) -> &ItemId {
         &self.id
-    }
-
-    fn spec(&self) -> Option<&ToolSpec> {
-        None
     }
 
     fn class(&self) -> Class {
@@ -116,29 +114,21 @@ impl Tool for Program {
 
 impl Program {
     fn work(&self, context: &CallContext) -> Work {
-        let skill = self.id.server.clone().unwrap_or_default();
-        Work {
-            grants: self.programs.options.grants.get(&*skill).cloned().unwrap_or_default(),
-            programs: self.programs.clone(),
-            tool: self.id.name.clone(),
-            skill,
-            folder: self.folder.clone(),
-            catalog: context.catalog.clone(),
-            trusted: context.trusted.clone(),
-        }
+        let Program { programs, id, folder } = self.clone();
+        let grants = id.server.as_deref().and_then(|skill| programs.options.grants.get(skill));
+        let grants = grants.cloned().unwrap_or_default();
+        Work { programs, id, folder, grants, context: context.clone() }
     }
 }
 
-/// One call's work.
+/// One call of a skill's tool, with all that it needs on another thread.
 #[derive(Clone)]
 struct Work {
     programs: Arc<Inner>,
-    skill: Arc<str>,
-    tool: Arc<str>,
+    id: ItemId,
     folder: PathBuf,
     grants: Grants,
-    catalog: Arc<Catalog>,
-    trusted: Arc<BTreeMap<PathBuf, ContentHash>>,
+    context: CallContext,
 }
 
 impl Work {
@@ -195,8 +185,8 @@ impl Work {
         })
     }
 
-    /// Changes with all that decides what is run and how far it reaches. Not with
-    /// the values of variables, nor with what is in the workspace: files come and
+    /// The hash of all that decides what is run and how far it reaches. It does not change
+    /// with the values of variables, nor with what is in the workspace: files come and
     /// go while a person thinks.
     fn action_hash(&self, declared: ContentHash, prepared: &Prepared) -> ContentHash {
         let Grants { read, write, environment, .. } = &self.grants;
@@ -214,15 +204,15 @@ impl Work {
         ContentHash::of(decides.to_string().as_bytes())
     }
 
-    /// All that decides how a single program is run.
+    /// Everything about a single program that the hash of an action covers.
     fn decisive(&self, invocation: &Invocation) -> Value {
         let Invocation { program, arguments, stdin, working_dir, success, writes, .. } = invocation;
         let time = self.time(invocation);
         json!({
-            "program": exact(std::slice::from_ref(program)),
+            "program": exact(from_ref(program)),
             "arguments": arguments,
             "stdin": stdin,
-            "working_dir": exact(std::slice::from_ref(working_dir)),
+            "working_dir": exact(from_ref(working_dir)),
             "time": [time.as_secs(), u64::from(time.subsec_nanos())],
             "output": self.output_bytes(invocation),
             "success": success,
@@ -259,8 +249,8 @@ impl Work {
         self.reported(&invocation, &finished)
     }
 
-    /// What a command writes that turns a value into another. One that fails
-    /// rejects the call.
+    /// Runs a command that turns a value into another, and gives what it wrote. One that
+    /// fails rejects the call.
     async fn resolve(&self, step: &Invocation) -> Result<String, ToolError> {
         let finished = self.launch(step).await?;
         self.reported(step, &finished)
@@ -276,18 +266,18 @@ impl Work {
         report(finished.end, &invocation.success, &stdout, &stderr, limit)
     }
 
-    /// What the call comes to, as far as it can be known before other commands
-    /// have run, and the hash of the declaration that says so.
+    /// Checks the call as far as it can be before other commands have run; with the
+    /// hash of the declaration that it was checked against.
     fn prepare(&self, arguments: &Arguments) -> Result<(ContentHash, Prepared), ToolError> {
         let declared = SkillTools::read(&self.folder)?;
-        if self.trusted.get(&self.folder) != Some(&declared.hash()) {
+        if self.context.trusted.get(&self.folder) != Some(&declared.hash()) {
             return Err(ToolError::new(format!(
                 "the tools.json or a script of skill `{0}` is not the one that was approved; a \
                  person has to look at it and run `recto tools trust {0}`",
-                self.skill
+                self.id.server.as_deref().unwrap_or_default()
             )));
         }
-        let execution = declared.execution(&self.tool)?;
+        let execution = declared.execution(&self.id.name)?;
         let prepared =
             self.with_surroundings(|around| Invocation::prepare(execution, arguments, around))?;
         Ok((declared.hash(), prepared))
@@ -299,7 +289,8 @@ impl Work {
     ) -> Result<T, ToolError> {
         let Inner { workspace, protected, options, .. } = &*self.programs;
         let root = Root::open(workspace)?;
-        let is_protected = |path: &Path| is_protected(&root, path, protected, &self.catalog);
+        let is_protected =
+            |path: &Path| is_protected(&root, path, protected, &self.context.catalog);
         // One skill's program must not be another's doing.
         let planted: Vec<PathBuf> =
             options.grants.values().flat_map(|grants| grants.write.iter().cloned()).collect();
@@ -351,9 +342,9 @@ impl Work {
 }
 
 impl Work {
-    /// All that no program may change.
+    /// Every path that no program may change.
     fn protected(&self) -> Vec<PathBuf> {
-        protected_paths(&self.programs.protected, &self.catalog)
+        protected_paths(&self.programs.protected, &self.context.catalog)
     }
 
     fn bounds<'a>(
@@ -370,10 +361,7 @@ impl Work {
             temp,
             program: &invocation.program,
             extra_write: &invocation.writes,
-            execute: match invocation.is_script {
-                true => std::slice::from_ref(&invocation.program),
-                false => &[],
-            },
+            execute: invocation.is_script.then_some(&invocation.program).map_or(&[], from_ref),
         }
     }
 
@@ -391,8 +379,8 @@ impl Work {
         base_environment(&temp.to_string_lossy()).into_iter().chain(granted).collect()
     }
 
-    /// The same for people and records: of what a person granted only the names,
-    /// because keys are among it.
+    /// The environment as people and records see it: of the variables that a person
+    /// granted only the names, because keys are among them.
     fn shown_environment(&self) -> Vec<(String, String)> {
         let hidden = |(name, _): &(String, String)| (name.clone(), "…".to_owned());
         let granted = self.grants.environment.iter().map(hidden);
@@ -409,7 +397,7 @@ impl Work {
     }
 }
 
-/// What every program gets.
+/// The variables that every program gets.
 fn base_environment(own: &str) -> [(String, String); 5] {
     [("PATH", PATH), ("HOME", own), ("TMPDIR", own), ("LANG", "C.UTF-8"), ("TERM", "dumb")]
         .map(|(name, value)| (name.to_owned(), value.to_owned()))

@@ -1,4 +1,4 @@
-//! What a model asked for, as it can be repeated to it.
+//! Clips names that a model wrote, so that they can be repeated to it.
 
 /// No name is longer than this.
 const LONGEST: usize = 64;

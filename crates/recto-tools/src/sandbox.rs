@@ -1,4 +1,5 @@
-//! What programs may reach, and which guards of this machine hold them to it.
+//! The confinement of programs: what they may reach, and which guards of this machine
+//! hold them to it.
 //!
 //! Here it is worked out and told to people; `launch` takes it on. Nothing here
 //! looks at what a program does: the kernel does that.
@@ -17,7 +18,7 @@ use std::fmt::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-pub(crate) use bounds::{Bounds, WHAT_IT_IS};
+pub(crate) use bounds::{Bounds, WHAT_IT_IS, without_links};
 
 use crate::options::Network;
 
@@ -74,7 +75,7 @@ impl fmt::Display for Guards {
     }
 }
 
-/// What a program may reach and use.
+/// The paths, network and resources that a program may use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Confinement {
     /// May be read with all that is in it, besides the system's own folders. No
@@ -88,7 +89,7 @@ pub(crate) struct Confinement {
     pub(crate) resources: Resources,
 }
 
-/// How much of the machine a program may use.
+/// The limits on how much of the machine a program may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Resources {
     /// Processes at a time, the program itself included.
@@ -122,34 +123,20 @@ impl Default for Resources {
 }
 
 impl Confinement {
-    /// What it comes to, for a person: a line for each kind.
+    /// Describes it to a person, with a line for each kind.
     pub(crate) fn describe(&self) -> String {
-        let mut text = String::new();
-        let network = match self.network {
-            Network::Refused => "none",
-            Network::Granted => "allowed",
-        };
+        let network = if self.network == Network::Granted { "allowed" } else { "none" };
         let Resources { processes, memory, file_size, .. } = self.resources;
-        let lines = [
-            ("reads", format!("the system's programs and libraries{}", listed(&self.read, ", "))),
-            ("writes", listed(&self.write, "")),
-            ("executes", format!("the system's programs{}", listed(&self.execute, ", "))),
-            ("network", network.to_owned()),
-            (
-                "limits",
-                format!(
-                    "{processes} processes, {} MiB of memory, {} MiB a file",
-                    memory / MIB,
-                    file_size / MIB
-                ),
-            ),
-        ];
-        for (name, what) in lines {
-            let what = if what.is_empty() { "nothing" } else { &what };
-            // Writing to a text can't fail.
-            _ = writeln!(text, "{name}: {what}");
-        }
-        text
+        let (memory, file) = (memory / MIB, file_size / MIB);
+        let writes = if self.write.is_empty() { "nothing" } else { &listed(&self.write, "") };
+        let (reads, executes) = (listed(&self.read, ", "), listed(&self.execute, ", "));
+        format!(
+            "reads: the system's programs and libraries{reads}\n\
+             writes: {writes}\n\
+             executes: the system's programs{executes}\n\
+             network: {network}\n\
+             limits: {processes} processes, {memory} MiB of memory, {file} MiB a file\n"
+        )
     }
 }
 

@@ -80,10 +80,7 @@ impl Schema {
             arguments.names().filter_map(|name| self.parameters.undeclared(name)).collect();
         let errors = validator.iter_errors(arguments.as_value());
         problems.extend(errors.flat_map(|error| self.describe(&error)));
-        if problems.is_empty() {
-            return Ok(());
-        }
-        Err(self.advise(problems))
+        if problems.is_empty() { Ok(()) } else { Err(self.advise(problems)) }
     }
 
     /// What is wrong, a sentence for each thing.
@@ -124,15 +121,11 @@ impl Schema {
         problems.dedup();
         let more = problems.len().saturating_sub(MAX_TOLD);
         problems.truncate(MAX_TOLD);
-        let mut text = String::from("the arguments don't fit.\n");
-        for problem in problems {
-            text.push_str(&format!("- {}\n", shorten(problem, MAX_PROBLEM)));
-        }
-        if more > 0 {
-            text.push_str(&format!("- and {more} more\n"));
-        }
-        text.push_str(&self.parameters.describe());
-        text
+        let mut lines = vec!["the arguments don't fit.".to_owned()];
+        lines.extend(problems.into_iter().map(|what| format!("- {}", shorten(what, MAX_PROBLEM))));
+        lines.extend((more > 0).then(|| format!("- and {more} more")));
+        lines.push(self.parameters.describe());
+        lines.join("\n")
     }
 }
 
@@ -201,10 +194,8 @@ impl Parameters {
             self.others = Others::LeftToTheSchema;
         }
         let lists = ["allOf", "anyOf", "oneOf"].map(|key| schema.get(key)?.as_array());
-        for part in lists.into_iter().flatten().flatten() {
-            self.gather(part, whole, followed);
-        }
-        for part in ["if", "then", "else"].into_iter().filter_map(|key| schema.get(key)) {
+        let parts = ["if", "then", "else"].map(|key| schema.get(key)).into_iter().flatten();
+        for part in lists.into_iter().flatten().flatten().chain(parts) {
             self.gather(part, whole, followed);
         }
         let target = schema.get("$ref").and_then(Value::as_str);

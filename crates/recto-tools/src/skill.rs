@@ -3,7 +3,7 @@
 //! which offers it with that list.
 
 use futures_util::future::{BoxFuture, FutureExt, ready};
-use recto_context::{Catalog, ItemId, ItemKind, Skill, ToolSpec, nearest};
+use recto_context::{Catalog, ItemId, ItemKind, Skill, nearest};
 
 use crate::arguments::Arguments;
 use crate::repeated::repeated;
@@ -24,10 +24,6 @@ impl ReadSkill {
 impl Tool for ReadSkill {
     fn id(&self) -> &ItemId {
         &self.id
-    }
-
-    fn spec(&self) -> Option<&ToolSpec> {
-        None
     }
 
     fn describe<'a>(

@@ -1,4 +1,4 @@
-//! What a tool is, what a call needs to know, and what comes back.
+//! The trait of tools, the context of a call, and its result.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -12,26 +12,28 @@ use crate::arguments::Arguments;
 
 /// Something that a model can call.
 pub trait Tool: Send + Sync {
-    /// Which tool it is. Only calls of an offered tool with this identity reach it.
+    /// The identity of the tool. Only calls of an offered tool with this identity reach it.
     fn id(&self) -> &ItemId;
 
-    /// What the model is told about it; `None` where someone else tells it, as
+    /// The spec that the model is told; `None` where someone else tells it, as
     /// the assembler does for `read_skill`.
-    fn spec(&self) -> Option<&ToolSpec>;
+    fn spec(&self) -> Option<&ToolSpec> {
+        None
+    }
 
-    /// What kind of thing a call of it is.
+    /// The class that its calls belong to.
     fn class(&self) -> Class {
         Class::Reads
     }
 
-    /// What the tool is now: whoever allows it for a whole session allows this, and
+    /// The hash of what the tool is now: whoever allows it for a whole session allows this, and
     /// not what may come under its name later.
     fn identity(&self, _: &CallContext) -> ContentHash {
         ContentHash::of(self.id().to_string().as_bytes())
     }
 
-    /// What exactly a call would do, for a person who is asked to allow it. Does
-    /// nothing yet, but may find that the call can't be made.
+    /// Describes exactly what a call would do, for a person who is asked to allow it.
+    /// Does nothing yet, but may find that the call can't be made.
     fn describe<'a>(
         &'a self,
         arguments: &'a Arguments,
@@ -52,7 +54,7 @@ pub trait Tool: Send + Sync {
     ) -> BoxFuture<'a, ToolOutput>;
 }
 
-/// What kind of thing a call is.
+/// The class of a tool: what its calls do, and so how careful one is with them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
     /// It looks at something inside the workspace.
@@ -85,24 +87,23 @@ impl Class {
     }
 }
 
-/// What a call would do, as a person is shown it.
+/// The action that a call would do, as a person is shown it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Action {
-    /// In one line, such as the program with its arguments.
+    /// The action in one line, such as the program with its arguments.
     pub title: String,
-    /// All of it: the exact argv and the guards, or a diff, or the arguments.
+    /// The whole action: the exact argv and the guards, or a diff, or the arguments.
     pub detail: String,
     /// Whether settings may allow it, or only a person.
     pub needs: Needs,
-    /// Changes when anything changes that the person was shown or that decides
-    /// what is run.
+    /// The hash of everything that the person was shown or that decides what is run.
     pub hash: ContentHash,
-    /// The same for programs.
+    /// The whole action as JSON, for programs.
     pub data: Value,
 }
 
 impl Action {
-    /// An action of which the arguments say everything.
+    /// Makes an action of which the arguments say everything.
     pub fn of_arguments(title: &str, arguments: &Arguments) -> Self {
         let data = arguments.as_value();
         Action {
@@ -115,12 +116,12 @@ impl Action {
     }
 }
 
-/// Who may allow an action.
+/// The authority that an action needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Needs {
-    /// A person or a setting.
+    /// A person or a setting may allow it.
     Leave,
-    /// A person, whatever is set: it changes what the agent is.
+    /// Only a person may allow it, whatever is set: it changes what the agent is.
     Person,
 }
 
@@ -135,19 +136,19 @@ pub enum Consent {
     ToTool,
 }
 
-/// What a call needs to know of the turn it belongs to.
+/// The turn that a call belongs to, as far as tools need to know of it.
 #[derive(Debug, Clone, Default)]
 pub struct CallContext {
-    /// What the agent has, as the turn sees it.
+    /// The agent's items, as the turn sees them.
     pub catalog: Arc<Catalog>,
-    /// What the declarations and scripts of skills were when a person last had a
-    /// look at them, by the skill's folder. One that differs is not run.
+    /// The hashes of the declarations and scripts of skills as a person last approved
+    /// them, by the skill's folder. One that differs is not run.
     pub trusted: Arc<BTreeMap<PathBuf, ContentHash>>,
-    /// For whom the call is made.
+    /// The session and the people for whom the call is made.
     pub caller: Caller,
 }
 
-/// For whom a call is made.
+/// The session and the people for whom a call is made.
 #[derive(Debug, Clone, Default)]
 pub struct Caller {
     /// All who can read what comes of it.
@@ -158,16 +159,16 @@ pub struct Caller {
     pub sees_from: MessageId,
 }
 
-/// What a tool gives back: a text for the model, or what went wrong.
+/// The output of a tool: a text for the model, or what went wrong.
 pub type ToolOutput = Result<String, ToolError>;
 
-/// What went wrong, in words that help a model to do better.
+/// The failure of a tool, in words that help a model to do better.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ToolError(String);
 
 impl ToolError {
-    /// An error with these words.
+    /// Makes an error with these words.
     pub fn new(text: impl Into<String>) -> Self {
         ToolError(text.into())
     }
@@ -182,11 +183,11 @@ pub struct ToolResult {
     pub name: Arc<str>,
     /// What the model is told, within the limit for a call's output.
     pub text: String,
-    /// How the call went.
+    /// Whether the call succeeded, failed, or was not made.
     pub outcome: ToolOutcome,
 }
 
-/// How a call went.
+/// The outcome of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ToolOutcome {
     /// It did what it was asked.

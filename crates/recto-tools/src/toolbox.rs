@@ -47,7 +47,7 @@ pub struct Toolbox {
     schemas: Arc<Schemas>,
 }
 
-/// What a session allows without being asked.
+/// The calls that a session allows without a question.
 #[derive(Debug, Clone, Default)]
 pub struct Leave {
     /// When a person is asked.
@@ -57,30 +57,30 @@ pub struct Leave {
     pub tools: HashMap<ItemId, ContentHash>,
 }
 
-/// Whether a call may run.
+/// The judgement on one call: it runs, a person is asked, or it can't be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// It may.
+    /// The call may run.
     Go(Consent),
-    /// A person has to say so, and is shown this.
+    /// A person has to allow it, and is shown this.
     Ask(Box<Question>),
     /// It can't be made, and so need not be asked about. It is not tried, either:
     /// another call of the round could make it possible in between.
     No(Refusal),
 }
 
-/// What a person is asked.
+/// A question to a person: whether this action may be done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question {
-    /// The tool.
+    /// The tool that was called.
     pub tool: ItemId,
-    /// What the tool is now, for a person who allows it for the session.
+    /// The hash of what the tool is now, for a person who allows it for the session.
     pub identity: ContentHash,
-    /// What would be done.
+    /// The action that the call would do.
     pub action: Action,
 }
 
-/// Why a call is not made, as its result tells the model.
+/// The reason why a call is not made, as its result tells the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
     /// Whether it was refused, denied, or has failed.
@@ -89,26 +89,26 @@ pub struct Refusal {
     pub text: String,
 }
 
-/// What was decided about a call.
+/// The decision about a call, by settings or by a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Permit {
-    /// It may run.
+    /// The call may run.
     Go(Consent),
-    /// It may not; the model is told this.
+    /// A person said no, or nobody answered; the model is told this.
     Denied(String),
-    /// It can't be made.
+    /// The call can't be made.
     No(Refusal),
 }
 
 impl Toolbox {
-    /// A toolbox with these tools and no others.
+    /// Makes a toolbox with these tools and no others.
     pub fn of(tools: Vec<Arc<dyn Tool>>, limits: CallLimits) -> Self {
         let options = ToolOptions { limits, ..ToolOptions::new("") };
         Toolbox { built_in: tools, ..Toolbox::new(options) }
     }
 
-    /// The tools that come with Recto (`read_skill` and those for files), those
-    /// that skills declare, and those of MCP servers.
+    /// Makes a toolbox with the tools that come with Recto (`read_skill` and those for
+    /// files), those that skills declare, and those of MCP servers.
     pub fn new(options: ToolOptions) -> Self {
         let launcher = Launcher::new(options.programs.launcher.clone());
         let servers = Servers::new(
@@ -130,18 +130,18 @@ impl Toolbox {
         self.built_in.push(tool);
     }
 
-    /// What models are told about the built-in tools, for the catalog. Without
+    /// The specs of the built-in tools, for the catalog. Without
     /// `read_skill`, which the assembler offers where it belongs.
     pub fn specs(&self) -> Vec<ToolSpec> {
         self.built_in.iter().filter_map(|tool| tool.spec()).cloned().collect()
     }
 
-    /// The MCP servers.
+    /// The MCP servers that tools are called on.
     pub fn servers(&self) -> &Servers {
         &self.servers
     }
 
-    /// When a person is asked, where a session sets nothing else.
+    /// The rule by which a person is asked, where a session sets no other.
     pub fn approval(&self) -> Approval {
         self.policy.approval
     }
@@ -207,7 +207,7 @@ impl Toolbox {
         Verdict::Ask(Box::new(Question { tool: spec.id.clone(), identity, action }))
     }
 
-    /// What a call would do, without doing it; or why it can't be made.
+    /// Says what a call would do, without doing it; or why it can't be made.
     pub async fn describe(
         &self,
         call: &ToolCall,
@@ -291,10 +291,8 @@ impl Toolbox {
         let answer = AssertUnwindSafe(self.answer(call, permit, offered, context)).catch_unwind();
         let name = repeated(&call.name);
         let class = self.find(call, offered, &context.catalog).map(|(_, tool)| tool.class());
-        let limit = match class.is_some_and(Class::keeps_time) {
-            true => LONGEST,
-            false => self.limits.time_limit,
-        };
+        let keeps_time = class.is_some_and(Class::keeps_time);
+        let limit = if keeps_time { LONGEST } else { self.limits.time_limit };
         let (outcome, text) = match timeout(limit, answer).await {
             Ok(Ok(answer)) => answer,
             Ok(Err(panic)) => {

@@ -1,4 +1,4 @@
-//! From what a skill declares and what the model gave to a command line.
+//! Makes a command line of what a skill declares and what the model gave.
 //!
 //! Every element of it is either the author's own text or exactly one value of
 //! the model's, and such a value can't be taken for a flag: it stands behind
@@ -27,7 +27,7 @@ use pieces::{Origin, Piece, command_line, named, own};
 /// The longest argument that Linux hands over, with the NUL at its end.
 const MAX_ARGUMENT: usize = 128 * 1024;
 
-/// What a call may reach.
+/// The folders and rights that a call of a skill's tool has.
 #[derive(Clone, Copy)]
 pub(crate) struct Surroundings<'a> {
     pub(crate) workspace: &'a Path,
@@ -79,7 +79,7 @@ pub(crate) struct Prepared {
     preview: Invocation,
 }
 
-/// What is known of an invocation before its arguments are.
+/// An invocation before its arguments are known.
 #[derive(Debug)]
 struct Frame {
     name: String,
@@ -90,10 +90,8 @@ struct Frame {
 /// A part of the command line to be.
 #[derive(Debug)]
 enum Slot {
-    /// The author's text.
-    Own(String),
-    /// A flag that takes no value.
-    Switch(String),
+    /// A text of the skill's author.
+    Fixed(Piece),
     /// What the model gave, unchecked.
     Values { arg: ValueArg, values: Vec<String>, state: State },
 }
@@ -137,14 +135,14 @@ impl Prepared {
         self.steps.iter().map(|(_, step)| step)
     }
 
-    /// What will be run, as far as it is known. Values that have to be resolved
-    /// are marked as such.
+    /// The invocation as far as it is known. Values that have to be resolved are marked
+    /// as such.
     pub(crate) fn preview(&self) -> &Invocation {
         &self.preview
     }
 
-    /// What is to be run, given what each of the steps wrote to its standard
-    /// output. Nothing but blanks keeps the value.
+    /// The final invocation, given what each of the steps wrote to its standard output.
+    /// Nothing but blanks keeps the value.
     pub(crate) fn finish(
         mut self,
         outputs: &[String],
@@ -212,21 +210,17 @@ impl Frame {
                 ResolveArg::Param(param) => {
                     let value = arguments.as_value().get(param).unwrap_or(&Value::Null);
                     let text = scalar(value).ok_or_else(|| {
-                        let is = kind_of(value);
-                        problem(
-                            own_param,
-                            format!("`{param}` must be a single value for it, not {is}"),
-                        )
+                        let is = format!("must be a single value for it, not {}", kind_of(value));
+                        problem(own_param, format!("`{param}` {is}"))
                     })?;
                     (clean(param, &text, Newlines::Refused)?, Origin::Positional)
                 }
             };
             pieces.push(Piece { text, origin });
         }
-        let success = vec![0];
+        let (arguments, success) = (command_line(name, pieces)?, vec![0]);
         let is_script = matches!(resolve.command, ResolveCommand::Script(_));
-        let frame = Invocation { program, success, is_script, ..self.invocation.clone() };
-        Ok(Invocation { arguments: command_line(name, pieces)?, ..frame })
+        Ok(Invocation { program, arguments, success, is_script, ..self.invocation.clone() })
     }
 
     /// The invocation with its arguments.
@@ -235,12 +229,8 @@ impl Frame {
         let mut pieces = own(&self.invocation.arguments);
         for slot in slots {
             let (arg, values, state) = match slot {
-                Slot::Own(text) => {
-                    pieces.push(Piece { text: text.clone(), origin: Origin::Own });
-                    continue;
-                }
-                Slot::Switch(flag) => {
-                    pieces.push(Piece { text: flag.clone(), origin: Origin::Switch });
+                Slot::Fixed(piece) => {
+                    pieces.push(piece.clone());
                     continue;
                 }
                 Slot::Values { arg, values, state } => (arg, values, *state),
@@ -264,16 +254,14 @@ impl Frame {
     }
 }
 
-/// What an argument becomes; `None` if it is left out.
+/// The slot that an argument fills; `None` if it is left out.
 fn slot(arg: &Arg, arguments: &Arguments) -> Result<Option<Slot>, ToolError> {
+    let fixed = |text: String, origin| Slot::Fixed(Piece { text, origin });
     Ok(match arg {
-        Arg::Literal(text) => Some(Slot::Own(text.clone())),
-        Arg::Switch(switch) => chosen(switch, arguments).map(Slot::Switch),
+        Arg::Literal(text) => Some(fixed(text.clone(), Origin::Own)),
+        Arg::Switch(switch) => chosen(switch, arguments).map(|flag| fixed(flag, Origin::Switch)),
         Arg::Value(arg) => values_of(arg, arguments)?.map(|values| {
-            let state = match arg.resolve {
-                Some(_) => State::Unresolved,
-                None => State::Final,
-            };
+            let state = if arg.resolve.is_some() { State::Unresolved } else { State::Final };
             Slot::Values { arg: arg.clone(), values, state }
         }),
     })
@@ -290,7 +278,7 @@ fn chosen(switch: &Switch, arguments: &Arguments) -> Option<String> {
     if is_true { switch.if_true.clone() } else { switch.if_false.clone() }
 }
 
-/// What the model gave for a parameter; `None` if that is nothing and may be.
+/// The values that the model gave for a parameter; `None` if there are none and need not be.
 fn values_of(arg: &ValueArg, arguments: &Arguments) -> Result<Option<Vec<String>>, ToolError> {
     let param = &arg.param;
     let value = arguments.as_value().get(param).unwrap_or(&Value::Null);
@@ -298,11 +286,10 @@ fn values_of(arg: &ValueArg, arguments: &Arguments) -> Result<Option<Vec<String>
     let values = match value {
         Value::Null => Vec::new(),
         Value::Array(all) if may_be_many => {
-            let texts = all.iter().map(|value| {
-                let refused = || problem(param, format!("{} can't be an argument", kind_of(value)));
-                scalar(value).ok_or_else(refused)
-            });
-            texts.collect::<Result<Vec<_>, _>>()?
+            let refused =
+                |value| problem(param, format!("{} can't be an argument", kind_of(value)));
+            let text = |value| scalar(value).ok_or_else(|| refused(value));
+            all.iter().map(text).collect::<Result<Vec<_>, _>>()?
         }
         value => {
             let refused = || problem(param, format!("{} can't be used here", kind_of(value)));
@@ -328,7 +315,7 @@ fn scalar(value: &Value) -> Option<String> {
     }
 }
 
-/// A value as it is handed over.
+/// Checks a value, and gives it as the program gets it.
 fn checked(
     arg: &ValueArg,
     value: &str,
@@ -340,14 +327,14 @@ fn checked(
     }
     let value = clean(&arg.param, value, arg.newlines)?;
     let Some(usage) = arg.path else { return Ok(value) };
-    let path = paths.find(&value, usage).map_err(|error| problem(&arg.param, error.to_string()))?;
+    let path = paths.find(&value, usage).map_err(|error| problem(&arg.param, error))?;
     writes.extend(path.to_write);
     Ok(path.argument)
 }
 
 fn on_stdin(param: &str, value: &str, newlines: Newlines) -> Result<String, ToolError> {
     if value.contains('\0') {
-        return Err(problem(param, "it has a NUL character, which can't be passed on".to_owned()));
+        return Err(problem(param, "it has a NUL character, which can't be passed on"));
     }
     Ok(match newlines {
         Newlines::Refused => value.to_owned(),
@@ -355,7 +342,7 @@ fn on_stdin(param: &str, value: &str, newlines: Newlines) -> Result<String, Tool
     })
 }
 
-/// A value that an argument may have.
+/// Checks the characters and the length of a value for the command line.
 fn clean(param: &str, value: &str, newlines: Newlines) -> Result<String, ToolError> {
     let (value, allowed): (String, &[char]) = match newlines {
         Newlines::Refused => (value.to_owned(), &[]),
@@ -369,10 +356,8 @@ fn clean(param: &str, value: &str, newlines: Newlines) -> Result<String, ToolErr
     }
     if value.len() >= MAX_ARGUMENT {
         let (size, limit) = (value.len(), MAX_ARGUMENT - 1);
-        return Err(problem(
-            param,
-            format!("it has {size} bytes; an argument has at most {limit}"),
-        ));
+        let what = format!("it has {size} bytes; an argument has at most {limit}");
+        return Err(problem(param, what));
     }
     Ok(value)
 }

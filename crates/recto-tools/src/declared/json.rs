@@ -76,8 +76,7 @@ impl<'a> Reader<'a> {
                 continue;
             }
             let shown = key.escape_default();
-            let near = nearest(key, known.iter().copied());
-            let hint = near.map(|near| format!("; perhaps `{near}` is meant")).unwrap_or_default();
+            let hint = hint(key, known.iter().copied());
             self.flaw(value, format!("{what}: `{shown}` is unknown here{hint}"));
         }
     }
@@ -119,6 +118,12 @@ impl<'a> Object<'a> {
         let member = self.members.iter().find(|(name, _)| name == key);
         member.map(|(_, raw)| *raw).filter(|raw| *raw != "null")
     }
+}
+
+/// The nearest known name, as what follows a flaw.
+pub(super) fn hint<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    let near = nearest(name, known);
+    near.map(|near| format!("; perhaps `{near}` is meant")).unwrap_or_default()
 }
 
 /// The error without its place, which a flaw has already.

@@ -1,4 +1,4 @@
-//! Arguments that are paths: they stay in the workspace, or in a folder that a
+//! Resolves arguments that are paths: they stay in the workspace, or in a folder that a
 //! person granted.
 //!
 //! A path is gone step by step, as the file tools do, and the program is given
@@ -87,10 +87,9 @@ impl<'a> Paths<'a> {
         let read_only = usage == PathUse::Write
             && readable.iter().any(|grant| find_below(grant, asked, PathUse::Read).is_ok());
         let path = asked.to_owned();
-        Err(match read_only {
-            true => FileProblem::ReadOnly { path }.into(),
-            false => FileProblem::Outside { path }.into(),
-        })
+        let refused =
+            if read_only { FileProblem::ReadOnly { path } } else { FileProblem::Outside { path } };
+        Err(refused.into())
     }
 
     /// How a program names a file from the folder that it starts in. A name that

@@ -4,13 +4,12 @@
 //! never in a folder that a tool could have put something into.
 
 use std::ffi::OsStr;
-use std::fs::Metadata;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use super::argv::Surroundings;
 use super::runners::is_runner_behind;
 use crate::options::Scripts;
+use crate::process::is_executable;
 use crate::tool::ToolError;
 
 /// Where programs are if nothing says so.
@@ -40,16 +39,12 @@ pub(super) fn find(name: &str, around: &Surroundings<'_>) -> Result<PathBuf, Too
         }
         return Ok(candidate);
     }
-    Err(match passed_over {
-        None => ToolError::new(format!(
-            "the program `{name}` was not found; a person has to install it"
-        )),
-        Some(path) => ToolError::new(format!(
-            "the program `{name}` was found only at `{}`, where tools can write; \
-             a person has to install it",
-            path.display()
-        )),
-    })
+    let found = match passed_over {
+        None => "not found".to_owned(),
+        Some(path) => format!("found only at `{}`, where tools can write", path.display()),
+    };
+    let advice = "a person has to install it";
+    Err(ToolError::new(format!("the program `{name}` was {found}; {advice}")))
 }
 
 /// The absolute path of a script of the skill's.
@@ -84,8 +79,4 @@ fn changeable(around: &Surroundings<'_>) -> Vec<PathBuf> {
 
 fn runner_behind(real: &Path) -> Option<&str> {
     real.file_name()?.to_str().filter(|name| is_runner_behind(name))
-}
-
-fn is_executable(found: &Metadata) -> bool {
-    found.is_file() && found.permissions().mode() & 0o111 != 0
 }

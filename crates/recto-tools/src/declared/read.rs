@@ -10,10 +10,9 @@ mod args;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use recto_context::nearest;
 use serde_json::{Value, json};
 
-use super::json::{Flaw, Object, Reader};
+use super::json::{Flaw, Object, Reader, hint};
 use super::runners::is_runner;
 use super::spec::{Arg, Execution, ValueArg, ValuePlace};
 use crate::options::Network;
@@ -38,12 +37,12 @@ const TIME_RANGE: (u64, u64) = (1, 3600);
 /// Bytes of output that a tool may ask for.
 const OUTPUT_RANGE: (u64, u64) = (256, 16 * 1024 * 1024);
 
-/// What a tools.json holds.
-#[derive(Debug)]
+/// The content of a tools.json.
+#[derive(Debug, Default)]
 pub(super) struct Contents {
     /// How each tool is run, or why it is not.
     pub(super) executions: BTreeMap<String, Result<Execution, Flaw>>,
-    /// What concerns no tool that could be named, such as broken JSON.
+    /// A flaw of the whole file, such as broken JSON.
     pub(super) broken: Option<Flaw>,
     /// The parameters of the tools that were read, for a check of their schemas.
     pub(super) schemas: Vec<(usize, String, Value)>,
@@ -63,15 +62,10 @@ type DeclaredTools<'a> = BTreeMap<String, DeclaredTool<'a>>;
 /// The programs that may be run, each with the subcommands that it may have.
 type Allowlist = BTreeMap<String, BTreeSet<Vec<String>>>;
 
-/// Reads a tools.json.
+/// Reads the text of a tools.json, and notes everything wrong with it.
 pub(super) fn read(text: &str) -> Contents {
     let mut reader = Reader::new(text);
-    let mut contents = Contents {
-        executions: BTreeMap::new(),
-        broken: None,
-        schemas: Vec::new(),
-        flaws: Vec::new(),
-    };
+    let mut contents = Contents::default();
     if read_into(&mut reader, text, &mut contents).is_none() {
         contents.broken = reader.flaws.last().cloned();
     }
@@ -209,8 +203,7 @@ impl<'a> ExecutionReader<'_, 'a> {
         self.reader.only(object, &what, &EXECUTION_KEYS);
         let declared = self.tools.get(tool);
         if declared.is_none() {
-            let near = nearest(tool, self.tools.keys().map(String::as_str));
-            let hint = near.map(|near| format!("; perhaps `{near}` is meant")).unwrap_or_default();
+            let hint = hint(tool, self.tools.keys().map(String::as_str));
             let what = format!("there is no tool `{}`{hint}", tool.escape_default());
             self.reader.flaw(object.raw, what);
         }
@@ -259,7 +252,7 @@ impl<'a> ExecutionReader<'_, 'a> {
         Some((binary, subcommand))
     }
 
-    /// What stands where it means something else than the author thought.
+    /// Notes arguments that mean something else in their place than the author thought.
     fn check_order(&mut self, args: &[(&'a str, Arg)]) {
         let mut flags_ended = false;
         let mut has_stdin = false;

@@ -1,5 +1,5 @@
-//! How a program that has ended is told to the model: always in the same form,
-//! so that a model learns it once.
+//! Reports a program that has ended to the model, always in the same form, so that a
+//! model learns it once.
 //!
 //! Success is what the program wrote, and nothing around it unless there is
 //! something to say. A failure begins with a line that says how it ended.
@@ -37,20 +37,11 @@ fn tidy(text: &str) -> &str {
 }
 
 fn succeeded(code: i32, stdout: String, stderr: &str) -> String {
-    let mut text = stdout;
-    let mut add = |part: String| {
-        if !text.is_empty() {
-            text.push('\n');
-        }
-        text += &part;
-    };
-    if !stderr.is_empty() {
-        add(format!("[stderr]\n{stderr}"));
-    }
-    if code != 0 {
-        add(format!("[exit code {code}]"));
-    }
-    if text.is_empty() { "[no output]".to_owned() } else { text }
+    let stdout = Some(stdout).filter(|text| !text.is_empty());
+    let stderr = (!stderr.is_empty()).then(|| format!("[stderr]\n{stderr}"));
+    let code = (code != 0).then(|| format!("[exit code {code}]"));
+    let parts: Vec<String> = [stdout, stderr, code].into_iter().flatten().collect();
+    if parts.is_empty() { "[no output]".to_owned() } else { parts.join("\n") }
 }
 
 fn failed(end: End, stdout: &str, stderr: &str) -> String {

@@ -15,13 +15,13 @@ use super::read;
 use super::spec::Execution;
 use crate::tool::ToolError;
 
-/// The largest tools.json.
+/// The largest tools.json that is read, in bytes.
 const MAX_DECLARATION: u64 = 1024 * 1024;
 /// The most entries that `scripts/` may have, and the most bytes.
 const MAX_ENTRIES: usize = 1_000;
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
 
-/// What a skill declares, and its hash.
+/// The tools that a skill declares, and the hash that a person trusts.
 #[derive(Debug)]
 pub(crate) struct SkillTools {
     path: PathBuf,
@@ -30,7 +30,7 @@ pub(crate) struct SkillTools {
     broken: Option<Flaw>,
 }
 
-/// Why a skill's tools, or one of them, can't be used.
+/// The reason why a skill's tools, or one of them, can't be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DeclaredProblem {
     #[error("`{}` can't be read: {cause}", .path.display())]
@@ -73,12 +73,12 @@ impl SkillTools {
         Ok(SkillTools { path, hash, executions, broken })
     }
 
-    /// What a person has to have approved.
+    /// The hash that a person has to have approved.
     pub(crate) fn hash(&self) -> ContentHash {
         self.hash
     }
 
-    /// How a tool is run.
+    /// The way in which a tool is run.
     pub(crate) fn execution(&self, tool: &str) -> Result<&Execution, DeclaredProblem> {
         let path = || self.path.clone();
         let flawed = |flaw: &Flaw| DeclaredProblem::Flawed { path: path(), flaw: flaw.clone() };

@@ -1,14 +1,13 @@
-//! What a skill declares about running its tools, once it has been read and
-//! found right. Reading it is in `read.rs`; nothing here is run.
+//! The declaration of how a skill's tools are run, once it has been read and found
+//! right. Reading it is in `read.rs`; nothing here is run.
 
 use std::time::Duration;
 
 use crate::options::Network;
 
-/// How a tool is run.
+/// The way in which a tool is run: the program and its arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Execution {
-    /// The tool.
     pub(crate) tool: String,
     /// The program, by its bare name.
     pub(crate) binary: String,
@@ -48,7 +47,7 @@ pub(crate) struct Switch {
     pub(crate) if_false: Option<String>,
 }
 
-/// What the model gave for a parameter.
+/// An argument whose value the model gives.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ValueArg {
     pub(crate) param: String,
@@ -77,7 +76,7 @@ pub(crate) enum Presence {
     Optional,
 }
 
-/// What happens to line breaks in a value.
+/// The treatment of line breaks in a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Newlines {
     /// They are refused, except on standard input.
@@ -100,16 +99,16 @@ pub(crate) struct Resolve {
     pub(crate) args: Vec<ResolveArg>,
 }
 
-/// What is run for it.
+/// The command that resolves a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ResolveCommand {
     /// A file in the skill's `scripts/`.
     Script(String),
-    /// An allowlisted program.
+    /// A program from the allowlist.
     Program { binary: String, subcommand: Vec<String> },
 }
 
-/// An argument of such a command.
+/// An argument of a command that resolves a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ResolveArg {
     Literal(String),

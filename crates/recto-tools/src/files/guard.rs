@@ -1,4 +1,4 @@
-//! What no tool may write: that which decides what the agent is and may do.
+//! Guards the files that no tool may write: those that decide what the agent is and may do.
 //!
 //! An agent must not be able to promote itself. So the config, the store, what
 //! skills declare and run, and the settings of sub-agents are out of every
@@ -16,7 +16,7 @@ use recto_context::{Catalog, File, Source};
 
 use super::problem::FileProblem;
 use super::walk::{Root, shown};
-use crate::sandbox::WHAT_IT_IS;
+use crate::sandbox::{WHAT_IT_IS, without_links};
 
 /// Files at the top of the workspace that say who the agent is.
 const WHO_IT_IS: [&str; 5] = ["soul.md", "agents.md", "identity.md", "user.md", "tools.md"];
@@ -40,7 +40,7 @@ const SCRIPTS: &str = "scripts";
 /// Where skills are kept, below the workspace or elsewhere.
 const SKILLS: &str = "skills";
 
-/// Why something may not be written.
+/// The reason why something may not be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Denial {
     Never,
@@ -57,11 +57,11 @@ pub(crate) fn check(
 ) -> Result<(), FileProblem> {
     let denial =
         by_name(root, names).or_else(|| by_path(root.real_path(), names, protected, catalog));
-    let path = || shown(names);
+    let path = shown(names);
     match denial {
         None => Ok(()),
-        Some(Denial::Never) => Err(FileProblem::NeverWritable { path: path() }),
-        Some(Denial::NeedsApproval) => Err(FileProblem::NeedsApproval { path: path() }),
+        Some(Denial::Never) => Err(FileProblem::NeverWritable { path }),
+        Some(Denial::NeedsApproval) => Err(FileProblem::NeedsApproval { path }),
     }
 }
 
@@ -98,7 +98,7 @@ fn skill_folders(catalog: &Catalog) -> impl Iterator<Item = &Path> {
     catalog.skills.iter().filter_map(|skill| path_of(&skill.source)?.parent())
 }
 
-/// What the names alone say. A folder that has the name of such a file counts
+/// The denial that the names alone call for. A folder that has the name of such a file counts
 /// as well: it would stand in the file's way.
 fn by_name(root: &Root, names: &[OsString]) -> Option<Denial> {
     let folded: Vec<String> = names.iter().map(|name| fold(name)).collect();
@@ -124,8 +124,8 @@ fn is_scripts_of_a_skill(root: &Root, names: &[OsString], folded: &[String], at:
     among_skills || above.is_ok_and(|folder| folder.symlink_metadata("SKILL.md").is_ok())
 }
 
-/// What is protected by its path, wherever links lead from there: what the
-/// options name, the files that the agent was in fact made of, and all else in
+/// The denial for what is protected by its path, wherever links lead from there: what
+/// the options name, the files that the agent was in fact made of, and all else in
 /// the folders of its skills, which a SKILL.md may send the model to.
 fn by_path(
     workspace: &Path,
@@ -174,17 +174,6 @@ fn path_of(source: &Source) -> Option<&Path> {
     match source {
         Source::File(path) => Some(path),
         _ => None,
-    }
-}
-
-/// The path with all links resolved, as far as it is there.
-fn without_links(path: &Path) -> PathBuf {
-    if let Ok(real) = std::fs::canonicalize(path) {
-        return real;
-    }
-    match (path.parent(), path.file_name()) {
-        (Some(parent), Some(name)) => without_links(parent).join(name),
-        _ => path.to_owned(),
     }
 }
 

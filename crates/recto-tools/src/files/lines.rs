@@ -1,7 +1,7 @@
 //! Takes some lines out of a file of any size: what is kept is limited, and the
 //! rest is only counted. Reads nothing itself; it is fed piece by piece.
 
-/// Which lines are wanted, and how much of them.
+/// The lines that are wanted, and how many bytes of them.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Window {
     /// The first line, from 1.
@@ -41,7 +41,7 @@ pub(crate) struct Lines {
 /// What ended the taking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
-    /// Nothing yet.
+    /// Nothing has ended it yet.
     Open,
     /// The next line did not fit.
     BeforeLine,
@@ -49,7 +49,7 @@ enum End {
     InsideLine,
 }
 
-/// What was taken.
+/// The lines that were taken, and how many were seen.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Taken {
     /// The bytes of the lines, or of the beginning of one.
@@ -98,7 +98,7 @@ impl Lines {
         self.end != End::Open || self.window.is_before(self.line)
     }
 
-    /// What was taken, when there is no more or no more is wanted.
+    /// Gives the lines that were taken, when no more come or no more are wanted.
     pub(crate) fn finish(mut self) -> Taken {
         if self.line_bytes > 0 {
             self.end_line();

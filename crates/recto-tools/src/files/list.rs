@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::io;
 use std::sync::Arc;
 
-use cap_std::fs::Dir;
+use cap_std::fs::{Dir, Metadata};
 use recto_context::{ItemId, ItemKind, ToolSpec};
 use serde_json::json;
 
@@ -26,7 +26,7 @@ const MAX_ENTRIES: usize = 1_000;
 /// Folders that could not be listed and are named.
 const MAX_UNLISTED: usize = 3;
 
-/// Lists a folder.
+/// Makes the tool `list_files`.
 pub(super) fn tool(files: Arc<Files>) -> FileTool {
     let spec = ToolSpec::new(
         ItemId::new(ItemKind::Tool, "list_files"),
@@ -55,7 +55,7 @@ fn list(
     if !place.below.is_empty() {
         return Err(no_folder(&place, path));
     }
-    let mut listing = Listing::new(files.room);
+    let mut listing = Listing { room: files.room, ..Listing::default() };
     let failed = |cause| FileProblem::Io { path: path.to_owned(), cause };
     listing.add(&place.folder, &place.above, stop).map_err(failed)?;
     listing.go_deeper(&root, place.above.len(), depth, stop);
@@ -70,10 +70,11 @@ fn no_folder(place: &Place, path: &str) -> FileProblem {
     }
 }
 
-/// The entries found so far.
-#[derive(Debug)]
+/// A listing in the making: the entries found so far, and the room that is left.
+#[derive(Debug, Default)]
 struct Listing {
-    entries: Vec<Entry>,
+    /// Each with the names that lead to it, and its line.
+    entries: Vec<(Vec<OsString>, String)>,
     /// Folders to be listed, nearest first.
     waiting: VecDeque<Vec<OsString>>,
     /// Folders that could not be listed, and why.
@@ -86,24 +87,7 @@ struct Listing {
     unopened: usize,
 }
 
-#[derive(Debug)]
-struct Entry {
-    names: Vec<OsString>,
-    line: String,
-}
-
 impl Listing {
-    fn new(room: usize) -> Self {
-        Listing {
-            entries: Vec::new(),
-            waiting: VecDeque::new(),
-            unlisted: Vec::new(),
-            room,
-            left_out: 0,
-            unopened: 0,
-        }
-    }
-
     /// Adds the entries of a folder, in order of their names.
     fn add(&mut self, folder: &Dir, above: &[OsString], stop: &Stop) -> io::Result<()> {
         let most = MAX_ENTRIES.saturating_sub(self.entries.len());
@@ -128,9 +112,10 @@ impl Listing {
     }
 
     fn take(&mut self, folder: &Dir, above: &[OsString], name: OsString) {
-        let mut names = above.to_vec();
-        names.push(name);
-        let (kind, line) = describe(folder, &names);
+        let found = folder.symlink_metadata(&name);
+        let is_folder = found.as_ref().is_ok_and(Metadata::is_dir);
+        let names = [above, &[name]].concat();
+        let line = describe(folder, &names, found);
         if line.len() >= self.room {
             // Nor does a shorter one slip in behind it.
             self.room = 0;
@@ -138,10 +123,10 @@ impl Listing {
             return;
         }
         self.room -= line.len() + 1;
-        if kind == Kind::Folder {
+        if is_folder {
             self.waiting.push_back(names.clone());
         }
-        self.entries.push(Entry { names, line });
+        self.entries.push((names, line));
     }
 
     fn is_full(&self) -> bool {
@@ -167,8 +152,8 @@ impl Listing {
     }
 
     fn show(mut self) -> String {
-        self.entries.sort_by(|a, b| a.names.cmp(&b.names));
-        let mut lines: Vec<String> = self.entries.into_iter().map(|entry| entry.line).collect();
+        self.entries.sort();
+        let mut lines: Vec<String> = self.entries.into_iter().map(|(_, line)| line).collect();
         if lines.is_empty() && self.left_out == 0 {
             lines.push("[the folder is empty]".to_owned());
         }
@@ -183,31 +168,22 @@ impl Listing {
         let more = self.unlisted.len().saturating_sub(MAX_UNLISTED);
         self.unlisted.truncate(MAX_UNLISTED);
         lines.extend(self.unlisted.into_iter().map(|what| format!("[{what}]")));
-        if more > 0 {
-            lines.push(format!("[{more} more folders can't be listed]"));
-        }
+        lines.extend((more > 0).then(|| format!("[{more} more folders can't be listed]")));
         lines.join("\n")
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Folder,
-    Other,
-}
-
 /// An entry's line: its path, and what it is.
-fn describe(folder: &Dir, names: &[OsString]) -> (Kind, String) {
+fn describe(folder: &Dir, names: &[OsString], found: io::Result<Metadata>) -> String {
     let path = shown(names);
-    let Some(name) = names.last() else { return (Kind::Folder, path) };
-    match folder.symlink_metadata(name) {
-        Ok(found) if found.is_dir() => (Kind::Folder, format!("{path}/")),
+    match found {
+        Ok(found) if found.is_dir() => format!("{path}/"),
         Ok(found) if found.is_symlink() => {
-            let target = folder.read_link_contents(name).unwrap_or_default();
-            (Kind::Other, format!("{path} -> {}", shown([&target.into_os_string()])))
+            let target = names.last().and_then(|name| folder.read_link_contents(name).ok());
+            format!("{path} -> {}", shown([&target.unwrap_or_default().into_os_string()]))
         }
-        Ok(found) if found.is_file() => (Kind::Other, format!("{path} ({} bytes)", found.len())),
-        Ok(_) => (Kind::Other, format!("{path} (not a regular file)")),
-        Err(_) => (Kind::Other, format!("{path} (can't be looked at)")),
+        Ok(found) if found.is_file() => format!("{path} ({} bytes)", found.len()),
+        Ok(_) => format!("{path} (not a regular file)"),
+        Err(_) => format!("{path} (can't be looked at)"),
     }
 }

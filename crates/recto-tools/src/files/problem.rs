@@ -1,11 +1,11 @@
-//! What can go wrong with a file, in words for a model.
+//! The errors of file tools, in words for a model.
 
 use std::io;
 use std::path::PathBuf;
 
 use crate::tool::ToolError;
 
-/// What went wrong. Paths are as the model wrote them, or from the workspace on.
+/// An error of a file tool. Paths are as the model wrote them, or from the workspace on.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FileProblem {
     #[error("the path has a NUL character")]

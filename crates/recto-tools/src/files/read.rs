@@ -27,7 +27,7 @@ const LARGE: u64 = 5 * 1024 * 1024;
 /// Bytes read at a time.
 const CHUNK: usize = 64 * 1024;
 
-/// Reads a text file, or some lines of it.
+/// Makes the tool `read_file`.
 pub(super) fn tool(files: Arc<Files>) -> FileTool {
     let spec = ToolSpec::new(
         ItemId::new(ItemKind::Tool, "read_file"),

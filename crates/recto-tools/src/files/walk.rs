@@ -1,4 +1,4 @@
-//! From a path that a model wrote to an open folder inside the workspace.
+//! Resolves a path that a model wrote to an open folder inside the workspace.
 //!
 //! The way is gone one step at a time, from an open folder to the next, and no
 //! step follows a link: a link is read, and its target gone in the same way. So
@@ -22,7 +22,7 @@ const MAX_PATH_BYTES: usize = 4095;
 /// Steps of a way, those of links included. Also what ends a circle of links.
 const MAX_STEPS: usize = 256;
 
-/// The workspace, open.
+/// The opened folder of the workspace, or of what a person granted.
 #[derive(Debug)]
 pub(crate) struct Root {
     /// Its path as configured, which is the one that the model knows.
@@ -32,7 +32,7 @@ pub(crate) struct Root {
     folder: Dir,
 }
 
-/// Where a path leads.
+/// The folder that a path leads to, and the names in it that follow.
 #[derive(Debug)]
 pub(crate) struct Place {
     /// The last folder on the way that is there.
@@ -44,7 +44,7 @@ pub(crate) struct Place {
     pub(crate) below: Vec<OsString>,
 }
 
-/// What is done with a link at the very end of a path.
+/// The treatment of a link at the very end of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LastLink {
     /// The place is what it points to.
@@ -59,7 +59,7 @@ enum Step {
     Into(OsString),
 }
 
-/// What a name stands for.
+/// The kind of thing that a name in a folder stands for.
 enum Entry {
     Folder,
     Link,
@@ -68,7 +68,7 @@ enum Entry {
 }
 
 impl Root {
-    /// Opens the workspace.
+    /// Opens the folder at this path.
     pub(crate) fn open(path: &Path) -> Result<Self, FileProblem> {
         let open = || -> io::Result<Root> {
             let given = std::path::absolute(path)?;
@@ -84,7 +84,7 @@ impl Root {
         &self.real
     }
 
-    /// Goes where `path` leads.
+    /// Resolves a path that a model wrote, step by step.
     pub(crate) fn find(&self, path: &str, last: LastLink) -> Result<Place, FileProblem> {
         if path.contains('\0') {
             return Err(FileProblem::Nul);
@@ -127,7 +127,7 @@ fn is_of_a_home(path: &str) -> bool {
     path == "~" || path.starts_with('~') && path.contains('/')
 }
 
-/// A way to be gone.
+/// A path on its way to be resolved.
 struct Walk<'a> {
     root: &'a Root,
     asked: &'a str,

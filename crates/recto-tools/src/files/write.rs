@@ -29,7 +29,7 @@ use crate::tool::{Action, Class, Consent, Needs};
 /// another process with the same id was killed.
 const MAX_DRAFTS: usize = 1_000;
 
-/// Creates or replaces a text file.
+/// Makes the tool `write_file`.
 pub(super) fn tool(files: Arc<Files>) -> FileTool {
     let spec = ToolSpec::new(
         ItemId::new(ItemKind::Tool, "write_file"),
@@ -88,7 +88,7 @@ fn describe(
     })
 }
 
-/// Where a call would write what.
+/// The file that a call would write, and the text for it.
 struct Target<'a> {
     place: Place,
     /// Folders on the way that are not there yet.
@@ -109,12 +109,8 @@ impl<'a> Target<'a> {
         let content = arguments.text("content").unwrap_or_default();
         let root = files.open()?;
         let place = root.find(path, LastLink::Kept)?;
-        let Some((name, missing)) = place.below.split_last() else {
-            return Err(FileProblem::Folder { path: path.to_owned() });
-        };
-        if path.ends_with('/') {
-            return Err(FileProblem::Folder { path: path.to_owned() });
-        }
+        let file = place.below.split_last().filter(|_| !path.ends_with('/'));
+        let (name, missing) = file.ok_or_else(|| FileProblem::Folder { path: path.to_owned() })?;
         let names: Vec<OsString> = place.above.iter().chain(&place.below).cloned().collect();
         let needs = match guard::check(&root, &names, &files.protected, catalog) {
             Ok(()) => Needs::Leave,
@@ -136,7 +132,7 @@ impl<'a> Target<'a> {
         }
     }
 
-    /// Changes with all that is shown of the call.
+    /// The hash of all that a person is shown of the call.
     fn hash(&self, old: Option<&Old>) -> ContentHash {
         let old = old.map(|old| (ContentHash::of(&old.bytes).to_string(), old.length));
         ContentHash::of(json!([self.shown, old, self.content]).to_string().as_bytes())
@@ -157,9 +153,9 @@ impl<'a> Target<'a> {
 /// Text beyond this is not compared: nobody reads such a diff.
 const MOST_COMPARED: u64 = 1024 * 1024;
 
-/// What a file holds before it is replaced.
+/// The content of a file before it is replaced.
 struct Old {
-    /// Its beginning.
+    /// Its first bytes, as many as are compared.
     bytes: Vec<u8>,
     length: u64,
 }

@@ -13,8 +13,8 @@ const FIRST_BEYOND_STREAMS: i32 = 3;
 /// How far a program stands back when the processor is wanted by others.
 const MODESTY: i32 = 5;
 
-/// Takes them on for this process and all that come of it. The error says what
-/// could not be.
+/// Confines this process and all that come of it. The error says what could not be
+/// done.
 pub(super) fn confine(spec: &LaunchSpec) -> Result<(), String> {
     // Whoever started Recto may have left files open for it; no guard looks at
     // those again. From here on they close when the program begins.
@@ -25,8 +25,8 @@ pub(super) fn confine(spec: &LaunchSpec) -> Result<(), String> {
     system::confine(spec)
 }
 
-/// Neither the program nor its children can raise them again: as root it takes a
-/// power that is given up.
+/// Sets the resource limits. Neither the program nor its children can raise them again:
+/// as root it takes a capability that is given up.
 fn take_ceilings(ceilings: Ceilings) -> rustix::io::Result<()> {
     let wanted = [
         #[cfg(not(target_os = "openbsd"))]

@@ -1,12 +1,13 @@
-//! What the launcher is told: its limits, and where it can be told that something
-//! failed.
+//! The orders to the launcher: the limits of the program, and the word by which it says
+//! that something failed.
 //!
 //! On the wire it is a length and then texts that end with NUL, which no path can
 //! hold. Paths go as the bytes they are, whether UTF-8 or not.
 
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::hash::{BuildHasher as _, RandomState};
-use std::io;
+use std::io::{self, Read};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
@@ -15,7 +16,7 @@ use crate::options::{Network, Sandbox};
 /// The longest text that is accepted; far more than all paths together take.
 const MAX_BYTES: usize = 16 * 1024 * 1024;
 
-/// What a launched program is held to.
+/// The limits that a launched program is held to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LaunchSpec {
     /// A word that the program can't know, before what the launcher itself says.
@@ -31,7 +32,7 @@ pub(crate) struct LaunchSpec {
     pub(crate) execute: Vec<PathBuf>,
 }
 
-/// What the kernel allows a single process.
+/// The resource limits that the kernel enforces on a single process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Ceilings {
     pub(crate) address_space: u64,
@@ -43,7 +44,7 @@ pub(crate) struct Ceilings {
     pub(crate) tasks: u64,
 }
 
-/// At which step no program was started.
+/// The step at which a launch failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Trouble {
     /// Its limits could not be taken on.
@@ -53,7 +54,7 @@ pub(crate) enum Trouble {
 }
 
 impl LaunchSpec {
-    /// A fresh nonce.
+    /// Makes a random word that no program can guess.
     pub(crate) fn nonce() -> String {
         // Both are keyed by the system's randomness.
         let word = || RandomState::new().hash_one("launch");
@@ -81,7 +82,7 @@ impl LaunchSpec {
         Some((trouble, String::from_utf8_lossy(text).trim_end().to_owned()))
     }
 
-    /// As it goes to the launcher.
+    /// Encodes it as the bytes that the launcher reads.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let Ceilings { address_space, data, file_size, open_files, cpu_seconds, tasks } =
             self.ceilings;
@@ -91,12 +92,11 @@ impl LaunchSpec {
             text.extend_from_slice(value.as_bytes());
             text.push(0);
         };
-        put("", self.nonce.as_ref());
-        put(
-            "",
-            if self.sandbox == Sandbox::Required { "required" } else { "best_effort" }.as_ref(),
-        );
-        put("", if self.network == Network::Granted { "granted" } else { "refused" }.as_ref());
+        let sandbox = if self.sandbox == Sandbox::Required { "required" } else { "best_effort" };
+        let network = if self.network == Network::Granted { "granted" } else { "refused" };
+        for word in [&self.nonce, sandbox, network] {
+            put("", word.as_ref());
+        }
         for number in [address_space, data, file_size, open_files, cpu_seconds, tasks] {
             put("", number.to_string().as_ref());
         }
@@ -109,22 +109,19 @@ impl LaunchSpec {
 
     /// Reads one from stdin, and not a byte more: the rest is the program's.
     pub(crate) fn read_from_stdin() -> io::Result<Self> {
-        let stdin = rustix::stdio::stdin();
-        let read = |buffer: &mut [u8]| {
-            Ok(rustix::io::retry_on_intr(|| rustix::io::read(stdin, &mut *buffer))?)
-        };
-        Self::decode(read)
+        // Not through `io::stdin`, which reads ahead.
+        Self::decode(File::from(rustix::stdio::stdin().try_clone_to_owned()?))
     }
 
-    fn decode(mut read: impl FnMut(&mut [u8]) -> io::Result<usize>) -> io::Result<Self> {
+    fn decode(mut from: impl Read) -> io::Result<Self> {
         let mut length = [0; 4];
-        fill(&mut length, &mut read)?;
+        from.read_exact(&mut length)?;
         let length = usize::try_from(u32::from_le_bytes(length)).unwrap_or(usize::MAX);
         if length > MAX_BYTES {
             return Err(io::ErrorKind::InvalidData.into());
         }
         let mut text = vec![0; length];
-        fill(&mut text, &mut read)?;
+        from.read_exact(&mut text)?;
         Self::parse(&text).ok_or(io::ErrorKind::InvalidData.into())
     }
 
@@ -169,19 +166,6 @@ impl LaunchSpec {
 /// No path of a file system holds a NUL; one that does names nothing.
 fn can_be_told(path: &Path) -> bool {
     !path.as_os_str().as_bytes().contains(&0)
-}
-
-fn fill(
-    mut buffer: &mut [u8],
-    read: &mut impl FnMut(&mut [u8]) -> io::Result<usize>,
-) -> io::Result<()> {
-    while !buffer.is_empty() {
-        match read(buffer)? {
-            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
-            count => buffer = &mut buffer[count..],
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]

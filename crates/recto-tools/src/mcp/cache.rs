@@ -1,4 +1,4 @@
-//! What is remembered of a server between runs: its tools, and how it speaks.
+//! The cache of what is known of a server between runs: its tools, and how it speaks.
 //!
 //! So a turn can offer the tools of servers that are not running. A file that
 //! can't be read, or that is about a server set up otherwise, is no memory.
@@ -20,7 +20,7 @@ const MAX_FILE: u64 = 32 * 1024 * 1024;
 /// Changes when the form of the file does.
 const VERSION: u32 = 1;
 
-/// What is known of a server.
+/// The tools and the protocol of a server, as it told them last.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(super) struct Known {
     /// Its tools, where it told them.
@@ -40,7 +40,7 @@ struct Kept {
     known: Known,
 }
 
-/// Where the memory of a server is kept.
+/// The file that keeps what is known of a server.
 #[derive(Debug)]
 pub(super) struct Cache {
     path: Option<PathBuf>,
@@ -48,7 +48,7 @@ pub(super) struct Cache {
 }
 
 impl Cache {
-    /// The memory of the server in this folder, or none.
+    /// Names the cache file of a server in this folder; without a folder nothing is kept.
     pub(super) fn new(folder: Option<&Path>, server: &ServerOptions) -> Self {
         let stem = file_stem(&server.name);
         let hash = ContentHash::of(server.name.as_bytes()).to_string();
@@ -56,7 +56,7 @@ impl Cache {
         Cache { path: folder.map(|folder| folder.join(name)), identity: identity(server) }
     }
 
-    /// What decides which server it is, and with what rights.
+    /// The hash of all that decides which server it is, and with what rights.
     pub(super) fn identity(&self) -> ContentHash {
         self.identity
     }

@@ -1,4 +1,4 @@
-//! What a server answers to a call, as a text for the model.
+//! Turns a server's answer to a call into text for the model.
 //!
 //! Pictures and sounds are noted, not told: models get text from tools. Keys that
 //! Recto gave to the server are taken out, whether it succeeded or not.
@@ -68,15 +68,8 @@ fn note(what: &str, kind: Option<&str>, data: &str) -> String {
 /// A number with commas.
 fn grouped(number: usize) -> String {
     let digits = number.to_string();
-    let comma = |place: usize| place > 0 && (digits.len() - place).is_multiple_of(3);
-    let mut text = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if comma(place) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    let groups: Vec<_> = digits.as_bytes().rchunks(3).map(String::from_utf8_lossy).rev().collect();
+    groups.join(",")
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What can go wrong with a server.
+//! The errors of MCP servers.
 
 use std::error::Error;
 use std::fmt;
@@ -18,16 +18,16 @@ const MAX_WORDS: usize = 500;
 /// Why an MCP server can't be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerError {
-    /// The server's name.
+    /// The name of the server in the config.
     pub server: Arc<str>,
-    /// What went wrong.
+    /// The problem, as what is said of the server.
     pub problem: ServerProblem,
     /// What it last wrote to stderr.
     pub stderr: String,
 }
 
 impl ServerError {
-    /// What to do about it.
+    /// Advice to a person on what to do about it.
     pub fn hint(&self) -> String {
         let server = &self.server;
         match &self.problem {
@@ -50,15 +50,14 @@ impl ServerError {
         }
     }
 
-    /// In words for a model, which can't look at stderr itself.
+    /// The error in words for a model, which can't look at stderr itself.
     pub(super) fn told(&self) -> String {
         let last = self.stderr.trim();
         if last.is_empty() {
             return self.to_string();
         }
-        let skipped = last.chars().count().saturating_sub(MAX_WORDS);
-        let last: String = last.chars().skip(skipped).collect();
-        format!("{self}; it last wrote: {last}")
+        let start = last.char_indices().rev().nth(MAX_WORDS - 1).map_or(0, |(at, _)| at);
+        format!("{self}; it last wrote: {}", &last[start..])
     }
 }
 
@@ -74,7 +73,7 @@ impl fmt::Display for ServerError {
 
 impl Error for ServerError {}
 
-/// What went wrong, as what is said of a server.
+/// The problem with a server, as what is said of it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ServerProblem {
     /// None is set up by that name.
@@ -112,7 +111,7 @@ pub enum ServerProblem {
     /// It ended, or closed the connection.
     #[error("{how}")]
     Ended {
-        /// How.
+        /// How that happened, such as "ended with exit code 1".
         how: String,
     },
     /// Nothing answers at its address.
@@ -127,19 +126,19 @@ pub enum ServerProblem {
     /// It answered with an HTTP status that means no success.
     #[error("answered with HTTP status {status}")]
     Status {
-        /// The status.
+        /// The code, such as 404.
         status: u16,
     },
     /// It answered with an error.
     #[error("answered with an error: {message}")]
     Refused {
-        /// In its words.
+        /// The error in the server's words.
         message: String,
     },
     /// It does not speak the protocol as it should.
     #[error("can't be understood: {what}")]
     Garbled {
-        /// What it did.
+        /// What was wrong with its answer.
         what: String,
     },
     /// It failed a short while ago, and is not tried again yet.
@@ -156,9 +155,7 @@ impl ServerProblem {
     /// Why a connection did not come about.
     pub(super) fn of_start(error: &ClientInitializeError, redact: &Redactor) -> Self {
         match error {
-            ClientInitializeError::ConnectionClosed(_) => {
-                ServerProblem::Ended { how: "closed the connection".to_owned() }
-            }
+            ClientInitializeError::ConnectionClosed(_) => ServerProblem::closed(),
             ClientInitializeError::JsonRpcError(data) => ServerProblem::of_answer(data, redact),
             ClientInitializeError::TransportError { error, .. } => {
                 ServerProblem::of_transport(&*error.error, redact)
@@ -177,14 +174,16 @@ impl ServerProblem {
             ServiceError::TransportSend(error) => {
                 ServerProblem::of_transport(&*error.error, redact)
             }
-            ServiceError::TransportClosed => {
-                ServerProblem::Ended { how: "closed the connection".to_owned() }
-            }
+            ServiceError::TransportClosed => ServerProblem::closed(),
             ServiceError::UnexpectedResponse => {
                 ServerProblem::Garbled { what: "its answer is none to this question".to_owned() }
             }
             other => ServerProblem::Garbled { what: words(&other.to_string(), redact) },
         }
+    }
+
+    fn closed() -> Self {
+        ServerProblem::Ended { how: "closed the connection".to_owned() }
     }
 
     fn of_answer(data: &ErrorData, redact: &Redactor) -> Self {
@@ -218,9 +217,7 @@ impl ServerProblem {
                 None => ServerProblem::Unreachable { cause: words(&innermost(error), redact) },
             },
             StreamableHttpError::UnexpectedEndOfStream
-            | StreamableHttpError::TransportChannelClosed => {
-                ServerProblem::Ended { how: "closed the connection".to_owned() }
-            }
+            | StreamableHttpError::TransportChannelClosed => ServerProblem::closed(),
             other => ServerProblem::Garbled { what: words(&other.to_string(), redact) },
         }
     }

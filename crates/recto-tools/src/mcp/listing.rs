@@ -1,4 +1,4 @@
-//! What a server says of its tools, made fit to be told to models.
+//! The tool list of a server, made fit to be told to models.
 //!
 //! A server's words come from outside. They are kept short, rid of what people
 //! would not see, and marked as the server's. What can't be told is left out,
@@ -22,13 +22,13 @@ const MAX_NAME: usize = 256;
 /// The longest schema, in bytes of compact JSON.
 const MAX_SCHEMA: usize = 64 * 1024;
 
-/// The deepest schema.
+/// The deepest nesting of a schema.
 const MAX_DEPTH: usize = 64;
 
 /// Problems that are told one by one.
 const MAX_PROBLEMS: usize = 20;
 
-/// The tools of a server.
+/// The tools that a server offers, and why some were left out.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(super) struct Listing {
     /// By name, each name once. A server may tell them in another order each time,
@@ -50,7 +50,7 @@ pub(super) struct Listed {
 }
 
 impl Listing {
-    /// What can be told of these tools.
+    /// Makes a listing of those tools that can be told to models.
     pub(super) fn new(mut tools: Vec<model::Tool>) -> Self {
         // Of two with one name, the one that the server told first stays first.
         tools.sort_by(|one, other| one.name.cmp(&other.name));

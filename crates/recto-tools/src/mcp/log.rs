@@ -1,5 +1,5 @@
-//! What a server writes to stderr: a file of limited size for people, and the
-//! last of it for errors. Keys that Recto gave to the server are taken out, here
+//! The stderr of a server: a file of limited size for people, and the last of it for
+//! errors. Keys that Recto gave to the server are taken out, here
 //! and, by the same [`Redactor`], of all else that it says to calls.
 
 use std::cmp::Reverse;
@@ -78,12 +78,12 @@ fn is_path(value: &str) -> bool {
     value.starts_with('/') && env::split_paths(value).all(|path| is_place(&path))
 }
 
-/// The last words of a server.
+/// The last lines that a server wrote to stderr.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Tail(Arc<Mutex<String>>);
 
 impl Tail {
-    /// As a text.
+    /// The last of what the server wrote to stderr.
     pub(super) fn text(&self) -> String {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -136,7 +136,7 @@ async fn piece(from: &mut (impl AsyncBufReadExt + Unpin)) -> io::Result<Option<V
     Ok((!line.is_empty()).then_some(line))
 }
 
-/// A log file.
+/// The log file of a server; one that grows too long is set aside.
 #[derive(Debug)]
 pub(super) struct Log {
     path: PathBuf,

@@ -1,4 +1,4 @@
-//! Names: what a model calls a server's tool, and what a file of a server is called.
+//! Makes names: those by which models call a server's tools, and those of a server's files.
 //!
 //! A name depends on the configured servers and on the tool alone, never on
 //! which servers have been heard of so far. So a tool keeps its name when

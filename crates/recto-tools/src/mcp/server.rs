@@ -10,13 +10,14 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use recto_context::ContentHash;
+use recto_context::{ContentHash, ToolSpec};
 use rmcp::model::{CallToolRequestParams, CallToolResponse, JsonObject};
 use rmcp::service::ServiceError;
 use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 
+use super::ServerReport;
 use super::cache::{Cache, Known};
 use super::content;
 use super::error::{ServerError, ServerProblem};
@@ -43,7 +44,7 @@ const TOGETHER: Duration = Duration::from_millis(100);
 /// How long the reason for a lost connection is waited for.
 const REASON: Duration = Duration::from_secs(5);
 
-/// What every server is told of Recto's surroundings.
+/// The folders, search path and keeper that all servers share.
 #[derive(Clone)]
 pub(super) struct Surroundings {
     pub(super) cache: Option<PathBuf>,
@@ -52,7 +53,7 @@ pub(super) struct Surroundings {
     pub(super) keeper: Keeper,
 }
 
-/// An MCP server.
+/// An MCP server from the config, with its session while it runs.
 pub(super) struct Server {
     name: Arc<str>,
     site: Site,
@@ -75,19 +76,10 @@ struct State {
     /// Starts in a row after which it did not stay well.
     failures: u32,
     not_before: Option<Instant>,
-    /// Failures ever.
+    /// How often a start or a session has failed in all.
     attempts: u64,
     trouble: Option<ServerError>,
     is_shut_down: bool,
-}
-
-/// What a server said when it was asked anew.
-pub(super) struct Checked {
-    pub(super) protocol: String,
-    pub(super) implementation: Option<(String, String)>,
-    pub(super) listing: Listing,
-    pub(super) started_in: Duration,
-    pub(super) listed_in: Duration,
 }
 
 impl Server {
@@ -119,12 +111,12 @@ impl Server {
         &self.site.options
     }
 
-    /// What decides which server it is, and with what rights.
+    /// The hash of all that decides which server it is, and with what rights.
     pub(super) fn identity(&self) -> ContentHash {
         self.cache.identity()
     }
 
-    /// Where it runs, for people.
+    /// Its command line or address, as people may see it.
     pub(super) fn place(&self) -> String {
         match &self.site.options.transport {
             ServerTransport::Stdio { program, arguments, .. } => {
@@ -145,7 +137,7 @@ impl Server {
         self.state().known.protocol.clone()
     }
 
-    /// What is wrong with it, until it is well again.
+    /// The last error, until the server is well again.
     pub(super) fn trouble(&self) -> Option<ServerError> {
         self.state().trouble.clone()
     }
@@ -202,7 +194,10 @@ impl Server {
     }
 
     /// Connects anew beside the session, asks for the tools, and ends it.
-    pub(super) async fn check(&self) -> Result<Checked, ServerError> {
+    pub(super) async fn check(
+        &self,
+        specs: impl FnOnce(Listing) -> Vec<ToolSpec>,
+    ) -> Result<ServerReport, ServerError> {
         let asked = Instant::now();
         let deadline = self.deadline();
         let session = self.open(deadline).await?;
@@ -219,7 +214,8 @@ impl Server {
         self.learned(&listing, &session.protocol, session.silent).await;
         let protocol = session.protocol.clone();
         let implementation = session.implementation.clone();
-        Ok(Checked { protocol, implementation, listing, started_in, listed_in })
+        let (problems, tools) = (listing.problems.clone(), specs(listing));
+        Ok(ServerReport { protocol, implementation, tools, problems, started_in, listed_in })
     }
 
     /// Ends it for good, also where it is just being started.
@@ -255,10 +251,7 @@ impl Server {
                 None => server.start().await,
             }
         });
-        started.await.unwrap_or_else(|_| {
-            let how = "was not started: Recto is ending".to_owned();
-            Err(self.error(ServerProblem::Ended { how }, String::new()))
-        })
+        started.await.unwrap_or_else(|_| Err(self.stopped("was not started: Recto is ending")))
     }
 
     /// Why it failed while someone waited for another to start it.
@@ -277,7 +270,7 @@ impl Server {
         let started = tokio::select! {
             started = self.connect() => started,
             // What was started ends when it is dropped.
-            _ = shut.wait_for(|shut| *shut) => return Err(self.was_shut_down()),
+            _ = shut.wait_for(|shut| *shut) => return Err(self.stopped("was shut down")),
         };
         if let Err(error) = &started {
             self.state().fail(error.clone(), Instant::now());
@@ -301,7 +294,7 @@ impl Server {
     fn may_start(&self) -> Result<(), ServerError> {
         let state = self.state();
         if state.is_shut_down {
-            return Err(self.was_shut_down());
+            return Err(self.stopped("was shut down"));
         }
         let wait = state.not_before.map(|then| then.saturating_duration_since(Instant::now()));
         match (&state.trouble, wait) {
@@ -314,9 +307,9 @@ impl Server {
         }
     }
 
-    fn was_shut_down(&self) -> ServerError {
-        let how = "was shut down".to_owned();
-        self.error(ServerProblem::Ended { how }, String::new())
+    /// The error of a server that Recto itself does not want to run.
+    fn stopped(&self, how: &str) -> ServerError {
+        self.error(ServerProblem::Ended { how: how.to_owned() }, String::new())
     }
 
     /// A new session. A server that may not have understood the greeting is
@@ -382,7 +375,7 @@ impl Server {
         Ok(session)
     }
 
-    /// Takes in what a server said of its tools.
+    /// Records a server's tools and protocol, in the cache too if they are new.
     async fn learned(&self, listing: &Listing, protocol: &str, silent: bool) {
         let known = {
             let mut state = self.state();
@@ -401,7 +394,7 @@ impl Server {
         (self.on_change)();
     }
 
-    /// A memory that can't be kept is no reason to fail.
+    /// Writes the cache file. That it can't be written is no reason to fail.
     async fn save(&self, known: Known) {
         let cache = self.cache.clone();
         let _: Result<io::Result<()>, _> = spawn_blocking(move || cache.save(&known)).await;
@@ -431,7 +424,7 @@ impl Server {
         self.error(problem, session.stderr())
     }
 
-    /// Takes in that a session ended. Told once, whoever notices first.
+    /// Records that a session ended; only once, whoever notices first.
     fn ended(&self, session: &Arc<Session>, error: ServerError) {
         {
             let mut state = self.state();
@@ -496,7 +489,7 @@ async fn look_after(server: Weak<Server>, session: Weak<Session>, mut watcher: W
     }
 }
 
-/// What must not be repeated of what a server is given.
+/// Makes a redactor of the secrets that a server is given.
 fn secrets(transport: &ServerTransport) -> Redactor {
     match transport {
         ServerTransport::Stdio { environment, .. } => {

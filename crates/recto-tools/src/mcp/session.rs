@@ -42,7 +42,7 @@ const DISCOVER_LIMIT: Duration = Duration::from_secs(10);
 /// How long a subscription may take, and how long until a lost one is renewed.
 const SUBSCRIBE_LIMIT: Duration = Duration::from_secs(5);
 
-/// What is needed to reach a server.
+/// Everything that is needed to connect to a server.
 pub(super) struct Site {
     pub(super) options: ServerOptions,
     pub(super) search_path: Option<OsString>,
@@ -51,7 +51,7 @@ pub(super) struct Site {
     pub(super) redact: Redactor,
 }
 
-/// How the two begin to speak.
+/// The first request to a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Greeting {
     /// By `server/discover`, and where that is not known by `initialize`.
@@ -60,7 +60,7 @@ pub(super) enum Greeting {
     Initialize,
 }
 
-/// Until when a server may take to start, with all that belongs to it.
+/// The moment by which a server must have started and told its tools.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Deadline {
     begun: Instant,
@@ -86,7 +86,7 @@ pub(super) struct Session {
     stop: watch::Sender<bool>,
 }
 
-/// Why there is no session.
+/// The reason why a session could not be opened.
 pub(super) struct NoSession {
     pub(super) problem: ServerProblem,
     pub(super) stderr: String,
@@ -95,17 +95,17 @@ pub(super) struct NoSession {
 }
 
 impl Deadline {
-    /// So long from now.
+    /// Sets a deadline so long from now.
     pub(super) fn within(limit: Duration) -> Self {
         Deadline { begun: Instant::now(), limit }
     }
 
-    /// How long it is until then.
+    /// The time that is left.
     pub(super) fn left(self) -> Duration {
         self.limit.saturating_sub(self.begun.elapsed())
     }
 
-    /// Waits until then. Says how long that was in all.
+    /// Waits for the future until the deadline; the error says how long that was in all.
     async fn hold<T>(self, future: impl Future<Output = T>) -> Result<T, ServerProblem> {
         let slow = ServerProblem::Slow { limit: self.limit };
         timeout(self.left(), future).await.map_err(|_| slow)
@@ -239,7 +239,7 @@ impl Session {
         self.peer.call_tool_once(params).await
     }
 
-    /// What can look after the session without holding it.
+    /// Makes a watcher, which looks after the session without holding it.
     pub(super) fn watch(&self) -> Watcher {
         Watcher {
             peer: self.peer.clone(),
@@ -251,7 +251,7 @@ impl Session {
     }
 }
 
-/// Looks after a session.
+/// Notices changes of a session's tools, and its end.
 pub(super) struct Watcher {
     peer: Peer<RoleClient>,
     changed: Arc<Notify>,
@@ -401,7 +401,7 @@ async fn asked_to_stop(stopped: &mut watch::Receiver<bool>) {
     let _ = stopped.wait_for(|stop| *stop).await;
 }
 
-/// What Recto answers to a server: it is told that there is neither a model to
+/// Recto's side of the protocol: a server is told that there is neither a model to
 /// sample, nor a person to ask, nor a folder to look at.
 #[derive(Debug)]
 struct Handler {

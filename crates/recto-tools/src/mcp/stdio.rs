@@ -8,6 +8,7 @@ use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::process::{ExitStatus, Stdio};
@@ -27,7 +28,7 @@ use super::log::{Log, Tail, follow};
 use super::names::file_stem;
 use super::session::Site;
 use crate::options::ServerTransport;
-use crate::process::Group;
+use crate::process::{Group, is_executable};
 
 /// The longest message of a server.
 const MAX_MESSAGE: usize = 16 * 1024 * 1024;
@@ -39,7 +40,7 @@ const LAST_WORDS: Duration = Duration::from_millis(500);
 const VARIABLES: [&str; 9] =
     ["HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ", "TERM", "TMPDIR", "SHELL"];
 
-/// A running server.
+/// The running program of a server, and its process group.
 pub(super) struct Process {
     child: Child,
     /// Ends all of them when it is dropped.
@@ -81,7 +82,6 @@ pub(super) fn start(
     if let Some(folder) = working_dir.as_deref().or(own.as_ref().map(TempDir::path)) {
         command.current_dir(folder);
     }
-    #[cfg(unix)]
     command.process_group(0);
     let mut child = command.spawn().map_err(|error| not_started(error.to_string()))?;
     let group = Group::of(&child, &site.keeper);
@@ -133,13 +133,10 @@ impl Process {
 
 /// How a program ended, as what is said of it.
 fn ending(status: ExitStatus) -> String {
-    #[cfg(unix)]
-    if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
-        return format!("was ended by signal {signal}");
-    }
-    match status.code() {
-        Some(code) => format!("ended with exit code {code}"),
-        None => "ended".to_owned(),
+    match (status.signal(), status.code()) {
+        (Some(signal), _) => format!("was ended by signal {signal}"),
+        (None, Some(code)) => format!("ended with exit code {code}"),
+        (None, None) => "ended".to_owned(),
     }
 }
 
@@ -162,12 +159,7 @@ fn find(program: &str, path: &OsStr, folder: Option<&Path>) -> Option<PathBuf> {
 }
 
 fn is_program(path: &Path) -> bool {
-    let Ok(metadata) = fs::metadata(path) else { return false };
-    #[cfg(unix)]
-    let may_run = std::os::unix::fs::PermissionsExt::mode(&metadata.permissions()) & 0o111 != 0;
-    #[cfg(not(unix))]
-    let may_run = true;
-    metadata.is_file() && may_run
+    fs::metadata(path).is_ok_and(|found| is_executable(&found))
 }
 
 /// What a server writes, in lines of limited length. A longer one breaks the
@@ -200,7 +192,7 @@ impl<R: AsyncRead + Unpin> AsyncRead for Bounded<R> {
     }
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
     use tokio::io::AsyncReadExt;
 

@@ -5,20 +5,20 @@ use std::collections::VecDeque;
 /// Bytes that the note in the middle may take.
 const NOTE_ROOM: usize = 64;
 
-/// What was kept of a program's output.
+/// The beginning and the end of a program's output.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Captured {
-    /// Its beginning; all of it, if nothing was left out.
+    /// The first bytes; all of them, if nothing was left out.
     pub(crate) head: Vec<u8>,
-    /// Its end.
+    /// The last bytes, where something was left out.
     pub(crate) tail: Vec<u8>,
-    /// Bytes between them.
+    /// How many bytes between the two are missing.
     pub(crate) left_out: u64,
 }
 
 impl Captured {
-    /// As a text. What is no UTF-8 is replaced; where something was left out, a
-    /// note says how much.
+    /// The output as text. Bytes that are not UTF-8 are replaced; where something was
+    /// left out, a note says how much.
     pub(crate) fn text(&self) -> String {
         let head = String::from_utf8_lossy(&self.head);
         match self.left_out {
@@ -31,7 +31,7 @@ impl Captured {
     }
 }
 
-/// Takes in output of any length, and keeps to its limit.
+/// Collects output of any length within a limit.
 #[derive(Debug)]
 pub(super) struct Capture {
     limit: usize,

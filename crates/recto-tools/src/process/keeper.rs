@@ -15,38 +15,34 @@ use crate::launch::{KEEP, KEPT, LET_GO};
 /// can't. That one is started at the first need; if it can't be, all goes on
 /// without it.
 #[derive(Debug, Clone)]
-pub(crate) struct Keeper(Arc<Inner>);
+pub(crate) struct Keeper(Arc<Mutex<State>>);
 
 #[derive(Debug)]
-struct Inner {
-    executable: Option<PathBuf>,
-    state: Mutex<State>,
-}
-
-#[derive(Debug, Default)]
 struct State {
+    executable: Option<PathBuf>,
     groups: HashSet<Pid>,
     process: Option<Child>,
 }
 
 impl Keeper {
-    /// One that starts this executable of Recto again.
+    /// Makes a keeper that starts this executable of Recto again.
     pub(crate) fn new(executable: Option<PathBuf>) -> Self {
-        Keeper(Arc::new(Inner { executable, state: Mutex::default() }))
+        let (groups, process) = (HashSet::new(), None);
+        Keeper(Arc::new(Mutex::new(State { executable, groups, process })))
     }
 
-    /// Entrusts a group to it.
+    /// Has the group killed should Recto end before it.
     pub(super) fn keep(&self, group: Pid) {
-        let Some(executable) = &self.0.executable else { return };
         let mut state = self.state();
+        let Some(executable) = state.executable.clone() else { return };
         state.groups.insert(group);
         if state.tell(KEPT, group).is_err() {
             // It is not there yet, or somebody has ended it.
-            state.restart(executable);
+            state.restart(&executable);
         }
     }
 
-    /// Takes a group back that has ended.
+    /// Forgets a group that has ended.
     pub(super) fn let_go(&self, group: Pid) {
         let mut state = self.state();
         state.groups.remove(&group);
@@ -55,7 +51,7 @@ impl Keeper {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -68,8 +64,9 @@ impl State {
 
     /// Starts the process anew, and tells it of all groups there are.
     fn restart(&mut self, executable: &Path) {
-        if let Some(before) = self.process.take() {
-            end(before);
+        if let Some(mut before) = self.process.take() {
+            _ = before.kill();
+            _ = before.wait();
         }
         self.process = start(executable).ok();
         for group in self.groups.clone() {
@@ -102,9 +99,4 @@ fn start(executable: &Path) -> io::Result<Child> {
         .stderr(Stdio::null())
         .process_group(0)
         .spawn()
-}
-
-fn end(mut process: Child) {
-    _ = process.kill();
-    _ = process.wait();
 }

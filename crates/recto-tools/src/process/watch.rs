@@ -89,7 +89,7 @@ fn tasks_in(load: &str) -> Option<usize> {
     load.split_ascii_whitespace().nth(3)?.split_once('/')?.1.parse().ok()
 }
 
-/// What a group takes together.
+/// The processes, threads and memory of a whole group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Usage {
     processes: usize,
@@ -99,15 +99,10 @@ struct Usage {
 
 impl Usage {
     fn over(self, limits: Resources) -> Option<End> {
-        if self.processes > limits.processes {
-            Some(End::TooManyProcesses(self.processes))
-        } else if self.threads > limits.threads {
-            Some(End::TooManyProcesses(self.threads))
-        } else if self.memory > limits.memory {
-            Some(End::TooMuchMemory(self.memory))
-        } else {
-            None
-        }
+        let many = (self.processes > limits.processes).then_some(self.processes);
+        let many = many.or((self.threads > limits.threads).then_some(self.threads));
+        let memory = (self.memory > limits.memory).then_some(self.memory);
+        many.map(End::TooManyProcesses).or(memory.map(End::TooMuchMemory))
     }
 }
 
@@ -145,7 +140,7 @@ fn look(group: u32, enough: usize, others: &mut HashSet<u32>) -> Usage {
     usage
 }
 
-/// What matters of a line in `/proc/…/stat`.
+/// The fields of `/proc/…/stat` that count.
 #[derive(Debug, PartialEq, Eq)]
 struct Stat {
     group: u32,

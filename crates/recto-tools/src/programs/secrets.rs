@@ -1,5 +1,5 @@
-//! Values of variables that a person granted to a skill and whose names say that
-//! they are secrets. Its programs need them; models and records must not see them.
+//! Hides the values of variables that a person granted to a skill and whose names say
+//! that they are secrets. Its programs need them; models and records must not see them.
 //!
 //! Only the value as it stands is found. A program that turns it into something
 //! else before it writes it is not stopped by this.

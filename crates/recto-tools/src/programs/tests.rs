@@ -63,12 +63,10 @@ impl Place {
         let trusted = BTreeMap::from([(folder.clone(), trust_hash(&folder).unwrap())]);
         Work {
             programs: Programs::new(launcher, &self.options).0,
-            skill: "skill".into(),
-            tool: "sort".into(),
+            id: ItemId::tool(Some("skill".into()), "sort"),
             folder,
             grants: self.grants.clone(),
-            catalog: Arc::default(),
-            trusted: Arc::new(trusted),
+            context: CallContext { trusted: Arc::new(trusted), ..CallContext::default() },
         }
     }
 

@@ -1,5 +1,5 @@
-//! What a call leaves behind on the disk, and how it is cleared away: when the
-//! call has ended, and also when nobody waited for its end.
+//! Clears away what a call leaves on the disk: when the call has ended, and also when
+//! nobody waited for its end.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use tokio::runtime::Handle;
 
 use crate::files::{Made, create_empty};
 
-/// What a call leaves behind; cleared away when dropped.
+/// The files that a call leaves behind; cleared away when dropped.
 #[derive(Debug)]
 pub(super) struct Traces {
     /// The program's own folder, which removes itself.
@@ -33,7 +33,7 @@ impl Traces {
         Ok(())
     }
 
-    /// To be dropped where nobody may wait for the disk.
+    /// Wraps it, to be dropped where nobody may wait for the disk.
     pub(super) fn cleared_elsewhere(self) -> ClearedElsewhere {
         ClearedElsewhere(Some(self))
     }

@@ -1,4 +1,4 @@
-//! Which paths a program gets, worked out from the workspace and what a person
+//! Works out which paths a program may reach, from the workspace and what a person
 //! granted.
 //!
 //! Landlock can only allow, and what it allows for a folder it allows for all
@@ -41,10 +41,9 @@ const MAX_PATHS: usize = 16_384;
 /// Folders that no program needs to name to be started from them.
 const FOR_ALL: [&str; 4] = ["/usr", "/bin", "/sbin", "/nix/store"];
 
-/// What decides how far a program reaches.
+/// The inputs that decide how far a program reaches.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bounds<'a> {
-    /// The workspace.
     pub(crate) workspace: &'a Path,
     /// Absolute paths that must stay as they are, whether they are there or not.
     pub(crate) protected: &'a [PathBuf],
@@ -210,7 +209,7 @@ fn is_own(entry: &DirEntry) -> bool {
 }
 
 /// The path with its links resolved, as far as it is there.
-fn without_links(path: &Path) -> PathBuf {
+pub(crate) fn without_links(path: &Path) -> PathBuf {
     if let Ok(real) = fs::canonicalize(path) {
         return real;
     }

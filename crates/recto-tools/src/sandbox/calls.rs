@@ -1,4 +1,4 @@
-//! Seccomp: which system calls a program may make.
+//! The seccomp filters: which system calls a program may make.
 //!
 //! What is not named here is allowed. Refused are calls that lead out of the
 //! process group, past Landlock or onto the network, into other processes, and
@@ -84,14 +84,8 @@ fn refused(network: Network, landlock: Option<u32>) -> Result<Rules, BackendErro
     let requests = requests.map(|request| rule([is(1, request)?]));
     rules.insert(c::SYS_ioctl, requests.into_iter().collect::<Result<_, _>>()?);
     // A mode that takes a file from its owner, or gives it to everybody.
-    let unreadable = rule([SeccompCondition::new(
-        1,
-        SeccompCmpArgLen::Dword,
-        SeccompCmpOp::MaskedEq(0o400),
-        0,
-    )?]);
     let modes = [0o4000, 0o2000, 0o002].map(|mode| rule([has(1, mode)?]));
-    let modes = modes.into_iter().chain([unreadable]);
+    let modes = modes.into_iter().chain([rule([masked(1, 0o400, 0)?])]);
     rules.insert(c::SYS_fchmod, modes.collect::<Result<_, _>>()?);
     // Times of a file by its path; through an open file they can be set.
     let by_path = SeccompCondition::new(1, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0)?;
@@ -111,14 +105,9 @@ fn refused(network: Network, landlock: Option<u32>) -> Result<Rules, BackendErro
     }
     if landlock.is_none_or(|version| version < KNOWS_TRUNCATE) {
         rules.insert(c::SYS_truncate, vec![]);
-        let cut = |flags: u8| {
-            rule([SeccompCondition::new(
-                flags,
-                SeccompCmpArgLen::Dword,
-                SeccompCmpOp::MaskedEq(u64::from((c::O_ACCMODE | c::O_TRUNC).unsigned_abs())),
-                u64::from(c::O_TRUNC.unsigned_abs()),
-            )?])
-        };
+        let bits = |flags: c::c_int| u64::from(flags.unsigned_abs());
+        let (mask, truncates) = (bits(c::O_ACCMODE | c::O_TRUNC), bits(c::O_TRUNC));
+        let cut = |flags: u8| rule([masked(flags, mask, truncates)?]);
         rules.insert(c::SYS_openat, vec![cut(2)?]);
         #[cfg(target_arch = "x86_64")]
         rules.insert(c::SYS_open, vec![cut(1)?]);
@@ -140,11 +129,7 @@ fn close_network(rules: &mut Rules) -> Result<(), BackendError> {
 
 /// Pairs that could send to other local sockets than each other.
 fn datagram_pairs() -> Result<Vec<SeccompRule>, BackendError> {
-    let kind = |kind: c::c_int| {
-        let equal = SeccompCmpOp::MaskedEq(0xf);
-        let kind = u64::from(kind.unsigned_abs());
-        rule([SeccompCondition::new(1, SeccompCmpArgLen::Dword, equal, kind)?])
-    };
+    let kind = |kind: c::c_int| rule([masked(1, 0xf, u64::from(kind.unsigned_abs()))?]);
     Ok(vec![kind(c::SOCK_DGRAM)?, kind(c::SOCK_RAW)?])
 }
 
@@ -189,8 +174,12 @@ fn is_not(argument: u8, value: u64) -> Result<SeccompCondition, BackendError> {
 
 /// All of these bits are set.
 fn has(argument: u8, bits: u64) -> Result<SeccompCondition, BackendError> {
-    let op = SeccompCmpOp::MaskedEq(bits);
-    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, op, bits)
+    masked(argument, bits, bits)
+}
+
+/// The bits of this mask have this value.
+fn masked(argument: u8, mask: u64, value: u64) -> Result<SeccompCondition, BackendError> {
+    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::MaskedEq(mask), value)
 }
 
 /// Calls that set how a process is run, with the argument that says which: 0 is

@@ -1,4 +1,4 @@
-//! Landlock: which files a program may reach.
+//! The Landlock rules: which files a program may reach.
 
 use std::os::fd::OwnedFd;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What root gives up before it becomes a program.
+//! Drops root's capabilities before it becomes a program.
 //!
 //! Root may raise its own limits, reach into other processes, load modules and
 //! change the network, unless it lacks the capability. Of all these, a program
@@ -10,10 +10,10 @@ use rustix::thread::{
     CapabilitySet, clear_ambient_capability_set, remove_capability_from_bounding_set,
 };
 
-/// What stays.
+/// The capabilities that a program of root's keeps.
 const KEPT: CapabilitySet = CapabilitySet::DAC_OVERRIDE.union(CapabilitySet::DAC_READ_SEARCH);
 
-/// Gives up all others for what comes after `exec`. Who is not root has none, and
+/// Gives up all other capabilities for what comes after `exec`. Who is not root has none, and
 /// may not even give them up; so failures don't matter.
 pub(crate) fn give_up() {
     _ = clear_ambient_capability_set();

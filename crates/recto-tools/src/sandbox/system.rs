@@ -1,4 +1,4 @@
-//! What of the system every program may reach, so that it can run at all.
+//! The paths of the system that every program may reach, so that it can run at all.
 //!
 //! Nothing here belongs to a person: no home, no `/root`, no `/etc` as a whole,
 //! no `/tmp`, no `/proc`.

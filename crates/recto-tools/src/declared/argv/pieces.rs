@@ -15,6 +15,7 @@ const TAKE_DOUBLE_DASH: &str = "
 ";
 
 /// An element of the command line.
+#[derive(Debug, Clone)]
 pub(super) struct Piece {
     pub(super) text: String,
     pub(super) origin: Origin,
@@ -45,10 +46,8 @@ pub(super) fn named(param: &str, flag: &str, value: String) -> Result<Vec<Piece>
     if flag.starts_with("--") {
         return Ok(vec![piece(format!("{flag}={value}"))]);
     }
-    Err(problem(
-        param,
-        format!("a value that begins with `-` could be taken for a flag after `{flag}`"),
-    ))
+    let what = format!("a value that begins with `-` could be taken for a flag after `{flag}`");
+    Err(problem(param, what))
 }
 
 /// Texts of the author's.

@@ -2,7 +2,7 @@
 
 use recto_context::nearest;
 
-use super::super::json::{Object, Reader};
+use super::super::json::{Object, Reader, hint};
 use super::super::spec::{
     Arg, Newlines, PathUse, Presence, Resolve, ResolveArg, ResolveCommand, Switch, ValueArg,
     ValuePlace,
@@ -116,17 +116,13 @@ impl<'a> ArgReader<'_, 'a> {
             (false, true) => Some(PathUse::Write),
             (false, false) => None,
         };
-        let newlines = match self.is_set(object, "normalizeNewlines") {
-            true => Newlines::Normalized,
-            false => Newlines::Refused,
-        };
+        let normalized = self.is_set(object, "normalizeNewlines");
+        let newlines = if normalized { Newlines::Normalized } else { Newlines::Refused };
         if path.is_some() && newlines == Newlines::Normalized {
             self.reader.flaw(object.raw, "a path has no line breaks that could be normalized");
         }
-        let presence = match self.is_set(object, "optional") {
-            true => Presence::Optional,
-            false => Presence::Required,
-        };
+        let optional = self.is_set(object, "optional");
+        let presence = if optional { Presence::Optional } else { Presence::Required };
         let resolve = match object.get("resolveCommand") {
             Some(raw) => Some(self.resolve(raw, &param)?),
             None => None,
@@ -195,8 +191,7 @@ impl<'a> ArgReader<'_, 'a> {
     }
 
     fn undeclared(&mut self, raw: &str, name: &str) {
-        let near = nearest(name, self.parameters.iter().map(String::as_str));
-        let hint = near.map(|near| format!("; perhaps `{near}` is meant")).unwrap_or_default();
+        let hint = hint(name, self.parameters.iter().map(String::as_str));
         let shown = name.escape_default();
         let what = format!("the tool's parameters declare no `{shown}`{hint}");
         self.reader.flaw(raw, what);
