@@ -6,7 +6,7 @@
 //! lists     each message with all items, and with random few   lists
 //! fit       order, contrast, whether anything fits             weigh, solve
 //! report    on messages that were left out of the fit          report
-//! write     weights.rs and background.rs of recto-search       write
+//! write     weights.rs and background.txt of recto-search      write
 //! ```
 //!
 //! The public sets are read where they are and never become part of the repository;
@@ -31,7 +31,7 @@ pub(crate) fn run(root: &Path, target: &Path) -> Result<()> {
     let sets = sets::read(root)?;
     let words = background::of(&sets);
     let source = root.join("crates/recto-search/src");
-    if write::background(&source.join("lexical/background.rs"), &words)? {
+    if write::background(&source.join("lexical/background.txt"), &words)? {
         println!("the background has changed: run `cargo xtask fit` once more to fit with it");
         return Ok(());
     }

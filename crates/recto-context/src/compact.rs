@@ -11,6 +11,7 @@
 mod choose;
 mod cues;
 mod facts;
+mod lists;
 mod material;
 mod prompt;
 mod render;
@@ -24,8 +25,8 @@ use crate::message::Message;
 use crate::text::Text;
 use crate::tokens::Tokens;
 
-use choose::{Costs, PART, choose, part_cost};
-use material::{Known, Material, SLIGHT, Statement, WEIGHTY};
+use choose::{PART, SummaryCosts, choose, part_cost};
+use material::{SLIGHT, Statement, SummaryMaterial, WEIGHTY, WeighedFact};
 
 pub use facts::{Fact, FactKind, facts};
 pub use prompt::summary_prompt;
@@ -69,13 +70,13 @@ impl Compaction<'_> {
 /// The summary by extraction; `None` when nothing worth keeping fits, or when it would
 /// not be smaller than what it stands for.
 pub fn extract(compaction: &Compaction<'_>) -> Option<String> {
-    fill(compaction, &Material::of(compaction), "")
+    fill(compaction, &SummaryMaterial::from_compaction(compaction), "")
 }
 
 /// What the originals hold and a summary does not: facts as they are, decisions and open
 /// questions as the sentences that state them.
 pub fn lost(compaction: &Compaction<'_>, summary: &str) -> Vec<Fact> {
-    let missing = missing(Material::of(compaction), summary);
+    let missing = missing(SummaryMaterial::from_compaction(compaction), summary);
     let statements = missing.statements.into_iter().map(|statement| {
         let small = cues::small(&statement.text);
         let is_open = cues::is_open(&small) || cues::is_question(&small);
@@ -95,16 +96,16 @@ pub fn complete(summary: &str, compaction: &Compaction<'_>) -> Option<String> {
         let before: Vec<&str> = compaction.before.into_iter().chain([summary]).collect();
         let before = before.join("\n");
         let filled = Compaction { before: Some(&before), ..*compaction };
-        let text = fill(&filled, &Material::of(&filled), "")?;
+        let text = fill(&filled, &SummaryMaterial::from_compaction(&filled), "")?;
         return compaction.checked(text);
     }
-    let missing = missing(Material::of(compaction), summary);
+    let missing = missing(SummaryMaterial::from_compaction(compaction), summary);
     fill(compaction, &missing, summary)
 }
 
 /// Fills the room behind `head` with the best of the material.
-fn fill(compaction: &Compaction<'_>, material: &Material, head: &str) -> Option<String> {
-    let costs = Costs::of(material, compaction.counter);
+fn fill(compaction: &Compaction<'_>, material: &SummaryMaterial, head: &str) -> Option<String> {
+    let costs = SummaryCosts::of_material(material, compaction.counter);
     let most = u64::from(compaction.room.get().min(compaction.cost().get())) * PART;
     let mut room = most.saturating_sub(part_cost(compaction.counter, head));
     let mut best = compaction.checked(head.to_owned());
@@ -137,37 +138,34 @@ fn fill(compaction: &Compaction<'_>, material: &Material, head: &str) -> Option<
 }
 
 /// The part of the material that a summary does not have.
-fn missing(mut material: Material, summary: &str) -> Material {
-    let held = Held::new(summary);
+fn missing(mut material: SummaryMaterial, summary: &str) -> SummaryMaterial {
+    let held = SummaryIndex::new(summary);
     material
         .statements
         .retain(|statement| statement.worth >= WEIGHTY && !held.has_statement(&statement.text));
-    let absent: Vec<bool> = material.facts.iter().map(|known| !held.has(&known.fact)).collect();
-    let mut places = Vec::with_capacity(absent.len());
-    let mut next = 0;
-    for is_absent in &absent {
-        places.push(is_absent.then_some(next));
-        next += usize::from(*is_absent);
-    }
+    // Where each fact will stand, unless the summary has it.
+    let mut next = 0..;
+    let place = |known: &WeighedFact| if held.has(&known.fact) { None } else { next.next() };
+    let places: Vec<Option<usize>> = material.facts.iter().map(place).collect();
     for Statement { facts, .. } in &mut material.statements {
         *facts = facts.iter().filter_map(|at| places[*at]).collect();
     }
-    let mut absent = absent.into_iter();
-    material.facts.retain(|_: &Known| absent.next().unwrap_or(true));
+    let mut stays = places.iter().map(Option::is_some);
+    material.facts.retain(|_| stays.next().unwrap_or(true));
     material
 }
 
 /// What a summary has, for looking up.
-struct Held {
+struct SummaryIndex {
     small: String,
     lines: Vec<Vec<String>>,
 }
 
-impl Held {
+impl SummaryIndex {
     fn new(summary: &str) -> Self {
         let small = cues::small(summary);
         let lines = small.lines().map(|line| stems(line).collect()).collect();
-        Held { small, lines }
+        SummaryIndex { small, lines }
     }
 
     /// Whether a detail is there, at least by the words or digits that make it one.

@@ -39,6 +39,7 @@ mod skills;
 mod summary;
 mod text;
 mod tokens;
+mod word_list;
 
 pub use assemble::assemble;
 pub use budget::{Budget, OverBudget, Window, WindowSource};

@@ -14,7 +14,7 @@ pub use rights::{Audience, Scope, Who, may_recall, may_remember, may_see};
 pub use snapshot::{PinReason, Pinned, Pool, Snapshot, choose_snapshot, fingerprint, fit_whole};
 pub use typed::TypedMemory;
 
-/// One remembered thing.
+/// An entry of what an agent remembers, as it was read from a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Memory {
     /// Its name: the file it stands in and the beginning of its text's hash, so that

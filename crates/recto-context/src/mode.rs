@@ -16,7 +16,7 @@ use crate::item::Pick;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
-    /// All layers.
+    /// The page with all of its layers.
     Full,
     /// The system text, rules, the tools at hand, and the message.
     Minimal,
@@ -48,11 +48,11 @@ impl Mode {
     }
 }
 
-/// The setting `context_mode`.
+/// The values of the setting `context_mode`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ContextMode {
-    /// Always full.
+    /// Full, whatever the message is.
     Full,
     /// Minimal whenever there are tools.
     Minimal,
@@ -64,29 +64,29 @@ pub enum ContextMode {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Uncertain {
-    /// Tools stay reliable.
+    /// A short page, so that tools stay reliable.
     #[default]
     Minimal,
-    /// Talk stays rich.
+    /// The whole page, so that talk stays rich.
     Full,
 }
 
-/// The older setting `toolTurnContext`.
+/// The values of the older setting `toolTurnContext`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolTurnContext {
-    /// The whole conversation.
+    /// The whole conversation is sent.
     Full,
-    /// Only the latest message.
+    /// Only the latest message is sent.
     Minimal,
 }
 
 /// The older pair of settings; either may be absent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct OlderPair {
-    /// `toolTurnContext`.
+    /// The setting `toolTurnContext`: how much of the conversation is sent.
     pub tool_turn_context: Option<ToolTurnContext>,
-    /// `ollamaMinimalSystem`.
+    /// The setting `ollamaMinimalSystem`: whether the system text is cut down.
     pub minimal_system: Option<bool>,
 }
 
@@ -122,7 +122,7 @@ pub enum ModeSetting {
 /// Settings that hold, and what a person should know about them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Resolved {
-    /// What holds.
+    /// The setting that holds from now on.
     pub setting: ModeSetting,
     /// `context_mode = "auto"` stands beside an explicit pair, which wins.
     pub pair_wins_over_auto: bool,
@@ -146,30 +146,25 @@ pub fn resolve(
     context_mode: Option<ContextMode>,
     pair: OlderPair,
 ) -> Result<Resolved, Contradiction> {
-    let plain = |setting| Resolved { setting, pair_wins_over_auto: false };
-    let explicit = match context_mode {
-        Some(ContextMode::Full) => Mode::Full,
-        Some(ContextMode::Minimal) => Mode::Minimal,
-        Some(ContextMode::Auto) => {
-            return Ok(match pair.mode() {
-                Some(mode) => {
-                    Resolved { setting: ModeSetting::Fixed(mode), pair_wins_over_auto: true }
-                }
-                None => plain(ModeSetting::Auto),
-            });
-        }
-        None => return Ok(plain(pair.mode().map_or(ModeSetting::Unset, ModeSetting::Fixed))),
+    let is_auto = context_mode == Some(ContextMode::Auto);
+    let asked = match context_mode {
+        Some(ContextMode::Full) => Some(Mode::Full),
+        Some(ContextMode::Minimal) => Some(Mode::Minimal),
+        Some(ContextMode::Auto) | None => None,
     };
-    match pair.mode() {
-        Some(pair) if pair != explicit => Err(Contradiction { asked: explicit, pair }),
-        _ => Ok(plain(ModeSetting::Fixed(explicit))),
-    }
+    let setting = match (asked, pair.mode()) {
+        (Some(asked), Some(pair)) if asked != pair => return Err(Contradiction { asked, pair }),
+        (Some(mode), _) | (None, Some(mode)) => ModeSetting::Fixed(mode),
+        (None, None) if is_auto => ModeSetting::Auto,
+        (None, None) => ModeSetting::Unset,
+    };
+    Ok(Resolved { setting, pair_wins_over_auto: is_auto && setting != ModeSetting::Auto })
 }
 
 /// All that the decision looks at.
 #[derive(Debug, Clone, Copy)]
 pub struct Question<'a> {
-    /// The model's settings.
+    /// What the model's settings say together.
     pub setting: ModeSetting,
     /// What *auto* does when nothing else decides.
     pub uncertain: Uncertain,
@@ -179,16 +174,16 @@ pub struct Question<'a> {
     pub has_tools: bool,
     /// The tool or skill that search finds probable, if there is one.
     pub found: Option<&'a Pick>,
-    /// The message.
+    /// The person's message that the turn answers.
     pub message: &'a str,
 }
 
 /// A mode, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModeDecision {
-    /// The mode.
+    /// The mode of the turn.
     pub chosen: Mode,
-    /// Why.
+    /// What decided for it.
     pub reason: ModeReason,
     /// The words of the message that decided, if words did.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -203,7 +198,7 @@ pub enum ModeReason {
     NoTools,
     /// A person marked the turn or session.
     Marked,
-    /// Nothing says otherwise.
+    /// No setting and no mark says otherwise.
     Default,
     /// The model's settings say so.
     Configured,

@@ -11,15 +11,15 @@ use crate::tokens::Tokens;
 /// What stands for messages that have left the page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Summary {
-    /// What it says.
+    /// The summary itself, as the model reads it.
     pub text: Text,
     /// The first message that it stands for.
     pub first: MessageId,
-    /// The last one.
+    /// The last message that it stands for.
     pub last: MessageId,
-    /// How many they are.
+    /// How many messages it stands for.
     pub messages: usize,
-    /// Who made it.
+    /// Whether Recto or a model made it.
     pub how: SummaryBy,
 }
 

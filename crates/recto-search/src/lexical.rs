@@ -10,7 +10,6 @@
 //!
 //! Nothing here knows of embeddings or of probabilities.
 
-mod background;
 mod purpose;
 mod words;
 
@@ -19,11 +18,9 @@ mod tests;
 
 use std::collections::{HashMap, HashSet};
 use std::num::NonZeroU32;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use recto_context::ContentHash;
-
-use background::BACKGROUND;
 
 /// The parts of an item that are told apart.
 pub(crate) struct Fields<'a> {
@@ -135,6 +132,13 @@ struct Asked<'a> {
     postings: &'a [Posting],
     weight: f32,
 }
+
+/// Stems, in order, with how many of a thousand items they stand in. `cargo xtask fit` writes them.
+static BACKGROUND: LazyLock<Vec<(&str, u16)>> = LazyLock::new(|| {
+    let entries = include_str!("lexical/background.txt").lines().map(|line| line.split_once(' '));
+    // Its comments have no number behind the first blank.
+    entries.filter_map(|entry| Some((entry?.0, entry?.1.parse().ok()?))).collect()
+});
 
 /// The place of an item that is no candidate.
 const NOWHERE: u32 = u32::MAX;

@@ -13,13 +13,12 @@ use crate::Result;
 /// Writes the background; says whether it is another than before.
 pub(super) fn background(path: &Path, words: &BTreeMap<String, u16>) -> Result<bool> {
     let mut text = String::from(
-        "//! How common words are at large. Written by `cargo xtask fit`.\n\n\
-         /// Stems, in order, with how many of a thousand items they stand in.\n\
-         #[rustfmt::skip]\n",
+        "# How common words are at large: stems, in order, with how many of a thousand items they \
+         stand in.\n# Written by `cargo xtask fit`.\n",
     );
-    writeln!(text, "pub(super) static BACKGROUND: [(&str, u16); {}] = [", words.len())?;
-    wrapped(&mut text, words.iter().map(|(word, share)| format!("({word:?}, {share})")))?;
-    text.push_str("];\n");
+    for (word, share) in words {
+        writeln!(text, "{word} {share}")?;
+    }
     let is_new = fs::read_to_string(path)? != text;
     fs::write(path, text)?;
     Ok(is_new)

@@ -5,10 +5,10 @@
 //! most for their tokens. What room is left makes sentences of the lists again: greedily,
 //! by what a sentence is worth for what it costs beyond the entries that it replaces.
 
-use std::cmp::Ordering;
+use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashSet};
 
-use super::material::{Material, SLIGHT, Statement, WEIGHTY};
+use super::material::{SLIGHT, Statement, SummaryMaterial, WEIGHTY};
 use super::render::{PARTED, entry, mark};
 use crate::counter::Counter;
 use crate::tokens::Profile;
@@ -21,25 +21,24 @@ const SHARE: u64 = 50;
 /// hundreds of small entries would waste a good part of the room.
 pub(super) const PART: u64 = 16;
 
-/// What a summary holds, as places in the [`Material`].
+/// What a summary holds, as places in the [`SummaryMaterial`], in their order.
 #[derive(Debug, Default)]
-pub(super) struct Choice {
-    /// In their order.
+pub(super) struct SummaryChoice {
     pub(super) statements: Vec<usize>,
-    /// Facts that no chosen statement has, in their order.
+    /// Facts that no chosen statement has.
     pub(super) listed: Vec<usize>,
     /// Whether there was room for everything.
     pub(super) is_all: bool,
 }
 
 /// What things cost, computed once.
-pub(super) struct Costs {
+pub(super) struct SummaryCosts {
     statements: Vec<u64>,
     entries: Vec<u64>,
 }
 
-impl Costs {
-    pub(super) fn of(material: &Material, counter: &Counter<'_>) -> Self {
+impl SummaryCosts {
+    pub(super) fn of_material(material: &SummaryMaterial, counter: &Counter<'_>) -> Self {
         let of_statement = |statement: &Statement| {
             part_cost(counter, &format!("\n{}{}", mark(statement.speaker), statement.text))
         };
@@ -49,7 +48,7 @@ impl Costs {
             .facts
             .iter()
             .map(|known| format!("{}{PARTED}", entry(known.fact.kind, &known.fact.text)));
-        Costs { statements, entries: texts.map(of_entry).collect() }
+        SummaryCosts { statements, entries: texts.map(of_entry).collect() }
     }
 }
 
@@ -63,8 +62,8 @@ pub(super) fn part_cost(counter: &Counter<'_>, text: &str) -> u64 {
 }
 
 /// The best choice for a room in parts of a token.
-pub(super) fn choose(material: &Material, costs: &Costs, room: u64) -> Choice {
-    let mut chooser = Chooser {
+pub(super) fn choose(material: &SummaryMaterial, costs: &SummaryCosts, room: u64) -> SummaryChoice {
+    let mut chooser = SummaryChooser {
         material,
         costs,
         chosen: vec![false; material.statements.len()],
@@ -79,9 +78,9 @@ pub(super) fn choose(material: &Material, costs: &Costs, room: u64) -> Choice {
     chooser.choice()
 }
 
-struct Chooser<'a> {
-    material: &'a Material,
-    costs: &'a Costs,
+struct SummaryChooser<'a> {
+    material: &'a SummaryMaterial,
+    costs: &'a SummaryCosts,
     chosen: Vec<bool>,
     /// Facts that chosen statements have.
     covered: HashSet<usize>,
@@ -90,48 +89,22 @@ struct Chooser<'a> {
     left: u64,
 }
 
-/// A statement in the queue. What is worth more for its cost is greater, and of equals
-/// what was said earlier.
-struct Rated {
-    rate: f32,
-    at: usize,
-    net: u64,
-}
+/// A statement in the queue: what it is worth for its cost, its place, and its cost. The worth is
+/// the bits of a positive number, which are in the same order; of equals, what was said earlier is
+/// greater.
+type RatedStatement = (u32, Reverse<usize>, u64);
 
-impl Ord for Rated {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.rate.total_cmp(&other.rate).then(other.at.cmp(&self.at))
-    }
-}
-
-impl PartialOrd for Rated {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Rated {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-
-impl Eq for Rated {}
-
-impl Chooser<'_> {
+impl SummaryChooser<'_> {
     /// Decisions and open questions, the best for their cost first.
     fn take_weighty(&mut self, most: u64) {
         let statements = self.material.statements.iter().enumerate();
-        let mut weighty: Vec<(usize, f32)> = statements
-            .filter(|(_, statement)| statement.worth >= WEIGHTY)
-            .map(|(at, statement)| {
-                let facts = statement.facts.len() as f32 * statement.per_fact;
-                (at, (statement.worth + facts) / self.costs.statements[at] as f32)
-            })
-            .collect();
-        weighty.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        let weighty = statements.filter(|(_, statement)| statement.worth >= WEIGHTY);
+        let rated = weighty.map(|(at, statement)| {
+            let facts = statement.facts.len() as f32 * statement.per_fact;
+            (at, (statement.worth + facts) / self.costs.statements[at] as f32)
+        });
         let mut spent = 0;
-        for (at, _) in weighty {
+        for at in best_first(rated) {
             let cost = self.costs.statements[at];
             if spent + cost <= most && cost <= self.left {
                 spent += cost;
@@ -144,12 +117,9 @@ impl Chooser<'_> {
     /// for their cost.
     fn list(&mut self, is_meant: impl Fn(f32) -> bool) {
         let facts = self.material.facts.iter().enumerate();
-        let mut open: Vec<(usize, f32)> = facts
-            .filter(|(at, known)| is_meant(known.weight) && !self.covered.contains(at))
-            .map(|(at, known)| (at, known.weight / self.costs.entries[at] as f32))
-            .collect();
-        open.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-        for (at, _) in open {
+        let open = facts.filter(|(at, known)| is_meant(known.weight) && !self.covered.contains(at));
+        let rated = open.map(|(at, known)| (at, known.weight / self.costs.entries[at] as f32));
+        for at in best_first(rated) {
             let cost = self.costs.entries[at];
             if cost <= self.left {
                 self.left -= cost;
@@ -164,22 +134,22 @@ impl Chooser<'_> {
     /// So the best is found when the first of the queue, rated again, is still the first.
     fn make_sentences(&mut self) {
         let open = (0..self.chosen.len()).filter(|at| !self.chosen[*at]);
-        let mut queue: BinaryHeap<Rated> = open.filter_map(|at| self.rate(at)).collect();
-        while let Some(first) = queue.pop() {
-            let Some(again) = self.rate(first.at) else { continue };
+        let mut queue: BinaryHeap<RatedStatement> = open.filter_map(|at| self.rate(at)).collect();
+        while let Some((_, Reverse(at), _)) = queue.pop() {
+            let Some(again) = self.rate(at) else { continue };
             if queue.peek().is_some_and(|next| again < *next) {
                 queue.push(again);
             } else {
-                self.take(again.at, again.net);
+                self.take(at, again.2);
             }
         }
     }
 
     /// What a statement is worth for its cost now; `None` if it can't be had any more.
-    fn rate(&self, at: usize) -> Option<Rated> {
+    fn rate(&self, at: usize) -> Option<RatedStatement> {
         let (net, worth) = self.net(at);
         let rate = worth / net.max(PART) as f32;
-        (worth > 0.0 && net <= self.left).then_some(Rated { rate, at, net })
+        (worth > 0.0 && net <= self.left).then_some((rate.to_bits(), Reverse(at), net))
     }
 
     /// What a statement costs beyond the entries that it replaces, and what it brings.
@@ -205,11 +175,18 @@ impl Chooser<'_> {
         }
     }
 
-    fn choice(&self) -> Choice {
+    fn choice(&self) -> SummaryChoice {
         let statements: Vec<usize> = (0..self.chosen.len()).filter(|at| self.chosen[*at]).collect();
         let mut listed: Vec<usize> = self.listed.iter().copied().collect();
         listed.sort_unstable();
         let is_all = self.chosen.iter().all(|chosen| *chosen);
-        Choice { statements, listed, is_all }
+        SummaryChoice { statements, listed, is_all }
     }
+}
+
+/// The places of what is rated: the best first, and of equals the earliest.
+fn best_first(rated: impl Iterator<Item = (usize, f32)>) -> Vec<usize> {
+    let mut rated: Vec<(usize, f32)> = rated.collect();
+    rated.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    rated.into_iter().map(|(at, _)| at).collect()
 }

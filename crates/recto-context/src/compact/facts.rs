@@ -16,10 +16,12 @@ use std::collections::HashSet;
 use super::cues;
 use super::sentences::sentences;
 
+pub(super) use scan::details;
+
 /// Something that a summary has to keep.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Fact {
-    /// What it is.
+    /// Which kind of fact, by the form in which it was found.
     pub kind: FactKind,
     /// As it was written.
     pub text: String,
@@ -45,7 +47,7 @@ pub enum FactKind {
 /// The facts of a text, in their order, each once.
 pub fn facts(text: &str) -> Vec<Fact> {
     let sentences = sentences(text);
-    let names = Names::of(sentences.iter().map(String::as_str));
+    let names = KnownNames::from_sentences(sentences.iter().map(String::as_str));
     let mut seen = HashSet::new();
     let found = sentences.iter().flat_map(|sentence| {
         let mut found = details(sentence, &names);
@@ -59,11 +61,6 @@ pub fn facts(text: &str) -> Vec<Fact> {
         found
     });
     found.filter(|fact| seen.insert(fact.key())).collect()
-}
-
-/// The names, numbers, references and quotations of one sentence.
-pub(super) fn details(sentence: &str, names: &Names) -> Vec<Fact> {
-    scan::scan(sentence, names)
 }
 
 impl Fact {
@@ -87,11 +84,11 @@ impl Fact {
 
 /// Words that are names wherever they stand, learned from where capitals mean something.
 #[derive(Debug, Default)]
-pub(super) struct Names(HashSet<String>);
+pub(super) struct KnownNames(HashSet<String>);
 
-impl Names {
-    pub(super) fn of<'a>(sentences: impl Iterator<Item = &'a str>) -> Self {
-        Names(sentences.flat_map(scan::capitals_amid).collect())
+impl KnownNames {
+    pub(super) fn from_sentences<'a>(sentences: impl Iterator<Item = &'a str>) -> Self {
+        KnownNames(sentences.flat_map(scan::capitals_amid).collect())
     }
 
     fn has(&self, word: &str) -> bool {

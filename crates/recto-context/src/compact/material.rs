@@ -11,9 +11,9 @@ use std::collections::{HashMap, HashSet};
 
 use super::Compaction;
 use super::cues;
-use super::facts::{Fact, FactKind, Names, details};
+use super::facts::{Fact, FactKind, KnownNames, details};
 use super::sentences::clauses;
-use turns::{Turn, turns};
+use turns::{SpokenTurn, turns};
 
 /// The most words of a sentence that answers a question.
 const ANSWER: usize = 12;
@@ -24,9 +24,9 @@ pub(super) const WEIGHTY: f32 = 4.0;
 /// Less than this has what only stands in results and calls of tools.
 pub(super) const SLIGHT: f32 = 1.0;
 
-/// Who said something.
+/// Whose words a turn or a statement has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Speaker {
+pub(super) enum TurnSpeaker {
     /// An earlier summary, where it does not say who.
     Nobody,
     User,
@@ -38,7 +38,7 @@ pub(super) enum Speaker {
 /// A sentence or a clause of one.
 #[derive(Debug)]
 pub(super) struct Statement {
-    pub(super) speaker: Speaker,
+    pub(super) speaker: TurnSpeaker,
     pub(super) text: String,
     /// Which sentence of the conversation it belongs to, and which clause of it it is.
     pub(super) place: (usize, usize),
@@ -46,32 +46,32 @@ pub(super) struct Statement {
     pub(super) worth: f32,
     /// What each of its facts is worth within it.
     pub(super) per_fact: f32,
-    /// Its facts, as places in [`Material::facts`].
+    /// Its facts, as places in [`SummaryMaterial::facts`].
     pub(super) facts: Vec<usize>,
 }
 
 /// A fact, and how much it matters.
 #[derive(Debug)]
-pub(super) struct Known {
+pub(super) struct WeighedFact {
     pub(super) fact: Fact,
     pub(super) weight: f32,
 }
 
 /// All that a summary can be made of, oldest first.
 #[derive(Debug, Default)]
-pub(super) struct Material {
+pub(super) struct SummaryMaterial {
     pub(super) statements: Vec<Statement>,
-    pub(super) facts: Vec<Known>,
+    pub(super) facts: Vec<WeighedFact>,
     by_key: HashMap<String, usize>,
     /// What was said so far: once is enough.
-    said: HashSet<(Speaker, String)>,
+    said: HashSet<(TurnSpeaker, String)>,
 }
 
-impl Material {
-    pub(super) fn of(compaction: &Compaction<'_>) -> Self {
+impl SummaryMaterial {
+    pub(super) fn from_compaction(compaction: &Compaction<'_>) -> Self {
         let turns = turns(compaction);
-        let names = Names::of(turns.iter().flat_map(Turn::all));
-        let mut material = Material::default();
+        let names = KnownNames::from_sentences(turns.iter().flat_map(SpokenTurn::all));
+        let mut material = SummaryMaterial::default();
         let mut sentences = 0;
         for (at, turn) in turns.iter().enumerate() {
             for fact in &turn.listed {
@@ -86,7 +86,13 @@ impl Material {
     }
 
     /// Takes up one sentence of a turn.
-    fn read(&mut self, turns: &[Turn], place: (usize, usize), number: usize, names: &Names) {
+    fn read(
+        &mut self,
+        turns: &[SpokenTurn],
+        place: (usize, usize),
+        number: usize,
+        names: &KnownNames,
+    ) {
         let turn = &turns[place.0];
         let sentence = &turn.sentences[place.1];
         let whole = worth(turns, place.0, place.1, &cues::small(sentence));
@@ -95,7 +101,7 @@ impl Material {
             let facts: Vec<usize> =
                 found.into_iter().flat_map(|fact| self.mention(fact, turn.speaker)).collect();
             let small = cues::small(&clause);
-            let is_said = turn.speaker != Speaker::Tool && !cues::is_chatter(&small);
+            let is_said = turn.speaker != TurnSpeaker::Tool && !cues::is_chatter(&small);
             let worth = if clause.len() == sentence.len() {
                 whole
             } else {
@@ -118,11 +124,11 @@ impl Material {
     }
 
     /// Notes that a fact was mentioned; a long name mentions the short ones, too.
-    fn mention(&mut self, fact: Fact, speaker: Speaker) -> Vec<usize> {
+    fn mention(&mut self, fact: Fact, speaker: TurnSpeaker) -> Vec<usize> {
         let weight = match speaker {
-            Speaker::User | Speaker::Nobody => 2.0,
-            Speaker::Assistant => 1.4,
-            Speaker::Tool => 0.3,
+            TurnSpeaker::User | TurnSpeaker::Nobody => 2.0,
+            TurnSpeaker::Assistant => 1.4,
+            TurnSpeaker::Tool => 0.3,
         };
         let key = fact.key();
         let words: Vec<usize> = match fact.kind {
@@ -138,7 +144,7 @@ impl Material {
             let is_bare = fact.kind == FactKind::Number
                 && (fact.text.len() == 1 || fact.text.chars().all(char::is_alphabetic));
             let weight = if is_bare { weight * 0.4 } else { weight };
-            self.facts.push(Known { fact, weight });
+            self.facts.push(WeighedFact { fact, weight });
         } else {
             let known = &mut self.facts[at];
             known.weight = known.weight.max(weight) + 0.2;
@@ -154,26 +160,26 @@ impl Material {
     }
 }
 
-fn per_fact(speaker: Speaker) -> f32 {
+fn per_fact(speaker: TurnSpeaker) -> f32 {
     match speaker {
-        Speaker::User | Speaker::Nobody => 0.8,
-        Speaker::Assistant | Speaker::Tool => 0.5,
+        TurnSpeaker::User | TurnSpeaker::Nobody => 0.8,
+        TurnSpeaker::Assistant | TurnSpeaker::Tool => 0.5,
     }
 }
 
 /// What a sentence, or a clause of it, is worth beside its facts.
-fn worth(turns: &[Turn], at: usize, place: usize, small: &str) -> f32 {
+fn worth(turns: &[SpokenTurn], at: usize, place: usize, small: &str) -> f32 {
     let turn = &turns[at];
-    let is_spoken = |turn: &&Turn| turn.speaker != Speaker::Tool;
+    let is_spoken = |turn: &&SpokenTurn| turn.speaker != TurnSpeaker::Tool;
     let before = || turns[..at].iter().rev().find(is_spoken);
     let behind = || turns[at + 1..].iter().find(is_spoken);
     match turn.speaker {
-        Speaker::Tool => 0.0,
-        Speaker::Nobody => 3.0,
-        Speaker::User => of_user(turn, before(), behind(), small),
-        Speaker::Assistant => {
+        TurnSpeaker::Tool => 0.0,
+        TurnSpeaker::Nobody => 3.0,
+        TurnSpeaker::User => of_user(turn, before(), behind(), small),
+        TurnSpeaker::Assistant => {
             let behind = behind();
-            let agrees = |turn: &Turn| turn.speaker == Speaker::User && turn.agrees;
+            let agrees = |turn: &SpokenTurn| turn.speaker == TurnSpeaker::User && turn.agrees;
             if turn.proposed == Some(place) && behind.is_some_and(agrees) {
                 WEIGHTY
             } else {
@@ -183,9 +189,14 @@ fn worth(turns: &[Turn], at: usize, place: usize, small: &str) -> f32 {
     }
 }
 
-fn of_user(turn: &Turn, before: Option<&Turn>, behind: Option<&Turn>, small: &str) -> f32 {
+fn of_user(
+    turn: &SpokenTurn,
+    before: Option<&SpokenTurn>,
+    behind: Option<&SpokenTurn>,
+    small: &str,
+) -> f32 {
     let is_short = small.split(' ').count() <= ANSWER;
-    let asks = |turn: &Turn| turn.speaker == Speaker::Assistant && turn.asks;
+    let asks = |turn: &SpokenTurn| turn.speaker == TurnSpeaker::Assistant && turn.asks;
     // A short answer decides, and so does agreement that says to what: "ok leave it out".
     let is_answer = is_short && (before.is_some_and(asks) || cues::is_assent(small));
     if cues::is_chatter(small) {
@@ -202,13 +213,13 @@ fn of_user(turn: &Turn, before: Option<&Turn>, behind: Option<&Turn>, small: &st
 }
 
 /// A question is open until it is answered, and still is when the answer is none.
-fn of_question(behind: Option<&Turn>, small: &str) -> f32 {
-    let answers = |turn: &Turn| turn.speaker == Speaker::Assistant && !turn.hedges;
+fn of_question(behind: Option<&SpokenTurn>, small: &str) -> f32 {
+    let answers = |turn: &SpokenTurn| turn.speaker == TurnSpeaker::Assistant && !turn.hedges;
     if behind.is_some_and(answers) && !cues::is_open(small) { 1.0 } else { 4.5 }
 }
 
 /// Models say a lot that nobody has to keep; without a fact, only what they undertook.
-fn of_assistant(turn: &Turn, behind: Option<&Turn>, small: &str) -> f32 {
+fn of_assistant(turn: &SpokenTurn, behind: Option<&SpokenTurn>, small: &str) -> f32 {
     if cues::is_question(small) {
         if behind.is_none() { 3.0 } else { 0.0 }
     } else if turn.is_recalled || cues::is_decision(small) {

@@ -1,6 +1,6 @@
 //! What a model is asked for a summary.
 
-use super::material::Speaker;
+use super::material::TurnSpeaker;
 use super::render::mark;
 use super::{Compaction, extract};
 use crate::message::{Body, ContentPart, Message};
@@ -58,8 +58,8 @@ fn transcript(compaction: &Compaction<'_>, length: usize) -> String {
 /// A message as lines, all but the first indented, so that none can pose as another's.
 fn lines(message: &Message, length: usize) -> Vec<String> {
     let (speaker, length) = match &message.body {
-        Body::User(_) => (mark(Speaker::User).to_owned(), length),
-        Body::Assistant { .. } => (mark(Speaker::Assistant).to_owned(), length),
+        Body::User(_) => (mark(TurnSpeaker::User).to_owned(), length),
+        Body::Assistant { .. } => (mark(TurnSpeaker::Assistant).to_owned(), length),
         Body::Tool { name, .. } => (format!("Result of {name}: "), length.min(4000) / 2),
         Body::Error(_) | Body::Approval(_) => return Vec::new(),
     };

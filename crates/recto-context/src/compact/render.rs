@@ -1,9 +1,9 @@
 //! A summary as text: a line for whoever said something, oldest first, and then lists of
 //! what did not fit as sentences.
 
-use super::choose::Choice;
+use super::choose::SummaryChoice;
 use super::facts::FactKind;
-use super::material::{Material, Speaker};
+use super::material::{SummaryMaterial, TurnSpeaker};
 
 /// What stands before what a person said.
 pub(super) const USER: &str = "User: ";
@@ -23,8 +23,8 @@ pub(super) const LISTS: [(FactKind, &str); 4] = [
 pub(super) const PARTED: &str = "; ";
 
 /// The text of a choice.
-pub(super) fn render(material: &Material, choice: &Choice) -> String {
-    let mut lines: Vec<(Speaker, String)> = Vec::new();
+pub(super) fn render(material: &SummaryMaterial, choice: &SummaryChoice) -> String {
+    let mut lines: Vec<(TurnSpeaker, String)> = Vec::new();
     let mut last: Option<(usize, usize)> = None;
     for &at in &choice.statements {
         let statement = &material.statements[at];
@@ -66,11 +66,11 @@ pub(super) fn entry(kind: FactKind, text: &str) -> String {
     if kind == FactKind::Quote { format!("\"{text}\"") } else { text }
 }
 
-pub(super) fn mark(speaker: Speaker) -> &'static str {
+pub(super) fn mark(speaker: TurnSpeaker) -> &'static str {
     match speaker {
-        Speaker::User => USER,
-        Speaker::Assistant => ASSISTANT,
-        Speaker::Nobody | Speaker::Tool => "",
+        TurnSpeaker::User => USER,
+        TurnSpeaker::Assistant => ASSISTANT,
+        TurnSpeaker::Nobody | TurnSpeaker::Tool => "",
     }
 }
 

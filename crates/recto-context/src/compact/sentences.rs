@@ -1,38 +1,7 @@
 //! Cuts a text into sentences, and long sentences into clauses. Knows nothing of what
 //! they say.
 
-/// Abbreviations whose dot ends no sentence.
-const ABBREVIATIONS: &[&str] = &[
-    "dr", "mr", "mrs", "ms", "prof", "st", "no", "nr", "vs", "etc", "e.g", "i.e", "approx", "ca",
-    "fig", "vol", "pp", "inc", "ltd", "jr", "sr", "min", "max", "tel", "bzw", "z.b", "d.h", "usw",
-    "str", "hr", "fr", "sra", "mme",
-];
-
-/// Words that begin a clause behind a comma.
-const JOINTS: &[&str] = &[
-    "but",
-    "because",
-    "which",
-    "since",
-    "so",
-    "although",
-    "though",
-    "while",
-    "whereas",
-    "unless",
-    "except",
-    "especially",
-    "considering",
-    "and",
-    "who",
-    "as",
-    "if",
-    "weil",
-    "aber",
-    "damit",
-    "mais",
-    "porque",
-];
+use super::lists;
 
 /// The fewest words of each half when a sentence is cut in two.
 const CLAUSE: usize = 4;
@@ -60,8 +29,8 @@ pub(super) fn sentences(text: &str) -> Vec<String> {
 }
 
 fn push(sentence: &str, found: &mut Vec<String>) {
-    let flat: Vec<&str> = sentence.split(|c: char| c.is_whitespace() || c.is_control()).collect();
-    let flat = flat.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
+    let words = sentence.split(|c: char| c.is_whitespace() || c.is_control());
+    let flat = words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
     if flat.contains(char::is_alphanumeric) {
         found.push(flat);
     }
@@ -114,7 +83,7 @@ fn is_abbreviated(line: &str, at: usize, end: usize) -> bool {
     let small = word.to_lowercase();
     let next = line[end..].trim_start().chars().next();
     let is_initial = word.chars().count() == 1 && word.chars().all(char::is_uppercase);
-    ABBREVIATIONS.contains(&small.as_str()) || is_initial || next.is_some_and(char::is_lowercase)
+    lists::ABBREVIATIONS.has(&small) || is_initial || next.is_some_and(char::is_lowercase)
 }
 
 /// A long sentence in its clauses, others whole. Joined by blanks they are the sentence.
@@ -127,7 +96,7 @@ pub(super) fn clauses(sentence: &str) -> Vec<String> {
     let mut start = 0;
     for at in CLAUSE..words.len() {
         let before = words[at - 1];
-        let is_joint = before.ends_with(',') && JOINTS.contains(&words[at].to_lowercase().as_str());
+        let is_joint = before.ends_with(',') && lists::JOINTS.has(&words[at].to_lowercase());
         let is_break = before.ends_with([';', ':', '—', '–']) || is_joint;
         if is_break && at - start >= CLAUSE && words.len() - at >= CLAUSE {
             clauses.push(words[start..at].join(" "));

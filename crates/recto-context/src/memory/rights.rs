@@ -5,16 +5,16 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-/// To whom a memory belongs.
+/// The owner of a memory: whoever it was written down for.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Scope {
-    /// To the agent's owner: MEMORY.md and the daily notes.
+    /// The agent's owner: MEMORY.md and the daily notes.
     Global,
-    /// To one person.
+    /// A single person, by their id.
     Person(Arc<str>),
-    /// To one conversation, by its surface and name: `telegram-4711`.
+    /// A conversation, by its surface and name: `telegram-4711`.
     Conversation(Arc<str>),
-    /// To one agent.
+    /// A single agent, by its name.
     Agent(Arc<str>),
 }
 

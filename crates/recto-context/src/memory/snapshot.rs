@@ -43,10 +43,10 @@ pub struct Snapshot {
 /// A memory of a snapshot.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Pinned {
-    /// Which memory.
+    /// The memory that is pinned, by its name.
     #[serde(flatten)]
     pub item: ItemId,
-    /// Why it is there.
+    /// Why it is on the page.
     pub why: PinReason,
     /// What search said of it when the snapshot was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -6,7 +6,7 @@ use crate::item::ItemKind;
 /// A memory's name as it was typed: `MEMORY.md#3fa9c2e1`, `3fa9`, `memory:3fa9`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TypedMemory<'a> {
-    /// Without its kind.
+    /// What was typed, without the kind in front of it.
     whole: &'a str,
     file: Option<&'a str>,
     digits: &'a str,

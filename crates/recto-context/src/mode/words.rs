@@ -46,7 +46,9 @@ mod thing;
 
 use serde::{Deserialize, Serialize};
 
-use lex::{Kind, Token};
+use lex::{TokenKind, WordToken};
+
+pub use reply::{is_bare_reply, names_nothing};
 
 /// What a message asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,7 +78,7 @@ pub enum Sign {
     StateQuestion,
     /// Someone is told or asked to do something: "restart the server".
     Imperative,
-    /// Nothing decided.
+    /// The words did not decide.
     None,
 }
 
@@ -84,7 +86,7 @@ pub enum Sign {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TalkKind {
-    /// "hello", "good night".
+    /// "hello", "good night": said when people meet or part.
     Greeting,
     /// "thanks for that", and apologies.
     Thanks,
@@ -105,9 +107,9 @@ pub enum TalkKind {
 /// What one message, or one sentence of it, was read as.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reading {
-    /// What is asked for.
+    /// What the message asks for.
     pub verdict: Verdict,
-    /// What decided that.
+    /// What in the message decided that.
     pub sign: Sign,
     /// The words that decided, as they were typed.
     pub matched: Vec<String>,
@@ -127,8 +129,8 @@ pub fn find_path(message: &str) -> Option<Reading> {
     let sentences = lex::sentences(message);
     let named = sentences.iter().flat_map(|sentence| &sentence.tokens).find_map(|token| {
         let sign = match token.kind {
-            Kind::FileName => Sign::FileName,
-            Kind::Path => Sign::Path,
+            TokenKind::FileName => Sign::FileName,
+            TokenKind::Path => Sign::Path,
             _ => return None,
         };
         Some(Reading::work(sign, &[token]))
@@ -161,17 +163,6 @@ pub fn find_talk(message: &str) -> Option<Reading> {
 pub fn find_imperative(message: &str) -> Option<Reading> {
     let readings = sentence::read_sentences(beginning(message));
     readings.into_iter().find(|reading| reading.verdict == Verdict::Tools)
-}
-
-/// "yes, do it", "ok", "go ahead": a reply that makes sense only with the exchange before it.
-pub fn is_bare_reply(message: &str) -> bool {
-    reply::is_bare_reply(message)
-}
-
-/// "hello", "thanks!", "ok, do it": nothing but courtesy and assent, or no word at all. There is
-/// nothing in it that could be looked for.
-pub fn names_nothing(message: &str) -> bool {
-    reply::names_nothing(message)
 }
 
 /// How much of a message is read, in bytes.
@@ -223,11 +214,11 @@ impl Sign {
 }
 
 impl Reading {
-    fn work(sign: Sign, tokens: &[&Token]) -> Self {
+    fn work(sign: Sign, tokens: &[&WordToken]) -> Self {
         Self { verdict: Verdict::Tools, sign, matched: typed(tokens) }
     }
 
-    fn talk(kind: TalkKind, tokens: &[&Token]) -> Self {
+    fn talk(kind: TalkKind, tokens: &[&WordToken]) -> Self {
         Self { verdict: Verdict::Talk, sign: Sign::Talk(kind), matched: typed(tokens) }
     }
 
@@ -236,7 +227,7 @@ impl Reading {
     }
 }
 
-fn typed(tokens: &[&Token]) -> Vec<String> {
+fn typed(tokens: &[&WordToken]) -> Vec<String> {
     tokens.iter().map(|token| token.typed.to_owned()).collect()
 }
 

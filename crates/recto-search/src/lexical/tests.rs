@@ -130,3 +130,10 @@ proptest! {
         prop_assert!(of.iter().all(|found| found.score.is_finite() && found.share < 1.001));
     }
 }
+
+#[test]
+fn the_background_can_be_looked_up() {
+    let lines = include_str!("background.txt").lines().filter(|line| !line.starts_with('#'));
+    assert_eq!(BACKGROUND.len(), lines.count());
+    assert!(BACKGROUND.is_sorted_by(|a, b| a.0 < b.0));
+}

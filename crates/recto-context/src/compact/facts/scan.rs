@@ -1,10 +1,11 @@
 //! Reads the details of a sentence from left to right: quotations first, then words,
 //! each with those that belong to it.
 
-use super::shape::Shape;
+use super::shape::WordShape;
 use super::unparted::{self, is_unparted};
-use super::{Fact, FactKind, Names};
-use crate::compact::cues;
+use super::{Fact, FactKind, KnownNames};
+use crate::compact::{cues, lists};
+use crate::word_list::WordList;
 
 /// The most bytes of a quotation that is kept as one.
 const QUOTE: usize = 80;
@@ -22,251 +23,12 @@ const QUOTES: &[(char, char)] = &[
     ('《', '》'),
 ];
 
-const MONTHS: &[&str] = &[
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-    "januar",
-    "jänner",
-    "februar",
-    "märz",
-    "mai",
-    "juni",
-    "juli",
-    "oktober",
-    "dezember",
-    "jan",
-    "feb",
-    "aug",
-    "sept",
-    "oct",
-    "nov",
-    "dec",
-];
-
-const DAYS: &[&str] = &[
-    "monday",
-    "tuesday",
-    "wednesday",
-    "thursday",
-    "friday",
-    "saturday",
-    "sunday",
-    "mondays",
-    "tuesdays",
-    "wednesdays",
-    "thursdays",
-    "fridays",
-    "saturdays",
-    "sundays",
-    "montag",
-    "dienstag",
-    "mittwoch",
-    "donnerstag",
-    "freitag",
-    "samstag",
-    "sonntag",
-];
-
-/// Words that begin sentences, or are capitals for other reasons than being names.
-const NO_NAMES: &[&str] = &[
-    "a",
-    "about",
-    "after",
-    "again",
-    "all",
-    "also",
-    "although",
-    "an",
-    "and",
-    "another",
-    "any",
-    "are",
-    "as",
-    "at",
-    "because",
-    "before",
-    "both",
-    "but",
-    "by",
-    "can",
-    "could",
-    "did",
-    "do",
-    "does",
-    "don't",
-    "each",
-    "either",
-    "even",
-    "every",
-    "everything",
-    "first",
-    "for",
-    "from",
-    "good",
-    "got",
-    "great",
-    "had",
-    "has",
-    "have",
-    "having",
-    "he",
-    "her",
-    "here",
-    "his",
-    "how",
-    "however",
-    "i",
-    "i'd",
-    "i'll",
-    "i'm",
-    "i've",
-    "if",
-    "in",
-    "is",
-    "it",
-    "it'd",
-    "it'll",
-    "it's",
-    "its",
-    "just",
-    "keep",
-    "let",
-    "let's",
-    "like",
-    "lol",
-    "make",
-    "many",
-    "may",
-    "maybe",
-    "might",
-    "more",
-    "most",
-    "my",
-    "next",
-    "nice",
-    "no",
-    "none",
-    "not",
-    "nothing",
-    "now",
-    "of",
-    "oh",
-    "ok",
-    "okay",
-    "on",
-    "once",
-    "one",
-    "only",
-    "open",
-    "or",
-    "our",
-    "perfect",
-    "please",
-    "right",
-    "same",
-    "she",
-    "should",
-    "since",
-    "so",
-    "some",
-    "sounds",
-    "still",
-    "sure",
-    "thanks",
-    "that",
-    "that'll",
-    "that's",
-    "the",
-    "their",
-    "then",
-    "there",
-    "there's",
-    "these",
-    "they",
-    "this",
-    "those",
-    "three",
-    "to",
-    "todo",
-    "too",
-    "total",
-    "two",
-    "under",
-    "until",
-    "use",
-    "user",
-    "very",
-    "was",
-    "we",
-    "we'd",
-    "we'll",
-    "we're",
-    "we've",
-    "what",
-    "what's",
-    "when",
-    "where",
-    "which",
-    "while",
-    "who",
-    "whole",
-    "why",
-    "will",
-    "with",
-    "without",
-    "wow",
-    "yes",
-    "yet",
-    "you",
-    "you'd",
-    "you'll",
-    "you're",
-    "your",
-];
-
-/// Small words within names.
-const WITHIN: &[&str] = &["of", "de", "di", "del", "la", "van", "von", "der", "the", "&"];
-
-const TITLES: &[&str] = &["dr.", "mr.", "mrs.", "ms.", "prof.", "st.", "herr", "frau", "mme"];
-
-/// Words behind a number that it does not count.
-const COUNT_NOTHING: &[&str] = &[
-    "and", "or", "to", "of", "in", "is", "at", "for", "the", "a", "an", "but", "on", "with", "by",
-    "from", "it", "as", "that", "this", "was", "were", "are", "if", "so", "then", "than", "until",
-    "when", "which", "who", "we", "you", "i", "they", "he", "she", "be", "can", "will", "has",
-    "have", "had", "not", "only", "too", "also", "und", "oder", "für", "bis", "im", "et", "y",
-    "per", "pro", "between", "instead", "through", "during", "because", "without", "now", "then",
-    "today", "again", "plus", "after", "before", "while", "where", "costs", "cost", "leaves",
-    "arrives", "takes", "goes", "gets", "does", "would", "should", "could", "may", "might", "must",
-    "here", "there", "well", "just", "all", "our", "my", "your", "their", "its", "his", "her",
-    "no", "yes", "or", "if",
-];
-
-/// Words before a number that say what it is.
-const LABELS: &[&str] = &[
-    "version", "week", "port", "uid", "room", "mode", "no.", "nr.", "no", "nr", "number", "size",
-    "line", "page", "step", "most", "least", "under", "before", "until",
-];
-
-/// Words behind which a name stands, however it is written.
-const NAMING: &[&str] = &["called", "named", "topic", "branch", "bucket", "user", "group", "host"];
-
 /// The marks that may stand behind a word.
 const BEHIND: &[char] =
     &['.', ',', ';', ':', '!', '?', ')', ']', '}', '"', '\'', '*', '”', '»', '…', '—', '|'];
 
-/// The details of a sentence, in their order.
-pub(super) fn scan(sentence: &str, names: &Names) -> Vec<Fact> {
+/// The names, numbers, references and quotations of a sentence, in their order.
+pub(in crate::compact) fn details(sentence: &str, names: &KnownNames) -> Vec<Fact> {
     let mut found = Vec::new();
     let mut rest = sentence;
     let mut is_start = true;
@@ -302,38 +64,42 @@ fn next_quote(text: &str) -> Option<(usize, usize, Fact)> {
 }
 
 /// A word of a sentence.
-struct Word<'a> {
+struct ScannedWord<'a> {
     /// Without the marks around it.
     bare: &'a str,
     small: String,
-    shape: Shape,
+    shape: WordShape,
     /// Whether a mark behind it parts it from the next word.
     ends: bool,
     /// Whether it would be capital anyway.
     starts: bool,
 }
 
-impl Word<'_> {
-    fn is(&self, list: &[&str]) -> bool {
-        list.contains(&self.small.as_str())
+impl ScannedWord<'_> {
+    fn is(&self, list: &WordList) -> bool {
+        list.has(&self.small)
+    }
+
+    fn is_any(&self, words: &[&str]) -> bool {
+        words.contains(&self.small.as_str())
     }
 
     fn is_number(&self) -> bool {
-        self.shape == Shape::Number
+        self.shape == WordShape::Number
     }
 
     fn is_name(&self) -> bool {
-        self.shape == Shape::Capital && !self.is(NO_NAMES)
+        self.shape == WordShape::Capital && !self.is(&lists::NO_NAMES)
     }
 }
 
-fn words(text: &str, is_start: bool) -> Vec<Word<'_>> {
+fn words(text: &str, is_start: bool) -> Vec<ScannedWord<'_>> {
     let mut starts = is_start;
     let mut words = Vec::new();
     for raw in text.split_whitespace() {
         let bare = raw.trim_start_matches(['(', '[', '{', '"', '\'', '*', '“', '«', '…', '—']);
         let is_opened = bare.len() < raw.len();
-        let is_title = TITLES.contains(&cues::small(bare).as_str());
+        let is_title = lists::TITLES.has(&cues::small(bare));
         let bare = if is_title { bare } else { bare.trim_end_matches(BEHIND) };
         let bare = bare.strip_suffix("'s").or_else(|| bare.strip_suffix("’s")).unwrap_or(bare);
         if bare.is_empty() {
@@ -341,14 +107,14 @@ fn words(text: &str, is_start: bool) -> Vec<Word<'_>> {
             continue;
         }
         let ends = !is_title && raw.ends_with(BEHIND);
-        let (small, shape) = (cues::small(bare), Shape::of(bare));
-        words.push(Word { bare, small, shape, ends, starts: starts || is_opened });
+        let (small, shape) = (cues::small(bare), WordShape::of_word(bare));
+        words.push(ScannedWord { bare, small, shape, ends, starts: starts || is_opened });
         starts = !is_title && raw.ends_with([':', '.', '!', '?']);
     }
     words
 }
 
-fn scan_words(text: &str, is_start: bool, names: &Names, found: &mut Vec<Fact>) {
+fn scan_words(text: &str, is_start: bool, names: &KnownNames, found: &mut Vec<Fact>) {
     let words = words(text, is_start);
     let mut at = 0;
     while at < words.len() {
@@ -358,40 +124,41 @@ fn scan_words(text: &str, is_start: bool, names: &Names, found: &mut Vec<Fact>) 
                 unparted::scan(word.bare, found);
                 1
             }
-            Shape::Reference => {
+            WordShape::Reference => {
                 found.push(Fact::new(FactKind::Reference, word.bare));
                 1
             }
-            Shape::Number => number(&words, at, found),
-            Shape::Capital => name(&words, at, names, found),
-            Shape::Plain => called(&words, at, found),
+            WordShape::Number => number(&words, at, found),
+            WordShape::Capital => name(&words, at, names, found),
+            WordShape::Plain => called(&words, at, found),
         };
     }
 }
 
 /// The words from one place to another, as they stand in the text but for the marks.
-fn joined(words: &[Word<'_>]) -> String {
+fn joined(words: &[ScannedWord<'_>]) -> String {
     words.iter().map(|word| word.bare).collect::<Vec<_>>().join(" ")
 }
 
 /// A number with what it counts. Returns how many words that are.
-fn number(words: &[Word<'_>], at: usize, found: &mut Vec<Fact>) -> usize {
+fn number(words: &[ScannedWord<'_>], at: usize, found: &mut Vec<Fact>) -> usize {
     let digits = digits_end(words, at);
     let end = unit_end(words, digits);
     let before = at.checked_sub(1).map(|before| &words[before]).filter(|word| !word.ends);
-    let is_labelled =
-        end == at + 1 && before.is_some_and(|word| word.is(LABELS) || word.is(MONTHS));
+    let is_labelled = end == at + 1
+        && before.is_some_and(|word| word.is(&lists::LABELS) || word.is(&lists::MONTHS));
     let start = if is_labelled { at - 1 } else { at };
     found.push(Fact::new(FactKind::Number, joined(&words[start..end])));
     end - at
 }
 
 /// Where the digits end: `01 555 0134`, `11:00 to 19:00`, `750 x 490`.
-fn digits_end(words: &[Word<'_>], at: usize) -> usize {
-    let is_number = |place: usize| words.get(place).is_some_and(Word::is_number);
+fn digits_end(words: &[ScannedWord<'_>], at: usize) -> usize {
+    let is_number = |place: usize| words.get(place).is_some_and(ScannedWord::is_number);
     let mut end = at + 1;
     while end < words.len() && !words[end - 1].ends {
-        let is_link = words[end].is(&["x", "×", "to", "bis", "–", "-", "+"]) && !words[end].ends;
+        let is_link =
+            words[end].is_any(&["x", "×", "to", "bis", "–", "-", "+"]) && !words[end].ends;
         if is_number(end) {
             end += 1;
         } else if is_link && is_number(end + 1) {
@@ -404,12 +171,12 @@ fn digits_end(words: &[Word<'_>], at: usize) -> usize {
 }
 
 /// Where what the digits before `end` count has its end: a month and a year, a unit, a noun.
-fn unit_end(words: &[Word<'_>], end: usize) -> usize {
+fn unit_end(words: &[ScannedWord<'_>], end: usize) -> usize {
     let goes_on = |end: usize| end < words.len() && !words[end - 1].ends;
     if !goes_on(end) {
         return end;
     }
-    if words[end].is(MONTHS) {
+    if words[end].is(&lists::MONTHS) {
         let has_year = goes_on(end + 1) && words[end + 1].is_number();
         return end + 1 + usize::from(has_year);
     }
@@ -418,29 +185,31 @@ fn unit_end(words: &[Word<'_>], end: usize) -> usize {
     if !has_unit && counts(&words[unit]) {
         unit += 1;
         // `5 new circuits`.
-        if goes_on(unit) && words[unit - 1].is(&["new", "more", "full"]) && counts(&words[unit]) {
+        if goes_on(unit) && words[unit - 1].is_any(&["new", "more", "full"]) && counts(&words[unit])
+        {
             unit += 1;
         }
     }
     let is_rate = |unit: usize| {
-        words[unit].is(&["per", "pro", "par"]) || (unit > end && words[unit].is(&["a", "each"]))
+        words[unit].is_any(&["per", "pro", "par"])
+            || (unit > end && words[unit].is_any(&["a", "each"]))
     };
     if goes_on(unit) && is_rate(unit) && goes_on(unit + 1) { unit + 2 } else { unit }
 }
 
 /// Whether a word may be what a number before it counts.
-fn counts(word: &Word<'_>) -> bool {
+fn counts(word: &ScannedWord<'_>) -> bool {
     let is_word = word.bare.chars().all(|c| c.is_alphabetic() || "/²³°-%'".contains(c));
-    let is_unit = word.shape == Shape::Plain || word.bare.chars().count() <= 3;
+    let is_unit = word.shape == WordShape::Plain || word.bare.chars().count() <= 3;
     let is_rate = word.bare.contains('/') && word.bare.len() <= 8;
-    (is_word && (is_unit || is_rate) && !word.is(COUNT_NOTHING)) || word.bare.starts_with('°')
+    (is_word && (is_unit || is_rate) && !word.is(&lists::UNCOUNTED)) || word.bare.starts_with('°')
 }
 
 /// A name with all its words. Returns how many words were read.
-fn name(words: &[Word<'_>], at: usize, names: &Names, found: &mut Vec<Fact>) -> usize {
+fn name(words: &[ScannedWord<'_>], at: usize, names: &KnownNames, found: &mut Vec<Fact>) -> usize {
     let first = &words[at];
-    if first.is(DAYS) || (first.is(MONTHS) && first.small != "may") {
-        let is_dated = !first.ends && words.get(at + 1).is_some_and(Word::is_number);
+    if first.is(&lists::DAYS) || (first.is(&lists::MONTHS) && first.small != "may") {
+        let is_dated = !first.ends && words.get(at + 1).is_some_and(ScannedWord::is_number);
         if !is_dated {
             found.push(Fact::new(FactKind::Number, first.bare));
         }
@@ -465,13 +234,16 @@ fn name(words: &[Word<'_>], at: usize, names: &Names, found: &mut Vec<Fact>) -> 
     end - at
 }
 
-fn name_end(words: &[Word<'_>], at: usize) -> usize {
+fn name_end(words: &[ScannedWord<'_>], at: usize) -> usize {
     let mut end = at + 1;
     while end < words.len() && !words[end - 1].ends {
         let next = &words[end];
         if next.is_name() || is_coined(next) {
             end += 1;
-        } else if next.is(WITHIN) && !next.ends && words.get(end + 1).is_some_and(Word::is_name) {
+        } else if next.is(&lists::NAME_PARTICLES)
+            && !next.ends
+            && words.get(end + 1).is_some_and(ScannedWord::is_name)
+        {
             end += 2;
         } else {
             break;
@@ -481,10 +253,10 @@ fn name_end(words: &[Word<'_>], at: usize) -> usize {
 }
 
 /// What follows "called" or "named" is a name, however it is written.
-fn called(words: &[Word<'_>], at: usize, found: &mut Vec<Fact>) -> usize {
-    let next = words.get(at + 1).filter(|next| !words[at].ends && next.shape == Shape::Plain);
+fn called(words: &[ScannedWord<'_>], at: usize, found: &mut Vec<Fact>) -> usize {
+    let next = words.get(at + 1).filter(|next| !words[at].ends && next.shape == WordShape::Plain);
     match next {
-        Some(next) if words[at].is(NAMING) && !next.is(COUNT_NOTHING) => {
+        Some(next) if words[at].is(&lists::NAMING) && !next.is(&lists::UNCOUNTED) => {
             let kind = if next.bare.contains('-') { FactKind::Reference } else { FactKind::Name };
             found.push(Fact::new(kind, next.bare));
             2
@@ -494,8 +266,8 @@ fn called(words: &[Word<'_>], at: usize, found: &mut Vec<Fact>) -> usize {
 }
 
 /// A word that goes on a name though it has digits or capitals in it: `Subline 500-U`.
-fn is_coined(word: &Word<'_>) -> bool {
-    word.shape == Shape::Reference
+fn is_coined(word: &ScannedWord<'_>) -> bool {
+    word.shape == WordShape::Reference
         && word.bare.starts_with(|c: char| c.is_uppercase() || c.is_ascii_digit())
         && word.bare.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
 }

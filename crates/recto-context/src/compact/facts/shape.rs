@@ -2,28 +2,28 @@
 
 /// What a word looks like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Shape {
+pub(super) enum WordShape {
     /// Digits, perhaps with marks, a currency or a unit.
     Number,
     /// Only machines write like this.
     Reference,
     /// With a capital at its beginning.
     Capital,
-    /// Any other.
+    /// A word in small letters, or in a script that has no capitals.
     Plain,
 }
 
-impl Shape {
+impl WordShape {
     /// The shape of a word without the marks around it.
-    pub(super) fn of(word: &str) -> Shape {
+    pub(super) fn of_word(word: &str) -> WordShape {
         if is_address(word) || is_path(word) || is_identifier(word) {
-            Shape::Reference
+            WordShape::Reference
         } else if word.contains(|c: char| c.is_ascii_digit()) {
             digits(word)
         } else if word.starts_with(char::is_uppercase) {
-            Shape::Capital
+            WordShape::Capital
         } else {
-            Shape::Plain
+            WordShape::Plain
         }
     }
 }
@@ -75,11 +75,11 @@ fn is_camel(word: &str) -> bool {
 }
 
 /// A word with digits in it: a number, a number with its unit, or a code.
-fn digits(word: &str) -> Shape {
+fn digits(word: &str) -> WordShape {
     let marks = |c: char| "€$£¥+-#~<>≥≤§±≈−".contains(c);
     let start = word.trim_start_matches(marks);
     if !start.starts_with(|c: char| c.is_ascii_digit()) {
-        return Shape::Reference;
+        return WordShape::Reference;
     }
     let letters = start.trim_start_matches(|c: char| !c.is_alphabetic());
     // `20kg`, `8am`, `2nd`, `16-bit`; `8c1f0e2` has digits behind its letters.
@@ -89,5 +89,5 @@ fn digits(word: &str) -> Shape {
     // `4471-902-66` is a code, `2027-07-18` and `20-30` are numbers.
     let dashes = start.matches('-').count();
     let is_date = start.len() == 10 && start.as_bytes().get(4) == Some(&b'-');
-    if !is_unit || (dashes >= 2 && !is_date) { Shape::Reference } else { Shape::Number }
+    if !is_unit || (dashes >= 2 && !is_date) { WordShape::Reference } else { WordShape::Number }
 }

@@ -2,7 +2,7 @@
 //! counters, words in Latin letters, names in katakana. Other names can't be told from
 //! words there, and stay with their sentences.
 
-use super::shape::Shape;
+use super::shape::WordShape;
 use super::{Fact, FactKind};
 
 /// What these scripts count with.
@@ -43,7 +43,7 @@ pub(super) fn scan(text: &str, found: &mut Vec<Fact>) {
 fn latin(run: &str, found: &mut Vec<Fact>) {
     let word = run.trim_matches(|c: char| c.is_ascii_punctuation() && c != '/');
     if word.len() >= 2 {
-        let is_reference = Shape::of(word) == Shape::Reference;
+        let is_reference = WordShape::of_word(word) == WordShape::Reference;
         let kind = if is_reference { FactKind::Reference } else { FactKind::Name };
         found.push(Fact::new(kind, word));
     }

@@ -1,14 +1,13 @@
 //! The messages of a compaction, and the summary before them, as sentences with their
 //! speakers.
 
-use crate::compact::Compaction;
-use crate::compact::cues;
 use crate::compact::facts::{Fact, FactKind, details};
 use crate::compact::render::{ASSISTANT, LISTS, PARTED, USER};
 use crate::compact::sentences::sentences;
+use crate::compact::{Compaction, cues, lists};
 use crate::message::{Body, ContentPart, Message};
 
-use super::{Names, Speaker};
+use super::{KnownNames, TurnSpeaker};
 
 /// As much of a result or of a call's arguments is read, from its beginning.
 const OF_TOOL: usize = 4096;
@@ -18,8 +17,8 @@ const ASKING: usize = 7;
 
 /// What somebody said at one time.
 #[derive(Debug)]
-pub(super) struct Turn {
-    pub(super) speaker: Speaker,
+pub(super) struct SpokenTurn {
+    pub(super) speaker: TurnSpeaker,
     pub(super) sentences: Vec<String>,
     /// Facts that stand for themselves.
     pub(super) listed: Vec<Fact>,
@@ -35,20 +34,26 @@ pub(super) struct Turn {
     pub(super) proposed: Option<usize>,
 }
 
-impl Turn {
-    fn new(speaker: Speaker, sentences: Vec<String>, listed: Vec<Fact>, is_recalled: bool) -> Self {
+impl SpokenTurn {
+    fn new(
+        speaker: TurnSpeaker,
+        sentences: Vec<String>,
+        listed: Vec<Fact>,
+        is_recalled: bool,
+    ) -> Self {
         let small: Vec<String> = match speaker {
-            Speaker::Tool => Vec::new(),
+            TurnSpeaker::Tool => Vec::new(),
             _ => sentences.iter().map(|sentence| cues::small(sentence)).collect(),
         };
-        let asks = small.iter().any(|small| cues::is_question(small) || cues::has_choice(small));
+        let asks =
+            small.iter().any(|small| cues::is_question(small) || lists::CHOICES.has_any_in(small));
         let agrees = small.first().is_some_and(|first| cues::is_assent(first));
-        let hedges = small.iter().take(2).any(|small| cues::is_hedged(small));
+        let hedges = small.iter().take(2).any(|small| lists::HEDGES.has_any_in(small));
         let last = small.iter().rposition(|small| cues::is_proposal(small));
         // A short question only asks for a yes, to what stands before it.
         let only_asks = |last: usize| small[last].split(' ').count() <= ASKING;
         let proposed = last.map(|last| last.saturating_sub(usize::from(only_asks(last))));
-        Turn { speaker, sentences, listed, is_recalled, asks, agrees, hedges, proposed }
+        SpokenTurn { speaker, sentences, listed, is_recalled, asks, agrees, hedges, proposed }
     }
 
     /// Its sentences as texts.
@@ -58,52 +63,52 @@ impl Turn {
 }
 
 /// All that was said, oldest first.
-pub(super) fn turns(compaction: &Compaction<'_>) -> Vec<Turn> {
+pub(super) fn turns(compaction: &Compaction<'_>) -> Vec<SpokenTurn> {
     let recalled = compaction.before.unwrap_or_default().lines().map(recalled);
     let visible = compaction.messages.iter().filter(|message| message.is_for_models());
     recalled.chain(visible.flat_map(|message| of_message(message))).collect()
 }
 
 /// A line of an earlier summary.
-fn recalled(line: &str) -> Turn {
+fn recalled(line: &str) -> SpokenTurn {
     let list = LISTS.iter().find_map(|(kind, label)| Some((*kind, line.strip_prefix(label)?)));
     if let Some((kind, list)) = list {
         let entries = list.split(PARTED).map(|entry| entry.trim_matches('"'));
         let entries = entries.filter(|entry| !entry.trim().is_empty());
         let listed = entries.map(|entry| Fact::new(kind, entry)).collect();
-        return Turn::new(Speaker::Nobody, Vec::new(), listed, true);
+        return SpokenTurn::new(TurnSpeaker::Nobody, Vec::new(), listed, true);
     }
-    let speakers = [(Speaker::User, USER), (Speaker::Assistant, ASSISTANT)];
+    let speakers = [(TurnSpeaker::User, USER), (TurnSpeaker::Assistant, ASSISTANT)];
     let marked = speakers.iter().find_map(|(who, mark)| Some((*who, line.strip_prefix(mark)?)));
-    let (speaker, said) = marked.unwrap_or((Speaker::Nobody, line));
-    Turn::new(speaker, sentences(said), Vec::new(), true)
+    let (speaker, said) = marked.unwrap_or((TurnSpeaker::Nobody, line));
+    SpokenTurn::new(speaker, sentences(said), Vec::new(), true)
 }
 
 /// What a message says, and what its calls name.
-fn of_message(message: &Message) -> Vec<Turn> {
+fn of_message(message: &Message) -> Vec<SpokenTurn> {
     let speaker = match message.body {
-        Body::User(_) => Speaker::User,
-        Body::Assistant { .. } => Speaker::Assistant,
-        _ => Speaker::Tool,
+        Body::User(_) => TurnSpeaker::User,
+        Body::Assistant { .. } => TurnSpeaker::Assistant,
+        _ => TurnSpeaker::Tool,
     };
     let texts = message.content().iter().filter_map(ContentPart::as_text);
     let read = |text: &str| match speaker {
-        Speaker::Tool => sentences(beginning(text)),
+        TurnSpeaker::Tool => sentences(beginning(text)),
         _ => sentences(text),
     };
     let said: Vec<String> = texts.flat_map(|text| read(text)).collect();
     let calls = message.calls().iter().map(|call| {
         let listed = named_in(beginning(&call.arguments));
-        Turn::new(Speaker::Tool, Vec::new(), listed, false)
+        SpokenTurn::new(TurnSpeaker::Tool, Vec::new(), listed, false)
     });
-    let spoken = (!said.is_empty()).then(|| Turn::new(speaker, said, Vec::new(), false));
+    let spoken = (!said.is_empty()).then(|| SpokenTurn::new(speaker, said, Vec::new(), false));
     spoken.into_iter().chain(calls).collect()
 }
 
 /// Paths and addresses among the values of a call's arguments.
 fn named_in(arguments: &str) -> Vec<Fact> {
     let values = arguments.split('"').filter(|value| !value.contains(['\\', '{', '}']));
-    let found = values.flat_map(|value| details(value, &Names::default()));
+    let found = values.flat_map(|value| details(value, &KnownNames::default()));
     found.filter(|fact| fact.kind == FactKind::Reference).collect()
 }
 

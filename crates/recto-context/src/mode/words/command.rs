@@ -4,8 +4,8 @@
 //! they do or whether they are installed, and a command that is only asked about is none.
 
 use super::grammar::is_verb;
-use super::lex::{self, Gap, Kind, Sentence, Token};
-use super::request::{self, Request};
+use super::lex::{self, Sentence, TokenGap, TokenKind, WordToken};
+use super::request::{self, PeeledRequest};
 use super::{Reading, Sign, Verdict, lists};
 
 /// A line that was copied from a terminal with its prompt: `$ ls -la`.
@@ -23,9 +23,9 @@ pub(super) fn command_line(sentence: &Sentence) -> Option<Reading> {
     if asks_for_meaning(&request) {
         return None;
     }
-    let is_command_token = |token: &&Token| match token.kind {
-        Kind::Flag => token.typed.starts_with("--"),
-        Kind::Code => is_command_text(token.typed),
+    let is_command_token = |token: &&WordToken| match token.kind {
+        TokenKind::Flag => token.typed.starts_with("--"),
+        TokenKind::Code => is_command_text(token.typed),
         _ => false,
     };
     if let Some(token) = sentence.tokens.iter().find(is_command_token) {
@@ -42,10 +42,10 @@ pub(super) fn command_line(sentence: &Sentence) -> Option<Reading> {
 }
 
 /// "what does … do", "explain …": the command is the subject of a question, unless it misbehaves.
-fn asks_for_meaning(request: &Request) -> bool {
+fn asks_for_meaning(request: &PeeledRequest) -> bool {
     let Some(head) = request.rest.first() else { return false };
     let asks = lists::QUESTION_WORDS.has(head.stem()) || lists::EXPLAIN_VERBS.has(&head.lower);
-    let trouble = |token: &Token| lists::TROUBLE_WORDS.has(&token.lower);
+    let trouble = |token: &WordToken| lists::TROUBLE_WORDS.has(&token.lower);
     asks && !request.rest.iter().any(trouble)
 }
 
@@ -57,17 +57,17 @@ fn is_command_text(code: &str) -> bool {
     lex::sentences(code).first().is_some_and(|sentence| is_command(&sentence.tokens))
 }
 
-fn is_command(tokens: &[Token]) -> bool {
-    let Some(program) = tokens.first().filter(|token| token.kind == Kind::Word) else {
+fn is_command(tokens: &[WordToken]) -> bool {
+    let Some(program) = tokens.first().filter(|token| token.kind == TokenKind::Word) else {
         return false;
     };
-    let argument = tokens.get(1).filter(|token| token.gap == Gap::Space);
+    let argument = tokens.get(1).filter(|token| token.gap == TokenGap::Space);
     let plain = lists::PROGRAMS.has(&program.lower);
     match argument {
         None => plain && tokens.len() == 1,
-        Some(Token { kind: Kind::Flag | Kind::FileName | Kind::Path, .. }) => {
-            plain || lists::PROGRAMS_THAT_ARE_WORDS.has(&program.lower)
-        }
+        Some(WordToken {
+            kind: TokenKind::Flag | TokenKind::FileName | TokenKind::Path, ..
+        }) => plain || lists::PROGRAMS_THAT_ARE_WORDS.has(&program.lower),
         Some(argument) if lists::SUBCOMMANDS.has(&argument.lower) => {
             plain && !tokens.iter().any(|token| token.is("vs") || token.is("is"))
         }

@@ -4,30 +4,30 @@
 //! is written in words, unless it is written into a file; a file is explained only by reading it.
 
 use super::grammar::{before_colon, head_words};
-use super::lex::{Gap, Kind, Token};
-use super::request::{Frame, Request};
-use super::thing::{Pointed, find_any_thing, find_thing};
+use super::lex::{TokenGap, TokenKind, WordToken};
+use super::request::{PeeledRequest, RequestFrame};
+use super::thing::{PointerRule, find_any_thing, find_thing};
 use super::{Reading, Sign, TalkKind, lists};
 
 /// Verbs that ask for words. Where one of them is given a thing to look at, it is work.
-pub(super) fn read_talking_verb(tokens: &[Token]) -> Option<Reading> {
+pub(super) fn read_talking_verb(tokens: &[WordToken]) -> Option<Reading> {
     let head = tokens.first()?;
     if lists::TALK_PHRASES.covers(tokens) > 0 || lists::REFINEMENTS.covers(tokens) > 0 {
         return Some(Reading::talk(TalkKind::Conversation, &head_words(tokens)));
     }
-    let (kind, material) = match head.stem() {
-        _ if head.kind != Kind::Word => return None,
+    let kind = match head.stem() {
+        _ if head.kind != TokenKind::Word => return None,
         "tell" if tells_someone_else(tokens) => return None,
-        verb if lists::CREATIVE_VERBS.has(verb) => (TalkKind::Creative, Pointed::Needed),
-        verb if lists::EXPLAIN_VERBS.has(verb) => (TalkKind::Explanation, Pointed::Needed),
-        verb if lists::TEXT_VERBS.has(verb) => (TalkKind::Conversation, Pointed::Needed),
-        verb if lists::CONVERSATION_VERBS.has(verb) => (TalkKind::Conversation, Pointed::Needed),
+        verb if lists::CREATIVE_VERBS.has(verb) => TalkKind::Creative,
+        verb if lists::EXPLAIN_VERBS.has(verb) => TalkKind::Explanation,
+        verb if lists::TEXT_VERBS.has(verb) => TalkKind::Conversation,
+        verb if lists::CONVERSATION_VERBS.has(verb) => TalkKind::Conversation,
         _ => return None,
     };
     let made = if head.stem() == "give" { made_up_noun(tokens) } else { None };
     let told = &tokens[..before_colon(tokens)];
     if made.is_none()
-        && let Some(thing) = find_thing(told, material)
+        && let Some(thing) = find_thing(told, PointerRule::Needed)
     {
         let words: Vec<_> = std::iter::once(head).chain(thing).collect();
         return Some(Reading::work(Sign::Imperative, &words));
@@ -36,20 +36,20 @@ pub(super) fn read_talking_verb(tokens: &[Token]) -> Option<Reading> {
 }
 
 /// "tell Ana that …" is a message to send.
-fn tells_someone_else(tokens: &[Token]) -> bool {
+fn tells_someone_else(tokens: &[WordToken]) -> bool {
     tokens.get(1).is_some_and(|to| !["me", "us", "a", "the", "stories"].contains(&to.stem()))
 }
 
 /// "email is dead", "book recommendations", "run or walk?": the word is a noun here.
-pub(super) fn is_used_as_noun(tokens: &[Token], asks: bool, frame: Frame) -> bool {
-    let Some(next) = tokens.get(1).filter(|next| next.gap == Gap::Space) else { return false };
+pub(super) fn is_used_as_noun(tokens: &[WordToken], asks: bool, frame: RequestFrame) -> bool {
+    let Some(next) = tokens.get(1).filter(|next| next.gap == TokenGap::Space) else { return false };
     let predicate = ["is", "are", "was", "were", "has", "of", "vs", "or", "shows", "isn't"];
-    let chooses = asks && frame == Frame::Bare && tokens.iter().any(|token| token.is("or"));
+    let chooses = asks && frame == RequestFrame::Bare && tokens.iter().any(|token| token.is("or"));
     predicate.iter().any(|word| next.is(word)) || lists::TALK_NOUNS.has(&next.lower) || chooses
 }
 
 /// A verb of doing is work, unless what it makes is a text or an idea.
-pub(super) fn read_action(request: &Request) -> Reading {
+pub(super) fn read_action(request: &PeeledRequest) -> Reading {
     let tokens = request.rest;
     let head = &tokens[0];
     if let Some(noun) = made_up_noun(tokens).filter(|_| lists::MAKER_VERBS.has(&head.lower)) {
@@ -67,7 +67,7 @@ pub(super) fn read_action(request: &Request) -> Reading {
     let thing = find_any_thing(tokens);
     match thing {
         Some(thing) => Reading::work(Sign::Imperative, &[head, thing]),
-        None if request.frame == Frame::Tentative => {
+        None if request.frame == RequestFrame::Tentative => {
             Reading::talk(TalkKind::Conversation, &head_words(tokens))
         }
         None if weak => read_weak_action(tokens),
@@ -79,7 +79,7 @@ pub(super) fn read_action(request: &Request) -> Reading {
 }
 
 /// "list three reasons" is talk; "put it back" is left open.
-fn read_weak_action(tokens: &[Token]) -> Reading {
+fn read_weak_action(tokens: &[WordToken]) -> Reading {
     match tokens[0].lower.as_str() {
         "list" | "count" | "identify" => Reading::talk(TalkKind::Explanation, &head_words(tokens)),
         _ => Reading::unsure(),
@@ -87,24 +87,24 @@ fn read_weak_action(tokens: &[Token]) -> Reading {
 }
 
 /// The noun of the verb's object, if it is a text or an idea: "write a short *story* about …".
-pub(super) fn made_up_noun<'t, 'm>(tokens: &'t [Token<'m>]) -> Option<&'t Token<'m>> {
+pub(super) fn made_up_noun<'t>(tokens: &'t [WordToken<'t>]) -> Option<&'t WordToken<'t>> {
     let articles = ["a", "an", "the", "this", "that", "it", "me", "us", "into", "my", "some", "up"];
     let object = tokens.iter().skip(1).take(8).take_while(|token| {
-        token.kind == Kind::Word
-            && token.gap == Gap::Space
+        token.kind == TokenKind::Word
+            && token.gap == TokenGap::Space
             && (articles.contains(&token.stem()) || !lists::FUNCTION_WORDS.has(&token.lower))
     });
     // A phrase is about its last noun: a "message queue" is no message.
-    let is_text = |token: &&Token| lists::CREATIVE_NOUNS.has_noun(&token.lower);
-    let is_thing = |token: &Token| lists::THINGS.has_noun(&token.lower);
+    let is_text = |token: &&WordToken| lists::CREATIVE_NOUNS.has_noun(&token.lower);
+    let is_thing = |token: &WordToken| lists::THINGS.has_noun(&token.lower);
     let object: Vec<_> = object.collect();
     let last_is_thing = object.last().is_some_and(|last| is_thing(last) && !is_text(last));
     object.into_iter().rfind(is_text).filter(|_| !last_is_thing)
 }
 
 /// "write a poem *into my notes*": the text is made up, but it has to be put somewhere.
-fn kept_in_thing<'t, 'm>(tokens: &'t [Token<'m>]) -> Option<&'t Token<'m>> {
+fn kept_in_thing<'t>(tokens: &'t [WordToken<'t>]) -> Option<&'t WordToken<'t>> {
     let keeps = ["to", "into", "in", "from", "of", "on"];
     let at = tokens.iter().position(|token| keeps.iter().any(|word| token.is(word)))?;
-    find_thing(&tokens[at..], Pointed::Needed)?.pop()
+    find_thing(&tokens[at..], PointerRule::Needed)?.pop()
 }

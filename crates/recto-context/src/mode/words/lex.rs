@@ -9,37 +9,37 @@ use super::spelling::{is_abbreviation, is_one_word, is_word_char, spelling, with
 
 /// One word, or one thing that is not to be read as words: a path, an address, quoted text.
 #[derive(Debug)]
-pub(super) struct Token<'m> {
+pub(super) struct WordToken<'m> {
     /// As the person typed it, without the punctuation around it.
     pub(super) typed: &'m str,
     /// For comparing: lower case, with a plain apostrophe.
     pub(super) lower: String,
     /// What it is spelled like.
-    pub(super) kind: Kind,
+    pub(super) kind: TokenKind,
     /// What separates this token from the one before it.
-    pub(super) gap: Gap,
+    pub(super) gap: TokenGap,
 }
 
 /// What a token is spelled like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum TokenKind {
     /// Also numbers, versions and dates.
     Word,
     FileName,
     Path,
-    /// `--force`, `-la`.
+    /// An option of a command line: `--force`, `-la`.
     Flag,
     /// A URL, a domain, an e-mail address: never a path, whatever slashes and dots it has.
     Address,
     /// Text in quotation marks: it is what the message is about, so its words ask for nothing.
     Quoted,
-    /// Text in backticks.
+    /// Text in backticks, unless it names a file.
     Code,
 }
 
 /// What stands between two tokens; where they are in different clauses, it is not a space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Gap {
+pub(super) enum TokenGap {
     Space,
     /// Also a semicolon or a dash.
     Comma,
@@ -49,31 +49,32 @@ pub(super) enum Gap {
 /// Up to a full stop, a question or exclamation mark, or the end of the line.
 #[derive(Debug, Default)]
 pub(super) struct Sentence<'m> {
-    pub(super) tokens: Vec<Token<'m>>,
+    pub(super) tokens: Vec<WordToken<'m>>,
     /// It ends in a question mark.
     pub(super) asks: bool,
     /// It has a colon: behind it may stand material rather than a request.
     pub(super) introduces: bool,
 }
 
-impl Token<'_> {
+impl WordToken<'_> {
     /// The word without a clitic: `what's` is `what`, `I'm` is `i`, `today's` is `today`.
     pub(super) fn stem(&self) -> &str {
         self.lower.split('\'').next().unwrap_or_default()
     }
 
     pub(super) fn is(&self, word: &str) -> bool {
-        self.kind == Kind::Word && self.lower == word
+        self.kind == TokenKind::Word && self.lower == word
     }
 
     pub(super) fn is_number(&self) -> bool {
-        self.kind == Kind::Word && self.lower.starts_with(|c: char| c.is_ascii_digit())
+        self.kind == TokenKind::Word && self.lower.starts_with(|c: char| c.is_ascii_digit())
     }
 }
 
 /// Cuts `message` into sentences; those without any token are left out.
 pub(super) fn sentences(message: &str) -> Vec<Sentence<'_>> {
-    let mut cutter = Cutter { done: Vec::new(), current: Sentence::default(), gap: Gap::Space };
+    let mut cutter =
+        SentenceCutter { done: Vec::new(), current: Sentence::default(), gap: TokenGap::Space };
     for stretch in stretches(message) {
         match stretch {
             Stretch::Plain(text) => cutter.plain(text),
@@ -141,13 +142,13 @@ fn find_close(rest: &str, close: char) -> Option<usize> {
     rest.match_indices('\'').map(|(at, _)| at).find(|at| !rest[at + 1..].starts_with(is_word_char))
 }
 
-struct Cutter<'m> {
+struct SentenceCutter<'m> {
     done: Vec<Sentence<'m>>,
     current: Sentence<'m>,
-    gap: Gap,
+    gap: TokenGap,
 }
 
-impl<'m> Cutter<'m> {
+impl<'m> SentenceCutter<'m> {
     fn plain(&mut self, text: &'m str) {
         for (number, line) in text.split('\n').enumerate() {
             if number > 0 {
@@ -164,17 +165,18 @@ impl<'m> Cutter<'m> {
     /// Quoted text is one token, except for the files named in it: `open "My Budget.xlsx"`.
     fn quoted(&mut self, text: &'m str) {
         let mut named = text.split_whitespace().map(|chunk| (chunk, spelling(chunk)));
-        let file = named.find(|(_, kind)| matches!(kind, Some(Kind::FileName | Kind::Path)));
+        let file =
+            named.find(|(_, kind)| matches!(kind, Some(TokenKind::FileName | TokenKind::Path)));
         match file {
             Some((chunk, Some(kind))) => self.push(chunk, kind),
-            _ => self.push(text, Kind::Quoted),
+            _ => self.push(text, TokenKind::Quoted),
         }
     }
 
     /// `lib.rs` in backticks names a file; code of several words may merely look like it.
     fn code(&mut self, text: &'m str) {
         let file = spelling(text).filter(|_| !text.contains(char::is_whitespace));
-        self.push(text, file.unwrap_or(Kind::Code));
+        self.push(text, file.unwrap_or(TokenKind::Code));
     }
 
     fn piece(&mut self, piece: &'m str) {
@@ -186,7 +188,7 @@ impl<'m> Cutter<'m> {
         let core_end = core.as_ptr() as usize - piece.as_ptr() as usize + core.len();
         match spelling(core) {
             Some(kind) => self.push(without_position(core), kind),
-            None if is_one_word(core) => self.push(core, Kind::Word),
+            None if is_one_word(core) => self.push(core, TokenKind::Word),
             None => self.words(core),
         }
         self.punctuation(&piece[core_end..], is_abbreviation(core));
@@ -204,22 +206,22 @@ impl<'m> Cutter<'m> {
                 continue;
             }
             if let Some(start) = from.take() {
-                self.push(&text[start..at], Kind::Word);
+                self.push(&text[start..at], TokenKind::Word);
             }
             self.punctuation(&text[at..at + c.len_utf8()], c == '.');
         }
         if let Some(start) = from {
-            self.push(&text[start..], Kind::Word);
+            self.push(&text[start..], TokenKind::Word);
         }
     }
 
-    fn push(&mut self, typed: &'m str, kind: Kind) {
+    fn push(&mut self, typed: &'m str, kind: TokenKind) {
         let lower = match kind {
-            Kind::Quoted | Kind::Code => String::new(),
+            TokenKind::Quoted | TokenKind::Code => String::new(),
             _ => typed.to_lowercase().replace(is_apostrophe, "'"),
         };
-        self.current.tokens.push(Token { typed, lower, kind, gap: self.gap });
-        self.gap = Gap::Space;
+        self.current.tokens.push(WordToken { typed, lower, kind, gap: self.gap });
+        self.gap = TokenGap::Space;
     }
 
     fn punctuation(&mut self, marks: &str, dot_is_part_of_word: bool) {
@@ -231,9 +233,9 @@ impl<'m> Cutter<'m> {
                 }
                 '!' | '！' | '。' | '…' => self.end_sentence(),
                 '.' if !dot_is_part_of_word => self.end_sentence(),
-                ',' | ';' | '—' | '–' | '،' | '，' | '、' => self.gap = Gap::Comma,
+                ',' | ';' | '—' | '–' | '،' | '，' | '、' => self.gap = TokenGap::Comma,
                 ':' | '：' => {
-                    self.gap = Gap::Colon;
+                    self.gap = TokenGap::Colon;
                     self.current.introduces = true;
                 }
                 _ => {}
@@ -242,7 +244,7 @@ impl<'m> Cutter<'m> {
     }
 
     fn end_sentence(&mut self) {
-        self.gap = Gap::Space;
+        self.gap = TokenGap::Space;
         let sentence = std::mem::take(&mut self.current);
         if !sentence.tokens.is_empty() {
             self.done.push(sentence);

@@ -4,16 +4,16 @@
 //! a tool is there that could find one.
 
 use super::grammar::{clause_length, head_words};
-use super::lex::{Kind, Token};
-use super::request::Frame;
-use super::thing::{Pointed, find_thing, listed_thing};
+use super::lex::{TokenKind, WordToken};
+use super::request::RequestFrame;
+use super::thing::{PointerRule, find_thing, listed_thing};
 use super::{Reading, Sign, TalkKind, lists};
 
 /// Question words and auxiliaries at the head. "do" and "have" are imperatives as well, and "if"
 /// and "when" begin conditions: without a question mark those are left to the other rules.
-pub(super) fn begins_question(tokens: &[Token], frame: Frame, asks: bool) -> bool {
+pub(super) fn begins_question(tokens: &[WordToken], frame: RequestFrame, asks: bool) -> bool {
     let [head, ..] = tokens else { return false };
-    if head.kind != Kind::Word || frame == Frame::Tentative {
+    if head.kind != TokenKind::Word || frame == RequestFrame::Tentative {
         return false;
     }
     let next_is_object = tokens.get(1).is_some_and(|next| {
@@ -29,7 +29,7 @@ pub(super) fn begins_question(tokens: &[Token], frame: Frame, asks: bool) -> boo
 
 /// A question about the world is talk. One about a thing that is pointed at, about a number that
 /// changes by the hour, or whether something runs, is work.
-pub(super) fn read_question(tokens: &[Token]) -> Reading {
+pub(super) fn read_question(tokens: &[WordToken]) -> Reading {
     let talk = || Reading::talk(TalkKind::Question, &head_words(tokens));
     let inquiry = &tokens[..question_length(tokens)];
     if lists::ABOUT_THE_WORLD.covers(inquiry) > 0 {
@@ -42,11 +42,15 @@ pub(super) fn read_question(tokens: &[Token]) -> Reading {
         return talk();
     }
     let thing = match question_form(inquiry) {
-        Form::Existence => find_thing(inquiry, Pointed::Anyhow).or_else(|| listed_thing(inquiry)),
-        Form::OwnDate => Some(inquiry.iter().take(3).collect()),
-        Form::YesOrNo => find_thing(inquiry, Pointed::EvenInCompound),
-        Form::Which => listed_thing(inquiry).or_else(|| find_thing(inquiry, Pointed::Needed)),
-        Form::Open => find_thing(inquiry, Pointed::Needed),
+        QuestionForm::Existence => {
+            find_thing(inquiry, PointerRule::Anyhow).or_else(|| listed_thing(inquiry))
+        }
+        QuestionForm::OwnDate => Some(inquiry.iter().take(3).collect()),
+        QuestionForm::YesOrNo => find_thing(inquiry, PointerRule::EvenInCompound),
+        QuestionForm::Which => {
+            listed_thing(inquiry).or_else(|| find_thing(inquiry, PointerRule::Needed))
+        }
+        QuestionForm::Open => find_thing(inquiry, PointerRule::Needed),
     };
     if let Some(words) = thing.or_else(|| status_word(inquiry)) {
         return Reading::work(Sign::StateQuestion, &words);
@@ -55,12 +59,12 @@ pub(super) fn read_question(tokens: &[Token]) -> Reading {
 }
 
 /// Only the first clause is asked; but "is it X, or my Y" goes on.
-fn question_length(tokens: &[Token]) -> usize {
+fn question_length(tokens: &[WordToken]) -> usize {
     let length = clause_length(tokens);
     if length < 3 { tokens.len() } else { length }
 }
 
-enum Form {
+enum QuestionForm {
     /// "is there a …", "do I have any …".
     Existence,
     /// "did the …", "is my …", "how did the …".
@@ -72,26 +76,28 @@ enum Form {
     Open,
 }
 
-fn question_form(tokens: &[Token]) -> Form {
-    let [head, ..] = tokens else { return Form::Open };
+fn question_form(tokens: &[WordToken]) -> QuestionForm {
+    let [head, ..] = tokens else { return QuestionForm::Open };
     let counts = tokens.get(1).is_some_and(|next| next.is("many") || next.is("much"));
     // "how did the nightly job go" asks about one job; "how does the file system work" about all.
     let happened = tokens.get(1).is_some_and(|next| next.is("did") || next.is("has"));
     let own = tokens.iter().skip(1).take(2).any(|token| lists::POSSESSIVES.has(&token.lower));
     match head.stem() {
-        _ if lists::EXISTENCE.covers(tokens) > 0 => Form::Existence,
-        "how" if counts => Form::Which,
-        "when" if own => Form::OwnDate,
-        _ if happened => Form::YesOrNo,
-        "which" | "what" | "whats" => Form::Which,
-        "if" | "whether" => Form::YesOrNo,
-        stem if lists::AUXILIARIES.has(stem) && !lists::QUESTION_WORDS.has(stem) => Form::YesOrNo,
-        _ => Form::Open,
+        _ if lists::EXISTENCE.covers(tokens) > 0 => QuestionForm::Existence,
+        "how" if counts => QuestionForm::Which,
+        "when" if own => QuestionForm::OwnDate,
+        _ if happened => QuestionForm::YesOrNo,
+        "which" | "what" | "whats" => QuestionForm::Which,
+        "if" | "whether" => QuestionForm::YesOrNo,
+        stem if lists::AUXILIARIES.has(stem) && !lists::QUESTION_WORDS.has(stem) => {
+            QuestionForm::YesOrNo
+        }
+        _ => QuestionForm::Open,
     }
 }
 
 /// "is docker running", "is anything listening on 5432": the question ends in how it stands.
-fn status_word<'t, 'm>(tokens: &'t [Token<'m>]) -> Option<Vec<&'t Token<'m>>> {
+fn status_word<'t>(tokens: &'t [WordToken<'t>]) -> Option<Vec<&'t WordToken<'t>>> {
     let head = tokens.first()?;
     let verb = ["is", "are", "if", "whether", "has", "did", "am"].contains(&head.stem());
     let ends = |at: usize| match tokens.get(at + 1) {

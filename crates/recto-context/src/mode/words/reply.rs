@@ -3,11 +3,11 @@
 //! It says whether a message is one. What it replies to is the caller's business.
 
 use super::grammar::{is_pronoun, is_verb};
-use super::lex::{self, Token};
+use super::lex::{self, WordToken};
 use super::lists;
 
 /// "yes, do it", "ok", "go ahead": a reply that makes sense only with the exchange before it.
-pub(super) fn is_bare_reply(message: &str) -> bool {
+pub fn is_bare_reply(message: &str) -> bool {
     if message.len() > LONGEST_BARE_REPLY {
         return false;
     }
@@ -22,11 +22,12 @@ pub(super) fn is_bare_reply(message: &str) -> bool {
         && replies
 }
 
-/// Whether a message has no word that stands for something. A number does: it may be what was
+/// Whether a message has no word that stands for something: "hello", "thanks!", "ok, do it". There
+/// is nothing in it that could be looked for. A number does stand for something: it may be what was
 /// asked for.
-pub(super) fn names_nothing(message: &str) -> bool {
-    let is_empty = |tokens: &[Token]| {
-        !tokens.iter().any(Token::is_number) && reduces_to_nothing(tokens, &mut false)
+pub fn names_nothing(message: &str) -> bool {
+    let is_empty = |tokens: &[WordToken]| {
+        !tokens.iter().any(WordToken::is_number) && reduces_to_nothing(tokens, &mut false)
     };
     message.len() <= LONGEST_BARE_REPLY
         && lex::sentences(message).iter().all(|sentence| is_empty(&sentence.tokens))
@@ -39,7 +40,7 @@ const NODDING_EMOJI: &[char] = &['👍', '👎', '👌', '✅', '✔', '❌', '�
 
 /// Whether the tokens are nothing but phrases of assent, choice and courtesy. Greetings and thanks
 /// alone make sense by themselves, so they don't set `replies`.
-fn reduces_to_nothing(tokens: &[Token], replies: &mut bool) -> bool {
+fn reduces_to_nothing(tokens: &[WordToken], replies: &mut bool) -> bool {
     let mut rest = tokens;
     while let Some(first) = rest.first() {
         let assent = lists::ACKNOWLEDGEMENTS
@@ -63,7 +64,7 @@ fn reduces_to_nothing(tokens: &[Token], replies: &mut bool) -> bool {
 }
 
 /// "create it", "send them": the verb is here, what it is done to is not.
-fn action_on_pronoun(tokens: &[Token]) -> usize {
+fn action_on_pronoun(tokens: &[WordToken]) -> usize {
     match tokens {
         [verb, object] if is_verb(verb, &lists::ACTION_VERBS) && is_pronoun(object) => 2,
         _ => 0,

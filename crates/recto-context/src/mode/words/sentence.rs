@@ -5,9 +5,9 @@
 //! of a message weigh against each other is decided in [`super`].
 
 use super::grammar::{before_colon, is_pronoun, is_question_word, is_verb, later_clauses};
-use super::lex::{self, Gap, Kind, Sentence, Token};
-use super::request::{self, Frame, Request};
-use super::thing::{Pointed, find_thing};
+use super::lex::{self, Sentence, TokenGap, TokenKind, WordToken};
+use super::request::{self, PeeledRequest, RequestFrame};
+use super::thing::{PointerRule, find_thing};
 use super::{Reading, Sign, TalkKind, Verdict, imperative, lists, question, statement};
 
 /// One reading for each sentence. What follows a colon behind a request for talk is material to
@@ -41,7 +41,7 @@ fn read_sentence(sentence: &Sentence) -> Reading {
 }
 
 /// Hands the request to the rules for what it begins with.
-fn read_request(request: &Request, asks: bool) -> Reading {
+fn read_request(request: &PeeledRequest, asks: bool) -> Reading {
     let rest = request.rest;
     let Some(head) = rest.first() else {
         return match request.opener {
@@ -68,42 +68,46 @@ fn read_request(request: &Request, asks: bool) -> Reading {
 }
 
 /// The first imperative or question in a later clause: "the roadmap is outdated, update it".
-fn later_imperative(tokens: &[Token]) -> Option<Reading> {
-    later_clauses(tokens).find_map(|clause| {
-        let request = request::peel(clause);
-        let [verb, object, ..] = request.rest else { return None };
+fn later_imperative(tokens: &[WordToken]) -> Option<Reading> {
+    later_work(tokens, |_, request| {
+        let [verb, object, ..] = request.rest else { return false };
         let has_object = lists::SOFT_OBJECTS.has(&object.lower)
-            || object.kind != Kind::Word
-            || find_thing(request.rest, Pointed::Needed).is_some();
+            || object.kind != TokenKind::Word
+            || find_thing(request.rest, PointerRule::Needed).is_some();
         let told = is_verb(verb, &lists::ACTION_VERBS) && has_object;
         let asked = question::begins_question(request.rest, request.frame, false);
-        (told || asked).then(|| read_request(&request, false)).filter(is_work)
+        told || asked
     })
 }
 
 /// A later clause that is put as a request: "…, can you restore it?", "…, please delete it".
-fn later_request(tokens: &[Token]) -> Option<Reading> {
+fn later_request(tokens: &[WordToken]) -> Option<Reading> {
+    later_work(tokens, |clause, request| {
+        let acts = request.rest.first().is_some_and(|verb| is_verb(verb, &lists::ACTION_VERBS));
+        let asked = request.frame == RequestFrame::Asked && request.rest.len() < clause.len();
+        let put_politely = clause.iter().take(3).any(|token| token.is("you") || token.is("please"));
+        asked && put_politely && acts
+    })
+}
+
+/// The first later clause that is wanted, if it is read as work.
+fn later_work(
+    tokens: &[WordToken],
+    is_wanted: impl Fn(&[WordToken], &PeeledRequest) -> bool,
+) -> Option<Reading> {
     later_clauses(tokens).find_map(|clause| {
         let request = request::peel(clause);
-        let verb = request.rest.first().filter(|verb| is_verb(verb, &lists::ACTION_VERBS));
-        let asked = request.frame == Frame::Asked && request.rest.len() < clause.len();
-        let put_politely = clause.iter().take(3).any(|token| token.is("you") || token.is("please"));
-        (asked && put_politely && verb.is_some())
-            .then(|| read_request(&request, false))
-            .filter(is_work)
+        let reading = is_wanted(clause, &request).then(|| read_request(&request, false));
+        reading.filter(|reading| reading.verdict == Verdict::Tools)
     })
 }
 
 /// "… and save it", "then send them to Ana": whatever came before, this part is for a tool.
-fn delivery(tokens: &[Token]) -> Option<Reading> {
+fn delivery(tokens: &[WordToken]) -> Option<Reading> {
     tokens.windows(3).find_map(|three| {
         let [and, verb, object] = three else { return None };
-        let linked = and.is("and") || and.is("then") || verb.gap == Gap::Comma;
+        let linked = and.is("and") || and.is("then") || verb.gap == TokenGap::Comma;
         let delivers = linked && is_verb(verb, &lists::DELIVERY_VERBS) && is_pronoun(object);
         delivers.then(|| Reading::work(Sign::Imperative, &[verb, object]))
     })
-}
-
-fn is_work(reading: &Reading) -> bool {
-    reading.verdict == Verdict::Tools
 }

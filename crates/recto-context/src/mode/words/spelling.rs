@@ -2,26 +2,26 @@
 //!
 //! It goes by the characters alone, and never asks whether the file or the address exists.
 
-use super::lex::Kind;
+use super::lex::TokenKind;
 use super::lists;
 
 /// What a stretch without white space is spelled like, if it is not ordinary words.
-pub(super) fn spelling(core: &str) -> Option<Kind> {
+pub(super) fn spelling(core: &str) -> Option<TokenKind> {
     let core = core.strip_suffix("'s").or_else(|| core.strip_suffix("’s")).unwrap_or(core);
     if is_address(core) {
-        return Some(Kind::Address);
+        return Some(TokenKind::Address);
     }
     if is_flag(core) {
-        return Some(Kind::Flag);
+        return Some(TokenKind::Flag);
     }
     if is_number_like(core) && !has_known_extension(core) {
         return None;
     }
     let bare = without_position(core);
     if bare.contains(['/', '\\']) || bare.starts_with('~') {
-        return is_path(bare).then_some(Kind::Path);
+        return is_path(bare).then_some(TokenKind::Path);
     }
-    is_file_name(bare).then_some(Kind::FileName)
+    is_file_name(bare).then_some(TokenKind::FileName)
 }
 
 fn is_address(core: &str) -> bool {

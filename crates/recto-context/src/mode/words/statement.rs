@@ -5,14 +5,14 @@
 
 use super::grammar::{head_words, is_verb};
 use super::imperative::made_up_noun;
-use super::lex::Token;
+use super::lex::WordToken;
 use super::question::read_question;
-use super::request::{Frame, Request};
-use super::thing::{Pointed, find_thing};
+use super::request::{PeeledRequest, RequestFrame};
+use super::thing::{PointerRule, find_thing};
 use super::{Reading, Sign, TalkKind, lists};
 
 /// Judges by the subject, by things that are pointed at, and by whether it is asked.
-pub(super) fn read_other(request: &Request, asks: bool) -> Reading {
+pub(super) fn read_other(request: &PeeledRequest, asks: bool) -> Reading {
     let tokens = request.rest;
     let head = &tokens[0];
     if let Some(words) = lists::LIVE_FACTS.find(tokens) {
@@ -25,14 +25,14 @@ pub(super) fn read_other(request: &Request, asks: bool) -> Reading {
         return read_statement(tokens);
     }
     let pointed = tokens.get(1).is_some_and(|next| lists::DETERMINERS.has(&next.lower));
-    let thing = find_thing(tokens, Pointed::Needed);
-    if request.frame == Frame::Tentative && thing.is_none() {
+    let thing = find_thing(tokens, PointerRule::Needed);
+    if request.frame == RequestFrame::Tentative && thing.is_none() {
         return Reading::talk(TalkKind::Statement, &head_words(tokens));
     }
     if let Some(verb) = closing_verb(request) {
         return Reading::work(Sign::Imperative, &[verb]);
     }
-    if request.frame == Frame::Asked || pointed || head.is("tell") {
+    if request.frame == RequestFrame::Asked || pointed || head.is("tell") {
         return match thing {
             Some(thing) => Reading::work(Sign::Imperative, &thing),
             None if head.is("tell") => Reading::work(Sign::Imperative, &[head]),
@@ -40,7 +40,7 @@ pub(super) fn read_other(request: &Request, asks: bool) -> Reading {
             None => Reading::unsure(),
         };
     }
-    let is_idea = |token: &&Token| {
+    let is_idea = |token: &&WordToken| {
         lists::TALK_NOUNS.has(&token.lower) || lists::CREATIVE_NOUNS.has_noun(&token.lower)
     };
     if let Some(idea) = tokens.iter().take(2).find(is_idea) {
@@ -53,20 +53,20 @@ pub(super) fn read_other(request: &Request, asks: bool) -> Reading {
 }
 
 /// German and Dutch put the verb of a request last: "kannst du die Datei *löschen*?".
-fn closing_verb<'t, 'm>(request: &Request<'t, 'm>) -> Option<&'t Token<'m>> {
-    let asked = request.frame == Frame::Asked && request.rest.len() > 1;
+fn closing_verb<'t>(request: &PeeledRequest<'t>) -> Option<&'t WordToken<'t>> {
+    let asked = request.frame == RequestFrame::Asked && request.rest.len() > 1;
     request.rest.last().filter(|last| asked && is_verb(last, &lists::ACTION_VERBS))
 }
 
 /// Someone tells something. It is work if it tells what they need, or that a thing is in trouble.
-fn read_statement(tokens: &[Token]) -> Reading {
+fn read_statement(tokens: &[WordToken]) -> Reading {
     let wants = tokens.iter().take(4).find(|token| {
         ["need", "want", "find", "forgot"].iter().any(|word| token.is(word))
             || lists::TROUBLE_WORDS.has(&token.lower)
     });
     let trouble =
         wants.or_else(|| tokens.iter().find(|token| lists::TROUBLE_WORDS.has(&token.lower)));
-    match (trouble, find_thing(tokens, Pointed::EvenInCompound)) {
+    match (trouble, find_thing(tokens, PointerRule::EvenInCompound)) {
         (Some(trouble), Some(mut thing)) if made_up_noun(tokens).is_none() => {
             thing.push(trouble);
             Reading::work(Sign::StateQuestion, &thing)
@@ -76,11 +76,12 @@ fn read_statement(tokens: &[Token]) -> Reading {
 }
 
 /// No verb to go by: "status of the deploy?", "coffee or tea?", "the movie was great".
-fn read_fragment(tokens: &[Token], asks: bool) -> Reading {
+fn read_fragment(tokens: &[WordToken], asks: bool) -> Reading {
     let head = &tokens[0];
-    let thing = find_thing(tokens, Pointed::EvenInCompound);
-    let says = |token: &Token| ["is", "was", "are", "were", "am"].contains(&token.lower.as_str());
-    let stands = |token: &Token| {
+    let thing = find_thing(tokens, PointerRule::EvenInCompound);
+    let says =
+        |token: &WordToken| ["is", "was", "are", "were", "am"].contains(&token.lower.as_str());
+    let stands = |token: &WordToken| {
         lists::TROUBLE_WORDS.has(&token.lower) || lists::STATUS_WORDS.has(&token.lower)
     };
     // "email is overrated" is an opinion, "email is down" is not.

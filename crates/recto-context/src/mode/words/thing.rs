@@ -4,12 +4,12 @@
 //! asked of the thing is not looked at here.
 
 use super::grammar::is_question_word;
-use super::lex::{Gap, Kind, Token};
+use super::lex::{TokenGap, TokenKind, WordToken};
 use super::lists;
 
 /// How clearly a thing has to be pointed at before it counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Pointed {
+pub(super) enum PointerRule {
     /// With an article, a possessive or a number, and as the last word of its noun phrase: "the
     /// folder", not "the folder paradox".
     Needed,
@@ -20,21 +20,21 @@ pub(super) enum Pointed {
 }
 
 /// The thing in the sentence that tools can look at, with the word that points at it.
-pub(super) fn find_thing<'t, 'm>(
-    tokens: &'t [Token<'m>],
-    pointed: Pointed,
-) -> Option<Vec<&'t Token<'m>>> {
+pub(super) fn find_thing<'t>(
+    tokens: &'t [WordToken<'t>],
+    pointed: PointerRule,
+) -> Option<Vec<&'t WordToken<'t>>> {
     // The last determiner before the current word, for as long as its noun phrase lasts.
     let mut pointer: Option<(usize, bool)> = None;
     for (at, token) in tokens.iter().enumerate() {
-        if token.kind == Kind::Address {
+        if token.kind == TokenKind::Address {
             return Some(vec![token]);
         }
-        if token.kind != Kind::Word {
+        if token.kind != TokenKind::Word {
             pointer = None;
             continue;
         }
-        if token.gap != Gap::Space {
+        if token.gap != TokenGap::Space {
             pointer = None;
         }
         if let Some(thing) = thing_at(tokens, at, pointer, pointed) {
@@ -45,7 +45,11 @@ pub(super) fn find_thing<'t, 'm>(
     None
 }
 
-fn next_pointer(token: &Token, at: usize, before: Option<(usize, bool)>) -> Option<(usize, bool)> {
+fn next_pointer(
+    token: &WordToken,
+    at: usize,
+    before: Option<(usize, bool)>,
+) -> Option<(usize, bool)> {
     let of_someone = token.lower.ends_with("'s") && !lists::FUNCTION_WORDS.has(token.stem());
     let contracted =
         of_someone && (is_question_word(token) || lists::STATEMENT_HEADS.has(token.stem()));
@@ -61,46 +65,47 @@ fn next_pointer(token: &Token, at: usize, before: Option<(usize, bool)>) -> Opti
     (at - from < reach && !ends).then_some((from, own))
 }
 
-fn thing_at<'t, 'm>(
-    tokens: &'t [Token<'m>],
+fn thing_at<'t>(
+    tokens: &'t [WordToken<'t>],
     at: usize,
     pointer: Option<(usize, bool)>,
-    pointed: Pointed,
-) -> Option<Vec<&'t Token<'m>>> {
+    pointed: PointerRule,
+) -> Option<Vec<&'t WordToken<'t>>> {
     let token = &tokens[at];
     let shared = lists::THINGS.has_noun(&token.lower);
     let personal = lists::PERSONAL_THINGS.has_noun(&token.lower);
-    let numbered = tokens.get(at + 1).filter(|next| next.is_number() && next.gap == Gap::Space);
+    let numbered =
+        tokens.get(at + 1).filter(|next| next.is_number() && next.gap == TokenGap::Space);
     if let (true, Some(number)) = (shared, numbered) {
         return Some(vec![token, number]);
     }
     let shouted = shared && is_shouted(tokens, at);
-    if shouted || (shared && pointed == Pointed::Anyhow) {
+    if shouted || (shared && pointed == PointerRule::Anyhow) {
         return Some(vec![token]);
     }
     let (from, own) = pointer?;
     let is_thing = shared || (personal && own);
-    let whole = pointed == Pointed::EvenInCompound || ends_noun_phrase(tokens, at);
+    let whole = pointed == PointerRule::EvenInCompound || ends_noun_phrase(tokens, at);
     (is_thing && whole).then(|| vec![&tokens[from], token])
 }
 
-/// ROADMAP, MEMORY: the seed's files, named without an extension. In a message that is shouted as
-/// a whole, where the words around are shouted too, capitals say nothing.
-fn is_shouted(tokens: &[Token], at: usize) -> bool {
-    let upper = |token: &Token| {
+/// ROADMAP, MEMORY: files of a workspace, named without an extension. In a message that is shouted
+/// as a whole, where the words around are shouted too, capitals say nothing.
+fn is_shouted(tokens: &[WordToken], at: usize) -> bool {
+    let upper = |token: &WordToken| {
         let longest_word = 40;
         (4..longest_word).contains(&token.typed.len())
             && token.typed.chars().all(|c| c.is_uppercase() || c == '_')
     };
-    let has_lower = |token: &Token| token.typed.chars().any(char::is_lowercase);
+    let has_lower = |token: &WordToken| token.typed.chars().any(char::is_lowercase);
     let quiet_around = tokens[at.saturating_sub(1)..].iter().take(3).any(has_lower);
     upper(&tokens[at]) && quiet_around
 }
 
-fn ends_noun_phrase(tokens: &[Token], at: usize) -> bool {
+fn ends_noun_phrase(tokens: &[WordToken], at: usize) -> bool {
     tokens.get(at + 1).is_none_or(|next| {
-        next.gap != Gap::Space
-            || next.kind != Kind::Word
+        next.gap != TokenGap::Space
+            || next.kind != TokenKind::Word
             || next.is_number()
             || lists::FUNCTION_WORDS.has(next.stem())
             || lists::THINGS.has_noun(&next.lower)
@@ -109,7 +114,7 @@ fn ends_noun_phrase(tokens: &[Token], at: usize) -> bool {
 }
 
 /// "which tests …", "what port …", "how many unread emails …": the thing stands right behind.
-pub(super) fn listed_thing<'t, 'm>(tokens: &'t [Token<'m>]) -> Option<Vec<&'t Token<'m>>> {
+pub(super) fn listed_thing<'t>(tokens: &'t [WordToken<'t>]) -> Option<Vec<&'t WordToken<'t>>> {
     let near = tokens.iter().skip(1).take(3);
     let plain = near.take_while(|token| {
         !lists::FUNCTION_WORDS.has(token.stem()) || token.is("many") || token.is("open")
@@ -119,11 +124,11 @@ pub(super) fn listed_thing<'t, 'm>(tokens: &'t [Token<'m>]) -> Option<Vec<&'t To
 }
 
 /// Any thing at all: in an imperative, "restart nginx containers" needs no article.
-pub(super) fn find_any_thing<'t, 'm>(tokens: &'t [Token<'m>]) -> Option<&'t Token<'m>> {
+pub(super) fn find_any_thing<'t>(tokens: &'t [WordToken<'t>]) -> Option<&'t WordToken<'t>> {
     let object = || tokens.iter().skip(1);
     let plain = object().find(|token| {
-        token.kind == Kind::Address
-            || (token.kind == Kind::Word && lists::THINGS.has_noun(&token.lower))
+        token.kind == TokenKind::Address
+            || (token.kind == TokenKind::Word && lists::THINGS.has_noun(&token.lower))
     });
-    plain.or_else(|| find_thing(tokens, Pointed::Needed)?.pop())
+    plain.or_else(|| find_thing(tokens, PointerRule::Needed)?.pop())
 }
