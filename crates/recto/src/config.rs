@@ -1,10 +1,13 @@
 //! The config: `config.toml`, `RECTO_*` variables and flags, as typed settings.
 //!
-//! It is read in two stages. The first turns each layer into a flat list of
-//! settings, every one with its place, and checks it against one table of keys
-//! ([`keys::KEYS`]): unknown names, wrong types, numbers out of range. The second
-//! lays flags over variables over the file and resolves the result into
-//! [`Settings`]: defaults, paths, required keys, names that refer to each other.
+//! Each key is declared once, as a field of a struct in `settings.rs`; the checks,
+//! the variables and the reference page come from there ([`keys::KEYS`]).
+//!
+//! The config is read in two stages. The first turns each layer into a flat list
+//! of settings, every one with its place, and checks it against the keys: unknown
+//! names, wrong types, numbers out of range. The second lays flags over variables
+//! over the file and resolves the result into [`Settings`]: defaults, paths,
+//! required keys, names that refer to each other.
 //!
 //! A person who made five mistakes reads about five, each with its line and, where
 //! there is one, the name that was probably meant. One exception: while the file
@@ -30,6 +33,7 @@ pub mod reference;
 mod resolve;
 mod setting;
 mod settings;
+mod tables;
 #[cfg(test)]
 mod tests;
 mod value;
@@ -41,7 +45,7 @@ use std::io::{self, ErrorKind, Read};
 use std::path::PathBuf;
 
 pub use choices::{
-    Approval, AutoUncertain, Compaction, ContextMode, Group, Include, ItemKind, Permission,
+    Approval, AutoUncertain, ContextMode, Group, HistoryCompaction, Include, ItemKind, Permission,
     PickMessages, PickPlacement, Preset, Provider, Reload, Sandbox, SearchPreset, SkillRender,
     SystemMessages, ToolCalls, ToolTurnContext,
 };
@@ -49,13 +53,16 @@ pub use edit::set_include;
 pub use env::Flag;
 pub use problem::{Place, Problem, Problems};
 pub use settings::{
-    AgentSettings, ContextSettings, FoundSettings, GrantSettings, HistorySettings, ItemSettings,
-    MemorySettings, ModeSettings, ModelSettings, Placed, SearchSettings, ServerSettings, Settings,
+    AgentSettings, ContextSettings, GrantSettings, HistorySettings, ItemSettings, MemorySettings,
+    ModelSettings, Placed, SearchGroupSettings, SearchSettings, ServerSettings, Settings,
     SkillSettings, StoreSettings, ToolSettings, TranscriptSettings, TransportSettings,
 };
 
-use raw::Raw;
-use value::Value;
+use keys::KeyKind;
+use raw::ParsedConfig;
+use resolve::SettingsResolver;
+use setting::LayerSetting;
+use value::SettingValue;
 
 /// The largest config file that is read. Far more than a person writes, and
 /// little enough to hold in memory.
@@ -69,25 +76,26 @@ pub fn load(sources: &Sources) -> Result<Loaded, Problems> {
 
 /// As [`load`], with the text of the file at hand.
 pub fn load_text(text: &str, sources: &Sources) -> Result<Loaded, Problems> {
-    let mut raw = raw::read(&sources.file_name(), text);
-    let variables = env::variables(&sources.environment, &named_variables(&raw));
+    let ParsedConfig { settings, tables, mut problems, has_syntax_errors } =
+        raw::read(&sources.file_name(), text);
+    let variables = env::variables(&sources.environment, &named_variables(&settings));
     let flags = env::flags(&sources.flags);
-    let mut problems = std::mem::take(&mut raw.problems);
     problems.extend(variables.problems);
     problems.extend(flags.problems);
-    if raw.has_syntax_errors {
+    if has_syntax_errors {
         return Err(Problems::collect(problems).unwrap_or_else(|| sources.unexplained()));
     }
     // Later layers win.
-    let layers = [std::mem::take(&mut raw.settings), variables.settings, flags.settings];
-    let resolved = resolve::resolve(layers, &raw.tables, sources);
-    problems.extend(resolved.problems);
+    let layers = [settings, variables.settings, flags.settings];
+    let mut resolver = SettingsResolver::new(layers, &tables, sources);
+    let settings = resolver.settings();
+    problems.extend(resolver.problems);
     if let Some(problems) = Problems::collect(problems) {
         return Err(problems);
     }
-    let settings = resolved.settings.ok_or_else(|| sources.unexplained())?;
-    let warnings = variables.warnings.into_iter().chain(resolved.warnings).collect();
-    Ok(Loaded { settings, warnings, rows: resolved.rows })
+    let settings = settings.ok_or_else(|| sources.unexplained())?;
+    let warnings = variables.warnings.into_iter().chain(resolver.warnings).collect();
+    Ok(Loaded { settings, warnings, rows: resolver.rows })
 }
 
 /// A model entry that no file names, with all defaults. `None` for what no file
@@ -101,7 +109,7 @@ pub fn plain_model(name: &str, provider: Provider, model: &str) -> Option<ModelS
 /// All that a config is made of. No `Debug`: the environment holds secrets.
 #[derive(Clone)]
 pub struct Sources {
-    /// The config file.
+    /// The config file, whether or not it is there.
     pub file: PathBuf,
     /// Recto's home, where relative paths start.
     pub home: PathBuf,
@@ -151,10 +159,10 @@ impl Sources {
 pub type ModelCheck = fn(&ModelSettings) -> Verdict;
 
 /// What a [`ModelCheck`] finds. The texts need not say where the settings stand:
-/// that is added, as [`ModeSettings::problem`] does it.
+/// that is added, as [`ModelSettings::mode_problem`] does it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// Nothing to say.
+    /// The settings hold, and there is nothing to say about them.
     Fine,
     /// The settings hold, but a person should know this.
     Warn(String),
@@ -165,7 +173,7 @@ pub enum Verdict {
 /// A config that can be used.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Loaded {
-    /// What holds.
+    /// All layers together, with defaults.
     pub settings: Settings,
     /// What a person should know all the same.
     pub warnings: Vec<Problem>,
@@ -193,14 +201,12 @@ pub struct Row {
 
 /// The variables that the file names for others: they may begin with `RECTO_` and
 /// are no settings.
-fn named_variables(raw: &Raw) -> BTreeSet<&str> {
+fn named_variables(settings: &[LayerSetting]) -> BTreeSet<String> {
     let mut named = BTreeSet::new();
-    for setting in &raw.settings {
-        match (setting.key.kind, &setting.value) {
-            (keys::Kind::Variable, Some(Value::Text(name))) => named.extend([name.as_str()]),
-            (keys::Kind::Variables, Some(Value::List(names))) => {
-                named.extend(names.iter().map(String::as_str));
-            }
+    for setting in settings {
+        match (setting.kind, &setting.value) {
+            (KeyKind::Variable, Some(SettingValue::Text(name))) => named.extend([name.clone()]),
+            (KeyKind::Variables, Some(SettingValue::List(names))) => named.extend(names.clone()),
             _ => {}
         }
     }

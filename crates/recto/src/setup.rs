@@ -85,12 +85,11 @@ fn check_model(model: &ModelSettings) -> Verdict {
 }
 
 fn resolve_mode(model: &ModelSettings) -> Result<Resolved, mode::Contradiction> {
-    let settings = &model.mode;
     let pair = OlderPair {
-        tool_turn_context: settings.tool_turn_context.as_ref().map(|placed| placed.value),
-        minimal_system: settings.minimal_system.as_ref().map(|placed| placed.value),
+        tool_turn_context: model.tool_turn_context.as_ref().map(|placed| placed.value),
+        minimal_system: model.minimal_system.as_ref().map(|placed| placed.value),
     };
-    let context_mode = settings.context_mode.as_ref().map(|placed| placed.value);
+    let context_mode = model.context_mode.as_ref().map(|placed| placed.value);
     mode::resolve(context_mode, pair)
 }
 
@@ -221,7 +220,7 @@ fn entry(settings: &Settings, model: &ModelSettings) -> Result<ModelEntry, Failu
         window: model.window.map(Tokens::new),
         // The config was checked: what contradicts itself has been refused.
         mode: resolve_mode(model).map_or_else(|_| ModeSetting::default(), |known| known.setting),
-        uncertain: model.mode.auto_uncertain,
+        uncertain: model.auto_uncertain,
         limits: limits(settings, Some(model)),
     })
 }

@@ -1,7 +1,7 @@
 //! Settings that take one of a few words: which word means what.
 //!
 //! The types belong to the crates that act on them; only their words are here.
-//! The table of keys takes its lists from here too: a word can't be accepted
+//! Keys of such a type take their lists from here too: a word can't be accepted
 //! without a meaning, nor the other way round.
 
 use recto_context::SummaryBy;
@@ -15,8 +15,12 @@ pub use recto_search::{Group, Preset as SearchPreset};
 pub use recto_tools::{Approval, Permission, Sandbox};
 pub use recto_workspace::Reload;
 
+use super::keys::KeyKind;
+use super::setting::LayerSetting;
+use super::tables::SettingType;
+
 /// A type whose values have names in the config.
-pub(super) trait Named: Sized {
+pub(super) trait NamedChoice: Sized {
     /// The names that the config accepts.
     const NAMES: &'static [&'static str];
 
@@ -25,13 +29,14 @@ pub(super) trait Named: Sized {
 }
 
 /// Who makes a summary of messages that leave; nobody, where it is off.
-pub type Compaction = Option<SummaryBy>;
+pub type HistoryCompaction = Option<SummaryBy>;
 
-impl Named for Compaction {
-    const NAMES: &'static [&'static str] = &["off", "extract", "summary"];
+/// Not a [`NamedChoice`]: there, "off" would be a name of the type inside.
+impl SettingType for HistoryCompaction {
+    const KIND: KeyKind = KeyKind::Choice(&["off", "extract", "summary"]);
 
-    fn from_name(name: &str) -> Option<Self> {
-        match name {
+    fn from_setting(setting: LayerSetting) -> Option<Self> {
+        match String::from_setting(setting)?.as_str() {
             "off" => Some(None),
             "extract" => Some(Some(SummaryBy::Extract)),
             "summary" => Some(Some(SummaryBy::Summary)),
@@ -43,7 +48,7 @@ impl Named for Compaction {
 /// Gives the variants of enums their names.
 macro_rules! names {
     ($($name:ident { $($text:literal => $variant:ident,)+ })+) => {$(
-        impl Named for $name {
+        impl NamedChoice for $name {
             const NAMES: &'static [&'static str] = &[$($text),+];
 
             fn from_name(name: &str) -> Option<Self> {

@@ -7,12 +7,12 @@
 
 use std::ops::Range;
 
-use toml_edit::{Document, DocumentMut, InlineTable, Item, Table, Value as TomlValue};
+use toml_edit::{Document, DocumentMut, InlineTable, Item, Table, Value};
 
 use super::choices::{Include, ItemKind};
 use super::raw;
 use super::setting::KeyPath;
-use super::value::{Value, basic_string};
+use super::value::{SettingValue, basic_string};
 
 /// The last part of the key that is changed.
 const INCLUDE: &str = "include";
@@ -25,7 +25,7 @@ pub fn set_include(
     name: &str,
     include: Option<Include>,
 ) -> Option<String> {
-    let item = Key { kind, name };
+    let item = IncludeEntry { kind, name };
     let edited = match (item.find(text)?, include) {
         (Some(found), Some(include)) => {
             let mut edited = text.to_owned();
@@ -42,13 +42,13 @@ pub fn set_include(
 
 /// The item whose setting is changed.
 #[derive(Clone, Copy)]
-struct Key<'a> {
+struct IncludeEntry<'a> {
     kind: ItemKind,
     name: &'a str,
 }
 
 /// Where a setting stands in the text.
-struct Found {
+struct IncludeSpan {
     value: Range<usize>,
     /// The value, or the braces around it that hold nothing else.
     whole: Range<usize>,
@@ -58,14 +58,14 @@ struct Found {
     in_braces: bool,
 }
 
-impl Key<'_> {
+impl IncludeEntry<'_> {
     /// The names that the table of the kind can have.
     fn tables(self) -> [String; 2] {
         [self.kind.name().to_owned(), format!("{}s", self.kind.name())]
     }
 
     /// Where the setting stands, if it does; `None` for a text that can't be read.
-    fn find(self, text: &str) -> Option<Option<Found>> {
+    fn find(self, text: &str) -> Option<Option<IncludeSpan>> {
         let document = Document::parse(text).ok()?;
         let found = self.tables().into_iter().find_map(|table| {
             let items = document.get("items")?;
@@ -78,13 +78,13 @@ impl Key<'_> {
             let around = [item, of_kind, items].into_iter().find(|item| !is_lone(item));
             let in_braces = around.is_some_and(Item::is_inline_table);
             let whole = whole.map_or(Some(value.clone()), Item::span)?;
-            Some(Found { value, whole, table, in_braces })
+            Some(IncludeSpan { value, whole, table, in_braces })
         });
         Some(found)
     }
 
     /// Without the setting. Comments stay, also the one on its line.
-    fn removed(self, text: &str, found: &Found) -> Option<String> {
+    fn removed(self, text: &str, found: &IncludeSpan) -> Option<String> {
         if found.in_braces {
             return self.removed_from_braces(text, &found.table);
         }
@@ -154,8 +154,8 @@ impl Key<'_> {
         let table = table.or_else(|| [&singular, &plural].into_iter().find(of_kind));
         let table = table.unwrap_or(&singular).clone();
         let trailing = document.trailing().as_str().unwrap_or_default().to_owned();
-        let items = child(document.as_item_mut(), "items", Level::Above)?;
-        let item = child(child(items, &table, Level::Above)?, self.name, Level::Own)?;
+        let items = child(document.as_item_mut(), "items", TableLevel::Above)?;
+        let item = child(child(items, &table, TableLevel::Above)?, self.name, TableLevel::Own)?;
         if let (true, Some(own)) = (is_new, item.as_table_mut()) {
             // At the end of the file, behind the comments that stand there.
             own.set_position(Some(last + 1));
@@ -174,7 +174,7 @@ impl Key<'_> {
     /// Whether the new text says the same as the old one, but for this setting,
     /// which is as it was meant to be.
     fn is_all_that_changed(self, old: &str, new: &str, include: Option<Include>) -> bool {
-        let path = KeyPath::of("items.<kind>.<name>.include", &[self.kind.name(), self.name]);
+        let path = KeyPath::fill("items.<kind>.<name>.include", &[self.kind.name(), self.name]);
         let read = |text: &str| {
             let raw = raw::read("", text);
             let settings = raw.settings.into_iter().map(|setting| (setting.path, setting.value));
@@ -188,31 +188,29 @@ impl Key<'_> {
     }
 }
 
-fn text_value(include: Include) -> Value {
-    Value::Text(include.name().to_owned())
+fn text_value(include: Include) -> SettingValue {
+    SettingValue::Text(include.name().to_owned())
 }
 
-/// Where a table stands that is looked for.
+/// Where a table stands that is looked for: above the item's own, or that one itself.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Level {
-    /// Above the item's own.
+enum TableLevel {
     Above,
-    /// The item's own.
     Own,
 }
 
 /// The table of that name, new if need be and then written as the one around it:
 /// in braces, with dots, or with a header of its own.
-fn child<'i>(parent: &'i mut Item, name: &str, level: Level) -> Option<&'i mut Item> {
+fn child<'i>(parent: &'i mut Item, name: &str, level: TableLevel) -> Option<&'i mut Item> {
     let is_inline = parent.is_inline_table();
     let is_dotted = parent.as_table().is_some_and(Table::is_dotted);
     let table = parent.as_table_like_mut()?;
     if !table.contains_key(name) {
         let new = if is_inline {
-            Item::Value(TomlValue::InlineTable(InlineTable::new()))
+            Item::Value(Value::InlineTable(InlineTable::new()))
         } else {
             let mut new = Table::new();
-            new.set_implicit(level == Level::Above);
+            new.set_implicit(level == TableLevel::Above);
             new.set_dotted(is_dotted);
             Item::Table(new)
         };

@@ -9,9 +9,10 @@ use std::ffi::{OsStr, OsString};
 
 use recto_context::nearest;
 
-use super::keys::{self, KEYS, Key};
+use super::keys::{ConfigKey, KEYS, find_key};
 use super::problem::{Place, Problem, quoted};
-use super::setting::Setting;
+use super::setting::{KeyPath, LayerSetting};
+use super::value;
 
 /// What all of Recto's variables begin with.
 const PREFIX: &str = "RECTO_";
@@ -37,18 +38,21 @@ pub struct Flag {
 #[derive(Debug, Default)]
 pub(super) struct TextLayer {
     /// Settings that fit their keys.
-    pub(super) settings: Vec<Setting>,
-    /// Values that don't.
+    pub(super) settings: Vec<LayerSetting>,
+    /// Values that don't fit their keys, with their variables or flags.
     pub(super) problems: Vec<Problem>,
     /// Variables that look like ours and are not.
     pub(super) warnings: Vec<Problem>,
 }
 
 impl TextLayer {
-    fn add(&mut self, key: &'static Key, text: &str, place: Place) {
-        match Setting::from_text(key, text, place) {
-            Ok(setting) => self.settings.push(setting),
-            Err(problem) => self.problems.push(problem),
+    fn add(&mut self, key: &ConfigKey, text: &str, place: Place) {
+        let path = KeyPath::fill(key.path, &[]);
+        match value::from_text(key.kind, text) {
+            Ok(value) => {
+                self.settings.push(LayerSetting::new(key.kind, path, Some(value), Some(place)));
+            }
+            Err(mismatch) => self.problems.push(mismatch.at(&path, place)),
         }
     }
 }
@@ -57,7 +61,7 @@ impl TextLayer {
 /// by the file, such as by `api_key_env`, and belong to someone else.
 pub(super) fn variables(
     environment: &[(OsString, OsString)],
-    spoken_for: &BTreeSet<&str>,
+    spoken_for: &BTreeSet<String>,
 ) -> TextLayer {
     let mut layer = TextLayer::default();
     for (name, value) in ours(environment) {
@@ -74,12 +78,12 @@ pub(super) fn variables(
     layer
 }
 
-/// Reads flags.
+/// Reads the flags of the command line that set keys.
 pub(super) fn flags(flags: &[Flag]) -> TextLayer {
     let mut layer = TextLayer::default();
     for Flag { name, key, value } in flags {
         let place = Place::Flag((*name).to_owned());
-        match keys::find(key).filter(|key| key.variable().is_some()) {
+        match find_key(key).filter(|key| key.variable().is_some()) {
             Some(key) => layer.add(key, value, place),
             None => {
                 let what = format!("sets {}, which is no key", quoted(key));
@@ -101,13 +105,13 @@ fn ours(environment: &[(OsString, OsString)]) -> Vec<(&str, &OsStr)> {
     ours
 }
 
-fn variable_key(name: &str) -> Option<&'static Key> {
+fn variable_key(name: &str) -> Option<&'static ConfigKey> {
     KEYS.iter().find(|key| key.variable().as_deref() == Some(name))
 }
 
 /// The value of such a variable is not looked at.
 fn unknown_variable(name: &str) -> Problem {
-    let known: Vec<String> = KEYS.iter().filter_map(Key::variable).collect();
+    let known: Vec<String> = KEYS.iter().filter_map(ConfigKey::variable).collect();
     // Compared without what all of them share, which would make all look near.
     let known = known.iter().map(String::as_str).chain(OTHERS.iter().copied());
     let rest = name.trim_start_matches(PREFIX);
@@ -125,7 +129,7 @@ mod tests {
 
     fn read(pairs: &[(&str, &str)]) -> TextLayer {
         let pairs: Vec<_> = pairs.iter().map(|(n, v)| (n.into(), v.into())).collect();
-        variables(&pairs, &BTreeSet::from(["RECTO_OPENAI_KEY"]))
+        variables(&pairs, &BTreeSet::from(["RECTO_OPENAI_KEY".to_owned()]))
     }
 
     #[test]

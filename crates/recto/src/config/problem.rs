@@ -13,7 +13,7 @@ const MAX_SHOWN: usize = 80;
 /// Where a setting or a problem comes from.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
-    /// The config file.
+    /// The config file, or a line of it.
     File {
         /// Its name, as people know it.
         name: Arc<str>,
@@ -39,7 +39,7 @@ impl fmt::Display for Place {
 /// Something that is wrong, or, as a warning, that a person should know.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// Where it stands.
+    /// Where it stands, or which variable or flag it is about.
     pub place: Place,
     /// What is wrong, in lower case and without a full stop.
     pub what: String,
@@ -111,25 +111,25 @@ impl Error for Problems {}
 /// What a value is instead of what it should be. The reader of a layer knows
 /// where it stands and makes a [`Problem`] of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Mismatch {
+pub(super) struct ValueMismatch {
     /// The rest of a sentence that begins with the key: `must be …, not …`.
     pub(super) what: String,
     /// What a person can do about it.
     pub(super) hint: Option<String>,
 }
 
-impl Mismatch {
+impl ValueMismatch {
     pub(super) fn new(what: impl Into<String>) -> Self {
-        Mismatch { what: what.into(), hint: None }
+        ValueMismatch { what: what.into(), hint: None }
     }
 
     pub(super) fn hint(self, hint: impl Into<String>) -> Self {
-        Mismatch { hint: Some(hint.into()), ..self }
+        ValueMismatch { hint: Some(hint.into()), ..self }
     }
 
-    /// The problem of this value, named as the person spelled the key.
-    pub(super) fn of(self, spelled: &impl fmt::Display, place: Place) -> Problem {
-        Problem { place, what: format!("{} {}", quoted(spelled), self.what), hint: self.hint }
+    /// The problem of the value of that key.
+    pub(super) fn at(self, key: &impl fmt::Display, place: Place) -> Problem {
+        Problem { place, what: format!("{} {}", quoted(key), self.what), hint: self.hint }
     }
 }
 

@@ -12,12 +12,12 @@ use std::sync::Arc;
 use recto_context::{folded, nearest};
 
 use toml::Spanned;
-use toml::de::{DeString, DeTable, DeValue};
+use toml::de::{DeArray, DeString, DeTable, DeValue};
 
-use super::keys::{self, Child, Key, Kind};
-use super::problem::{Mismatch, Place, Problem, listed, quoted};
-use super::setting::{KeyPath, Setting};
-use super::value::{self, Value};
+use super::keys::{self, KeyKind, TableChild};
+use super::problem::{Place, Problem, ValueMismatch, listed, quoted};
+use super::setting::{KeyPath, LayerSetting};
+use super::value::{self, SettingValue, ValueResult};
 
 /// What to do with a key that should not be in a file.
 pub(super) const SECRET_HINT: &str =
@@ -28,9 +28,9 @@ const SECRET_NAMES: &[&str] = &["apikey", "apitoken", "token", "key", "secret", 
 
 /// What the file says.
 #[derive(Debug, Default)]
-pub(super) struct Raw {
+pub(super) struct ParsedConfig {
     /// Settings in the order of the file, table by table.
-    pub(super) settings: Vec<Setting>,
+    pub(super) settings: Vec<LayerSetting>,
     /// The tables with names, such as `[models.qwen3]`, in the order of the
     /// file. Kept apart because an empty one is there all the same.
     pub(super) tables: Vec<NamedTable>,
@@ -49,18 +49,25 @@ pub(super) struct NamedTable {
     pub(super) place: Place,
 }
 
+impl NamedTable {
+    /// The name that a person chose.
+    pub(super) fn name(&self) -> &str {
+        self.path.parts().last().map_or("", String::as_str)
+    }
+}
+
 /// Reads the text of a config file that people know as `file`.
-pub(super) fn read(file: &str, text: &str) -> Raw {
+pub(super) fn read(file: &str, text: &str) -> ParsedConfig {
     let (document, errors) = DeTable::parse_recoverable(text);
-    let mut reader = Reader::new(file, text);
+    let mut reader = FileReader::new(file, text);
     for error in errors {
         reader.syntax_error(error.span().map(|span| span.start), error.message());
     }
-    reader.read_table("", document.get_ref(), &Position::default());
+    reader.read_table("", document.get_ref(), &KeyPosition::default());
     reader.raw
 }
 
-struct Reader<'a> {
+struct FileReader<'a> {
     file: Arc<str>,
     text: &'a str,
     /// Where each line starts.
@@ -71,33 +78,33 @@ struct Reader<'a> {
     broken: BTreeSet<usize>,
     /// Where each setting was first seen.
     seen: BTreeMap<KeyPath, (KeyPath, Place)>,
-    raw: Raw,
+    raw: ParsedConfig,
 }
 
 /// Where the reader is: the path in our spelling and in the person's.
 #[derive(Debug, Clone, Default)]
-struct Position {
+struct KeyPosition {
     path: KeyPath,
     spelled: KeyPath,
 }
 
-impl Position {
+impl KeyPosition {
     fn join(&self, name: &str, spelled: &str) -> Self {
-        Position { path: self.path.join(name), spelled: self.spelled.join(spelled) }
+        KeyPosition { path: self.path.join(name), spelled: self.spelled.join(spelled) }
     }
 }
 
-impl<'a> Reader<'a> {
+impl<'a> FileReader<'a> {
     fn new(file: &str, text: &'a str) -> Self {
         let after_newlines = text.match_indices('\n').map(|(at, _)| at + 1);
-        Reader {
+        FileReader {
             file: file.into(),
             text,
             lines: std::iter::once(0).chain(after_newlines).collect(),
             end: text.trim_end().len(),
             broken: BTreeSet::new(),
             seen: BTreeMap::new(),
-            raw: Raw::default(),
+            raw: ParsedConfig::default(),
         }
     }
 
@@ -123,111 +130,88 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn is_broken(&self, key: &Spanned<DeString<'_>>) -> bool {
+    fn is_broken(&self, (key, _): FileEntry<'_, '_>) -> bool {
         self.broken.contains(&self.line(key.span().start))
     }
 
+    fn report(&mut self, mismatch: ValueMismatch, spelled: &KeyPath, place: Place) {
+        self.raw.problems.push(mismatch.at(spelled, place));
+    }
+
     /// Reads a table whose path in the table of keys is `table`.
-    fn read_table(&mut self, table: &str, entries: &DeTable<'_>, at: &Position) {
-        for (key, value) in in_file_order(entries) {
-            let name: &str = key.get_ref();
+    fn read_table(&mut self, table: &str, entries: &DeTable<'_>, at: &KeyPosition) {
+        for entry in in_file_order(entries) {
+            let name: &str = entry.0.get_ref();
             match keys::child(table, name) {
-                Some(Child::Key(known)) => self.read_key(known, key, value, at),
-                Some(Child::Table { path, name: canonical }) => {
-                    let below = at.join(&canonical, name);
-                    self.read_child_table(&path, key, value, &below);
+                Some(TableChild::Key(key)) => {
+                    self.read_key(key.kind, entry, at.join(key.name_for(name), name));
                 }
-                None if self.is_broken(key) => {}
-                None => self.unknown(table, key, value, at),
+                Some(TableChild::Table { path, name: canonical }) => {
+                    self.read_child_table(&path, entry, &at.join(&canonical, name));
+                }
+                None if self.is_broken(entry) => {}
+                None => self.report_unknown(table, entry, &at.spelled),
             }
         }
     }
 
-    fn read_child_table(
-        &mut self,
-        path: &str,
-        key: &Spanned<DeString<'_>>,
-        value: &Spanned<DeValue<'_>>,
-        at: &Position,
-    ) {
+    fn read_child_table(&mut self, path: &str, entry: FileEntry<'_, '_>, at: &KeyPosition) {
+        let (key, value) = entry;
         let place = self.place(key.span().start);
         let is_named = path.ends_with("<name>");
-        if is_named && key.get_ref().trim().is_empty() && !self.is_broken(key) {
-            let what = format!("{} has an empty name", quoted(&at.spelled));
-            self.raw.problems.push(Problem::new(place, what));
-            return;
-        }
-        let DeValue::Table(entries) = value.get_ref() else {
-            if !self.is_broken(key) {
-                self.raw.problems.push(not_a_table(path, at, value.get_ref(), place));
+        let is_broken = self.is_broken(entry);
+        match value.get_ref() {
+            _ if is_named && key.get_ref().trim().is_empty() && !is_broken => {
+                self.report(ValueMismatch::new("has an empty name"), &at.spelled, place);
             }
-            return;
-        };
-        if is_named {
-            self.raw.tables.push(NamedTable { path: at.path.clone(), place });
+            DeValue::Table(entries) => {
+                if is_named {
+                    self.raw.tables.push(NamedTable { path: at.path.clone(), place });
+                }
+                self.read_table(path, entries, at);
+            }
+            _ if is_broken => {}
+            other => self.report(not_a_table(path, &at.path, other), &at.spelled, place),
         }
-        self.read_table(path, entries, at);
     }
 
-    fn read_key(
-        &mut self,
-        known: &'static Key,
-        key: &Spanned<DeString<'_>>,
-        value: &Spanned<DeValue<'_>>,
-        at: &Position,
-    ) {
-        let Position { path, spelled } = at.join(known.name_for(key.get_ref()), key.get_ref());
-        let place = self.place(key.span().start);
+    fn read_key(&mut self, kind: KeyKind, entry: FileEntry<'_, '_>, at: KeyPosition) {
+        let KeyPosition { path, spelled } = at;
+        let place = self.place(entry.0.span().start);
         if let Some((first, first_place)) = self.seen.get(&path) {
-            let what = format!(
-                "{} is the same setting as {} at {first_place}",
-                quoted(&spelled),
-                quoted(first)
-            );
-            self.raw.problems.push(Problem::new(place, what).hint("keep one of the two"));
-            return;
+            let what = format!("is the same setting as {} at {first_place}", quoted(first));
+            let mismatch = ValueMismatch::new(what).hint("keep one of the two");
+            return self.report(mismatch, &spelled, place);
         }
         self.seen.insert(path.clone(), (spelled.clone(), place.clone()));
-        let value = if self.is_broken(key) {
-            None
-        } else {
-            self.keep_or_report(from_toml(known.kind, value.get_ref()), &spelled, &place)
+        let value = match from_toml(kind, entry.1.get_ref()) {
+            _ if self.is_broken(entry) => None,
+            Ok(value) => Some(value),
+            Err(mismatch) => {
+                self.report(mismatch, &spelled, place.clone());
+                None
+            }
         };
-        self.raw.settings.push(Setting { key: known, path, spelled, value, place });
-    }
-
-    fn keep_or_report(
-        &mut self,
-        read: Result<Value, Mismatch>,
-        spelled: &KeyPath,
-        place: &Place,
-    ) -> Option<Value> {
-        read.map_err(|mismatch| self.raw.problems.push(mismatch.of(spelled, place.clone()))).ok()
+        self.raw.settings.push(LayerSetting { kind, path, spelled, value, origin: Some(place) });
     }
 
     /// Reports a name that the table does not know: a table as a whole, unless
     /// its keys are written with dots, when each has a line of its own.
-    fn unknown(
-        &mut self,
-        table: &str,
-        key: &Spanned<DeString<'_>>,
-        value: &Spanned<DeValue<'_>>,
-        at: &Position,
-    ) {
-        let in_header = self.is_in_header(key.span().start);
-        let what = if in_header { "unknown table" } else { "unknown key" };
+    fn report_unknown(&mut self, table: &str, entry: FileEntry<'_, '_>, above: &KeyPath) {
+        let offset = entry.0.span().start;
         let mut leaves = Vec::new();
-        if in_header {
-            leaves.push((vec![key.get_ref().to_string()], key.span().start));
+        let what = if self.is_in_header(offset) {
+            leaves.push((vec![entry.0.get_ref().to_string()], offset));
+            "unknown table"
         } else {
-            collect_leaves(key, value, &[], &mut leaves);
-        }
+            collect_leaves(entry, &[], &mut leaves);
+            "unknown key"
+        };
         for (names, offset) in leaves {
-            let spelled = names.iter().fold(at.spelled.clone(), |path, name| path.join(name));
-            let hint = unknown_hint(table, &names, &at.spelled);
+            let spelled = names.iter().fold(above.clone(), |path, name| path.join(name));
             let what = format!("{what} {}", quoted(&spelled));
-            let problem = Problem { place: self.place(offset), what, hint };
-            self.raw.problems.push(problem);
+            let hint = unknown_hint(table, &names, above);
+            self.raw.problems.push(Problem { place: self.place(offset), what, hint });
         }
     }
 
@@ -238,30 +222,29 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// A name in the file, and what stands there under it.
+type FileEntry<'t, 'i> = (&'t Spanned<DeString<'i>>, &'t Spanned<DeValue<'i>>);
+
 /// The entries as they follow each other in the file; the parser sorts them.
-fn in_file_order<'t, 'i>(
-    table: &'t DeTable<'i>,
-) -> Vec<(&'t Spanned<DeString<'i>>, &'t Spanned<DeValue<'i>>)> {
+fn in_file_order<'t, 'i>(table: &'t DeTable<'i>) -> Vec<FileEntry<'t, 'i>> {
     let mut entries: Vec<_> = table.iter().collect();
     entries.sort_by_key(|(key, _)| key.span().start);
     entries
 }
 
-/// The names below `key` that have a value of their own. A table written with
-/// dots has the place of its key; one in braces has its own, and counts as a
-/// value.
+/// The names of an entry and below it that have a value of their own, each with
+/// its offset. A table written with dots has the place of its key; one in braces
+/// has its own, and counts as a value.
 fn collect_leaves(
-    key: &Spanned<DeString<'_>>,
-    value: &Spanned<DeValue<'_>>,
+    (key, value): FileEntry<'_, '_>,
     above: &[String],
     leaves: &mut Vec<(Vec<String>, usize)>,
 ) {
-    let mut names = above.to_vec();
-    names.push(key.get_ref().to_string());
+    let names = [above, &[key.get_ref().to_string()]].concat();
     match value.get_ref() {
         DeValue::Table(entries) if value.span() == key.span() => {
-            for (key, value) in in_file_order(entries) {
-                collect_leaves(key, value, &names, leaves);
+            for entry in in_file_order(entries) {
+                collect_leaves(entry, &names, leaves);
             }
         }
         _ => leaves.push((names, key.span().start)),
@@ -292,9 +275,9 @@ fn corrected(table: &str, names: &[String], spelled: &KeyPath) -> Option<KeyPath
     for (i, name) in names.iter().enumerate() {
         let child = keys::child(&table, name).or_else(|| nearest_child(&table, name))?;
         match child {
-            Child::Key(key) if i + 1 == names.len() => path = path.join(key.name_for(name)),
-            Child::Key(_) => return None,
-            Child::Table { path: below, name } => {
+            TableChild::Key(key) if i + 1 == names.len() => path = path.join(key.name_for(name)),
+            TableChild::Key(_) => return None,
+            TableChild::Table { path: below, name } => {
                 path = path.join(&name);
                 table = below;
             }
@@ -304,7 +287,7 @@ fn corrected(table: &str, names: &[String], spelled: &KeyPath) -> Option<KeyPath
 }
 
 /// What the nearest name means in the table, under whatever spelling it is near.
-fn nearest_child(table: &str, name: &str) -> Option<Child> {
+fn nearest_child(table: &str, name: &str) -> Option<TableChild> {
     let known = keys::children(table);
     let spellings = known
         .iter()
@@ -312,53 +295,47 @@ fn nearest_child(table: &str, name: &str) -> Option<Child> {
     keys::child(table, nearest(name, spellings)?)
 }
 
-fn not_a_table(path: &str, at: &Position, value: &DeValue<'_>, place: Place) -> Problem {
-    let what = format!("must be a table, not {}", type_name(value));
-    let mismatch = Mismatch::new(what);
-    let takes_names = matches!(keys::child(path, "NAME"), Some(Child::Table { .. }));
-    let mismatch = match takes_names {
-        true => mismatch.hint(format!("write `[{}.NAME]`", at.path)),
-        false => mismatch,
-    };
-    mismatch.of(&at.spelled, place)
+fn not_a_table(table: &str, path: &KeyPath, value: &DeValue<'_>) -> ValueMismatch {
+    let mismatch = ValueMismatch::new(format!("must be a table, not {}", type_name(value)));
+    match keys::child(table, "NAME") {
+        Some(TableChild::Table { .. }) => mismatch.hint(format!("write `[{path}.NAME]`")),
+        _ => mismatch,
+    }
 }
 
-fn from_toml(kind: Kind, value: &DeValue<'_>) -> Result<Value, Mismatch> {
+fn from_toml(kind: KeyKind, value: &DeValue<'_>) -> ValueResult {
     match (kind, value) {
-        (Kind::Bool, DeValue::Boolean(value)) => Ok(Value::Bool(*value)),
-        (Kind::Integer { .. }, DeValue::Integer(number)) => {
+        (KeyKind::Bool, DeValue::Boolean(value)) => Ok(SettingValue::Bool(*value)),
+        (KeyKind::Integer { .. }, DeValue::Integer(number)) => {
             let parsed = i64::from_str_radix(number.as_str(), number.radix()).ok();
             value::integer(kind, parsed, &quoted(number))
         }
-        (Kind::Float { .. }, DeValue::Integer(number)) => {
+        (KeyKind::Float { .. }, DeValue::Integer(number)) => {
             value::float(kind, number.as_str().parse().ok(), &quoted(number))
         }
-        (Kind::Float { .. }, DeValue::Float(number)) => {
+        (KeyKind::Float { .. }, DeValue::Float(number)) => {
             value::float(kind, number.as_str().parse().ok(), &quoted(number))
         }
-        (Kind::TextList | Kind::PathList | Kind::Variables, DeValue::Array(items)) => {
-            list(kind, items.iter().map(Spanned::get_ref))
+        (KeyKind::TextList | KeyKind::PathList | KeyKind::Variables, DeValue::Array(items)) => {
+            list(kind, items)
         }
         (_, DeValue::String(text)) => value::string(kind, text),
         (_, other) => Err(value::refuse(kind, type_name(other))),
     }
 }
 
-fn list<'t, 'i: 't>(
-    kind: Kind,
-    items: impl Iterator<Item = &'t DeValue<'i>>,
-) -> Result<Value, Mismatch> {
+fn list(kind: KeyKind, items: &DeArray<'_>) -> ValueResult {
     let mut texts = Vec::new();
-    for (i, item) in items.enumerate() {
-        let instead = match item {
-            DeValue::String(text) if !text.trim().is_empty() => {
+    for (i, item) in items.iter().enumerate() {
+        let instead = match item.get_ref() {
+            DeValue::String(text) if text.trim().is_empty() => "empty",
+            DeValue::String(text) => {
                 texts.push(text.to_string());
                 continue;
             }
-            DeValue::String(_) => "empty",
             other => type_name(other),
         };
-        return Err(Mismatch::new(format!("must be {kind}; entry {} is {instead}", i + 1)));
+        return Err(ValueMismatch::new(format!("must be {kind}; entry {} is {instead}", i + 1)));
     }
     value::list(kind, texts)
 }
@@ -386,8 +363,9 @@ mod tests {
         let raw = read("config.toml", text);
         let mut shown = String::new();
         for setting in &raw.settings {
-            let value = setting.value.as_ref().map_or("?".to_owned(), Value::to_string);
-            shown.push_str(&format!("{} = {value} ({})\n", setting.path, setting.place));
+            let value = setting.value.as_ref().map_or("?".to_owned(), SettingValue::to_string);
+            let place = setting.origin.as_ref().unwrap();
+            shown.push_str(&format!("{} = {value} ({place})\n", setting.path));
         }
         for problem in &raw.problems {
             shown.push_str(&format!("{problem}\n"));

@@ -3,7 +3,8 @@
 
 use std::fmt::Write as _;
 
-use super::keys::{Fallback, KEYS, Key};
+use super::keys::{ConfigKey, KEYS, KeyFallback};
+use super::settings::ABOUT_TABLES;
 
 const INTRO: &str = "\
 # Configuration
@@ -50,7 +51,7 @@ fn push_section(page: &mut String, table: &str) {
     let _ = write!(page, "```toml\n{}```\n", example(table));
 }
 
-fn push_key(page: &mut String, key: &Key) {
+fn push_key(page: &mut String, key: &ConfigKey) {
     let _ = write!(page, "\n### `{}`\n\n{}\n\n- type: {}\n", key.path, key.doc, key.kind);
     let _ = writeln!(page, "- default: {}", default(key));
     if let Some(variable) = key.variable() {
@@ -63,101 +64,69 @@ fn push_key(page: &mut String, key: &Key) {
     }
 }
 
-fn default(key: &Key) -> String {
+fn default(key: &ConfigKey) -> String {
     match key.fallback {
-        Fallback::Value("") => "empty".to_owned(),
-        Fallback::Value(text) => format!("`{text}`"),
-        Fallback::Prose(text) => text.to_owned(),
-        Fallback::Required => "none; it must be set".to_owned(),
+        KeyFallback::Value("") => "empty".to_owned(),
+        KeyFallback::Value(text) => format!("`{text}`"),
+        KeyFallback::Prose(text) | KeyFallback::Required(text) => text.to_owned(),
     }
 }
 
 /// What a table needs to have said about it before its keys.
-fn about(table: &str) -> &'static str {
-    match table {
-        "agents.<name>" => {
-            "The first agent of the file is used. Without any there is one, named `main`.\n\n"
-        }
-        "models.<name>" => {
-            "One table for each model; the name is yours to choose. Without any, Recto looks for a \
-             model by itself: Ollama where `OLLAMA_HOST` says it is, or on its usual port, then the \
-             embedded models that were pulled. `recto doctor` shows what it finds.\n\n"
-        }
-        "search" => {
-            "Which of the items with `include = \"agent\"` come with a message. Candidates are ranked \
-             in four groups, each by itself; what is set for a group wins over what is set here, \
-             which wins over the preset.\n\n"
-        }
-        "search.<group>" => {
-            "The same for one group: `documents` (rules and references together), `skills`, `tools` \
-             or `memories`.\n\n"
-        }
-        "mcp.<name>" => {
-            "One table for each MCP server; the name is yours to choose, of at most 32 letters, \
-             digits, `_` and `-`. A server is a program, which Recto starts when its tools are \
-             first needed, or an address. People see its tools as `server.tool`, and set them by \
-             that name: `[items.tool.\"files.read_file\"]`. What a server runs as has all the rights \
-             that you have: the guards around the programs of skills don't hold for it.\n\n"
-        }
-        "mcp.<name>.env" => {
-            "Variables for the program of a server. Values are shown nowhere. What is secret is \
-             named in `pass_env` instead and stands in Recto's own environment.\n\n"
-        }
-        "items.<kind>.<name>" => {
-            "Settings of single items, which win over those in the item's own file. The kind is \
-             `rule`, `reference`, `skill` or `tool`, in singular or plural. A skill's own tool goes \
-             by both names, `[items.tool.\"clock.utc_time\"]`, and so does one of an MCP server. \
-             `recto rules set`, and the same for the other kinds, writes these tables.\n\n"
-        }
-        _ => "",
+fn about(table: &str) -> String {
+    let is_meant = |(prefix, _): &&(&str, &str)| prefix.trim_end_matches('.') == table;
+    match ABOUT_TABLES.iter().find(is_meant) {
+        Some((_, text)) if !text.is_empty() => format!("{}\n\n", text.trim_start()),
+        _ => String::new(),
     }
 }
 
-/// Models that need no server: beside their keys, others can't stand.
-const WITHOUT_SERVER: &str = "
-[models.small]
-provider = \"embedded\"
-model = \"smollm2\"
-
-[models.demo]
-provider = \"scripted\"
-script = \"answers.jsonl\"
-";
-
 /// The keys that can't stand beside the others of their table, or are for
-/// another kind of items; each with the table that shows it.
-const APART: &[(&str, &[&str])] = &[
-    ("[items.skill.weather]", &["permission", "network", "read", "write", "env"]),
-    ("[mcp.docs]", &["url", "api_key_env"]),
+/// another kind of items: the table, the lines above them, and their names.
+const APART: &[(&str, &str, &[&str])] = &[
+    (
+        "models.<name>",
+        "[models.small]\nprovider = \"embedded\"\nmodel = \"smollm2\"\n\n\
+         [models.demo]\nprovider = \"scripted\"",
+        &["script"],
+    ),
+    (
+        "items.<kind>.<name>",
+        "[items.skill.weather]",
+        &["permission", "network", "read", "write", "env"],
+    ),
+    ("mcp.<name>", "[mcp.docs]", &["url", "api_key_env"]),
 ];
 
 /// All keys of a table, as one may write them.
 fn example(table: &str) -> String {
-    let (header, apart) = match table {
-        "" => (String::new(), None),
-        "agents.<name>" => ("[agents.main]\n".to_owned(), None),
-        "models.<name>" => ("[models.qwen3]\n".to_owned(), None),
-        "items.<kind>.<name>" => ("[items.rule.style]\n".to_owned(), APART.first()),
-        "mcp.<name>" => ("[mcp.files]\n".to_owned(), APART.get(1)),
-        "mcp.<name>.env" => ("[mcp.files.env]\n".to_owned(), None),
-        "search.<group>" => ("[search.documents]\n".to_owned(), None),
-        table => (format!("[{table}]\n"), None),
+    let header = match table {
+        "" => String::new(),
+        "items.<kind>.<name>" => "[items.rule.style]\n".to_owned(),
+        "search.<group>" => "[search.documents]\n".to_owned(),
+        table => format!("[{}]\n", table.replace("<name>", example_name(table))),
     };
-    let keys = || KEYS.iter().filter(|key| key.table() == table);
-    let is_apart = |key: &Key| apart.is_some_and(|(_, names)| names.contains(&key.name()));
-    let script = "models.<name>.script";
-    let together = keys().filter(|key| !is_apart(key) && key.path != script);
-    let text = together.fold(header, push_line);
-    match (apart, table) {
-        (Some((other, _)), _) => {
-            keys().filter(|key| is_apart(key)).fold(format!("{text}\n{other}\n"), push_line)
-        }
-        (None, "models.<name>") => text + WITHOUT_SERVER,
-        (None, _) => text,
+    let apart = APART.iter().find(|(of, ..)| *of == table);
+    let is_apart = |key: &ConfigKey| apart.is_some_and(|(.., names)| names.contains(&key.name()));
+    let keys = KEYS.iter().filter(|key| key.table() == table);
+    let (others, together): (Vec<_>, Vec<_>) = keys.partition(|key| is_apart(key));
+    let text = together.into_iter().fold(header, push_line);
+    match apart {
+        Some((_, above, _)) => others.into_iter().fold(format!("{text}\n{above}\n"), push_line),
+        None => text,
     }
 }
 
-fn push_line(mut text: String, key: &Key) -> String {
+/// A name that a person may choose in a table.
+fn example_name(table: &str) -> &'static str {
+    match table.split('.').next() {
+        Some("agents") => "main",
+        Some("models") => "qwen3",
+        _ => "files",
+    }
+}
+
+fn push_line(mut text: String, key: &ConfigKey) -> String {
     let _ = writeln!(text, "{} = {}", key.name_for("LANG"), key.example);
     text
 }

@@ -2,33 +2,35 @@
 
 use std::fmt;
 
-use super::keys::Key;
-use super::problem::{Mismatch, Place, Problem};
-use super::value::{self, Value, basic_string};
+use super::keys::KeyKind;
+use super::problem::Place;
+use super::value::{SettingValue, basic_string};
 
 /// One key as one layer sets it.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Setting {
-    /// The key.
-    pub(super) key: &'static Key,
+pub(super) struct LayerSetting {
+    /// Which values the key takes.
+    pub(super) kind: KeyKind,
     /// The path with its names filled in.
     pub(super) path: KeyPath,
     /// The path as the person spelled it.
     pub(super) spelled: KeyPath,
     /// `None` when a value was given and refused: the problem is known already,
     /// and nobody should complain about a missing key on top of it.
-    pub(super) value: Option<Value>,
-    /// Where it is set.
-    pub(super) place: Place,
+    pub(super) value: Option<SettingValue>,
+    /// Where it is set; `None` for a default.
+    pub(super) origin: Option<Place>,
 }
 
-impl Setting {
-    /// Reads a setting that is text: of a variable or a flag.
-    pub(super) fn from_text(key: &'static Key, text: &str, place: Place) -> Result<Self, Problem> {
-        let path = KeyPath::of(key.path, &[]);
-        let value = value::from_text(key.kind, text)
-            .map_err(|mismatch: Mismatch| mismatch.of(&path, place.clone()))?;
-        Ok(Setting { key, spelled: path.clone(), path, value: Some(value), place })
+impl LayerSetting {
+    /// A setting of a key that nobody spelled otherwise.
+    pub(super) fn new(
+        kind: KeyKind,
+        path: KeyPath,
+        value: Option<SettingValue>,
+        origin: Option<Place>,
+    ) -> Self {
+        LayerSetting { kind, spelled: path.clone(), path, value, origin }
     }
 }
 
@@ -39,7 +41,7 @@ pub(super) struct KeyPath(Vec<String>);
 
 impl KeyPath {
     /// A path as in the table of keys, its placeholders filled in order.
-    pub(super) fn of(template: &str, names: &[&str]) -> Self {
+    pub(super) fn fill(template: &str, names: &[&str]) -> Self {
         let mut names = names.iter();
         let part = |part: &str| match part.starts_with('<') {
             true => names.next().copied().unwrap_or_default().to_owned(),
@@ -90,7 +92,7 @@ mod tests {
 
     #[test]
     fn paths_are_shown_as_toml_spells_them() {
-        let path = KeyPath::of("items.<kind>.<name>.include", &["tool", "files.read"]);
+        let path = KeyPath::fill("items.<kind>.<name>.include", &["tool", "files.read"]);
         assert_eq!(path.to_string(), "items.tool.\"files.read\".include");
         assert_eq!(KeyPath::default().join("").to_string(), "\"\"");
     }

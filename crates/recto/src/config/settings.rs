@@ -1,19 +1,23 @@
 //! What the rest of Recto gets to see of the config: typed, complete, checked.
-//!
 //! Each part is handed to the crate that it concerns; none gets the whole.
+//!
+//! This is also the one place where keys are declared: see [`tables`](super::tables).
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::choices::{
-    Approval, AutoUncertain, Compaction, ContextMode, Group, Include, ItemKind, Permission,
+    Approval, AutoUncertain, ContextMode, Group, HistoryCompaction, Include, ItemKind, Permission,
     PickMessages, PickPlacement, Preset, Provider, Reload, Sandbox, SearchPreset, SkillRender,
     SystemMessages, ToolCalls, ToolTurnContext,
 };
+use super::keys::{ConfigKey, KeyKind};
 use super::problem::{Place, Problem, quoted};
+use super::resolve::SettingsResolver;
+use super::tables::{SettingType, settings_tables};
 
-/// The config, resolved.
+/// The config with all layers resolved and all defaults filled in.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
     /// The name of the model entry that answers. [`models`](Self::models) has it,
@@ -23,7 +27,7 @@ pub struct Settings {
     pub reload: Reload,
     /// The agent that is used: the first of the file.
     pub agent: AgentSettings,
-    /// The page.
+    /// The form of the page that the model reads.
     pub context: ContextSettings,
     /// Limits of the history.
     pub history: HistorySettings,
@@ -59,277 +63,432 @@ impl Settings {
     }
 }
 
-/// `[agents.<name>]`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AgentSettings {
-    /// Its name; `main` when the file has no agents.
-    pub name: String,
-    /// The folder with its files.
-    pub workspace: PathBuf,
-    /// Its own model entry.
-    pub model: Option<String>,
+/// The largest window that a config may claim, in tokens.
+const MAX_WINDOW: u32 = 10_000_000;
+
+/// The longest that anything may be waited for: a day.
+const MAX_SECONDS: u32 = 24 * 60 * 60;
+
+/// The longest that a question to a person may stay open: 30 days.
+const MAX_OPEN_SECONDS: u32 = 30 * MAX_SECONDS;
+
+/// The most candidates that a search may look at, or take.
+const MAX_FOUND: u32 = 1_000;
+
+settings_tables! {
+    /// The keys outside of all tables.
+    pub(super) struct TopLevelKeys in "" {
+        /// The model entry that answers, by its name in `[models]`. Without any there, one is
+        /// looked for: `ollama` on this machine, then the embedded models that were pulled, by
+        /// their names.
+        model: Option<Placed<String>> =
+            prose("the first of `[models]` in the file; without any, the one that is found")
+            .example("\"qwen3\"");
+        /// When changed files of the workspace are read again: on every turn, or at start only.
+        reload: Option<Reload> = default("turn").example("\"startup\"");
+    }
+
+    /// `[agents.<name>]`: an agent.
+    ///
+    /// The first agent of the file is used. Without any there is one, named `main`.
+    pub struct AgentSettings: Eq in "agents.<name>." given {
+        /// Its name; `main` when the file has no agents.
+        name: String,
+    } {
+        /// The folder with the agent's files.
+        workspace: PathBuf = default("workspace").example("\"~/agents/main\"");
+        /// The agent's model entry. A variable or flag for `model` wins over it.
+        model: Option<String> = prose("`model`").example("\"qwen3\"");
+    }
+
+    /// `[context]`: the form and the size of the page.
+    pub struct ContextSettings: Copy, Eq in "context." {
+        /// The form of the page that the model reads.
+        preset: Preset = default("recto").example("\"layered\"");
+        /// Where that which search found for a message stands, and how long it stays.
+        picks: Option<PickPlacement> =
+            prose("as `context.preset` has it: `turn_only`, for `layered` `in_layer`")
+            .example("\"kept\"");
+        /// Keeps requests smaller than the window would allow.
+        target_tokens: Option<u32> =
+            range(512, MAX_WINDOW).prose("the model's window").example("4000");
+    }
+
+    /// `[history]`: how much of a session is sent.
+    pub struct HistorySettings: Copy, Eq in "history." {
+        /// The most messages of a session that are sent, the newest first.
+        max_messages: u32 = range(1, 100_000).default("50").example("30");
+        /// The most tokens that these messages may cost.
+        max_tokens: u32 = range(1, MAX_WINDOW).default("8192").example("4096");
+        /// The same as `history.max_messages` where several people talk: a group, a Discord
+        /// channel. The smaller of the two holds there.
+        channel_max_messages: u32 = range(1, 100_000).default("20").example("10");
+        /// Whether a summary stands for messages that leave because a limit is reached: none, one
+        /// of sentences as they were said, or one that the model writes. The messages themselves
+        /// are kept; `recto sessions expand` takes a summary back.
+        compaction: HistoryCompaction = default("off").example("\"extract\"");
+        /// The most tokens of such a summary; it never takes more than a quarter of the history's.
+        summary_tokens: u32 = range(32, MAX_WINDOW).default("512").example("256");
+    }
+
+    /// `[memory]`: how much of what is remembered is sent.
+    pub struct MemorySettings: Copy, Eq in "memory." {
+        /// The most memories on the page; 0 leaves memories out.
+        max_entries: u32 = range(0, 10_000).default("20").example("10");
+        /// The most tokens that these memories may cost.
+        max_tokens: u32 = range(0, MAX_WINDOW).default("1000").example("500");
+    }
+
+    /// `[sessions]` as it is written.
+    pub(super) struct SessionKeys in "sessions." {
+        /// Whether each session is also kept as a Markdown file, from its fourth message on, in the
+        /// folder `sessions` of Recto's home.
+        markdown: bool = default("false").example("true");
+    }
+
+    /// `[skills]`: where skills are and how they are shown.
+    pub struct SkillSettings: Eq in "skills." {
+        /// The first folder where skills are looked for, before the workspace's own.
+        directory: PathBuf = default("skills").example("\"~/skills\"");
+        /// Further folders with skills; a later folder wins where names are the same.
+        extra_dirs: Vec<PathBuf> = default("").example("[\"/opt/team/skills\"]");
+        /// Skills that are left out, by name.
+        disabled: Vec<String> = default("").example("[\"weather\"]");
+        /// How skills are shown: with their bodies, as a list with a tool that reads one, or as
+        /// a list alone.
+        render: Option<SkillRender> =
+            prose("as `context.preset` has it: `full`, for `layered` `description`")
+            .alias("contextMode").example("\"read_on_demand\"");
+        /// Whether the tools of skills may run the scripts in a skill's folder `scripts`.
+        allow_scripts: bool = default("false").example("true");
+    }
+
+    /// `[tools]`: what tools may do in a turn.
+    pub struct ToolSettings: Eq in "tools." {
+        /// When a person is asked before a tool runs: before every call, never, or as each tool
+        /// has it. Unless something else is set for them, tools that write, programs of skills
+        /// and MCP servers ask, and tools that only read don't. The word `tool` is accepted for
+        /// `per_tool`.
+        approval: Approval =
+            default("per_tool").alias("toolPermission").example("\"always\"");
+        /// How many seconds a person has to answer; then the answer is no.
+        approval_expires: Duration =
+            range(1, MAX_OPEN_SECONDS).default("86400").example("3600");
+        /// What happens on a system that lacks some of the guards around programs: they run
+        /// with those there are, or they don't run. `recto tools list` shows which there are.
+        sandbox: Sandbox = default("best_effort").example("\"required\"");
+        /// The most rounds of tool calls in one turn; then the turn ends with every call answered.
+        max_rounds: u32 = range(1, 1_000).default("20").example("10");
+        /// The most that a model is shown of what a call gave; a longer one is cut in its middle.
+        max_output_bytes: u32 = range(256, 16 * 1024 * 1024).default("65536").example("16384");
+        /// How many seconds a call may take before it is ended.
+        time_limit: Duration = range(1, MAX_SECONDS).default("30").example("120");
+        /// Tools that are left out: built-in ones by name, those of skills and MCP servers as
+        /// `skill.tool` and `server.tool`.
+        disabled: Vec<String> = default("").example("[\"write_file\"]");
+    }
+
+    /// `[search]` as it is written.
+    ///
+    /// Which of the items with `include = "agent"` come with a message. Candidates are ranked
+    /// in four groups, each by itself; what is set for a group wins over what is set here,
+    /// which wins over the preset.
+    pub(super) struct SearchKeys in "search." {
+        /// Whether a turn looks for items with `include = "agent"` that fit its message.
+        enabled: bool = default("true").example("false");
+        /// How many items are taken, and how sure search has to be of each: at most 3 from a
+        /// probability of 0.6 on, 5 from 0.4 on, or 8 from 0.25 on.
+        preset: Option<SearchPreset> = default("normal").example("\"conservative\"");
+        /// How many candidates of each group are looked at, and kept in the record.
+        top_k: Option<u32> = range(1, MAX_FOUND).prose("20").example("10");
+        /// The most items of each group that are taken.
+        top_n: Option<u32> =
+            range(0, MAX_FOUND).prose("as `search.preset` has it: 3, 5 or 8").example("4");
+        /// The cosine from which on an item is taken whatever else holds.
+        include_score: Option<f64> = prose("0.7").example("0.8");
+        /// The least probability of an item that is taken.
+        floor: Option<f64> =
+            prose("as `search.preset` has it: 0.6, 0.4 or 0.25").example("0.5");
+    }
+
+    /// `[search.<group>]`: what decides how many items search brings, as far as it is set.
+    ///
+    /// The same for one group: `documents` (rules and references together), `skills`, `tools`
+    /// or `memories`.
+    pub struct SearchGroupSettings: Copy, Default in "search.<group>." {
+        /// How many candidates of this group are looked at, and kept in the record.
+        top_k: Option<u32> = range(1, MAX_FOUND).prose("`search.top_k`").example("50");
+        /// The most items of this group that are taken.
+        top_n: Option<u32> = range(0, MAX_FOUND).prose("`search.top_n`").example("2");
+        /// The cosine from which on an item of this group is taken whatever else holds.
+        include_score: Option<f64> = prose("`search.include_score`").example("0.9");
+        /// The least probability of an item of this group that is taken.
+        floor: Option<f64> = prose("`search.floor`").example("0.3");
+    }
+
+    /// `[store]`: where sessions and records are kept.
+    pub struct StoreSettings: Eq in "store." {
+        /// The database with sessions and the record of every request.
+        path: PathBuf = default("data/recto.db").example("\"~/recto.db\"");
+    }
+
+    /// `[window]` as it is written.
+    pub(super) struct WindowKeys in "window." {
+        /// The most tokens that are used of what a model was trained for, when neither its
+        /// `window` nor its server says how large its window is.
+        cap: u32 = range(512, MAX_WINDOW).default("8192").example("32768");
+    }
+
+    /// `[models.<name>]`: a model that can answer.
+    ///
+    /// One table for each model; the name is yours to choose. Without any, Recto looks for a
+    /// model by itself: Ollama where `OLLAMA_HOST` says it is, or on its usual port, then the
+    /// embedded models that were pulled. `recto doctor` shows what it finds.
+    pub struct ModelSettings in "models.<name>." given {
+        /// The name that people chose for the entry.
+        name: String,
+        /// Why there is such an entry: it is configured, or how it was found.
+        chosen: Arc<str>,
+        /// The file of an embedded model that is named by a path. The model then goes by
+        /// the file's name.
+        file: Option<PathBuf>,
+    } {
+        /// The wire format that the server speaks; `openai` fits LM Studio, llama.cpp and vLLM
+        /// too. Two need no server: `embedded` runs a model file in Recto itself, `scripted`
+        /// plays a file of answers.
+        provider: Provider = required("none; it must be set").example("\"ollama\"");
+        /// The model's name as its server knows it. For `embedded` the name of a pulled model,
+        /// such as `smollm2`, or the path of a file in the format GGUF.
+        model: String =
+            required("none; it must be set, but for `scripted`, which goes by the entry's name")
+            .example("\"qwen3:4b\"");
+        /// Where the server listens, without user name, password or query; not for `embedded`.
+        base_url: Option<String> =
+            kind(KeyKind::Address).prose("the provider's usual address")
+            .example("\"http://127.0.0.1:11434\"");
+        /// The environment variable that holds the server's key; not for `embedded`. The key
+        /// itself never stands in the file.
+        api_key_env: Option<String> =
+            kind(KeyKind::Variable).prose("no key is sent").example("\"LOCAL_API_KEY\"");
+        /// The answers of a `scripted` model, one JSON object a line; for no other provider.
+        script: Option<PathBuf> =
+            prose("none: it answers by repeating what it was told").example("\"answers.jsonl\"");
+        /// How many seconds the server may be silent before a call is given up.
+        time_limit: Duration = range(1, MAX_SECONDS).default("300").example("60");
+        /// The model's window in tokens, prompt and reply together.
+        window: Option<u32> =
+            range(512, MAX_WINDOW)
+            .prose("what the server says, or what `window.cap` and memory allow; if nobody knows, \
+                    4,096 is assumed")
+            .example("16384");
+        /// The room kept free for the reply, and the longest reply asked for; at most a quarter
+        /// of the window.
+        max_output_tokens: u32 = range(1, MAX_WINDOW).default("1024").example("2048");
+        /// How freely the model chooses its words.
+        temperature: Option<f64> =
+            kind(KeyKind::Float { min: 0.0, max: 2.0 }).prose("the server's").example("0.7");
+        /// The share of likely words that the model chooses from.
+        top_p: Option<f64> = prose("the server's").example("0.9");
+        /// How much of the page a turn with tools gets; `auto` decides by each message.
+        context_mode: Option<Placed<ContextMode>> =
+            prose("`full`, or as `tool_turn_context` and `minimal_system` say")
+            .alias("ollamaContextMode").example("\"minimal\"");
+        /// What `auto` does when the message does not tell.
+        auto_uncertain: AutoUncertain = default("minimal").example("\"full\"");
+        /// How many earlier exchanges minimal mode sends.
+        minimal_history: u32 = range(0, 50).default("0").example("2");
+        /// One system message, or one for each layer; many chat templates refuse a second.
+        system_messages: Option<SystemMessages> =
+            prose("as `context.preset` has it: `single`, for `layered` `per_layer`")
+            .example("\"per_layer\"");
+        /// Whether picks stand in the user's message or in messages of their own.
+        pick_messages: Option<PickMessages> =
+            prose("as `context.preset` has it: `merged`, for `attached` `separate`")
+            .example("\"separate\"");
+        /// Whether tools are sent as schemas, or described on the page for a server that takes
+        /// none.
+        tool_calls: Option<ToolCalls> =
+            prose("`native`; for `embedded` as far as the model's own chat template has tools")
+            .example("\"text\"");
+        /// The older setting for turns with tools: `minimal` leaves the history out. Must agree
+        /// with `context_mode`.
+        tool_turn_context: Option<Placed<ToolTurnContext>> =
+            prose("`full`").example("\"minimal\"");
+        /// The older setting for a short system text on turns with tools. Must agree with
+        /// `context_mode`.
+        minimal_system: Option<Placed<bool>> =
+            prose("`false`").alias("ollamaMinimalSystem").example("true");
+    }
+
+    /// `[items.<kind>.<name>]`: what is set for a single item.
+    ///
+    /// Settings of single items, which win over those in the item's own file. The kind is
+    /// `rule`, `reference`, `skill` or `tool`, in singular or plural. A skill's own tool goes
+    /// by both names, `[items.tool."clock.utc_time"]`, and so does one of an MCP server.
+    /// `recto rules set`, and the same for the other kinds, writes these tables.
+    pub struct ItemSettings: Eq in "items.<kind>.<name>." given {
+        /// The item's kind, as its table says it.
+        kind: ItemKind,
+        /// The item's name, for a tool of a skill or server both names with a dot.
+        name: String,
+        /// What the programs of a skill get.
+        grants: GrantSettings,
+    } {
+        /// How the item comes into a session: always, by hand, or when search finds it.
+        include: Option<Include> = prose("as the item's own file says").example("\"agent\"");
+        /// Where a rule or reference stands among others of its kind; low numbers first.
+        priority: Option<u32> =
+            range(0, 999).prose("as the item's own file says").example("100");
+        /// Whether a person is asked before the tool, or any tool of the skill, runs; for tools
+        /// and skills. `tools.approval` can overrule it.
+        permission: Option<Permission> =
+            prose("for a tool as its skill or server has it; else as is usual for what it does")
+            .example("\"allow\"");
+    }
+
+    /// What the programs of a skill get beyond the workspace.
+    pub struct GrantSettings: Default, Eq in "items.<kind>.<name>." {
+        /// Whether the programs of a skill that asks for the network get it; for skills.
+        network: bool = prose("`false`").example("true");
+        /// Further paths that the programs of the skill may read; for skills.
+        read: Vec<PathBuf> = prose("the workspace alone").example("[\"~/Documents\"]");
+        /// Further paths that the programs of the skill may read and write; for skills. Recto's
+        /// own files are left out of them.
+        write: Vec<PathBuf> = prose("the workspace alone").example("[\"~/Notes\"]");
+        /// Variables of Recto's environment that the programs of the skill get to see; for
+        /// skills. No others are passed on.
+        env: Vec<String> =
+            kind(KeyKind::Variables).prose("none").example("[\"WEATHER_API_KEY\"]");
+    }
+
+    /// The keys of `[mcp.<name>]` that are for a program.
+    ///
+    /// One table for each MCP server; the name is yours to choose, of at most 32 letters,
+    /// digits, `_` and `-`. A server is a program, which Recto starts when its tools are
+    /// first needed, or an address. People see its tools as `server.tool`, and set them by
+    /// that name: `[items.tool."files.read_file"]`. What a server runs as has all the rights
+    /// that you have: the guards around the programs of skills don't hold for it.
+    pub(super) struct ProgramKeys in "mcp.<name>." {
+        /// The program of a server that Recto starts: a name that is looked up in `PATH`, or a
+        /// path.
+        command: Option<String> =
+            kind(KeyKind::Program).prose("none; each server has it, or `url`").example("\"npx\"");
+        /// The program's arguments, as they are: no shell expands them.
+        args: Vec<String> =
+            prose("none")
+            .example("[\"-y\", \"@modelcontextprotocol/server-filesystem\", \"/srv/files\"]");
+        /// Variables of Recto's environment that the program gets to see.
+        pass_env: Vec<String> =
+            kind(KeyKind::Variables)
+            .prose("none but `PATH`, `HOME` and a few others that every program needs")
+            .example("[\"FILES_TOKEN\"]");
+        /// The folder that the program starts in. Not one that tools can write: what they put
+        /// there could make the program run it.
+        working_dir: Option<PathBuf> = prose("an empty folder of its own").example("\"/srv\"");
+    }
+
+    /// The keys of `[mcp.<name>]` that are for an address.
+    pub(super) struct AddressKeys in "mcp.<name>." {
+        /// The address of a server that runs by itself and speaks Streamable HTTP.
+        url: Option<String> =
+            kind(KeyKind::Endpoint).prose("none; each server has it, or `command`")
+            .example("\"https://mcp.example.org/mcp\"");
+        /// The environment variable that holds the key of a server with a `url`.
+        api_key_env: Option<String> =
+            kind(KeyKind::Variable).prose("no key is sent").example("\"DOCS_API_KEY\"");
+    }
+
+    /// `[mcp.<name>]`: an MCP server.
+    pub struct ServerSettings: Eq in "mcp.<name>." given {
+        /// Its name, the first part of its tools' names.
+        name: String,
+        /// How it is reached.
+        transport: TransportSettings,
+    } {
+        /// How the server's tools come into a session, unless `[items.tool."server.tool"]` says
+        /// otherwise.
+        include: Include = default("always").example("\"agent\"");
+        /// Whether a person is asked before a tool of the server runs, unless
+        /// `[items.tool."server.tool"]` says otherwise.
+        permission: Option<Permission> = prose("`ask`").example("\"allow\"");
+        /// Whether there is such a server at all.
+        enabled: bool = default("true").example("false");
+        /// How many seconds the server may take to start.
+        start_limit: Duration = range(1, MAX_SECONDS).default("30").example("120");
+        /// How many seconds a call may take before it is given up.
+        time_limit: Duration = range(1, MAX_SECONDS).default("60").example("300");
+    }
+
+    free {
+        /// Variables for the program of a server. Values are shown nowhere. What is secret is
+        /// named in `pass_env` instead and stands in Recto's own environment.
+        in "mcp.<name>.env." {
+            /// A variable that the program gets, with its value.
+            "<variable>": String = prose("none").example("\"C.UTF-8\"");
+        }
+    }
 }
 
-/// `[context]`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ContextSettings {
-    /// The form of the page.
-    pub preset: Preset,
-    /// Where picks stand; the preset decides when it is not set.
-    pub picks: Option<PickPlacement>,
-    /// Tokens to stay within, below the window.
-    pub target_tokens: Option<u32>,
-}
-
-/// `[history]`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct HistorySettings {
-    /// The most messages.
-    pub max_messages: u32,
-    /// The most tokens.
-    pub max_tokens: u32,
-    /// The most messages where several people talk.
-    pub channel_max_messages: u32,
-    /// Who makes summaries of messages that leave, if anybody does.
-    pub compaction: Compaction,
-    /// The most tokens of a summary.
-    pub summary_tokens: u32,
-}
-
-/// `[memory]`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct MemorySettings {
-    /// The most memories on the page.
-    pub max_entries: u32,
-    /// The most tokens of them.
-    pub max_tokens: u32,
-}
-
-/// `[sessions]`.
+/// `[sessions]`: how sessions are kept beside the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TranscriptSettings {
     /// The folder where each is kept as Markdown, if it is.
     pub markdown: Option<PathBuf>,
 }
 
-/// `[skills]`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SkillSettings {
-    /// The first folder.
-    pub directory: PathBuf,
-    /// The folders behind the workspace's own.
-    pub extra_dirs: Vec<PathBuf>,
-    /// Names of skills that are left out.
-    pub disabled: Vec<String>,
-    /// How skills are shown; the preset decides when it is not set.
-    pub render: Option<SkillRender>,
-    /// Whether their tools may run scripts of theirs.
-    pub allow_scripts: bool,
-}
-
-/// `[tools]`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ToolSettings {
-    /// When a person is asked.
-    pub approval: Approval,
-    /// How long a person has to answer.
-    pub approval_expires: Duration,
-    /// Whether programs run where not all guards hold.
-    pub sandbox: Sandbox,
-    /// The most requests of one turn that may follow calls.
-    pub max_rounds: u32,
-    /// The most that a model is shown of what one call gave.
-    pub max_output_bytes: u32,
-    /// How long one call may take.
-    pub time_limit: Duration,
-    /// Tools that are left out: `tool` for a built-in one, `server.tool` for one
-    /// of an MCP server.
-    pub disabled: Vec<String>,
-}
-
-/// `[search]`.
+/// `[search]`: what search brings for a message.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SearchSettings {
-    /// Whether turns search.
+    /// Whether turns search at all.
     pub enabled: bool,
     /// What holds where nothing else is set.
     pub preset: SearchPreset,
     /// What is set for all groups.
-    pub all: FoundSettings,
+    pub all: SearchGroupSettings,
     /// What is set for single groups, one entry for each.
-    pub groups: Vec<(Group, FoundSettings)>,
-}
-
-/// What decides how many items search brings, as far as it is set.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct FoundSettings {
-    /// How many candidates are looked at.
-    pub top_k: Option<u32>,
-    /// The most that are taken.
-    pub top_n: Option<u32>,
-    /// The cosine that suffices by itself.
-    pub include_score: Option<f64>,
-    /// The least probability.
-    pub floor: Option<f64>,
-}
-
-/// `[store]`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StoreSettings {
-    /// The database file.
-    pub path: PathBuf,
-}
-
-/// `[models.<name>]`.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ModelSettings {
-    /// The entry's name.
-    pub name: String,
-    /// Why there is such an entry: it is configured, or how it was found.
-    pub chosen: Arc<str>,
-    /// Who answers.
-    pub provider: Provider,
-    /// The model's name as its server knows it; a script goes by the entry's, and
-    /// a model file by its own.
-    pub model: String,
-    /// The file of an embedded model that is named by a path.
-    pub file: Option<PathBuf>,
-    /// Where the server listens, without a slash at the end.
-    pub base_url: Option<String>,
-    /// The variable that holds the key; never the key.
-    pub api_key_env: Option<String>,
-    /// The file of answers, for a script alone.
-    pub script: Option<PathBuf>,
-    /// How long the server may be silent before a call is given up.
-    pub time_limit: Duration,
-    /// The window in tokens, when the person set it.
-    pub window: Option<u32>,
-    /// The room for the reply.
-    pub max_output_tokens: u32,
-    /// From 0 to 2.
-    pub temperature: Option<f64>,
-    /// From 0 to 1.
-    pub top_p: Option<f64>,
-    /// Minimal, full or auto, with the older settings that mean the same.
-    pub mode: ModeSettings,
-    /// How many exchanges minimal mode sends.
-    pub minimal_history: u32,
-    /// One system message or many; the preset decides when it is not set.
-    pub system_messages: Option<SystemMessages>,
-    /// How picks are sent; the preset decides when it is not set.
-    pub pick_messages: Option<PickMessages>,
-    /// How tools are sent; the model's chat template decides when it is not set,
-    /// where Recto knows it.
-    pub tool_calls: Option<ToolCalls>,
-}
-
-/// The settings of a model that decide its context mode, as given: whether they
-/// agree is for the code that knows what they mean.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ModeSettings {
-    /// `context_mode`.
-    pub context_mode: Option<Placed<ContextMode>>,
-    /// `auto_uncertain`.
-    pub auto_uncertain: AutoUncertain,
-    /// The older `tool_turn_context`.
-    pub tool_turn_context: Option<Placed<ToolTurnContext>>,
-    /// The older `minimal_system`.
-    pub minimal_system: Option<Placed<bool>>,
+    pub groups: Vec<(Group, SearchGroupSettings)>,
 }
 
 /// A value and where it was set.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the fields say it")]
 pub struct Placed<T> {
-    /// The value.
     pub value: T,
-    /// Where it was set.
     pub place: Place,
     /// The key as the person spelled it.
     pub spelled: String,
 }
 
-impl ModeSettings {
-    /// A problem, or a warning, about these settings together: it stands where
-    /// the first of them is set and names every one with its place.
-    pub fn problem(&self, what: impl Into<String>) -> Option<Problem> {
-        let places = self.places();
+impl ModelSettings {
+    /// A problem, or a warning, about the settings that decide the model's context
+    /// mode: it stands where the first of them is set and names every one with its
+    /// place. `None` when none of them is set.
+    pub fn mode_problem(&self, what: impl Into<String>) -> Option<Problem> {
+        fn place<T>(setting: Option<&Placed<T>>) -> Option<(&str, &Place)> {
+            setting.map(|setting| (setting.spelled.as_str(), &setting.place))
+        }
+        let places = [
+            place(self.context_mode.as_ref()),
+            place(self.tool_turn_context.as_ref()),
+            place(self.minimal_system.as_ref()),
+        ];
+        let places: Vec<(&str, &Place)> = places.into_iter().flatten().collect();
         let (_, first) = places.first()?;
         let named = |(spelled, place): &(&str, &Place)| format!("{} at {place}", quoted(spelled));
         let named: Vec<String> = places.iter().map(named).collect();
         let hint = format!("keep those that you mean: {}", named.join(", "));
         Some(Problem::new((*first).clone(), what).hint(hint))
     }
-
-    fn places(&self) -> Vec<(&str, &Place)> {
-        fn of<T>(setting: Option<&Placed<T>>) -> Option<(&str, &Place)> {
-            setting.map(|setting| (setting.spelled.as_str(), &setting.place))
-        }
-        let places = [
-            of(self.context_mode.as_ref()),
-            of(self.tool_turn_context.as_ref()),
-            of(self.minimal_system.as_ref()),
-        ];
-        places.into_iter().flatten().collect()
-    }
-}
-
-/// `[items.<kind>.<name>]`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ItemSettings {
-    /// The item's kind.
-    pub kind: ItemKind,
-    /// The item's name.
-    pub name: String,
-    /// How it comes into a session.
-    pub include: Option<Include>,
-    /// From 0 to 999.
-    pub priority: Option<u32>,
-    /// Whether a person is asked, for a tool or the tools of a skill.
-    pub permission: Option<Permission>,
-    /// What the programs of a skill get.
-    pub grants: GrantSettings,
-}
-
-/// What the programs of a skill get beyond the workspace.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct GrantSettings {
-    /// Whether they get the network, when the skill asks for it.
-    pub network: bool,
-    /// Paths to read.
-    pub read: Vec<PathBuf>,
-    /// Paths to read and write.
-    pub write: Vec<PathBuf>,
-    /// Names of variables that are passed on.
-    pub env: Vec<String>,
-}
-
-/// `[mcp.<name>]`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ServerSettings {
-    /// Its name.
-    pub name: String,
-    /// How it is reached.
-    pub transport: TransportSettings,
-    /// How its tools come into a session.
-    pub include: Include,
-    /// Whether a person is asked before they run.
-    pub permission: Option<Permission>,
-    /// Whether it is there at all.
-    pub enabled: bool,
-    /// How long it may take to start.
-    pub start_limit: Duration,
-    /// How long a call may take.
-    pub time_limit: Duration,
 }
 
 /// How an MCP server is reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TransportSettings {
-    /// Recto starts it.
+    /// A program that Recto starts.
     Program {
         /// A name, or an absolute path.
         command: String,
-        /// Its arguments.
+        /// The arguments as they are written.
         args: Vec<String>,
         /// Variables with their values, in the order of their names.
         env: Vec<(String, String)>,
@@ -338,9 +497,9 @@ pub enum TransportSettings {
         /// The folder that it starts in.
         working_dir: Option<PathBuf>,
     },
-    /// It runs by itself.
+    /// A server that runs by itself.
     Address {
-        /// Where it listens.
+        /// Where it listens, with its last slash.
         url: String,
         /// The variable that holds the key; never the key.
         api_key_env: Option<String>,

@@ -9,8 +9,8 @@ use expect_test::{Expect, expect};
 use proptest::prelude::*;
 use recto_context::SummaryBy;
 
-use super::choices::Named;
-use super::keys::{Fallback, KEYS, Key, Kind};
+use super::choices::NamedChoice;
+use super::keys::{ConfigKey, KEYS, KeyFallback, KeyKind};
 use super::*;
 
 const MODEL: &str = "models.a.provider = 'ollama'\nmodels.a.model = 'm'\n";
@@ -373,7 +373,7 @@ fn every_spelling_sets_its_key() {
 #[test]
 fn every_word_of_every_choice_is_accepted_in_both_spellings() {
     for key in KEYS {
-        let Kind::Choice(names) = key.kind else { continue };
+        let KeyKind::Choice(names) = key.kind else { continue };
         for name in names {
             let own = settings(&example_line(key, key.name(), &format!("'{name}'")));
             let camel = format!("'{}'", keys::camel_case(name));
@@ -391,7 +391,7 @@ fn the_seeds_names_for_context_modes_are_accepted() {
         "{MODEL}models.a.ollamaContextMode = 'auto'\nmodels.a.toolTurnContext = 'minimal'\n\
          models.a.ollamaMinimalSystem = true\n"
     );
-    let mode = settings(&text).models[0].mode.clone();
+    let mode = settings(&text).models[0].clone();
     assert_eq!(mode.context_mode.unwrap().value, ContextMode::Auto);
     assert_eq!(mode.tool_turn_context.unwrap().value, ToolTurnContext::Minimal);
     assert!(mode.minimal_system.unwrap().value);
@@ -447,20 +447,24 @@ fn what_leaves_the_history_is_summarised_only_where_it_is_asked_for() {
 fn what_search_brings_is_set_for_all_groups_and_for_single_ones() {
     let search = settings("").search;
     assert_eq!((search.enabled, search.preset), (true, SearchPreset::Normal));
-    assert_eq!(search.all, FoundSettings::default());
-    assert_eq!(search.groups, Group::ALL.map(|group| (group, FoundSettings::default())));
+    assert_eq!(search.all, SearchGroupSettings::default());
+    assert_eq!(search.groups, Group::ALL.map(|group| (group, SearchGroupSettings::default())));
     let search = settings(
         "[search]\nenabled = false\npreset = 'aggressive'\ntopK = 7\nfloor = 0\n\
          [search.memories]\ntop_n = 0\nincludeScore = 1\n",
     )
     .search;
     assert_eq!((search.enabled, search.preset), (false, SearchPreset::Aggressive));
-    let all = FoundSettings { top_k: Some(7), floor: Some(0.0), ..FoundSettings::default() };
+    let all =
+        SearchGroupSettings { top_k: Some(7), floor: Some(0.0), ..SearchGroupSettings::default() };
     assert_eq!(search.all, all);
-    let memories =
-        FoundSettings { top_n: Some(0), include_score: Some(1.0), ..FoundSettings::default() };
+    let memories = SearchGroupSettings {
+        top_n: Some(0),
+        include_score: Some(1.0),
+        ..SearchGroupSettings::default()
+    };
     assert_eq!(search.groups[3], (Group::Memories, memories));
-    assert_eq!(search.groups[0].1, FoundSettings::default());
+    assert_eq!(search.groups[0].1, SearchGroupSettings::default());
     report(
         "[search]\npreset = 'normall'\ntop_k = 0\nfloor = 1.5\n[search.rules]\ntop_n = 1\n\
          [search.tool]\n[search.tools]\ntop = 1\n",
@@ -488,7 +492,7 @@ fn every_key_changes_what_is_resolved() {
         let set = settings(&example_line(key, key.name(), key.example));
         match load_text(&base(key), &sources()) {
             Ok(unset) => assert_ne!(unset.settings, set, "{}", key.path),
-            Err(_) => assert_eq!(key.fallback, Fallback::Required, "{}", key.path),
+            Err(_) => assert!(matches!(key.fallback, KeyFallback::Required(_)), "{}", key.path),
         }
     }
 }
@@ -646,7 +650,7 @@ proptest! {
 
 /// The least that `key` needs around it. A second model, so that naming one is
 /// a choice.
-fn base(key: &Key) -> String {
+fn base(key: &ConfigKey) -> String {
     let other = "models.other.provider = 'openai'\nmodels.other.model = 'x'\n";
     let rest = match key.path {
         "models.<name>.provider" => "models.qwen3.model = 'm'\n",
@@ -667,7 +671,7 @@ fn base(key: &Key) -> String {
 const VARIABLE: &str = "LANG";
 
 /// [`base`] and a last line that sets `key`.
-fn example_line(key: &Key, name: &str, value: &str) -> String {
+fn example_line(key: &ConfigKey, name: &str, value: &str) -> String {
     let table = match key.table() {
         "" => String::new(),
         "agents.<name>" => "agents.main.".to_owned(),
@@ -689,10 +693,9 @@ fn example_line(key: &Key, name: &str, value: &str) -> String {
 fn without_places(settings: &Settings) -> Settings {
     let mut settings = settings.clone();
     for model in &mut settings.models {
-        let mode = &mut model.mode;
-        mode.context_mode.iter_mut().for_each(|placed| placed.spelled.clear());
-        mode.tool_turn_context.iter_mut().for_each(|placed| placed.spelled.clear());
-        mode.minimal_system.iter_mut().for_each(|placed| placed.spelled.clear());
+        model.context_mode.iter_mut().for_each(|placed| placed.spelled.clear());
+        model.tool_turn_context.iter_mut().for_each(|placed| placed.spelled.clear());
+        model.minimal_system.iter_mut().for_each(|placed| placed.spelled.clear());
     }
     settings
 }

@@ -4,120 +4,126 @@
 //! variables and flags, where all is text. Here nothing is known about places.
 
 use std::fmt;
+use std::path::PathBuf;
 
 use recto_context::nearest;
 
-use super::keys::{Kind, camel_case};
-use super::problem::{Mismatch, quoted};
+use super::keys::{KeyKind, camel_case};
+use super::problem::{ValueMismatch, quoted};
 
 /// A value that fits its key.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Value {
+pub(super) enum SettingValue {
     /// A string, a path as written, or a choice by its own name.
     Text(String),
+    /// A path once it is resolved.
+    Path(PathBuf),
     Bool(bool),
     Integer(u32),
     Float(f64),
     List(Vec<String>),
+    /// Paths once they are resolved.
+    Paths(Vec<PathBuf>),
 }
 
+/// A value that was checked against its kind.
+pub(super) type ValueResult = Result<SettingValue, ValueMismatch>;
+
 /// As it would be written in TOML.
-impl fmt::Display for Value {
+impl fmt::Display for SettingValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Value::Text(text) => f.write_str(&basic_string(text)),
-            Value::Bool(value) => write!(f, "{value}"),
-            Value::Integer(value) => write!(f, "{value}"),
-            Value::Float(value) => write!(f, "{value:?}"),
-            Value::List(items) => {
-                let items: Vec<String> = items.iter().map(|item| basic_string(item)).collect();
-                write!(f, "[{}]", items.join(", "))
-            }
-        }
+        let list = |items: Vec<String>| format!("[{}]", items.join(", "));
+        let text = |text: &String| basic_string(text);
+        let path = |path: &PathBuf| basic_string(&path.to_string_lossy());
+        f.write_str(&match self {
+            SettingValue::Text(value) => text(value),
+            SettingValue::Path(value) => path(value),
+            SettingValue::Bool(value) => value.to_string(),
+            SettingValue::Integer(value) => value.to_string(),
+            SettingValue::Float(value) => format!("{value:?}"),
+            SettingValue::List(items) => list(items.iter().map(text).collect()),
+            SettingValue::Paths(paths) => list(paths.iter().map(path).collect()),
+        })
     }
 }
 
 /// Reads a value that is text already: a variable, a flag, a default.
-pub(super) fn from_text(kind: Kind, text: &str) -> Result<Value, Mismatch> {
+pub(super) fn from_text(kind: KeyKind, text: &str) -> ValueResult {
     let refused = || refuse(kind, &quoted(&text));
     match kind {
-        Kind::Bool => text.parse().map(Value::Bool).map_err(|_| refused()),
-        Kind::Integer { .. } => integer(kind, text.parse().ok(), &quoted(&text)),
-        Kind::Float { .. } => float(kind, text.parse().ok(), &quoted(&text)),
-        Kind::TextList => Ok(Value::List(split_names(text))),
-        Kind::PathList => split_paths(text).map(Value::List),
-        Kind::Variables => list(kind, split_names(text)),
-        Kind::Text
-        | Kind::Path
-        | Kind::Choice(_)
-        | Kind::Address
-        | Kind::Endpoint
-        | Kind::Variable => string(kind, text),
+        KeyKind::Bool => text.parse().map(SettingValue::Bool).map_err(|_| refused()),
+        KeyKind::Integer { .. } => integer(kind, text.parse().ok(), &quoted(&text)),
+        KeyKind::Float { .. } => float(kind, text.parse().ok(), &quoted(&text)),
+        KeyKind::TextList => Ok(SettingValue::List(split_names(text))),
+        KeyKind::PathList => split_paths(text).map(SettingValue::List),
+        KeyKind::Variables => list(kind, split_names(text)),
+        _ => string(kind, text),
     }
 }
 
-/// Checks a string.
-pub(super) fn string(kind: Kind, text: &str) -> Result<Value, Mismatch> {
+/// Checks a string against a kind that takes one.
+pub(super) fn string(kind: KeyKind, text: &str) -> ValueResult {
     match kind {
-        Kind::Choice(names) => choice(kind, names, text),
-        Kind::Address => address(kind, text.trim_end_matches('/')),
-        Kind::Endpoint => address(kind, text),
-        Kind::Variable => variable(kind, text),
-        Kind::Text | Kind::Path if text.trim().is_empty() => Err(refuse(kind, "empty")),
-        Kind::Text | Kind::Path => Ok(Value::Text(text.to_owned())),
+        KeyKind::Choice(names) => choice(kind, names, text),
+        KeyKind::Address => address(kind, text.trim_end_matches('/')),
+        KeyKind::Endpoint => address(kind, text),
+        KeyKind::Variable => variable(kind, text),
+        KeyKind::Text | KeyKind::Program | KeyKind::Path => match text.trim() {
+            "" => Err(refuse(kind, "empty")),
+            _ => Ok(SettingValue::Text(text.to_owned())),
+        },
         _ => Err(refuse(kind, "a string")),
     }
 }
 
 /// Checks a list of strings, none of which is blank.
-pub(super) fn list(kind: Kind, items: Vec<String>) -> Result<Value, Mismatch> {
-    let bad = |item: &String| kind == Kind::Variables && !is_variable(item);
+pub(super) fn list(kind: KeyKind, items: Vec<String>) -> ValueResult {
+    let bad = |item: &String| kind == KeyKind::Variables && !is_variable(item);
     match items.iter().position(bad) {
         // What was given is not repeated: it may be what the variable should hold.
         Some(index) => {
             let what = format!("must be {kind}; entry {} is none", index + 1);
-            Err(Mismatch::new(what).hint(VARIABLE_HINT))
+            Err(ValueMismatch::new(what).hint(VARIABLE_HINT))
         }
-        None => Ok(Value::List(items)),
+        None => Ok(SettingValue::List(items)),
     }
 }
 
 /// Checks a whole number; `None` stands for one that no type of ours can hold.
-pub(super) fn integer(kind: Kind, number: Option<i64>, shown: &str) -> Result<Value, Mismatch> {
-    match (kind, number) {
-        (Kind::Integer { min, max }, Some(number)) => match u32::try_from(number) {
-            Ok(number) if (min..=max).contains(&number) => Ok(Value::Integer(number)),
-            _ => Err(refuse(kind, shown)),
-        },
+pub(super) fn integer(kind: KeyKind, number: Option<i64>, shown: &str) -> ValueResult {
+    match (kind, number.and_then(|number| u32::try_from(number).ok())) {
+        (KeyKind::Integer { min, max }, Some(number)) if (min..=max).contains(&number) => {
+            Ok(SettingValue::Integer(number))
+        }
         _ => Err(refuse(kind, shown)),
     }
 }
 
 /// Checks a number. Infinity and "not a number" are in no range.
-pub(super) fn float(kind: Kind, number: Option<f64>, shown: &str) -> Result<Value, Mismatch> {
+pub(super) fn float(kind: KeyKind, number: Option<f64>, shown: &str) -> ValueResult {
     match (kind, number) {
-        (Kind::Float { min, max }, Some(number)) if (min..=max).contains(&number) => {
-            Ok(Value::Float(number))
+        (KeyKind::Float { min, max }, Some(number)) if (min..=max).contains(&number) => {
+            Ok(SettingValue::Float(number))
         }
         _ => Err(refuse(kind, shown)),
     }
 }
 
 /// The value is not what its kind asks for.
-pub(super) fn refuse(kind: Kind, instead: &str) -> Mismatch {
-    Mismatch::new(format!("must be {kind}, not {instead}"))
+pub(super) fn refuse(kind: KeyKind, instead: &str) -> ValueMismatch {
+    ValueMismatch::new(format!("must be {kind}, not {instead}"))
 }
 
 /// Words that are accepted for a choice besides its own.
 const OTHER_WORDS: &[(&str, &str)] = &[("tool", "per_tool")];
 
 /// Choices are accepted in camelCase as well, and kept by their own name.
-fn choice(kind: Kind, names: &[&str], text: &str) -> Result<Value, Mismatch> {
+fn choice(kind: KeyKind, names: &[&str], text: &str) -> ValueResult {
     let is_meant = |name: &&&str| {
         **name == text || camel_case(name) == text || OTHER_WORDS.contains(&(text, **name))
     };
     if let Some(name) = names.iter().find(is_meant) {
-        return Ok(Value::Text((*name).to_owned()));
+        return Ok(SettingValue::Text((*name).to_owned()));
     }
     let mismatch = refuse(kind, &quoted(&text));
     Err(match nearest(text, names.iter().copied()) {
@@ -129,28 +135,28 @@ fn choice(kind: Kind, names: &[&str], text: &str) -> Result<Value, Mismatch> {
 /// An address is shown by `config show` and by errors, so it must not carry
 /// what opens a door: no password in front of the host, no key behind a `?`.
 /// What was given is not repeated for the same reason.
-fn address(kind: Kind, text: &str) -> Result<Value, Mismatch> {
+fn address(kind: KeyKind, text: &str) -> ValueResult {
     let rest = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
     let Some(rest) = rest.filter(|rest| !rest.is_empty() && !rest.starts_with('/')) else {
-        return Err(Mismatch::new(format!("must be {kind}")));
+        return Err(ValueMismatch::new(format!("must be {kind}")));
     };
     if rest.contains(['@', '?', '#']) {
-        let mismatch = Mismatch::new("must not hold a user name, a password or a query");
+        let mismatch = ValueMismatch::new("must not hold a user name, a password or a query");
         return Err(mismatch.hint(super::raw::SECRET_HINT));
     }
     if rest.contains(|c: char| c.is_whitespace() || c.is_control()) {
-        return Err(Mismatch::new("must not hold spaces"));
+        return Err(ValueMismatch::new("must not hold spaces"));
     }
-    Ok(Value::Text(text.to_owned()))
+    Ok(SettingValue::Text(text.to_owned()))
 }
 
 /// Only upper-case names pass, since a key pasted here by mistake nearly always
 /// has other characters. What was given is not repeated for the same reason.
-fn variable(kind: Kind, text: &str) -> Result<Value, Mismatch> {
+fn variable(kind: KeyKind, text: &str) -> ValueResult {
     if is_variable(text) {
-        return Ok(Value::Text(text.to_owned()));
+        return Ok(SettingValue::Text(text.to_owned()));
     }
-    Err(Mismatch::new(format!("must be {kind}")).hint(VARIABLE_HINT))
+    Err(ValueMismatch::new(format!("must be {kind}")).hint(VARIABLE_HINT))
 }
 
 const VARIABLE_HINT: &str =
@@ -165,12 +171,12 @@ fn split_names(text: &str) -> Vec<String> {
     text.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect()
 }
 
-fn split_paths(text: &str) -> Result<Vec<String>, Mismatch> {
+fn split_paths(text: &str) -> Result<Vec<String>, ValueMismatch> {
     std::env::split_paths(text)
         .filter(|path| !path.as_os_str().is_empty())
         .map(|path| path.into_os_string().into_string())
         .collect::<Result<_, _>>()
-        .map_err(|_| Mismatch::new("must be text in UTF-8"))
+        .map_err(|_| ValueMismatch::new("must be text in UTF-8"))
 }
 
 /// A TOML string on one line.
@@ -191,21 +197,21 @@ pub(super) fn basic_string(text: &str) -> String {
 mod tests {
     use super::*;
 
-    const RANGE: Kind = Kind::Integer { min: 1, max: 50 };
+    const RANGE: KeyKind = KeyKind::Integer { min: 1, max: 50 };
 
-    fn refused(kind: Kind, text: &str) -> String {
+    fn refused(kind: KeyKind, text: &str) -> String {
         from_text(kind, text).unwrap_err().what
     }
 
     #[test]
     fn numbers_are_checked_against_their_range() {
-        assert_eq!(from_text(RANGE, "50").unwrap(), Value::Integer(50));
+        assert_eq!(from_text(RANGE, "50").unwrap(), SettingValue::Integer(50));
         for text in ["0", "51", "-1", "1.5", "x", "99999999999999999999"] {
             let expected = format!("must be a whole number from 1 to 50, not `{text}`");
             assert_eq!(refused(RANGE, text), expected);
         }
-        let heat = Kind::Float { min: 0.0, max: 2.0 };
-        assert_eq!(from_text(heat, "1").unwrap(), Value::Float(1.0));
+        let heat = KeyKind::Float { min: 0.0, max: 2.0 };
+        assert_eq!(from_text(heat, "1").unwrap(), SettingValue::Float(1.0));
         for text in ["NaN", "inf", "-0.1", "2.01", ""] {
             assert_eq!(refused(heat, text), format!("must be a number from 0 to 2, not `{text}`"));
         }
@@ -213,8 +219,8 @@ mod tests {
 
     #[test]
     fn choices_are_accepted_in_camel_case() {
-        let kind = Kind::Choice(&["full", "read_on_demand"]);
-        let expected = Value::Text("read_on_demand".to_owned());
+        let kind = KeyKind::Choice(&["full", "read_on_demand"]);
+        let expected = SettingValue::Text("read_on_demand".to_owned());
         assert_eq!(from_text(kind, "readOnDemand").unwrap(), expected);
         assert_eq!(from_text(kind, "read_on_demand").unwrap(), expected);
         let mismatch = from_text(kind, "ful").unwrap_err();
@@ -223,20 +229,20 @@ mod tests {
 
     #[test]
     fn addresses_hold_no_secrets() {
-        let good = from_text(Kind::Address, "http://127.0.0.1:11434/").unwrap();
-        assert_eq!(good, Value::Text("http://127.0.0.1:11434".to_owned()));
+        let good = from_text(KeyKind::Address, "http://127.0.0.1:11434/").unwrap();
+        assert_eq!(good, SettingValue::Text("http://127.0.0.1:11434".to_owned()));
         for text in ["", "localhost:11434", "http://", "https:///x", "http://me:hunter2@host"] {
-            assert!(!refused(Kind::Address, text).contains("hunter2"), "{text}");
+            assert!(!refused(KeyKind::Address, text).contains("hunter2"), "{text}");
         }
-        assert!(!refused(Kind::Address, "https://host/v1?key=hunter2").contains("hunter2"));
+        assert!(!refused(KeyKind::Address, "https://host/v1?key=hunter2").contains("hunter2"));
     }
 
     #[test]
     fn a_key_in_place_of_a_variable_is_refused_unseen() {
-        assert!(from_text(Kind::Variable, "OPENAI_API_KEY").is_ok());
+        assert!(from_text(KeyKind::Variable, "OPENAI_API_KEY").is_ok());
         for text in ["sk-live-123", "hf_AbCdEf", "", "$KEY", "9A"] {
             assert_eq!(
-                refused(Kind::Variable, text),
+                refused(KeyKind::Variable, text),
                 "must be the name of an environment variable"
             );
         }
@@ -244,20 +250,20 @@ mod tests {
 
     #[test]
     fn an_endpoint_keeps_its_last_slash() {
-        let kept = from_text(Kind::Endpoint, "http://127.0.0.1:1/mcp/").unwrap();
-        assert_eq!(kept, Value::Text("http://127.0.0.1:1/mcp/".to_owned()));
+        let kept = from_text(KeyKind::Endpoint, "http://127.0.0.1:1/mcp/").unwrap();
+        assert_eq!(kept, SettingValue::Text("http://127.0.0.1:1/mcp/".to_owned()));
         for text in ["", "http://", "http:///", "ftp://h/x", "http://h/x?key=hunter2"] {
-            assert!(!refused(Kind::Endpoint, text).contains("hunter2"), "{text}");
+            assert!(!refused(KeyKind::Endpoint, text).contains("hunter2"), "{text}");
         }
     }
 
     #[test]
     fn a_key_in_a_list_of_variables_is_refused_unseen() {
-        let names = Value::List(vec!["A_TOKEN".to_owned(), "_B2".to_owned()]);
-        assert_eq!(from_text(Kind::Variables, "A_TOKEN, _B2").unwrap(), names);
+        let names = SettingValue::List(vec!["A_TOKEN".to_owned(), "_B2".to_owned()]);
+        assert_eq!(from_text(KeyKind::Variables, "A_TOKEN, _B2").unwrap(), names);
         for text in ["A, sk-live-123", "A, hf_AbCdEf", "A, $KEY", "A, B=hunter2"] {
             assert_eq!(
-                refused(Kind::Variables, text),
+                refused(KeyKind::Variables, text),
                 "must be a list of names of environment variables; entry 2 is none"
             );
         }
@@ -265,28 +271,29 @@ mod tests {
 
     #[test]
     fn another_word_for_a_choice_counts_only_there() {
-        let kind = Kind::Choice(&["always", "per_tool"]);
+        let kind = KeyKind::Choice(&["always", "per_tool"]);
         for text in ["tool", "per_tool", "perTool"] {
-            assert_eq!(from_text(kind, text).unwrap(), Value::Text("per_tool".to_owned()));
+            assert_eq!(from_text(kind, text).unwrap(), SettingValue::Text("per_tool".to_owned()));
         }
-        assert!(from_text(Kind::Choice(&["always", "never"]), "tool").is_err());
+        assert!(from_text(KeyKind::Choice(&["always", "never"]), "tool").is_err());
     }
 
     #[test]
     fn lists_are_split_by_commas_or_as_paths() {
-        let list = |items: &[&str]| Value::List(items.iter().map(|s| (*s).to_owned()).collect());
-        assert_eq!(from_text(Kind::TextList, "a, b,,c").unwrap(), list(&["a", "b", "c"]));
+        let list =
+            |items: &[&str]| SettingValue::List(items.iter().map(|s| (*s).to_owned()).collect());
+        assert_eq!(from_text(KeyKind::TextList, "a, b,,c").unwrap(), list(&["a", "b", "c"]));
         let paths = std::env::join_paths(["/a", "b c"]).unwrap().into_string().unwrap();
-        assert_eq!(from_text(Kind::PathList, &paths).unwrap(), list(&["/a", "b c"]));
-        assert_eq!(from_text(Kind::PathList, "").unwrap(), list(&[]));
+        assert_eq!(from_text(KeyKind::PathList, &paths).unwrap(), list(&["/a", "b c"]));
+        assert_eq!(from_text(KeyKind::PathList, "").unwrap(), list(&[]));
     }
 
     #[test]
     fn values_are_shown_as_toml() {
-        let text = Value::Text("a\"b\\c\nd\u{7f}".to_owned());
+        let text = SettingValue::Text("a\"b\\c\nd\u{7f}".to_owned());
         assert_eq!(text.to_string(), r#""a\"b\\c\u000Ad\u007F""#);
         let parsed: toml::Table = toml::from_str(&format!("x = {text}")).unwrap();
         assert_eq!(parsed["x"].as_str(), Some("a\"b\\c\nd\u{7f}"));
-        assert_eq!(Value::Float(1.0).to_string(), "1.0");
+        assert_eq!(SettingValue::Float(1.0).to_string(), "1.0");
     }
 }

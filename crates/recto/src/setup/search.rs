@@ -4,7 +4,7 @@ use recto_agent::SearchParts;
 use recto_models::{Known, Library};
 use recto_search::{ChoiceOptions, EncoderFiles, SearchOptions};
 
-use crate::config::{FoundSettings, SearchSettings, Settings};
+use crate::config::{SearchGroupSettings, SearchSettings, Settings};
 
 /// The model that turns texts into vectors, and its two files.
 const ENCODER: &str = "minilm";
@@ -26,7 +26,7 @@ fn options(settings: &SearchSettings) -> SearchOptions {
     options
 }
 
-fn laid_over(below: ChoiceOptions, set: &FoundSettings) -> ChoiceOptions {
+fn laid_over(below: ChoiceOptions, set: &SearchGroupSettings) -> ChoiceOptions {
     ChoiceOptions {
         top_k: set.top_k.map_or(below.top_k, |count| count as usize),
         top_n: set.top_n.map_or(below.top_n, |count| count as usize),

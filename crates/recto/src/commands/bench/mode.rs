@@ -84,7 +84,7 @@ fn example(mut settings: Settings, folder: &Path) -> Result<Settings, Failure> {
     let mut model = config::plain_model(NAME, Provider::Scripted, NAME)
         .ok_or_else(|| Failure::new("the example model can't be made"))?;
     model.window = Some(16_384);
-    model.mode.context_mode = Some(Placed {
+    model.context_mode = Some(Placed {
         value: ContextMode::Auto,
         place: Place::Flag(NAME.to_owned()),
         spelled: "context_mode".to_owned(),

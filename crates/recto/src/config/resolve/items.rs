@@ -2,10 +2,10 @@
 //! on its kind: one that its kind does not have is refused, because whoever sets
 //! it expects something of it.
 
-use super::super::choices::{ItemKind, Named};
-use super::super::setting::KeyPath;
+use super::super::choices::{ItemKind, NamedChoice};
+use super::super::raw::NamedTable;
 use super::super::settings::{GrantSettings, ItemSettings};
-use super::Resolver;
+use super::SettingsResolver;
 
 /// What can be set for items of one kind only, and whom it is for.
 const LIMITED: &[(&str, &[ItemKind], &str)] = &[
@@ -17,45 +17,26 @@ const LIMITED: &[(&str, &[ItemKind], &str)] = &[
     ("env", &[ItemKind::Skill], "skills"),
 ];
 
-impl Resolver<'_> {
+impl SettingsResolver<'_> {
     pub(super) fn items(&mut self) -> Vec<ItemSettings> {
-        let tables: Vec<KeyPath> =
-            self.tables_of("items").map(|table| table.path.clone()).collect();
-        tables.iter().filter_map(|path| self.item(path)).collect()
+        self.tables_in("items").filter_map(|table| self.item(table)).collect()
     }
 
     /// An item's settings; `None` for a table that sets nothing.
-    fn item(&mut self, path: &KeyPath) -> Option<ItemSettings> {
-        let [_, kind_name, name] = path.parts() else { return None };
+    fn item(&mut self, table: &NamedTable) -> Option<ItemSettings> {
+        let [_, kind_name, name] = table.path.parts() else { return None };
         let kind = ItemKind::from_name(kind_name)?;
         for (key, kinds, whom) in LIMITED {
             if !kinds.contains(&kind) {
                 let why = format!("is for {whom}, and this is a {kind}");
-                self.refuse(&path.join(key), &why, "leave it out");
+                self.refuse(&table.path.join(key), &why, "leave it out");
             }
         }
         let names = &[kind_name.as_str(), name.as_str()];
-        let item = ItemSettings {
-            kind,
-            name: name.clone(),
-            include: self.get("items.<kind>.<name>.include", names),
-            priority: self.get("items.<kind>.<name>.priority", names),
-            permission: self.get("items.<kind>.<name>.permission", names),
-            grants: self.grants(names),
-        };
-        let sets_something = item.include.is_some()
-            || item.priority.is_some()
-            || item.permission.is_some()
-            || item.grants != GrantSettings::default();
-        sets_something.then_some(item)
-    }
-
-    fn grants(&mut self, names: &[&str]) -> GrantSettings {
-        GrantSettings {
-            network: self.get("items.<kind>.<name>.network", names).unwrap_or_default(),
-            read: self.paths("items.<kind>.<name>.read", names).unwrap_or_default(),
-            write: self.paths("items.<kind>.<name>.write", names).unwrap_or_default(),
-            env: self.get("items.<kind>.<name>.env", names).unwrap_or_default(),
-        }
+        let mut item =
+            ItemSettings::read(self, names, kind, name.clone(), GrantSettings::default())?;
+        item.grants = GrantSettings::read(self, names)?;
+        let set = (item.include, item.priority, item.permission, &item.grants);
+        (set != (None, None, None, &GrantSettings::default())).then_some(item)
     }
 }
