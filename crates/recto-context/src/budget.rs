@@ -60,7 +60,7 @@ impl Window {
 /// How the window is shared out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Budget {
-    /// The whole window.
+    /// The size of the whole window.
     pub window: Tokens,
     /// What is kept free for the reply.
     pub reply: Tokens,

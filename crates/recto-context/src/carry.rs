@@ -14,7 +14,7 @@ use crate::memory::Snapshot;
 use crate::message::MessageId;
 use crate::tokens::Tokens;
 
-/// What one request hands to the next. The default is a fresh session's.
+/// The state that one request hands to the next. The default is a fresh session's.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Carry {
@@ -48,20 +48,20 @@ pub struct Carry {
     pub shortened: BTreeSet<MessageId>,
 }
 
-/// Whom a request was made for.
+/// The model that a request was made for, with its window.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MadeFor {
-    /// The model entry.
+    /// The name of the model entry.
     pub model: Arc<str>,
-    /// Its window.
+    /// The size of its window then.
     pub window: Tokens,
 }
 
-/// Messages that left the history.
+/// The sum of the messages that left the history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Trimmed {
-    /// How many.
+    /// How many messages left.
     pub messages: usize,
-    /// What they cost.
+    /// What those messages cost together.
     pub tokens: Tokens,
 }

@@ -13,12 +13,12 @@ use crate::item::{Include, ItemId, ItemKind, Joined, Priority, SessionItem, Sour
 use crate::memory::Memory;
 use crate::text::Text;
 
-/// All that an agent has.
+/// The rules, skills, tools, memories and files that an agent has.
 #[derive(Debug, Clone, Default)]
 pub struct Catalog {
     /// SOUL, IDENTITY, AGENTS and USER, those that are there.
     pub system: SystemFiles,
-    /// TOOLS.md.
+    /// The text of TOOLS.md, if there is one.
     pub tools_doc: Option<File>,
     /// What is remembered and may be seen, the newest first.
     pub memories: Vec<Memory>,
@@ -37,20 +37,20 @@ pub struct Catalog {
 /// The files of the system layer. Blank files count as missing.
 #[derive(Debug, Clone, Default)]
 pub struct SystemFiles {
-    /// Personality and name.
+    /// SOUL.md: personality and name.
     pub soul: Option<File>,
-    /// Who the agent is, in facts.
+    /// IDENTITY.md: who the agent is, in facts.
     pub identity: Option<File>,
-    /// How it behaves.
+    /// AGENTS.md: how the agent behaves.
     pub agents: Option<File>,
-    /// Who it works for.
+    /// USER.md: who the agent works for.
     pub user: Option<File>,
 }
 
-/// A text file, trimmed.
+/// A text file of the workspace, trimmed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct File {
-    /// Its trimmed content.
+    /// The content without blanks around it.
     pub text: Text,
     /// Where it was read.
     pub source: Source,
@@ -67,7 +67,7 @@ pub struct Document {
     pub priority: Priority,
     /// When it is included.
     pub include: Include,
-    /// Its body.
+    /// The text without its frontmatter.
     pub text: Text,
     /// Where it was read.
     pub source: Source,
@@ -117,7 +117,7 @@ impl Skill {
     }
 }
 
-/// Something the model can call.
+/// The declaration of a tool that a model can call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolSpec {
     /// Its identity; the server is the skill or MCP server that brings it.
@@ -125,7 +125,7 @@ pub struct ToolSpec {
     /// The name by which models call it: its own, unless that would be taken or
     /// is none that their servers accept.
     pub called: Arc<str>,
-    /// What it does.
+    /// What it does, as the model reads it.
     pub description: Arc<str>,
     /// The JSON schema of its parameters.
     pub parameters: Arc<Value>,
@@ -184,7 +184,7 @@ fn schema_of(called: &str, description: &str, parameters: &Value) -> Text {
 /// A file that could not be used as it stands, for the record and the person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Notice {
-    /// Which file.
+    /// The file that the notice is about.
     pub source: Source,
     /// What is wrong with it, in one sentence.
     pub problem: Arc<str>,
@@ -206,19 +206,16 @@ impl Catalog {
 
     /// Every item that a session can hold, with its include mode.
     pub fn items(&self) -> impl Iterator<Item = (ItemId, Include)> + '_ {
-        let documents = |kind, list: &'_ [Document]| {
-            list.iter()
-                .map(move |d| (ItemId::new(kind, d.name.clone()), d.include))
-                .collect::<Vec<_>>()
-        };
-        let skills =
-            self.skills.iter().map(|s| (ItemId::new(ItemKind::Skill, s.name.clone()), s.include));
-        documents(ItemKind::Rule, &self.rules)
-            .into_iter()
-            .chain(documents(ItemKind::Reference, &self.references))
-            .chain(skills)
-            .chain(self.tools.iter().map(|tool| (tool.id.clone(), tool.include)))
-            .chain(self.skills.iter().flat_map(tools_of))
+        let item = |kind, name: &Arc<str>, include| (ItemId::new(kind, name.clone()), include);
+        let rules = self.rules.iter();
+        let rules = rules.map(move |rule| item(ItemKind::Rule, &rule.name, rule.include));
+        let references = self.references.iter();
+        let references = references.map(move |r| item(ItemKind::Reference, &r.name, r.include));
+        let skills = self.skills.iter();
+        let skills = skills.map(move |skill| item(ItemKind::Skill, &skill.name, skill.include));
+        let tools = self.tools.iter().map(|tool| (tool.id.clone(), tool.include));
+        let of_skills = self.skills.iter().flat_map(tools_of);
+        rules.chain(references).chain(skills).chain(tools).chain(of_skills)
     }
 
     /// Built-in and server tools, then those of the skills, in a fixed order.

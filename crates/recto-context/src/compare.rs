@@ -21,7 +21,7 @@ use crate::tokens::Tokens;
 
 pub use cause::Cause;
 
-/// How two requests relate.
+/// How far two requests agree from their start, and what changed between them.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Comparison {
     /// Bytes from the start in which both agree: schemas and texts.
@@ -43,20 +43,20 @@ pub struct Comparison {
     pub changed: Vec<ItemId>,
 }
 
-/// The end of an agreement.
+/// The place where two prompts stop to agree, and why.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Change {
     /// The message in which it is; `None` among the tool schemas.
     pub message: Option<usize>,
     /// The byte within that message's text, or within all schemas.
     pub byte: usize,
-    /// The layer.
+    /// The layer that changed.
     pub layer: Layer,
     /// The item, if one is concerned.
     pub item: Option<ItemId>,
     /// Where the text comes from that is another, came or left.
     pub source: Option<Source>,
-    /// Why.
+    /// Why the agreement ends there.
     pub cause: Cause,
 }
 
@@ -78,6 +78,7 @@ pub fn compare(before: &RequestContext, after: &RequestContext) -> Comparison {
 }
 
 /// Where two prompts part.
+#[derive(Default)]
 struct Divergence {
     agreed_bytes: usize,
     agreed_tools: usize,
@@ -85,13 +86,6 @@ struct Divergence {
     before_part: usize,
     after_part: usize,
     place: Option<Place>,
-}
-
-impl Divergence {
-    fn at_the_start() -> Self {
-        let place = Some(Place::Message { message: 0, byte: 0 });
-        Divergence { agreed_bytes: 0, agreed_tools: 0, before_part: 0, after_part: 0, place }
-    }
 }
 
 #[derive(Clone, Copy)]
@@ -103,7 +97,8 @@ enum Place {
 fn divergence(before: &RequestContext, after: &RequestContext) -> Divergence {
     if before.model != after.model {
         // Another model has read nothing yet, whatever the bytes.
-        return Divergence::at_the_start();
+        let place = Some(Place::Message { message: 0, byte: 0 });
+        return Divergence { place, ..Divergence::default() };
     }
     if after.tool_calls == ToolCalls::Text {
         return message_divergence(before, after, 0);
@@ -113,23 +108,13 @@ fn divergence(before: &RequestContext, after: &RequestContext) -> Divergence {
     let schemas = before.tools[..agreed_tools].iter();
     let tool_bytes: usize = schemas.map(|tool| tool.spec.schema.len()).sum();
     if agreed_tools < before.tools.len().max(after.tools.len()) {
-        let byte = tool_bytes + common_schema_bytes(before, after, agreed_tools);
-        return Divergence {
-            agreed_bytes: byte,
-            agreed_tools,
-            before_part: 0,
-            after_part: 0,
-            place: Some(Place::Tool { byte }),
-        };
+        let differing = before.tools.get(agreed_tools).zip(after.tools.get(agreed_tools));
+        let common = differing.map_or(0, |(a, b)| common_prefix(&a.spec.schema, &b.spec.schema));
+        let agreed_bytes = tool_bytes + common;
+        let place = Some(Place::Tool { byte: agreed_bytes });
+        return Divergence { agreed_bytes, agreed_tools, place, ..Divergence::default() };
     }
     message_divergence(before, after, tool_bytes)
-}
-
-fn common_schema_bytes(before: &RequestContext, after: &RequestContext, at: usize) -> usize {
-    match (before.tools.get(at), after.tools.get(at)) {
-        (Some(a), Some(b)) => common_prefix(&a.spec.schema, &b.spec.schema),
-        _ => 0,
-    }
 }
 
 fn message_divergence(
@@ -145,7 +130,7 @@ fn message_divergence(
     let (mut before_part, mut after_part) = (first_part(before, agreed), first_part(after, agreed));
     if agreed < before.messages.len() {
         let byte = match (before.messages.get(agreed), after.messages.get(agreed)) {
-            (Some(a), Some(b)) if a.role == b.role => common_text(a, b),
+            (Some(a), Some(b)) if a.role == b.role => common_prefix(first_text(a), first_text(b)),
             _ => 0,
         };
         before_part = part_at(before, agreed, byte);
@@ -163,13 +148,8 @@ fn same_message(a: &ChatMessage, b: &ChatMessage) -> bool {
 }
 
 fn text_bytes(message: &ChatMessage) -> usize {
-    let texts =
-        message.content.iter().filter_map(ContentPiece::as_text).map(str::len).sum::<usize>();
-    texts + message.calls.iter().map(|call| call.name.len() + call.arguments.len()).sum::<usize>()
-}
-
-fn common_text(a: &ChatMessage, b: &ChatMessage) -> usize {
-    common_prefix(first_text(a), first_text(b))
+    let texts = message.content.iter().filter_map(ContentPiece::as_text).map(str::len);
+    texts.chain(message.calls.iter().map(|call| call.name.len() + call.arguments.len())).sum()
 }
 
 fn first_text(message: &ChatMessage) -> &str {
@@ -229,7 +209,7 @@ fn describe(
             let cause = cause::of_parts(before, after, old, new);
             let layer = changed_layer(old, new);
             let part = concerned_part(before, old, new, layer);
-            let item = part.and_then(|part| part.item.as_ref()).map(|item| item.id.clone());
+            let item = part.and_then(item_id).cloned();
             let source = part.map(|part| part.source.clone());
             Change { message: Some(message), byte, layer, item, source, cause }
         }
@@ -254,8 +234,12 @@ fn concerned_part<'a>(
 }
 
 fn shows_the_same(a: &Part, b: &Part) -> bool {
-    let id = |part: &Part| part.item.as_ref().map(|item| item.id.clone());
-    a.layer == b.layer && a.source == b.source && id(a) == id(b) && a.hash() == b.hash()
+    let same_item = item_id(a) == item_id(b);
+    same_item && a.layer == b.layer && a.source == b.source && a.hash() == b.hash()
+}
+
+fn item_id(part: &Part) -> Option<&ItemId> {
+    part.item.as_ref().map(|item| &item.id)
 }
 
 /// Picks leave with their turn, and what then stands in their place is history:
@@ -297,9 +281,8 @@ fn items(context: &RequestContext) -> BTreeMap<ItemId, BTreeSet<Showing>> {
         part.layer != Layer::History && !matches!(part.reason, Reason::StandsAbove(_))
     };
     let parts = context.parts.iter().filter(shows);
-    let parts = parts.filter_map(|part| {
-        Some((part.item.as_ref()?.id.clone(), (Some(part.lead.hash()), part.hash())))
-    });
+    let parts = parts
+        .filter_map(|part| Some((item_id(part)?.clone(), (Some(part.lead.hash()), part.hash()))));
     let tools =
         context.tools.iter().map(|tool| (tool.spec.id.clone(), (None, tool.spec.schema.hash())));
     let mut items: BTreeMap<ItemId, BTreeSet<Showing>> = BTreeMap::new();

@@ -24,8 +24,7 @@ use crate::tokens::Tokens;
 
 pub use as_text::{before_calls, read_calls};
 use as_text::{calls_as_text, result_lead};
-use picks::Picks;
-pub(crate) use shorten::{can_shorten, shorten};
+pub(crate) use shorten::shorten;
 
 /// What minimal mode puts in front of the user's message.
 const CALL_TOOLS: &str = "You must respond by calling one or more of the provided tools. \
@@ -123,17 +122,13 @@ impl<'a> Composer<'a> {
 
     /// A message of the history, with the picks that stay in front of it.
     pub(crate) fn history_message(&self, message: &Arc<Message>) -> Vec<Part> {
-        let mut parts = Vec::new();
-        if let Body::User(user) = &message.body {
-            let shown = self.inputs.layout.picks == PickPlacement::Kept
-                && self.inputs.mode.chosen.sends_history()
-                && shows_kept_picks(self.carry, message.id);
-            let picks: &[KeptPick] = if shown { &user.picks } else { &[] };
-            parts = self.kept_picks(picks);
-        }
-        let picks = if parts.is_empty() { Picks::None } else { Picks::InFront };
-        let part = self.message_part(message, Layer::History, Reason::Recent);
-        parts.push(Part { join: self.join_behind(picks), ..part });
+        let shown = self.inputs.layout.picks == PickPlacement::Kept
+            && self.inputs.mode.chosen.sends_history()
+            && shows_kept_picks(self.carry, message.id);
+        let user = message.as_user().filter(|_| shown);
+        let mut parts = user.map(|user| self.kept_picks(&user.picks)).unwrap_or_default();
+        let join = self.join_behind(!parts.is_empty());
+        parts.push(Part { join, ..self.message_part(message, Layer::History, Reason::Recent) });
         parts.into_iter().map(|part| self.price(part)).collect()
     }
 
@@ -195,11 +190,9 @@ impl<'a> Composer<'a> {
 
     fn current_message(&self, plan: &Plan<'_>) -> Part {
         let behind_history = self.inputs.layout.picks != PickPlacement::InLayer;
-        let in_front = behind_history && !plan.picks.is_empty();
-        let picks = if in_front { Picks::InFront } else { Picks::None };
+        let join = self.join_behind(behind_history && !plan.picks.is_empty());
         let sent = Arc::new(sent_message(plan));
-        let part = self.message_part(&sent, Layer::Message, Reason::Current);
-        self.price(Part { join: self.join_behind(picks), ..part })
+        self.price(Part { join, ..self.message_part(&sent, Layer::Message, Reason::Current) })
     }
 }
 

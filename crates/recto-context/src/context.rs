@@ -20,7 +20,7 @@ use crate::mode::ModeDecision;
 use crate::page::{ChatMessage, ItemUse, Part, Reason};
 use crate::tokens::Tokens;
 
-/// All that goes into a request.
+/// All that goes into a request, and what was left out of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RequestContext {
     /// The model entry that it was made for.
@@ -29,7 +29,7 @@ pub struct RequestContext {
     pub day: Arc<str>,
     /// Minimal or full, and why.
     pub mode: ModeDecision,
-    /// The model's window.
+    /// The model's window, and where its size is known from.
     pub window: Window,
     /// How the window is shared out.
     pub budget: Budget,
@@ -94,9 +94,9 @@ impl RequestContext {
 /// A tool that is offered to the model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OfferedTool {
-    /// What it is.
+    /// The declaration of the tool.
     pub spec: ToolSpec,
-    /// How it came in.
+    /// The item that it is, and how it came in.
     pub item: ItemUse,
     /// What its schema costs; for the first tool also what templates say about tools at all.
     pub tokens: Tokens,
@@ -108,13 +108,13 @@ pub struct OfferedTool {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolChoice {
-    /// It may.
+    /// The model may call a tool or answer.
     Auto,
-    /// It must call at least one.
+    /// The model must call at least one tool.
     Required,
 }
 
-/// Something that was left out or shortened.
+/// An entry of the list of what was left out or shortened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dropped {
     /// What it was, for people: `rule tone`, `12 messages`.
@@ -125,17 +125,17 @@ pub struct Dropped {
     pub before: Tokens,
     /// What is left of it on the page.
     pub after: Tokens,
-    /// Why.
+    /// Why it was left out.
     pub reason: DropReason,
 }
 
 impl Dropped {
-    /// Something that is wholly gone.
+    /// Makes an entry for something that is wholly gone.
     pub fn whole(what: String, layer: Layer, tokens: Tokens, reason: DropReason) -> Self {
         Dropped { what, layer, before: tokens, after: Tokens::ZERO, reason }
     }
 
-    /// What was saved.
+    /// The tokens that were saved by it.
     pub fn tokens(&self) -> Tokens {
         self.before - self.after
     }
@@ -147,12 +147,12 @@ impl Dropped {
 pub enum DropReason {
     /// More messages than `history.max_messages`.
     HistoryMessages {
-        /// The limit.
+        /// The value of `history.max_messages`.
         limit: usize,
     },
     /// More tokens than `history.max_tokens`.
     HistoryTokens {
-        /// The limit.
+        /// The value of `history.max_tokens`.
         limit: Tokens,
     },
     /// It left in an earlier turn.

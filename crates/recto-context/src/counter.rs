@@ -26,7 +26,7 @@ const EXPLAINED_AS: u32 = 3;
 
 static LINE_BREAK: LazyLock<Profile> = LazyLock::new(|| Profile::of("\n\n"));
 
-/// How a model's tokens are counted.
+/// Counts a model's tokens, by a table of exact counts or by estimate.
 #[derive(Debug, Clone, Default)]
 pub struct Counter<'a> {
     rates: Rates,
@@ -47,16 +47,11 @@ pub struct CountTable {
 impl CountTable {
     /// Whether all that a part shows has been counted.
     fn covers(&self, part: &Part) -> bool {
-        let known = |text: &Text| text.is_empty() || self.counts.contains_key(&text.hash());
-        let content = match &part.content {
-            Content::Text(text) => known(text),
-            Content::Message(message) => {
-                let mut content = message.content_in(part.layer);
-                let texts = content.all(|p| p.as_text().is_some_and(known));
-                texts && message.calls().iter().all(|call| known(&call.arguments))
-            }
-        };
-        content && known(&part.lead)
+        part.counted_texts().all(|text| text.is_some_and(|text| self.knows(text)))
+    }
+
+    fn knows(&self, text: &Text) -> bool {
+        text.is_empty() || self.counts.contains_key(&text.hash())
     }
 }
 
@@ -65,25 +60,14 @@ impl RequestContext {
     /// tokenizer has to count before the page is counted exactly.
     pub fn uncounted(&self, table: &CountTable) -> Vec<Text> {
         let mut seen = HashSet::new();
-        let is_new = |text: &Text| !text.is_empty() && !table.counts.contains_key(&text.hash());
-        let of_parts = self.parts.iter().flat_map(|part| {
-            let (text, message) = match &part.content {
-                Content::Text(text) => (Some(text), None),
-                Content::Message(message) => (None, Some(message)),
-            };
-            let said = message.into_iter().flat_map(|message| {
-                let content = message.content_in(part.layer).filter_map(ContentPart::as_text);
-                content.chain(message.calls().iter().map(|call| &call.arguments))
-            });
-            [Some(&part.lead), text].into_iter().flatten().chain(said)
-        });
+        let of_parts = self.parts.iter().flat_map(Part::counted_texts).flatten();
         let schemas = self.tools.iter().map(|tool| &tool.spec.schema);
-        let texts = of_parts.chain(schemas).filter(|text| is_new(text));
+        let texts = of_parts.chain(schemas).filter(|text| !table.knows(text));
         texts.filter(|text| seen.insert(text.hash())).cloned().collect()
     }
 }
 
-/// What a count is worth.
+/// The kind of a count: how it was made, and so what it is worth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CountKind {
@@ -205,6 +189,19 @@ impl<'a> Counter<'a> {
 }
 
 impl Part {
+    /// The texts that a tokenizer counts of the part; `None` for what is no text.
+    fn counted_texts(&self) -> impl Iterator<Item = Option<&Text>> {
+        let (text, message) = match &self.content {
+            Content::Text(text) => (Some(text), None),
+            Content::Message(message) => (None, Some(message)),
+        };
+        let said = message.into_iter().flat_map(|message| {
+            let content = message.content_in(self.layer).map(ContentPart::as_text);
+            content.chain(message.calls().iter().map(|call| Some(&call.arguments)))
+        });
+        [Some(&self.lead), text].into_iter().filter(Option::is_some).chain(said)
+    }
+
     /// What the part adds to a prompt; a message that it begins is counted as one.
     pub fn profile(&self) -> Profile {
         let join = match self.join {

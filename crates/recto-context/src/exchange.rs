@@ -42,14 +42,10 @@ pub(crate) fn mend(
     let mended = Vec::with_capacity(messages.len());
     let mut mender = Mender { layer, counter, dropped, mended };
     let visible: Vec<_> = messages.iter().filter(|message| message.is_for_models()).collect();
-    for round in visible.chunk_by(|_, next| is_result(next)) {
+    for round in visible.chunk_by(|_, next| answered_call(next).is_some()) {
         mender.mend_round(round);
     }
     mender.mended
-}
-
-fn is_result(message: &Message) -> bool {
-    matches!(message.body, Body::Tool { .. })
 }
 
 struct Mender<'a> {
@@ -64,7 +60,7 @@ impl Mender<'_> {
     /// answers in the order of the calls, since some wires match by that alone.
     fn mend_round(&mut self, round: &[&Arc<Message>]) {
         let [first, results @ ..] = round else { return };
-        if is_result(first) {
+        if answered_call(first).is_some() {
             round.iter().for_each(|result| self.drop_result(result));
             return;
         }
@@ -117,6 +113,7 @@ impl Mender<'_> {
     }
 }
 
+/// The call that a result answers; `None` for what is no result.
 fn answered_call(message: &Message) -> Option<&CallId> {
     match &message.body {
         Body::Tool { call, .. } => Some(call),

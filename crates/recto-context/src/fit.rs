@@ -8,12 +8,12 @@ use std::collections::BTreeSet;
 
 use crate::budget::{Budget, OverBudget};
 use crate::carry::{Carry, Trimmed};
-use crate::compose::{can_shorten, compose, shorten};
+use crate::compose::{compose, shorten};
 use crate::context::{DropReason, Dropped, OfferedTool};
 use crate::inputs::{Inputs, Limits};
 use crate::item::{ItemId, ItemKind};
 use crate::layer::Layer;
-use crate::message::{Body, Message, MessageId};
+use crate::message::{Body, Message};
 use crate::page::{Part, Reason};
 use crate::plan::{Exchange, LeftOut, Plan, SkillForm, brings, plan, shed_body, skill_id};
 use crate::summary::summary_room;
@@ -30,8 +30,7 @@ pub(crate) struct Fitted<'a> {
 pub(crate) fn fit<'a>(inputs: &'a Inputs<'a>) -> Result<Fitted<'a>, OverBudget> {
     let mut plan = plan(inputs, inputs.carry.clone());
     if history_is_within(&plan, &inputs.limits) {
-        let parts = compose(&plan);
-        let budget = share(&plan, &parts);
+        let (parts, budget) = measure(&plan);
         if budget.fits() {
             note_summary(&mut plan);
             return Ok(Fitted { plan, parts, budget });
@@ -51,18 +50,15 @@ fn trim<'a>(inputs: &'a Inputs<'a>) -> Result<Fitted<'a>, OverBudget> {
     plan.history = history;
     trim_to_limits(&mut plan, &inputs.limits);
     plan.plan_summary();
-    let mut parts = compose(&plan);
-    let mut budget = share(&plan, &parts);
+    let (mut parts, mut budget) = measure(&plan);
     if !budget.fits() {
         cut_history(&mut plan, budget);
         plan.plan_summary();
-        parts = compose(&plan);
-        budget = share(&plan, &parts);
+        (parts, budget) = measure(&plan);
     }
     if !budget.fits() {
         leave_summary_out(&mut plan);
-        parts = compose(&plan);
-        budget = share(&plan, &parts);
+        (parts, budget) = measure(&plan);
     }
     note_summary(&mut plan);
     Ok(Fitted { plan, parts, budget })
@@ -94,23 +90,18 @@ fn take_history(plan: &mut Plan<'_>) -> Vec<Exchange> {
 
 /// Cuts everything but the history, stage by stage, until it fits.
 fn cut_the_rest(plan: &mut Plan<'_>) -> Result<(), OverBudget> {
-    for stage in STAGES {
-        loop {
-            let budget = share(plan, &compose(plan));
-            if budget.fits() {
-                return Ok(());
-            }
-            if !stage(plan, budget.used - budget.messages) {
-                break;
-            }
+    let mut stages = STAGES.into_iter().peekable();
+    loop {
+        let (parts, budget) = measure(plan);
+        if budget.fits() {
+            return Ok(());
+        }
+        let over = budget.used - budget.messages;
+        while stages.next_if(|stage| !stage(plan, over)).is_some() {}
+        if stages.peek().is_none() {
+            return Err(OverBudget { budget, layers: by_layer(&parts) });
         }
     }
-    let parts = compose(plan);
-    let budget = share(plan, &parts);
-    if budget.fits() {
-        return Ok(());
-    }
-    Err(OverBudget { budget, layers: by_layer(&parts) })
 }
 
 /// Cuts something from the plan, about as much as is missing; `false` when
@@ -144,17 +135,15 @@ fn at_trim(inputs: &Inputs<'_>) -> Carry {
     carry
 }
 
-fn share(plan: &Plan<'_>, parts: &[Part]) -> Budget {
+/// The parts of the page as planned, and how they share the window.
+fn measure(plan: &Plan<'_>) -> (Vec<Part>, Budget) {
     let Inputs { window, limits, .. } = plan.inputs;
     let tools = plan.tools.iter().map(|tool| tool.tokens).sum();
     let mut budget = Budget::share(*window, limits.reply, tools, limits.target);
     budget.messages = budget.messages - limits.margin;
-    budget.used = total(parts);
-    budget
-}
-
-fn total(parts: &[Part]) -> Tokens {
-    parts.iter().map(|part| part.tokens).sum()
+    let parts = compose(plan);
+    budget.used = parts.iter().map(|part| part.tokens).sum();
+    (parts, budget)
 }
 
 fn by_layer(parts: &[Part]) -> Vec<(Layer, Tokens)> {
@@ -209,7 +198,7 @@ fn cut_history(plan: &mut Plan<'_>, budget: Budget) {
 fn leave_summary_out(plan: &mut Plan<'_>) {
     let Some(summary) = plan.summary.take() else { return };
     let what = "summary of the history".to_owned();
-    plan.dropped.push(Dropped::whole(what, Layer::History, summary.tokens, DropReason::NoRoom));
+    plan.drop(what, Layer::History, summary.tokens, DropReason::NoRoom);
 }
 
 /// Of what has left, the summary is what is left.
@@ -314,8 +303,7 @@ fn cut_picks(plan: &mut Plan<'_>, over: Tokens) -> bool {
         let pick = plan.picks.remove(least);
         let tokens = plan.inputs.counter.text(&pick.text);
         freed += tokens.max(Tokens::new(1));
-        let what = pick.item.id.to_string();
-        plan.dropped.push(Dropped::whole(what, Layer::Picks, tokens, DropReason::NoRoom));
+        plan.drop(pick.item.id.to_string(), Layer::Picks, tokens, DropReason::NoRoom);
         plan.carry.cut_picks.insert(pick.item.id);
     }
     freed > Tokens::ZERO
@@ -331,9 +319,8 @@ fn cut_found_tools(plan: &mut Plan<'_>, _over: Tokens) -> bool {
     let Some(at) = last else { return false };
     let tool = plan.tools.remove(at);
     plan.carry.found_tools.retain(|id| *id != tool.spec.id);
-    plan.carry.cut_picks.insert(tool.spec.id.clone());
-    let what = tool.spec.id.to_string();
-    plan.dropped.push(Dropped::whole(what, Layer::Tools, tool.tokens, DropReason::NoRoom));
+    plan.drop(tool.spec.id.to_string(), Layer::Tools, tool.tokens, DropReason::NoRoom);
+    plan.carry.cut_picks.insert(tool.spec.id);
     true
 }
 
@@ -347,24 +334,24 @@ fn shorten_results(plan: &mut Plan<'_>, over: Tokens) -> bool {
         if freed >= over {
             break;
         }
-        if !can_shorten(message) || !plan.carry.shortened.insert(message.id) {
+        let Some(short) = shorten(message).filter(|_| plan.carry.shortened.insert(message.id))
+        else {
             continue;
-        }
-        let cost = |message: &Message| counter.message(message, Layer::Rounds);
-        let before = cost(message);
-        let after = shorten(message).map_or(before, |short| cost(&short));
+        };
+        let before = counter.message(message, Layer::Rounds);
+        let after = counter.message(&short, Layer::Rounds);
         freed += (before - after).max(Tokens::new(1));
-        let what = result_name(&message.body, message.id);
+        let what = result_name(message);
         let reason = DropReason::Shortened;
         plan.dropped.push(Dropped { what, layer: Layer::Rounds, before, after, reason });
     }
     freed > Tokens::ZERO
 }
 
-fn result_name(body: &Body, id: MessageId) -> String {
-    match body {
-        Body::Tool { name, .. } => format!("result of {name} in message {}", id.0),
-        _ => format!("message {}", id.0),
+fn result_name(message: &Message) -> String {
+    match &message.body {
+        Body::Tool { name, .. } => format!("result of {name} in message {}", message.id.0),
+        _ => format!("message {}", message.id.0),
     }
 }
 
@@ -375,10 +362,8 @@ fn cut_memories(plan: &mut Plan<'_>, over: Tokens) -> bool {
         let Some(memory) = plan.memories.pop().map(|planned| planned.memory) else { break };
         let tokens = plan.inputs.counter.line(&memory.lead, &memory.text);
         freed += tokens.max(Tokens::new(1));
-        let id = memory.id();
-        let what = id.to_string();
-        plan.dropped.push(Dropped::whole(what, Layer::Memory, tokens, DropReason::NoRoom));
-        shed(&mut plan.carry, id);
+        plan.drop(memory.id().to_string(), Layer::Memory, tokens, DropReason::NoRoom);
+        shed(&mut plan.carry, memory.id());
     }
     freed > Tokens::ZERO
 }

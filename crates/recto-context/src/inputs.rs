@@ -55,19 +55,19 @@ pub struct Inputs<'a> {
 /// Every limit on what a request may hold, in one place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// `history.max_messages`.
+    /// The most messages of the history: `history.max_messages`.
     pub history_messages: usize,
-    /// `history.max_tokens`.
+    /// The most tokens of the history: `history.max_tokens`.
     pub history_tokens: Tokens,
-    /// The same where several people talk.
+    /// The most messages of the history where several people talk.
     pub channel_messages: usize,
     /// The longest summary of messages that leave; none is made where it is zero.
     pub summary_tokens: Tokens,
     /// Exchanges that minimal mode keeps.
     pub minimal_history: usize,
-    /// Entries in the memory snapshot.
+    /// The most entries of the memory snapshot.
     pub memory_entries: usize,
-    /// Tokens in the memory snapshot.
+    /// The most tokens of the memory snapshot.
     pub memory_tokens: Tokens,
     /// What is kept free for the reply; at most a quarter of the window.
     pub reply: Tokens,
@@ -106,28 +106,27 @@ impl Limits {
 /// here would make the server read the whole prompt again.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Bootstrap {
-    /// The agent's name.
+    /// The name of the agent; `main` if empty.
     pub agent: Arc<str>,
-    /// Recto's version.
+    /// The version of Recto that runs.
     pub version: Arc<str>,
-    /// The workspace folder.
+    /// The path of the workspace folder.
     pub workspace: Arc<str>,
-    /// The operating system.
+    /// The name of the operating system.
     pub system: Arc<str>,
     /// The day on which the session began.
     pub day: Arc<str>,
-    /// Where people talk to it.
+    /// The surface on which people talk to it, such as the terminal.
     pub surface: Arc<str>,
 }
 
 impl<'a> Inputs<'a> {
-    /// A fresh session's first message, with nothing but the catalog.
+    /// Begins with a fresh session's first message and nothing but the catalog.
     pub fn new(catalog: &'a Catalog, message: impl Into<crate::text::Text>) -> Self {
-        let content = vec![ContentPart::Text(message.into())];
         Inputs {
             catalog,
             message_id: MessageId(u64::MAX),
-            message: UserMessage { content, ..UserMessage::default() },
+            message: UserMessage::text(message),
             model: Arc::from("default"),
             session: &[],
             summary: None,
@@ -147,121 +146,121 @@ impl<'a> Inputs<'a> {
         }
     }
 
-    /// The message with images or other parts.
+    /// Sets the parts of the message, such as images.
     pub fn content(mut self, content: Vec<ContentPart>) -> Self {
         self.message.content = content;
         self
     }
 
-    /// The message's number; it must be larger than those of the history.
+    /// Sets the message's number, which must be larger than those of the history.
     pub fn message_id(mut self, id: MessageId) -> Self {
         self.message_id = id;
         self
     }
 
-    /// The date and time that stand in front of the message.
+    /// Sets the date and time that stand in front of the message.
     pub fn stamp(mut self, stamp: Stamp) -> Self {
         self.message.stamp = Some(stamp);
         self
     }
 
-    /// The model entry's name.
+    /// Sets the name of the model entry.
     pub fn model(mut self, name: impl Into<Arc<str>>) -> Self {
         self.model = name.into();
         self
     }
 
-    /// The items of the session.
+    /// Sets the items of the session.
     pub fn session(mut self, items: &'a [SessionItem]) -> Self {
         self.session = items;
         self
     }
 
-    /// What a person took out of the session, for the record.
+    /// Sets the items that a person took out of the session.
     pub fn removed(mut self, items: &'a [ItemId]) -> Self {
         self.removed = items;
         self
     }
 
-    /// Earlier messages, oldest first, with growing numbers.
+    /// Sets the earlier messages, oldest first, with growing numbers.
     pub fn history(mut self, messages: &'a [Arc<Message>]) -> Self {
         self.history = messages;
         self
     }
 
-    /// What stands for messages that have left the history.
+    /// Sets the summary that stands for messages which have left the history.
     pub fn summary(mut self, summary: Option<&'a Summary>) -> Self {
         self.summary = summary;
         self
     }
 
-    /// This turn's calls and results so far.
+    /// Sets this turn's calls and results so far.
     pub fn rounds(mut self, messages: &'a [Arc<Message>]) -> Self {
         self.rounds = messages;
         self
     }
 
-    /// What search brought, best first.
+    /// Sets the items that search brought, best first.
     pub fn picks(mut self, picks: &'a [Pick]) -> Self {
         self.picks = picks;
         self
     }
 
-    /// What search looked at and did not take.
+    /// Sets the items that search looked at and did not take.
     pub fn candidates(mut self, candidates: &'a [Pick]) -> Self {
         self.candidates = candidates;
         self
     }
 
-    /// The mode that was decided for the turn.
+    /// Sets the mode that was decided for the turn.
     pub fn mode(mut self, decision: ModeDecision) -> Self {
         self.mode = decision;
         self
     }
 
-    /// The model's window.
+    /// Sets the model's window.
     pub fn window(mut self, window: Window) -> Self {
         self.window = window;
         self
     }
 
-    /// The limits.
+    /// Sets the limits on what the request may hold.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// The layout.
+    /// Sets the layout of the page.
     pub fn layout(mut self, layout: Layout) -> Self {
         self.layout = layout;
         self
     }
 
-    /// How tokens are counted.
+    /// Sets how tokens are counted.
     pub fn counter(mut self, counter: Counter<'a>) -> Self {
         self.counter = counter;
         self
     }
 
-    /// Where the agent runs.
+    /// Sets what the page says of where the agent runs.
     pub fn bootstrap(mut self, bootstrap: Bootstrap) -> Self {
         self.bootstrap = bootstrap;
         self
     }
 
-    /// What the request before this one handed on.
+    /// Sets the state that the request before this one handed on.
     pub fn carry(mut self, carry: Carry) -> Self {
         self.carry = carry;
         self
     }
 
-    /// The number of this turn in its session.
+    /// Sets the number of this turn in its session.
     pub fn turn(mut self, turn: TurnNumber) -> Self {
         self.turn = turn;
         self
     }
 
-    /// Assembles the request.
+    /// Assembles the request from these inputs.
     pub fn assemble(&self) -> Result<RequestContext, OverBudget> {
         assemble(self)
     }

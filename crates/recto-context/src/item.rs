@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-/// What an item is.
+/// The kind of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ItemKind {
@@ -44,7 +44,7 @@ impl fmt::Display for ItemKind {
 /// An item's identity. Sessions store these, never copies of items.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ItemId {
-    /// What it is.
+    /// The kind of the item.
     pub kind: ItemKind,
     /// Its name, unique within the kind (and the server).
     pub name: Arc<str>,
@@ -54,12 +54,12 @@ pub struct ItemId {
 }
 
 impl ItemId {
-    /// An item that no server brings.
+    /// The identity of an item that no server brings.
     pub fn new(kind: ItemKind, name: impl Into<Arc<str>>) -> Self {
         ItemId { kind, name: name.into(), server: None }
     }
 
-    /// A tool, with the skill or MCP server it comes from.
+    /// The identity of a tool, with the skill or MCP server it comes from.
     pub fn tool(server: Option<Arc<str>>, name: impl Into<Arc<str>>) -> Self {
         ItemId { kind: ItemKind::Tool, name: name.into(), server }
     }
@@ -79,11 +79,11 @@ impl fmt::Display for ItemId {
     }
 }
 
-/// When an item is included.
+/// The include mode of an item: when it is on the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Include {
-    /// Joins every session.
+    /// Joins every session by itself.
     Always,
     /// Joins a session when a person adds it.
     Manual,
@@ -114,10 +114,10 @@ impl fmt::Display for Include {
 pub struct Priority(u16);
 
 impl Priority {
-    /// The last place.
+    /// The priority that comes last.
     pub const LAST: Priority = Priority(999);
 
-    /// `None` when `value` is over 999.
+    /// Makes a priority; `None` when `value` is over 999.
     pub fn new(value: u16) -> Option<Self> {
         (value <= Self::LAST.0).then_some(Priority(value))
     }
@@ -154,7 +154,7 @@ impl fmt::Display for Priority {
     }
 }
 
-/// Where a part of the page comes from.
+/// The origin of a text: a file, Recto, the session or a server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
@@ -162,14 +162,14 @@ pub enum Source {
     File(Arc<Path>),
     /// Recto itself: defaults, headings, generated docs.
     BuiltIn,
-    /// The conversation.
+    /// The conversation of the session.
     Session,
     /// An MCP server, by its name.
     Server(Arc<str>),
 }
 
 impl Source {
-    /// A file.
+    /// The source for a file at this path.
     pub fn file(path: impl AsRef<Path>) -> Self {
         Source::File(Arc::from(path.as_ref()))
     }
@@ -223,9 +223,9 @@ pub struct Scores {
 /// An item that search brought for this message.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Pick {
-    /// Which item.
+    /// The item that was brought.
     pub item: ItemId,
-    /// With what scores.
+    /// How well search found that it fits.
     pub scores: Scores,
     /// The piece of its text that fitted best.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -235,7 +235,7 @@ pub struct Pick {
 /// An item of the session context.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionItem {
-    /// Which item.
+    /// The item that the session has.
     pub item: ItemId,
     /// How it came in.
     pub joined: Joined,

@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A form of the page that people know.
+/// A named form of the page, from which a layout starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Preset {
@@ -108,7 +108,7 @@ impl Default for Layout {
 pub enum SystemMessages {
     /// One: many chat templates refuse a second.
     Single,
-    /// One a layer.
+    /// A system message for each layer.
     PerLayer,
 }
 
@@ -138,11 +138,11 @@ pub enum PickPlacement {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SkillRender {
-    /// With their bodies.
+    /// In full, with their bodies.
     Full,
     /// As a list, with a tool that reads one.
     ReadOnDemand,
-    /// As a list alone.
+    /// As a list of names and descriptions alone.
     Description,
 }
 

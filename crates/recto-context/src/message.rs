@@ -48,31 +48,31 @@ impl fmt::Display for TurnNumber {
 /// One message of a session.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Message {
-    /// Its number.
+    /// Its number within the session.
     pub id: MessageId,
-    /// Who said what.
+    /// Who said it, and what was said.
     pub body: Body,
 }
 
-/// Who said what. The last two kinds are for people; models never see them.
+/// The body of a message, by who said it. The last two kinds are for people; models never see them.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Body {
-    /// A person's message.
+    /// A message that a person wrote.
     User(UserMessage),
     /// A model's reply, with the calls it asks for.
     Assistant {
-        /// What it said.
+        /// The parts of what it said.
         content: Vec<ContentPart>,
-        /// What it wants run.
+        /// The calls that it wants run.
         calls: Vec<ToolCall>,
     },
     /// The result of one call.
     Tool {
-        /// Which call it answers.
+        /// The call that it answers.
         call: CallId,
         /// The tool's name, for wires that match by name.
         name: Arc<str>,
-        /// What came back.
+        /// The parts of what came back.
         content: Vec<ContentPart>,
     },
     /// A turn that failed, as told to the person.
@@ -94,11 +94,18 @@ pub struct UserMessage {
     pub picks: Vec<KeptPick>,
 }
 
+impl UserMessage {
+    /// A text with nothing around it.
+    pub(crate) fn text(text: impl Into<Text>) -> Self {
+        UserMessage { content: vec![ContentPart::Text(text.into())], ..UserMessage::default() }
+    }
+}
+
 /// How a user message was put to the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Framing {
-    /// As it is.
+    /// As the person wrote it.
     #[default]
     Plain,
     /// Behind the instruction of minimal mode to call tools.
@@ -106,6 +113,12 @@ pub enum Framing {
     /// Not at all: it did not fit into the window, and never will. Models don't
     /// see it later either, or it would drive out everything else.
     Unsent,
+}
+
+impl Framing {
+    pub(crate) fn is_plain(&self) -> bool {
+        *self == Framing::Plain
+    }
 }
 
 /// A short stamp of date and time, such as `2026-11-15 08:07`.
@@ -119,7 +132,7 @@ impl Stamp {
         Stamp(Arc::from(text.lines().next().unwrap_or_default().trim()))
     }
 
-    /// The stamp's text.
+    /// The text of the stamp.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -128,7 +141,7 @@ impl Stamp {
 /// A pick that stays with its message.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KeptPick {
-    /// Which item.
+    /// The item that was brought.
     pub item: ItemId,
     /// The turn since which it is on the page.
     pub since: TurnNumber,
@@ -136,7 +149,7 @@ pub struct KeptPick {
     pub shown: Shown,
 }
 
-/// What a kept pick shows.
+/// What the model was shown of a kept pick.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Shown {
     /// The item's text as it was sent.
@@ -145,21 +158,31 @@ pub enum Shown {
     Above,
 }
 
+impl Shown {
+    /// The item's text, unless it stands further up.
+    pub(crate) fn text(&self) -> Option<&Text> {
+        match self {
+            Shown::Text(text) => Some(text),
+            Shown::Above => None,
+        }
+    }
+}
+
 /// A piece of a message.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ContentPart {
-    /// Text.
+    /// A text, as it was written.
     Text(Text),
-    /// An image, base64-encoded.
+    /// An image, encoded in base64.
     Image(Image),
     /// Something that its provider wants back verbatim.
     Opaque(Opaque),
 }
 
-/// An image.
+/// An image, encoded in base64.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Image {
-    /// Such as `image/png`.
+    /// Its media type, such as `image/png`.
     pub media_type: Arc<str>,
     /// Its bytes in base64.
     pub data: Text,
@@ -198,7 +221,7 @@ pub struct CallId(pub Arc<str>);
 pub struct ToolCall {
     /// Its identity, which its result repeats.
     pub id: CallId,
-    /// Which tool.
+    /// The name of the tool.
     pub name: Arc<str>,
     /// The arguments as the model wrote them: JSON, byte for byte.
     pub arguments: Text,
@@ -207,9 +230,7 @@ pub struct ToolCall {
 impl Message {
     /// A plain user message.
     pub fn user(id: u64, text: impl Into<Text>) -> Self {
-        let content = vec![ContentPart::Text(text.into())];
-        let body = Body::User(UserMessage { content, ..UserMessage::default() });
-        Message { id: MessageId(id), body }
+        Message { id: MessageId(id), body: Body::User(UserMessage::text(text)) }
     }
 
     /// A reply without calls.
@@ -229,7 +250,14 @@ impl Message {
 
     /// Whether it begins an exchange.
     pub fn is_user(&self) -> bool {
-        matches!(self.body, Body::User(_))
+        self.as_user().is_some()
+    }
+
+    pub(crate) fn as_user(&self) -> Option<&UserMessage> {
+        match &self.body {
+            Body::User(user) => Some(user),
+            _ => None,
+        }
     }
 
     /// Its content; empty for the kinds that models don't see.

@@ -21,15 +21,15 @@ use crate::tokens::Tokens;
 /// A piece of the page, with where it comes from and why it is there.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Part {
-    /// Its place.
+    /// The layer that it stands in.
     pub layer: Layer,
-    /// Whose message it is in.
+    /// The role of the message that it is in.
     pub role: ChatRole,
     /// How it follows the part before it.
     pub join: Join,
     /// What Recto puts in front of the content: a heading, a stamp.
     pub lead: Text,
-    /// The content itself.
+    /// The text or message that it shows.
     pub content: Content,
     /// What it costs, lead and the message's overhead included.
     pub tokens: Tokens,
@@ -41,10 +41,10 @@ pub struct Part {
     pub reason: Reason,
 }
 
-/// What a part holds.
+/// The content of a part: a text, or a message of the session.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Content {
-    /// A text.
+    /// A text of Recto's, of a file or of an item.
     Text(Text),
     /// A message of the session.
     Message(Arc<Message>),
@@ -75,7 +75,7 @@ impl Join {
 /// The item that a part shows, and how it came onto the page.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ItemUse {
-    /// Which item.
+    /// The identity of the item.
     #[serde(flatten)]
     pub id: ItemId,
     /// How it came in.
@@ -116,17 +116,17 @@ pub enum Reason {
     FewTools,
     /// It is in the session's snapshot of memories.
     Snapshot,
-    /// The same, and why it was chosen.
+    /// It is in the session's snapshot of memories, chosen for this reason.
     Pinned(PinReason),
     /// An earlier message, within the limits.
     Recent,
     /// A summary of messages that have left.
     Summary {
-        /// The first of them.
+        /// The first of those messages.
         first: MessageId,
-        /// The last of them.
+        /// The last of those messages.
         last: MessageId,
-        /// Who made it.
+        /// Who made the summary.
         how: SummaryBy,
     },
     /// It came with an earlier message and stays until the next trim.
@@ -189,11 +189,11 @@ impl Reason {
 pub enum ChatRole {
     /// Recto, on behalf of the agent's owner.
     System,
-    /// The person.
+    /// The person who talks to the agent.
     User,
-    /// The model.
+    /// The model that answers.
     Assistant,
-    /// A tool.
+    /// A tool that gives its result.
     Tool,
 }
 
@@ -212,7 +212,7 @@ impl ChatRole {
 /// A message as a model gets it, before any vendor's wire format.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChatMessage {
-    /// Who speaks.
+    /// The role that speaks.
     pub role: ChatRole,
     /// Text, images and opaque parts, in order.
     pub content: Vec<ContentPiece>,
@@ -279,7 +279,7 @@ impl ContentPiece {
     }
 }
 
-/// The messages that the parts make.
+/// Renders the parts of a page into the messages that they make.
 pub fn render(parts: &[Part]) -> Vec<ChatMessage> {
     let mut messages: Vec<ChatMessage> = Vec::new();
     let mut rest = parts;

@@ -42,7 +42,7 @@ pub(crate) struct Plan<'a> {
     pub items: Vec<PlannedItem<'a>>,
     /// Stands for messages that have left.
     pub summary: Option<Part>,
-    /// Oldest first.
+    /// The exchanges to send, oldest first.
     pub history: Vec<Exchange>,
     pub picks: Vec<PlannedPick>,
     pub rounds: Vec<Arc<Message>>,
@@ -89,7 +89,7 @@ pub(crate) fn plan<'a>(inputs: &'a Inputs<'a>, mut carry: Carry) -> Plan<'a> {
         carry.made_for = Some(made_for);
         carry.shed.clear();
     }
-    let session = Session::new(inputs);
+    let session = inputs.session.iter().map(|item| (&item.item, item.joined)).collect();
     let mut plan = Plan {
         inputs,
         carry,
@@ -116,31 +116,8 @@ pub(crate) fn plan<'a>(inputs: &'a Inputs<'a>, mut carry: Carry) -> Plan<'a> {
     plan
 }
 
-/// The session's items, to look up by what they are.
-struct Session<'a> {
-    items: HashMap<Key<'a>, Joined>,
-}
-
-type Key<'a> = (ItemKind, &'a str, Option<&'a str>);
-
-fn key(id: &ItemId) -> Key<'_> {
-    (id.kind, &id.name, id.server.as_deref())
-}
-
-impl<'a> Session<'a> {
-    fn new(inputs: &Inputs<'a>) -> Self {
-        let items = inputs.session.iter().map(|item| (key(&item.item), item.joined)).collect();
-        Session { items }
-    }
-
-    fn joined(&self, kind: ItemKind, name: &str) -> Option<Joined> {
-        self.items.get(&(kind, name, None)).copied()
-    }
-
-    fn holds(&self, id: &ItemId) -> Option<Joined> {
-        self.items.get(&key(id)).copied()
-    }
-}
+/// How each item of the session came into it.
+type Session<'a> = HashMap<&'a ItemId, Joined>;
 
 fn reason(joined: Joined) -> Reason {
     match joined {
@@ -151,26 +128,22 @@ fn reason(joined: Joined) -> Reason {
 }
 
 impl<'a> Plan<'a> {
-    fn drop(&mut self, what: String, layer: Layer, tokens: Tokens, reason: DropReason) {
+    pub(crate) fn drop(&mut self, what: String, layer: Layer, tokens: Tokens, reason: DropReason) {
         self.dropped.push(Dropped::whole(what, layer, tokens, reason));
+    }
+
+    fn drop_vanished(&mut self, item: &ItemId) {
+        self.drop(item.to_string(), layer_of(item.kind), Tokens::ZERO, DropReason::Vanished);
     }
 
     /// Items that the session has and the workspace no longer does.
     fn note_vanished_items(&mut self, session: &Session<'_>) {
-        let catalog = self.inputs.catalog;
-        let there: HashSet<ItemId> = if session.items.is_empty() {
-            HashSet::new()
-        } else {
-            catalog.items().map(|(id, _)| id).collect()
-        };
-        for item in self.inputs.session.iter().filter(|item| !there.contains(&item.item)) {
-            self.drop(
-                item.item.to_string(),
-                layer_of(item.item.kind),
-                Tokens::ZERO,
-                DropReason::Vanished,
-            );
+        if session.is_empty() {
+            return;
         }
+        let there: HashSet<ItemId> = self.inputs.catalog.items().map(|(id, _)| id).collect();
+        let items = self.inputs.session.iter().map(|item| &item.item);
+        items.filter(|item| !there.contains(item)).for_each(|item| self.drop_vanished(item));
     }
 
     /// Items that are neither in the session nor brought for this turn.
@@ -255,7 +228,7 @@ impl<'a> Plan<'a> {
             if self.inputs.removed.contains(&skill_id(skill)) {
                 continue;
             }
-            let joined = session.joined(ItemKind::Skill, &skill.name);
+            let joined = session.get(&skill_id(skill)).copied();
             // Elsewhere the body of a picked skill stands among the picks.
             let picked = || {
                 layout.picks == PickPlacement::InLayer
@@ -294,11 +267,12 @@ impl<'a> Plan<'a> {
         for (kind, documents) in kinds {
             let hidden = self.hides_items(kind);
             for document in documents {
-                let Some(joined) = session.joined(kind, &document.name) else { continue };
+                let id = ItemId::new(kind, document.name.clone());
+                let Some(&joined) = session.get(&id) else { continue };
                 if let Some(reason) = hidden.clone() {
                     let lead = item_lead(kind, &document.name);
                     let tokens = self.inputs.counter.line(&lead, &document.text);
-                    self.drop(format!("{kind} {}", document.name), Layer::Items, tokens, reason);
+                    self.drop(id.to_string(), Layer::Items, tokens, reason);
                     continue;
                 }
                 let (include, reason) = (joined.include(), reason(joined));

@@ -76,10 +76,10 @@ pub struct Record {
     tokens: Counts,
 }
 
-/// A record, and all that it refers to.
+/// A record, together with all texts and messages that it refers to.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recorded {
-    /// The record.
+    /// The record itself, without texts.
     pub record: Record,
     /// The texts that it refers to, each once.
     pub texts: Vec<Text>,
@@ -89,11 +89,11 @@ pub struct Recorded {
     pub messages: Vec<Arc<Message>>,
 }
 
-/// A message in one of its forms.
+/// A reference to a message in one of its forms, by number and hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(from = "(MessageId, ContentHash)", into = "(MessageId, ContentHash)")]
 pub struct MessageRef {
-    /// Its number.
+    /// The number of the message.
     pub id: MessageId,
     /// What it says: [`Message::hash`].
     pub hash: ContentHash,
@@ -122,18 +122,18 @@ impl From<MessageRef> for (MessageId, ContentHash) {
 /// names, whether it still has that hash or not.
 #[derive(Debug, Clone, Default)]
 pub struct Contents {
-    /// Texts.
+    /// Texts, by the hash that the record names.
     pub texts: HashMap<ContentHash, Text>,
     /// Messages. Their stamps, framing and kept picks don't matter.
     pub messages: HashMap<MessageRef, Arc<Message>>,
 }
 
-/// Something that a record refers to.
+/// A reference of a record to a text or a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Referred {
-    /// A text.
+    /// A text, by its hash.
     Text(ContentHash),
-    /// A message.
+    /// A message, by number and hash.
     Message(MessageRef),
 }
 
@@ -146,13 +146,13 @@ impl fmt::Display for Referred {
     }
 }
 
-/// A record does not give its request back.
+/// The reason why a record does not give its request back.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RestoreError {
     /// Another version of Recto wrote it, in a form that this one does not know.
     #[error("the record has form {found}; this version of Recto reads form {VERSION}")]
     Version {
-        /// Its form.
+        /// The form that the record has.
         found: u32,
     },
     /// It is no record, or damaged.
@@ -164,7 +164,7 @@ pub enum RestoreError {
     /// Something that it refers to is not there.
     #[error("{what} is missing")]
     Missing {
-        /// What.
+        /// The text or message that is missing.
         what: Referred,
     },
     /// Something that it refers to is not what it was.

@@ -1,15 +1,15 @@
 //! A request context as JSON: the form that the command line prints, the record
 //! keeps and the web page reads.
 
-use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::context::{Dropped, OfferedTool, RequestContext};
-use crate::item::{ItemId, Pick, Priority, Scores, Source};
+use crate::item::{Include, ItemId, Pick, Source};
 use crate::layer::Layer;
 use crate::layout::ToolCalls;
 use crate::message::{call_json, part_json};
-use crate::page::{ChatMessage, Content, ContentPiece, ItemUse, Part};
+use crate::page::{ChatMessage, Content, ContentPiece, ItemUse, Part, Reason};
+use crate::text::ContentHash;
 use crate::tokens::Tokens;
 
 impl RequestContext {
@@ -24,10 +24,7 @@ impl RequestContext {
                 "reason": self.mode.reason.describe(),
                 "matched": self.mode.matched,
             },
-            "window": {
-                "tokens": self.window.tokens,
-                "source": self.window.source,
-            },
+            "window": self.window,
             "budget": self.budget,
             "counted": self.counted,
             "layers": layers,
@@ -35,12 +32,7 @@ impl RequestContext {
             "tools": self.tools.iter().map(tool_json).collect::<Vec<_>>(),
             "tool_choice": self.tool_choice,
             "dropped": self.dropped.iter().map(dropped_json).collect::<Vec<_>>(),
-            "available": self.available.iter().map(|(id, include)| json!({
-                "kind": id.kind,
-                "name": &*id.name,
-                "server": id.server.as_deref(),
-                "include": include,
-            })).collect::<Vec<_>>(),
+            "available": self.available.iter().map(available_json).collect::<Vec<_>>(),
             "removed": self.removed.iter().map(item_json).collect::<Vec<_>>(),
             "found": self.found.iter().map(candidate_json).collect::<Vec<_>>(),
             "candidates": self.candidates.iter().map(candidate_json).collect::<Vec<_>>(),
@@ -53,78 +45,47 @@ impl RequestContext {
     }
 
     fn layer_json(&self, layer: Layer) -> Value {
-        let parts = self.layer(layer).map(|part| serde_json::to_value(Row::of_part(part)));
+        let parts = self.layer(layer).map(part_row);
         // Tools that are sent as text are parts of the page already.
         let as_schemas = layer == Layer::Tools && self.tool_calls == ToolCalls::Native;
-        let tools = self.tools.iter().filter(|_| as_schemas);
-        let tools = tools.map(|tool| serde_json::to_value(Row::of_tool(tool)));
-        let items: Vec<Value> = parts.chain(tools).map(Result::unwrap_or_default).collect();
+        let tools = self.tools.iter().filter(|_| as_schemas).map(tool_row);
+        let items: Vec<Value> = parts.chain(tools).collect();
         json!({"layer": layer, "tokens": self.layer_tokens(layer), "items": items})
     }
 }
 
-/// A row of a layer.
-#[derive(Serialize)]
-struct Row<'a> {
-    kind: &'a str,
-    name: String,
-    server: Option<&'a str>,
-    source: String,
-    include: Option<&'a str>,
-    priority: Option<u16>,
-    scores: Option<Scores>,
-    tokens: Tokens,
-    reason: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    hash: Option<String>,
+fn part_row(part: &Part) -> Value {
+    let Part { source, item, tokens, reason, .. } = part;
+    row(part.kind(), &part.name(), source, item.as_ref(), *tokens, reason, part.hash())
 }
 
-impl<'a> Row<'a> {
-    fn of_part(part: &'a Part) -> Self {
-        let row = Row {
-            kind: part.kind(),
-            name: part.name(),
-            server: None,
-            source: part.source.to_string(),
-            include: None,
-            priority: None,
-            scores: None,
-            tokens: part.tokens,
-            reason: part.reason.describe(),
-            hash: Some(part.hash().to_string()),
-        };
-        match &part.item {
-            Some(item) => row.with_item(item),
-            None => row,
-        }
-    }
+fn tool_row(OfferedTool { spec, item, tokens, reason }: &OfferedTool) -> Value {
+    let hash = spec.schema.hash();
+    row("tool", &item.id.name, &spec.source, Some(item), *tokens, reason, hash)
+}
 
-    fn of_tool(tool: &'a OfferedTool) -> Self {
-        let row = Row {
-            kind: "tool",
-            name: String::new(),
-            server: None,
-            source: tool.spec.source.to_string(),
-            include: None,
-            priority: None,
-            scores: None,
-            tokens: tool.tokens,
-            reason: tool.reason.describe(),
-            hash: Some(tool.spec.schema.hash().to_string()),
-        };
-        row.with_item(&tool.item)
-    }
-
-    fn with_item(self, item: &'a ItemUse) -> Self {
-        Row {
-            name: item.id.name.to_string(),
-            server: item.id.server.as_deref(),
-            include: Some(item.include.name()),
-            priority: item.priority.map(Priority::get),
-            scores: item.scores,
-            ..self
-        }
-    }
+/// A row of a layer.
+fn row(
+    kind: &str,
+    name: &str,
+    source: &Source,
+    item: Option<&ItemUse>,
+    tokens: Tokens,
+    reason: &Reason,
+    hash: ContentHash,
+) -> Value {
+    json!({
+        "kind": kind,
+        "name": name,
+        "server": item.and_then(|item| item.id.server.as_deref()),
+        "source": source.to_string(),
+        "include": item.map(|item| item.include),
+        "priority": item.and_then(|item| item.priority),
+        "scores": item.and_then(|item| item.scores),
+        "tokens": tokens,
+        "reason": reason.describe(),
+        "hash": hash,
+    })
 }
 
 impl Part {
@@ -203,6 +164,12 @@ fn dropped_json(dropped: &Dropped) -> Value {
 
 fn item_json(item: &ItemId) -> Value {
     json!({"kind": item.kind, "name": &*item.name, "server": item.server.as_deref()})
+}
+
+fn available_json((item, include): &(ItemId, Include)) -> Value {
+    let mut json = item_json(item);
+    json["include"] = json!(include);
+    json
 }
 
 fn candidate_json(candidate: &Pick) -> Value {

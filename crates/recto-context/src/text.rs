@@ -14,7 +14,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::tokens::Profile;
 
 /// An immutable, cheaply cloned text with its hash and profile.
-#[derive(Clone)]
+#[derive(Clone, Deserialize)]
+#[serde(from = "String")]
 pub struct Text(Arc<Inner>);
 
 struct Inner {
@@ -32,7 +33,7 @@ impl Text {
         Text(Arc::new(Inner { content, hash, profile }))
     }
 
-    /// The text itself.
+    /// The text as a string slice.
     pub fn as_str(&self) -> &str {
         &self.0.content
     }
@@ -100,18 +101,12 @@ impl Serialize for Text {
     }
 }
 
-impl<'de> Deserialize<'de> for Text {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer).map(Text::new)
-    }
-}
-
 /// The BLAKE3 hash of some content: its identity in records and caches.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ContentHash([u8; 32]);
 
 impl ContentHash {
-    /// Hashes `bytes`.
+    /// Hashes these bytes with BLAKE3.
     pub fn of(bytes: &[u8]) -> Self {
         ContentHash(*blake3::hash(bytes).as_bytes())
     }
@@ -121,7 +116,7 @@ impl ContentHash {
         ContentHash(hash)
     }
 
-    /// The raw hash.
+    /// The bytes of the hash.
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
@@ -139,7 +134,7 @@ impl fmt::Debug for ContentHash {
     }
 }
 
-/// The text is not 64 hexadecimal digits.
+/// The error for a text that is not 64 hexadecimal digits.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("a content hash is 64 hexadecimal digits")]
 pub struct ParseHashError;

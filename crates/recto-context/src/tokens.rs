@@ -34,15 +34,15 @@ pub use rates::Rates;
 pub struct Tokens(u32);
 
 impl Tokens {
-    /// None.
+    /// No tokens at all.
     pub const ZERO: Tokens = Tokens(0);
 
-    /// This many.
+    /// Makes a number of tokens.
     pub const fn new(count: u32) -> Tokens {
         Tokens(count)
     }
 
-    /// The number.
+    /// The number as an integer.
     pub const fn get(self) -> u32 {
         self.0
     }

@@ -138,7 +138,7 @@ impl Reply {
         self
     }
 
-    /// Adds calls.
+    /// Adds calls of tools, in their order.
     pub fn calls(mut self, calls: impl IntoIterator<Item = Call>) -> Self {
         self.pieces.extend(calls.into_iter().map(Piece::Call));
         self
@@ -303,6 +303,6 @@ pub struct Usage {
     pub prompt: u32,
     /// Of the part of it that the server had read before. Not told by Ollama.
     pub cached: u32,
-    /// Of the reply.
+    /// Of the reply, with its thoughts and calls.
     pub completion: u32,
 }

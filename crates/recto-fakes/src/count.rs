@@ -4,7 +4,7 @@
 //! `tools` counts, apart from images. The names stand for what a template would
 //! add around each message.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 const BYTES_A_TOKEN: usize = 4;
 
@@ -19,6 +19,23 @@ pub(crate) fn prompt<'a>(values: impl IntoIterator<Item = &'a Value>) -> u32 {
 /// The tokens of so many bytes.
 pub(crate) fn tokens(bytes: usize) -> u32 {
     u32::try_from(bytes.div_ceil(BYTES_A_TOKEN)).unwrap_or(u32::MAX)
+}
+
+/// How llama.cpp, also behind Ollama, says that a prompt is too long: in a sentence, and
+/// as its error object.
+pub(crate) fn llama_overflow(prompt: u32, window: u32) -> (String, Value) {
+    let why = format!(
+        "request ({prompt} tokens) exceeds the available context size ({window} tokens), \
+         try increasing it"
+    );
+    let problem = json!({
+        "code": 400,
+        "message": why,
+        "type": "exceed_context_size_error",
+        "n_prompt_tokens": prompt,
+        "n_ctx": window,
+    });
+    (why, problem)
 }
 
 fn bytes(value: &Value) -> usize {

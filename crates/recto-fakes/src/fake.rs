@@ -46,7 +46,7 @@ impl Fake {
         format!("http://{}", self.address())
     }
 
-    /// Where it listens.
+    /// The address and port on which it listens.
     pub fn address(&self) -> SocketAddr {
         self.running.address()
     }

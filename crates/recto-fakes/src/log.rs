@@ -30,7 +30,7 @@ pub struct Received {
     pub ending: Ending,
 }
 
-/// How far an answer came.
+/// How far the answer to a request came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
     /// It has not ended yet.

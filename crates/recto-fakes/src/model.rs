@@ -3,13 +3,13 @@
 /// What a model can do, by Ollama's names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Capability {
-    /// Talks.
+    /// Answers chats.
     Completion,
-    /// Calls tools.
+    /// Calls the tools of a request.
     Tools,
     /// Thinks before it talks.
     Thinking,
-    /// Sees images.
+    /// Reads images beside the text.
     Vision,
 }
 

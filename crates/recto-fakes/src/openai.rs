@@ -26,10 +26,10 @@ use problem::{Problem, error};
 /// A time for all that has one.
 const A_DAY: u64 = 1_767_225_600;
 
-/// Whose ways a server has.
+/// Which of the servers that speak OpenAI's protocol a fake plays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
-    /// OpenAI's own.
+    /// OpenAI's own server.
     OpenAi,
     /// vLLM: the model list tells the window (`max_model_len`).
     Vllm,
@@ -142,6 +142,10 @@ impl OpenAi {
             }
             entry
         };
+        self.list_of(entry)
+    }
+
+    fn list_of(&self, entry: impl Fn(&Model) -> Value) -> Value {
         let data: Vec<Value> = self.settings.models.iter().map(entry).collect();
         json!({ "object": "list", "data": data })
     }
@@ -182,8 +186,7 @@ impl OpenAi {
             }
             entry
         };
-        let data: Vec<Value> = self.settings.models.iter().map(entry).collect();
-        json!({ "object": "list", "data": data })
+        self.list_of(entry)
     }
 
     fn next_reply(&self) -> String {
@@ -202,17 +205,7 @@ impl OpenAi {
 fn overflow(dialect: Dialect, prompt: u32, reply: u32, window: u32) -> Rejection {
     match dialect {
         Dialect::LlamaCpp => {
-            let why = format!(
-                "request ({prompt} tokens) exceeds the available context size \
-                 ({window} tokens), try increasing it"
-            );
-            let problem = json!({
-                "code": 400,
-                "message": why,
-                "type": "exceed_context_size_error",
-                "n_prompt_tokens": prompt,
-                "n_ctx": window,
-            });
+            let (why, problem) = count::llama_overflow(prompt, window);
             error(400, &why, &problem)
         }
         Dialect::Vllm => {

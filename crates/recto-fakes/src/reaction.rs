@@ -45,7 +45,7 @@ pub(crate) struct Rejection {
     pub(crate) status: u16,
     pub(crate) media_type: &'static str,
     pub(crate) body: String,
-    /// For the log.
+    /// What the log says of it.
     pub(crate) why: String,
 }
 
@@ -63,7 +63,7 @@ impl Rejection {
 /// A step of an answer under way.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// Sends these bytes.
+    /// Sends these bytes as one piece.
     Send(Vec<u8>),
     /// Breaks the connection off.
     Cut,

@@ -3,21 +3,21 @@
 use recto_context::{ItemKind, Pick};
 use serde::{Deserialize, Serialize};
 
-/// Kinds that are ranked and counted together.
+/// A group of item kinds that are ranked and counted together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Group {
-    /// Rules and references.
+    /// Rules and references alike.
     Documents,
-    /// Skills.
+    /// Skills, by their whole SKILL.md.
     Skills,
-    /// Tools.
+    /// Tools, of Recto, skills and servers.
     Tools,
-    /// Memories.
+    /// Memories that the session may see.
     Memories,
 }
 
 impl Group {
-    /// All of them.
+    /// All groups, in their order.
     pub const ALL: [Group; 4] = [Group::Documents, Group::Skills, Group::Tools, Group::Memories];
 
     /// The group of a kind.
@@ -41,13 +41,13 @@ impl Group {
     }
 }
 
-/// How many items a turn takes, and how sure search has to be.
+/// A named measure of how many items a turn takes, and how sure search has to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Preset {
     /// Few, and only what fits surely.
     Conservative,
-    /// The usual measure.
+    /// What suits most agents.
     #[default]
     Normal,
     /// More, also what fits perhaps.
@@ -66,7 +66,7 @@ impl Preset {
     }
 }
 
-/// What decides which candidates are taken.
+/// The limits that decide which candidates are taken.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ChoiceOptions {
     /// How many candidates are looked at, and recorded.
@@ -75,7 +75,7 @@ pub struct ChoiceOptions {
     pub top_n: usize,
     /// The cosine from which on a candidate is taken whatever else holds.
     pub include_score: f32,
-    /// The least probability.
+    /// The least probability with which a candidate is taken.
     pub floor: f32,
 }
 
@@ -84,13 +84,13 @@ pub struct ChoiceOptions {
 pub struct SearchOptions {
     /// Whether search picks anything.
     pub enabled: bool,
-    /// For rules and references.
+    /// The options for rules and references.
     pub documents: ChoiceOptions,
-    /// For skills.
+    /// The options for skills.
     pub skills: ChoiceOptions,
-    /// For tools.
+    /// The options for tools.
     pub tools: ChoiceOptions,
-    /// For memories.
+    /// The options for memories.
     pub memories: ChoiceOptions,
 }
 
@@ -136,12 +136,12 @@ impl SearchOptions {
     }
 }
 
-/// What a turn takes of a group, and what it looked at and left.
+/// The items that a turn takes of a group, and those it looked at and left.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Choice {
-    /// Best first.
+    /// The items that are taken, best first.
     pub taken: Vec<Pick>,
-    /// Best first.
+    /// The items that are left, best first.
     pub left: Vec<Pick>,
 }
 

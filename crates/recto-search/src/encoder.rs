@@ -49,18 +49,18 @@ const PIECES_AT_ONCE: usize = 256;
 /// be shared among more.
 const CORES_A_QUERY: usize = 4;
 
-/// Where the model is.
+/// The files of the model.
 #[derive(Debug, Clone)]
 pub struct EncoderFiles {
-    /// `model.safetensors`.
+    /// The path of `model.safetensors`.
     pub weights: PathBuf,
-    /// `tokenizer.json`.
+    /// The path of `tokenizer.json`.
     pub tokenizer: PathBuf,
     /// What weights and tokenizer must have, where that is known.
     pub sha256: Option<[[u8; 32]; 2]>,
 }
 
-/// A loaded model. Its clones share it.
+/// A loaded embedding model. Its clones share it.
 #[derive(Clone)]
 pub struct Encoder(Arc<Loaded>);
 

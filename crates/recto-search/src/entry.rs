@@ -8,10 +8,10 @@ use std::sync::Arc;
 use recto_context::{Catalog, Document, ItemId, ItemKind, Memory, Skill, Text, ToolSpec};
 use serde_json::Value;
 
-/// An item as search sees it.
+/// An item that can be found, as search sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// Which item.
+    /// The identity of the item.
     pub item: ItemId,
     /// What it is about, in its author's words.
     pub description: Option<Arc<str>>,
@@ -39,24 +39,14 @@ impl Entry {
 
     /// A rule or a reference.
     pub fn document(kind: ItemKind, document: &Document) -> Entry {
-        Entry {
-            item: ItemId::new(kind, document.name.clone()),
-            description: document.description.clone(),
-            text: document.text.clone(),
-            thread: None,
-            when: None,
-        }
+        let item = ItemId::new(kind, document.name.clone());
+        Entry::new(item, document.description.clone(), document.text.clone())
     }
 
     /// A skill, with the whole of its SKILL.md.
     pub fn skill(skill: &Skill) -> Entry {
-        Entry {
-            item: ItemId::new(ItemKind::Skill, skill.name.clone()),
-            description: skill.description.clone(),
-            text: skill.body.clone(),
-            thread: None,
-            when: None,
-        }
+        let item = ItemId::new(ItemKind::Skill, skill.name.clone());
+        Entry::new(item, skill.description.clone(), skill.body.clone())
     }
 
     /// A tool, with the names and descriptions of its parameters.
@@ -64,13 +54,8 @@ impl Entry {
         let server = tool.id.server.as_ref().map(|server| format!("Server: {server}."));
         let parameters = parameters(&tool.parameters).map(|list| format!("Parameters: {list}"));
         let lines: Vec<String> = server.into_iter().chain(parameters).collect();
-        Entry {
-            item: tool.id.clone(),
-            description: Some(tool.description.clone()).filter(|text| !text.trim().is_empty()),
-            text: lines.join("\n").into(),
-            thread: None,
-            when: None,
-        }
+        let description = Some(tool.description.clone()).filter(|text| !text.trim().is_empty());
+        Entry::new(tool.id.clone(), description, lines.join("\n").into())
     }
 
     /// Something remembered. Only those of a day's notes are a thread: what stands side by
@@ -78,11 +63,9 @@ impl Entry {
     pub fn memory(memory: &Memory) -> Entry {
         let file = memory.name.rsplit_once('#').map_or(&*memory.name, |(file, _)| file);
         Entry {
-            item: memory.id(),
-            description: None,
-            text: memory.text.clone(),
             thread: day::is_note(file).then(|| file.into()),
             when: day::spelled(&memory.lead).or_else(|| day::spelled(file)),
+            ..Entry::new(memory.id(), None, memory.text.clone())
         }
     }
 
@@ -96,22 +79,21 @@ impl Entry {
         day: Option<&str>,
     ) -> Entry {
         Entry {
-            item,
-            description: None,
-            text: format!("{speaker}: {text}").into(),
             thread: Some(thread),
             when: day.and_then(day::spelled),
+            ..Entry::new(item, None, format!("{speaker}: {text}").into())
         }
+    }
+
+    fn new(item: ItemId, description: Option<Arc<str>>, text: Text) -> Entry {
+        Entry { item, description, text, thread: None, when: None }
     }
 }
 
 /// `name: description; name: description`, or nothing where there are none.
 fn parameters(schema: &Value) -> Option<String> {
     let properties = schema.get("properties")?.as_object()?;
-    let line = |(name, property): (&String, &Value)| match property
-        .get("description")
-        .and_then(Value::as_str)
-    {
+    let line = |(name, property): (&String, &Value)| match property["description"].as_str() {
         Some(description) => format!("{name}: {description}"),
         None => name.clone(),
     };

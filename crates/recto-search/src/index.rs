@@ -37,12 +37,12 @@ use table::{Row, Table};
 /// that wants the order.
 const SHOWN: usize = 1_000;
 
-/// What is searched: items with their chunks, vectors and words.
+/// The index that is searched: items with their chunks, vectors and words.
 #[derive(Default)]
 pub struct Index {
-    /// By slot.
+    /// The items by their slots; `None` where a slot is free.
     items: Vec<Option<Item>>,
-    /// By slot, too.
+    /// What a search reads of each item, by the same slots.
     spots: Vec<Spot>,
     /// Slots that can be used again.
     free: Vec<u32>,
@@ -57,7 +57,7 @@ pub struct Index {
     lexicon: Lexicon,
 }
 
-/// What an update did.
+/// The outcome of an update of the index.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Updated {
     /// How many items are new, changed or gone.
@@ -71,14 +71,14 @@ pub struct Updated {
 pub struct Missing {
     /// The hash of its text, under which its vector is to be supplied.
     pub key: ContentHash,
-    /// Its text.
+    /// The text that is to be embedded.
     pub text: Arc<str>,
 }
 
-/// What is searched for.
+/// A message that is searched for.
 #[derive(Debug, Clone, Copy)]
 pub struct Query<'a> {
-    /// The whole message.
+    /// The text of the whole message.
     pub text: &'a str,
     /// Its embedding, where there is an encoder.
     pub embedding: Option<&'a Embedding>,

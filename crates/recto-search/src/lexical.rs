@@ -35,13 +35,13 @@ pub(crate) struct Fields<'a> {
 #[derive(Default)]
 pub(crate) struct Lexicon {
     ids: HashMap<Arc<str>, u32>,
-    /// By id.
+    /// The terms by their ids.
     terms: Vec<Term>,
     /// Ids of terms that no item has any more.
     free: Vec<u32>,
-    /// By slot, as are the next two: what a search reads of every item stands close
-    /// together.
-    documents: Vec<Document>,
+    /// The terms of each item, by slot as are the next two: what a search reads of every
+    /// item stands close together.
+    documents: Vec<Vec<u32>>,
     /// The sum of the frequencies of an item's words.
     lengths: Vec<f32>,
     voices: Vec<Voice>,
@@ -80,11 +80,6 @@ struct Count {
     place: Place,
 }
 
-#[derive(Default)]
-struct Document {
-    terms: Vec<u32>,
-}
-
 /// Who speaks in an item, and how.
 #[derive(Clone, Copy, Default)]
 struct Voice {
@@ -107,7 +102,7 @@ pub(crate) struct Matches {
 /// How an item's words meet a query's.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Match {
-    /// BM25.
+    /// The score of the item by BM25.
     pub(crate) score: f32,
     /// The same for each unit of what the query's words tell, so that long and short
     /// queries can be compared.
@@ -195,21 +190,21 @@ impl Lexicon {
         }
         let at = slot as usize;
         if self.documents.len() <= at {
-            self.documents.resize_with(at + 1, Document::default);
+            self.documents.resize(at + 1, Vec::new());
             self.lengths.resize(at + 1, 0.0);
             self.voices.resize(at + 1, Voice::default());
         }
-        self.documents[at] = Document { terms };
+        self.documents[at] = terms;
         self.lengths[at] = length;
         self.voices[at] = voice;
     }
 
-    /// Forgets an item.
+    /// Removes an item and the terms that no other has.
     pub(crate) fn remove(&mut self, slot: u32) {
-        let Some(document) = self.documents.get_mut(slot as usize) else { return };
+        let Some(terms) = self.documents.get_mut(slot as usize) else { return };
         self.lengths[slot as usize] = 0.0;
         self.voices[slot as usize] = Voice::default();
-        for id in std::mem::take(document).terms {
+        for id in std::mem::take(terms) {
             let term = &mut self.terms[id as usize];
             if let Ok(at) = term.postings.binary_search_by_key(&slot, |posting| posting.slot) {
                 term.postings.remove(at);

@@ -93,37 +93,37 @@ pub(crate) fn rank(evidence: &Evidence<'_>, count: usize) -> Vec<Ranked> {
     let weights = of_group(group, signals.is_dense());
     let mut fused = signals.fused(&of_signals(group, weights));
     let fits = fits(&signals.fitness(&fused), weights);
-    for (place, fused) in fused.iter_mut().enumerate() {
-        *fused -= DENIED * signals.denied_share(place);
+    for (fused, found) in fused.iter_mut().zip(&signals.matches) {
+        *fused -= DENIED * found.denied_share;
     }
     if group == Group::Memories {
         fused = with_thread(&fused, evidence, &signals);
     }
     let order = best_first(&fused, evidence, count);
     let best = order.first().map_or(0.0, |best| fused[*best]);
-    let relative = |place: usize| {
+    let relative = |place: usize, cosine: Option<f32>| {
+        let found = &signals.matches[place];
         // Without a word in common, words say nothing for an item.
-        if !signals.is_dense() && signals.lexical(place) <= 0.0 {
+        if !signals.is_dense() && found.score <= 0.0 {
             return 0.0;
         }
         let behind = weights.contrast * (fused[place] - best);
-        let cosine = signals.best_chunk(&evidence.candidates[place]).map(|(_, cosine)| cosine);
         let nearness = cosine.filter(|_| group == Group::Documents).map_or(1.0, nearness);
-        behind.exp() * (1.0 - DOUBT * signals.denied_share(place)).max(0.0) * nearness
+        behind.exp() * (1.0 - DOUBT * found.denied_share).max(0.0) * nearness
     };
     let ranked = |(rank, place): (usize, usize)| {
-        let chunk = signals.best_chunk(&evidence.candidates[place]);
+        let (best_chunk, cosine) = signals.best_chunk(&evidence.candidates[place]).unzip();
         Ranked {
             candidate: place,
             scores: Scores {
-                cosine: chunk.map(|(_, cosine)| cosine),
-                lexical: Some(signals.lexical(place)),
+                cosine,
+                lexical: Some(signals.matches[place].score),
                 fused: Some(fused[place]),
-                probability: Some(fits * relative(place)),
+                probability: Some(fits * relative(place, cosine)),
                 rank: u32::try_from(rank + 1).ok(),
                 ..Scores::default()
             },
-            best_chunk: chunk.map(|(chunk, _)| chunk),
+            best_chunk,
         }
     };
     order.into_iter().enumerate().map(ranked).collect()
@@ -181,7 +181,7 @@ fn with_thread(fused: &[f32], evidence: &Evidence<'_>, signals: &Signals) -> Vec
             evidence.lexicon.is_answer(candidate.slot, candidates[*previous].slot)
         };
         let question = previous.filter(asked);
-        let speaker = if signals.names_speaker(place) { SPEAKER } else { 0.0 };
+        let speaker = if signals.matches[place].names_speaker { SPEAKER } else { 0.0 };
         fused[place] + near + far + QUESTION * at(question) + speaker
     };
     candidates.iter().enumerate().map(of).collect()

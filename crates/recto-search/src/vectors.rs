@@ -289,7 +289,7 @@ fn scale_of(values: impl Iterator<Item = i64>) -> f32 {
 
 /// Grows by a 32nd, where a vector by itself would double: vectors are most of what
 /// an index takes.
-fn make_room<T>(list: &mut Vec<T>) {
+pub(crate) fn make_room<T>(list: &mut Vec<T>) {
     if list.len() == list.capacity() {
         list.reserve_exact((list.len() / 32).max(64));
     }

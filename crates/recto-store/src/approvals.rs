@@ -14,14 +14,14 @@ use crate::ids::{ApprovalId, Moment, SessionId, TurnId};
 use crate::rows::{self, Outcome};
 use crate::store::Store;
 
-/// A question to be asked.
+/// A question whether a tool may run, to be stored with the step that waits for it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewApproval {
     /// The round of calls within its turn.
     pub round: u32,
     /// The call's place in the round, from 0.
     pub place: u32,
-    /// The tool.
+    /// The tool that would run.
     pub tool: ItemId,
     /// What would be done, in a line.
     pub title: String,
@@ -31,7 +31,7 @@ pub struct NewApproval {
     pub action: ContentHash,
     /// The hash of what the tool is.
     pub identity: ContentHash,
-    /// For how much the person can speak.
+    /// How much the person can allow.
     pub extent: Extent,
     /// When it is asked.
     pub asked: Moment,
@@ -39,7 +39,7 @@ pub struct NewApproval {
     pub expires: Moment,
 }
 
-/// For how much a person can speak who allows something.
+/// How much a person can allow with one answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
     /// For this call alone.
@@ -48,22 +48,22 @@ pub enum Extent {
     Tool,
 }
 
-/// A question that was asked.
+/// A question whether a tool may run, with its answer if there is one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Approval {
-    /// Its number.
+    /// The number that people answer it by.
     pub id: ApprovalId,
-    /// The session.
+    /// The session whose model made the call.
     pub session: SessionId,
     /// The turn that waits.
     pub turn: TurnId,
-    /// What was asked.
+    /// What was asked, as it was shown.
     pub question: NewApproval,
     /// What was said, and when.
     pub answer: Option<(Answer, Moment)>,
 }
 
-/// What was said.
+/// What was said to a question, or became of it without anybody saying something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
@@ -105,7 +105,7 @@ impl Store {
         self.read(|db| {
             let sql = "SELECT * FROM approvals INDEXED BY open_approvals
                        WHERE answer IS NULL ORDER BY id";
-            rows::all(&mut db.prepare_cached(sql)?.query([])?, read)
+            rows::all(db, sql, [], read)
         })
         .await
     }
@@ -114,7 +114,7 @@ impl Store {
     pub async fn approvals_of(&self, turn: TurnId) -> Result<Vec<Approval>, StoreError> {
         self.read(move |db| {
             let sql = "SELECT * FROM approvals WHERE turn = ?1 ORDER BY round, place";
-            rows::all(&mut db.prepare_cached(sql)?.query([turn.0])?, read)
+            rows::all(db, sql, [turn.0], read)
         })
         .await
     }
@@ -133,7 +133,7 @@ impl Store {
         self.read(move |db| {
             let sql = "SELECT tool, identity FROM approvals
                        WHERE session = ?1 AND answer = 'session' ORDER BY id";
-            rows::all(&mut db.prepare_cached(sql)?.query([session.0])?, |row| {
+            rows::all(db, sql, [session.0], |row| {
                 Ok((rows::json(row, "tool")?, ContentHash::from_bytes(row.get("identity")?)))
             })
         })
@@ -160,8 +160,8 @@ impl Store {
                 Answer::Session if approval.question.extent == Extent::Call => Answer::Once,
                 _ => answer,
             };
-            db.prepare_cached("UPDATE approvals SET answer = ?2, answered = ?3 WHERE id = ?1")?
-                .execute(params![id.0, answer.name(), at.microseconds()])?;
+            let sql = "UPDATE approvals SET answer = ?2, answered = ?3 WHERE id = ?1";
+            rows::execute(db, sql, params![id.0, answer.name(), at.microseconds()])?;
             Ok(Approval { answer: Some((answer, at)), ..approval })
         })
         .await
@@ -202,26 +202,20 @@ pub(crate) fn ask(
 
 /// Takes back what a turn that ends has asked.
 pub(crate) fn withdraw(db: &Connection, turn: TurnId, at: Moment) -> Outcome<()> {
-    db.prepare_cached(
-        "UPDATE approvals SET answer = 'withdrawn', answered = ?2
-         WHERE turn = ?1 AND answer IS NULL",
-    )?
-    .execute(params![turn.0, at.microseconds()])?;
-    Ok(())
+    let sql = "UPDATE approvals SET answer = 'withdrawn', answered = ?2
+               WHERE turn = ?1 AND answer IS NULL";
+    rows::execute(db, sql, params![turn.0, at.microseconds()]).map(drop)
 }
 
 fn find(db: &Connection, id: ApprovalId) -> Outcome<Option<Approval>> {
-    let mut select = db.prepare_cached("SELECT * FROM approvals WHERE id = ?1")?;
-    rows::first(&mut select.query([id.0])?, read)
+    rows::first(db, "SELECT * FROM approvals WHERE id = ?1", [id.0], read)
 }
 
 fn read(row: &Row<'_>) -> Outcome<Approval> {
     let id = ApprovalId(row.get("id")?);
     let damaged = || Fault::damaged(format!("approval {id}"));
-    let answer = match row.get::<_, Option<String>>("answer")? {
-        Some(name) => Some(Answer::from_name(&name).ok_or_else(damaged)?),
-        None => None,
-    };
+    let answer: Option<String> = row.get("answer")?;
+    let answer = answer.map(|name| Answer::from_name(&name).ok_or_else(damaged)).transpose()?;
     let answered = rows::optional_moment(row, "answered")?;
     let detail: Vec<u8> = row.get("detail")?;
     Ok(Approval {

@@ -40,7 +40,7 @@ pub(crate) fn pack(text: &str) -> Vec<u8> {
     }
 }
 
-/// Undoes [`pack`].
+/// Gives the text back that [`pack`] was given.
 pub(crate) fn unpack(packed: &[u8]) -> Result<String, Unreadable> {
     if packed.starts_with(&FRAME) {
         return decompress(packed, None);
@@ -78,7 +78,7 @@ pub(crate) fn pack_against(parent: &str, text: &str) -> Option<Vec<u8>> {
     compress(text, Some(parent))
 }
 
-/// Undoes [`pack_against`].
+/// Gives the text back that [`pack_against`] was given, by the same parent.
 pub(crate) fn unpack_against(parent: &str, packed: &[u8]) -> Result<String, Unreadable> {
     decompress(packed, Some(parent))
 }

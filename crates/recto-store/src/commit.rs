@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::approvals::{self, NewApproval};
 use crate::codec;
-use crate::compactions::{self, NewCompaction, PackedCompaction};
+use crate::compactions::{self, NewCompaction};
 use crate::documents::{NewRequest, PackedRequest};
 use crate::error::{Fault, StoreError, Thing};
 use crate::ids::{CompactionId, Moment, RequestId, SessionId, TurnId};
@@ -31,7 +31,7 @@ pub struct TurnCommit {
     pub answer: Option<RequestAnswer>,
     /// The request that is about to be sent.
     pub request: Option<NewRequest>,
-    /// Ends the turn.
+    /// How the turn ended; without it, the turn goes on.
     pub outcome: Option<Outcome>,
     /// What the request hands to the next.
     pub carry: Option<Carry>,
@@ -52,39 +52,39 @@ pub struct TurnCommit {
 /// The summary that stood in a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum FoundSummary {
-    /// Nobody looked.
+    /// Nobody looked, so nothing is compared.
     #[default]
     Unknown,
-    /// None did.
+    /// No summary stood in the session.
     None,
-    /// This one.
+    /// The summary of this number stood.
     Some(CompactionId),
 }
 
 /// A message to be appended.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewMessage {
-    /// What was said.
+    /// The message, with a number that the caller chose.
     pub message: Arc<Message>,
-    /// When.
+    /// When it was said.
     pub at: Moment,
 }
 
-/// How a turn ended.
+/// The end of a turn: how, why and when.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
-    /// In which way.
+    /// Which of the ways to end it was.
     pub ending: Ending,
     /// More about it, for people.
     pub detail: Option<String>,
-    /// When.
+    /// When the turn ended.
     pub at: Moment,
 }
 
-/// A turn that has begun.
+/// A turn that has begun, with the numbers that the store gave to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Begun {
-    /// The turn.
+    /// The turn's number, counted over all sessions.
     pub turn: TurnId,
     /// Its number within the session.
     pub number: TurnNumber,
@@ -116,38 +116,18 @@ fn content_size(part: &ContentPart) -> usize {
     }
 }
 
-/// What the work on a commit gives.
-pub(crate) trait Written: Send + 'static {
-    /// The request that was written.
-    fn request(&self) -> Option<RequestId>;
-}
-
-impl Written for Begun {
-    fn request(&self) -> Option<RequestId> {
-        self.request
-    }
-}
-
-impl Written for Option<RequestId> {
-    fn request(&self) -> Option<RequestId> {
-        *self
-    }
-}
-
-/// A commit in the form in which it is written. Made by the caller's task, so
-/// that the one thread that writes has nothing to compress.
+/// A commit with what of it is packed. Made by the caller's task, so that the
+/// one thread that writes has nothing to compress.
 pub(crate) struct PackedCommit {
-    pub(crate) messages: Vec<PackedMessage>,
-    pub(crate) state: Option<Vec<u8>>,
-    answer: Option<PackedAnswer>,
+    pub(crate) commit: Arc<TurnCommit>,
+    messages: Vec<PackedMessage>,
+    state: Option<Vec<u8>>,
+    /// The result of the answer.
+    result: Option<Vec<u8>>,
     pub(crate) request: Option<PackedRequest>,
-    pub(crate) outcome: Option<Outcome>,
     carry: Option<String>,
-    compaction: Option<PackedCompaction>,
-    pub(crate) found: FoundSummary,
-    items: Vec<(ItemId, ItemState)>,
-    approvals: Vec<NewApproval>,
-    calibration: Option<(String, String)>,
+    /// The text of the compaction.
+    summary: Option<Vec<u8>>,
 }
 
 /// A message in the form in which it is written.
@@ -156,11 +136,6 @@ pub(crate) struct PackedMessage {
     pub(crate) at: Moment,
     pub(crate) body: Vec<u8>,
     pub(crate) is_user: bool,
-}
-
-struct PackedAnswer {
-    answer: RequestAnswer,
-    result: Vec<u8>,
 }
 
 impl PackedMessage {
@@ -174,30 +149,19 @@ impl PackedMessage {
 impl PackedCommit {
     /// Packs all of a commit; its request comes packed already.
     pub(crate) fn new(
-        commit: &TurnCommit,
+        commit: &Arc<TurnCommit>,
         request: Option<PackedRequest>,
     ) -> Result<Self, StoreError> {
-        let messages = commit.messages.iter().map(PackedMessage::new);
         let pack = |value: &Value| rows::to_json(value).map(|json| codec::pack(&json));
-        let answer = commit.answer.as_ref().map(|answer| {
-            Ok(PackedAnswer { answer: answer.clone(), result: pack(&answer.result)? })
-        });
-        let calibration = commit
-            .calibration
-            .as_ref()
-            .map(|(model, state)| Ok((model.clone(), rows::to_json(state)?)));
+        let compaction = commit.compaction.as_ref();
         Ok(PackedCommit {
-            messages: messages.collect::<Result<_, _>>()?,
+            commit: commit.clone(),
+            messages: commit.messages.iter().map(PackedMessage::new).collect::<Result<_, _>>()?,
             state: commit.state.as_ref().map(pack).transpose()?,
-            answer: answer.transpose()?,
+            result: commit.answer.as_ref().map(|answer| pack(&answer.result)).transpose()?,
             request,
-            outcome: commit.outcome.clone(),
             carry: commit.carry.as_ref().map(rows::to_json).transpose()?,
-            compaction: commit.compaction.as_ref().map(PackedCompaction::new),
-            found: commit.found,
-            items: commit.items.clone(),
-            approvals: commit.approvals.clone(),
-            calibration: calibration.transpose()?,
+            summary: compaction.map(|compaction| codec::pack(&compaction.summary.text)),
         })
     }
 }
@@ -207,29 +171,34 @@ pub(crate) fn apply(
     db: &Connection,
     session: SessionId,
     turn: TurnId,
-    commit: &PackedCommit,
+    packed: &PackedCommit,
 ) -> Done<Option<RequestId>> {
-    append_messages(db, session, turn, &commit.messages)?;
+    let commit = &packed.commit;
+    append_messages(db, session, turn, &packed.messages)?;
     if let Some(answer) = &commit.answer {
-        put_answer(db, turn, answer)?;
+        put_answer(db, turn, answer, packed.result.as_deref())?;
     }
-    let request = commit.request.as_ref().map(|request| request.insert(db, turn)).transpose()?;
+    let request = packed.request.as_ref().map(|request| request.insert(db, turn)).transpose()?;
     // It keeps something of the carry that is replaced after it.
     if let Some(compaction) = &commit.compaction {
-        compactions::insert(db, session, compaction)?;
+        compactions::insert(db, session, compaction, packed.summary.as_deref())?;
     }
-    if let Some(carry) = &commit.carry {
+    if let Some(carry) = &packed.carry {
         transcript::put_carry(db, session, carry)?;
     }
     items::put(db, session, &commit.items)?;
     approvals::ask(db, session, turn, &commit.approvals)?;
     if let Some((model, state)) = &commit.calibration {
-        db.prepare_cached("INSERT OR REPLACE INTO calibrations (model, state) VALUES (?1, ?2)")?
-            .execute(params![model, state])?;
+        let sql = "INSERT OR REPLACE INTO calibrations (model, state) VALUES (?1, ?2)";
+        rows::execute(db, sql, params![model, rows::to_json(state)?])?;
     }
-    match &commit.outcome {
-        Some(outcome) => end(db, turn, outcome)?,
-        None => put_state(db, turn, commit.state.as_deref())?,
+    match (&commit.outcome, &packed.state) {
+        (Some(outcome), _) => end(db, turn, outcome)?,
+        (None, Some(state)) => {
+            let sql = "UPDATE turns SET state = ?2 WHERE id = ?1";
+            rows::execute(db, sql, params![turn.0, state])?;
+        }
+        (None, None) => {}
     }
     Ok(request)
 }
@@ -244,33 +213,33 @@ fn append_messages(
 ) -> Done<()> {
     let Some(first) = messages.first() else { return Ok(()) };
     transcript::append(db, session, Some(turn), messages)?;
-    db.prepare_cached(
-        "UPDATE turns SET inbound = CASE WHEN ?3 THEN NULL ELSE inbound END, first_message = ?2
-         WHERE id = ?1 AND first_message IS NULL",
-    )?
-    .execute(params![turn.0, rows::message_column(first.id)?, first.is_user])?;
-    Ok(())
+    let sql = "UPDATE turns SET inbound = CASE WHEN ?3 THEN NULL ELSE inbound END,
+                   first_message = ?2
+               WHERE id = ?1 AND first_message IS NULL";
+    let values = params![turn.0, rows::message_column(first.id)?, first.is_user];
+    rows::execute(db, sql, values).map(drop)
 }
 
-fn put_answer(db: &Connection, turn: TurnId, packed: &PackedAnswer) -> Done<()> {
-    let PackedAnswer { answer, result } = packed;
-    let reply = answer.reply.map(rows::message_column).transpose()?;
-    let changed = db
-        .prepare_cached(
-            "UPDATE requests SET ended = ?3, reply = ?4, prompt = ?5, cached = ?6,
-                 completion = ?7, result = ?8
-             WHERE id = ?1 AND turn = ?2 AND ended IS NULL",
-        )?
-        .execute(params![
-            answer.request.0,
-            turn.0,
-            answer.at.microseconds(),
-            reply,
-            answer.usage.prompt,
-            answer.usage.cached,
-            answer.usage.completion,
-            result,
-        ])?;
+fn put_answer(
+    db: &Connection,
+    turn: TurnId,
+    answer: &RequestAnswer,
+    result: Option<&[u8]>,
+) -> Done<()> {
+    let sql = "UPDATE requests SET ended = ?3, reply = ?4, prompt = ?5, cached = ?6,
+                   completion = ?7, result = ?8
+               WHERE id = ?1 AND turn = ?2 AND ended IS NULL";
+    let values = params![
+        answer.request.0,
+        turn.0,
+        answer.at.microseconds(),
+        answer.reply.map(rows::message_column).transpose()?,
+        answer.usage.prompt,
+        answer.usage.cached,
+        answer.usage.completion,
+        result,
+    ];
+    let changed = rows::execute(db, sql, values)?;
     if changed == 1 { Ok(()) } else { Err(unanswerable(db, turn, answer.request)?) }
 }
 
@@ -287,25 +256,11 @@ fn unanswerable(db: &Connection, turn: TurnId, request: RequestId) -> Done<Fault
 }
 
 pub(crate) fn end(db: &Connection, turn: TurnId, outcome: &Outcome) -> Done<()> {
-    db.prepare_cached(
-        "UPDATE turns SET status = ?2, detail = ?3, ended = ?4, owner = NULL, state = NULL
-         WHERE id = ?1",
-    )?
-    .execute(params![
-        turn.0,
-        outcome.ending.name(),
-        outcome.detail,
-        outcome.at.microseconds()
-    ])?;
-    approvals::withdraw(db, turn, outcome.at)
-}
-
-fn put_state(db: &Connection, turn: TurnId, state: Option<&[u8]>) -> Done<()> {
-    if let Some(state) = state {
-        db.prepare_cached("UPDATE turns SET state = ?2 WHERE id = ?1")?
-            .execute(params![turn.0, state])?;
-    }
-    Ok(())
+    let Outcome { ending, detail, at } = outcome;
+    let sql = "UPDATE turns SET status = ?2, detail = ?3, ended = ?4, owner = NULL, state = NULL
+               WHERE id = ?1";
+    rows::execute(db, sql, params![turn.0, ending.name(), detail, at.microseconds()])?;
+    approvals::withdraw(db, turn, *at)
 }
 
 #[cfg(test)]

@@ -37,9 +37,9 @@ pub struct NewCompaction {
 /// A summary that was stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Compaction {
-    /// Its number.
+    /// Its number, counted over all sessions.
     pub id: CompactionId,
-    /// The session.
+    /// The session in which it stands or stood.
     pub session: SessionId,
     /// The one that it replaced.
     pub parent: Option<CompactionId>,
@@ -64,7 +64,7 @@ impl Store {
         self.read(move |db| {
             sessions::must_exist(db, session)?;
             let sql = "SELECT * FROM compactions WHERE session = ?1 ORDER BY id";
-            rows::all(&mut db.prepare_cached(sql)?.query([session.0])?, read)
+            rows::all(db, sql, [session.0], read)
         })
         .await
     }
@@ -84,39 +84,24 @@ impl Store {
     }
 }
 
-/// A new summary in the form in which it is written.
-pub(crate) struct PackedCompaction {
-    compaction: NewCompaction,
-    text: Vec<u8>,
-}
-
-impl PackedCompaction {
-    pub(crate) fn new(compaction: &NewCompaction) -> Self {
-        let text = codec::pack(&compaction.summary.text);
-        PackedCompaction { compaction: compaction.clone(), text }
-    }
-}
-
-/// Writes a summary in place of the one that stands. Done before the carry of the
+/// Writes a summary, its text packed, in place of the one that stands. Done before the carry of the
 /// same step is written: of the one before it the summary keeps what had left.
 pub(crate) fn insert(
     db: &Connection,
     session: SessionId,
-    packed: &PackedCompaction,
+    compaction: &NewCompaction,
+    text: Option<&[u8]>,
 ) -> Outcome<()> {
-    let PackedCompaction { compaction, text } = packed;
     let NewCompaction { summary, model, tokens_before, tokens_after, made } = compaction;
     let trimmed = trimmed_before(db, session, summary.first)?;
-    db.prepare_cached(
-        "INSERT INTO compactions
-             (session, parent, first, last, messages, how, model, text, tokens_before,
-              tokens_after, trimmed_messages, trimmed_tokens, made)
-         VALUES (?1,
-             (SELECT id FROM compactions WHERE session = ?1 AND undone IS NULL
-              ORDER BY id DESC LIMIT 1),
-             ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
-    )?
-    .execute(params![
+    let sql = "INSERT INTO compactions
+                   (session, parent, first, last, messages, how, model, text, tokens_before,
+                    tokens_after, trimmed_messages, trimmed_tokens, made)
+               VALUES (?1,
+                   (SELECT id FROM compactions WHERE session = ?1 AND undone IS NULL
+                    ORDER BY id DESC LIMIT 1),
+                   ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
+    let values = params![
         session.0,
         rows::message_column(summary.first)?,
         rows::message_column(summary.last)?,
@@ -129,8 +114,8 @@ pub(crate) fn insert(
         count_column(trimmed.messages),
         trimmed.tokens.get(),
         made.microseconds(),
-    ])?;
-    Ok(())
+    ];
+    rows::execute(db, sql, values).map(drop)
 }
 
 /// What had left when the page still began at `first`.
@@ -147,8 +132,7 @@ fn count_column(count: usize) -> i64 {
 
 /// The summary that stands: the newest that is not undone.
 pub(crate) fn standing(db: &Connection, session: SessionId) -> Outcome<Option<Compaction>> {
-    let mut select = db.prepare_cached(STANDING)?;
-    rows::first(&mut select.query([session.0])?, read)
+    rows::first(db, STANDING, [session.0], read)
 }
 
 /// Passes a session in which that summary stands, or none, as it was found.
@@ -158,13 +142,9 @@ pub(crate) fn must_stand(db: &Connection, session: SessionId, found: FoundSummar
         FoundSummary::None => None,
         FoundSummary::Some(id) => Some(id),
     };
-    let mut select = db.prepare_cached(STANDING)?;
-    let standing =
-        rows::first(&mut select.query([session.0])?, |row| Ok(CompactionId(row.get("id")?)))?;
-    match standing == found {
-        true => Ok(()),
-        false => Err(StoreError::Changed { session }.into()),
-    }
+    let id = |row: &Row<'_>| Ok(CompactionId(row.get("id")?));
+    let standing = rows::first(db, STANDING, [session.0], id)?;
+    if standing == found { Ok(()) } else { Err(StoreError::Changed { session }.into()) }
 }
 
 const STANDING: &str = "SELECT * FROM compactions WHERE session = ?1 AND undone IS NULL
@@ -178,26 +158,23 @@ fn expand(
 ) -> Outcome<Option<Compaction>> {
     sessions::must_exist(db, session)?;
     turns::must_be_idle(db, owners, session)?;
-    let mut select = db.prepare_cached(STANDING)?;
-    let standing = rows::first(&mut select.query([session.0])?, |row| {
+    let standing = rows::first(db, STANDING, [session.0], |row| {
         // To be rid of a damaged one is a good reason to undo it.
         let text = rows::unless_damaged(read_text(row).map(Some))?;
         read_with(row, text.unwrap_or_default())
     })?;
     let Some(standing) = standing else { return Ok(None) };
     begin_page_again(db, session)?;
-    db.prepare_cached("UPDATE compactions SET undone = ?2 WHERE session = ?1 AND undone IS NULL")?
-        .execute(params![session.0, at.microseconds()])?;
+    let sql = "UPDATE compactions SET undone = ?2 WHERE session = ?1 AND undone IS NULL";
+    rows::execute(db, sql, params![session.0, at.microseconds()])?;
     Ok(Some(Compaction { undone: Some(at), ..standing }))
 }
 
 /// Lets the page begin where the oldest of the summaries that stand began.
 fn begin_page_again(db: &Connection, session: SessionId) -> Outcome<()> {
-    let mut select = db.prepare_cached(
-        "SELECT first, trimmed_messages, trimmed_tokens FROM compactions
-         WHERE session = ?1 AND undone IS NULL ORDER BY id LIMIT 1",
-    )?;
-    let oldest = rows::first(&mut select.query([session.0])?, |row| {
+    let sql = "SELECT first, trimmed_messages, trimmed_tokens FROM compactions
+               WHERE session = ?1 AND undone IS NULL ORDER BY id LIMIT 1";
+    let oldest = rows::first(db, sql, [session.0], |row| {
         let messages = rows::unsigned(row, "trimmed_messages")?.unwrap_or_default();
         let tokens = rows::unsigned(row, "trimmed_tokens")?.map(Tokens::new).unwrap_or_default();
         Ok((message(row, "first")?, Trimmed { messages, tokens }))

@@ -30,7 +30,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use recto_context::{ContentHash, Text};
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -63,11 +63,11 @@ pub struct NewRequest {
     pub number: u32,
     /// When it is sent.
     pub at: Moment,
-    /// The model entry.
+    /// The model entry of the config.
     pub model: String,
-    /// The wire format.
+    /// The wire format of the body.
     pub wire: String,
-    /// The model's options.
+    /// The model's options, as JSON.
     pub options: Value,
     /// What "exact" means for the body.
     pub fidelity: Fidelity,
@@ -82,7 +82,7 @@ pub struct NewRequest {
     pub notes: Value,
 }
 
-/// What the stored body is.
+/// What the stored body is a copy of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fidelity {
@@ -96,7 +96,7 @@ pub enum Fidelity {
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct PartKey([u8; 16]);
 
-/// What stands in a document before the context.
+/// The first line of a document: all but the context.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Header {
     pub(crate) model: String,
@@ -111,7 +111,7 @@ pub(crate) struct Header {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum Piece {
-    /// The text itself.
+    /// A short text, kept within the document.
     Inline(String),
     /// A part. In a list of its own, so that no text can pose as one.
     Part([PartKey; 1]),
@@ -289,21 +289,17 @@ fn pieces(body: &[String], parts: &mut Parts<'_>) -> Vec<Piece> {
 /// The session's last document as the database has it. One that can't be read
 /// is no reason to refuse the next: that one stands by itself.
 pub(crate) fn last(db: &Connection, session: SessionId) -> Outcome<Option<LastDocument>> {
-    let found: Option<i64> = db
-        .prepare_cached(
-            "SELECT requests.id FROM turns JOIN requests ON requests.turn = turns.id
-             WHERE turns.session = ?1
-             ORDER BY turns.number DESC, requests.number DESC LIMIT 1",
-        )?
-        .query_row([session.0], rows::only)
-        .optional()?;
-    match found.map(|id| Documents::default().read_last(db, RequestId(id))) {
+    let sql = "SELECT requests.id FROM turns JOIN requests ON requests.turn = turns.id
+               WHERE turns.session = ?1
+               ORDER BY turns.number DESC, requests.number DESC LIMIT 1";
+    let found = rows::first(db, sql, [session.0], |row| Ok(RequestId(row.get("id")?)))?;
+    match found.map(|id| Documents::default().read_last(db, id)) {
         Some(Err(Fault::Store(StoreError::Damaged { .. }))) | None => Ok(None),
         Some(last) => last.map(Some),
     }
 }
 
-/// A document that was read.
+/// A request's document as it was read: its header, and the context behind that.
 pub(crate) struct Document {
     pub(crate) header: Header,
     text: Arc<str>,
@@ -315,7 +311,7 @@ impl Document {
         Some(Document { header: serde_json::from_str(line).ok()?, text })
     }
 
-    /// The caller's context.
+    /// The caller's context, byte for byte.
     pub(crate) fn context(&self) -> &str {
         self.text.split_once('\n').map_or("", |(_, context)| context)
     }
@@ -354,13 +350,12 @@ impl Documents {
 
     /// Walks up to a document that is known or stands by itself, and back.
     fn text(&mut self, db: &Connection, id: RequestId) -> Outcome<Option<Arc<str>>> {
-        let mut select =
-            db.prepare_cached("SELECT parent, document FROM requests WHERE id = ?1")?;
+        let sql = "SELECT parent, document FROM requests WHERE id = ?1";
         let mut chain: Vec<(RequestId, Vec<u8>)> = Vec::new();
         let mut next = Some(id);
         while let Some(at) = next.filter(|at| !self.read.contains_key(at)) {
             let row: Option<(Option<i64>, Vec<u8>)> =
-                select.query_row([at.0], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
+                rows::first(db, sql, [at.0], |row| Ok((row.get(0)?, row.get(1)?)))?;
             let Some((parent, packed)) = row.filter(|_| chain.len() < FARTHEST) else {
                 return Ok(None);
             };
@@ -406,10 +401,8 @@ impl Header {
 /// A part's text. Whether it is the right one is for the caller to check.
 pub(crate) fn part(db: &Connection, key: PartKey) -> Outcome<String> {
     let damaged = || Fault::damaged(format!("the text {key:?}"));
-    let data: Option<Vec<u8>> = db
-        .prepare_cached("SELECT data FROM parts WHERE key = ?1")?
-        .query_row([key.0], rows::only)
-        .optional()?;
+    let sql = "SELECT data FROM parts WHERE key = ?1";
+    let data: Option<Vec<u8>> = rows::first(db, sql, [key.0], |row| Ok(row.get("data")?))?;
     codec::unpack(&data.ok_or_else(damaged)?).map_err(|_| damaged())
 }
 

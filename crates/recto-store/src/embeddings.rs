@@ -13,7 +13,7 @@ use crate::error::StoreError;
 use crate::rows::{self, Outcome};
 use crate::store::Store;
 
-/// Where vectors stand, and what made them.
+/// The shelf on which vectors are kept, and the encoder that made them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Embedder {
     /// The shelf: the items of one agent, or past messages.
@@ -29,10 +29,8 @@ impl Store {
         by: Embedder,
     ) -> Result<Vec<(ContentHash, Vec<u8>)>, StoreError> {
         self.read(move |db| {
-            let mut select = db.prepare_cached(
-                "SELECT text, vector FROM embeddings WHERE shelf = ?1 AND model = ?2",
-            )?;
-            rows::all(&mut select.query(params![by.shelf, by.model])?, |row| {
+            let sql = "SELECT text, vector FROM embeddings WHERE shelf = ?1 AND model = ?2";
+            rows::all(db, sql, params![by.shelf, by.model], |row| {
                 Ok((ContentHash::from_bytes(row.get("text")?), row.get("vector")?))
             })
         })
@@ -66,9 +64,8 @@ impl Store {
         texts: HashSet<ContentHash>,
     ) -> Result<usize, StoreError> {
         self.write(move |db| {
-            let others = db
-                .prepare_cached("DELETE FROM embeddings WHERE shelf = ?1 AND model <> ?2")?
-                .execute(params![by.shelf, by.model])?;
+            let sql = "DELETE FROM embeddings WHERE shelf = ?1 AND model <> ?2";
+            let others = rows::execute(db, sql, params![by.shelf, by.model])?;
             Ok(others + remove_all_but(db, &by, &texts)?)
         })
         .await
@@ -76,9 +73,8 @@ impl Store {
 }
 
 fn remove_all_but(db: &Connection, by: &Embedder, texts: &HashSet<ContentHash>) -> Outcome<usize> {
-    let mut select =
-        db.prepare_cached("SELECT text FROM embeddings WHERE shelf = ?1 AND model = ?2")?;
-    let kept = rows::all(&mut select.query(params![by.shelf, by.model])?, |row| {
+    let sql = "SELECT text FROM embeddings WHERE shelf = ?1 AND model = ?2";
+    let kept = rows::all(db, sql, params![by.shelf, by.model], |row| {
         Ok(ContentHash::from_bytes(row.get("text")?))
     })?;
     let mut delete =

@@ -17,31 +17,17 @@ use crate::turns::TurnStatus;
 /// Why the store did not do what it was asked for.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "each variant's sentence says what its fields are")]
 pub enum StoreError {
     /// Another turn of the session comes first.
     #[error("turn {turn} of this session is not finished ({owner})")]
-    Busy {
-        /// The turn that comes first.
-        turn: TurnId,
-        /// Who has it.
-        owner: Owner,
-    },
+    Busy { turn: TurnId, owner: Owner },
     /// The turn belongs to another process.
     #[error("turn {turn} belongs to another process ({owner})")]
-    NotOurs {
-        /// Which turn.
-        turn: TurnId,
-        /// Who has it.
-        owner: Owner,
-    },
+    NotOurs { turn: TurnId, owner: Owner },
     /// The turn is not at the point that the call needs.
     #[error("turn {turn} is {status}")]
-    WrongStatus {
-        /// Which turn.
-        turn: TurnId,
-        /// Where it is.
-        status: TurnStatus,
-    },
+    WrongStatus { turn: TurnId, status: TurnStatus },
     /// A message's number does not lie above the last one of its session: some
     /// other writer was faster.
     #[error("message {} can't follow message {}", .message.0, .last.0)]
@@ -53,83 +39,48 @@ pub enum StoreError {
     },
     /// The session is not as it was when it was read: a summary in it came or went.
     #[error("session {session} has changed since it was read")]
-    Changed {
-        /// Which session.
-        session: SessionId,
-    },
+    Changed { session: SessionId },
     /// What came back for the request is stored already.
     #[error("request {request} has its answer already")]
-    Answered {
-        /// Which request.
-        request: RequestId,
-    },
+    Answered { request: RequestId },
     /// The question has its answer already.
     #[error("approval {approval} is {} already", .answer.name())]
-    Decided {
-        /// Which question.
-        approval: ApprovalId,
-        /// What was said.
-        answer: Answer,
-    },
+    Decided { approval: ApprovalId, answer: Answer },
     /// An open session has this name.
     #[error("an open session is named `{name}` already")]
-    NameTaken {
-        /// The name.
-        name: String,
-    },
+    NameTaken { name: String },
     /// There is no such row.
     #[error("there is no {0}")]
     NotFound(Thing),
     /// A later version of Recto has written the database.
     #[error("the database `{}` has version {version}, and this Recto knows {known}", .path.display())]
     Newer {
-        /// The database.
         path: PathBuf,
-        /// Its version.
         version: i64,
         /// The last version that is known.
         known: i64,
     },
     /// The file holds something else.
     #[error("`{}` is not a database", .path.display())]
-    NotADatabase {
-        /// The file.
-        path: PathBuf,
-    },
+    NotADatabase { path: PathBuf },
     /// A database, but some other program's.
     #[error("the database `{}` is not Recto's", .path.display())]
-    Foreign {
-        /// The file.
-        path: PathBuf,
-    },
+    Foreign { path: PathBuf },
     /// What is stored is not what was written.
     #[error("the store is damaged: {what}")]
-    Damaged {
-        /// What can't be trusted.
-        what: String,
-    },
+    Damaged { what: String },
     /// The database can be read only.
     #[error("the database `{}` can't be written", .path.display())]
-    ReadOnly {
-        /// The database.
-        path: PathBuf,
-    },
+    ReadOnly { path: PathBuf },
     /// No room is left.
     #[error("no room is left for the database `{}`", .path.display())]
-    Full {
-        /// The database.
-        path: PathBuf,
-    },
+    Full { path: PathBuf },
     /// Another process held the database longer than we wait.
     #[error("another process keeps the database `{}` locked", .path.display())]
-    Locked {
-        /// The database.
-        path: PathBuf,
-    },
+    Locked { path: PathBuf },
     /// A file or folder of the store can't be opened or made.
     #[error("cannot open `{}`: {why}", .path.display())]
     CannotOpen {
-        /// The file or folder.
         path: PathBuf,
         /// What the system said.
         why: String,
@@ -137,17 +88,13 @@ pub enum StoreError {
     /// Reading or writing failed.
     #[error("input or output failed on `{}`: {why}", .path.display())]
     Io {
-        /// The database.
         path: PathBuf,
         /// What the system said.
         why: String,
     },
     /// Something that should not happen, with its text for people.
     #[error("the store failed: {what}")]
-    Failed {
-        /// What happened.
-        what: String,
-    },
+    Failed { what: String },
     /// The store is closing.
     #[error("the store is closed")]
     Closed,
@@ -181,11 +128,11 @@ impl StoreError {
 /// Something that is looked up by its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Thing {
-    /// A session.
+    /// A session by its number.
     Session(SessionId),
-    /// A turn.
+    /// A turn by its number.
     Turn(TurnId),
-    /// A request.
+    /// A request by its number.
     Request(RequestId),
     /// A question whether a tool may run.
     Approval(ApprovalId),
@@ -203,24 +150,13 @@ impl std::fmt::Display for Thing {
 }
 
 /// Why a piece of work on a connection failed.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
 pub(crate) enum Fault {
-    /// SQLite refused.
-    Sqlite(rusqlite::Error),
+    /// SQLite refused, with its code.
+    Sqlite(#[from] rusqlite::Error),
     /// The store has its own reason.
-    Store(StoreError),
-}
-
-impl From<rusqlite::Error> for Fault {
-    fn from(error: rusqlite::Error) -> Self {
-        Fault::Sqlite(error)
-    }
-}
-
-impl From<StoreError> for Fault {
-    fn from(error: StoreError) -> Self {
-        Fault::Store(error)
-    }
+    Store(#[from] StoreError),
 }
 
 impl Fault {

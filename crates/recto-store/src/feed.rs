@@ -58,12 +58,10 @@ fn positions_after(
     position: Option<MessagePosition>,
     limit: usize,
 ) -> Outcome<Vec<MessagePosition>> {
-    let mut select = db.prepare_cached(
-        "SELECT position FROM messages WHERE position > ?1 ORDER BY position LIMIT ?2",
-    )?;
+    let sql = "SELECT position FROM messages WHERE position > ?1 ORDER BY position LIMIT ?2";
     let after = position.map_or(i64::MIN, |position| position.0);
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    rows::all(&mut select.query([after, limit])?, |row| Ok(MessagePosition(row.get("position")?)))
+    rows::all(db, sql, [after, limit], |row| Ok(MessagePosition(row.get("position")?)))
 }
 
 fn message_at(
@@ -71,9 +69,8 @@ fn message_at(
     position: MessagePosition,
     unpacker: &mut Unpacker,
 ) -> Outcome<Option<Entry>> {
-    let mut select =
-        db.prepare_cached("SELECT session, id, turn, at, body FROM messages WHERE position = ?1")?;
-    rows::first(&mut select.query([position.0])?, |row| {
+    let sql = "SELECT session, id, turn, at, body FROM messages WHERE position = ?1";
+    rows::first(db, sql, [position.0], |row| {
         Ok((position, SessionId(row.get("session")?), transcript::read(row, unpacker)?))
     })
 }

@@ -17,7 +17,7 @@ macro_rules! row_number {
         pub struct $name(pub(crate) i64);
 
         impl $name {
-            /// The plain number.
+            /// The number as SQLite has it.
             pub fn get(self) -> i64 {
                 self.0
             }
@@ -43,7 +43,7 @@ macro_rules! row_number {
 }
 
 row_number!(
-    /// A session's number.
+    /// The number of a session.
     SessionId,
     "session"
 );
@@ -91,7 +91,7 @@ impl Moment {
             .unwrap_or(Moment(Timestamp::MIN))
     }
 
-    /// The present one.
+    /// The moment at which it is called.
     pub fn now() -> Self {
         Moment::new(Timestamp::now())
     }

@@ -62,8 +62,7 @@ pub(crate) fn put(
         statement.execute(params![session.0, rows::to_json(item)?, rows::to_json(state)?])?;
     }
     if !items.is_empty() {
-        db.prepare_cached("UPDATE sessions SET items = items + 1 WHERE id = ?1")?
-            .execute([session.0])?;
+        rows::execute(db, "UPDATE sessions SET items = items + 1 WHERE id = ?1", [session.0])?;
     }
     Ok(())
 }
@@ -76,9 +75,6 @@ pub(crate) fn revision(db: &Connection, session: SessionId) -> Outcome<ItemsRevi
 
 /// The session's items, in the order in which they were first set.
 pub(crate) fn of(db: &Connection, session: SessionId) -> Outcome<Vec<(ItemId, ItemState)>> {
-    let mut select =
-        db.prepare_cached("SELECT item, state FROM session_items WHERE session = ?1 ORDER BY id")?;
-    rows::all(&mut select.query([session.0])?, |row| {
-        Ok((rows::json(row, "item")?, rows::json(row, "state")?))
-    })
+    let sql = "SELECT item, state FROM session_items WHERE session = ?1 ORDER BY id";
+    rows::all(db, sql, [session.0], |row| Ok((rows::json(row, "item")?, rows::json(row, "state")?)))
 }

@@ -48,7 +48,7 @@ impl SessionName {
         }
     }
 
-    /// The name's text.
+    /// The name as people wrote it.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -26,17 +26,17 @@ pub struct RequestRecord {
     pub number: u32,
     /// When it was sent.
     pub at: Moment,
-    /// The model entry.
+    /// The model entry of the config.
     pub model: String,
-    /// The wire format.
+    /// The wire format of the body.
     pub wire: String,
-    /// The model's options.
+    /// The model's options, as JSON.
     pub options: Value,
     /// What "exact" means for the body.
     pub fidelity: Fidelity,
     /// The caller's context, byte for byte.
     pub context: String,
-    /// More about it.
+    /// More about it, such as what it shares with the request before.
     pub notes: Value,
     /// How many bytes the body has.
     pub body_length: u64,
@@ -47,7 +47,7 @@ pub struct RequestRecord {
 /// What came back for a request.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RequestAnswer {
-    /// Which request.
+    /// The request that it answers.
     pub request: RequestId,
     /// When the answer was complete, or the error certain.
     pub at: Moment,
@@ -75,8 +75,8 @@ impl Store {
     pub async fn requests(&self, turn: TurnId) -> Result<Vec<RequestRecord>, StoreError> {
         self.read(move |db| {
             let mut documents = Documents::default();
-            let mut select = select(db, "requests.turn = ?1 ORDER BY requests.number")?;
-            rows::all(&mut select.query([turn.0])?, |row| read(db, row, &mut documents))
+            let sql = select("requests.turn = ?1 ORDER BY requests.number");
+            rows::all(db, &sql, [turn.0], |row| read(db, row, &mut documents))
         })
         .await
     }
@@ -85,24 +85,15 @@ impl Store {
     /// their documents, so that a damaged one does not hide the others.
     pub async fn request_ids(&self, turn: TurnId) -> Result<Vec<(u32, RequestId)>, StoreError> {
         self.read(move |db| {
-            let mut select = db.prepare_cached(
-                "SELECT number, id FROM requests WHERE turn = ?1 ORDER BY number",
-            )?;
-            rows::all(&mut select.query([turn.0])?, |row| {
-                Ok((row.get("number")?, RequestId(row.get("id")?)))
-            })
+            let sql = "SELECT number, id FROM requests WHERE turn = ?1 ORDER BY number";
+            rows::all(db, sql, [turn.0], |row| Ok((row.get("number")?, RequestId(row.get("id")?))))
         })
         .await
     }
 
     /// A request by its number.
     pub async fn request(&self, id: RequestId) -> Result<Option<RequestRecord>, StoreError> {
-        self.read(move |db| {
-            let mut select = select(db, "requests.id = ?1")?;
-            let mut found = select.query([id.0])?;
-            rows::first(&mut found, |row| read(db, row, &mut Documents::default()))
-        })
-        .await
+        self.read(move |db| read_first(db, "requests.id = ?1", id.0)).await
     }
 
     /// The last request of a session.
@@ -110,14 +101,8 @@ impl Store {
         &self,
         session: SessionId,
     ) -> Result<Option<RequestRecord>, StoreError> {
-        self.read(move |db| {
-            let last =
-                "turns.session = ?1 ORDER BY turns.number DESC, requests.number DESC LIMIT 1";
-            let mut select = select(db, last)?;
-            let mut found = select.query([session.0])?;
-            rows::first(&mut found, |row| read(db, row, &mut Documents::default()))
-        })
-        .await
+        let last = "turns.session = ?1 ORDER BY turns.number DESC, requests.number DESC LIMIT 1";
+        self.read(move |db| read_first(db, last, session.0)).await
     }
 
     /// The exact bytes that were sent, checked against their hash.
@@ -137,20 +122,23 @@ impl Store {
     pub async fn calibration(&self, model: &str) -> Result<Option<Value>, StoreError> {
         let model = model.to_owned();
         self.read(move |db| {
-            let mut select =
-                db.prepare_cached("SELECT state FROM calibrations WHERE model = ?1")?;
-            rows::first(&mut select.query([model])?, |row| rows::json(row, "state"))
+            let sql = "SELECT state FROM calibrations WHERE model = ?1";
+            rows::first(db, sql, [model], |row| rows::json(row, "state"))
         })
         .await
     }
 }
 
-/// Requests with their sessions, where `condition` holds.
-fn select<'a>(db: &'a Connection, condition: &str) -> Outcome<rusqlite::CachedStatement<'a>> {
-    Ok(db.prepare_cached(&format!(
+/// The query for requests with their sessions, where `condition` holds.
+fn select(condition: &str) -> String {
+    format!(
         "SELECT requests.*, turns.session FROM requests JOIN turns ON turns.id = requests.turn
          WHERE {condition}"
-    ))?)
+    )
+}
+
+fn read_first(db: &Connection, condition: &str, id: i64) -> Outcome<Option<RequestRecord>> {
+    rows::first(db, &select(condition), [id], |row| read(db, row, &mut Documents::default()))
 }
 
 fn read(db: &Connection, row: &Row<'_>, documents: &mut Documents) -> Outcome<RequestRecord> {
@@ -193,9 +181,8 @@ fn read_answer(row: &Row<'_>, request: RequestId) -> Outcome<Option<RequestAnswe
 }
 
 fn body(db: &Connection, id: RequestId) -> Outcome<Vec<u8>> {
-    let mut select =
-        db.prepare_cached("SELECT body_hash, body_length FROM requests WHERE id = ?1")?;
-    let expected = rows::first(&mut select.query([id.0])?, |row| {
+    let sql = "SELECT body_hash, body_length FROM requests WHERE id = ?1";
+    let expected = rows::first(db, sql, [id.0], |row| {
         Ok((row.get::<_, Vec<u8>>("body_hash")?, rows::unsigned::<usize>(row, "body_length")?))
     })?;
     let (hash, length) = expected.ok_or(StoreError::NotFound(Thing::Request(id)))?;

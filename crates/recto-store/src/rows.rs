@@ -2,8 +2,8 @@
 //! it is reported as damaged.
 
 use recto_context::{MessageId, TurnNumber};
-use rusqlite::Row;
 use rusqlite::types::FromSql;
+use rusqlite::{Connection, Params, Row};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -11,27 +11,38 @@ use crate::codec;
 use crate::error::{Fault, StoreError};
 use crate::ids::Moment;
 
-/// What work on a connection gives.
+/// The result of work on a connection.
 pub(crate) type Outcome<T> = Result<T, Fault>;
 
-/// The first row's value, if there is a row.
-pub(crate) fn first<T>(
-    rows: &mut rusqlite::Rows<'_>,
-    read: impl FnOnce(&Row<'_>) -> Outcome<T>,
-) -> Outcome<Option<T>> {
-    rows.next()?.map(read).transpose()
+/// Runs a statement that changes rows, and says how many.
+pub(crate) fn execute(db: &Connection, sql: &str, values: impl Params) -> Outcome<usize> {
+    Ok(db.prepare_cached(sql)?.execute(values)?)
 }
 
-/// Every row's value.
+/// The value of the first row that a query finds, if it finds one.
+pub(crate) fn first<T>(
+    db: &Connection,
+    sql: &str,
+    values: impl Params,
+    read: impl FnOnce(&Row<'_>) -> Outcome<T>,
+) -> Outcome<Option<T>> {
+    db.prepare_cached(sql)?.query(values)?.next()?.map(read).transpose()
+}
+
+/// The values of all rows that a query finds, in their order.
 pub(crate) fn all<T>(
-    rows: &mut rusqlite::Rows<'_>,
+    db: &Connection,
+    sql: &str,
+    values: impl Params,
     mut read: impl FnMut(&Row<'_>) -> Outcome<T>,
 ) -> Outcome<Vec<T>> {
-    let mut values = Vec::new();
+    let mut select = db.prepare_cached(sql)?;
+    let mut rows = select.query(values)?;
+    let mut found = Vec::new();
     while let Some(row) = rows.next()? {
-        values.push(read(row)?);
+        found.push(read(row)?);
     }
-    Ok(values)
+    Ok(found)
 }
 
 /// What was read; nothing where that is damaged. For what can be done without.

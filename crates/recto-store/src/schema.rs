@@ -32,7 +32,7 @@ const WAL_FILE_LIMIT: i64 = 64 << 20;
 /// Between two tries to get at a database that another process makes.
 const MOMENT: Duration = Duration::from_millis(5);
 
-/// What a connection is for.
+/// Whether a connection reads or writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
     Reading,

@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use recto_context::{Body, ContentPart, Message, MessageId};
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::Connection;
 use serde::Serialize;
 
 use crate::codec::Unpacker;
@@ -26,13 +26,13 @@ const AROUND: usize = 60;
 pub struct Hit {
     /// The session that it was said in.
     pub session: SessionId,
-    /// That session's name.
+    /// The name of that session, if it has one.
     pub name: Option<SessionName>,
-    /// The message.
+    /// The message's number within the session.
     pub message: MessageId,
-    /// Who said it.
+    /// Who said the message.
     pub role: Role,
-    /// When.
+    /// When it was said.
     pub at: Moment,
     /// Some of its text around the first word that was found, on one line.
     pub snippet: String,
@@ -40,15 +40,15 @@ pub struct Hit {
     pub found: Range<usize>,
 }
 
-/// Who said something.
+/// Who said a message: a person, a model, a tool or Recto itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// A person.
+    /// A person who wrote to the agent.
     User,
-    /// A model.
+    /// The model, with or without calls.
     Assistant,
-    /// A tool.
+    /// A tool, with the result of a call.
     Tool,
     /// Recto, about a turn that failed.
     Error,
@@ -135,8 +135,7 @@ impl Sieve {
     fn new(words: &[String]) -> Result<Self, StoreError> {
         let as_json = |word: &String| {
             let json = rows::to_json(word)?;
-            let inner = json.strip_prefix('"').and_then(|json| json.strip_suffix('"'));
-            Ok(inner.unwrap_or(&json).to_owned())
+            Ok(json[1..json.len() - 1].to_owned())
         };
         let words = words.iter().map(as_json).collect::<Result<_, StoreError>>()?;
         Ok(Sieve { words, unpacker: Unpacker::default(), folded: String::new() })
@@ -162,10 +161,8 @@ fn texts(message: &Message) -> Vec<&str> {
 }
 
 fn session_name(db: &Connection, session: SessionId) -> Outcome<Option<SessionName>> {
-    let name: Option<Option<String>> = db
-        .prepare_cached("SELECT name FROM sessions WHERE id = ?1")?
-        .query_row([session.0], rows::only)
-        .optional()?;
+    let sql = "SELECT name FROM sessions WHERE id = ?1";
+    let name: Option<Option<String>> = rows::first(db, sql, [session.0], |row| Ok(row.get(0)?))?;
     Ok(name.flatten().and_then(|name| SessionName::try_from(name).ok()))
 }
 

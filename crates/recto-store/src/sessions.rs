@@ -2,7 +2,7 @@
 //! which. A session is archived, never deleted.
 
 use recto_context::{Message, Text};
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, Row, params};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -17,10 +17,10 @@ use crate::transcript;
 /// A session's own settings, over those of its agent: a JSON object.
 pub type Settings = Map<String, Value>;
 
-/// One conversation.
+/// A conversation as it is stored.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Session {
-    /// Its number.
+    /// The number that people can name it by.
     pub id: SessionId,
     /// Its name, if somebody gave it one.
     pub name: Option<SessionName>,
@@ -28,11 +28,11 @@ pub struct Session {
     pub agent: String,
     /// Where it began: `terminal`, `telegram`, ….
     pub surface: String,
-    /// When it began.
+    /// When the conversation began.
     pub created: Moment,
     /// Since when it is archived.
     pub archived: Option<Moment>,
-    /// Its own settings.
+    /// Its own settings, over those of its agent.
     pub settings: Settings,
 }
 
@@ -50,11 +50,11 @@ pub struct NewSession {
     pub agent: String,
     /// Its name; one without is called by its number.
     pub name: Option<SessionName>,
-    /// Where it begins.
+    /// Where it begins: `terminal`, `telegram`, ….
     pub surface: String,
-    /// When it begins.
+    /// When the conversation begins.
     pub at: Moment,
-    /// Its own settings.
+    /// Its own settings, over those of its agent.
     pub settings: Settings,
 }
 
@@ -80,14 +80,14 @@ pub enum SessionFilter {
     /// Those that are not archived.
     #[default]
     Open,
-    /// All of them.
+    /// Archived ones, too.
     All,
 }
 
 /// A session in a list.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SessionSummary {
-    /// The session.
+    /// The session that is listed.
     pub session: Session,
     /// How many messages it has.
     pub messages: u64,
@@ -136,13 +136,10 @@ impl Store {
     pub async fn sessions_brief(&self) -> Result<Vec<Session>, StoreError> {
         self.read(|db| {
             // What a request handed on can be long, and is not read.
-            let mut select = db.prepare_cached(
-                "SELECT id, name, agent, surface, created, archived, settings
-                 FROM sessions ORDER BY id",
-            )?;
-            let mut found = select.query([])?;
+            let sql = "SELECT id, name, agent, surface, created, archived, settings
+                       FROM sessions ORDER BY id";
             let read = |row: &Row<'_>| rows::unless_damaged(read(row).map(Some));
-            Ok(rows::all(&mut found, read)?.into_iter().flatten().collect())
+            Ok(rows::all(db, sql, [], read)?.into_iter().flatten().collect())
         })
         .await
     }
@@ -154,11 +151,10 @@ impl Store {
             if let Some(old) = must_exist(db, id)?.name {
                 move_binding(db, id, &old, &name)?;
             }
-            let changed = db
-                .prepare_cached("UPDATE sessions SET name = ?2 WHERE id = ?1")?
-                .execute(params![id.0, name.as_str()])
-                .map_err(|error| name_taken(error.into(), Some(&name)))?;
-            changed_session(db, id, changed)
+            let sql = "UPDATE sessions SET name = ?2 WHERE id = ?1";
+            rows::execute(db, sql, params![id.0, name.as_str()])
+                .map_err(|fault| name_taken(fault, Some(&name)))?;
+            must_exist(db, id)
         })
         .await
     }
@@ -181,10 +177,9 @@ impl Store {
     ) -> Result<Session, StoreError> {
         let settings = rows::to_json(&settings)?;
         self.write(move |db| {
-            let changed = db
-                .prepare_cached("UPDATE sessions SET settings = ?2 WHERE id = ?1")?
-                .execute(params![id.0, settings])?;
-            changed_session(db, id, changed)
+            let sql = "UPDATE sessions SET settings = ?2 WHERE id = ?1";
+            rows::execute(db, sql, params![id.0, settings])?;
+            must_exist(db, id)
         })
         .await
     }
@@ -215,20 +210,16 @@ fn key_column(key: &BindingKey) -> Result<String, StoreError> {
 }
 
 fn bound(db: &Connection, key: &str) -> Outcome<Option<Session>> {
-    let mut select = db.prepare_cached(
-        "SELECT sessions.* FROM bindings JOIN sessions ON sessions.id = bindings.session
-         WHERE bindings.key = ?1 AND sessions.archived IS NULL",
-    )?;
-    rows::first(&mut select.query([key])?, read)
+    let sql = "SELECT sessions.* FROM bindings JOIN sessions ON sessions.id = bindings.session
+               WHERE bindings.key = ?1 AND sessions.archived IS NULL";
+    rows::first(db, sql, [key], read)
 }
 
 fn bind_new(db: &Connection, key: &str, new: &NewSession) -> Outcome<Session> {
     let session = insert(db, new)?;
-    db.prepare_cached(
-        "INSERT INTO bindings (key, session) VALUES (?1, ?2)
-         ON CONFLICT (key) DO UPDATE SET session = excluded.session",
-    )?
-    .execute(params![key, session.id.0])?;
+    let sql = "INSERT INTO bindings (key, session) VALUES (?1, ?2)
+               ON CONFLICT (key) DO UPDATE SET session = excluded.session";
+    rows::execute(db, sql, params![key, session.id.0])?;
     Ok(session)
 }
 
@@ -240,12 +231,9 @@ fn move_binding(
     new: &SessionName,
 ) -> Outcome<()> {
     // What another session left under the new key is of an archived one.
-    db.prepare_cached(
-        "UPDATE OR REPLACE bindings SET key = json_set(key, '$[3]', ?3)
-         WHERE session = ?1 AND key ->> '$[3]' = ?2",
-    )?
-    .execute(params![session.0, old.as_str(), new.as_str()])?;
-    Ok(())
+    let sql = "UPDATE OR REPLACE bindings SET key = json_set(key, '$[3]', ?3)
+               WHERE session = ?1 AND key ->> '$[3]' = ?2";
+    rows::execute(db, sql, params![session.0, old.as_str(), new.as_str()]).map(drop)
 }
 
 fn insert(db: &Connection, new: &NewSession) -> Outcome<Session> {
@@ -278,18 +266,10 @@ fn set_archived(db: &Connection, id: SessionId, at: Option<Moment>) -> Outcome<S
     if session.archived.is_some() == at.is_some() {
         return Ok(session);
     }
-    let changed = db
-        .prepare_cached("UPDATE sessions SET archived = ?2 WHERE id = ?1")?
-        .execute(params![id.0, at.map(Moment::microseconds)])
-        .map_err(|error| name_taken(error.into(), session.name.as_ref()))?;
-    changed_session(db, id, changed)
-}
-
-fn changed_session(db: &Connection, id: SessionId, changed: usize) -> Outcome<Session> {
-    match changed {
-        0 => Err(StoreError::NotFound(Thing::Session(id)).into()),
-        _ => must_exist(db, id),
-    }
+    let sql = "UPDATE sessions SET archived = ?2 WHERE id = ?1";
+    rows::execute(db, sql, params![id.0, at.map(Moment::microseconds)])
+        .map_err(|fault| name_taken(fault, session.name.as_ref()))?;
+    must_exist(db, id)
 }
 
 /// The session, which the caller takes to be there.
@@ -298,21 +278,17 @@ pub(crate) fn must_exist(db: &Connection, id: SessionId) -> Outcome<Session> {
 }
 
 fn find(db: &Connection, id: SessionId) -> Outcome<Option<Session>> {
-    let mut select = db.prepare_cached("SELECT * FROM sessions WHERE id = ?1")?;
-    rows::first(&mut select.query([id.0])?, read)
+    rows::first(db, "SELECT * FROM sessions WHERE id = ?1", [id.0], read)
 }
 
 fn by_name(db: &Connection, name: &str) -> Outcome<Option<Session>> {
-    let mut open =
-        db.prepare_cached("SELECT * FROM sessions WHERE name = ?1 AND archived IS NULL")?;
-    if let Some(session) = rows::first(&mut open.query([name])?, read)? {
+    let open = "SELECT * FROM sessions WHERE name = ?1 AND archived IS NULL";
+    if let Some(session) = rows::first(db, open, [name], read)? {
         return Ok(Some(session));
     }
-    let mut archived = db.prepare_cached(
-        "SELECT * FROM sessions WHERE name = ?1 AND archived IS NOT NULL
-         ORDER BY archived DESC, id DESC LIMIT 1",
-    )?;
-    rows::first(&mut archived.query([name])?, read)
+    let archived = "SELECT * FROM sessions WHERE name = ?1 AND archived IS NOT NULL
+                    ORDER BY archived DESC, id DESC LIMIT 1";
+    rows::first(db, archived, [name], read)
 }
 
 /// Reads a session from its row.
@@ -330,11 +306,11 @@ pub(crate) fn read(row: &Row<'_>) -> Outcome<Session> {
 }
 
 fn list(db: &Connection, filter: SessionFilter) -> Outcome<Vec<SessionSummary>> {
-    let mut select = db.prepare_cached(match filter {
+    let sql = match filter {
         SessionFilter::Open => "SELECT * FROM sessions WHERE archived IS NULL",
         SessionFilter::All => "SELECT * FROM sessions",
-    })?;
-    let mut summaries = rows::all(&mut select.query([])?, |row| summarise(db, read(row)?))?;
+    };
+    let mut summaries = rows::all(db, sql, [], |row| summarise(db, read(row)?))?;
     summaries.sort_by_key(|summary| std::cmp::Reverse((summary.last, summary.session.id)));
     Ok(summaries)
 }
@@ -344,12 +320,9 @@ fn summarise(db: &Connection, session: Session) -> Outcome<SessionSummary> {
     let count = |sql| db.prepare_cached(sql)?.query_row([id], |row| row.get::<_, i64>(0));
     let messages = count("SELECT count(*) FROM messages WHERE session = ?1")?;
     let turns = count("SELECT count(*) FROM turns WHERE session = ?1")?;
-    let last = db
-        .prepare_cached("SELECT at FROM messages WHERE session = ?1 ORDER BY id DESC LIMIT 1")?
-        .query_row([id], rows::only)
-        .optional();
+    let sql = "SELECT at FROM messages WHERE session = ?1 ORDER BY id DESC LIMIT 1";
     // A list of all sessions is what people need most when one of them is damaged.
-    let last = rows::unless_damaged(last.map_err(Fault::from))?;
+    let last = rows::unless_damaged(rows::first(db, sql, [id], |row| Ok(row.get("at")?)))?;
     let first = rows::unless_damaged(transcript::first_message(db, session.id))?;
     Ok(SessionSummary {
         messages: messages.unsigned_abs(),

@@ -10,11 +10,11 @@ use rusqlite::Connection;
 use tokio::task::spawn_blocking;
 
 use crate::checkpoint::Checkpointer;
-use crate::commit::{PackedCommit, TurnCommit, Written};
+use crate::commit::{PackedCommit, TurnCommit};
 use crate::documents::{self, LastDocument, LastDocuments, PackedRequest};
 use crate::error::{Fault, StoreError, cannot_open};
 use crate::files;
-use crate::ids::SessionId;
+use crate::ids::{RequestId, SessionId};
 use crate::owner::Owners;
 use crate::readers::Readers;
 use crate::rows::Outcome;
@@ -118,14 +118,19 @@ impl Store {
         self.0.writer.write(work).await
     }
 
-    /// Writes a step of a turn by `work`. A commit with a request names its
-    /// session.
-    pub(crate) async fn commit<T: Written>(
+    /// Writes a step of a turn by `work`, which also gives the request that it wrote.
+    /// A commit with a request names its session.
+    pub(crate) async fn commit<T, W>(
         &self,
         session: Option<SessionId>,
         commit: TurnCommit,
-        work: impl Fn(&Connection, &PackedCommit) -> Outcome<T> + Send + Sync + 'static,
-    ) -> Result<T, StoreError> {
+        work: W,
+    ) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        W: Fn(&Connection, &PackedCommit) -> Outcome<(T, Option<RequestId>)>,
+        W: Send + Sync + 'static,
+    {
         let (commit, work) = (Arc::new(commit), Arc::new(work));
         let last = match session.filter(|_| commit.request.is_some()) {
             Some(session) => self.last_document(session).await?,
@@ -148,8 +153,9 @@ impl Store {
         work: &Arc<W>,
     ) -> Result<Option<T>, StoreError>
     where
-        T: Written,
-        W: Fn(&Connection, &PackedCommit) -> Outcome<T> + Send + Sync + 'static,
+        T: Send + 'static,
+        W: Fn(&Connection, &PackedCommit) -> Outcome<(T, Option<RequestId>)>,
+        W: Send + Sync + 'static,
     {
         let packed = Arc::new(pack(commit.clone(), last.clone()).await?);
         let (to_write, work) = (packed.clone(), work.clone());
@@ -159,10 +165,10 @@ impl Store {
         });
         let written = written.await?;
         if let (Some(session), Some(request)) = (session, &packed.request) {
-            let id = written.as_ref().and_then(T::request);
+            let id = written.as_ref().and_then(|(_, id)| *id);
             self.remember(session, id.map(|id| request.written_as(id, last.as_deref())));
         }
-        Ok(written)
+        Ok(written.map(|(written, _)| written))
     }
 
     /// The document that the session's next request is kept against.

@@ -22,15 +22,15 @@ use crate::turns;
 /// A message of a session.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StoredMessage {
-    /// What was said.
+    /// The message, with its number within the session.
     pub message: Arc<Message>,
-    /// When.
+    /// When it was said.
     pub at: Moment,
     /// In which turn; an imported message has none.
     pub turn: Option<TurnId>,
 }
 
-/// What a caller knows of a session already.
+/// How far a caller has read a session already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Having {
     /// The last message that it has, with all before it that can still be sent.
@@ -148,26 +148,22 @@ fn messages_behind(
     let column = |id: MessageId| i64::try_from(id.0).unwrap_or(i64::MAX);
     // No number is below zero.
     let known = known.map_or(-1, column);
-    let mut select = db.prepare_cached(
-        "SELECT id, turn, at, body FROM messages
-         WHERE session = ?1 AND id > ?2 AND id <= ?3 ORDER BY id",
-    )?;
+    let sql = "SELECT id, turn, at, body FROM messages
+               WHERE session = ?1 AND id > ?2 AND id <= ?3 ORDER BY id";
     let mut unpacker = Unpacker::default();
-    rows::all(&mut select.query([session.0, known, column(last)])?, |row| read(row, &mut unpacker))
+    rows::all(db, sql, [session.0, known, column(last)], |row| read(row, &mut unpacker))
 }
 
 fn messages_at(
     db: &Connection,
     places: &[(SessionId, MessageId)],
 ) -> Outcome<Vec<(SessionId, StoredMessage)>> {
-    let mut select = db
-        .prepare_cached("SELECT id, turn, at, body FROM messages WHERE session = ?1 AND id = ?2")?;
+    let sql = "SELECT id, turn, at, body FROM messages WHERE session = ?1 AND id = ?2";
     let mut unpacker = Unpacker::default();
     let mut found = Vec::with_capacity(places.len());
     for (session, message) in places {
         let Ok(column) = i64::try_from(message.0) else { continue };
-        let mut selected = select.query([session.0, column])?;
-        let row = rows::first(&mut selected, |row| read(row, &mut unpacker));
+        let row = rows::first(db, sql, [session.0, column], |row| read(row, &mut unpacker));
         found.extend(rows::unless_damaged(row)?.map(|stored| (*session, stored)));
     }
     Ok(found)
@@ -194,15 +190,13 @@ pub(crate) fn read_message(row: &Row<'_>, unpacker: &mut Unpacker) -> Outcome<Me
 
 /// The message that began the session.
 pub(crate) fn first_message(db: &Connection, session: SessionId) -> Outcome<Option<Message>> {
-    let mut select =
-        db.prepare_cached("SELECT id, body FROM messages WHERE session = ?1 ORDER BY id LIMIT 1")?;
-    rows::first(&mut select.query([session.0])?, |row| read_message(row, &mut Unpacker::default()))
+    let sql = "SELECT id, body FROM messages WHERE session = ?1 ORDER BY id LIMIT 1";
+    rows::first(db, sql, [session.0], |row| read_message(row, &mut Unpacker::default()))
 }
 
 fn last_message(db: &Connection, session: SessionId) -> Outcome<Option<MessageId>> {
-    let mut select = db.prepare_cached("SELECT max(id) AS id FROM messages WHERE session = ?1")?;
-    let last = rows::first(&mut select.query([session.0])?, |row| rows::message_id(row, "id"))?;
-    Ok(last.flatten())
+    let sql = "SELECT max(id) AS id FROM messages WHERE session = ?1";
+    Ok(rows::first(db, sql, [session.0], |row| rows::message_id(row, "id"))?.flatten())
 }
 
 /// Appends messages. Their numbers lie above the last one and grow; that they
@@ -233,15 +227,13 @@ pub(crate) fn append(
 /// What the session's last request handed on. A session can go on without it:
 /// what has left the page is decided anew.
 pub(crate) fn carry(db: &Connection, session: SessionId) -> Outcome<Carry> {
-    let mut select = db.prepare_cached("SELECT carry FROM sessions WHERE id = ?1")?;
-    let mut found = select.query([session.0])?;
-    let carry = rows::first(&mut found, |row| rows::optional_json(row, "carry"));
+    let sql = "SELECT carry FROM sessions WHERE id = ?1";
+    let carry = rows::first(db, sql, [session.0], |row| rows::optional_json(row, "carry"));
     Ok(rows::unless_damaged(carry)?.flatten().unwrap_or_default())
 }
 
 /// Keeps what a request hands on, as JSON.
 pub(crate) fn put_carry(db: &Connection, session: SessionId, carry: &str) -> Outcome<()> {
-    db.prepare_cached("UPDATE sessions SET carry = ?2 WHERE id = ?1")?
-        .execute(params![session.0, carry])?;
-    Ok(())
+    let sql = "UPDATE sessions SET carry = ?2 WHERE id = ?1";
+    rows::execute(db, sql, params![session.0, carry]).map(drop)
 }

@@ -24,7 +24,7 @@ impl Store {
         let agent = agent.to_owned();
         self.read(move |db| {
             let sql = "SELECT folder, hash FROM trusted WHERE agent = ?1 ORDER BY folder";
-            rows::all(&mut db.prepare_cached(sql)?.query([&agent])?, |row| {
+            rows::all(db, sql, [&agent], |row| {
                 Ok((row.get("folder")?, ContentHash::from_bytes(row.get("hash")?)))
             })
         })
@@ -41,16 +41,13 @@ impl Store {
     ) -> Result<(), StoreError> {
         let agent = agent.to_owned();
         self.write(move |db| {
-            let mut insert = db.prepare_cached(match sight {
-                Sight::First => {
-                    "INSERT OR IGNORE INTO trusted (agent, folder, hash, at)
-                     VALUES (?1, ?2, ?3, ?4)"
-                }
-                Sight::Again => {
-                    "INSERT OR REPLACE INTO trusted (agent, folder, hash, at)
-                     VALUES (?1, ?2, ?3, ?4)"
-                }
-            })?;
+            let known = match sight {
+                Sight::First => "IGNORE",
+                Sight::Again => "REPLACE",
+            };
+            let mut insert = db.prepare_cached(&format!(
+                "INSERT OR {known} INTO trusted (agent, folder, hash, at) VALUES (?1, ?2, ?3, ?4)"
+            ))?;
             for (folder, hash) in &folders {
                 insert.execute(params![agent, folder, hash.as_bytes(), at.microseconds()])?;
             }

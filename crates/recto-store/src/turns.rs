@@ -25,11 +25,11 @@ use crate::store::Store;
 /// A message that came in and wants a turn.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewTurn {
-    /// Where it belongs.
+    /// The session that it was said in.
     pub session: SessionId,
-    /// When it came.
+    /// When the message came in.
     pub at: Moment,
-    /// What was said.
+    /// What the message holds.
     pub content: Vec<ContentPart>,
     /// Who said it, where several people can.
     pub sender: Option<String>,
@@ -37,7 +37,7 @@ pub struct NewTurn {
     pub settings: Settings,
 }
 
-/// A turn.
+/// A turn as it is stored: one message that came in, and all that was done for it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Turn {
     /// Its number, counted over all sessions.
@@ -61,7 +61,7 @@ pub struct Turn {
     pub accepted: Moment,
     /// When it began to run.
     pub started: Option<Moment>,
-    /// When it ended.
+    /// When it ended, in whichever way.
     pub ended: Option<Moment>,
     /// The first message that it added to the transcript.
     pub first_message: Option<MessageId>,
@@ -85,9 +85,9 @@ pub struct OpenTurns {
 pub enum TurnStatus {
     /// Stored, and waiting for its turn.
     Queued,
-    /// Being worked on.
+    /// A process is working on it.
     Running,
-    /// Over.
+    /// It is over, in this way.
     Ended(Ending),
 }
 
@@ -95,9 +95,9 @@ pub enum TurnStatus {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
-    /// With a reply.
+    /// With a reply of the model.
     Done,
-    /// With an error.
+    /// With an error that people were shown.
     Failed,
     /// Because a person said so.
     Stopped,
@@ -154,7 +154,7 @@ impl Store {
         let owners = self.owners();
         let content = pack_content(&inbound.content)?;
         self.write(move |db| {
-            let (id, _) = insert(db, owners.own(), &inbound, Start::Queued, Some(&content))?;
+            let (id, _) = insert(db, owners.own(), &inbound, TurnStatus::Queued, Some(&content))?;
             must_exist(db, &owners, id)
         })
         .await
@@ -169,7 +169,8 @@ impl Store {
         let content = (!has_message).then(|| pack_content(&inbound.content)).transpose()?;
         let owners = self.owners();
         self.commit(Some(inbound.session), commit, move |db, packed| {
-            begin(db, &owners, &inbound, content.as_deref(), packed)
+            let begun = begin(db, &owners, &inbound, content.as_deref(), packed)?;
+            Ok((begun, begun.request))
         })
         .await
     }
@@ -196,7 +197,8 @@ impl Store {
         self.commit(session, commit, move |db, packed| {
             let standing = standing(db, turn)?;
             check(&owners, turn, standing, TurnStatus::Running)?;
-            commit::apply(db, standing.session, turn, packed)
+            let request = commit::apply(db, standing.session, turn, packed)?;
+            Ok((request, request))
         })
         .await
     }
@@ -251,8 +253,7 @@ impl Store {
         let owners = self.owners();
         self.read(move |db| {
             let sql = "SELECT * FROM turns WHERE session = ?1 ORDER BY number";
-            let mut select = db.prepare_cached(sql)?;
-            rows::all(&mut select.query([session.0])?, |row| read(row, &owners))
+            rows::all(db, sql, [session.0], |row| read(row, &owners))
         })
         .await
     }
@@ -263,13 +264,11 @@ impl Store {
         self.read(move |db| match session {
             Some(session) => {
                 let sql = "SELECT * FROM turns WHERE session = ?1 ORDER BY number DESC LIMIT 1";
-                let mut select = db.prepare_cached(sql)?;
-                rows::first(&mut select.query([session.0])?, |row| read(row, &owners))
+                rows::first(db, sql, [session.0], |row| read(row, &owners))
             }
             None => {
-                let mut select =
-                    db.prepare_cached("SELECT * FROM turns ORDER BY id DESC LIMIT 1")?;
-                rows::first(&mut select.query([])?, |row| read(row, &owners))
+                let sql = "SELECT * FROM turns ORDER BY id DESC LIMIT 1";
+                rows::first(db, sql, [], |row| read(row, &owners))
             }
         })
         .await
@@ -283,13 +282,6 @@ impl Store {
     }
 }
 
-/// How a turn enters the store.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Start {
-    Queued,
-    Running,
-}
-
 fn begin(
     db: &Connection,
     owners: &Owners,
@@ -299,16 +291,34 @@ fn begin(
 ) -> Outcome<Begun> {
     let session = inbound.session;
     must_be_idle(db, owners, session)?;
-    compactions::must_stand(db, session, commit.found)?;
-    let (turn, number) = insert(db, owners.own(), inbound, Start::Running, content)?;
+    compactions::must_stand(db, session, commit.commit.found)?;
+    let (turn, number) = insert(db, owners.own(), inbound, TurnStatus::Running, content)?;
     let request = commit::apply(db, session, turn, commit)?;
     Ok(Begun { turn, number, request })
 }
 
 /// Passes a session that has no open turn.
 pub(crate) fn must_be_idle(db: &Connection, owners: &Owners, session: SessionId) -> Outcome<()> {
-    match oldest_open(db, session)? {
-        Some(open) => Err(open.is_busy(owners)),
+    must_be_first(db, owners, session, None)
+}
+
+/// Passes a session whose oldest open turn is this one, or that has none.
+fn must_be_first(
+    db: &Connection,
+    owners: &Owners,
+    session: SessionId,
+    turn: Option<TurnId>,
+) -> Outcome<()> {
+    let sql =
+        "SELECT id, owner FROM turns WHERE session = ?1 AND ended IS NULL ORDER BY id LIMIT 1";
+    let oldest = rows::first(db, sql, [session.0], |row| {
+        let owner: Option<i64> = row.get("owner")?;
+        // An open turn always has an owner.
+        let owner = owner.map_or(Owner::Gone, |id| owners.look(OwnerId(id)));
+        Ok((TurnId(row.get("id")?), owner))
+    })?;
+    match oldest.filter(|(oldest, _)| turn != Some(*oldest)) {
+        Some((turn, owner)) => Err(StoreError::Busy { turn, owner }.into()),
         None => Ok(()),
     }
 }
@@ -316,12 +326,9 @@ pub(crate) fn must_be_idle(db: &Connection, owners: &Owners, session: SessionId)
 fn claim(db: &Connection, owners: &Owners, id: TurnId, at: Moment) -> Outcome<Turn> {
     let standing = standing(db, id)?;
     check(owners, id, standing, TurnStatus::Queued)?;
-    match oldest_open(db, standing.session)? {
-        Some(oldest) if oldest.turn != id => return Err(oldest.is_busy(owners)),
-        _ => {}
-    }
-    db.prepare_cached("UPDATE turns SET status = ?2, started = ?3 WHERE id = ?1")?
-        .execute(params![id.0, TurnStatus::Running.name(), at.microseconds()])?;
+    must_be_first(db, owners, standing.session, Some(id))?;
+    let sql = "UPDATE turns SET status = ?2, started = ?3 WHERE id = ?1";
+    rows::execute(db, sql, params![id.0, TurnStatus::Running.name(), at.microseconds()])?;
     must_exist(db, owners, id)
 }
 
@@ -330,8 +337,8 @@ fn take_over(db: &Connection, owners: &Owners, id: TurnId) -> Outcome<Turn> {
     match owner.map(|id| owners.look(id)) {
         Some(Owner::Here) => {}
         Some(Owner::Gone) => {
-            db.prepare_cached("UPDATE turns SET owner = ?2 WHERE id = ?1")?
-                .execute([id.0, owners.own().0])?;
+            let sql = "UPDATE turns SET owner = ?2 WHERE id = ?1";
+            rows::execute(db, sql, [id.0, owners.own().0])?;
         }
         Some(owner) => return Err(StoreError::NotOurs { turn: id, owner }.into()),
         None => return Err(StoreError::WrongStatus { turn: id, status }.into()),
@@ -348,8 +355,8 @@ struct Standing {
 }
 
 fn standing(db: &Connection, id: TurnId) -> Outcome<Standing> {
-    let mut select = db.prepare_cached("SELECT session, status, owner FROM turns WHERE id = ?1")?;
-    let standing = rows::first(&mut select.query([id.0])?, |row| {
+    let sql = "SELECT session, status, owner FROM turns WHERE id = ?1";
+    let standing = rows::first(db, sql, [id.0], |row| {
         Ok(Standing {
             session: SessionId(row.get("session")?),
             status: read_status(row, id)?,
@@ -370,35 +377,11 @@ fn check(owners: &Owners, turn: TurnId, standing: Standing, status: TurnStatus) 
     }
 }
 
-/// The turn that comes first in its session.
-struct Oldest {
-    turn: TurnId,
-    owner: Option<OwnerId>,
-}
-
-impl Oldest {
-    fn is_busy(&self, owners: &Owners) -> Fault {
-        // An open turn always has an owner.
-        let owner = self.owner.map_or(Owner::Gone, |id| owners.look(id));
-        StoreError::Busy { turn: self.turn, owner }.into()
-    }
-}
-
-fn oldest_open(db: &Connection, session: SessionId) -> Outcome<Option<Oldest>> {
-    let mut select = db.prepare_cached(
-        "SELECT id, owner FROM turns WHERE session = ?1 AND ended IS NULL ORDER BY id LIMIT 1",
-    )?;
-    rows::first(&mut select.query([session.0])?, |row| {
-        let owner = row.get::<_, Option<i64>>("owner")?.map(OwnerId);
-        Ok(Oldest { turn: TurnId(row.get("id")?), owner })
-    })
-}
-
 fn insert(
     db: &Connection,
     owner: OwnerId,
     inbound: &NewTurn,
-    start: Start,
+    status: TurnStatus,
     content: Option<&[u8]>,
 ) -> Outcome<(TurnId, TurnNumber)> {
     sessions::must_exist(db, inbound.session)?;
@@ -407,10 +390,7 @@ fn insert(
     let at = inbound.at.microseconds();
     let own = (!inbound.settings.is_empty()).then_some(&inbound.settings);
     let settings = own.map(rows::to_json).transpose()?;
-    let (status, started) = match start {
-        Start::Queued => (TurnStatus::Queued, None),
-        Start::Running => (TurnStatus::Running, Some(at)),
-    };
+    let started = (status == TurnStatus::Running).then_some(at);
     let id = db
         .prepare_cached(
             "INSERT INTO turns
@@ -440,18 +420,15 @@ fn pack_content(content: &[ContentPart]) -> Result<Vec<u8>, StoreError> {
 
 /// The number of the session's last turn.
 pub(crate) fn last_number(db: &Connection, session: SessionId) -> Outcome<Option<TurnNumber>> {
-    let mut select = db.prepare_cached(
-        "SELECT number FROM turns WHERE session = ?1 ORDER BY number DESC LIMIT 1",
-    )?;
-    rows::first(&mut select.query([session.0])?, |row| rows::turn_number(row, "number"))
+    let sql = "SELECT number FROM turns WHERE session = ?1 ORDER BY number DESC LIMIT 1";
+    rows::first(db, sql, [session.0], |row| rows::turn_number(row, "number"))
 }
 
 /// Every row is read by itself: a query over all of them ends at the first that
 /// SQLite can't read.
 fn open_turns(db: &Connection, owners: &Owners, path: &Path) -> Outcome<OpenTurns> {
     let sql = "SELECT id FROM turns INDEXED BY open_turns WHERE ended IS NULL ORDER BY id";
-    let mut select = db.prepare_cached(sql)?;
-    let ids = rows::all(&mut select.query([])?, |row| Ok(TurnId(row.get("id")?)))?;
+    let ids = rows::all(db, sql, [], |row| Ok(TurnId(row.get("id")?)))?;
     let mut open = OpenTurns::default();
     for id in ids {
         match must_exist(db, owners, id) {
@@ -468,8 +445,7 @@ fn must_exist(db: &Connection, owners: &Owners, id: TurnId) -> Outcome<Turn> {
 }
 
 fn find(db: &Connection, owners: &Owners, id: TurnId) -> Outcome<Option<Turn>> {
-    let mut select = db.prepare_cached("SELECT * FROM turns WHERE id = ?1")?;
-    rows::first(&mut select.query([id.0])?, |row| read(row, owners))
+    rows::first(db, "SELECT * FROM turns WHERE id = ?1", [id.0], |row| read(row, owners))
 }
 
 /// Reads a whole row of `turns`.

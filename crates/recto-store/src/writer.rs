@@ -66,7 +66,7 @@ impl Drop for Writer {
     }
 }
 
-/// Something to write.
+/// A piece of writing that waits for its transaction.
 trait Job: Send {
     /// Does it, possibly for a second time. What it gave is kept for the answer.
     fn attempt(&mut self, db: &Connection) -> Attempt;

@@ -7,19 +7,13 @@ use std::path::Path;
 use recto_context::{Document, Include, Source, Text};
 
 use crate::fields::{Fields, Report};
-use crate::frontmatter::read_page;
+use crate::frontmatter::split_or_report;
 use crate::problem::Problem;
 
 /// Reads a rule or a reference. `None` when it cannot be used; the report says why.
 pub(crate) fn read_document(content: &str, report: &mut Report<'_>) -> Option<Document> {
     let path = report.path();
-    let page = match read_page(content) {
-        Ok(page) => page,
-        Err(broken) => {
-            report.refuse(broken.line, broken.what);
-            return None;
-        }
-    };
+    let page = split_or_report(content, report)?;
     let body = page.body.trim();
     if body.is_empty() {
         report.add(Problem::warning(path, "has no text").left_out());

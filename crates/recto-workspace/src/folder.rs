@@ -4,7 +4,6 @@
 
 use std::ffi::OsStr;
 use std::fs::{self, DirEntry};
-use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -76,33 +75,13 @@ impl Folder {
     }
 
     fn list(&self, seen: &Seen) -> Listing {
-        let unreadable = |what: String| Listing {
-            names: Vec::new(),
-            problems: vec![Problem::error(&self.path, what)],
-        };
-        match seen {
-            Seen::Missing => Listing::default(),
-            Seen::DeadLink => unreadable("is a link to nothing".to_owned()),
-            Seen::Unreachable(failure) => unreadable(format!("cannot be read: {failure}")),
-            Seen::Present(stamp) if stamp.kind != Kind::Folder => {
-                unreadable(format!("is not a folder of {}s", self.shelf.kind()))
-            }
-            Seen::Present(_) => self.entries().unwrap_or_else(|error| {
-                if stamp::is_missing(&error) {
-                    return Listing::default();
-                }
-                unreadable(format!("cannot be listed: {}", Failure::of(&error)))
-            }),
-        }
-    }
-
-    fn entries(&self) -> io::Result<Listing> {
         let mut listing = Listing::default();
-        for entry in fs::read_dir(&self.path)? {
-            let entry = entry?;
-            if !self.is_candidate(&entry) {
-                continue;
-            }
+        let kind = format!("{}s", self.shelf.kind());
+        let entries = list_folder(&self.path, seen, &kind).unwrap_or_else(|what| {
+            listing.problems.push(Problem::error(&self.path, what));
+            Vec::new()
+        });
+        for entry in entries.iter().filter(|entry| self.is_candidate(entry)) {
             match entry.file_name().into_string() {
                 Ok(name) => listing.names.push(name),
                 Err(_) => listing
@@ -112,7 +91,7 @@ impl Folder {
         }
         listing.names.sort_unstable();
         listing.problems.sort_unstable_by(|a, b| a.path.cmp(&b.path));
-        Ok(listing)
+        listing
     }
 
     /// Skills are folders; rules and references are Markdown files. What an
@@ -127,6 +106,19 @@ impl Folder {
             Shelf::Skills => fs::metadata(entry.path()).map_or(true, |target| target.is_dir()),
             Shelf::Rules | Shelf::References => is_markdown(&name),
         }
+    }
+}
+
+/// The entries of a folder that looked as `seen`, none where there is no such folder,
+/// or what is wrong with it; `kind` says what it should hold.
+pub(crate) fn list_folder(path: &Path, seen: &Seen, kind: &str) -> Result<Vec<DirEntry>, String> {
+    match seen.stamp()? {
+        None => Ok(Vec::new()),
+        Some(stamp) if stamp.kind != Kind::Folder => Err(format!("is not a folder of {kind}")),
+        Some(_) => match fs::read_dir(path).and_then(Iterator::collect) {
+            Err(error) if stamp::is_missing(&error) => Ok(Vec::new()),
+            listed => listed.map_err(|e| format!("cannot be listed: {}", Failure::of(&e))),
+        },
     }
 }
 

@@ -9,10 +9,10 @@
 use serde_json::{Map, Value};
 use serde_saphyr::{DuplicateKeyPolicy, MessageFormatter, UserMessageFormatter};
 
-use crate::fields::Fields;
+use crate::fields::{Fields, Report};
 use crate::lenient::{looks_like_fields, quote_plain_values};
 
-/// A file in two parts.
+/// A file in two parts: the fields of its frontmatter, and its body.
 #[derive(Debug)]
 pub(crate) struct Page<'a> {
     pub fields: Fields<'a>,
@@ -44,6 +44,12 @@ pub fn strip_skill_frontmatter(content: &str) -> &str {
         (Err(_), Some(fenced)) => fenced.rest.trim(),
         (Err(_), None) => content,
     }
+}
+
+/// Parts a file into frontmatter and body; `None` when that is broken, and the report
+/// says so.
+pub(crate) fn split_or_report<'a>(content: &'a str, report: &mut Report<'_>) -> Option<Page<'a>> {
+    read_page(content).map_err(|broken| report.refuse(broken.line, broken.what)).ok()
 }
 
 /// Parts a file into frontmatter and body.

@@ -68,8 +68,10 @@ use journal::{Journal, WINDOW};
 use layout::Layout;
 use lock::Lock;
 use mend::mend;
-use shelf::{News, Shelf};
+use shelf::Shelf;
 use write::Durable;
+
+use crate::folder::News;
 
 pub use change::{Added, Forgotten, NewMemory, TextMarks};
 pub use check::{Finding, FindingKind};

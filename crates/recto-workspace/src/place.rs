@@ -8,7 +8,7 @@ use recto_context::ItemKind;
 
 use crate::options::Options;
 
-/// One file that is read.
+/// A file that is read, and what it is for.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Place {
     pub path: Arc<Path>,
@@ -23,7 +23,7 @@ pub(crate) enum Role {
     Agents,
     User,
     ToolsDoc,
-    /// A skill's SKILL.md.
+    /// The SKILL.md of a skill.
     Skill,
     /// The tools.json of the skill before it.
     SkillTools,
@@ -31,7 +31,7 @@ pub(crate) enum Role {
     Reference,
 }
 
-/// What a folder holds.
+/// Which kind of items a folder holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shelf {
     Skills,

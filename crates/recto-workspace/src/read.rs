@@ -19,7 +19,7 @@ use crate::options::Options;
 use crate::place::{Place, Role};
 use crate::problem::Problem;
 use crate::skill::{self, read_skill};
-use crate::stamp::{self, Failure, Kind, Seen, Stamp, look};
+use crate::stamp::{self, Failure, Seen, look};
 use crate::tools_json::read_tools;
 
 /// The largest file that is read.
@@ -35,7 +35,7 @@ pub(crate) struct Errand {
     pub known: Option<ContentHash>,
 }
 
-/// What came of an errand.
+/// What reading a file gave.
 #[derive(Debug)]
 pub(crate) struct Reading {
     pub slot: usize,
@@ -53,7 +53,7 @@ pub(crate) enum Outcome {
     Parsed(Parsed),
 }
 
-/// A parsed file.
+/// A file's value, with what is wrong with it.
 #[derive(Debug)]
 pub(crate) struct Parsed {
     pub hash: ContentHash,
@@ -94,23 +94,15 @@ pub(crate) fn run(errand: &Errand, options: &Options) -> Reading {
 /// had before they were read.
 fn read(path: &Path) -> (Seen, Result<Option<Vec<u8>>, String>) {
     let seen = look(path);
-    let content = match &seen {
-        Seen::Missing => Ok(None),
-        Seen::DeadLink => Err("is a link to nothing".to_owned()),
-        Seen::Unreachable(failure) => Err(cannot_read(failure)),
-        Seen::Present(stamp) => refusal(stamp).map_or_else(|| read_bytes(path), Err),
-    };
+    let content = seen.stamp().and_then(|stamp| match stamp {
+        None => Ok(None),
+        Some(stamp) => match stamp.kind.why_no_file() {
+            Some(what) => Err(what.to_owned()),
+            None if stamp.size > SIZE_LIMIT => Err(too_large(stamp.size)),
+            None => read_bytes(path),
+        },
+    });
     (seen, content)
-}
-
-/// Why a file is not even opened.
-fn refusal(stamp: &Stamp) -> Option<String> {
-    match stamp.kind {
-        Kind::Folder => Some("is a folder where a file is expected".to_owned()),
-        Kind::Special => Some("is a pipe, socket or device where a file is expected".to_owned()),
-        Kind::File if stamp.size > SIZE_LIMIT => Some(too_large(stamp.size)),
-        Kind::File => None,
-    }
 }
 
 fn read_bytes(path: &Path) -> Result<Option<Vec<u8>>, String> {
@@ -118,7 +110,7 @@ fn read_bytes(path: &Path) -> Result<Option<Vec<u8>>, String> {
         Ok(bytes) if bytes.len() as u64 > SIZE_LIMIT => Err(too_large(bytes.len() as u64)),
         Ok(bytes) => Ok(Some(bytes)),
         Err(error) if stamp::is_missing(&error) => Ok(None),
-        Err(error) => Err(cannot_read(&Failure::of(&error))),
+        Err(error) => Err(format!("cannot be read: {}", Failure::of(&error))),
     }
 }
 
@@ -131,10 +123,6 @@ fn read_within_limit(path: &Path) -> io::Result<Vec<u8>> {
 
 fn too_large(size: u64) -> String {
     format!("is too large: {size} bytes of at most {SIZE_LIMIT}")
-}
-
-fn cannot_read(failure: &Failure) -> String {
-    format!("cannot be read: {failure}")
 }
 
 fn parse(place: &Place, hash: ContentHash, bytes: &[u8], options: &Options) -> Outcome {

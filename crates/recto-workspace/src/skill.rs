@@ -9,14 +9,14 @@ use std::path::Path;
 use recto_context::{Include, Skill, Source, Text};
 
 use crate::fields::{Fields, Report};
-use crate::frontmatter::read_page;
+use crate::frontmatter::split_or_report;
 use crate::problem::Problem;
 use crate::programs::missing_programs;
 
 /// The longest name that the specification allows.
 const NAME_LIMIT: usize = 64;
 
-/// What SKILL.md says.
+/// What a SKILL.md amounts to.
 #[derive(Debug)]
 pub(crate) enum Found {
     /// A skill, still without its tools.
@@ -27,20 +27,14 @@ pub(crate) enum Found {
     Nothing,
 }
 
-/// Reads a skill.
+/// Reads a SKILL.md; what is wrong with it goes into the report.
 pub(crate) fn read_skill(
     content: &str,
     search_path: Option<&OsStr>,
     report: &mut Report<'_>,
 ) -> Found {
     let path = report.path();
-    let page = match read_page(content) {
-        Ok(page) => page,
-        Err(broken) => {
-            report.refuse(broken.line, broken.what);
-            return Found::Nothing;
-        }
-    };
+    let Some(page) = split_or_report(content, report) else { return Found::Nothing };
     let fields = &page.fields;
     let name = name(fields, report);
     if let Some(metadata) = fields.get("metadata") {

@@ -17,7 +17,7 @@ use crate::state::{Content, Slot};
 /// What an agent has, at one moment.
 #[derive(Debug, Clone, Default)]
 pub struct Snapshot {
-    /// The items.
+    /// The souls, skills, rules and references that can be used.
     pub catalog: Catalog,
     /// What is wrong with the files, in the order in which they are read.
     /// Those that left a file out are notices of the catalog too.
@@ -30,7 +30,7 @@ pub struct Snapshot {
 /// An item that is not in the catalog, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Skipped {
-    /// Which item.
+    /// The item that was left out.
     pub item: ItemId,
     /// The file that declares it.
     pub path: Arc<Path>,
@@ -73,7 +73,7 @@ impl Snapshot {
         slots: &[Slot],
         folder_problems: impl Iterator<Item = &'a Problem>,
     ) -> Self {
-        let mut gathering = Gathering::new();
+        let mut gathering = Gathering::default();
         for problem in folder_problems {
             gathering.report(problem.clone());
         }
@@ -85,6 +85,7 @@ impl Snapshot {
 }
 
 /// A snapshot in the making.
+#[derive(Default)]
 struct Gathering {
     snapshot: Snapshot,
     rules: BTreeMap<Arc<str>, Document>,
@@ -94,15 +95,6 @@ struct Gathering {
 }
 
 impl Gathering {
-    fn new() -> Self {
-        Gathering {
-            snapshot: Snapshot::default(),
-            rules: BTreeMap::new(),
-            references: BTreeMap::new(),
-            open_skill: None,
-        }
-    }
-
     fn add(&mut self, slot: &Slot, options: &Options) {
         let path = &slot.place.path;
         match (slot.place.role, slot.content()) {
@@ -219,9 +211,8 @@ impl Gathering {
 
     /// Leaves an item out, on the record: a turn without it should say why.
     fn skip(&mut self, item: ItemId, path: &Arc<Path>, reason: SkipReason) {
-        let notice = reason
-            .notice()
-            .map(|problem| Notice { source: Source::File(path.clone()), problem: problem.into() });
+        let source = Source::File(path.clone());
+        let notice = reason.notice().map(|why| Notice { source, problem: why.into() });
         self.snapshot.catalog.notices.extend(notice);
         self.snapshot.skipped.push(Skipped { item, path: path.clone(), reason });
     }

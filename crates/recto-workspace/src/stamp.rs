@@ -14,7 +14,7 @@ const RACY: Duration = Duration::from_secs(2);
 /// What a look at a path found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Seen {
-    /// Nothing.
+    /// There is nothing at the path.
     Missing,
     /// A symbolic link that leads nowhere.
     DeadLink,
@@ -51,6 +51,17 @@ struct Unix {
     changed: Option<(i64, i64)>,
 }
 
+impl Kind {
+    /// What is wrong with what should be a file.
+    pub(crate) fn why_no_file(self) -> Option<&'static str> {
+        match self {
+            Kind::File => None,
+            Kind::Folder => Some("is a folder where a file is expected"),
+            Kind::Special => Some("is a pipe, socket or device where a file is expected"),
+        }
+    }
+}
+
 /// An I/O error that can be compared and kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Failure {
@@ -76,24 +87,27 @@ pub(crate) fn is_missing(error: &io::Error) -> bool {
 }
 
 impl Seen {
+    /// What is there, if anything is; why it can't be used, if that is so.
+    pub(crate) fn stamp(&self) -> Result<Option<&Stamp>, String> {
+        match self {
+            Seen::Missing => Ok(None),
+            Seen::DeadLink => Err("is a link to nothing".to_owned()),
+            Seen::Unreachable(failure) => Err(format!("cannot be read: {failure}")),
+            Seen::Present(stamp) => Ok(Some(stamp)),
+        }
+    }
+
     /// How large it is, if it is there.
     pub(crate) fn size(&self) -> Option<u64> {
-        match self {
-            Seen::Present(stamp) => Some(stamp.size),
-            Seen::Missing | Seen::DeadLink | Seen::Unreachable(_) => None,
-        }
+        self.stamp().ok()?.map(|stamp| stamp.size)
     }
 
     /// True when the content may have changed again, after it was read at
     /// `read_at`, without leaving a trace in the stamp.
     pub(crate) fn is_racy(&self, read_at: SystemTime) -> bool {
-        match self {
-            Seen::Present(stamp) => stamp
-                .last_change()
-                .and_then(|at| at.checked_add(RACY))
-                .is_none_or(|end| end > read_at),
-            Seen::Missing | Seen::DeadLink | Seen::Unreachable(_) => false,
-        }
+        let Seen::Present(stamp) = self else { return false };
+        let end = stamp.last_change().and_then(|at| at.checked_add(RACY));
+        end.is_none_or(|end| end > read_at)
     }
 }
 

@@ -26,7 +26,7 @@ use crate::skill::Found;
 use crate::snapshot::Snapshot;
 use crate::stamp::{Kind, Seen, look};
 
-/// All that is known of a workspace.
+/// The files of a workspace as they were last read, and the snapshot made of them.
 #[derive(Debug, Default)]
 pub(crate) struct State {
     root: Root,
@@ -38,7 +38,7 @@ pub(crate) struct State {
     outdated: bool,
 }
 
-/// The workspace folder itself.
+/// Whether the workspace folder itself can be used.
 #[derive(Debug, Default, PartialEq, Eq)]
 enum Root {
     #[default]
@@ -105,13 +105,9 @@ impl State {
 
     /// Lists the folders again that changed or may have.
     fn look_at_folders(&mut self) -> News {
-        let mut news = News::Same;
-        for folder in &mut self.folders {
-            if folder.refresh() == News::Changed {
-                news = News::Changed;
-            }
-        }
-        news
+        let news = self.folders.iter_mut().map(Folder::refresh);
+        // All of them, also behind one that changed.
+        news.fold(News::Same, |all, one| if one == News::Changed { one } else { all })
     }
 
     /// Takes in what was read, and gives the snapshot: the last one as long as
@@ -123,15 +119,12 @@ impl State {
                 self.outdated = true;
             }
         }
-        match &self.snapshot {
-            Some(snapshot) if !self.outdated => snapshot.clone(),
-            _ => {
-                let snapshot = Arc::new(self.build(options));
-                self.snapshot = Some(snapshot.clone());
-                self.outdated = false;
-                snapshot
-            }
-        }
+        let snapshot = match self.snapshot.take() {
+            Some(snapshot) if !self.outdated => snapshot,
+            _ => Arc::new(self.build(options)),
+        };
+        self.outdated = false;
+        self.snapshot.insert(snapshot).clone()
     }
 
     /// Makes a slot for every file; what is known of one stays known.

@@ -25,7 +25,7 @@ pub struct Workspace {
 }
 
 impl Workspace {
-    /// Reads nothing yet.
+    /// A workspace of which nothing has been read yet.
     pub fn new(options: Options) -> Self {
         Workspace { options: Arc::new(options), state: Arc::default() }
     }

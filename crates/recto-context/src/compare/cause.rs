@@ -3,13 +3,13 @@
 
 use serde::Serialize;
 
+use super::item_id;
 use crate::context::{OfferedTool, RequestContext};
 use crate::item::{ItemId, ItemKind, Source};
 use crate::layer::Layer;
-use crate::message::Body;
 use crate::page::{Part, Reason};
 
-/// Why two prompts part.
+/// The reason why two prompts stop to agree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
@@ -65,14 +65,11 @@ pub(super) fn of_tools(
     old: Option<&OfferedTool>,
     new: Option<&OfferedTool>,
 ) -> Cause {
-    let offered = |context: &RequestContext, tool: Option<&OfferedTool>| {
-        tool.is_some_and(|tool| context.tools.iter().any(|other| other.spec.id == tool.spec.id))
-    };
     if let Some(cause) = of_the_whole(before, after) {
         cause
-    } else if new.is_some() && !offered(before, new) {
+    } else if new.is_some_and(|tool| !offers(before, &tool.spec.id)) {
         Cause::ToolOffered
-    } else if was_trimmed(before, after) && !offered(after, old) {
+    } else if was_trimmed(before, after) && !old.is_some_and(|tool| offers(after, &tool.spec.id)) {
         Cause::HistoryTrimmed
     } else {
         Cause::ItemChanged
@@ -128,7 +125,7 @@ pub(super) fn of_parts(
 
 /// Picks leave with their turn, unless they are kept: then only a trim takes them.
 fn of_picks(before: &RequestContext, after: &RequestContext) -> Cause {
-    let kept = matches!(&before.sent.body, Body::User(user) if !user.picks.is_empty());
+    let kept = before.sent.as_user().is_some_and(|user| !user.picks.is_empty());
     if before.sent.id == after.sent.id {
         Cause::LayerCut
     } else if kept && was_trimmed(before, after) {
@@ -146,31 +143,33 @@ fn of_offered_tools(
     old: Option<&Part>,
     new: Option<&Part>,
 ) -> Option<Cause> {
-    let follows = |layer| layer_is(old, layer) || layer_is(new, layer);
-    if !after.mode.chosen.is_minimal() || !(follows(Layer::System) || follows(Layer::Skills)) {
+    let follows = |part: Option<&Part>| {
+        part.is_some_and(|part| matches!(part.layer, Layer::System | Layer::Skills))
+    };
+    if !after.mode.chosen.is_minimal() || !(follows(old) || follows(new)) {
         return None;
     }
-    let lacks = |context: &RequestContext, tool: &OfferedTool| {
-        !context.tools.iter().any(|other| other.spec.id == tool.spec.id)
+    let lacks_any = |context: &RequestContext, of: &RequestContext| {
+        of.tools.iter().any(|tool| !offers(context, &tool.spec.id))
     };
-    if after.tools.iter().any(|tool| lacks(before, tool)) {
+    if lacks_any(before, after) {
         Some(Cause::ToolOffered)
-    } else if was_trimmed(before, after) && before.tools.iter().any(|tool| lacks(after, tool)) {
-        Some(Cause::HistoryTrimmed)
     } else {
-        None
+        let left = was_trimmed(before, after) && lacks_any(after, before);
+        left.then_some(Cause::HistoryTrimmed)
     }
+}
+
+fn offers(context: &RequestContext, tool: &ItemId) -> bool {
+    context.tools.iter().any(|offered| offered.spec.id == *tool)
 }
 
 /// What changes everything at once.
 fn of_the_whole(before: &RequestContext, after: &RequestContext) -> Option<Cause> {
     if before.model != after.model {
-        Some(Cause::ModelChanged)
-    } else if before.mode.chosen != after.mode.chosen {
-        Some(Cause::ModeFlipped)
-    } else {
-        None
+        return Some(Cause::ModelChanged);
     }
+    (before.mode.chosen != after.mode.chosen).then_some(Cause::ModeFlipped)
 }
 
 fn of_conversation(before: &RequestContext, after: &RequestContext) -> Cause {
@@ -187,37 +186,23 @@ fn was_trimmed(before: &RequestContext, after: &RequestContext) -> bool {
     before.carry.trims != after.carry.trims
 }
 
-fn layer_is(part: Option<&Part>, layer: Layer) -> bool {
-    part.is_some_and(|part| part.layer == layer)
-}
-
 /// Whether two parts show the same file or item in the same form, with another
 /// text.
 fn was_edited(old: Option<&Part>, new: Option<&Part>) -> bool {
     let (Some(old), Some(new)) = (old, new) else { return false };
-    let same_item = old.item.is_some() && id(old) == id(new);
+    let same_item = item_id(old) == item_id(new);
     let same_file = matches!(old.source, Source::File(_)) && old.source == new.source;
     let same_form = old.lead.is_empty() == new.lead.is_empty() && old.reason == new.reason;
     let stable = old.layer <= Layer::Items && old.layer == new.layer;
-    stable
-        && same_form
-        && id(old) == id(new)
-        && (same_item || same_file)
-        && old.hash() != new.hash()
-}
-
-fn id(part: &Part) -> Option<&ItemId> {
-    part.item.as_ref().map(|item| &item.id)
+    let same = same_item && (old.item.is_some() || same_file);
+    stable && same_form && same && old.hash() != new.hash()
 }
 
 /// Whether a part documents a tool that the other request does not offer.
 fn shows_tool_unknown_to(other: &RequestContext, part: Option<&Part>) -> bool {
-    let unknown = |id: &ItemId| !other.tools.iter().any(|tool| tool.spec.id == *id);
-    part.and_then(id).is_some_and(|id| id.kind == ItemKind::Tool && unknown(id))
+    part.and_then(item_id).is_some_and(|id| id.kind == ItemKind::Tool && !offers(other, id))
 }
 
 fn shed_changed(before: &RequestContext, after: &RequestContext, kind: ItemKind) -> bool {
-    let of_kind = |id: &&ItemId| id.kind == kind;
-    let (old, new) = (&before.carry.shed, &after.carry.shed);
-    old.symmetric_difference(new).any(|id| of_kind(&id))
+    before.carry.shed.symmetric_difference(&after.carry.shed).any(|id| id.kind == kind)
 }

@@ -13,7 +13,7 @@ pub use read::{before_calls, read_calls};
 
 /// Stands before a call that a model writes.
 const OPEN: &str = "<tool_call>";
-/// Stands behind it.
+/// Stands behind a call that a model writes.
 const CLOSE: &str = "</tool_call>";
 
 /// Stands before a result where the model's server knows no tools.

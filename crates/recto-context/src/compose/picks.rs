@@ -103,17 +103,13 @@ impl Composer<'_> {
     }
 
     fn attach(&self, mut parts: Vec<Part>) -> Vec<Part> {
-        parts.sort_by_key(|part| part.item.as_ref().map(|item| attached_order(item.id.kind)));
-        let attach = |part: Part| {
-            let kind = part.item.as_ref().map(|item| item.id.kind);
-            Part {
-                role: ChatRole::User,
-                join: Join::NewMessage,
-                lead: kind.map_or(EMPTY.clone(), attached_lead),
-                ..part
-            }
-        };
-        parts.into_iter().map(attach).collect()
+        let form = |part: &Part| part.item.as_ref().map(|item| attached_as(item.id.kind));
+        parts.sort_by_key(form);
+        for part in &mut parts {
+            part.lead = form(part).map_or(EMPTY.clone(), |(_, lead)| lead.into());
+            (part.role, part.join) = (ChatRole::User, Join::NewMessage);
+        }
+        parts
     }
 
     pub(super) fn session_item(&self, item: &PlannedItem<'_>, layer: Layer) -> Part {
@@ -129,38 +125,23 @@ impl Composer<'_> {
         }
     }
 
-    /// How a message follows its picks: in the same message, or in one of its own.
-    pub(super) fn join_behind(&self, picks: Picks) -> Join {
+    /// How a message follows what stands before it: within the message of its picks, where
+    /// it has some and the layout merges them, or else in a message of its own.
+    pub(super) fn join_behind(&self, has_picks: bool) -> Join {
         let layout = &self.inputs.layout;
         let merged =
             layout.pick_messages == PickMessages::Merged && !layout.preset.attaches_items();
-        if merged && picks == Picks::InFront { Join::Paragraph } else { Join::NewMessage }
+        if merged && has_picks { Join::Paragraph } else { Join::NewMessage }
     }
 }
 
-/// Whether a message has picks in front of it.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Picks {
-    InFront,
-    None,
-}
-
-fn attached_order(kind: ItemKind) -> u8 {
+/// The place of an attached item among others, and what stands before it.
+fn attached_as(kind: ItemKind) -> (u8, &'static str) {
     match kind {
-        ItemKind::Reference => 0,
-        ItemKind::Rule => 1,
-        ItemKind::Skill => 2,
-        ItemKind::Memory => 3,
-        ItemKind::Tool => 4,
+        ItemKind::Reference => (0, "Reference: "),
+        ItemKind::Rule => (1, "Rule: "),
+        ItemKind::Skill => (2, "Skill: "),
+        ItemKind::Memory => (3, "Memory: "),
+        ItemKind::Tool => (4, "Tool: "),
     }
-}
-
-fn attached_lead(kind: ItemKind) -> Text {
-    Text::from(match kind {
-        ItemKind::Reference => "Reference: ",
-        ItemKind::Rule => "Rule: ",
-        ItemKind::Skill => "Skill: ",
-        ItemKind::Memory => "Memory: ",
-        ItemKind::Tool => "Tool: ",
-    })
 }

@@ -3,8 +3,8 @@
 
 use std::sync::{Arc, LazyLock};
 
-use super::Composer;
 use super::as_text::tool_doc;
+use super::{Composer, EMPTY};
 use crate::catalog::File;
 use crate::inputs::Bootstrap;
 use crate::item::{Include, ItemKind, Priority};
@@ -42,7 +42,6 @@ static CALL_AS_TEXT: LazyLock<Text> = LazyLock::new(|| {
 static MEMORIES: LazyLock<Text> = LazyLock::new(|| Text::from("Relevant memories:"));
 static SKILLS: LazyLock<Text> = LazyLock::new(|| Text::from("Available skills:"));
 static TOOLS: LazyLock<Text> = LazyLock::new(|| Text::from("Available tools:"));
-static NOTHING: LazyLock<Text> = LazyLock::new(Text::default);
 static BULLET: LazyLock<Text> = LazyLock::new(|| Text::from("- "));
 
 impl Composer<'_> {
@@ -54,9 +53,7 @@ impl Composer<'_> {
         parts.extend(self.tools(plan));
         parts.extend(self.items(plan));
         if self.inputs.layout.preset.is_plain() {
-            let ends_in_list = plan.skills.iter().any(|skill| skill.form == SkillForm::Listed);
-            let join = if ends_in_list { Join::Line } else { Join::Paragraph };
-            self.close_plain(&mut parts, join);
+            parts.extend(parts.last().map(|last| self.plain_end(plan, last.layer)));
         }
         parts
     }
@@ -74,14 +71,13 @@ impl Composer<'_> {
             found.or_else(|| preset.has_defaults().then(default))
         };
         let asks_for_calls = self.inputs.mode.chosen.is_minimal() && !plan.tools.is_empty();
-        let how_to =
-            asks_for_calls.then(|| self.part(Layer::System, &HOW_TO_CALL, Reason::Generated));
+        let how_to = || self.part(Layer::System, &HOW_TO_CALL, Reason::Generated);
         let parts = [
             or_default(file(&files.soul), &DEFAULT_SOUL, "SOUL.md"),
             file(&files.identity),
             or_default(file(&files.agents), &DEFAULT_AGENTS, "AGENTS.md"),
             file(&files.user),
-            how_to,
+            asks_for_calls.then(how_to),
         ];
         parts.into_iter().flatten().collect()
     }
@@ -105,8 +101,10 @@ impl Composer<'_> {
             role: ChatRole::System,
             ..self.pick(pick, Layer::Memory, Reason::Found)
         });
-        let entries: Vec<Part> = snapshot.chain(picks).collect();
-        self.under_heading(Layer::Memory, &MEMORIES, entries)
+        let mut entries = snapshot.chain(picks).peekable();
+        let heading = || self.part(Layer::Memory, &MEMORIES, Reason::Heading);
+        let heading = entries.peek().map(|_| heading());
+        heading.into_iter().chain(entries).collect()
     }
 
     fn remembered(&self, PlannedMemory { memory, pinned }: &PlannedMemory<'_>) -> Part {
@@ -145,12 +143,17 @@ impl Composer<'_> {
         for skill in &plan.skills {
             match (skill.form, picked(skill)) {
                 (SkillForm::Full, _) => full.push(self.skill_in_full(skill)),
-                (SkillForm::Listed, Some(pick)) => full.push(self.picked_skill(skill, pick)),
+                (SkillForm::Listed, Some(pick)) => full.push(Part {
+                    item: Some(pick.item.clone()),
+                    reason: Reason::Found,
+                    ..self.skill_in_full(skill)
+                }),
                 (SkillForm::Listed, None) => listed.push(self.skill_entry(skill)),
             }
         }
-        let mut parts = self.layer_heading(Layer::Skills, &SKILLS);
-        parts.extend(self.skills_intro(&full));
+        let heading = || self.part(Layer::Skills, &SKILLS, Reason::Heading);
+        let heading = self.has_layer_headings().then(heading);
+        let mut parts: Vec<Part> = heading.into_iter().chain(self.skills_intro(&full)).collect();
         parts.extend(full);
         let list = self.skill_list(listed, &parts);
         parts.extend(list);
@@ -184,39 +187,25 @@ impl Composer<'_> {
 
     fn skill_in_full(&self, planned: &PlannedSkill<'_>) -> Part {
         let skill = planned.skill;
-        Part {
-            lead: skill.heading.clone(),
-            source: skill.source.clone(),
-            item: Some(self.skill_use(planned)),
-            ..self.part(Layer::Skills, &skill.body, planned.reason.clone())
-        }
-    }
-
-    fn picked_skill(&self, planned: &PlannedSkill<'_>, pick: &PlannedPick) -> Part {
-        let part = self.skill_in_full(planned);
-        Part { item: Some(pick.item.clone()), reason: Reason::Found, ..part }
+        Part { lead: skill.heading.clone(), ..self.skill_part(planned, &skill.body) }
     }
 
     fn skill_entry(&self, planned: &PlannedSkill<'_>) -> Part {
-        Part {
-            join: Join::Line,
-            source: planned.skill.source.clone(),
-            item: Some(self.skill_use(planned)),
-            ..self.part(Layer::Skills, &planned.skill.entry, planned.reason.clone())
-        }
+        Part { join: Join::Line, ..self.skill_part(planned, &planned.skill.entry) }
     }
 
-    fn skill_use(&self, planned: &PlannedSkill<'_>) -> ItemUse {
-        let id = skill_id(planned.skill);
-        ItemUse { id, include: planned.include, priority: None, scores: None }
+    fn skill_part(&self, planned: &PlannedSkill<'_>, text: &Text) -> Part {
+        let PlannedSkill { skill, include, reason, .. } = planned;
+        let item = ItemUse { id: skill_id(skill), include: *include, priority: None, scores: None };
+        let part = self.part(Layer::Skills, text, reason.clone());
+        Part { source: skill.source.clone(), item: Some(item), ..part }
     }
 
     fn tools(&self, plan: &Plan<'_>) -> Vec<Part> {
         let preset = self.inputs.layout.preset;
         let file = self.inputs.catalog.tools_doc.as_ref();
         let file = file.filter(|_| !preset.is_plain() && !self.inputs.mode.chosen.is_minimal());
-        let mut parts: Vec<Part> =
-            file.map(|file| self.file(Layer::Tools, file)).into_iter().collect();
+        let mut parts = Vec::from_iter(file.map(|file| self.file(Layer::Tools, file)));
         let as_text = self.inputs.layout.tool_calls == ToolCalls::Text;
         if as_text || (parts.is_empty() && self.has_layer_headings()) {
             let docs = plan.tools.iter().map(|tool| Part {
@@ -259,24 +248,12 @@ impl Composer<'_> {
         self.inputs.layout.system_messages == SystemMessages::PerLayer
     }
 
-    fn layer_heading(&self, layer: Layer, text: &Text) -> Vec<Part> {
-        let heading = || self.part(layer, text, Reason::Heading);
-        self.has_layer_headings().then(heading).into_iter().collect()
-    }
-
-    fn under_heading(&self, layer: Layer, heading: &Text, entries: Vec<Part>) -> Vec<Part> {
-        let heading = || self.part(layer, heading, Reason::Heading);
-        let heading = (!entries.is_empty()).then(heading);
-        heading.into_iter().chain(entries).collect()
-    }
-
     /// Preset `plain` ends as it always has: an empty line behind AGENTS.md or
     /// the last body, a line break behind the last entry of a list.
-    fn close_plain(&self, parts: &mut Vec<Part>, join: Join) {
-        if let Some(last) = parts.last() {
-            let closing = self.part(last.layer, &NOTHING, Reason::Heading);
-            parts.push(Part { join, ..closing });
-        }
+    fn plain_end(&self, plan: &Plan<'_>, layer: Layer) -> Part {
+        let ends_in_list = plan.skills.iter().any(|skill| skill.form == SkillForm::Listed);
+        let join = if ends_in_list { Join::Line } else { Join::Paragraph };
+        Part { join, ..self.part(layer, &EMPTY, Reason::Heading) }
     }
 }
 

@@ -9,6 +9,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
@@ -285,6 +286,12 @@ struct RawPick {
     text: Option<Text>,
 }
 
+impl From<&KeptPick> for RawPick {
+    fn from(pick: &KeptPick) -> Self {
+        RawPick { item: pick.item.clone(), since: pick.since, text: pick.shown.text().cloned() }
+    }
+}
+
 impl From<RawPick> for KeptPick {
     fn from(raw: RawPick) -> Self {
         let shown = raw.text.map_or(Shown::Above, Shown::Text);
@@ -292,9 +299,41 @@ impl From<RawPick> for KeptPick {
     }
 }
 
+/// What is absent or empty is not written.
 impl Serialize for Message {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        WrittenMessage::of(self).serialize(serializer)
+        let (role, content) = match &self.body {
+            Body::User(user) => ("user", content_json(&user.content)),
+            Body::Assistant { content, .. } => ("assistant", content_json(content)),
+            Body::Tool { content, .. } => ("tool", content_json(content)),
+            Body::Error(text) => ("error", text.as_str().into()),
+            Body::Approval(text) => ("approval", text.as_str().into()),
+        };
+        let nothing = UserMessage::default();
+        let user = self.as_user().unwrap_or(&nothing);
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("id", &self.id)?;
+        map.serialize_entry("role", role)?;
+        if let Some(stamp) = &user.stamp {
+            map.serialize_entry("stamp", stamp)?;
+        }
+        if !user.framing.is_plain() {
+            map.serialize_entry("framing", &user.framing)?;
+        }
+        map.serialize_entry("content", &content)?;
+        if !self.calls().is_empty() {
+            let calls: Vec<Value> = self.calls().iter().map(call_json).collect();
+            map.serialize_entry("tool_calls", &calls)?;
+        }
+        if let Body::Tool { call, name, .. } = &self.body {
+            map.serialize_entry("tool_call_id", call)?;
+            map.serialize_entry("name", name)?;
+        }
+        if !user.picks.is_empty() {
+            let picks: Vec<RawPick> = user.picks.iter().map(RawPick::from).collect();
+            map.serialize_entry("picks", &picks)?;
+        }
+        map.end()
     }
 }
 
@@ -304,64 +343,6 @@ impl<'de> Deserialize<'de> for Message {
         let id = MessageId(raw.id.as_u64().unwrap_or_default());
         let body = HistoryReader::default().body(raw, id.0).map_err(serde::de::Error::custom)?;
         Ok(Message { id, body })
-    }
-}
-
-/// A message in the form that is written.
-#[derive(Serialize)]
-struct WrittenMessage<'a> {
-    id: MessageId,
-    role: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    stamp: Option<&'a Stamp>,
-    #[serde(skip_serializing_if = "is_plain")]
-    framing: Framing,
-    content: Value,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    tool_calls: Vec<Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tool_call_id: Option<&'a CallId>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    name: Option<&'a str>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    picks: Vec<RawPick>,
-}
-
-fn is_plain(framing: &Framing) -> bool {
-    *framing == Framing::Plain
-}
-
-impl<'a> WrittenMessage<'a> {
-    fn of(message: &'a Message) -> Self {
-        let mut written = WrittenMessage {
-            id: message.id,
-            role: "user",
-            stamp: None,
-            framing: Framing::Plain,
-            content: content_json(message.content()),
-            tool_calls: message.calls().iter().map(call_json).collect(),
-            tool_call_id: None,
-            name: None,
-            picks: Vec::new(),
-        };
-        match &message.body {
-            Body::User(user) => {
-                written.stamp = user.stamp.as_ref();
-                written.framing = user.framing;
-                written.picks = user.picks.iter().map(raw_pick).collect();
-            }
-            Body::Assistant { .. } => written.role = "assistant",
-            Body::Tool { call, name, .. } => {
-                written.role = "tool";
-                written.tool_call_id = Some(call);
-                written.name = Some(name);
-            }
-            Body::Error(text) => (written.role, written.content) = ("error", text.as_str().into()),
-            Body::Approval(text) => {
-                (written.role, written.content) = ("approval", text.as_str().into());
-            }
-        }
-        written
     }
 }
 
@@ -397,14 +378,6 @@ pub(crate) fn call_json(call: &ToolCall) -> Value {
         "name": &*call.name,
         "arguments": call.arguments.as_str(),
     })
-}
-
-fn raw_pick(pick: &KeptPick) -> RawPick {
-    let text = match &pick.shown {
-        Shown::Text(text) => Some(text.clone()),
-        Shown::Above => None,
-    };
-    RawPick { item: pick.item.clone(), since: pick.since, text }
 }
 
 #[cfg(test)]

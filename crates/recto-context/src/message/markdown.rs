@@ -46,7 +46,7 @@ const FORMAT: &str = "recto-session";
 /// The version of the form that is written.
 const VERSION: u32 = 1;
 
-/// What stands above the messages.
+/// The header of a conversation, which stands above the messages.
 #[derive(Debug, Clone, Copy)]
 pub struct MarkdownHeader<'a> {
     /// The heading of the whole.
@@ -58,7 +58,7 @@ pub struct MarkdownHeader<'a> {
 /// A message to be written, with its time.
 #[derive(Debug, Clone, Copy)]
 pub struct TimedMessage<'a> {
-    /// The message.
+    /// The message to be written.
     pub message: &'a Message,
     /// When it was said, exactly; comes back as it is.
     pub at: &'a str,
@@ -71,7 +71,7 @@ pub struct TimedMessage<'a> {
 pub struct MarkdownSession {
     /// What is known of the session, where Recto wrote the file.
     pub session: Option<Value>,
-    /// What was said.
+    /// The messages, in the order of the file.
     pub messages: Vec<MarkdownMessage>,
     /// What was left out, and why.
     pub notices: Vec<HistoryProblem>,

@@ -3,17 +3,16 @@
 use std::collections::BTreeMap;
 
 use super::history::open_history;
-use super::{Plan, Session, SkillForm, layer_of};
+use super::{Plan, Session, SkillForm};
 use crate::carry::Carry;
 use crate::catalog::{Catalog, Document};
 use crate::context::DropReason;
 use crate::item::{Include, ItemId, ItemKind, Pick, Priority, Source};
 use crate::layer::Layer;
 use crate::layout::PickPlacement;
-use crate::message::{Body, KeptPick, MessageId, Shown, TurnNumber};
+use crate::message::{KeptPick, MessageId, Shown, TurnNumber};
 use crate::page::ItemUse;
 use crate::text::Text;
-use crate::tokens::Tokens;
 
 /// What search brought: a rule, a reference, a skill's body or a memory.
 pub(crate) struct PlannedPick {
@@ -30,23 +29,18 @@ impl Plan<'_> {
         let on_page = self.kept_on_page();
         for pick in inputs.picks.iter().filter(|pick| pick.item.kind != ItemKind::Tool) {
             let Some((text, source, priority)) = content(inputs.catalog, &pick.item) else {
-                let layer = layer_of(pick.item.kind);
-                self.drop(pick.item.to_string(), layer, Tokens::ZERO, DropReason::Vanished);
+                self.drop_vanished(&pick.item);
                 continue;
             };
-            if session.holds(&pick.item).is_some() && pick.item.kind != ItemKind::Skill
+            if session.contains_key(&pick.item) && pick.item.kind != ItemKind::Skill
                 || self.memories.iter().any(|planned| planned.memory.id() == pick.item)
                 || self.picks.iter().any(|planned| planned.item.id == pick.item)
                 || self.shows_body_of(&pick.item)
             {
                 continue;
             }
-            if self.carry.cut_picks.contains(&pick.item) {
-                let tokens = inputs.counter.text(&text);
-                self.drop(pick.item.to_string(), Layer::Picks, tokens, DropReason::NoRoom);
-                continue;
-            }
-            if let Some(reason) = self.hides_pick(pick) {
+            let cut = self.carry.cut_picks.contains(&pick.item).then_some(DropReason::NoRoom);
+            if let Some(reason) = cut.or_else(|| self.hides_pick(pick)) {
                 let tokens = inputs.counter.text(&text);
                 self.drop(pick.item.to_string(), Layer::Picks, tokens, reason);
                 continue;
@@ -85,19 +79,11 @@ impl Plan<'_> {
             return BTreeMap::new();
         }
         let messages = open_history(inputs, &self.carry).iter();
-        let users = messages.filter(|message| shows_kept_picks(&self.carry, message.id));
-        let kept = users.filter_map(|message| match &message.body {
-            Body::User(user) => Some(&user.picks),
-            _ => None,
-        });
-        kept.flatten().filter_map(shown_text).collect()
-    }
-}
-
-fn shown_text(pick: &KeptPick) -> Option<(ItemId, (Text, TurnNumber))> {
-    match &pick.shown {
-        Shown::Text(text) => Some((pick.item.clone(), (text.clone(), pick.since))),
-        Shown::Above => None,
+        let shown = messages.filter(|message| shows_kept_picks(&self.carry, message.id));
+        let kept = shown.filter_map(|message| message.as_user()).flat_map(|user| &user.picks);
+        let text =
+            |pick: &KeptPick| Some((pick.item.clone(), (pick.shown.text()?.clone(), pick.since)));
+        kept.filter_map(text).collect()
     }
 }
 

@@ -75,7 +75,7 @@ impl<'a> Plan<'a> {
         }
         let tools = ordered_tools(self.inputs.catalog, self.inputs.removed);
         for (tool, skill) in &tools {
-            if let Some(joined) = in_session(tool, *skill, |id| session.holds(id)) {
+            if let Some(joined) = in_session(tool, *skill, |id| session.get(id).copied()) {
                 self.offer(tool, joined.include(), reason(joined), &mut names);
             }
         }
@@ -97,17 +97,14 @@ impl<'a> Plan<'a> {
             match tools.iter().find(|(tool, _)| tool.id == id) {
                 Some((tool, _)) => self.offer_found(tool, Reason::FoundEarlier, names),
                 None if is_removed(&id, self.inputs.removed) => {}
-                None => self.drop(id.to_string(), Layer::Tools, Tokens::ZERO, DropReason::Vanished),
+                None => self.drop_vanished(&id),
             }
         }
         for pick in self.inputs.picks {
             match pick.item.kind {
                 ItemKind::Tool => match tools.iter().find(|(tool, _)| tool.id == pick.item) {
                     Some((tool, _)) => self.offer_found(tool, Reason::Found, names),
-                    None => {
-                        let what = pick.item.to_string();
-                        self.drop(what, Layer::Tools, Tokens::ZERO, DropReason::Vanished);
-                    }
+                    None => self.drop_vanished(&pick.item),
                 },
                 ItemKind::Skill => {
                     let of_skill = |s: &Option<&Skill>| s.is_some_and(|s| s.name == pick.item.name);
@@ -133,14 +130,10 @@ impl<'a> Plan<'a> {
         }
     }
 
-    fn offer_unless_there(
-        &mut self,
-        tool: &'a ToolSpec,
-        reason: Reason,
-        names: &mut Names<'a>,
-    ) -> bool {
-        let there = self.tools.iter().any(|offered| offered.spec.id == tool.id);
-        !there && self.offer(tool, tool.include, reason, names)
+    fn offer_unless_there(&mut self, tool: &'a ToolSpec, reason: Reason, names: &mut Names<'a>) {
+        if !self.offers(&tool.id) {
+            self.offer(tool, tool.include, reason, names);
+        }
     }
 
     /// Offers a tool, unless another has its name: models call tools by name alone.
@@ -150,19 +143,17 @@ impl<'a> Plan<'a> {
         include: Include,
         reason: Reason,
         names: &mut Names<'a>,
-    ) -> bool {
+    ) {
         let tokens = match self.inputs.layout.tool_calls {
             ToolCalls::Native => self.inputs.counter.tool(&tool.schema, &self.tools),
             ToolCalls::Text => Tokens::ZERO,
         };
         if !names.insert(&tool.called) {
-            self.drop_once(tool.id.to_string(), tokens);
-            return false;
+            return self.drop_once(tool.id.to_string(), tokens);
         }
         let scores = scores_of(self.inputs.picks, &tool.id);
         let item = ItemUse { id: tool.id.clone(), include, priority: None, scores };
         self.tools.push(OfferedTool { spec: tool.clone(), item, tokens, reason });
-        true
     }
 
     /// A tool can be tried twice: as one of the session and as one that was found.

@@ -21,10 +21,14 @@ impl Record {
         check_version(self.version)?;
         self.check_rows()?;
         let sent = contents.sent(&self.sent)?;
-        let reader = Reader { contents, sent: &sent, reference: self.sent.message };
+        let message = |reference: MessageRef| match reference == self.sent.message {
+            // The record holds the message of the turn in full.
+            true => Ok(&sent),
+            false => contents.message(reference),
+        };
         let parts = self.parts.iter().zip(&self.tokens.parts);
-        let parts: Vec<Part> =
-            parts.map(|(row, tokens)| reader.part(row, *tokens)).collect::<Result<_, _>>()?;
+        let parts = parts.map(|(row, tokens)| contents.part(row, *tokens, message));
+        let parts: Vec<Part> = parts.collect::<Result<_, _>>()?;
         let tools = self.tools.iter().zip(&self.tokens.tools);
         let dropped = self.dropped.iter().zip(&self.tokens.dropped);
         Ok(RequestContext {
@@ -72,25 +76,18 @@ fn damaged(problem: &str) -> RestoreError {
     RestoreError::Unreadable { problem: problem.to_owned() }
 }
 
-/// Reads parts, and knows the message of the turn, which the record holds in full.
-struct Reader<'a> {
-    contents: &'a Contents,
-    sent: &'a Arc<Message>,
-    reference: MessageRef,
-}
-
-impl Reader<'_> {
-    fn part(&self, row: &PartRow, tokens: Tokens) -> Result<Part, RestoreError> {
+impl Contents {
+    fn part<'a>(
+        &self,
+        row: &PartRow,
+        tokens: Tokens,
+        message: impl Fn(MessageRef) -> Result<&'a Arc<Message>, RestoreError>,
+    ) -> Result<Part, RestoreError> {
         let content = match &row.what {
-            ContentRow::Text(text) => Content::Text(self.contents.text(text)?),
-            ContentRow::Message { message } if *message == self.reference => {
-                Content::Message(Arc::clone(self.sent))
-            }
-            ContentRow::Message { message } => {
-                Content::Message(Arc::clone(self.contents.message(*message)?))
-            }
+            ContentRow::Text(text) => Content::Text(self.text(text)?),
+            ContentRow::Message { message: of } => Content::Message(Arc::clone(message(*of)?)),
         };
-        let lead = row.lead.as_ref().map(|lead| self.contents.text(lead)).transpose()?;
+        let lead = row.lead.as_ref().map(|lead| self.text(lead)).transpose()?;
         Ok(Part {
             layer: row.at,
             role: row.by,
@@ -103,9 +100,7 @@ impl Reader<'_> {
             reason: row.why.clone(),
         })
     }
-}
 
-impl Contents {
     fn text(&self, text: &TextRef) -> Result<Text, RestoreError> {
         let hash = match text {
             TextRef::Inline(text) => return Ok(text.clone()),
@@ -133,9 +128,8 @@ impl Contents {
     /// The message of the turn, as it was sent.
     fn sent(&self, row: &SentRow) -> Result<Arc<Message>, RestoreError> {
         let message = self.message(row.message)?;
-        let Body::User(user) = &message.body else {
-            return Err(damaged("its turn was not opened by a person's message"));
-        };
+        let no_user = || damaged("its turn was not opened by a person's message");
+        let user = message.as_user().ok_or_else(no_user)?;
         let picks = row.picks.iter().map(|pick| self.kept_pick(pick));
         let body = Body::User(UserMessage {
             content: user.content.clone(),
@@ -147,10 +141,8 @@ impl Contents {
     }
 
     fn kept_pick(&self, row: &PickRow) -> Result<KeptPick, RestoreError> {
-        let shown = match &row.text {
-            Some(text) => Shown::Text(self.text(text)?),
-            None => Shown::Above,
-        };
+        let text = row.text.as_ref().map(|text| self.text(text)).transpose()?;
+        let shown = text.map_or(Shown::Above, Shown::Text);
         Ok(KeptPick { item: row.item.clone(), since: row.since, shown })
     }
 
@@ -164,16 +156,12 @@ impl Contents {
     }
 
     fn candidates(&self, rows: &[CandidateRow]) -> Result<Vec<Pick>, RestoreError> {
-        rows.iter().map(|row| self.candidate(row)).collect()
-    }
-
-    fn candidate(&self, row: &CandidateRow) -> Result<Pick, RestoreError> {
-        let chunk = row.chunk.as_ref().map(|chunk| self.text(chunk)).transpose()?;
-        Ok(Pick {
-            item: row.item.clone(),
-            scores: row.scores,
-            best_chunk: chunk.map(|chunk| chunk.as_str().into()),
-        })
+        let candidate = |row: &CandidateRow| {
+            let chunk = row.chunk.as_ref().map(|chunk| self.text(chunk)).transpose()?;
+            let best_chunk = chunk.map(|chunk| chunk.as_str().into());
+            Ok(Pick { item: row.item.clone(), scores: row.scores, best_chunk })
+        };
+        rows.iter().map(candidate).collect()
     }
 }
 

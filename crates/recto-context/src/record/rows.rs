@@ -45,7 +45,7 @@ pub(super) struct PartRow {
     pub(super) at: Layer,
     pub(super) by: ChatRole,
     pub(super) join: Join,
-    /// Missing when empty.
+    /// Missing when the lead is empty.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) lead: Option<TextRef>,
     pub(super) what: ContentRow,
@@ -106,7 +106,7 @@ pub(super) struct SentRow {
     pub(super) message: MessageRef,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) stamp: Option<Stamp>,
-    #[serde(default, skip_serializing_if = "is_plain")]
+    #[serde(default, skip_serializing_if = "Framing::is_plain")]
     pub(super) framing: Framing,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) picks: Vec<PickRow>,
@@ -129,11 +129,7 @@ pub(super) struct Counts {
     pub(super) parts: Vec<Tokens>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) tools: Vec<Tokens>,
-    /// Before and after.
+    /// What each cost before, and what is left of it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) dropped: Vec<(Tokens, Tokens)>,
-}
-
-fn is_plain(framing: &Framing) -> bool {
-    *framing == Framing::Plain
 }

@@ -10,7 +10,7 @@ use super::{MessageRef, Record, Recorded, VERSION};
 use crate::catalog::Notice;
 use crate::context::{Dropped, OfferedTool, RequestContext};
 use crate::item::{Pick, Source};
-use crate::message::{Body, KeptPick, Message, Shown, UserMessage};
+use crate::message::{KeptPick, Message, UserMessage};
 use crate::page::{Content, Part};
 use crate::text::{ContentHash, Text};
 
@@ -126,10 +126,7 @@ impl Writer {
 
     fn sent(&mut self, sent: &Arc<Message>) -> SentRow {
         let nothing = UserMessage::default();
-        let user = match &sent.body {
-            Body::User(user) => user,
-            _ => &nothing,
-        };
+        let user = sent.as_user().unwrap_or(&nothing);
         SentRow {
             message: self.message(sent),
             stamp: user.stamp.clone(),
@@ -139,10 +136,7 @@ impl Writer {
     }
 
     fn kept_pick(&mut self, pick: &KeptPick) -> PickRow {
-        let text = match &pick.shown {
-            Shown::Text(text) => Some(self.text(text)),
-            Shown::Above => None,
-        };
+        let text = pick.shown.text().map(|text| self.text(text));
         PickRow { item: pick.item.clone(), since: pick.since, text }
     }
 }

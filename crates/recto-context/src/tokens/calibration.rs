@@ -35,7 +35,7 @@ const DOUBT: f64 = 0.25;
 /// The form of the stored state: its classes, their order and the prior behind it.
 const VERSION: u32 = 2;
 
-/// What became of an observation.
+/// The outcome of an observation: whether the rates follow it, or why not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Observed {
     /// The rates follow it.
@@ -115,18 +115,12 @@ impl Calibration {
     /// well, so that rates led astray can find back.
     fn judge(&self, prompt: &Profile, counted: Tokens) -> Observed {
         let costs = self.costs(prompt);
-        let bound = |limit: fn(Class, f64) -> f64| -> f64 {
-            Class::ALL
-                .into_iter()
-                .map(|class| costs[class as usize] * limit(class, self.factors[class as usize]))
-                .sum()
-        };
         let counted = f64::from(counted.get());
         if prompt.is_empty() {
             Observed::Empty
-        } else if counted < bound(|class, _| least_share(class)) {
+        } else if counted < dot(&costs, &least_shares()) {
             Observed::ImplausiblyLow
-        } else if counted > bound(|_, factor| factor.max(1.0) * TOO_HIGH) {
+        } else if counted > dot(&costs, &self.factors.map(|factor| factor.max(1.0) * TOO_HIGH)) {
             Observed::ImplausiblyHigh
         } else {
             Observed::Used
@@ -172,17 +166,17 @@ impl Calibration {
     }
 }
 
-/// The share of its estimate below which a count cannot be true. Half, but less where the default
-/// is high because models differ most: Gemma writes Hindi and Bengali in a quarter of the tokens
-/// that Qwen and Llama need.
-fn least_share(class: Class) -> f64 {
-    match class {
-        Class::Devanagari | Class::Script => 0.18,
-        Class::Alphabet => 0.3,
-        // Some templates explain at length how tools are called, others say nothing.
-        Class::Tool => 0.0,
-        _ => 0.5,
-    }
+/// The share of each class's estimate below which a count cannot be true. Half, but less where the
+/// default is high because models differ most: Gemma writes Hindi and Bengali in a quarter of the
+/// tokens that Qwen and Llama need.
+fn least_shares() -> [f64; N] {
+    let mut shares = [0.5; N];
+    shares[Class::Devanagari as usize] = 0.18;
+    shares[Class::Script as usize] = 0.18;
+    shares[Class::Alphabet as usize] = 0.3;
+    // Some templates explain at length how tools are called, others say nothing.
+    shares[Class::Tool as usize] = 0.0;
+    shares
 }
 
 fn dot(a: &[f64; N], b: &[f64; N]) -> f64 {

@@ -28,7 +28,7 @@ pub enum Class {
     Foreign,
     /// An accented or otherwise non-ASCII Latin letter, on top of being a letter; a combining mark.
     Accent,
-    /// A digit.
+    /// A digit of a number.
     Digit,
     /// A run of digits.
     Number,
@@ -60,11 +60,11 @@ pub enum Class {
     Script,
     /// Ideographic punctuation and full-width forms.
     Ideographic,
-    /// A Chinese character.
+    /// A character of Chinese script.
     Han,
-    /// A Japanese syllable.
+    /// A syllable of Japanese script.
     Kana,
-    /// A Korean syllable.
+    /// A syllable of Korean script.
     Hangul,
     /// Emoji with their joiners and selectors, and whatever else lies beyond the basic plane.
     Emoji,
@@ -81,43 +81,9 @@ pub enum Class {
 impl Class {
     /// How many classes there are.
     pub const COUNT: usize = Class::Tool as usize + 1;
-
-    /// All classes, in their order.
-    pub const ALL: [Class; Class::COUNT] = [
-        Class::Word,
-        Class::Glued,
-        Class::Case,
-        Class::Long,
-        Class::Foreign,
-        Class::Accent,
-        Class::Digit,
-        Class::Number,
-        Class::SpacedNumber,
-        Class::Symbol,
-        Class::SymbolRun,
-        Class::Repeat,
-        Class::Newline,
-        Class::Indent,
-        Class::Gap,
-        Class::Cyrillic,
-        Class::Arabic,
-        Class::Devanagari,
-        Class::Thai,
-        Class::Alphabet,
-        Class::Script,
-        Class::Ideographic,
-        Class::Han,
-        Class::Kana,
-        Class::Hangul,
-        Class::Emoji,
-        Class::Sign,
-        Class::Image,
-        Class::Message,
-        Class::Tool,
-    ];
 }
 
-/// What a text is made of, counted once when the text is created.
+/// The counts of what a text is made of, taken once when the text is created.
 ///
 /// Profiles add up: for texts joined at a newline, `of(a) + of(b)` is `of(a + b)`. Elsewhere the
 /// sum is off by the one or two items at the joint. Counts saturate.
@@ -347,30 +313,22 @@ impl Scan {
 /// looked back at.
 fn count_block(block: &Block, profile: &mut Profile) {
     use Class::*;
-    profile.add_to(
-        Word,
-        tally(block, |[before, here]| starts_word(before, here) & (before & START != 0)),
-    );
-    profile.add_to(
-        Glued,
-        tally(block, |[before, here]| starts_word(before, here) & (before & (START | LETTER) == 0)),
-    );
-    profile.add_to(
-        Case,
-        tally(block, |[before, here]| starts_word(before, here) & (before & LETTER != 0)),
-    );
-    profile.add_to(Long, tally(block, is_long));
-    profile.add_to(Foreign, tally(block, |[here]| here & HARD != 0));
-    profile.add_to(Foreign, tally(block, ends_open));
-    profile.add_to(Digit, tally(block, |[here]| here == DIGIT));
-    profile.add_to(Number, tally(block, |[before, here]| (here == DIGIT) & (before != DIGIT)));
-    profile
-        .add_to(SpacedNumber, tally(block, |[before, here]| (here == DIGIT) & (before == SPACE)));
-    profile.add_to(Symbol, tally(block, |[here]| here == SYMBOL));
-    profile.add_to(SymbolRun, tally(block, |[before, here]| (here == SYMBOL) & (before != SYMBOL)));
-    profile.add_to(Newline, tally(block, |[before, here]| (before == NEWLINE) & (here != NEWLINE)));
-    profile.add_to(Gap, tally(block, opens_gap));
-    profile.add_to(Indent, tally(block, |[before, here]| (here == before) & (here & START != 0)));
+    let mut add = |class, count| profile.add_to(class, count);
+    let starts = |[before, here]: [u8; 2]| starts_word(before, here);
+    add(Word, tally(block, |flags| starts(flags) & (flags[0] & START != 0)));
+    add(Glued, tally(block, |flags| starts(flags) & (flags[0] & (START | LETTER) == 0)));
+    add(Case, tally(block, |flags| starts(flags) & (flags[0] & LETTER != 0)));
+    add(Long, tally(block, is_long));
+    add(Foreign, tally(block, |[here]| here & HARD != 0));
+    add(Foreign, tally(block, ends_open));
+    add(Digit, tally(block, |[here]| here == DIGIT));
+    add(Number, tally(block, |[before, here]| (here == DIGIT) & (before != DIGIT)));
+    add(SpacedNumber, tally(block, |[before, here]| (here == DIGIT) & (before == SPACE)));
+    add(Symbol, tally(block, |[here]| here == SYMBOL));
+    add(SymbolRun, tally(block, |[before, here]| (here == SYMBOL) & (before != SYMBOL)));
+    add(Newline, tally(block, |[before, here]| (before == NEWLINE) & (here != NEWLINE)));
+    add(Gap, tally(block, opens_gap));
+    add(Indent, tally(block, |[before, here]| (here == before) & (here & START != 0)));
 }
 
 /// At how many flags of a block the test holds; it sees the flag last, and before it those it

@@ -6,28 +6,11 @@ use serde_json::{Map, Value};
 use super::error;
 use crate::reaction::Rejection;
 
-const INTEGERS: [&str; 10] = [
-    "main_gpu",
-    "num_batch",
-    "num_ctx",
-    "num_gpu",
-    "num_keep",
-    "num_predict",
-    "num_thread",
-    "repeat_last_n",
-    "seed",
-    "top_k",
-];
+const INTEGERS: &str = "main_gpu num_batch num_ctx num_gpu num_keep num_predict num_thread \
+                        repeat_last_n seed top_k";
 
-const DECIMALS: [&str; 7] = [
-    "frequency_penalty",
-    "min_p",
-    "presence_penalty",
-    "repeat_penalty",
-    "temperature",
-    "top_p",
-    "typical_p",
-];
+const DECIMALS: &str = "frequency_penalty min_p presence_penalty repeat_penalty temperature top_p \
+                        typical_p";
 
 /// What the fake heeds of them.
 #[derive(Debug)]
@@ -49,10 +32,11 @@ impl Options {
 /// The real server answers 500 here, not 400.
 fn check(name: &str, value: &Value) -> Result<(), Rejection> {
     let wants = |kind: &str| Err(error(500, format!("option {name:?} must be of type {kind}")));
-    if INTEGERS.contains(&name) && !value.is_number() {
+    let is_among = |names: &str| names.split(' ').any(|known| known == name);
+    if is_among(INTEGERS) && !value.is_number() {
         return wants("integer");
     }
-    if DECIMALS.contains(&name) && !value.is_number() {
+    if is_among(DECIMALS) && !value.is_number() {
         return wants("float32");
     }
     if name == "use_mmap" && !value.is_boolean() {

@@ -1,6 +1,6 @@
 //! Whether a prompt fits in the window, and what becomes of one that does not.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::check::Chat;
 use super::runner_error;
@@ -16,7 +16,8 @@ pub(super) fn fit(chat: &Chat, window: u32) -> Result<u32, Rejection> {
         return Ok(whole);
     }
     if !chat.truncate {
-        return Err(overflow(whole, window));
+        let (why, problem) = count::llama_overflow(whole, window);
+        return Err(runner_error(&why, &problem));
     }
     let starts = (1..chat.messages.len()).map(|index| block_start(&chat.messages, index));
     let cut = starts.map(|start| tokens(chat, start)).find(|tokens| *tokens <= window);
@@ -41,19 +42,4 @@ fn block_start(messages: &[Value], index: usize) -> usize {
     let first = index - results;
     let calls = first.checked_sub(1).filter(|caller| messages[*caller]["tool_calls"].is_array());
     calls.unwrap_or(index)
-}
-
-fn overflow(prompt: u32, window: u32) -> Rejection {
-    let why = format!(
-        "request ({prompt} tokens) exceeds the available context size ({window} tokens), \
-         try increasing it"
-    );
-    let problem = json!({
-        "code": 400,
-        "message": why,
-        "type": "exceed_context_size_error",
-        "n_prompt_tokens": prompt,
-        "n_ctx": window,
-    });
-    runner_error(&why, &problem)
 }

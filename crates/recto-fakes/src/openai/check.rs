@@ -8,43 +8,14 @@ use super::{messages, tools};
 use crate::log::Received;
 
 /// The parameters that the API knows.
-const PARAMETERS: [&str; 35] = [
-    "audio",
-    "frequency_penalty",
-    "function_call",
-    "functions",
-    "logit_bias",
-    "logprobs",
-    "max_completion_tokens",
-    "max_tokens",
-    "messages",
-    "metadata",
-    "modalities",
-    "model",
-    "n",
-    "parallel_tool_calls",
-    "prediction",
-    "presence_penalty",
-    "prompt_cache_key",
-    "prompt_cache_retention",
-    "reasoning_effort",
-    "response_format",
-    "safety_identifier",
-    "seed",
-    "service_tier",
-    "stop",
-    "store",
-    "stream",
-    "stream_options",
-    "temperature",
-    "tool_choice",
-    "tools",
-    "top_logprobs",
-    "top_p",
-    "user",
-    "verbosity",
-    "web_search_options",
-];
+const PARAMETERS: &str = "\
+    audio frequency_penalty function_call functions logit_bias logprobs \
+    max_completion_tokens max_tokens messages metadata modalities model \
+    n parallel_tool_calls prediction presence_penalty prompt_cache_key \
+    prompt_cache_retention reasoning_effort response_format \
+    safety_identifier seed service_tier stop store stream stream_options \
+    temperature tool_choice tools top_logprobs top_p user verbosity \
+    web_search_options";
 
 /// A chat that holds nothing wrong.
 #[derive(Debug)]
@@ -60,7 +31,8 @@ pub(super) struct Chat {
 
 pub(super) fn chat(received: &Received) -> Result<Chat, Problem> {
     let body = body(received)?;
-    if let Some(unknown) = body.keys().find(|name| !PARAMETERS.contains(&name.as_str())) {
+    let is_known = |name: &&String| PARAMETERS.split(' ').any(|known| known == **name);
+    if let Some(unknown) = body.keys().find(|name| !is_known(name)) {
         let message = format!("Unrecognized request argument supplied: {unknown}");
         return Err(Problem::new(message));
     }

@@ -21,7 +21,7 @@ impl Embedding {
         Embedding(values)
     }
 
-    /// The numbers.
+    /// The numbers of the vector.
     pub fn as_slice(&self) -> &[f32] {
         &*self.0
     }

@@ -15,7 +15,7 @@ pub enum EncoderError {
     /// The file is there, but could not be read.
     #[error("`{}` can't be read", path.display())]
     Read {
-        /// Which file.
+        /// The file that was to be read.
         path: PathBuf,
         /// What the system said.
         #[source]
@@ -24,7 +24,7 @@ pub enum EncoderError {
     /// What stands in the file is not what belongs there.
     #[error("`{}` is damaged: {why}", path.display())]
     Damaged {
-        /// Which file.
+        /// The file that was to be read.
         path: PathBuf,
         /// What is wrong with it.
         why: String,
@@ -32,7 +32,7 @@ pub enum EncoderError {
     /// The file is sound, but another than the one that was pulled.
     #[error("`{}` is not the file that was pulled: its checksum differs", path.display())]
     Swapped {
-        /// Which file.
+        /// The file that was to be read.
         path: PathBuf,
     },
 }

@@ -17,7 +17,7 @@ use super::weights::{Gemm, Linear, Weights};
 
 /// Room for all that is between the layers, kept from one batch to the next.
 pub(super) struct Workspace {
-    /// The rows themselves.
+    /// A row of numbers for each word piece.
     rows: Vec<f32>,
     /// What a multiplication gave.
     sums: Vec<i32>,

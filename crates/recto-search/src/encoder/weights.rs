@@ -16,7 +16,7 @@ use super::tensors::Tensors;
 /// Multiplies activations by weights.
 pub(super) type Gemm = GemmExecutor<u8, i8, i32>;
 
-/// All weights.
+/// All weights of the model.
 pub(super) struct Weights {
     pub(super) words: Words,
     /// What a position adds to a word; the type of a text is in it.
@@ -31,7 +31,7 @@ pub(super) struct Words {
     scales: Vec<f32>,
 }
 
-/// One layer.
+/// The weights of one layer.
 pub(super) struct Layer {
     pub(super) qkv: Linear,
     pub(super) attended: Linear,

@@ -10,12 +10,12 @@ use recto_context::{ContentHash, ItemId, Pick};
 use super::Index;
 use super::table::Row;
 
-/// An item that says what a better one says.
+/// A ranked item that says what a better one says already.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Double {
-    /// It, with its scores.
+    /// The item, with its scores.
     pub pick: Pick,
-    /// The better one.
+    /// The better item that says the same.
     pub of: ItemId,
     /// How near the two are, where their vectors tell.
     pub cosine: Option<f32>,

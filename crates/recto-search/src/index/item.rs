@@ -15,7 +15,7 @@ use crate::lexical::Fields;
 /// a page, and would keep all others waiting for minutes. Its words count to the end.
 const MOST_CHUNKS: usize = 400;
 
-/// An item.
+/// An item with the chunks that its entry was cut into.
 pub(super) struct Item {
     pub(super) entry: Entry,
     /// The header first, then the text.
@@ -24,7 +24,7 @@ pub(super) struct Item {
 
 /// A chunk where it stands in an item. Its text is not kept a second time.
 pub(super) struct Piece {
-    /// Its chunk.
+    /// The row of its chunk in the table.
     pub(super) row: Row,
     of: Of,
     range: Range<usize>,

@@ -4,7 +4,7 @@ use hashbrown::HashTable;
 use recto_context::ContentHash;
 
 use crate::encoder::Embedding;
-use crate::vectors::{Vector, Vectors};
+use crate::vectors::{Vector, Vectors, make_room};
 
 /// The place of a chunk in the table. It stays the same while anything uses it.
 pub(super) type Row = u32;
@@ -45,7 +45,7 @@ impl Table {
             self.chunks[row as usize] = chunk;
             row
         } else {
-            grow(&mut self.chunks);
+            make_room(&mut self.chunks);
             self.chunks.push(chunk);
             (self.chunks.len() - 1) as Row
         };
@@ -86,7 +86,7 @@ impl Table {
         }
         chunk.vector = self.vectors.len() as u32;
         self.vectors.push(vector);
-        grow(&mut self.owners);
+        make_room(&mut self.owners);
         self.owners.push(row);
     }
 
@@ -179,11 +179,4 @@ impl Table {
 fn hash(key: ContentHash) -> u64 {
     let bytes = key.as_bytes();
     u64::from_le_bytes(std::array::from_fn(|index| bytes[index]))
-}
-
-/// As vectors grow: by little.
-fn grow<T>(list: &mut Vec<T>) {
-    if list.len() == list.capacity() {
-        list.reserve_exact((list.len() / 32).max(64));
-    }
 }

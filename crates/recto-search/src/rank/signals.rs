@@ -37,8 +37,9 @@ const MARGIN: f32 = 3.0;
 
 /// The signals of all candidates for a query.
 pub struct Signals {
-    matches: Vec<Match>,
-    /// Standardised.
+    /// How the words of each candidate meet the query's.
+    pub(super) matches: Vec<Match>,
+    /// The standardised signals of each item.
     items: Vec<[f32; ITEM]>,
     /// Of each item's best chunk.
     cosines: Vec<f32>,
@@ -55,10 +56,11 @@ impl Signals {
         let slots: Vec<u32> = candidates.iter().map(|candidate| candidate.slot).collect();
         let found = evidence.lexicon.search(evidence.query_text, &slots);
         let is_dense = candidates.iter().all(|candidate| candidate.has_dense);
-        let cosines = candidates.iter().map(|candidate| best(candidate.cosines).unwrap_or(0.0));
-        let headers = candidates.iter().map(|candidate| *candidate.cosines.first().unwrap_or(&0.0));
-        let cosines: Vec<f32> = cosines.collect();
-        let headers: Vec<f32> = headers.collect();
+        let best = |cosines: &[f32]| cosines.iter().copied().max_by(f32::total_cmp);
+        let of_each = |number: fn(&[f32]) -> Option<f32>| -> Vec<f32> {
+            candidates.iter().map(|candidate| number(candidate.cosines).unwrap_or(0.0)).collect()
+        };
+        let (cosines, headers) = (of_each(best), of_each(|cosines| cosines.first().copied()));
         let raw = found.of.iter().zip(candidates).zip(&headers);
         let raw = raw.map(|((found, candidate), header)| {
             [found.even, found.pairs, *header, mean_of_best(candidate.cosines)]
@@ -143,30 +145,11 @@ impl Signals {
         std::array::from_fn(|place| cosines.get(place).copied().unwrap_or(USUAL_COSINE))
     }
 
-    /// The BM25 score of a candidate.
-    pub(super) fn lexical(&self, place: usize) -> f32 {
-        self.matches[place].score
-    }
-
-    /// How much of the query a candidate says that it is not for.
-    pub(super) fn denied_share(&self, place: usize) -> f32 {
-        self.matches[place].denied_share
-    }
-
-    /// Whether the query names who speaks in a candidate.
-    pub(super) fn names_speaker(&self, place: usize) -> bool {
-        self.matches[place].names_speaker
-    }
-
     /// A candidate's best chunk and its cosine, where cosines count.
     pub(super) fn best_chunk(&self, candidate: &Candidate<'_>) -> Option<(usize, f32)> {
         let chunks = candidate.cosines.iter().copied().enumerate();
         chunks.rev().max_by(|a, b| a.1.total_cmp(&b.1)).filter(|_| self.is_dense)
     }
-}
-
-fn best(cosines: &[f32]) -> Option<f32> {
-    cosines.iter().copied().max_by(f32::total_cmp)
 }
 
 /// The mean of the best few, or of all where there are fewer.

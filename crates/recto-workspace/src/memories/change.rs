@@ -20,10 +20,10 @@ use super::shelf::memory_of;
 use super::write::{Durable, Landed, TRIES, append, busy, replace};
 use crate::stamp::{Seen, look};
 
-/// Something to remember.
+/// A memory that is to be written down.
 #[derive(Debug, Clone)]
 pub struct NewMemory {
-    /// What.
+    /// What is to be remembered, with or without marks at its beginning.
     pub text: String,
     /// What `[important]` and `[shared]` at the beginning of the text mean.
     pub marks_in_text: TextMarks,
@@ -31,7 +31,7 @@ pub struct NewMemory {
     pub scope: Scope,
     /// What is said of it beside its text.
     pub marks: Marks,
-    /// When.
+    /// When it came up: the day that it is filed under, and the time behind it.
     pub at: Zoned,
 }
 
@@ -44,7 +44,7 @@ pub enum TextMarks {
     Ignored,
 }
 
-/// What became of something to remember.
+/// A memory that was added, or stood there already.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Added {
     /// The memory as it stands in its file.
@@ -53,16 +53,16 @@ pub struct Added {
     pub was_there: bool,
 }
 
-/// Something that is remembered no longer.
+/// A memory that was moved to the archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Forgotten {
-    /// What it was.
+    /// The memory as it was.
     pub memory: Memory,
     /// The file that has it now.
     pub archive: PathBuf,
 }
 
-/// The files, by somebody who wants to write.
+/// Adds, edits and forgets memories in their files.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pen<'a> {
     pub layout: &'a Layout,
@@ -100,11 +100,7 @@ impl Pen<'_> {
         let mut journal_before = None;
         for _ in 0..TRIES {
             let loaded = self.load(place, Reach::End, lock);
-            let end = match loaded.content {
-                Content::Bytes { bytes, .. } => bytes,
-                Content::Missing => Vec::new(),
-                Content::Unusable(what) => return Err(unusable(&place.path, what)),
-            };
+            let end = loaded.content.into_bytes().map_err(|what| unusable(&place.path, what))?;
             // What nobody could read there is not written there.
             let content = text(&end).map_err(|what| unusable(&place.path, what))?;
             if let Some(entry) = find(content, &wanted.text, place) {
@@ -278,11 +274,7 @@ impl Pen<'_> {
         let day = Zoned::now().date().to_string();
         for _ in 0..TRIES {
             let loaded = load(path, Reach::End);
-            let end = match loaded.content {
-                Content::Bytes { bytes, .. } => bytes,
-                Content::Missing => Vec::new(),
-                Content::Unusable(what) => return Err(unusable(path, what)),
-            };
+            let end = loaded.content.into_bytes().map_err(|what| unusable(path, what))?;
             let more = addition(&end, &day, blocks);
             if !matches!(append(path, &loaded.seen, &more, self.durable)?, Landed::NotYet) {
                 return Ok(());
@@ -333,12 +325,10 @@ fn unusable(path: &Path, what: String) -> MemoryError {
 
 /// Why a memory cannot be changed in a file of this text.
 fn why_not(content: &str, memory: &Memory, place: &Place) -> MemoryError {
-    match has(content, memory, place) {
-        true => {
-            MemoryError::Entangled { name: memory.name.clone(), path: place.path.to_path_buf() }
-        }
-        false => unknown(memory),
+    if !has(content, memory, place) {
+        return unknown(memory);
     }
+    MemoryError::Entangled { name: memory.name.clone(), path: place.path.to_path_buf() }
 }
 
 fn unknown(memory: &Memory) -> MemoryError {

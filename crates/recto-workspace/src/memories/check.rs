@@ -14,30 +14,30 @@ use super::layout::{Layout, Place, decoded, is_file_name, note_day};
 use super::leftover::LEFTOVER;
 use super::load::{Content, Reach, load, text};
 use super::lock;
-use super::open::{LINK, is_link, wrong};
+use super::open::{LINK, is_link};
 use super::parse::{Entry, read_entries};
 use super::secrets::find_secret;
 use super::shelf::read_book;
 use crate::problem::Problem;
 use crate::stamp::{Seen, look};
 
-/// Something that a person should know.
+/// Something about a file of memories that a person should know.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// What it is.
+    /// What sort of thing it is.
     pub kind: FindingKind,
     /// Where, and what to do about it.
     pub problem: Problem,
 }
 
-/// What can be found.
+/// What a finding is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FindingKind {
     /// The file is not used at all.
     Unreadable,
     /// A part of the file is not used, or an entry is longer than `remember` takes.
     TooLarge,
-    /// Entries repeat others.
+    /// Entries repeat others word by word.
     Repeated,
     /// An entry gives a secret away.
     Secret,
@@ -52,11 +52,10 @@ pub enum FindingKind {
 /// A day: clocks differ, and so do time zones.
 const TOLERANCE: i64 = 24 * 60 * 60;
 
-/// All that there is to say.
+/// Looks through all files of memories, and gives what there is to say about them.
 pub(crate) fn check(layout: &Layout) -> Vec<Finding> {
-    let in_the_way = in_the_way(layout).into_iter();
-    let mut findings: Vec<Finding> =
-        in_the_way.map(|problem| Finding { kind: FindingKind::Unreadable, problem }).collect();
+    let unreadable = |problem| Finding { kind: FindingKind::Unreadable, problem };
+    let mut findings: Vec<Finding> = in_the_way(layout).into_iter().map(unreadable).collect();
     let mut places = Vec::new();
     let memory = layout.memory();
     for name in names(memory, &mut findings) {
@@ -100,7 +99,7 @@ pub(crate) fn in_the_way(layout: &Layout) -> Vec<Problem> {
     let problem = |path: &PathBuf| {
         let what = match look(path) {
             _ if is_link(path) => LINK,
-            Seen::Present(stamp) => wrong(stamp.kind)?,
+            Seen::Present(stamp) => stamp.kind.why_no_file()?,
             _ => return None,
         };
         let hint = "move it out of the way; until then, nothing can be remembered";

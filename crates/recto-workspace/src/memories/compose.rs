@@ -43,24 +43,10 @@ impl Wording {
 
 /// An entry as it stands in a file, each line ended by `\n`.
 pub(crate) fn block(lead: &str, marks: Marks, text: &str, time: Option<&str>) -> String {
-    let margin: String =
-        lead.chars().take_while(|c| matches!(c, ' ' | '\t')).chain("  ".chars()).collect();
-    let mut block = lead.to_owned();
-    block.push_str(&marks_text(marks));
-    for (index, line) in text.split('\n').enumerate() {
-        if index > 0 {
-            block.push_str("\\\n");
-            block.push_str(&margin);
-        }
-        block.push_str(line);
-    }
-    if let Some(time) = time {
-        block.push_str(" (added at ");
-        block.push_str(time);
-        block.push(')');
-    }
-    block.push('\n');
-    block
+    let margin = &lead[..lead.len() - lead.trim_start_matches([' ', '\t']).len()];
+    let text = text.replace('\n', &format!("\\\n{margin}  "));
+    let time = time.map_or_else(String::new, |time| format!(" (added at {time})"));
+    format!("{lead}{}{text}{time}\n", marks_text(marks))
 }
 
 /// Marks as they stand before a text.
@@ -96,10 +82,7 @@ pub(crate) fn addition(end: &[u8], day: &str, block: &str) -> Vec<u8> {
     if last_heading(end) != Some(day) {
         let blank: [&[u8]; 3] = [b"\n\n", b"\n\r\n", b"\r\r"];
         let is_apart = end.is_empty() || blank.iter().any(|blank| end.ends_with(blank));
-        addition.push_str(if is_apart { "" } else { "\n" });
-        addition.push_str("## ");
-        addition.push_str(day);
-        addition.push('\n');
+        addition += &format!("{}## {day}\n", if is_apart { "" } else { "\n" });
     }
     addition.push_str(block);
     with_line_ends_of(end, addition).into_bytes()

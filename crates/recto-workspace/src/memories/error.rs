@@ -44,13 +44,13 @@ pub enum MemoryError {
     /// The audience may see the memory, but not change it.
     #[error("`{name}` can only be changed by those whose memory it is")]
     NotAllowed {
-        /// Which memory.
+        /// The name of the memory.
         name: Arc<str>,
     },
     /// Without the memory as it is, those around it would become others.
     #[error("`{name}` cannot be changed without changing what stands around it")]
     Entangled {
-        /// Which memory.
+        /// The name of the memory.
         name: Arc<str>,
         /// The file that it is in.
         path: PathBuf,
@@ -70,12 +70,12 @@ pub enum MemoryError {
     /// What is there is no file of memories.
     #[error("`{}` {what}", path.display())]
     Unusable {
-        /// The file.
+        /// The file or folder that is in the way.
         path: PathBuf,
         /// What is wrong with it: `is a link to nothing`.
         what: String,
     },
-    /// The disk refused.
+    /// The system refused to read or write.
     #[error("cannot {what} `{}`", path.display())]
     Io {
         /// What was tried: `write`.
@@ -93,39 +93,34 @@ impl MemoryError {
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
             MemoryError::Empty => return None,
-            MemoryError::TooLong { .. } => {
-                "write it into a reference, and remember where it is".to_owned()
-            }
+            MemoryError::TooLong { .. } => "write it into a reference, and remember where it is",
             MemoryError::Secret { .. } => {
-                "keep it in a password manager or the environment, and remember where".to_owned()
+                "keep it in a password manager or the environment, and remember where"
             }
             MemoryError::Unknown { nearest: Some(nearest), .. } => {
-                format!("did you mean `{nearest}`? `recto memory list` shows all")
+                return Some(format!("did you mean `{nearest}`? `recto memory list` shows all"));
             }
-            MemoryError::Unknown { nearest: None, .. } => {
-                "`recto memory list` shows what there is".to_owned()
-            }
+            MemoryError::Unknown { nearest: None, .. } => "`recto memory list` shows what there is",
             MemoryError::Ambiguous { candidates, .. } => {
                 let shown: Vec<String> =
                     candidates.iter().take(5).map(|name| format!("`{name}`")).collect();
-                format!("name one of them: {}", shown.join(", "))
+                return Some(format!("name one of them: {}", shown.join(", ")));
             }
-            MemoryError::NotAllowed { .. } => "ask its owner, or edit the file".to_owned(),
+            MemoryError::NotAllowed { .. } => "ask its owner, or edit the file",
             MemoryError::Entangled { path, .. } => {
-                format!("close the code block or comment around it in `{}`", path.display())
+                let path = path.display();
+                return Some(format!("close the code block or comment around it in `{path}`"));
             }
             MemoryError::Locked { .. } => {
-                "wait until the other Recto is done, or end it if it hangs".to_owned()
+                "wait until the other Recto is done, or end it if it hangs"
             }
-            MemoryError::NoWorkspace { .. } => {
-                "run `recto init`, or set the path of the workspace".to_owned()
-            }
+            MemoryError::NoWorkspace { .. } => "run `recto init`, or set the path of the workspace",
             MemoryError::Unusable { path, .. } => {
-                format!("move `{}` out of the way", path.display())
+                return Some(format!("move `{}` out of the way", path.display()));
             }
             MemoryError::Io { path, error, .. } => return io_hint(path, error),
         };
-        Some(hint)
+        Some(hint.to_owned())
     }
 }
 

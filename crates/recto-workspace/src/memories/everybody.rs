@@ -15,7 +15,7 @@ use tokio::task::spawn_blocking;
 use super::layout::{Layout, decoded};
 use super::{Horizon, MemoryFiles, give_up};
 
-/// What is remembered of everybody.
+/// All memories of all scopes, for the owner who looks after them.
 #[derive(Debug)]
 pub struct OfEverybody {
     /// In a fixed order.
@@ -24,7 +24,7 @@ pub struct OfEverybody {
     pub has_gaps: bool,
 }
 
-/// Ids that have a file or a folder.
+/// The people, conversations and agents that have a file or a folder.
 #[derive(Debug, Default)]
 struct Ids {
     people: Vec<Arc<str>>,

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant, SystemTime};
 
-use super::open::{without_waiting, wrong};
+use super::open::without_waiting;
 use crate::stamp::{self, Failure, Seen, Stamp, look};
 
 /// How much of a file is read.
@@ -55,23 +55,31 @@ pub(crate) enum Content {
 /// Reads what is at `path`.
 pub(crate) fn load(path: &Path, reach: Reach) -> Loaded {
     let seen = look(path);
-    let unusable = |what: &str| Content::Unusable(what.to_owned());
-    let content = match &seen {
-        Seen::Missing => Content::Missing,
-        Seen::DeadLink => unusable("is a link to nothing"),
-        Seen::Unreachable(failure) => unusable(&format!("cannot be read: {failure}")),
-        Seen::Present(stamp) => match wrong(stamp.kind) {
-            Some(what) => unusable(what),
+    let content = match seen.stamp() {
+        Ok(None) => Content::Missing,
+        Err(what) => Content::Unusable(what),
+        Ok(Some(stamp)) => match stamp.kind.why_no_file() {
+            Some(what) => Content::Unusable(what.to_owned()),
             None => match read(path, reach) {
-                Ok((stamp, content)) => {
-                    return Loaded { seen: Seen::Present(stamp), content };
-                }
+                Ok((stamp, content)) => return Loaded { seen: Seen::Present(stamp), content },
                 Err(error) if stamp::is_missing(&error) => Content::Missing,
-                Err(error) => unusable(&format!("cannot be read: {}", Failure::of(&error))),
+                Err(error) => Content::Unusable(format!("cannot be read: {}", Failure::of(&error))),
             },
         },
     };
     Loaded { seen, content }
+}
+
+impl Content {
+    /// The bytes to write behind: none where there is no file yet, and what is wrong
+    /// with one that can't be used.
+    pub(crate) fn into_bytes(self) -> Result<Vec<u8>, String> {
+        match self {
+            Content::Bytes { bytes, .. } => Ok(bytes),
+            Content::Missing => Ok(Vec::new()),
+            Content::Unusable(what) => Err(what),
+        }
+    }
 }
 
 /// Reads what is at `path`, once nobody is in the middle of writing it. What `is_known`
@@ -109,7 +117,7 @@ fn read(path: &Path, reach: Reach) -> io::Result<(Stamp, Content)> {
     let mut file = without_waiting(File::options().read(true)).open(path)?;
     let stamp = Stamp::of(&file.metadata()?);
     // It may be another than the one that was looked at.
-    if let Some(what) = wrong(stamp.kind) {
+    if let Some(what) = stamp.kind.why_no_file() {
         return Ok((stamp, Content::Unusable(what.to_owned())));
     }
     let mut bytes = Vec::new();

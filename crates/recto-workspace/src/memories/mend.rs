@@ -11,7 +11,7 @@ use super::compose::{addition, entry_of};
 use super::error::MemoryError;
 use super::journal::{Journal, Note, millis, now};
 use super::layout::Layout;
-use super::load::{Content, Reach, load_when_quiet, text};
+use super::load::{Reach, load_when_quiet, text};
 use super::lock::Lock;
 use super::parse::{Entry, read_entries};
 use super::write::{Durable, Landed, TRIES, append, replace};
@@ -48,11 +48,7 @@ fn mend_file(
 ) -> Result<Vec<Note>, MemoryError> {
     for _ in 0..TRIES {
         let loaded = load_when_quiet(path, Reach::End, |stamp| lock.is_left(label, stamp));
-        let bytes = match loaded.content {
-            Content::Bytes { bytes, .. } => bytes,
-            Content::Missing => Vec::new(),
-            Content::Unusable(_) => break,
-        };
+        let Ok(bytes) = loaded.content.into_bytes() else { break };
         // A file that is gone was taken away a moment ago, as far as anybody knows.
         let written = match &loaded.seen {
             Seen::Present(stamp) => stamp.modified().map_or(0, millis),
@@ -65,32 +61,13 @@ fn mend_file(
             replace(path, durable, |bytes| without_doubles(bytes, &fresh))?;
             continue;
         }
-        let missing = missing(&bytes, notes);
-        let (mut end, mut added) = (bytes, Vec::new());
-        let (mut kept, mut texts) = (Vec::new(), HashSet::new());
-        for (note, is_missing) in notes.iter().zip(missing) {
-            let mut note = Note::clone(note);
-            if is_missing {
-                // Of two that say the same, one is enough.
-                let text = entry_of(&note.block, None).map(|entry| entry.text).ok();
-                if note.is_old(written) || !texts.insert(text) {
-                    continue;
-                }
-                let more = addition(&end, &note.day, &note.block);
-                end.extend_from_slice(&more);
-                added.extend(more);
-                note.at = now();
-            }
-            kept.push(note);
-        }
-        if added.is_empty() {
-            match &loaded.seen {
-                Seen::Present(stamp) => lock.leave(label, stamp),
-                _ => lock.doubt(label),
-            }
-            return Ok(kept);
-        }
-        match append(path, &loaded.seen, &added, durable)? {
+        let (kept, lost) = without_lost(bytes, notes, written);
+        let landed = match loaded.seen {
+            Seen::Present(stamp) if lost.is_empty() => Landed::Clean(stamp),
+            _ if lost.is_empty() => Landed::Disturbed,
+            seen => append(path, &seen, &lost, durable)?,
+        };
+        match landed {
             Landed::Clean(stamp) => lock.leave(label, &stamp),
             Landed::Disturbed => lock.doubt(label),
             Landed::NotYet => continue,
@@ -99,6 +76,27 @@ fn mend_file(
     }
     lock.doubt(label);
     Ok(notes.iter().copied().cloned().collect())
+}
+
+/// The notes that stay in the journal of a file that was last `written` then, and the
+/// bytes to append so that it has all of them.
+fn without_lost(mut content: Vec<u8>, notes: &[&Note], written: i64) -> (Vec<Note>, Vec<u8>) {
+    let (mut kept, mut texts) = (Vec::new(), HashSet::new());
+    let (missing, length) = (missing(&content, notes), content.len());
+    for (note, is_missing) in notes.iter().zip(missing) {
+        let mut note = Note::clone(note);
+        if is_missing {
+            // Of two that say the same, one is enough.
+            let text = entry_of(&note.block, None).map(|entry| entry.text).ok();
+            if note.is_old(written) || !texts.insert(text) {
+                continue;
+            }
+            content.extend(addition(&content, &note.day, &note.block));
+            note.at = now();
+        }
+        kept.push(note);
+    }
+    (kept, content.split_off(length))
 }
 
 /// Whether nobody else can have written it: two entries of one text may both be meant,

@@ -14,7 +14,7 @@ pub(crate) fn open(
     options: &OpenOptions,
     what: &'static str,
 ) -> Result<File, MemoryError> {
-    let check = |kind| match wrong(kind) {
+    let check = |kind: Kind| match kind.why_no_file() {
         Some(what) => Err(MemoryError::Unusable { path: path.to_owned(), what: what.to_owned() }),
         None => Ok(()),
     };
@@ -47,15 +47,6 @@ pub(crate) const LINK: &str = "is a link where a file of Recto's own is expected
 /// Whether there is a link here.
 pub(crate) fn is_link(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink())
-}
-
-/// What is wrong with what should be a file.
-pub(crate) fn wrong(kind: Kind) -> Option<&'static str> {
-    match kind {
-        Kind::File => None,
-        Kind::Folder => Some("is a folder where a file is expected"),
-        Kind::Special => Some("is a pipe, socket or device where a file is expected"),
-    }
 }
 
 /// The same way to open a file, but without waiting for who is at the other end of a pipe.

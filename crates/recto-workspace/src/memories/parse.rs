@@ -58,13 +58,11 @@ pub(crate) fn read_entries(content: &str, day: Option<Date>) -> Vec<Entry> {
     let (mut fences, mut comments) = (Fences::default(), Comments::default());
     let mut at = hidden::front_matter(&lines);
     while let Some(line) = lines.get(at) {
-        at += if reader.is_broken(line.text) {
-            reader.line(line);
-            1
-        } else if let Some(count) = fences.block(&lines, at) {
+        let may_begin = !reader.is_broken(line.text);
+        at += if may_begin && let Some(count) = fences.block(&lines, at) {
             reader.fence(&lines[at..at + count]);
             count
-        } else if let Some(count) = comments.block(&lines, at) {
+        } else if may_begin && let Some(count) = comments.block(&lines, at) {
             reader.comment(&lines[at..at + count]);
             count
         } else {
@@ -152,40 +150,14 @@ fn numbered(text: &str) -> Option<(u16, &str)> {
 }
 
 /// Months of the languages that write `24. Dezember`.
-const MONTHS: [&str; 27] = [
-    "januar",
-    "jänner",
-    "jan",
-    "februar",
-    "feber",
-    "feb",
-    "märz",
-    "marts",
-    "mars",
-    "april",
-    "apr",
-    "mai",
-    "maj",
-    "juni",
-    "juli",
-    "august",
-    "aug",
-    "september",
-    "sept",
-    "oktober",
-    "okt",
-    "november",
-    "nov",
-    "dezember",
-    "desember",
-    "december",
-    "dez",
-];
+const MONTHS: &str = "januar jänner jan februar feber feb märz marts mars april apr mai maj juni \
+                      juli august aug september sept oktober okt november nov dezember desember \
+                      december dez";
 
 fn begins_with_month(text: &str) -> bool {
     let word = text.split_whitespace().next().unwrap_or_default();
     let word = word.trim_end_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
-    MONTHS.contains(&word.as_str())
+    MONTHS.split(' ').any(|month| month == word)
 }
 
 /// A line without its end, and where it stands.

@@ -11,7 +11,7 @@ use super::compose::{Wording, block, entry_of, marks_text, with_line_ends_of};
 use super::layout::Place;
 use super::parse::{Entry, ends_line, read_entries, take_marks};
 
-/// The marks of either.
+/// All marks that one or the other has.
 pub(crate) fn both(one: Marks, other: Marks) -> Marks {
     Marks { important: one.important || other.important, shared: one.shared || other.shared }
 }

@@ -4,8 +4,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::fs;
-use std::io;
+use std::fs::DirEntry;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -17,8 +16,9 @@ use super::check::{Finding, FindingKind, in_the_way};
 use super::layout::{Layout, Place, note_day};
 use super::load::{Content, LIMIT, Loaded, Reach, load, text};
 use super::parse::{Entry, read_entries};
+use crate::folder::{News, list_folder};
 use crate::problem::{Problem, Severity};
-use crate::stamp::{self, Failure, Kind, Seen, look};
+use crate::stamp::{Seen, look};
 
 /// For how many days a daily note counts as recent.
 const RECENT_DAYS: i32 = 30;
@@ -31,11 +31,11 @@ const VIEWS: usize = 64;
 pub enum Horizon {
     /// Those of the 30 days before this day, of this day, and of days to come.
     Recent(Date),
-    /// All.
+    /// The notes of all days.
     All,
 }
 
-/// What an audience may see.
+/// The memories that an audience may see.
 #[derive(Debug, Default)]
 pub struct View {
     /// The newest first, undated ones last. Equal texts of one file are there once,
@@ -55,7 +55,7 @@ impl View {
     }
 }
 
-/// What is known of all files.
+/// The files of memories as they were last read, and the views made of them.
 #[derive(Debug, Default)]
 pub(crate) struct Shelf {
     slots: BTreeMap<Arc<str>, Slot>,
@@ -79,7 +79,7 @@ struct Slot {
     version: u64,
 }
 
-/// What a file holds.
+/// The memories of one file, and what is wrong with it.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Book {
     pub memories: Vec<Memory>,
@@ -101,13 +101,6 @@ struct Kept {
     /// The versions of all that it is made of.
     versions: Vec<u64>,
     view: Arc<View>,
-}
-
-/// Whether something is new.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum News {
-    Same,
-    Changed,
 }
 
 impl Shelf {
@@ -263,29 +256,15 @@ impl Horizon {
 
 /// The days that have a note, in order, and what is wrong with the folder.
 fn list_notes(layout: &Layout, seen: &Seen) -> (Vec<Date>, Vec<Problem>) {
-    let wrong = |what: String| (Vec::new(), vec![Problem::error(&layout.memory().into(), what)]);
-    match seen {
-        Seen::Missing => (Vec::new(), Vec::new()),
-        Seen::DeadLink => wrong("is a link to nothing".to_owned()),
-        Seen::Unreachable(failure) => wrong(format!("cannot be read: {failure}")),
-        Seen::Present(stamp) if stamp.kind != Kind::Folder => {
-            wrong("is not a folder of memories".to_owned())
-        }
-        Seen::Present(_) => match days_in(layout) {
-            Ok(days) => (days, in_the_way(layout)),
-            Err(error) if stamp::is_missing(&error) => (Vec::new(), Vec::new()),
-            Err(error) => wrong(format!("cannot be listed: {}", Failure::of(&error))),
-        },
-    }
-}
-
-fn days_in(layout: &Layout) -> io::Result<Vec<Date>> {
-    let mut days = Vec::new();
-    for entry in fs::read_dir(layout.memory())? {
-        days.extend(entry?.file_name().to_str().and_then(note_day));
-    }
+    let folder = layout.memory();
+    let entries = match list_folder(folder, seen, "memories") {
+        Ok(entries) => entries,
+        Err(what) => return (Vec::new(), vec![Problem::error(&folder.into(), what)]),
+    };
+    let names = entries.iter().map(DirEntry::file_name);
+    let mut days: Vec<Date> = names.filter_map(|name| note_day(name.to_str()?)).collect();
     days.sort_unstable();
-    Ok(days)
+    (days, in_the_way(layout))
 }
 
 /// The memories of a file, the newest first.

@@ -48,7 +48,7 @@ pub fn read_calls(text: &str, mut id: impl FnMut(usize) -> CallId) -> (Vec<ToolC
         let place = with_fence(text, read, &run.place);
         rest.push_str(&text[read..place.start]);
         read = place.end;
-        for Written { name, arguments } in run.calls {
+        for (name, arguments) in run.calls {
             calls.push(ToolCall { id: id(calls.len()), name, arguments: arguments.into() });
         }
     }
@@ -83,11 +83,8 @@ pub fn before_calls(text: &str) -> &str {
     }
 }
 
-/// A call as it was written.
-struct Written {
-    name: Arc<str>,
-    arguments: String,
-}
+/// The name and the arguments of a call, as they were written.
+type Written = (Arc<str>, String);
 
 /// Calls with nothing but blanks between them.
 struct Run {
@@ -156,7 +153,7 @@ impl RawCall<'_> {
     fn written(self) -> Option<Written> {
         let name = self.name.trim();
         let arguments = self.arguments.or(self.parameters).map_or("", RawValue::get);
-        (!name.is_empty()).then(|| Written { name: name.into(), arguments: unquoted(arguments) })
+        (!name.is_empty()).then(|| (name.into(), unquoted(arguments)))
     }
 }
 

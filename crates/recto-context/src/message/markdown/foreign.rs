@@ -31,8 +31,8 @@ enum Style {
 
 pub(super) fn read(reading: &mut Reading<'_>) {
     let lines = reading.lines;
-    let markers = lines.outside().filter_map(|(index, line)| marker(index, line));
-    let mut markers: Vec<_> = markers.collect();
+    let mut markers: Vec<_> =
+        lines.outside().filter_map(|(index, line)| marker(index, line)).collect();
     let Some(style) = prevailing(&markers) else {
         if !lines.trimmed(&(0..lines.len())).is_empty() {
             reading.problem(0, "no message begins with a line such as `## User` or `## Assistant`");
@@ -45,10 +45,7 @@ pub(super) fn read(reading: &mut Reading<'_>) {
         reading.notice(before.start, "what stands before the first message is left out");
     }
     let ends = markers.iter().skip(1).map(|marker| marker.index).chain([lines.len()]);
-    let ends: Vec<usize> = ends.collect();
-    for (marker, end) in markers.iter().zip(ends) {
-        finish(reading, marker, end);
-    }
+    markers.iter().zip(ends).for_each(|(marker, end)| finish(reading, marker, end));
 }
 
 fn finish(reading: &mut Reading<'_>, marker: &Marker<'_>, end: usize) {
@@ -74,7 +71,7 @@ fn finish(reading: &mut Reading<'_>, marker: &Marker<'_>, end: usize) {
     }
     let json = json!({"role": role, "name": marker.name, "content": text});
     let at = marker.at.map(str::to_owned);
-    reading.found(Found { line: marker.index, json, at, untouched: false });
+    reading.messages.push(Found { line: marker.index, json, at, untouched: false });
 }
 
 /// The style that marks the most messages.
@@ -129,39 +126,27 @@ fn closed<'a>(text: &'a str, decoration: &str) -> Option<(&'a str, &'a str)> {
 /// Who is named at the start of a title, and what stands behind the name. The role is
 /// `None` for the system.
 fn speaker(title: &str) -> Option<(Option<&'static str>, &str)> {
-    const SPEAKERS: [(&str, Option<&str>); 24] = [
-        ("you said", Some("user")),
-        ("user", Some("user")),
-        ("human", Some("user")),
-        ("you", Some("user")),
-        ("me", Some("user")),
-        ("prompt", Some("user")),
-        ("chatgpt said", Some("assistant")),
-        ("assistant", Some("assistant")),
-        ("ai", Some("assistant")),
-        ("bot", Some("assistant")),
-        ("agent", Some("assistant")),
-        ("model", Some("assistant")),
-        ("llm", Some("assistant")),
-        ("response", Some("assistant")),
-        ("chatgpt", Some("assistant")),
-        ("gpt", Some("assistant")),
-        ("claude", Some("assistant")),
-        ("gemini", Some("assistant")),
-        ("copilot", Some("assistant")),
-        ("cursor", Some("assistant")),
-        ("tool", Some("tool")),
-        ("error", Some("error")),
-        ("approval", Some("approval")),
-        ("system", None),
+    /// The words for each role. Where one begins with another, the longer stands first.
+    const SPEAKERS: [(Option<&str>, &str); 6] = [
+        (Some("user"), "you said,user,human,you,me,prompt"),
+        (
+            Some("assistant"),
+            "chatgpt said,assistant,ai,bot,agent,model,llm,response,chatgpt,gpt,claude,gemini,\
+             copilot,cursor",
+        ),
+        (Some("tool"), "tool"),
+        (Some("error"), "error"),
+        (Some("approval"), "approval"),
+        (None, "system"),
     ];
     // Programs put pictures and stars around names.
     let title = title.trim_start_matches(|c: char| !c.is_alphanumeric());
-    SPEAKERS.into_iter().find_map(|(name, role)| {
+    let behind = |name: &str| {
         let (start, rest) = title.split_at_checked(name.len())?;
         let ends = !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_' && rest.len() > 1);
-        (ends && start.eq_ignore_ascii_case(name)).then_some((role, rest))
-    })
+        (ends && start.eq_ignore_ascii_case(name)).then_some(rest)
+    };
+    SPEAKERS.into_iter().find_map(|(role, names)| Some((role, names.split(',').find_map(behind)?)))
 }
 
 /// The time behind a name; `None` where something else stands there, so that the name

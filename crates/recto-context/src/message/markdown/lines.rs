@@ -42,15 +42,13 @@ pub(super) struct Fence {
 
 impl<'a> Lines<'a> {
     pub(super) fn of(text: &'a str) -> Self {
-        let mut start = 0;
-        let lines: Vec<_> = text
-            .split('\n')
-            .map(|line| {
-                let range = start..start + line.len();
-                start = range.end + 1;
-                range
-            })
-            .collect();
+        let mut end = 0;
+        let range = |line: &str| {
+            let start = end;
+            end = start + line.len() + 1;
+            start..end - 1
+        };
+        let lines: Vec<_> = text.split('\n').map(range).collect();
         let (fences, left_open) = fences(text, &lines);
         Lines { text, lines, fences, left_open }
     }
@@ -226,26 +224,19 @@ pub(super) enum CommentKind {
 }
 
 impl CommentKind {
-    const ALL: [Self; 7] = [
-        Self::Session,
-        Self::Message,
-        Self::Text,
-        Self::Image,
-        Self::Opaque,
-        Self::Echo,
-        Self::Call,
+    /// All kinds with their names, in the order of the variants.
+    const NAMES: [(Self, &str); 7] = [
+        (Self::Session, "session"),
+        (Self::Message, "message"),
+        (Self::Text, "text"),
+        (Self::Image, "image"),
+        (Self::Opaque, "opaque"),
+        (Self::Echo, "echo"),
+        (Self::Call, "call"),
     ];
 
     pub(super) fn name(self) -> &'static str {
-        match self {
-            CommentKind::Session => "session",
-            CommentKind::Message => "message",
-            CommentKind::Text => "text",
-            CommentKind::Image => "image",
-            CommentKind::Opaque => "opaque",
-            CommentKind::Echo => "echo",
-            CommentKind::Call => "call",
-        }
+        Self::NAMES[self as usize].1
     }
 }
 
@@ -253,22 +244,20 @@ impl CommentKind {
 /// somebody broke it is a problem.
 pub(super) fn comment(line: &str) -> Option<Result<Comment, String>> {
     let (kind, rest) = line.strip_prefix(COMMENT)?.split_once(' ')?;
-    let kind = CommentKind::ALL.into_iter().find(|known| known.name() == kind)?;
+    let (kind, _) = CommentKind::NAMES.into_iter().find(|(_, name)| *name == kind)?;
     if !rest.starts_with('{') {
         return None;
     }
+    let fields = match rest.trim_end().strip_suffix("-->") {
+        Some(json) => serde_json::from_str(json).map_err(|error| error.to_string()),
+        None => Err("it does not end with `-->`".to_owned()),
+    };
     let broken = |why: String| {
         format!(
             "the comment for Recto is broken ({why}); mend it, or delete it to lose what it says"
         )
     };
-    let Some(json) = rest.trim_end().strip_suffix("-->") else {
-        return Some(Err(broken("it does not end with `-->`".to_owned())));
-    };
-    Some(match serde_json::from_str(json) {
-        Ok(fields) => Ok(Comment { kind, fields }),
-        Err(error) => Err(broken(error.to_string())),
-    })
+    Some(fields.map(|fields| Comment { kind, fields }).map_err(broken))
 }
 
 /// Whether a text can stand in a file as it is: none of its lines is one of the file's
@@ -285,9 +274,8 @@ pub(super) fn stands_plainly(text: &str) -> bool {
 /// HTML can go on over empty lines, and a comment for Recto begins as such.
 fn may_begin_html(line: &str) -> bool {
     let start = line.trim_start();
-    let mut chars = start.chars();
-    chars.next() == Some('<')
-        && chars.next().is_some_and(|next| next.is_ascii_alphabetic() || "/!?".contains(next))
+    let behind = start.strip_prefix('<').and_then(|rest| rest.chars().next());
+    behind.is_some_and(|next| next.is_ascii_alphabetic() || "/!?".contains(next))
 }
 
 /// A fence that nothing in the text closes.

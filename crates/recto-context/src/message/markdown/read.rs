@@ -32,14 +32,14 @@ pub fn from_markdown(text: &str) -> Result<MarkdownSession, Vec<HistoryProblem>>
 pub(super) struct Reading<'a> {
     pub(super) lines: &'a Lines<'a>,
     session: Option<Value>,
-    messages: Vec<Found>,
+    pub(super) messages: Vec<Found>,
     notices: Vec<HistoryProblem>,
     problems: Vec<HistoryProblem>,
 }
 
 /// A message as JSON, and what JSON does not say of it.
 pub(super) struct Found {
-    /// Where it begins.
+    /// The line at which it begins.
     pub(super) line: usize,
     pub(super) json: Value,
     pub(super) at: Option<String>,
@@ -50,10 +50,6 @@ impl<'a> Reading<'a> {
     fn new(lines: &'a Lines<'a>) -> Self {
         let (messages, notices, problems) = (Vec::new(), Vec::new(), Vec::new());
         Reading { lines, session: None, messages, notices, problems }
-    }
-
-    pub(super) fn found(&mut self, found: Found) {
-        self.messages.push(found);
     }
 
     /// Something is left out.
@@ -88,11 +84,11 @@ impl<'a> Reading<'a> {
             return Err(self.problems);
         }
         let found = self.messages.into_iter().zip(messages);
-        let messages = found.map(|(found, message)| MarkdownMessage {
+        let messages = found.map(|(Found { json, at, untouched, .. }, message)| MarkdownMessage {
             message,
-            written: found.json["id"].as_u64().map(MessageId),
-            at: found.at,
-            untouched: found.untouched,
+            written: json["id"].as_u64().map(MessageId),
+            at,
+            untouched,
         });
         let messages = messages.collect();
         Ok(MarkdownSession { session: self.session, messages, notices: self.notices })
@@ -158,17 +154,13 @@ fn drafts<'a>(reading: &mut Reading<'_>, marks: Vec<(usize, Mark<'a>)>) -> Vec<D
             }
             Mark::Comment(Comment { kind: CommentKind::Message, fields }) => {
                 let Value::Object(fields) = fields else { continue };
-                match drafts.last_mut() {
-                    // The heading right above is this message's own.
-                    Some(last)
-                        if last.fields.is_none()
-                            && last.heading.is_some()
-                            && is_blank(&last.first) =>
-                    {
-                        last.fields = Some(fields);
-                        last.first = range;
-                    }
-                    _ => drafts.push(draft(None, Some(fields))),
+                // The heading right above is this message's own.
+                let is_open = |last: &&mut Draft<'_>| {
+                    last.fields.is_none() && last.heading.is_some() && is_blank(&last.first)
+                };
+                match drafts.last_mut().filter(is_open) {
+                    Some(last) => (last.fields, last.first) = (Some(fields), range),
+                    None => drafts.push(draft(None, Some(fields))),
                 }
             }
             Mark::Comment(comment) => match drafts.last_mut() {
@@ -196,17 +188,12 @@ impl Draft<'_> {
         let written = self.fields.is_some();
         let mut fields = self.fields.unwrap_or_default();
         let mut content = Content { untouched: written, ..Content::default() };
-        let hash = Form::ALL
-            .map(|form| (form, fields.remove(form.name())))
-            .into_iter()
-            .find_map(|(form, hash)| Some((form, hash?.as_str()?.to_owned())));
-        match hash {
-            Some((form, hash)) => content.text(reading, form, &hash, &self.first),
+        let hashes = Form::ALL.map(|form| (form, fields.remove(form.name())));
+        match hashes.iter().find_map(|(form, hash)| Some((*form, hash.as_ref()?.as_str()?))) {
+            Some((form, hash)) => content.text(reading, form, hash, &self.first),
             None => content.more(reading, &self.first),
         }
-        for block in &self.blocks {
-            content.block(reading, block);
-        }
+        self.blocks.iter().for_each(|block| content.block(reading, block));
         if !written && content.is_empty() {
             return reading.notice(self.line, "a message without a text is left out");
         }
@@ -222,7 +209,7 @@ impl Draft<'_> {
         }
         let untouched = content.untouched;
         content.into_fields(&mut fields);
-        reading.found(Found { line: self.line, json: Value::Object(fields), at, untouched });
+        reading.messages.push(Found { line: self.line, json: fields.into(), at, untouched });
     }
 }
 
@@ -248,8 +235,8 @@ impl Content {
     fn text(&mut self, reading: &Reading<'_>, form: Form, hash: &str, range: &Range<usize>) {
         let lines = reading.lines;
         let range = lines.trimmed(range);
-        let whole = |fence: &Fence| *fence == whole_fence(&range);
-        let fence = lines.fence_in(&range).filter(whole).filter(|_| form == Form::Fenced);
+        let is_whole = |fence: &Fence| fence.open == range.start && fence.close + 1 == range.end;
+        let fence = lines.fence_in(&range).filter(is_whole).filter(|_| form == Form::Fenced);
         let text = match fence {
             Some(fence) => lines.within(fence),
             None => lines.slice(range.clone()).trim(),
@@ -349,11 +336,6 @@ impl Content {
             fields.insert("tool_calls".to_owned(), self.calls.into());
         }
     }
-}
-
-/// The fence that has all of these lines.
-fn whole_fence(range: &Range<usize>) -> Fence {
-    Fence { open: range.start, close: range.end.saturating_sub(1) }
 }
 
 /// The text that Recto wrote, also where a program changed nothing but its line ends.

@@ -8,7 +8,7 @@ use super::lines::{BETWEEN, COMMENT, CommentKind, fence_for, role_heading, stand
 use super::{FORMAT, MarkdownHeader, TimedMessage, VERSION};
 use crate::text::ContentHash;
 
-/// A whole conversation.
+/// Writes a whole conversation as Markdown.
 pub fn to_markdown(header: &MarkdownHeader<'_>, messages: &[TimedMessage<'_>]) -> String {
     let mut out = format!("# {}\n\n", one_line(header.title));
     let fields = json!({"format": FORMAT, "version": VERSION, "session": header.session});
@@ -17,8 +17,7 @@ pub fn to_markdown(header: &MarkdownHeader<'_>, messages: &[TimedMessage<'_>]) -
     out
 }
 
-/// What is to be appended to a conversation, which ends with a line feed, for further
-/// messages.
+/// Writes further messages, to be appended to a conversation that ends with a line feed.
 pub fn more_markdown(messages: &[TimedMessage<'_>]) -> String {
     let mut out = String::new();
     messages.iter().for_each(|message| write_message(&mut out, message));
@@ -48,7 +47,7 @@ fn write_message(out: &mut String, timed: &TimedMessage<'_>) {
     let mut parts = parts.iter().peekable();
     let first = parts.next_if(|part| part["type"] == "text").map(|part| Block::of(part, is_result));
     if let Some(first) = &first {
-        fields.insert(first.form.name().to_owned(), first.hash().into());
+        fields.insert(first.form.name().to_owned(), hash(first.text).into());
     }
     comment(out, CommentKind::Message, &Value::Object(fields));
     first.into_iter().for_each(|block| block.write(out));
@@ -88,15 +87,9 @@ impl<'a> Block<'a> {
         Block { text, form: if plain { Form::Plain } else { Form::Fenced } }
     }
 
-    fn hash(&self) -> String {
-        hash(self.text)
-    }
-
     fn write(&self, out: &mut String) {
         match self.form {
-            Form::Plain => {
-                let _ = write!(out, "\n{}\n", self.text);
-            }
+            Form::Plain => out.extend(["\n", self.text, "\n"]),
             Form::Fenced => fenced(out, "text", self.text),
         }
     }
@@ -116,14 +109,13 @@ pub(super) fn hash(text: &str) -> String {
 
 fn write_part(out: &mut String, part: &Value, is_result: bool) {
     out.push('\n');
-    let mut fields = part.clone();
-    if let Some(fields) = fields.as_object_mut() {
-        fields.retain(|key, _| key != "type");
-    }
+    let mut fields = part.as_object().cloned().unwrap_or_default();
+    fields.retain(|key, _| key != "type");
+    let fields = fields.into();
     match part["type"].as_str() {
         Some("text") => {
             let block = Block::of(part, is_result);
-            comment(out, CommentKind::Text, &json!({block.form.name(): block.hash()}));
+            comment(out, CommentKind::Text, &json!({block.form.name(): hash(block.text)}));
             block.write(out);
         }
         Some("image") => match image_line(part) {
@@ -166,6 +158,5 @@ fn comment(out: &mut String, kind: CommentKind, fields: &Value) {
 
 /// A text for a heading.
 fn one_line(text: &str) -> String {
-    let visible = text.replace(|c: char| c.is_control(), " ");
-    visible.trim().to_owned()
+    text.replace(|c: char| c.is_control(), " ").trim().to_owned()
 }

@@ -62,7 +62,7 @@ pub(super) struct Comments {
 /// What a line is to a comment that began above it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Edge {
-    /// It ends it.
+    /// It has the end, and nothing but comments behind that.
     Closes,
     /// It begins another, or goes on behind the end: the first one was never closed.
     Breaks,
