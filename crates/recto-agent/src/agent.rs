@@ -3,15 +3,16 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use recto_context::{Audience, Catalog, ContentPart, Who};
+use recto_context::{Audience, Catalog, Who};
 use recto_store::{
-    BindingKey, Compaction, Moment, NameError, NewSession, NewTurn, Session, SessionId,
-    SessionName, Store, StoreError, Thing, TurnId,
+    BindingKey, Compaction, Moment, NameError, NewSession, Session, SessionId, SessionName, Store,
+    StoreError, Thing, TurnId,
 };
 use tokio::sync::{broadcast, mpsc, oneshot};
 
 use crate::error::AgentError;
 use crate::event::TurnEvent;
+use crate::inbound::{ArrivedMessage, Inbound};
 use crate::mailbox::{Mail, Mailbox};
 use crate::memories::Memories;
 use crate::options::{CompactionSetting, ModelEntry, Parts, SessionSettings};
@@ -20,7 +21,6 @@ use crate::recover;
 use crate::search::Searcher;
 use crate::shared::{Shared, lock};
 use crate::stock::Purpose;
-use crate::turn::visible_text;
 
 /// An agent that can be talked to. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -73,24 +73,6 @@ impl Conversation {
     }
 }
 
-/// A message on its way in.
-#[derive(Debug, Clone, Default)]
-pub struct Inbound {
-    /// What was said.
-    pub content: Vec<ContentPart>,
-    /// Who said it, where there is more than one who could.
-    pub sender: Option<String>,
-    /// What holds for this turn alone.
-    pub settings: SessionSettings,
-}
-
-impl Inbound {
-    /// A text.
-    pub fn text(text: &str) -> Self {
-        Inbound { content: vec![ContentPart::Text(text.into())], ..Inbound::default() }
-    }
-}
-
 /// A message that is stored.
 #[derive(Debug)]
 pub struct Submission {
@@ -140,7 +122,7 @@ impl Agent {
         if undone.is_some() {
             let mut settings = self.settings(session).await?;
             settings.compaction = Some(CompactionSetting::Off);
-            self.store().set_settings(session, settings.kept()).await?;
+            self.store().set_settings(session, settings.to_store()).await?;
         }
         Ok(undone)
     }
@@ -230,10 +212,10 @@ impl Agent {
                 audience: Some(conversation.audience(&self.shared.parts.options.name)),
                 ..SessionSettings::default()
             }
-            .kept(),
+            .to_store(),
         };
         let bound = self.bind(&key, new.clone()).await?;
-        let who = SessionSettings::of(&bound.settings).audience().who;
+        let who = SessionSettings::from_store(&bound.settings).audience().who;
         if who == conversation.who {
             return Ok(bound);
         }
@@ -260,18 +242,12 @@ impl Agent {
         session: SessionId,
         inbound: Inbound,
     ) -> Result<Submission, AgentError> {
-        check(&inbound.content)?;
-        let new = NewTurn {
-            session,
-            at: Moment::now(),
-            content: inbound.content,
-            sender: inbound.sender,
-            settings: inbound.settings.kept(),
-        };
+        inbound.check()?;
+        let message = ArrivedMessage { session, at: Moment::now(), inbound };
         let (ack, stored) = oneshot::channel();
         let events = self.with_mailbox(session, |mailbox| {
             let events = mailbox.subscribe();
-            mailbox.post(Mail::Message(new, ack, self.shared.begin_work()));
+            mailbox.post(Mail::Message(message, ack, self.shared.begin_work()));
             events
         });
         let turn = stored.await.map_err(|_| AgentError::Ended)??;
@@ -344,18 +320,5 @@ fn forgetter(
             mailboxes.remove(&session);
         }
         last
-    }
-}
-
-/// What can be told to be no message before anything is stored.
-fn check(content: &[ContentPart]) -> Result<(), AgentError> {
-    let has_more = content.iter().any(|part| !matches!(part, ContentPart::Text(_)));
-    let text = visible_text(content);
-    if text.trim().is_empty() && !has_more {
-        return Err(AgentError::EmptyMessage);
-    }
-    match text.find('\0') {
-        Some(at) => Err(AgentError::NulInMessage { at }),
-        None => Ok(()),
     }
 }

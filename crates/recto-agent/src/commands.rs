@@ -274,7 +274,7 @@ impl Agent {
     pub(crate) async fn settings(&self, session: SessionId) -> Result<SessionSettings, AgentError> {
         let session = self.store().session(session).await?;
         Ok(session.map_or_else(SessionSettings::default, |session| {
-            SessionSettings::of(&session.settings)
+            SessionSettings::from_store(&session.settings)
         }))
     }
 
@@ -290,7 +290,7 @@ impl Agent {
         }
         let mut settings = self.settings(session).await?;
         settings.change(change);
-        self.store().set_settings(session, settings.kept()).await?;
+        self.store().set_settings(session, settings.to_store()).await?;
         Ok(Answer::Settings(settings))
     }
 }

@@ -16,18 +16,18 @@ mod commands;
 mod counts;
 mod error;
 mod event;
+mod inbound;
 mod items;
-mod known;
 mod mailbox;
 mod markdown;
 mod memories;
-mod opening;
 mod options;
 mod preview;
 mod record;
 mod recover;
 mod search;
 mod selection;
+mod session_cache;
 mod shared;
 pub mod step;
 mod stock;
@@ -35,12 +35,13 @@ mod stop;
 mod turn;
 mod why;
 
-pub use agent::{Agent, Conversation, Inbound, Submission};
+pub use agent::{Agent, Conversation, Submission};
 pub use approvals::{Answered, GoesOn};
 pub use commands::{Answer, COMMANDS, Command, CommandHelp, CommandProblem, Scope, Stopping};
 pub use counts::assemble_for;
 pub use error::AgentError;
 pub use event::{Event, Finished, Question, Totals, Trouble, TurnEvent};
+pub use inbound::Inbound;
 pub use items::{ItemChange, ItemOutcome, Mentioned, join_mentioned, typed_name};
 pub use memories::{
     Besides, Choosing, Chosen, Memories, Recall, Recalled, Recollection, RememberError, Remembered,

@@ -13,18 +13,18 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use recto_store::{
-    Ending, Moment, NewTurn, Outcome, Owner, SessionId, StoreError, Turn, TurnId, TurnStatus,
+    Ending, Moment, Outcome, Owner, SessionId, StoreError, Turn, TurnId, TurnStatus,
 };
 use tokio::sync::{Notify, broadcast, mpsc, oneshot};
 
-use crate::agent::Inbound;
 use crate::error::AgentError;
 use crate::event::{Event, Finished, Totals, Trouble, TurnEvent};
-use crate::known::KnownSession;
-use crate::opening::Desk;
+use crate::inbound::{ArrivedMessage, Inbound};
 use crate::preview::{Preview, preview};
+use crate::session_cache::SessionCache;
 use crate::shared::{AtWork, Shared, lock};
 use crate::stop::Stop;
+use crate::turn::TurnRunner;
 
 /// How many events a listener may be behind before it misses some.
 const EVENTS_KEPT: usize = 512;
@@ -51,7 +51,7 @@ pub(crate) type Ack = oneshot::Sender<Result<TurnId, AgentError>>;
 #[derive(Debug)]
 pub(crate) enum Mail {
     /// A message.
-    Message(NewTurn, Ack, AtWork),
+    Message(ArrivedMessage, Ack, AtWork),
     /// A turn that is stored already, and that its process left unfinished.
     Open(TurnId, AtWork),
     /// A question what a model would be sent.
@@ -74,7 +74,7 @@ impl Mailbox {
         let running = Running::default();
         let task = Task {
             shared,
-            memory: KnownSession::new(session),
+            session: SessionCache::new(session),
             waiting: VecDeque::new(),
             events: events.clone(),
             running: running.clone(),
@@ -219,13 +219,13 @@ struct Work {
 }
 
 enum Started {
-    Fresh(NewTurn),
+    Fresh(Box<ArrivedMessage>),
     Open(TurnId),
 }
 
 impl Work {
-    fn fresh(inbound: NewTurn, ack: Ack, at_work: AtWork) -> Self {
-        let (started, waiting) = (Started::Fresh(inbound), Waiting::ForAck(ack));
+    fn fresh(message: ArrivedMessage, ack: Ack, at_work: AtWork) -> Self {
+        let (started, waiting) = (Started::Fresh(Box::new(message)), Waiting::ForAck(ack));
         Work { started, waiting, _at_work: at_work }
     }
 
@@ -237,7 +237,7 @@ impl Work {
 
 struct Task {
     shared: Arc<Shared>,
-    memory: KnownSession,
+    session: SessionCache,
     waiting: VecDeque<Work>,
     events: Outlet,
     running: Running,
@@ -259,14 +259,14 @@ impl Task {
                 Err(_) => forget(&mut mail),
             };
             match arrived {
-                Some(Mail::Message(inbound, ack, at_work)) => {
-                    self.work(Work::fresh(inbound, ack, at_work), &mut mail).await;
+                Some(Mail::Message(message, ack, at_work)) => {
+                    self.work(Work::fresh(message, ack, at_work), &mut mail).await;
                 }
                 Some(Mail::Open(turn, at_work)) => {
                     self.work(Work::open(turn, at_work), &mut mail).await;
                 }
                 Some(Mail::Preview(inbound, answer)) => {
-                    let asked = preview(&self.shared, &mut self.memory, &inbound).await;
+                    let asked = preview(&self.shared, &mut self.session, &inbound).await;
                     let _ = answer.send(asked);
                 }
                 None => return,
@@ -279,12 +279,12 @@ impl Task {
         let stop = Arc::new(Stop::default());
         *lock(&self.running) = Some(stop.clone());
         let Work { started, waiting, _at_work } = work;
-        let listeners = Listeners::new(&self.events, self.memory.id, waiting);
+        let listeners = Listeners::new(&self.events, self.session.id, waiting);
         let ran = self.run(&listeners, &stop, started, mail).await;
         *lock(&self.running) = None;
         if let Err(error) = ran {
             // What is known may not be what is stored any more.
-            self.memory.known = None;
+            self.session.forget();
             listeners.failed(error);
         }
     }
@@ -299,9 +299,9 @@ impl Task {
         mail: &mut mpsc::UnboundedReceiver<Mail>,
     ) -> Result<(), AgentError> {
         let shared = &self.shared;
-        let mut desk = Desk { shared, memory: &mut self.memory, listeners, stop };
+        let mut runner = TurnRunner { shared, session: &mut self.session, listeners, stop };
         let mut stored = matches!(started, Started::Open(_));
-        let turn = run(&mut desk, started);
+        let turn = run(&mut runner, started);
         tokio::pin!(turn);
         let mut open = true;
         loop {
@@ -314,8 +314,8 @@ impl Task {
                 arrived = mail.recv(), if open && stored => arrived,
             };
             match arrived {
-                Some(Mail::Message(inbound, ack, at_work)) => {
-                    let accepted = accept(shared, &self.events, inbound, ack).await;
+                Some(Mail::Message(message, ack, at_work)) => {
+                    let accepted = accept(shared, &self.events, &message, ack).await;
                     self.waiting.extend(accepted.map(|turn| Work::open(turn, at_work)));
                 }
                 Some(Mail::Open(turn, at_work)) => {
@@ -323,8 +323,8 @@ impl Task {
                 }
                 Some(Mail::Preview(inbound, answer)) => {
                     // What the turn knows of the session is in use.
-                    let memory = KnownSession::new(listeners.session);
-                    tokio::spawn(preview_apart(shared.clone(), memory, inbound, answer));
+                    let session = SessionCache::new(listeners.session);
+                    tokio::spawn(preview_apart(shared.clone(), session, inbound, answer));
                 }
                 None => open = false,
             }
@@ -335,17 +335,22 @@ impl Task {
 /// Answers a question while a turn runs, without holding it up.
 async fn preview_apart(
     shared: Arc<Shared>,
-    mut memory: KnownSession,
+    mut session: SessionCache,
     inbound: Inbound,
     answer: Look,
 ) {
-    let _ = answer.send(preview(&shared, &mut memory, &inbound).await);
+    let _ = answer.send(preview(&shared, &mut session, &inbound).await);
 }
 
 /// Stores a message that has to wait.
-async fn accept(shared: &Shared, events: &Outlet, inbound: NewTurn, ack: Ack) -> Option<TurnId> {
-    let listeners = Listeners::new(events, inbound.session, Waiting::ForAck(ack));
-    match shared.parts.store.accept(inbound).await {
+async fn accept(
+    shared: &Shared,
+    events: &Outlet,
+    message: &ArrivedMessage,
+    ack: Ack,
+) -> Option<TurnId> {
+    let listeners = Listeners::new(events, message.session, Waiting::ForAck(ack));
+    match shared.parts.store.accept(message.to_store()).await {
         Ok(turn) => {
             listeners.accepted(turn.id);
             Some(turn.id)
@@ -358,24 +363,24 @@ async fn accept(shared: &Shared, events: &Outlet, inbound: NewTurn, ack: Ack) ->
 }
 
 /// Runs a turn to its end. An error means that the store did not take something.
-async fn run(desk: &mut Desk<'_>, started: Started) -> Result<(), AgentError> {
+async fn run(runner: &mut TurnRunner<'_>, started: Started) -> Result<(), AgentError> {
     let turn = match started {
         Started::Open(turn) => Some(turn),
-        Started::Fresh(inbound) => {
-            let ran = AssertUnwindSafe(desk.run_at_once(inbound)).catch_unwind().await;
+        Started::Fresh(message) => {
+            let ran = AssertUnwindSafe(runner.run_fresh(&message)).catch_unwind().await;
             ran.map_err(|panic| fault(&*panic))??
         }
     };
     match turn {
-        Some(turn) => run_when_free(desk, turn).await,
+        Some(turn) => run_when_free(runner, turn).await,
         None => Ok(()),
     }
 }
 
 /// Waits until the turns before this one are over, then runs it. One that its
 /// process left unfinished is finished here.
-async fn run_when_free(desk: &mut Desk<'_>, id: TurnId) -> Result<(), AgentError> {
-    let store = desk.shared.parts.store.clone();
+async fn run_when_free(runner: &mut TurnRunner<'_>, id: TurnId) -> Result<(), AgentError> {
+    let store = runner.shared.parts.store.clone();
     loop {
         let turn = match store.take_over(id).await {
             Ok(turn) => turn,
@@ -384,17 +389,17 @@ async fn run_when_free(desk: &mut Desk<'_>, id: TurnId) -> Result<(), AgentError
             Err(error) => return Err(error.into()),
         };
         if turn.status == TurnStatus::Running {
-            return run_claimed(desk, &turn).await;
+            return run_claimed(runner, &turn).await;
         }
         match store.claim(id, Moment::now()).await {
-            Ok(turn) => return run_claimed(desk, &turn).await,
+            Ok(turn) => return run_claimed(runner, &turn).await,
             Err(StoreError::Busy { turn: older, owner: Owner::Elsewhere }) => {
-                if wait_for(desk, id, older).await? == Waited::Stopped {
-                    return withdraw(desk, id).await;
+                if wait_for(runner, id, older).await? == Waited::Stopped {
+                    return withdraw(runner, id).await;
                 }
             }
             Err(StoreError::Busy { turn: older, .. }) => {
-                Box::pin(run_when_free(desk, older)).await?;
+                Box::pin(run_when_free(runner, older)).await?;
             }
             Err(error) => return Err(error.into()),
         }
@@ -411,13 +416,17 @@ enum Waited {
 }
 
 /// Waits until another process is done with an older turn, or has ended.
-async fn wait_for(desk: &Desk<'_>, turn: TurnId, older: TurnId) -> Result<Waited, StoreError> {
+async fn wait_for(
+    runner: &TurnRunner<'_>,
+    turn: TurnId,
+    older: TurnId,
+) -> Result<Waited, StoreError> {
     let text = "another process is talking in this session; this message waits for it";
-    desk.listeners.emit(turn, Event::Notice { text: text.to_owned() });
-    let store = &desk.shared.parts.store;
+    runner.listeners.emit(turn, Event::Notice { text: text.to_owned() });
+    let store = &runner.shared.parts.store;
     while store.turn(older).await?.is_some_and(|turn| turn.owner == Some(Owner::Elsewhere)) {
         tokio::select! {
-            () = desk.stop.wished() => return Ok(Waited::Stopped),
+            () = runner.stop.wished() => return Ok(Waited::Stopped),
             () = tokio::time::sleep(LOOK_AGAIN) => {}
         }
     }
@@ -426,13 +435,13 @@ async fn wait_for(desk: &Desk<'_>, turn: TurnId, older: TurnId) -> Result<Waited
 
 /// Takes a turn back that has not begun. Its message is kept with it, and not in
 /// the transcript, where another process is writing.
-async fn withdraw(desk: &Desk<'_>, turn: TurnId) -> Result<(), AgentError> {
+async fn withdraw(runner: &TurnRunner<'_>, turn: TurnId) -> Result<(), AgentError> {
     let message = "stopped while it waited for another process; the message was not sent";
     let detail = Some(message.to_owned());
     let outcome = Outcome { ending: Ending::Stopped, detail, at: Moment::now() };
-    desk.shared.parts.store.withdraw(turn, outcome).await?;
+    runner.shared.parts.store.withdraw(turn, outcome).await?;
     let error = Trouble { code: "stopped", message: message.to_owned(), hint: None };
-    desk.listeners.emit(
+    runner.listeners.emit(
         turn,
         Event::Finished(Finished {
             status: Ending::Stopped,
@@ -447,11 +456,11 @@ async fn withdraw(desk: &Desk<'_>, turn: TurnId) -> Result<(), AgentError> {
 /// Runs a turn that is this process's. One that can never be run (the model that
 /// it is for is gone, its record is damaged, it makes Recto panic) is closed: it
 /// would stand in the way for ever.
-async fn run_claimed(desk: &mut Desk<'_>, turn: &Turn) -> Result<(), AgentError> {
-    match AssertUnwindSafe(desk.run_claimed(turn)).catch_unwind().await {
-        Ok(Err(error)) if is_hopeless(&error) => desk.give_up(turn, &error).await,
+async fn run_claimed(runner: &mut TurnRunner<'_>, turn: &Turn) -> Result<(), AgentError> {
+    match AssertUnwindSafe(runner.run_claimed(turn)).catch_unwind().await {
+        Ok(Err(error)) if is_hopeless(&error) => runner.give_up(turn, &error).await,
         Ok(ran) => ran,
-        Err(panic) => desk.give_up(turn, &fault(&*panic)).await,
+        Err(panic) => runner.give_up(turn, &fault(&*panic)).await,
     }
 }
 

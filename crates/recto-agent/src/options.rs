@@ -188,9 +188,9 @@ impl From<ApprovalSetting> for Approval {
 }
 
 impl SessionSettings {
-    /// The settings as the store has them. What can't be read any more counts as
+    /// The settings that the store has kept. What can't be read any more counts as
     /// unset, because a setting must not keep a session from going on.
-    pub(crate) fn of(settings: &recto_store::Settings) -> Self {
+    pub(crate) fn from_store(settings: &recto_store::Settings) -> Self {
         if let Ok(settings) = Self::deserialize(settings) {
             return settings;
         }
@@ -205,8 +205,8 @@ impl SessionSettings {
         Self::deserialize(&readable).unwrap_or_default()
     }
 
-    /// As the store keeps them.
-    pub(crate) fn kept(&self) -> recto_store::Settings {
+    /// The settings as the store keeps them.
+    pub(crate) fn to_store(&self) -> recto_store::Settings {
         match serde_json::to_value(self) {
             Ok(serde_json::Value::Object(settings)) => settings,
             _ => recto_store::Settings::default(),

@@ -3,13 +3,15 @@
 use recto_context::{MessageId, RequestContext, SummaryBy, TurnNumber};
 use recto_store::{Moment, NewCompaction};
 
-use crate::agent::Inbound;
 use crate::error::AgentError;
-use crate::known::KnownSession;
-use crate::opening::Gathered;
+use crate::inbound::Inbound;
+use crate::session_cache::SessionCache;
 use crate::shared::Shared;
 use crate::stock::Purpose;
-use crate::turn::{Asked, Compacted, Draft, stamp, visible_text};
+use crate::turn::{
+    Compacted, RequestContent, RequestDraft, TurnInputs, TurnModel, resolve_window, stamp,
+    visible_text,
+};
 
 /// A turn's first request.
 #[derive(Debug)]
@@ -26,41 +28,42 @@ pub struct Preview {
 /// Assembles the request for a message. Nothing is stored.
 pub(crate) async fn preview(
     shared: &Shared,
-    memory: &mut KnownSession,
+    session: &mut SessionCache,
     inbound: &Inbound,
 ) -> Result<Preview, AgentError> {
     let text = visible_text(&inbound.content);
-    let mut gathered =
-        Gathered::read(shared, memory, &inbound.settings, &text, Purpose::Look).await?;
-    let known = memory.known.as_ref().ok_or(AgentError::Ended)?;
-    let found = gathered.find(shared, known, &text).await;
-    let mode = gathered.mode(known, &found, &text);
-    let entry = gathered.entry.clone();
-    let window = gathered.window(shared, known, memory.previous.as_ref()).await;
-    let page = gathered.page(shared, known, window, stamp(Moment::now()));
-    let draft = Draft {
+    session.refresh(shared).await?;
+    let (session, previous) = session.loaded()?;
+    let chosen = TurnModel::choose(shared, session, &inbound.settings)?;
+    let window = resolve_window(shared, &chosen.0, session, previous.as_ref()).await;
+    let model = TurnModel::prepare(shared, chosen, window).await?;
+    let stamp = stamp(Moment::now());
+    let mut inputs = TurnInputs::gather(shared, session, model, &text, stamp, Purpose::Look).await;
+    let found = inputs.search(shared, session, &text).await;
+    let mode = inputs.decide_mode(session, &found, &text);
+    let draft = RequestDraft {
         store: &shared.parts.store,
-        known,
-        entry: &entry,
-        page: &page,
-        asked: Asked {
+        session,
+        inputs: &inputs,
+        content: RequestContent {
             content: &inbound.content,
-            message: MessageId(known.last.0 + 1),
-            number: TurnNumber(known.turns + 1),
+            message: MessageId(session.last.0 + 1),
+            number: TurnNumber(session.turns + 1),
             mode: &mode,
             found: &found,
-            history: &known.messages,
+            history: &session.messages,
             rounds: &[],
         },
     };
     let request = draft.assemble()?;
-    let compacted = match page.compaction {
+    let summary_by = inputs.model.compaction;
+    let compacted = match summary_by {
         Some(_) => draft.compact(&request, draft.leaving(&request).await?, None).await?,
         None => None,
     };
     Ok(match compacted {
         Some(Compacted { request, compaction }) => {
-            Preview { request, compaction: Some(compaction), summary_by: page.compaction }
+            Preview { request, compaction: Some(compaction), summary_by }
         }
         None => Preview { request, compaction: None, summary_by: None },
     })

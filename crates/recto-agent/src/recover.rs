@@ -15,8 +15,8 @@ use recto_store::{
 };
 
 use crate::error::AgentError;
-use crate::opening::open_calls;
 use crate::step::{Closing, Effect, Input, TurnState};
+use crate::turn::open_calls;
 
 /// Closes what can't be finished, and gives the turns that can, oldest first.
 /// Needs no model, so that every command can do it before it looks.

@@ -1,5 +1,8 @@
 //! What all sessions of an agent have in common.
 
+#[cfg(test)]
+mod readings;
+
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -41,6 +44,8 @@ pub(crate) struct Shared {
     pub(crate) session_files: Option<SessionFiles>,
     /// How many messages and turns wait or run, over all sessions.
     work: watch::Sender<usize>,
+    #[cfg(test)]
+    pub(crate) readings: readings::Readings,
 }
 
 impl Shared {
@@ -62,22 +67,26 @@ impl Shared {
             calibrations: Mutex::default(),
             counts: Mutex::default(),
             work: watch::Sender::default(),
+            #[cfg(test)]
+            readings: readings::Readings::default(),
         }
     }
 
     /// All that the agent has now. Before a turn a server whose tools are not known
     /// yet is asked for them; one that was asked before is not started for it.
     pub(crate) async fn stock(&self, purpose: Purpose) -> Stock {
+        #[cfg(test)]
+        self.readings.count_workspace();
         if purpose == Purpose::Turn {
             self.parts.tools.servers().learn().await;
         }
         self.stockroom.stock(&self.parts, purpose).await
     }
 
-    /// Those of the news that nobody was told yet.
-    pub(crate) fn untold(&self, news: &[String]) -> Vec<String> {
-        let mut told = lock(&self.told);
-        news.iter().filter(|text| told.insert((*text).clone())).cloned().collect()
+    /// Whether nobody was told this before. It counts as told from here on, so it is
+    /// for whoever tells it now.
+    pub(crate) fn is_first_told(&self, text: &str) -> bool {
+        lock(&self.told).insert(text.to_owned())
     }
 
     /// Writes an answer, and wakes the turn in this process that waits for it.

@@ -7,10 +7,12 @@
 //! or mark, and never a call without a result.
 
 mod approve;
-mod ask;
 mod assemble;
 mod compact;
+mod inputs;
+mod model_call;
 mod notices;
+mod start;
 mod tools;
 
 use std::sync::Arc;
@@ -21,44 +23,46 @@ use recto_context::{
 };
 use recto_llm::{LlmError, Reply};
 use recto_store::{
-    Ending, Moment, NewMessage, NewTurn, RequestAnswer, RequestId, Store, StoreError, TurnCommit,
-    TurnId,
+    Ending, Moment, NewMessage, RequestAnswer, RequestId, Store, StoreError, TurnCommit, TurnId,
 };
 use recto_tools::{Permit, ToolOutcome};
 use serde_json::json;
 
 use crate::error::AgentError;
 use crate::event::{Event, Finished, Totals, Trouble};
-use crate::known::Known;
+use crate::inbound::ArrivedMessage;
 use crate::mailbox::Listeners;
 use crate::options::ModelEntry;
+use crate::record::pieces;
+use crate::session_cache::LoadedSession;
 use crate::shared::Shared;
 use crate::step::{Closing, Effect, Input, KeptCall, Outcome, Said, TurnState};
 use crate::stop::Stop;
-use ask::{Answer, Heard};
-pub(crate) use assemble::{Asked, Page};
-pub(crate) use compact::{Compacted, Draft};
+pub(crate) use assemble::{RequestContent, RequestDraft};
+pub(crate) use compact::Compacted;
+pub(crate) use inputs::{TurnInputs, TurnModel, today};
+use model_call::{CallOutcome, StreamedReply};
 use notices::PromptCut;
+pub(crate) use start::{TurnRunner, open_calls, resolve_window};
 
 /// How often a commit is tried that another process's long one keeps waiting;
 /// the store itself waits for some seconds each time.
 const LOCKED_TRIES: usize = 5;
 
-/// What a turn is run with.
+/// A turn that runs.
 pub(crate) struct TurnRun<'a> {
     pub(crate) shared: &'a Shared,
-    pub(crate) known: &'a mut Known,
+    pub(crate) session: &'a mut LoadedSession,
     pub(crate) previous: &'a mut Option<RequestContext>,
     pub(crate) listeners: &'a Listeners,
     pub(crate) stop: &'a Stop,
-    /// What was said, as it was taken in.
-    pub(crate) inbound: &'a NewTurn,
+    /// The message, as it arrived.
+    pub(crate) arrived: &'a ArrivedMessage,
     /// Absent until the first commit, which stores message and request at once.
     pub(crate) turn: Option<TurnId>,
     pub(crate) number: TurnNumber,
     pub(crate) state: TurnState,
-    pub(crate) entry: ModelEntry,
-    pub(crate) page: Page,
+    pub(crate) inputs: TurnInputs,
     /// The number of the user's message.
     pub(crate) message: MessageId,
     /// How many requests the turn has made.
@@ -94,7 +98,12 @@ impl TurnRun<'_> {
         }
     }
 
-    /// Assembles a request, records it, sends it, and takes in what comes back.
+    /// The model entry that answers.
+    pub(crate) fn entry(&self) -> &ModelEntry {
+        &self.inputs.model.entry
+    }
+
+    /// Assembles a request, records it, sends it, and stores what comes back.
     async fn call(&mut self) -> Result<Effect, AgentError> {
         self.said = None;
         let request = match self.assemble_compacted().await {
@@ -106,41 +115,50 @@ impl TurnRun<'_> {
                 return Ok(self.fail(&error));
             }
         };
-        let body = recto_llm::encode(self.entry.client.wire(), &self.entry.call, &request);
-        let id = self.record(&request, &body).await?;
+        let entry = self.entry();
+        let body = pieces(&recto_llm::encode(entry.client.wire(), &entry.call, &request));
+        let text = body.concat();
+        let id = self.record(&request, body).await?;
+        self.tell_notices();
         self.tell_of_search();
         self.tell_of_cuts(&request);
-        let answer = self.ask(body.to_string()).await;
-        let effect = self.take_in(&request, id, answer);
+        let outcome = self.call_model(text).await;
+        let effect = self.store_outcome(&request, id, outcome);
         *self.previous = Some(request);
         Ok(effect)
     }
 
-    fn take_in(&mut self, request: &RequestContext, id: RequestId, answer: Answer) -> Effect {
-        match answer {
-            Answer::Reply(reply, heard) => self.take_reply(request, id, *reply, &heard),
-            Answer::Failed(error, mut heard) => {
-                self.show_all(&mut heard);
-                self.keep_partial(id, &heard, Some(&error));
+    /// Prepares what came back to be stored with the next commit.
+    fn store_outcome(
+        &mut self,
+        request: &RequestContext,
+        id: RequestId,
+        outcome: CallOutcome,
+    ) -> Effect {
+        match outcome {
+            CallOutcome::Reply(reply, streamed) => self.store_reply(request, id, *reply, &streamed),
+            CallOutcome::Failed(error, mut streamed) => {
+                self.show_all(&mut streamed);
+                self.keep_partial(id, &streamed, Some(&error));
                 if let LlmError::ContextOverflow { window, .. } = &error {
-                    self.shared.correct_window(&self.entry, *window);
+                    self.shared.correct_window(self.entry(), *window);
                 }
-                self.fail(&AgentError::model(&self.entry, error))
+                self.fail(&AgentError::model(self.entry(), error))
             }
-            Answer::Stopped(mut heard) => {
-                self.show_all(&mut heard);
-                self.keep_partial(id, &heard, None);
+            CallOutcome::Stopped(mut streamed) => {
+                self.show_all(&mut streamed);
+                self.keep_partial(id, &streamed, None);
                 self.state.step(Input::Stop)
             }
         }
     }
 
-    fn take_reply(
+    fn store_reply(
         &mut self,
         request: &RequestContext,
         id: RequestId,
         reply: Reply,
-        heard: &Heard,
+        streamed: &StreamedReply,
     ) -> Effect {
         self.totals.add(&reply.usage);
         let cut = self.learn(request, &reply.usage);
@@ -152,7 +170,7 @@ impl TurnRun<'_> {
         };
         let text = visible_text(&content);
         if request.tool_calls == ToolCalls::Text {
-            self.show_words(heard, &text);
+            self.show_words(streamed, &text);
         }
         let said = if text.trim().is_empty() { Said::Nothing } else { Said::Something };
         self.said = (said == Said::Something).then_some(text);
@@ -163,14 +181,10 @@ impl TurnRun<'_> {
             request: id,
             at: Moment::now(),
             reply: message,
-            usage: recto_store::Usage {
-                prompt: usage.prompt,
-                cached: usage.cached,
-                completion: usage.completion,
-            },
+            usage: stored_usage(&usage),
             result: json!({
                 "finish": finish,
-                "first_token": heard.first_token_at,
+                "first_token": streamed.first_token_at,
                 "prompt_cut": cut == PromptCut::Probably,
             }),
         });
@@ -180,12 +194,12 @@ impl TurnRun<'_> {
         effect
     }
 
-    /// What was heard before a call ended early was shown to the person, so the
+    /// What had come before a call ended early was shown to the person, so the
     /// transcript keeps it.
-    fn keep_partial(&mut self, id: RequestId, heard: &Heard, error: Option<&LlmError>) {
-        let message = (!heard.text.trim().is_empty()).then(|| {
-            self.said = Some(heard.text.clone());
-            let content = vec![ContentPart::Text(heard.text.as_str().into())];
+    fn keep_partial(&mut self, id: RequestId, streamed: &StreamedReply, error: Option<&LlmError>) {
+        let message = (!streamed.text.trim().is_empty()).then(|| {
+            self.said = Some(streamed.text.clone());
+            let content = vec![ContentPart::Text(streamed.text.as_str().into())];
             self.say(Body::Assistant { content, calls: Vec::new() })
         });
         let error = error.map(|error| json!({"code": error.code(), "message": error.to_string()}));
@@ -194,7 +208,7 @@ impl TurnRun<'_> {
             at: Moment::now(),
             reply: message,
             usage: recto_store::Usage::default(),
-            result: json!({"error": error, "first_token": heard.first_token_at}),
+            result: json!({"error": error, "first_token": streamed.first_token_at}),
         });
     }
 
@@ -225,6 +239,7 @@ impl TurnRun<'_> {
         self.pending.outcome =
             Some(recto_store::Outcome { ending: status, detail, at: Moment::now() });
         self.commit().await?;
+        self.tell_notices();
         self.keep_as_markdown().await;
         self.emit(Event::Finished(Finished {
             status,
@@ -239,7 +254,7 @@ impl TurnRun<'_> {
     /// so whatever goes wrong is told and no more.
     async fn keep_as_markdown(&self) {
         let Some(files) = &self.shared.session_files else { return };
-        let kept = files.update(&self.shared.parts.store, self.known.session.id).await;
+        let kept = files.update(&self.shared.parts.store, self.session.session.id).await;
         if let Err(error) = kept {
             self.emit(Event::Notice { text: error.to_string() });
         }
@@ -272,22 +287,22 @@ impl TurnRun<'_> {
 
     fn next_message(&self) -> MessageId {
         let pending = self.pending.messages.last().map(|new| new.message.id);
-        MessageId(pending.unwrap_or(self.known.last).max(self.known.last).0 + 1)
+        MessageId(pending.unwrap_or(self.session.last).max(self.session.last).0 + 1)
     }
 
     /// The user's message stands in the transcript also when no request was made.
     fn say_the_message(&mut self) {
-        if self.known.last >= self.message || !self.pending.messages.is_empty() {
+        if self.session.last >= self.message || !self.pending.messages.is_empty() {
             return;
         }
         let user = UserMessage {
-            content: self.inbound.content.clone(),
-            stamp: Some(self.page.stamp.clone()),
+            content: self.arrived.inbound.content.clone(),
+            stamp: Some(self.inputs.stamp.clone()),
             framing: if self.never_fits { Framing::Unsent } else { Framing::Plain },
             ..UserMessage::default()
         };
         let message = Arc::new(Message { id: self.message, body: Body::User(user) });
-        self.pending.messages.push(NewMessage { message, at: self.inbound.at });
+        self.pending.messages.push(NewMessage { message, at: self.arrived.at });
     }
 
     /// Stores what is pending, together with the state of the turn.
@@ -299,9 +314,9 @@ impl TurnRun<'_> {
         let messages: Vec<_> = commit.messages.iter().map(|new| new.message.clone()).collect();
         let carry = commit.carry.clone();
         let request = self.store(commit).await?;
-        self.known.append(&messages);
+        self.session.append(&messages);
         if let Some(carry) = carry {
-            self.known.carry = carry;
+            self.session.carry = carry;
         }
         Ok(request)
     }
@@ -327,8 +342,8 @@ impl TurnRun<'_> {
         if let Some(turn) = self.turn {
             return store.advance(turn, commit).await;
         }
-        let commit = TurnCommit { found: self.known.found, ..commit };
-        let begun = store.begin(self.inbound.clone(), commit).await?;
+        let commit = TurnCommit { basis: Some(self.session.basis()), ..commit };
+        let begun = store.begin(self.arrived.to_store(), commit).await?;
         self.turn = Some(begun.turn);
         self.listeners.accepted(begun.turn);
         Ok(begun.request)
@@ -367,6 +382,11 @@ impl Outcome {
             Outcome::Repeated => "repeated_call",
         }
     }
+}
+
+/// A model's counts as the store keeps them.
+fn stored_usage(usage: &recto_llm::Usage) -> recto_store::Usage {
+    recto_store::Usage { prompt: usage.prompt, cached: usage.cached, completion: usage.completion }
 }
 
 /// What a person reads of a reply.

@@ -38,9 +38,9 @@ pub struct TurnCommit {
     /// A summary that the request shows for the first time, in place of messages
     /// and of the summary before it.
     pub compaction: Option<NewCompaction>,
-    /// The summary that stood when the session was read. A turn that begins on
-    /// another one is refused as [`StoreError::Changed`].
-    pub found: FoundSummary,
+    /// What the session was when it was read. A turn that begins on anything else
+    /// is refused as [`StoreError::Changed`]; `None` checks nothing.
+    pub basis: Option<SessionBasis>,
     /// Items whose place in the session changes.
     pub items: Vec<(ItemId, ItemState)>,
     /// Questions that the turn now waits for.
@@ -49,16 +49,14 @@ pub struct TurnCommit {
     pub calibration: Option<(String, Value)>,
 }
 
-/// The summary that stood in a session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum FoundSummary {
-    /// Nobody looked, so nothing is compared.
-    #[default]
-    Unknown,
-    /// No summary stood in the session.
-    None,
-    /// The summary of this number stood.
-    Some(CompactionId),
+/// The end of a session's transcript and the summary that stood in it, as somebody
+/// read them who wants to begin a turn on them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SessionBasis {
+    /// The last message, or 0 where there was none.
+    pub last_message: MessageId,
+    /// The summary that stood for messages that have left the page.
+    pub summary: Option<CompactionId>,
 }
 
 /// A message to be appended.

@@ -9,7 +9,6 @@ use recto_context::{MessageId, Summary, SummaryBy, Text, Tokens, Trimmed};
 use rusqlite::{Connection, Row, params};
 
 use crate::codec;
-use crate::commit::FoundSummary;
 use crate::error::{Fault, StoreError};
 use crate::ids::{CompactionId, Moment, SessionId};
 use crate::owner::Owners;
@@ -135,16 +134,9 @@ pub(crate) fn standing(db: &Connection, session: SessionId) -> Outcome<Option<Co
     rows::first(db, STANDING, [session.0], read)
 }
 
-/// Passes a session in which that summary stands, or none, as it was found.
-pub(crate) fn must_stand(db: &Connection, session: SessionId, found: FoundSummary) -> Outcome<()> {
-    let found = match found {
-        FoundSummary::Unknown => return Ok(()),
-        FoundSummary::None => None,
-        FoundSummary::Some(id) => Some(id),
-    };
-    let id = |row: &Row<'_>| Ok(CompactionId(row.get("id")?));
-    let standing = rows::first(db, STANDING, [session.0], id)?;
-    if standing == found { Ok(()) } else { Err(StoreError::Changed { session }.into()) }
+/// The number of the summary that stands.
+pub(crate) fn standing_id(db: &Connection, session: SessionId) -> Outcome<Option<CompactionId>> {
+    rows::first(db, STANDING, [session.0], |row| Ok(CompactionId(row.get("id")?)))
 }
 
 const STANDING: &str = "SELECT * FROM compactions WHERE session = ?1 AND undone IS NULL

@@ -37,7 +37,8 @@ pub enum StoreError {
         /// The last number in the session, 0 if it is empty.
         last: MessageId,
     },
-    /// The session is not as it was when it was read: a summary in it came or went.
+    /// The session is not as it was when it was read: something was said, or a
+    /// summary came or went.
     #[error("session {session} has changed since it was read")]
     Changed { session: SessionId },
     /// What came back for the request is stored already.

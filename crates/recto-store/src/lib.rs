@@ -52,7 +52,7 @@ mod turns;
 mod writer;
 
 pub use approvals::{Answer, Approval, Extent, NewApproval};
-pub use commit::{Begun, FoundSummary, NewMessage, Outcome, TurnCommit};
+pub use commit::{Begun, NewMessage, Outcome, SessionBasis, TurnCommit};
 pub use compactions::{Compaction, NewCompaction};
 pub use documents::{Fidelity, NewRequest};
 pub use embeddings::Embedder;

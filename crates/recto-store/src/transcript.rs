@@ -194,7 +194,8 @@ pub(crate) fn first_message(db: &Connection, session: SessionId) -> Outcome<Opti
     rows::first(db, sql, [session.0], |row| read_message(row, &mut Unpacker::default()))
 }
 
-fn last_message(db: &Connection, session: SessionId) -> Outcome<Option<MessageId>> {
+/// The number of the session's last message.
+pub(crate) fn last_message(db: &Connection, session: SessionId) -> Outcome<Option<MessageId>> {
     let sql = "SELECT max(id) AS id FROM messages WHERE session = ?1";
     Ok(rows::first(db, sql, [session.0], |row| rows::message_id(row, "id"))?.flatten())
 }

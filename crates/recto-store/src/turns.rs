@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::codec;
-use crate::commit::{self, Begun, PackedCommit, TurnCommit};
+use crate::commit::{self, Begun, PackedCommit, SessionBasis, TurnCommit};
 use crate::compactions;
 use crate::error::{Fault, StoreError, Thing};
 use crate::ids::{Moment, RequestId, SessionId, TurnId};
@@ -21,6 +21,7 @@ use crate::owner::{Owner, OwnerId, Owners};
 use crate::rows::{self, Outcome};
 use crate::sessions::{self, Settings};
 use crate::store::Store;
+use crate::transcript;
 
 /// A message that came in and wants a turn.
 #[derive(Debug, Clone, PartialEq)]
@@ -291,10 +292,25 @@ fn begin(
 ) -> Outcome<Begun> {
     let session = inbound.session;
     must_be_idle(db, owners, session)?;
-    compactions::must_stand(db, session, commit.commit.found)?;
+    must_be_unchanged(db, session, commit.commit.basis)?;
     let (turn, number) = insert(db, owners.own(), inbound, TurnStatus::Running, content)?;
     let request = commit::apply(db, session, turn, commit)?;
     Ok(Begun { turn, number, request })
+}
+
+/// Passes a session that is as it was when it was read.
+fn must_be_unchanged(
+    db: &Connection,
+    session: SessionId,
+    basis: Option<SessionBasis>,
+) -> Outcome<()> {
+    let Some(basis) = basis else { return Ok(()) };
+    let last = transcript::last_message(db, session)?.unwrap_or_default();
+    let summary = compactions::standing_id(db, session)?;
+    match (SessionBasis { last_message: last, summary }) == basis {
+        true => Ok(()),
+        false => Err(StoreError::Changed { session }.into()),
+    }
 }
 
 /// Passes a session that has no open turn.

@@ -117,7 +117,7 @@ impl Past {
         let all = self.store.sessions_brief().await?;
         let of_agent = all.into_iter().filter(|session| *session.agent == *self.agent);
         let may = of_agent.filter(|session| {
-            may_recall(audience, &SessionSettings::of(&session.settings).audience())
+            may_recall(audience, &SessionSettings::from_store(&session.settings).audience())
         });
         Ok(may.map(|session| (session.id, session.label())).collect())
     }

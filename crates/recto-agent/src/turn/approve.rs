@@ -68,7 +68,7 @@ impl TurnRun<'_> {
     async fn verdicts(&self) -> Result<Vec<Verdict>, AgentError> {
         let store = &self.shared.parts.store;
         let tools = store.allowed_in(self.listeners.session()).await?.into_iter().collect();
-        let leave = Leave { approval: self.page.approval, tools };
+        let leave = Leave { approval: self.inputs.rights.approval, tools };
         let (offered, context) = (self.offered(), self.call_context());
         Ok(self.shared.parts.tools.judge(&self.calls, &offered, &context, &leave).await)
     }
@@ -102,7 +102,7 @@ impl TurnRun<'_> {
         if !self.calls.is_empty() {
             return;
         }
-        let of_turn = self.known.split_at(self.message).1;
+        let of_turn = self.session.split_at(self.message).1;
         let reply = of_turn.iter().rev().find(|message| !message.calls().is_empty());
         self.calls = reply.map_or_else(Vec::new, |reply| reply.calls().to_vec());
     }

@@ -13,14 +13,13 @@ use recto_context::{
     summary_room,
 };
 use recto_llm::{LlmError, Reply, StreamEvent};
-use recto_store::{Moment, NewCompaction, RequestAnswer, Store};
+use recto_store::{Moment, NewCompaction, RequestAnswer};
 use serde_json::json;
 
-use super::{Asked, Page, TurnRun, visible_text};
+use super::{RequestDraft, TurnRun, stored_usage, visible_text};
 use crate::error::AgentError;
 use crate::event::Event;
-use crate::known::Known;
-use crate::options::ModelEntry;
+use crate::record::pieces;
 use crate::shared::counter;
 
 /// How often a summary is made anew because more has to leave for it.
@@ -32,16 +31,6 @@ const MOST_MESSAGES: usize = 4_000;
 
 /// What stands around a summary on the page takes about this much.
 const AROUND: Tokens = Tokens::new(16);
-
-/// A request in the making: how much of the history it shows, and what stands for the
-/// rest, may still change.
-pub(crate) struct Draft<'a> {
-    pub(crate) store: &'a Store,
-    pub(crate) known: &'a Known,
-    pub(crate) entry: &'a ModelEntry,
-    pub(crate) page: &'a Page,
-    pub(crate) asked: Asked<'a>,
-}
 
 /// A request with a new summary on it.
 pub(crate) struct Compacted {
@@ -56,7 +45,7 @@ impl TurnRun<'_> {
         let rounds = self.rounds();
         let draft = self.draft(&rounds);
         let request = draft.assemble()?;
-        let Some(how) = self.page.compaction else { return Ok(request) };
+        let Some(how) = self.inputs.model.compaction else { return Ok(request) };
         let leaving = draft.leaving(&request).await?;
         let written = match how {
             SummaryBy::Summary if !leaving.is_empty() => {
@@ -66,7 +55,7 @@ impl TurnRun<'_> {
         };
         let compacted = self.draft(&rounds).compact(&request, leaving, written).await?;
         let Some(Compacted { request, compaction }) = compacted else { return Ok(request) };
-        self.page.summary = Some(compaction.summary.clone());
+        self.inputs.summary = Some(compaction.summary.clone());
         self.pending.compaction = Some(compaction);
         Ok(request)
     }
@@ -78,40 +67,17 @@ impl TurnRun<'_> {
         request: &RequestContext,
         leaving: &[Arc<Message>],
     ) -> Result<Option<String>, AgentError> {
-        let window = match &self.page.window {
-            Ok(window) => *window,
-            Err(_) => return Ok(None),
-        };
-        let counter = counter(&self.page.calibration);
-        let earlier = self.page.summary.as_ref();
-        let compaction = Compaction {
-            before: earlier.map(|summary| summary.text.as_str()),
-            messages: leaving,
-            room: room(request, &self.entry.limits),
-            counter: &counter,
-        };
-        let catalog = Catalog::default();
-        let reply = compaction.room.min(self.entry.limits.reply);
-        let room = Tokens::new((window.tokens - reply).get() * 3 / 4);
-        let Some(prompt) = summary_prompt(&compaction, room) else { return Ok(None) };
-        let inputs = Inputs::new(&catalog, Text::from(prompt))
-            .message_id(self.message)
-            .model(self.entry.name.clone())
-            .window(window)
-            .limits(self.entry.limits)
-            .layout(self.entry.layout)
-            .counter(counter.clone())
-            .turn(self.number);
-        let Ok(asking) = inputs.assemble() else { return Ok(None) };
-        let body = recto_llm::encode(self.entry.client.wire(), &self.entry.call, &asking);
-        self.take_down(&request.sent);
+        let Some(asking) = self.summary_request(request, leaving) else { return Ok(None) };
+        let entry = self.entry();
+        let body = pieces(&recto_llm::encode(entry.client.wire(), &entry.call, &asking));
+        let text = body.concat();
+        self.store_message(&request.sent);
         self.requests += 1;
-        let mut new = self.new_request(&asking, &body, None);
+        let mut new = self.new_request(&asking, body, None);
         new.notes["purpose"] = "summary".into();
         self.pending.request = Some(new);
         let Some(id) = self.commit().await? else { return Ok(None) };
-        let answer = self.listen_quietly(body.to_string()).await;
-        let (reply, result) = match answer {
+        let (reply, result) = match self.listen_quietly(text).await {
             Some(Ok(reply)) => {
                 let result = json!({"finish": reply.finish, "purpose": "summary"});
                 (Some(reply), result)
@@ -130,11 +96,7 @@ impl TurnRun<'_> {
             request: id,
             at: Moment::now(),
             reply: None,
-            usage: recto_store::Usage {
-                prompt: usage.prompt,
-                cached: usage.cached,
-                completion: usage.completion,
-            },
+            usage: stored_usage(&usage),
             result,
         });
         // What came back is stored before anything is made of it.
@@ -142,9 +104,39 @@ impl TurnRun<'_> {
         Ok(reply.map(|reply| visible_text(&reply.content)).filter(|text| !text.trim().is_empty()))
     }
 
+    /// The request that asks the model for a summary; nothing where none would fit.
+    fn summary_request(
+        &self,
+        request: &RequestContext,
+        leaving: &[Arc<Message>],
+    ) -> Option<RequestContext> {
+        let window = self.inputs.model.window.as_ref().ok()?;
+        let entry = self.entry();
+        let counter = counter(&self.inputs.model.calibration);
+        let compaction = Compaction {
+            before: self.inputs.summary.as_ref().map(|summary| summary.text.as_str()),
+            messages: leaving,
+            room: room(request, &entry.limits),
+            counter: &counter,
+        };
+        let reply = compaction.room.min(entry.limits.reply);
+        let room = Tokens::new((window.tokens - reply).get() * 3 / 4);
+        let prompt = summary_prompt(&compaction, room)?;
+        let asking = Inputs::new(&Catalog::default(), Text::from(prompt))
+            .message_id(self.message)
+            .model(entry.name.clone())
+            .window(*window)
+            .limits(entry.limits)
+            .layout(entry.layout)
+            .counter(counter.clone())
+            .turn(self.number)
+            .assemble();
+        asking.ok()
+    }
+
     /// A reply that nobody watches; nothing when the person stops the turn.
     async fn listen_quietly(&self, body: String) -> Option<Result<Reply, LlmError>> {
-        let mut stream = self.entry.client.stream(body);
+        let mut stream = self.entry().client.stream(body);
         loop {
             let next = tokio::select! {
                 biased;
@@ -164,35 +156,26 @@ impl TurnRun<'_> {
     }
 }
 
-impl Draft<'_> {
-    /// The request with the summary that stands so far.
-    pub(crate) fn assemble(&self) -> Result<RequestContext, AgentError> {
-        self.with(self.page.summary.as_ref())
-    }
-
-    fn with(&self, summary: Option<&Summary>) -> Result<RequestContext, AgentError> {
-        self.page.assemble(self.known, self.entry, &self.asked, summary)
-    }
-
+impl RequestDraft<'_> {
     /// Messages that no summary stands for and that are not on the page of a request:
     /// those that leave with it, and those that left before without one.
     pub(crate) async fn leaving(
         &self,
         request: &RequestContext,
     ) -> Result<Vec<Arc<Message>>, AgentError> {
-        let from = self.known.carry.history_from.unwrap_or_default();
+        let from = self.session.carry.history_from.unwrap_or_default();
         let Some(until) = request.carry.history_from.filter(|until| *until > from) else {
             return Ok(Vec::new());
         };
-        let earlier = self.page.summary.as_ref();
+        let earlier = self.inputs.summary.as_ref();
         let first = earlier.map_or(MessageId(0), |summary| MessageId(summary.last.0 + 1));
         let mut leaving = Vec::new();
         if let Some(last) = from.0.checked_sub(1).map(MessageId).filter(|last| *last >= first) {
-            let left = self.store.messages_within(self.known.session.id, first..=last).await?;
+            let left = self.store.messages_within(self.session.session.id, first..=last).await?;
             leaving.extend(left.into_iter().map(|stored| stored.message));
         }
         let leaves = |message: &&Arc<Message>| message.id >= from && message.id < until;
-        leaving.extend(self.asked.history.iter().filter(leaves).cloned());
+        leaving.extend(self.content.history.iter().filter(leaves).cloned());
         leaving.retain(|message| message.is_for_models());
         Ok(leaving)
     }
@@ -209,12 +192,12 @@ impl Draft<'_> {
             return Ok(None);
         }
         let mut shown = request.carry.history_from;
-        let mut room = room(request, &self.entry.limits);
+        let mut room = room(request, &self.inputs.model.entry.limits);
         for _ in 0..TRIES {
             let Some(summary) = self.summarise(room, &leaving, written.take()).await else {
                 return Ok(None);
             };
-            let Ok(compacted) = self.with(Some(&summary)) else { return Ok(None) };
+            let Ok(compacted) = self.assemble_with(Some(&summary)) else { return Ok(None) };
             if compacted.carry.history_from == shown {
                 return Ok(self.if_smaller(compacted, summary, &leaving));
             }
@@ -222,7 +205,7 @@ impl Draft<'_> {
             // too. What was written stands for less, and a model is not asked twice.
             leaving = self.leaving(&compacted).await?;
             shown = compacted.carry.history_from;
-            room = self::room(&compacted, &self.entry.limits);
+            room = self::room(&compacted, &self.inputs.model.entry.limits);
         }
         Ok(None)
     }
@@ -236,7 +219,8 @@ impl Draft<'_> {
         let before = self.cost_of(leaving);
         let after = summary_in(&request).filter(|after| *after < before)?;
         let compaction = NewCompaction {
-            model: (summary.how == SummaryBy::Summary).then(|| self.entry.name.to_string()),
+            model: (summary.how == SummaryBy::Summary)
+                .then(|| self.inputs.model.entry.name.to_string()),
             summary,
             tokens_before: before,
             tokens_after: after,
@@ -247,10 +231,10 @@ impl Draft<'_> {
 
     /// What messages and the earlier summary take on the page.
     fn cost_of(&self, messages: &[Arc<Message>]) -> Tokens {
-        let counter = counter(&self.page.calibration);
+        let counter = counter(&self.inputs.model.calibration);
         let messages: Tokens =
             messages.iter().map(|message| counter.message(message, Layer::History)).sum();
-        let earlier = self.page.summary.as_ref();
+        let earlier = self.inputs.summary.as_ref();
         messages + earlier.map_or(Tokens::ZERO, |summary| counter.text(&summary.text))
     }
 
@@ -260,8 +244,8 @@ impl Draft<'_> {
         leaving: &[Arc<Message>],
         written: Option<String>,
     ) -> Option<Summary> {
-        let counter = counter(&self.page.calibration);
-        let earlier = self.page.summary.as_ref();
+        let counter = counter(&self.inputs.model.calibration);
+        let earlier = self.inputs.summary.as_ref();
         let compaction = Compaction {
             before: earlier.map(|summary| summary.text.as_str()),
             messages: leaving,

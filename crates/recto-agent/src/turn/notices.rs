@@ -5,15 +5,22 @@ use recto_context::{DropReason, Observed, Part, Reason, RequestContext, Tokens, 
 use recto_llm::{Finish, Usage};
 
 use super::TurnRun;
+use super::inputs::PendingNotices;
 use crate::event::Event;
 
 impl TurnRun<'_> {
-    /// Tells of mentions that lead nowhere, and of a search that had to do without
-    /// vectors, once a turn.
-    pub(super) fn tell_of_search(&mut self) {
-        for text in std::mem::take(&mut self.page.notices) {
+    /// Tells what was found wrong when the turn was gathered: what the process has
+    /// told before is not told again.
+    pub(super) fn tell_notices(&mut self) {
+        let PendingNotices { once, of_turn } = std::mem::take(&mut self.inputs.notices);
+        let new = once.into_iter().filter(|text| self.shared.is_first_told(text));
+        for text in new.chain(of_turn) {
             self.emit(Event::Notice { text });
         }
+    }
+
+    /// Tells of a search that had to do without vectors, once a turn.
+    pub(super) fn tell_of_search(&self) {
         let how = self.state.found().how.as_ref().filter(|_| self.requests == 1);
         if let Some(how) = how.filter(|how| self.shared.searcher.should_tell(how)) {
             self.emit(Event::Notice { text: format!("items were searched {how}") });
@@ -33,7 +40,7 @@ impl TurnRun<'_> {
         let was_told =
             |previous: &RequestContext| assumed(previous) && previous.model == request.model;
         if assumed(request) && !self.previous.as_ref().is_some_and(was_told) {
-            let name = &self.entry.name;
+            let name = &self.entry().name;
             let tokens = request.window.tokens;
             self.emit(Event::Notice {
                 text: format!(
@@ -50,7 +57,7 @@ impl TurnRun<'_> {
             Finish::Length => format!(
                 "the reply was cut off at its limit of {} tokens (max_output_tokens, or the \
                  server's own)",
-                self.entry.limits.reply
+                self.entry().limits.reply
             ),
             Finish::Filtered => "the provider withheld the rest of the reply".to_owned(),
             Finish::Stop | Finish::ToolCalls | Finish::Other(_) => return,
@@ -62,17 +69,17 @@ impl TurnRun<'_> {
     /// that the server must have cut it.
     pub(super) fn learn(&mut self, request: &RequestContext, usage: &Usage) -> PromptCut {
         let Some(counted) = usage.prompt else { return PromptCut::No };
-        if self.page.counts.is_some() {
+        if self.inputs.model.counts.is_some() {
             // The model's own tokenizer leaves nothing to learn.
             return PromptCut::No;
         }
         let (verdict, calibration) =
-            self.shared.observe(&self.entry, request, Tokens::new(counted));
+            self.shared.observe(self.entry(), request, Tokens::new(counted));
         match verdict {
             Observed::Used => {
                 let kept = serde_json::to_value(&calibration).ok();
-                self.pending.calibration = kept.map(|kept| (self.entry.counted_as(), kept));
-                self.page.calibration = calibration;
+                self.pending.calibration = kept.map(|kept| (self.entry().counted_as(), kept));
+                self.inputs.model.calibration = calibration;
                 PromptCut::No
             }
             Observed::ImplausiblyLow if self.may_be_what_was_not_cached(counted) => PromptCut::No,

@@ -10,9 +10,9 @@ use recto_workspace::Horizon;
 
 use super::TurnRun;
 use super::approve::Judged;
+use super::today;
 use crate::error::AgentError;
 use crate::event::Event;
-use crate::opening::today;
 use crate::shared::counter;
 use crate::step::{Effect, Input};
 
@@ -58,13 +58,13 @@ impl TurnRun<'_> {
             return;
         }
         let files = self.shared.memories.files();
-        let view = files.read(&self.page.audience, Horizon::Recent(today())).await;
+        let view = files.read(&self.inputs.rights.audience, Horizon::Recent(today())).await;
         let known: HashSet<&str> =
-            self.page.catalog.memories.iter().map(|memory| &*memory.name).collect();
+            self.inputs.catalog.memories.iter().map(|memory| &*memory.name).collect();
         let new = view.memories.iter().filter(|memory| !known.contains(&*memory.name));
         let message = self.message;
-        let snapshot = self.page.snapshot.take().or_else(|| self.known.carry.snapshot.clone());
-        self.page.snapshot = snapshot.map(|mut snapshot| {
+        let snapshot = self.inputs.snapshot.take().or_else(|| self.session.carry.snapshot.clone());
+        self.inputs.snapshot = snapshot.map(|mut snapshot| {
             snapshot.add_own(new.map(|memory| memory.name.clone()), message);
             snapshot
         });
@@ -99,8 +99,8 @@ impl TurnRun<'_> {
     /// for something should see it.
     fn fit(&self, results: &mut [ToolResult]) {
         let Some(request) = self.previous.as_ref() else { return };
-        let counter = counter(&self.page.calibration);
-        let mut messages = self.known.messages.iter().rev();
+        let counter = counter(&self.inputs.model.calibration);
+        let mut messages = self.session.messages.iter().rev();
         let reply = messages.find(|message| !message.calls().is_empty());
         let reply: Tokens = reply.map_or(Tokens::ZERO, |reply| {
             counter.message(reply, Layer::Rounds) + counter.per_message()
@@ -132,13 +132,13 @@ impl TurnRun<'_> {
 
     pub(super) fn call_context(&self) -> CallContext {
         CallContext {
-            catalog: self.page.catalog.clone(),
-            trusted: self.page.trusted.clone(),
+            catalog: self.inputs.catalog.clone(),
+            trusted: self.inputs.rights.trusted.clone(),
             caller: Caller {
-                audience: self.page.audience.clone(),
-                session: Some(self.known.session.id.get()),
+                audience: self.inputs.rights.audience.clone(),
+                session: Some(self.session.session.id.get()),
                 sees_from: match self.state.mode().chosen.sends_history() {
-                    true => self.known.carry.history_from.unwrap_or_default(),
+                    true => self.session.carry.history_from.unwrap_or_default(),
                     false => self.message,
                 },
             },

@@ -47,7 +47,7 @@ impl Memories {
             return Ok(answers);
         }
         let session = store.session(record.session).await?;
-        let settings = session.map(|session| SessionSettings::of(&session.settings));
+        let settings = session.map(|session| SessionSettings::from_store(&session.settings));
         let audience = &settings.unwrap_or_default().audience();
         let turn = store.turn(record.turn).await?;
         let at = turn.map_or(record.at, |turn| turn.started.unwrap_or(turn.accepted)).timestamp();

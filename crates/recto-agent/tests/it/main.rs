@@ -7,6 +7,7 @@ mod approvals;
 mod compaction;
 mod events;
 mod memory;
+mod notices;
 mod order;
 mod recovery;
 mod selection;

@@ -4,11 +4,10 @@
 use recto_agent::{Agent, Command, Conversation, Inbound};
 use recto_context::{ItemId, ItemKind, Joined, RequestContext};
 use recto_fakes::{Answer, Fake};
-use recto_llm::Provider;
 use recto_store::{Having, ItemState, SessionId, Store};
 
 use crate::support::{
-    Bench, check_sound, conversation, entry, holds, model, runtime, say, session, text, transcript,
+    Bench, check_sound, conversation, holds, model, runtime, say, session, text, transcript,
 };
 
 const SKILL: &str = "---\nname: knots\ndescription: Ties knots.\ninclude: always\n---\nTie them.\n";
@@ -58,9 +57,7 @@ fn what_is_there_at_the_first_message_joins_at_the_start() {
     let (bench, fake, runtime) = (Bench::new(), Fake::ollama().start(), runtime());
     bench.write("rules/tone.md", RULE);
     runtime.block_on(async {
-        let mut entry = entry("fake", Provider::Ollama, &fake);
-        entry.window = None;
-        let agent = Agent::start(bench.parts(vec![entry])).await.unwrap();
+        let agent = bench.agent_without_window(&fake).await;
         let session = session(&agent, "k").await;
         say(&agent, session, "one").await;
         let items = items(agent.store(), session).await;

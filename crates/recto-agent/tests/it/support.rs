@@ -109,11 +109,21 @@ impl Bench {
     pub(crate) async fn agent(&self, fake: &Fake) -> Agent {
         Agent::start(self.parts(vec![model("fake", fake)])).await.unwrap()
     }
+
+    /// The same with a fake of Ollama, whose window has to be asked for.
+    pub(crate) async fn agent_without_window(&self, fake: &Fake) -> Agent {
+        Agent::start(self.parts(vec![model_without_window("fake", fake)])).await.unwrap()
+    }
 }
 
 /// A model entry for a fake of an OpenAI server, with a window that is known.
 pub(crate) fn model(name: &str, fake: &Fake) -> ModelEntry {
     entry(name, Provider::OpenAi, fake)
+}
+
+/// A model entry whose window nobody has set: its server is asked for it.
+pub(crate) fn model_without_window(name: &str, fake: &Fake) -> ModelEntry {
+    ModelEntry { window: None, ..entry(name, Provider::Ollama, fake) }
 }
 
 /// A model entry without a server, which repeats what was said.

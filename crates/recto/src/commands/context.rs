@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use jiff::Zoned;
 use recto_agent::{
-    Agent, Choosing, How, Inbound, Memories, Mentioned, ModelEntry, Preview, Searcher,
+    Agent, Choosing, Found, How, Inbound, Memories, Mentioned, ModelEntry, Preview, Searcher,
     SessionSettings, Wanted, WhyWords, join_mentioned,
 };
 use recto_context::mode::{self, ModeSetting, Question};
 use recto_context::{
     Bootstrap, Carry, Catalog, ContextMode, Counter, Inputs, Message, MessageId, RequestContext,
-    Stamp, SummaryBy, Tokens, Window, WindowSource, has_tools, read_jsonl,
+    SessionItem, Snapshot, Stamp, SummaryBy, Tokens, Window, WindowSource, has_tools, read_jsonl,
 };
 use recto_search::Entry;
 use recto_store::{NewCompaction, SessionId, Store};
@@ -92,7 +92,7 @@ pub(crate) async fn assemble(
     history: &[Arc<Message>],
     mark: Option<ContextMode>,
 ) -> Result<(ModelEntry, RequestContext), Failure> {
-    let Ground { catalog, searcher, memories, remembered, settings, choice } = *ground;
+    let Ground { catalog, settings, choice, .. } = *ground;
     let model = setup::chosen_model(settings)?;
     let window = recto_agent::window_of(&model, Tokens::new(settings.window_cap)).await;
     let window = window.unwrap_or(Window::ASSUMED);
@@ -102,29 +102,7 @@ pub(crate) async fn assemble(
     for problem in &problems {
         tell(&format_args!("warning: {}", tame(problem)));
     }
-    let decides_mode = match mark {
-        Some(mark) => mark == ContextMode::Auto,
-        None => model.mode == ModeSetting::Auto,
-    };
-    let wanted = Wanted {
-        catalog,
-        entries: Entry::items_of(catalog).into(),
-        session: &session,
-        removed: &[],
-        decides_mode,
-        options: *searcher.options(),
-        message,
-    };
-    let (counter, options) = (Counter::estimated(), wanted.options);
-    let by = Choosing {
-        limits: &model.limits,
-        options: &options,
-        counter: &counter,
-        history_from: MessageId::default(),
-    };
-    let (mut found, chosen) =
-        tokio::join!(searcher.find(&wanted), memories.choose(remembered, message, None, &by));
-    let carry = Carry { snapshot: Some(found.add(chosen)), ..Carry::default() };
+    let (found, snapshot) = search(ground, &model, &session, message, mark).await;
     if let Some(how @ How::Words(why)) = &found.how
         && *why != WhyWords::NothingNamed
     {
@@ -150,13 +128,48 @@ pub(crate) async fn assemble(
         .history(history)
         .mode(mode)
         .window(window)
-        .carry(carry)
+        .carry(Carry { snapshot: Some(snapshot), ..Carry::default() })
         .limits(model.limits)
         .layout(model.layout);
     let request = recto_agent::assemble_for(&model, &inputs)
         .await
         .map_err(|over| Failure::new(over.to_string()).hint(over.hint()))?;
     Ok((model, request))
+}
+
+/// What search brings for a message outside of all sessions, and the memories for
+/// its page.
+async fn search(
+    ground: &Ground<'_>,
+    model: &ModelEntry,
+    session: &[SessionItem],
+    message: &str,
+    mark: Option<ContextMode>,
+) -> (Found, Snapshot) {
+    let Ground { catalog, searcher, memories, remembered, .. } = *ground;
+    let options = *searcher.options();
+    let wanted = Wanted {
+        catalog,
+        entries: Entry::items_of(catalog).into(),
+        session,
+        removed: &[],
+        decides_mode: match mark {
+            Some(mark) => mark == ContextMode::Auto,
+            None => model.mode == ModeSetting::Auto,
+        },
+        options,
+        message,
+    };
+    let by = Choosing {
+        limits: &model.limits,
+        options: &options,
+        counter: &Counter::estimated(),
+        history_from: MessageId::default(),
+    };
+    let (mut found, chosen) =
+        tokio::join!(searcher.find(&wanted), memories.choose(remembered, message, None, &by));
+    let snapshot = found.add(chosen);
+    (found, snapshot)
 }
 
 /// The same, as the next message of a session.

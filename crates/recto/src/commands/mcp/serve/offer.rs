@@ -99,67 +99,10 @@ impl Offer {
 
     pub(super) fn parameters(self) -> Vec<Parameter> {
         match self {
-            Offer::Search => vec![
-                required(
-                    "query",
-                    Form::Text,
-                    "What to search for, such as `write a commit message`.",
-                ),
-                optional("kind", Form::OneOf(&KINDS), "Items of this kind alone."),
-                optional(
-                    "limit",
-                    LIMIT,
-                    "The most items of each group; as the config has it by default.",
-                ),
-                optional(
-                    "text",
-                    Form::Flag,
-                    "Whether to give the items' texts, too; long ones are shortened.",
-                ),
-            ],
-            Offer::Recall => vec![
-                required(
-                    "query",
-                    Form::Text,
-                    "What to look for, such as `what was said about tea`.",
-                ),
-                optional("limit", LIMIT, "The most messages and memories together; 10 by default."),
-            ],
-            Offer::Context => vec![
-                required("message", Form::Text, "The message that a person would send."),
-                optional(
-                    "session",
-                    Form::Text,
-                    "The session whose next message it is, by name or number; a new one by default.",
-                ),
-                optional(
-                    "model",
-                    Form::Text,
-                    "The model entry, by name, that would answer; the agent's by default.",
-                ),
-                optional(
-                    "raw",
-                    Form::Flag,
-                    "Whether to give the request's body, as the model's server would get it, alone.",
-                ),
-            ],
-            Offer::Show => vec![
-                optional(
-                    "turn",
-                    Form::Whole(1..=u32::MAX),
-                    "The turn, by number; the last one by default.",
-                ),
-                optional(
-                    "request",
-                    Form::Whole(1..=u32::MAX),
-                    "One of the turn's requests alone, from 1; all by default, the last for `body`.",
-                ),
-                optional(
-                    "body",
-                    Form::Flag,
-                    "Whether to give the request's body alone, byte for byte as it was sent.",
-                ),
-            ],
+            Offer::Search => search_parameters(),
+            Offer::Recall => recall_parameters(),
+            Offer::Context => context_parameters(),
+            Offer::Show => show_parameters(),
         }
     }
 
@@ -176,6 +119,67 @@ impl Offer {
         schema.insert("additionalProperties".into(), false.into());
         schema
     }
+}
+
+fn search_parameters() -> Vec<Parameter> {
+    vec![
+        required("query", Form::Text, "What to search for, such as `write a commit message`."),
+        optional("kind", Form::OneOf(&KINDS), "Items of this kind alone."),
+        optional("limit", LIMIT, "The most items of each group; as the config has it by default."),
+        optional(
+            "text",
+            Form::Flag,
+            "Whether to give the items' texts, too; long ones are shortened.",
+        ),
+    ]
+}
+
+fn recall_parameters() -> Vec<Parameter> {
+    vec![
+        required("query", Form::Text, "What to look for, such as `what was said about tea`."),
+        optional("limit", LIMIT, "The most messages and memories together; 10 by default."),
+    ]
+}
+
+fn context_parameters() -> Vec<Parameter> {
+    vec![
+        required("message", Form::Text, "The message that a person would send."),
+        optional(
+            "session",
+            Form::Text,
+            "The session whose next message it is, by name or number; a new one by default.",
+        ),
+        optional(
+            "model",
+            Form::Text,
+            "The model entry, by name, that would answer; the agent's by default.",
+        ),
+        optional(
+            "raw",
+            Form::Flag,
+            "Whether to give the request's body, as the model's server would get it, alone.",
+        ),
+    ]
+}
+
+fn show_parameters() -> Vec<Parameter> {
+    vec![
+        optional(
+            "turn",
+            Form::Whole(1..=u32::MAX),
+            "The turn, by number; the last one by default.",
+        ),
+        optional(
+            "request",
+            Form::Whole(1..=u32::MAX),
+            "One of the turn's requests alone, from 1; all by default, the last for `body`.",
+        ),
+        optional(
+            "body",
+            Form::Flag,
+            "Whether to give the request's body alone, byte for byte as it was sent.",
+        ),
+    ]
 }
 
 fn required(name: &'static str, form: Form, about: &'static str) -> Parameter {

@@ -11,41 +11,45 @@ use recto_context::{
     SessionItem, Summary,
 };
 use recto_store::{
-    FoundSummary, Having, ItemState, ItemsRevision, Session, SessionId, Store, StoreError,
+    CompactionId, Having, ItemState, ItemsRevision, Session, SessionBasis, SessionId, StoreError,
 };
 use recto_workspace::{Problem, View};
 
+use crate::error::AgentError;
 use crate::options::SessionSettings;
+use crate::shared::Shared;
 
-/// A session as the last look at the store found it.
+/// A session as the last look at the store found it, with the last request that
+/// was made for it.
 #[derive(Debug)]
-pub(crate) struct KnownSession {
+pub(crate) struct SessionCache {
     pub(crate) id: SessionId,
     /// Absent until the first look.
-    pub(crate) known: Option<Known>,
+    loaded: Option<LoadedSession>,
     /// The last request that this process made for the session: the next one is
     /// compared with it.
     pub(crate) previous: Option<RequestContext>,
 }
 
-/// What a look at the store brings.
+/// A session as a look at the store brings it.
 #[derive(Debug)]
-pub(crate) struct Known {
+pub(crate) struct LoadedSession {
     pub(crate) session: Session,
     pub(crate) settings: SessionSettings,
     pub(crate) carry: Carry,
     /// Those that can still be on a page, oldest first.
     pub(crate) messages: Vec<Arc<Message>>,
+    /// The number of the last message, or 0 where there is none.
     pub(crate) last: MessageId,
     /// Those of the store, and those that join with this turn.
     pub(crate) items: Vec<SessionItem>,
     items_revision: ItemsRevision,
-    stored: Stored,
+    stored: StoredItems,
+    /// How many turns the session has had.
     pub(crate) turns: u32,
     /// What stands for messages that have left the page.
     pub(crate) summary: Option<Summary>,
-    /// Which one that is in the store.
-    pub(crate) found: FoundSummary,
+    summary_id: Option<CompactionId>,
     catalog: Option<SessionCatalog>,
 }
 
@@ -57,19 +61,39 @@ struct SessionCatalog {
     catalog: Arc<Catalog>,
 }
 
-impl KnownSession {
+impl SessionCache {
+    /// Knows nothing yet.
     pub(crate) fn new(id: SessionId) -> Self {
-        KnownSession { id, known: None, previous: None }
+        SessionCache { id, loaded: None, previous: None }
     }
 
-    /// Reads what is new.
-    pub(crate) async fn refresh(&mut self, store: &Store) -> Result<&mut Known, StoreError> {
-        let having = self.known.as_ref().map_or_else(Having::default, |known| Having {
-            messages_up_to: Some(known.last),
-            items: Some(known.items_revision),
+    /// The session as it was last read, and the last request with it.
+    pub(crate) fn loaded(
+        &mut self,
+    ) -> Result<(&mut LoadedSession, &mut Option<RequestContext>), AgentError> {
+        let loaded = self.loaded.as_mut().ok_or(AgentError::Ended)?;
+        Ok((loaded, &mut self.previous))
+    }
+
+    /// Lets go of what was read: it may not be what is stored any more.
+    pub(crate) fn forget(&mut self) {
+        self.loaded = None;
+    }
+
+    /// Reads what is new in the store.
+    pub(crate) async fn refresh(
+        &mut self,
+        shared: &Shared,
+    ) -> Result<&mut LoadedSession, StoreError> {
+        let store = &shared.parts.store;
+        #[cfg(test)]
+        shared.readings.count_session();
+        let having = self.loaded.as_ref().map_or_else(Having::default, |loaded| Having {
+            messages_up_to: Some(loaded.last),
+            items: Some(loaded.items_revision),
         });
         let mut state = store.load(self.id, having).await?;
-        let mut before = self.known.take();
+        let mut before = self.loaded.take();
         if before.as_ref().is_some_and(|before| is_back(&before.carry, &state.carry)) {
             // What had left was let go, and is wanted again.
             before = None;
@@ -77,17 +101,17 @@ impl KnownSession {
         }
         let (mut messages, mut stored, catalog) = match before {
             Some(before) => (before.messages, before.stored, before.catalog),
-            None => (Vec::new(), Stored::default(), None),
+            None => (Vec::new(), StoredItems::default(), None),
         };
         messages.extend(state.messages.iter().map(|stored| stored.message.clone()));
         if let Some(first) = state.carry.history_from {
             messages.retain(|message| message.id >= first);
         }
         if let Some(items) = state.items {
-            stored = Stored::of(items);
+            stored = StoredItems::sort_out(items);
         }
-        Ok(self.known.insert(Known {
-            settings: SessionSettings::of(&state.session.settings),
+        Ok(self.loaded.insert(LoadedSession {
+            settings: SessionSettings::from_store(&state.session.settings),
             carry: state.carry,
             last: state.last_message.unwrap_or(MessageId(0)),
             messages,
@@ -95,10 +119,7 @@ impl KnownSession {
             items_revision: state.items_revision,
             stored,
             turns: state.last_turn.map_or(0, |last| last.0),
-            found: state
-                .compaction
-                .as_ref()
-                .map_or(FoundSummary::None, |compaction| FoundSummary::Some(compaction.id)),
+            summary_id: state.compaction.as_ref().map(|compaction| compaction.id),
             summary: state.compaction.map(|compaction| compaction.summary),
             catalog,
             session: state.session,
@@ -113,14 +134,14 @@ fn is_back(before: &Carry, now: &Carry) -> bool {
 
 /// A session's items as the store has them.
 #[derive(Debug, Default)]
-struct Stored {
+struct StoredItems {
     items: Vec<SessionItem>,
     removed: HashSet<ItemId>,
 }
 
-impl Stored {
-    fn of(items: Vec<(ItemId, ItemState)>) -> Self {
-        let mut stored = Stored::default();
+impl StoredItems {
+    fn sort_out(items: Vec<(ItemId, ItemState)>) -> Self {
+        let mut stored = StoredItems::default();
         for (item, state) in items {
             match state {
                 ItemState::In(joined) => stored.items.push(SessionItem { item, joined }),
@@ -133,7 +154,12 @@ impl Stored {
     }
 }
 
-impl Known {
+impl LoadedSession {
+    /// What a turn that begins now begins on.
+    pub(crate) fn basis(&self) -> SessionBasis {
+        SessionBasis { last_message: self.last, summary: self.summary_id }
+    }
+
     /// Lets items join that are always included: all of them when the session
     /// begins, later those that are new. What a person removed stays out.
     pub(crate) fn join(&mut self, catalog: &Catalog) -> Vec<SessionItem> {
@@ -170,7 +196,7 @@ impl Known {
         catalog
     }
 
-    /// For whom the session's pages are made.
+    /// Those for whom the session's pages are made.
     pub(crate) fn audience(&self) -> Audience {
         self.settings.audience()
     }
@@ -184,7 +210,7 @@ impl Known {
         removed
     }
 
-    /// Takes in messages that were just stored.
+    /// Adds messages that were just stored.
     pub(crate) fn append(&mut self, messages: &[Arc<Message>]) {
         if let Some(last) = messages.last() {
             self.last = last.id;
@@ -198,7 +224,7 @@ impl Known {
         self.messages.split_at(at)
     }
 
-    /// The message of that number.
+    /// The message of that number, where it can still be on a page.
     pub(crate) fn message(&self, id: MessageId) -> Option<&Arc<Message>> {
         self.messages.iter().find(|message| message.id == id)
     }

@@ -1,4 +1,4 @@
-//! The call itself: what streams in goes out to the listeners.
+//! The call of the model: what streams in goes out to the listeners.
 
 use futures_util::{FutureExt, StreamExt};
 use recto_context::{ToolCalls, before_calls};
@@ -13,18 +13,18 @@ use crate::event::Event;
 const AT_A_STRETCH: usize = 64;
 
 /// How a call ended.
-pub(super) enum Answer {
-    /// With a reply.
-    Reply(Box<Reply>, Heard),
-    /// With an error, perhaps after some text.
-    Failed(LlmError, Heard),
-    /// By the person.
-    Stopped(Heard),
+pub(super) enum CallOutcome {
+    /// The whole reply.
+    Reply(Box<Reply>, StreamedReply),
+    /// An error, perhaps after some text.
+    Failed(LlmError, StreamedReply),
+    /// The person stopped it.
+    Stopped(StreamedReply),
 }
 
-/// What came in before a call ended.
+/// The part of a reply that has come in so far.
 #[derive(Debug, Default)]
-pub(super) struct Heard {
+pub(super) struct StreamedReply {
     pub(super) text: String,
     /// How much of the text listeners have heard.
     shown: usize,
@@ -33,7 +33,7 @@ pub(super) struct Heard {
     pub(super) first_token_at: Option<Moment>,
 }
 
-impl Heard {
+impl StreamedReply {
     /// How much of the text can't become a call any more. What was shown can't, so
     /// only the rest is looked at, from where its line begins.
     fn before_calls(&self) -> usize {
@@ -44,27 +44,27 @@ impl Heard {
 
 impl TurnRun<'_> {
     /// Sends the body and listens until the reply is whole, fails or is stopped.
-    pub(super) async fn ask(&self, body: String) -> Answer {
-        let mut stream = self.entry.client.stream_in(self.lane(), body);
-        let mut heard = Heard::default();
+    pub(super) async fn call_model(&self, body: String) -> CallOutcome {
+        let mut stream = self.entry().client.stream_in(self.lane(), body);
+        let mut streamed = StreamedReply::default();
         loop {
             let mut next = tokio::select! {
                 biased;
                 // Leaving drops the stream, which ends the call.
-                () = self.stop.wished() => return Answer::Stopped(heard),
+                () = self.stop.wished() => return CallOutcome::Stopped(streamed),
                 next = stream.next() => next,
             };
             for piece in 1.. {
                 match next {
                     Some(Ok(StreamEvent::Done(reply))) => {
-                        self.show_ready(&mut heard);
-                        return Answer::Reply(Box::new(reply), heard);
+                        self.show_ready(&mut streamed);
+                        return CallOutcome::Reply(Box::new(reply), streamed);
                     }
-                    Some(Ok(event)) => self.hear(&mut heard, event),
-                    Some(Err(error)) => return Answer::Failed(error, heard),
+                    Some(Ok(event)) => self.absorb(&mut streamed, event),
+                    Some(Err(error)) => return CallOutcome::Failed(error, streamed),
                     None => {
                         let cause = "the stream has no end".to_owned();
-                        return Answer::Failed(LlmError::Cut { cause }, heard);
+                        return CallOutcome::Failed(LlmError::Cut { cause }, streamed);
                     }
                 }
                 if piece == AT_A_STRETCH {
@@ -75,7 +75,7 @@ impl TurnRun<'_> {
                     None => break,
                 }
             }
-            self.show_ready(&mut heard);
+            self.show_ready(&mut streamed);
         }
     }
 
@@ -83,18 +83,18 @@ impl TurnRun<'_> {
     /// model that remembers what it has read: their prompts part early.
     fn lane(&self) -> Lane {
         let minimal = u64::from(self.state.mode().chosen.is_minimal());
-        Lane(self.inbound.session.get().unsigned_abs() * 2 + minimal)
+        Lane(self.arrived.session.get().unsigned_abs() * 2 + minimal)
     }
 
-    fn hear(&self, heard: &mut Heard, event: StreamEvent) {
+    fn absorb(&self, streamed: &mut StreamedReply, event: StreamEvent) {
         match event {
             StreamEvent::Text(text) => {
-                heard.first_token_at.get_or_insert_with(Moment::now);
-                heard.text.push_str(&text);
+                streamed.first_token_at.get_or_insert_with(Moment::now);
+                streamed.text.push_str(&text);
             }
             StreamEvent::Thinking(text) => {
-                heard.first_token_at.get_or_insert_with(Moment::now);
-                heard.thought.push_str(&text);
+                streamed.first_token_at.get_or_insert_with(Moment::now);
+                streamed.thought.push_str(&text);
             }
             StreamEvent::Retrying { after, error } => {
                 let after_ms = u64::try_from(after.as_millis()).unwrap_or(u64::MAX);
@@ -106,35 +106,37 @@ impl TurnRun<'_> {
 
     /// Lets listeners hear what has come in since they last did, in one piece:
     /// thousands of small ones at once would be too many for them.
-    fn show_ready(&self, heard: &mut Heard) {
-        let thought = std::mem::take(&mut heard.thought);
+    fn show_ready(&self, streamed: &mut StreamedReply) {
+        let thought = std::mem::take(&mut streamed.thought);
         if !thought.is_empty() {
             self.emit(Event::Thinking { text: thought });
         }
-        let ready = match self.entry.layout.tool_calls {
-            ToolCalls::Native => heard.text.len(),
-            ToolCalls::Text => heard.before_calls(),
+        let ready = match self.entry().layout.tool_calls {
+            ToolCalls::Native => streamed.text.len(),
+            ToolCalls::Text => streamed.before_calls(),
         };
-        self.show_to(heard, ready);
+        self.show_to(streamed, ready);
     }
 
-    fn show_to(&self, heard: &mut Heard, end: usize) {
-        if let Some(piece) = heard.text.get(heard.shown..end).filter(|piece| !piece.is_empty()) {
+    fn show_to(&self, streamed: &mut StreamedReply, end: usize) {
+        if let Some(piece) =
+            streamed.text.get(streamed.shown..end).filter(|piece| !piece.is_empty())
+        {
             self.emit(Event::Text { text: piece.to_owned() });
-            heard.shown = end;
+            streamed.shown = end;
         }
     }
 
     /// Shows what was held back because it could have become a call, when the
     /// reply ended early.
-    pub(super) fn show_all(&self, heard: &mut Heard) {
-        self.show_to(heard, heard.text.len());
+    pub(super) fn show_all(&self, streamed: &mut StreamedReply) {
+        self.show_to(streamed, streamed.text.len());
     }
 
     /// Shows what was held back and turned out to be no call. `words` is the
     /// reply without its calls.
-    pub(super) fn show_words(&self, heard: &Heard, words: &str) {
-        let shown = heard.text.as_bytes().iter().take(heard.shown);
+    pub(super) fn show_words(&self, streamed: &StreamedReply, words: &str) {
+        let shown = streamed.text.as_bytes().iter().take(streamed.shown);
         let common = shown.zip(words.as_bytes()).take_while(|(a, b)| a == b).count();
         let rest = &words[words.floor_char_boundary(common)..];
         if !rest.trim().is_empty() {

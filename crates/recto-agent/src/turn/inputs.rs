@@ -1,0 +1,257 @@
+//! What the requests of a turn are made of, gathered once before the first of them.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use jiff::Zoned;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use recto_context::mode::{self, ModeSetting, Question};
+use recto_context::{
+    Audience, Bootstrap, Calibration, Catalog, ContentHash, ContextMode, ItemId, ModeDecision,
+    PickPlacement, SessionItem, Snapshot, Stamp, Summary, SummaryBy, Tokens, Window, has_tools,
+};
+use recto_llm::LlmError;
+use recto_store::Session;
+use recto_tools::Approval;
+use recto_workspace::{Horizon, View};
+
+use crate::counts::Counts;
+use crate::error::AgentError;
+use crate::items::{Mentioned, join_mentioned, without_mentions};
+use crate::memories::Choosing;
+use crate::options::{AgentOptions, ModelEntry, SessionSettings};
+use crate::selection::{Found, Wanted};
+use crate::session_cache::LoadedSession;
+use crate::shared::{Shared, counter};
+use crate::stock::{Purpose, Stock};
+
+/// What all requests of a turn are made of.
+#[derive(Debug)]
+pub(crate) struct TurnInputs {
+    pub(crate) model: TurnModel,
+    /// All that the agent has, with the memories that may be seen here.
+    pub(crate) catalog: Arc<Catalog>,
+    searchable: Searchable,
+    /// The memories for the page, where the turn has chosen them.
+    pub(crate) snapshot: Option<Snapshot>,
+    /// What stands for messages that have left.
+    pub(crate) summary: Option<Summary>,
+    /// Items that join the session with this turn.
+    pub(crate) joining: Vec<SessionItem>,
+    /// Items that a person took out of the session.
+    pub(crate) removed: Vec<ItemId>,
+    pub(crate) rights: TurnRights,
+    pub(crate) bootstrap: Bootstrap,
+    pub(crate) stamp: Stamp,
+    pub(crate) notices: PendingNotices,
+}
+
+/// The model that answers a turn, with what is set for it and how its tokens are
+/// counted.
+#[derive(Debug)]
+pub(crate) struct TurnModel {
+    pub(crate) entry: ModelEntry,
+    pub(crate) settings: SessionSettings,
+    /// How messages that leave the page are summarised, if they are.
+    pub(crate) compaction: Option<SummaryBy>,
+    /// The model's window, or why nobody knows it.
+    pub(crate) window: Result<Window, LlmError>,
+    pub(crate) calibration: Calibration,
+    /// Exact counts, where the model's own tokenizer is at hand.
+    pub(crate) counts: Option<Arc<Counts>>,
+}
+
+/// What decides which tools a turn may run, and what they may see.
+#[derive(Debug)]
+pub(crate) struct TurnRights {
+    /// Those for whom the page is made.
+    pub(crate) audience: Audience,
+    /// What skills' programs were when a person last looked at them.
+    pub(crate) trusted: Arc<BTreeMap<PathBuf, ContentHash>>,
+    /// When a person is asked before a tool runs.
+    pub(crate) approval: Approval,
+}
+
+/// What the search for a message goes over.
+#[derive(Debug)]
+struct Searchable {
+    /// The catalog without memories.
+    items: Arc<Catalog>,
+    memories: Arc<View>,
+}
+
+/// What the person is told once the turn has begun.
+#[derive(Debug, Default)]
+pub(crate) struct PendingNotices {
+    /// Told once in the life of the process, such as a skill whose tools are off.
+    pub(crate) once: Vec<String>,
+    /// Told in this turn whatever was told before.
+    pub(crate) of_turn: Vec<String>,
+}
+
+impl TurnModel {
+    /// The entry that answers, as the session and the turn set it.
+    pub(crate) fn choose(
+        shared: &Shared,
+        session: &LoadedSession,
+        of_turn: &SessionSettings,
+    ) -> Result<(ModelEntry, SessionSettings), AgentError> {
+        let settings = session.settings.overridden_by(of_turn);
+        let mut entry = settings.apply(shared.model(settings.model.as_deref())?);
+        if compaction(shared, &settings).is_none() {
+            entry.limits.summary_tokens = Tokens::ZERO;
+        }
+        Ok((entry, settings))
+    }
+
+    /// The same with its window, and with what is known of its tokens.
+    pub(crate) async fn prepare(
+        shared: &Shared,
+        (entry, settings): (ModelEntry, SessionSettings),
+        window: Result<Window, LlmError>,
+    ) -> Result<Self, AgentError> {
+        let calibration = shared.calibration(&entry).await?;
+        let counts = shared.counts(&entry).await;
+        let compaction = compaction(shared, &settings);
+        Ok(TurnModel { entry, settings, compaction, window, calibration, counts })
+    }
+}
+
+fn compaction(shared: &Shared, settings: &SessionSettings) -> Option<SummaryBy> {
+    settings.compaction.map_or(shared.parts.options.compaction, Option::from)
+}
+
+impl TurnInputs {
+    /// Reads the files, lets items join, and puts all of it together. `mentions` is
+    /// the text whose `@` mentions are followed.
+    pub(crate) async fn gather(
+        shared: &Shared,
+        session: &mut LoadedSession,
+        model: TurnModel,
+        mentions: &str,
+        stamp: Stamp,
+        purpose: Purpose,
+    ) -> Self {
+        let audience = session.audience();
+        let files = shared.memories.files();
+        let (stock, memories) =
+            tokio::join!(shared.stock(purpose), files.read(&audience, Horizon::Recent(today())));
+        let approval =
+            model.settings.approval.map_or(shared.parts.tools.approval(), Approval::from);
+        let (stock, approval) = match model.settings.unattended {
+            // What is left runs without a word, or not at all.
+            true => (stock.unattended(&shared.parts, approval), Approval::Never),
+            false => (stock, approval),
+        };
+        let Stock { catalog: items, trusted, news } = stock;
+        let catalog = session.catalog(&items, &memories);
+        let mut joining = session.join(&catalog);
+        let Mentioned { new, problems } = join_mentioned(mentions, &catalog, &mut session.items);
+        joining.extend(new);
+        let troubles = memories.problems.iter().map(ToString::to_string);
+        let once = news.iter().cloned().chain(troubles).collect();
+        TurnInputs {
+            model,
+            catalog,
+            searchable: Searchable { items, memories },
+            snapshot: None,
+            summary: session.summary.clone(),
+            joining,
+            removed: session.removed(),
+            rights: TurnRights { audience, trusted, approval },
+            bootstrap: bootstrap(&shared.parts.options, &session.session),
+            stamp,
+            notices: PendingNotices { once, of_turn: problems },
+        }
+    }
+
+    /// Searches items and memories for a message, and chooses the memories for the
+    /// page with it.
+    pub(crate) async fn search(
+        &mut self,
+        shared: &Shared,
+        session: &LoadedSession,
+        message: &str,
+    ) -> Found {
+        let TurnModel { entry, settings, calibration, .. } = &self.model;
+        let message = &without_mentions(message);
+        let options = settings.search_options(shared.searcher.options());
+        let wanted = Wanted {
+            catalog: &self.searchable.items,
+            entries: shared.stockroom.entries(&self.searchable.items),
+            session: &session.items,
+            removed: &self.removed,
+            decides_mode: self.model.lets_message_decide_mode(),
+            options,
+            message,
+        };
+        // In the layers of their kinds, memories are ranked anew for each message.
+        let stays = entry.layout.picks != PickPlacement::InLayer;
+        let before = session.carry.snapshot.clone().filter(|_| stays);
+        let by = Choosing {
+            limits: &entry.limits,
+            options: &options,
+            counter: &counter(calibration),
+            history_from: session.carry.history_from.unwrap_or_default(),
+        };
+        let (mut found, chosen) = tokio::join!(
+            shared.searcher.find(&wanted),
+            shared.memories.choose(&self.searchable.memories, message, before, &by)
+        );
+        self.snapshot = Some(found.add(chosen));
+        found
+    }
+
+    /// The mode of a turn: decided once, by its message and what search found.
+    pub(crate) fn decide_mode(
+        &self,
+        session: &LoadedSession,
+        found: &Found,
+        message: &str,
+    ) -> ModeDecision {
+        let TurnModel { entry, settings, .. } = &self.model;
+        mode::decide(&Question {
+            setting: entry.mode,
+            uncertain: entry.uncertain,
+            mark: settings.context_mode,
+            has_tools: has_tools(
+                &self.catalog,
+                &session.items,
+                &self.removed,
+                &found.picks,
+                &entry.layout,
+            ),
+            found: found.for_tools.as_ref(),
+            message,
+        })
+    }
+}
+
+impl TurnModel {
+    fn lets_message_decide_mode(&self) -> bool {
+        match self.settings.context_mode {
+            Some(mode) => mode == ContextMode::Auto,
+            None => self.entry.mode == ModeSetting::Auto,
+        }
+    }
+}
+
+/// The person's day.
+pub(crate) fn today() -> Date {
+    Zoned::now().date()
+}
+
+/// What the page says of where the agent runs.
+fn bootstrap(options: &AgentOptions, session: &Session) -> Bootstrap {
+    let began = session.created.timestamp().to_zoned(TimeZone::system());
+    Bootstrap {
+        agent: options.name.clone(),
+        version: options.version.clone(),
+        workspace: options.workspace.clone(),
+        system: std::env::consts::OS.into(),
+        day: began.strftime("%Y-%m-%d").to_string().into(),
+        surface: session.surface.as_str().into(),
+    }
+}

@@ -1,0 +1,274 @@
+//! How a turn starts: with a message that nobody has stored yet, or where another
+//! process left it. Both go the same way from there: the window, what is gathered,
+//! the first step.
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use recto_context::{
+    Body, CallId, Message, MessageId, RequestContext, Stamp, Text, TurnNumber, UserMessage, Window,
+};
+use recto_llm::LlmError;
+use recto_store::{Ending, Turn, TurnCommit, TurnId};
+
+use super::inputs::{TurnInputs, TurnModel};
+use super::{TurnRun, is_overtaken, stamp, visible_text};
+use crate::error::AgentError;
+use crate::event::{Event, Finished, Totals};
+use crate::inbound::ArrivedMessage;
+use crate::mailbox::Listeners;
+use crate::options::ModelEntry;
+use crate::record;
+use crate::recover::closing_commit;
+use crate::session_cache::{LoadedSession, SessionCache};
+use crate::shared::Shared;
+use crate::step::{Input, KeptCall, Outcome, TurnState};
+use crate::stock::Purpose;
+use crate::stop::Stop;
+
+/// Runs the turns of a session, one at a time.
+pub(crate) struct TurnRunner<'a> {
+    pub(crate) shared: &'a Shared,
+    pub(crate) session: &'a mut SessionCache,
+    pub(crate) listeners: &'a Listeners,
+    pub(crate) stop: &'a Stop,
+}
+
+/// Where a turn stands in the store when it is started.
+#[derive(Debug, Default)]
+struct StartPoint {
+    /// Absent while nothing of the turn is stored.
+    turn: Option<TurnId>,
+    number: Option<TurnNumber>,
+    /// The user's message, once it stands in the transcript.
+    message: Option<MessageId>,
+    /// How many requests the turn has made.
+    requests: u32,
+    /// What another process kept of it.
+    state: Option<TurnState>,
+}
+
+impl TurnRunner<'_> {
+    /// Runs a turn whose message is not stored yet. Where another turn stands in its
+    /// way, the message is stored alone, and its turn handed back.
+    pub(crate) async fn run_fresh(
+        &mut self,
+        message: &ArrivedMessage,
+    ) -> Result<Option<TurnId>, AgentError> {
+        self.session.refresh(self.shared).await?;
+        match self.run(message, StartPoint::default()).await {
+            // Only while nothing is stored: a message is never stored twice.
+            Err(error) if is_overtaken(&error) && self.listeners.wait_for_ack() => {}
+            ran => return ran.map(|()| None),
+        }
+        let turn = self.shared.parts.store.accept(message.to_store()).await?;
+        self.listeners.accepted(turn.id);
+        Ok(Some(turn.id))
+    }
+
+    /// Runs a turn that this process has claimed: from its beginning, or from
+    /// where another process left it.
+    pub(crate) async fn run_claimed(&mut self, turn: &Turn) -> Result<(), AgentError> {
+        let state = turn.state.as_ref().and_then(TurnState::read);
+        let session = self.session.refresh(self.shared).await?;
+        let mut message = ArrivedMessage::of_turn(turn, session);
+        if let Some(state) = &state {
+            // Whatever was chosen since: a turn stays with its model.
+            message.inbound.settings.model = Some(state.model().to_owned());
+        }
+        let made = self.shared.parts.store.request_ids(turn.id).await?;
+        let start = StartPoint {
+            turn: Some(turn.id),
+            number: Some(turn.number),
+            message: turn.first_message,
+            requests: made.last().map_or(0, |(number, _)| *number),
+            state,
+        };
+        self.run(&message, start).await
+    }
+
+    /// Closes a turn that can't be run, and says why. Its message is kept.
+    pub(crate) async fn give_up(
+        &mut self,
+        turn: &Turn,
+        error: &AgentError,
+    ) -> Result<(), AgentError> {
+        let session = self.session.refresh(self.shared).await?;
+        let trouble = error.trouble();
+        let unsaid = turn.first_message.is_none().then(|| {
+            let content = ArrivedMessage::of_turn(turn, session).inbound.content;
+            Body::User(UserMessage {
+                content,
+                stamp: Some(stamp(turn.accepted)),
+                ..Default::default()
+            })
+        });
+        let of_turn = turn.first_message.map_or(&[][..], |first| session.split_at(first).1);
+        let unanswered = open_calls(of_turn);
+        let results = unanswered.iter().map(|call| call.answered(Outcome::Failed));
+        let told = Body::Error(Text::from(trouble.text()));
+        let said = unsaid.into_iter().chain(results).chain([told]);
+        let commit = closing_commit(said, session.last, Ending::Failed, Some(trouble.text()));
+        self.shared.parts.store.advance(turn.id, commit).await?;
+        self.listeners.emit(
+            turn.id,
+            Event::Finished(Finished {
+                status: Ending::Failed,
+                reply: None,
+                error: Some(trouble),
+                usage: Totals::default(),
+            }),
+        );
+        Ok(())
+    }
+
+    /// Runs a turn of the session that was just read: resolves the window, gathers,
+    /// and goes on from there.
+    async fn run(
+        &mut self,
+        message: &ArrivedMessage,
+        mut start: StartPoint,
+    ) -> Result<(), AgentError> {
+        let (session, _) = self.session.loaded()?;
+        let chosen = TurnModel::choose(self.shared, session, &message.inbound.settings)?;
+        if start.turn.is_none() && self.shared.known_window(&chosen.0).is_none() {
+            // A server is about to be asked, which may take long: no message waits
+            // for that to be stored. Otherwise it is stored with the first request.
+            start = self.store_alone(message).await?;
+        }
+        self.load_previous().await;
+        let (session, previous) = self.session.loaded()?;
+        let window = tokio::select! {
+            biased;
+            window = resolve_window(self.shared, &chosen.0, session, previous.as_ref()) => {
+                Some(window)
+            }
+            // Whoever stops does not want to wait for a server that may be away.
+            () = self.stop.wished() => None,
+        };
+        let is_stopped = window.is_none();
+        let model =
+            TurnModel::prepare(self.shared, chosen, window.unwrap_or(Ok(Window::ASSUMED))).await?;
+        let text = visible_text(&message.inbound.content);
+        // A turn that was begun before has followed its mentions.
+        let mentions = if start.message.is_none() { &*text } else { "" };
+        let id = start.message.unwrap_or(MessageId(session.last.0 + 1));
+        let stamp = session.message(id).and_then(stamp_of).unwrap_or_else(|| stamp(message.at));
+        let mut inputs =
+            TurnInputs::gather(self.shared, session, model, mentions, stamp, Purpose::Turn).await;
+        let (state, first) = first_step(self.shared, session, &mut inputs, &mut start, &text).await;
+        let mut run = TurnRun {
+            shared: self.shared,
+            number: start.number.unwrap_or(TurnNumber(session.turns + 1)),
+            session,
+            previous,
+            listeners: self.listeners,
+            stop: self.stop,
+            arrived: message,
+            turn: start.turn,
+            state,
+            inputs,
+            message: id,
+            requests: start.requests,
+            pending: TurnCommit::default(),
+            calls: Vec::new(),
+            permits: None,
+            trouble: None,
+            said: None,
+            totals: Totals::default(),
+            never_fits: false,
+            fresh: None,
+        };
+        run.play(if is_stopped { Input::Stop } else { first }).await
+    }
+
+    /// Stores a message as a turn that runs, with nothing else in it yet.
+    async fn store_alone(&mut self, message: &ArrivedMessage) -> Result<StartPoint, AgentError> {
+        let (session, _) = self.session.loaded()?;
+        let commit = TurnCommit { basis: Some(session.basis()), ..TurnCommit::default() };
+        let begun = self.shared.parts.store.begin(message.to_store(), commit).await?;
+        self.listeners.accepted(begun.turn);
+        let (turn, number) = (Some(begun.turn), Some(begun.number));
+        Ok(StartPoint { turn, number, ..StartPoint::default() })
+    }
+
+    /// Reads the session's last request, unless it is the one that is known.
+    async fn load_previous(&mut self) {
+        let (shared, id) = (self.shared, self.session.id);
+        let Ok((session, previous)) = self.session.loaded() else { return };
+        if previous.as_ref().map(|previous| &previous.carry) != Some(&session.carry) {
+            // A record that is damaged can't be compared with; the turn goes on.
+            let last = record::last_of_session(&shared.parts.store, id).await;
+            *previous = last.unwrap_or_default();
+        }
+    }
+}
+
+/// What the turn does first, and the state that it does it in. A turn that nobody
+/// has begun is searched for.
+async fn first_step(
+    shared: &Shared,
+    session: &LoadedSession,
+    inputs: &mut TurnInputs,
+    start: &mut StartPoint,
+    text: &str,
+) -> (TurnState, Input<'static>) {
+    if let (Some(_), Some(state)) = (start.message, start.state.take()) {
+        return (state, Input::Resume);
+    }
+    let found = inputs.search(shared, session, text).await;
+    let mode = inputs.decide_mode(session, &found, text);
+    let rounds = inputs.model.settings.max_rounds.unwrap_or(shared.parts.options.max_rounds);
+    let fresh = TurnState::new(mode, &*inputs.model.entry.name, rounds).with_found(found);
+    match start.message {
+        None => (fresh, Input::Begin),
+        Some(first) => {
+            let calls = open_calls(session.split_at(first).1);
+            (fresh.with_open_calls(calls), Input::Resume)
+        }
+    }
+}
+
+/// The model's window. A server that does not answer for a moment must not
+/// cost a session its history: then the window of the last request holds, and
+/// where there is none, only a session without a history may assume one.
+pub(crate) async fn resolve_window(
+    shared: &Shared,
+    entry: &ModelEntry,
+    session: &LoadedSession,
+    previous: Option<&RequestContext>,
+) -> Result<Window, LlmError> {
+    let error = match shared.window(entry).await {
+        Ok(window) => return Ok(window),
+        Err(error) => error,
+    };
+    match previous.filter(|request| request.model == entry.name) {
+        Some(previous) => Ok(previous.window),
+        None if session.messages.is_empty() => Ok(Window::ASSUMED),
+        None => Err(error),
+    }
+}
+
+/// The stamp that a message was sent with: it never changes.
+fn stamp_of(message: &Arc<Message>) -> Option<Stamp> {
+    match &message.body {
+        Body::User(user) => user.stamp.clone(),
+        _ => None,
+    }
+}
+
+/// Calls of a turn that have no result yet.
+pub(crate) fn open_calls(messages: &[Arc<Message>]) -> Vec<KeptCall> {
+    let answered = |id: &CallId, after: &[Arc<Message>]| {
+        after.iter().any(|message| matches!(&message.body, Body::Tool { call, .. } if call == id))
+    };
+    let mut open = Vec::new();
+    for (index, message) in messages.iter().enumerate() {
+        let after = &messages[index + 1..];
+        let unanswered = message.calls().iter().filter(|call| !answered(&call.id, after));
+        open.extend(unanswered.map(KeptCall::of));
+    }
+    open
+}

@@ -1,0 +1,84 @@
+//! A turn gathers once, whatever is known of its model's window.
+
+use std::path::Path;
+use std::time::Duration;
+
+use recto_context::mode::{ModeSetting, Uncertain};
+use recto_context::{Layout, Limits, Tokens};
+use recto_fakes::{Fake, Model};
+use recto_llm::{CallOptions, Client, ClientOptions, Provider};
+use recto_store::{Store, StoreOptions};
+use recto_tools::{CallLimits, Toolbox};
+use recto_workspace::{MemoryFiles, Options, Workspace};
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+
+use crate::{Agent, AgentOptions, Conversation, Event, Inbound, ModelEntry, Parts, SearchParts};
+
+/// An agent whose model is the fake's.
+async fn agent(folder: &Path, fake: &Fake, window: Option<Tokens>) -> Agent {
+    let mut client = ClientOptions::new(Provider::Ollama);
+    client.base_url = Some(fake.url());
+    let entry = ModelEntry {
+        chosen: "named by the test".into(),
+        name: "fake".into(),
+        client: Client::new(client).unwrap(),
+        call: CallOptions { model: Model::DEFAULT_NAME.to_owned(), ..CallOptions::default() },
+        window,
+        mode: ModeSetting::default(),
+        uncertain: Uncertain::default(),
+        layout: Layout::default(),
+        limits: Limits::default(),
+    };
+    let workspace = folder.join("workspace");
+    let parts = Parts {
+        options: AgentOptions {
+            name: "main".into(),
+            version: "0".into(),
+            workspace: "workspace".into(),
+            max_rounds: 4,
+            window_cap: Tokens::new(16_384),
+            built_in: Vec::new(),
+            approval_expires: Duration::from_secs(3_600),
+            disabled_tools: Vec::new(),
+            compaction: None,
+            session_files: None,
+        },
+        models: vec![entry],
+        memory: MemoryFiles::new(&workspace),
+        workspace: Workspace::new(Options { workspace, ..Options::default() }),
+        tools: Toolbox::of(Vec::new(), CallLimits::default()),
+        search: SearchParts::default(),
+        store: Store::open(&StoreOptions::new(folder.join("recto.db"))).unwrap(),
+    };
+    Agent::start(parts).await.unwrap()
+}
+
+/// How often the workspace and the session were read after each of some turns.
+fn readings_of_turns(window: Option<Tokens>) -> Vec<(usize, usize)> {
+    let (folder, fake) = (TempDir::new().unwrap(), Fake::ollama().start());
+    let readings = Runtime::new().unwrap().block_on(async {
+        let agent = agent(folder.path(), &fake, window).await;
+        let conversation = Conversation::with_owner("terminal", "local", "k");
+        let session = agent.find_or_begin(&conversation).await.unwrap().id;
+        let mut readings = Vec::new();
+        for text in ["one", "two"] {
+            let mut submission = agent.submit(session, Inbound::text(text)).await.unwrap();
+            while !matches!(submission.events.recv().await.unwrap().event, Event::Finished(_)) {}
+            readings.push(agent.shared.readings.so_far());
+        }
+        readings
+    });
+    assert_eq!(fake.rejections(), [""; 0]);
+    readings
+}
+
+#[test]
+fn a_turn_without_a_known_window_reads_the_workspace_and_the_session_once() {
+    assert_eq!(readings_of_turns(None), [(1, 1), (2, 2)]);
+}
+
+#[test]
+fn a_turn_with_a_window_reads_them_once_as_well() {
+    assert_eq!(readings_of_turns(Some(Tokens::new(16_384))), [(1, 1), (2, 2)]);
+}

@@ -1,0 +1,97 @@
+//! What a person is told of files and skills that are not as they should be: once,
+//! and when it is told, not when it is found.
+
+use recto_agent::{Agent, Event};
+use recto_fakes::{Answer, Fake};
+use recto_store::SessionId;
+
+use crate::support::{Bench, events, model, model_without_window, runtime, session, submit};
+
+const SKILL: &str = "---\nname: clock\ndescription: Tells the time.\n---\nCall utc_time.\n";
+
+/// A skill's declaration with one tool.
+fn declaration(subcommand: &str) -> String {
+    format!(
+        r#"{{"tools": [{{"name": "utc_time", "description": "The time.", "parameters": {{"type": "object"}}}}],
+            "allowlist": {{"date": ["{subcommand}"]}},
+            "execution": [{{"tool": "utc_time", "binary": "date", "subcommand": "{subcommand}"}}]}}"#
+    )
+}
+
+/// The notices of a turn.
+async fn notices(agent: &Agent, session: SessionId, text: &str) -> Vec<String> {
+    let told = events(submit(agent, session, text).await).await;
+    let notice = |event| match event {
+        Event::Notice { text } => Some(text),
+        _ => None,
+    };
+    told.into_iter().filter_map(notice).collect()
+}
+
+/// A home with a skill that changed since it was looked at, and with a memory file
+/// that can't be read.
+fn troubled_bench() -> Bench {
+    let (bench, fake) = (Bench::new(), Fake::openai().start());
+    bench.write("skills/clock/SKILL.md", SKILL);
+    bench.write("skills/clock/tools.json", &declaration("-u"));
+    runtime().block_on(async {
+        let agent = bench.agent(&fake).await;
+        let session = session(&agent, "before").await;
+        assert_eq!(notices(&agent, session, "hello").await, [""; 0]);
+    });
+    bench.write("skills/clock/tools.json", &declaration("-R"));
+    bench.make_folder("memory/MEMORY.md");
+    bench
+}
+
+/// That both are told in these notices, each once.
+#[track_caller]
+fn assert_both_told(notices: &[String]) {
+    let [skill, memory] = notices else { panic!("{notices:#?}") };
+    assert!(skill.contains("the tools of skill `clock` are off"), "{skill}");
+    assert!(memory.contains("MEMORY.md"), "{memory}");
+}
+
+/// `notice-once`
+#[test]
+fn without_a_known_window_every_notice_is_told_once() {
+    let (bench, fake, runtime) = (troubled_bench(), Fake::ollama().start(), runtime());
+    runtime.block_on(async {
+        let agent = bench.agent_without_window(&fake).await;
+        let first = session(&agent, "k").await;
+        assert_both_told(&notices(&agent, first, "one").await);
+        assert_eq!(notices(&agent, first, "two").await, [""; 0]);
+        let second = session(&agent, "other").await;
+        assert_eq!(notices(&agent, second, "three").await, [""; 0]);
+    });
+    assert_eq!(fake.rejections(), [""; 0]);
+}
+
+/// `notice-once`
+#[test]
+fn a_notice_is_told_also_where_a_turn_fails_before_its_first_request() {
+    let (bench, fake, runtime) = (troubled_bench(), Fake::openai().start(), runtime());
+    runtime.block_on(async {
+        let mut entry = model("fake", &fake);
+        entry.window = Some(recto_context::Tokens::new(600));
+        let agent = Agent::start(bench.parts(vec![entry])).await.unwrap();
+        let session = session(&agent, "k").await;
+        assert_both_told(&notices(&agent, session, &"much too long ".repeat(2_000)).await);
+    });
+    assert_eq!(fake.chats().len(), 0);
+}
+
+#[test]
+fn a_mention_that_leads_nowhere_is_told_in_each_turn_that_has_it() {
+    let fake = Fake::ollama().answer(Answer::text("yes")).answer(Answer::text("no")).start();
+    let (bench, runtime) = (Bench::new(), runtime());
+    runtime.block_on(async {
+        let parts = bench.parts(vec![model_without_window("fake", &fake)]);
+        let agent = Agent::start(parts).await.unwrap();
+        let session = session(&agent, "k").await;
+        for _ in 0..2 {
+            let told = notices(&agent, session, "follow @rule:nowhere").await;
+            assert!(matches!(&told[..], [one] if one.contains("nowhere")), "{told:#?}");
+        }
+    });
+}
