@@ -6,8 +6,9 @@
 
 mod answers;
 mod follow;
-mod voice;
+mod printer;
 
+use std::error::Error;
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -19,7 +20,7 @@ use recto_agent::{
     SessionSettings, TurnEvent,
 };
 use recto_context::ContextMode;
-use recto_store::{ApprovalId, Ending, Session, TurnId};
+use recto_store::{Approval, Ending, Session, TurnId};
 use tokio::sync::{Notify, mpsc};
 
 use crate::cli::ChatArgs;
@@ -30,9 +31,9 @@ use crate::home::Home;
 use crate::input;
 use crate::output::{tame, tell};
 use crate::setup;
-use crate::terminal::editor::{Editor, Line};
-use follow::Asks;
-use voice::Voice;
+use crate::terminal::editor::{EditorInput, LineEditor};
+use follow::AnswerMode;
+use printer::TurnPrinter;
 
 pub(crate) fn run(home: &Home, args: &ChatArgs) -> Result<ExitCode, Failure> {
     let settings = setup::load(home, Vec::new())?;
@@ -47,9 +48,9 @@ pub(crate) fn run(home: &Home, args: &ChatArgs) -> Result<ExitCode, Failure> {
         let agent = setup::agent(home, &settings).await?;
         let mut chat = Chat::open(agent, args, &session).await?;
         let code = match message {
-            Some(message) => chat.once(&message).await,
-            None if input::is_typed() && !args.json => chat.typed(home).await,
-            None => chat.piped().await,
+            Some(message) => chat.run_once(&message).await,
+            None if input::is_typed() && !args.json => chat.run_typed(home).await,
+            None => chat.run_piped().await,
         };
         Ok::<_, Failure>((code, chat.agent))
     })?;
@@ -69,27 +70,37 @@ struct Chat {
     session: Session,
     /// What holds for this run, over the session's own settings.
     settings: SessionSettings,
-    voice: Voice,
+    printer: TurnPrinter,
     /// Who answers when a tool may not run unasked.
-    asks: Asks,
+    answers: AnswerMode,
     /// Turns that wait behind a question, oldest first.
     queued: Vec<TurnId>,
-    /// Ctrl-C.
+    /// Told of every Ctrl-C.
     interrupt: Arc<Notify>,
 }
 
-/// How a message went.
+/// How a message went, the worse the later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Went {
-    Well,
-    Wrong,
+enum MessageOutcome {
+    Done,
+    Failed,
     Stopped,
     /// The turn waits for somebody's word.
-    Waits,
-    /// The person is done.
-    Home,
+    Waiting,
+    /// The person ends the chat.
+    Exit,
     /// The person would not wait until the turn is stopped.
-    Left,
+    Abandoned,
+}
+
+impl From<&Finished> for MessageOutcome {
+    fn from(finished: &Finished) -> Self {
+        match finished.status {
+            Ending::Done => MessageOutcome::Done,
+            Ending::Stopped => MessageOutcome::Stopped,
+            _ => MessageOutcome::Failed,
+        }
+    }
 }
 
 impl Chat {
@@ -106,88 +117,82 @@ impl Chat {
         let conversation = Conversation::with_owner("terminal", "local", session);
         let session =
             agent.find_named_or_begin(&conversation).await.map_err(|error| agent_failed(&error))?;
-        let voice = if args.json { Voice::json() } else { Voice::for_people() };
+        let printer = if args.json { TurnPrinter::Json } else { TurnPrinter::for_people() };
         // Whoever answers with a key must have seen the question.
-        let asks = match input::is_typed() && io::stderr().is_terminal() && !args.json {
-            true => Asks::AtOnce,
-            false => Asks::Later,
+        let answers = match input::is_typed() && io::stderr().is_terminal() && !args.json {
+            true => AnswerMode::AtOnce,
+            false => AnswerMode::Later,
         };
         let (queued, interrupt) = (Vec::new(), interrupts());
-        Ok(Chat { agent, conversation, session, settings, voice, asks, queued, interrupt })
+        Ok(Chat { agent, conversation, session, settings, printer, answers, queued, interrupt })
     }
 
-    /// One message, and the end.
-    async fn once(&mut self, message: &str) -> Result<ExitCode, Failure> {
-        let went = match self.hear(message).await? {
-            left @ (Went::Left | Went::Waits) => left,
-            went => self.finish(went).await,
+    /// Handles one message, and ends.
+    async fn run_once(&mut self, message: &str) -> Result<ExitCode, Failure> {
+        let outcome = match self.handle_input(message).await? {
+            left @ (MessageOutcome::Abandoned | MessageOutcome::Waiting) => left,
+            outcome => self.finish(outcome).await,
         };
-        Ok(exit_code(went))
+        Ok(exit_code(outcome))
     }
 
-    /// Messages from standard input, one a line. Ctrl-C between them is the end.
-    async fn piped(&mut self) -> Result<ExitCode, Failure> {
+    /// Handles messages from standard input, one a line. Ctrl-C between them is the end.
+    async fn run_piped(&mut self) -> Result<ExitCode, Failure> {
         let mut lines = input::lines();
-        let mut worst = Went::Well;
+        let mut worst = MessageOutcome::Done;
         let mut waits = false;
         loop {
             let line = tokio::select! {
                 biased;
-                () = self.interrupt.notified() => return Ok(exit_code(Went::Stopped)),
+                () = self.interrupt.notified() => return Ok(exit_code(MessageOutcome::Stopped)),
                 line = lines.recv() => line,
             };
             let Some(line) = line.transpose()? else { break };
             if line.trim().is_empty() {
                 continue;
             }
-            let went = self.hear(&line).await;
-            waits = matches!(went, Ok(Went::Waits));
-            match went {
-                Ok(Went::Well | Went::Waits) => {}
-                Ok(Went::Home) => break,
-                Ok(Went::Left) => return Ok(exit_code(Went::Left)),
-                Ok(went) => worst = worst.max(went),
+            let outcome = self.handle_input(&line).await;
+            waits = matches!(outcome, Ok(MessageOutcome::Waiting));
+            match outcome {
+                Ok(MessageOutcome::Done | MessageOutcome::Waiting) => {}
+                Ok(MessageOutcome::Exit) => break,
+                Ok(MessageOutcome::Abandoned) => return Ok(exit_code(MessageOutcome::Abandoned)),
+                Ok(outcome) => worst = worst.max(outcome),
                 // What goes wrong with one message is told, and the next can come.
                 Err(failure) => {
-                    self.voice.failure(&failure)?;
-                    worst = worst.max(Went::Wrong);
+                    self.printer.failure(&failure)?;
+                    worst = worst.max(MessageOutcome::Failed);
                 }
             }
         }
         match waits {
-            true => Ok(exit_code(Went::Waits)),
+            true => Ok(exit_code(MessageOutcome::Waiting)),
             false => Ok(exit_code(self.finish(worst).await)),
         }
     }
 
     /// Waits for what was taken up of other sessions, unless the person does not.
-    async fn finish(&self, went: Went) -> Went {
+    async fn finish(&self, outcome: MessageOutcome) -> MessageOutcome {
         let finished = self.agent.finished();
         tokio::pin!(finished);
         tokio::select! {
             biased;
-            () = &mut finished => return went,
+            () = &mut finished => return outcome,
             () = tokio::time::sleep(A_MOMENT) => {
                 tell(&"finishing turns that were cut short (Ctrl-C leaves them for later)");
             }
         }
         tokio::select! {
-            () = finished => went,
+            () = finished => outcome,
             // What was asked for has its answer.
-            () = self.interrupt.notified() => went,
+            () = self.interrupt.notified() => outcome,
         }
     }
 
-    /// A person types.
-    async fn typed(&mut self, home: &Home) -> Result<ExitCode, Failure> {
+    /// Reads messages from a person at the terminal until they leave.
+    async fn run_typed(&mut self, home: &Home) -> Result<ExitCode, Failure> {
         self.greet();
-        if let Some(approval) = self
-            .agent
-            .open_approvals(Some(self.session.id))
-            .await
-            .ok()
-            .and_then(|open| open.into_iter().next())
-        {
+        if let Ok(Some(approval)) = self.first_question().await {
             let question = Question::of(&approval);
             tell(&format_args!(
                 "turn {} waits for your word: {} wants to run {} (approval {}); /approve or /deny",
@@ -195,35 +200,31 @@ impl Chat {
             ));
         }
         let commands = COMMANDS.iter().map(|help| help.name.to_owned()).chain(["/exit".to_owned()]);
-        let mut editor = Editor::open(&home.path().join("data/history"), commands.collect())
-            .map_err(|error| Failure::new("cannot read from the terminal").because(&error))?;
+        let mut editor = LineEditor::open(&home.path().join("data/history"), commands.collect())
+            .map_err(|error| unreadable_terminal(&error))?;
         loop {
             let reading = tokio::task::spawn_blocking(move || {
                 let line = editor.read_line();
                 (editor, line)
             });
             let line;
-            (editor, line) = reading
-                .await
-                .map_err(|error| Failure::new("cannot read from the terminal").because(&error))?;
-            match line {
-                Ok(Line::Text(text)) if text.trim().is_empty() => {}
-                Ok(Line::Text(text)) => {
+            (editor, line) = reading.await.map_err(|error| unreadable_terminal(&error))?;
+            match line.map_err(|error| unreadable_terminal(&error))? {
+                EditorInput::Text(text) if text.trim().is_empty() => {}
+                EditorInput::Text(text) => {
                     // A Ctrl-C that came too late for the turn before is not for this one.
                     let _ = self.interrupt.notified().now_or_never();
                     // What goes wrong with one message is told, and the next can come.
-                    match self.hear(&text).await {
-                        Ok(Went::Home) => return Ok(ExitCode::SUCCESS),
-                        Ok(Went::Left) => return Ok(exit_code(Went::Left)),
+                    match self.handle_input(&text).await {
+                        Ok(end @ (MessageOutcome::Exit | MessageOutcome::Abandoned)) => {
+                            return Ok(exit_code(end));
+                        }
                         Ok(_) => {}
                         Err(failure) => tell(&failure),
                     }
                 }
-                Ok(Line::Interrupted) => tell(&"(Ctrl-D or /exit ends the chat)"),
-                Ok(Line::End) => return Ok(ExitCode::SUCCESS),
-                Err(error) => {
-                    return Err(Failure::new("cannot read from the terminal").because(&error));
-                }
+                EditorInput::Interrupted => tell(&"(Ctrl-D or /exit ends the chat)"),
+                EditorInput::End => return Ok(ExitCode::SUCCESS),
             }
         }
     }
@@ -239,19 +240,19 @@ impl Chat {
         ));
     }
 
-    /// A command or a message.
-    async fn hear(&mut self, text: &str) -> Result<Went, Failure> {
+    /// Runs a command, or sends a message to the model.
+    async fn handle_input(&mut self, text: &str) -> Result<MessageOutcome, Failure> {
         if matches!(text.trim_end(), "/exit" | "/quit") {
-            return Ok(Went::Home);
+            return Ok(MessageOutcome::Exit);
         }
         match Command::parse(text) {
-            Ok(Some(command)) => self.perform(command).await,
-            Ok(None) => self.say(text).await,
+            Ok(Some(command)) => self.run_command(command).await,
+            Ok(None) => self.send_message(text).await,
             Err(problem) => Err(Failure::new(problem.to_string()).hint(problem.hint())),
         }
     }
 
-    async fn perform(&mut self, command: Command) -> Result<Went, Failure> {
+    async fn run_command(&mut self, command: Command) -> Result<MessageOutcome, Failure> {
         let mut events = self.agent.listen(self.session.id);
         let answer = self
             .agent
@@ -261,41 +262,41 @@ impl Chat {
         if let Answer::Began(session) = &answer {
             self.session = session.clone();
         }
-        self.voice.answer(&answer)?;
+        self.printer.answer(&answer)?;
         match answer {
             Answer::Answered(Answered { approval, goes_on: GoesOn::Here }) => {
                 self.follow_all(approval.turn, &mut events).await
             }
-            _ => Ok(Went::Well),
+            _ => Ok(MessageOutcome::Done),
         }
     }
 
     /// Sends a message and shows what happens until its turn is over.
-    async fn say(&mut self, text: &str) -> Result<Went, Failure> {
+    async fn send_message(&mut self, text: &str) -> Result<MessageOutcome, Failure> {
         let inbound = Inbound { settings: self.settings.clone(), ..Inbound::text(text) };
-        let mut presses = Presses::None;
+        let mut interrupts = InterruptState::None;
         let mut events = self.agent.listen(self.session.id);
         let submitting = self.agent.submit(self.session.id, inbound);
-        let Some(submitted) = self.watch(&mut presses, submitting).await else {
-            return Ok(Went::Left);
+        let Some(submitted) = self.watch(&mut interrupts, submitting).await else {
+            return Ok(MessageOutcome::Abandoned);
         };
         let turn = submitted.map_err(|error| agent_failed(&error))?.turn;
-        if let (Asks::Later, Some(approval)) = (self.asks, self.first_question().await?) {
+        if let (AnswerMode::Later, Some(approval)) = (self.answers, self.first_question().await?) {
             tell(&format_args!(
-                "the message waits behind approval {approval}: /approve or /deny, or `recto \
-                 approvals answer {approval} allow`"
+                "the message waits behind approval {id}: /approve or /deny, or `recto approvals \
+                 answer {id} allow`",
+                id = approval.id
             ));
             self.queued.push(turn);
-            return Ok(Went::Waits);
+            return Ok(MessageOutcome::Waiting);
         }
-        self.follow(turn, &mut events, presses).await
+        self.follow(turn, &mut events, interrupts).await
     }
 
     /// The oldest question that waits in the session.
-    async fn first_question(&self) -> Result<Option<ApprovalId>, Failure> {
+    async fn first_question(&self) -> Result<Option<Approval>, Failure> {
         let open = self.agent.open_approvals(Some(self.session.id)).await;
-        let open = open.map_err(|error| agent_failed(&error))?;
-        Ok(open.first().map(|approval| approval.id))
+        Ok(open.map_err(|error| agent_failed(&error))?.into_iter().next())
     }
 
     /// Follows a turn that goes on, and then those that waited behind it.
@@ -303,39 +304,45 @@ impl Chat {
         &mut self,
         turn: TurnId,
         events: &mut mpsc::UnboundedReceiver<TurnEvent>,
-    ) -> Result<Went, Failure> {
-        let mut went = self.follow(turn, events, Presses::None).await?;
-        while went != Went::Waits && went != Went::Left && !self.queued.is_empty() {
+    ) -> Result<MessageOutcome, Failure> {
+        let mut outcome = self.follow(turn, events, InterruptState::None).await?;
+        while !matches!(outcome, MessageOutcome::Waiting | MessageOutcome::Abandoned)
+            && !self.queued.is_empty()
+        {
             let next = self.queued.remove(0);
-            went = went.max(self.follow(next, events, Presses::None).await?);
+            outcome = outcome.max(self.follow(next, events, InterruptState::None).await?);
         }
-        Ok(went)
+        Ok(outcome)
     }
 
     /// Waits for something. The first Ctrl-C stops the turn; the second does not
     /// wait for that, and gives `None`.
-    async fn watch<T>(&self, presses: &mut Presses, work: impl Future<Output = T>) -> Option<T> {
+    async fn watch<T>(
+        &self,
+        interrupts: &mut InterruptState,
+        work: impl Future<Output = T>,
+    ) -> Option<T> {
         tokio::pin!(work);
         loop {
             tokio::select! {
                 done = &mut work => return Some(done),
-                () = self.interrupt.notified() => match presses {
-                    Presses::None => {
-                        *presses = Presses::Once(Instant::now());
+                () = self.interrupt.notified() => match interrupts {
+                    InterruptState::None => {
+                        *interrupts = InterruptState::Once(Instant::now());
                         self.agent.stop(self.session.id);
                     }
                     // A key that bounces, or is held down.
-                    Presses::Once(first) if first.elapsed() < PATIENCE => {}
-                    Presses::Once(_) => return None,
+                    InterruptState::Once(first) if first.elapsed() < PATIENCE => {}
+                    InterruptState::Once(_) => return None,
                 },
             }
         }
     }
 }
 
-/// How often Ctrl-C was pressed in a turn.
+/// Whether Ctrl-C was pressed in a turn, and when first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Presses {
+enum InterruptState {
     None,
     Once(Instant),
 }
@@ -359,20 +366,16 @@ fn interrupts() -> Arc<Notify> {
     interrupt
 }
 
-fn went(finished: &Finished) -> Went {
-    match finished.status {
-        Ending::Done => Went::Well,
-        Ending::Stopped => Went::Stopped,
-        _ => Went::Wrong,
-    }
+fn unreadable_terminal(error: &dyn Error) -> Failure {
+    Failure::new("cannot read from the terminal").because(error)
 }
 
 /// A stopped program ends with what shells expect of one that Ctrl-C ended.
-fn exit_code(went: Went) -> ExitCode {
-    match went {
-        Went::Well | Went::Home => ExitCode::SUCCESS,
-        Went::Wrong => ExitCode::FAILURE,
-        Went::Waits => ExitCode::from(3),
-        Went::Stopped | Went::Left => ExitCode::from(130),
+fn exit_code(outcome: MessageOutcome) -> ExitCode {
+    match outcome {
+        MessageOutcome::Done | MessageOutcome::Exit => ExitCode::SUCCESS,
+        MessageOutcome::Failed => ExitCode::FAILURE,
+        MessageOutcome::Waiting => ExitCode::from(3),
+        MessageOutcome::Stopped | MessageOutcome::Abandoned => ExitCode::from(130),
     }
 }

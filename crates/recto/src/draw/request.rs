@@ -14,7 +14,7 @@ use crate::output::tame;
 /// Columns of the bar.
 const BAR: usize = 72;
 
-/// The request, drawn.
+/// Draws a request: heading, bar of layers, items, and what was left out.
 pub(crate) fn request(request: &RequestContext) -> String {
     let mut out = heading(request);
     out.push('\n');
@@ -112,14 +112,13 @@ fn bar(request: &RequestContext) -> String {
         .collect();
     let mut out = String::new();
     for ((layer, _), columns) in layers.iter().zip(columns(&layers)) {
-        let style = style(*layer);
-        let _ = write!(out, "{style}{}{style:#}", letter(*layer).to_string().repeat(columns));
+        let (letter, style) = mark(*layer);
+        let _ = write!(out, "{style}{}{style:#}", letter.to_string().repeat(columns));
     }
     out.push('\n');
     let total = request.prompt_tokens();
     for (layer, tokens) in layers {
-        let style = style(layer);
-        let letter = letter(layer);
+        let (letter, style) = mark(layer);
         let share = percent(tokens, total);
         let _ = writeln!(
             out,
@@ -139,36 +138,21 @@ fn columns(layers: &[(Layer, Tokens)]) -> Vec<usize> {
     layers.iter().map(|(_, tokens)| share(*tokens)).collect()
 }
 
-/// A letter that tells the layer without colour.
-fn letter(layer: Layer) -> char {
-    match layer {
-        Layer::System => 'S',
-        Layer::Bootstrap => 'B',
-        Layer::Memory => 'M',
-        Layer::Skills => 'K',
-        Layer::Tools => 'T',
-        Layer::Items => 'I',
-        Layer::History => 'H',
-        Layer::Picks => 'P',
-        Layer::Message => 'U',
-        Layer::Rounds => 'R',
-    }
-}
-
-fn style(layer: Layer) -> Style {
-    let colour = match layer {
-        Layer::System => AnsiColor::Blue,
-        Layer::Bootstrap => AnsiColor::BrightBlack,
-        Layer::Memory => AnsiColor::Magenta,
-        Layer::Skills => AnsiColor::Cyan,
-        Layer::Tools => AnsiColor::BrightCyan,
-        Layer::Items => AnsiColor::Yellow,
-        Layer::History => AnsiColor::Green,
-        Layer::Picks => AnsiColor::BrightMagenta,
-        Layer::Message => AnsiColor::BrightGreen,
-        Layer::Rounds => AnsiColor::BrightYellow,
+/// A letter that tells the layer without colour, and its colour.
+fn mark(layer: Layer) -> (char, Style) {
+    let (letter, colour) = match layer {
+        Layer::System => ('S', AnsiColor::Blue),
+        Layer::Bootstrap => ('B', AnsiColor::BrightBlack),
+        Layer::Memory => ('M', AnsiColor::Magenta),
+        Layer::Skills => ('K', AnsiColor::Cyan),
+        Layer::Tools => ('T', AnsiColor::BrightCyan),
+        Layer::Items => ('I', AnsiColor::Yellow),
+        Layer::History => ('H', AnsiColor::Green),
+        Layer::Picks => ('P', AnsiColor::BrightMagenta),
+        Layer::Message => ('U', AnsiColor::BrightGreen),
+        Layer::Rounds => ('R', AnsiColor::BrightYellow),
     };
-    colour.on_default()
+    (letter, colour.on_default())
 }
 
 /// Every item with why it is there; the history as one line.

@@ -13,9 +13,9 @@ use crossterm::terminal::{disable_raw_mode, enable_raw_mode};
 /// How often it is looked whether the question was taken back.
 const A_MOMENT: Duration = Duration::from_millis(100);
 
-/// What a person chose.
+/// How a person answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Chosen {
+pub(crate) enum KeyChoice {
     /// One of the keys, in lower case.
     Key(char),
     /// Ctrl-C, Ctrl-D or Escape.
@@ -28,7 +28,7 @@ pub(crate) enum Chosen {
 const READING: Duration = Duration::from_millis(400);
 
 /// Waits for one of these keys. The terminal is as it was before when this returns.
-pub(crate) fn choose(keys: &str, taken_back: &AtomicBool) -> io::Result<Chosen> {
+pub(crate) fn choose_key(keys: &str, taken_back: &AtomicBool) -> io::Result<KeyChoice> {
     let _raw = RawMode::enter()?;
     let since = Instant::now();
     while !taken_back.load(Ordering::Relaxed) {
@@ -41,19 +41,19 @@ pub(crate) fn choose(keys: &str, taken_back: &AtomicBool) -> io::Result<Chosen> 
         }
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {
-            KeyCode::Char('c' | 'd') if control => return Ok(Chosen::Interrupted),
-            KeyCode::Esc => return Ok(Chosen::Interrupted),
+            KeyCode::Char('c' | 'd') if control => return Ok(KeyChoice::Interrupted),
+            KeyCode::Esc => return Ok(KeyChoice::Interrupted),
             KeyCode::Char(_) if since.elapsed() < READING => {}
             KeyCode::Char(typed) if !control => {
                 let typed = typed.to_ascii_lowercase();
                 if keys.contains(typed) {
-                    return Ok(Chosen::Key(typed));
+                    return Ok(KeyChoice::Key(typed));
                 }
             }
             _ => {}
         }
     }
-    Ok(Chosen::TakenBack)
+    Ok(KeyChoice::TakenBack)
 }
 
 /// Keys come one by one as long as this is there.

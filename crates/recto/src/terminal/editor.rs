@@ -32,9 +32,9 @@ const MAX_HISTORY: usize = 1_000;
 /// The name by which the keys find the menu.
 const MENU: &str = "commands";
 
-/// What a person typed.
+/// What a person typed, or how they ended it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Line {
+pub(crate) enum EditorInput {
     /// A message, which may have several lines.
     Text(String),
     /// Ctrl-C. What was typed is gone.
@@ -43,12 +43,12 @@ pub(crate) enum Line {
     End,
 }
 
-/// The line editor.
-pub(crate) struct Editor {
+/// Reads what a person types, with history and completion.
+pub(crate) struct LineEditor {
     line: Reedline,
 }
 
-impl Editor {
+impl LineEditor {
     /// An editor whose history is in that file, for its owner only. The commands
     /// are completed at the start of a message; they come with their slashes.
     pub(crate) fn open(history: &Path, commands: Vec<String>) -> io::Result<Self> {
@@ -59,26 +59,26 @@ impl Editor {
         let colours = AutoStream::choice(&io::stdout()) != ColorChoice::Never;
         let line = Reedline::create()
             .with_history(Box::new(history))
-            .with_completer(Box::new(Commands(commands)))
+            .with_completer(Box::new(CommandCompleter(commands)))
             .with_menu(ReedlineMenu::EngineCompleter(menu))
-            .with_edit_mode(Box::new(Keys::new()))
+            .with_edit_mode(Box::new(EditorKeys::new()))
             // One that finds nothing: what is typed has no colours.
             .with_highlighter(Box::new(SimpleMatchHighlighter::default()))
             .with_quick_completions(true)
             .with_ansi_colors(colours)
             .use_bracketed_paste(true);
-        Ok(Editor { line })
+        Ok(LineEditor { line })
     }
 
     /// Waits for a line. The terminal is as it was before when this returns.
-    pub(crate) fn read_line(&mut self) -> io::Result<Line> {
-        let signal = self.line.read_line(&Plain)?;
+    pub(crate) fn read_line(&mut self) -> io::Result<EditorInput> {
+        let signal = self.line.read_line(&PlainPrompt)?;
         // A history that can't be written is no reason to lose the message.
         let _ = self.line.sync_history();
         Ok(match signal {
-            Signal::Success(text) => Line::Text(text),
-            Signal::CtrlD => Line::End,
-            _ => Line::Interrupted,
+            Signal::Success(text) => EditorInput::Text(text),
+            Signal::CtrlD => EditorInput::End,
+            _ => EditorInput::Interrupted,
         })
     }
 }
@@ -117,15 +117,15 @@ fn io_error(error: ReedlineError) -> io::Error {
 }
 
 /// The keys of Emacs and most shells, and those that begin a new line.
-struct Keys {
+struct EditorKeys {
     keys: Emacs,
     /// Whether the last key was a backslash.
     after_backslash: bool,
 }
 
-impl Keys {
+impl EditorKeys {
     fn new() -> Self {
-        Keys { keys: Emacs::new(bindings()), after_backslash: false }
+        EditorKeys { keys: Emacs::new(bindings()), after_backslash: false }
     }
 }
 
@@ -141,7 +141,7 @@ fn bindings() -> Keybindings {
 
 /// A backslash is looked for among the keys and not in the text, so that what
 /// is pasted or edited later stays as it is.
-impl EditMode for Keys {
+impl EditMode for EditorKeys {
     fn parse_event(&mut self, event: ReedlineRawEvent) -> ReedlineEvent {
         let event = Event::from(event);
         let key = match &event {
@@ -166,9 +166,9 @@ impl EditMode for Keys {
 }
 
 /// Completes commands at the start of a message.
-struct Commands(Vec<String>);
+struct CommandCompleter(Vec<String>);
 
-impl Completer for Commands {
+impl Completer for CommandCompleter {
     fn complete(&mut self, line: &str, pos: usize) -> Vec<Suggestion> {
         let Some(typed) = line.get(..pos).filter(|typed| typed.starts_with('/')) else {
             return Vec::new();
@@ -183,9 +183,9 @@ impl Completer for Commands {
 }
 
 /// A prompt without time, folder or colours.
-struct Plain;
+struct PlainPrompt;
 
-impl Prompt for Plain {
+impl Prompt for PlainPrompt {
     fn render_prompt_left(&self) -> Cow<'_, str> {
         PROMPT.into()
     }
@@ -219,14 +219,14 @@ impl Prompt for Plain {
 mod tests {
     use super::*;
 
-    fn press(keys: &mut Keys, code: KeyCode) -> ReedlineEvent {
+    fn press(keys: &mut EditorKeys, code: KeyCode) -> ReedlineEvent {
         let event = Event::Key(KeyEvent::new(code, KeyModifiers::NONE));
         keys.parse_event(ReedlineRawEvent::try_from(event).unwrap())
     }
 
     #[test]
     fn enter_after_a_backslash_begins_a_new_line() {
-        let mut keys = Keys::new();
+        let mut keys = EditorKeys::new();
         press(&mut keys, KeyCode::Char('\\'));
         let expected = vec![EditCommand::Backspace, EditCommand::InsertNewline];
         assert_eq!(press(&mut keys, KeyCode::Enter), ReedlineEvent::Edit(expected));
@@ -238,7 +238,7 @@ mod tests {
 
     #[test]
     fn what_is_pasted_stays_one_message() {
-        let mut keys = Keys::new();
+        let mut keys = EditorKeys::new();
         let paste = Event::Paste("a \\\nb\\".to_owned());
         let event = keys.parse_event(ReedlineRawEvent::try_from(paste).unwrap());
         let expected = vec![EditCommand::InsertString("a \\\nb\\".to_owned())];
@@ -249,13 +249,13 @@ mod tests {
     #[test]
     fn alt_enter_begins_a_new_line() {
         let event = Event::Key(KeyEvent::new(KeyCode::Enter, KeyModifiers::ALT));
-        let event = Keys::new().parse_event(ReedlineRawEvent::try_from(event).unwrap());
+        let event = EditorKeys::new().parse_event(ReedlineRawEvent::try_from(event).unwrap());
         assert_eq!(event, ReedlineEvent::Edit(vec![EditCommand::InsertNewline]));
     }
 
     #[test]
     fn commands_are_completed_at_the_start_alone() {
-        let mut commands = Commands(vec!["/help".to_owned(), "/history".to_owned()]);
+        let mut commands = CommandCompleter(vec!["/help".to_owned(), "/history".to_owned()]);
         let mut found = |line: &str, pos: usize| -> Vec<String> {
             commands.complete(line, pos).into_iter().map(|found| found.value).collect()
         };
@@ -273,10 +273,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("data/history");
         let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
-        Editor::open(&file, Vec::new()).unwrap();
+        LineEditor::open(&file, Vec::new()).unwrap();
         assert_eq!((mode(&file), mode(file.parent().unwrap())), (0o600, 0o700));
         std::fs::set_permissions(&file, PermissionsExt::from_mode(0o644)).unwrap();
-        Editor::open(&file, Vec::new()).unwrap();
+        LineEditor::open(&file, Vec::new()).unwrap();
         assert_eq!(mode(&file), 0o600);
     }
 
@@ -287,11 +287,11 @@ mod tests {
         let file = folder.path().join("history");
         let lines: String = (0..MAX_HISTORY + 10).map(|i| format!("{i}\n")).collect();
         std::fs::write(&file, lines).unwrap();
-        let mut editor = Editor::open(&file, Vec::new()).unwrap();
+        let mut editor = LineEditor::open(&file, Vec::new()).unwrap();
         let history = editor.line.history_mut();
         history.save(HistoryItem::from_command_line("two\nlines")).unwrap();
         editor.line.sync_history().unwrap();
-        let editor = Editor::open(&file, Vec::new()).unwrap();
+        let editor = LineEditor::open(&file, Vec::new()).unwrap();
         let all = SearchQuery::everything(SearchDirection::Forward, None);
         let found = History::search(editor.line.history(), all).unwrap();
         assert_eq!(found.len(), MAX_HISTORY);
@@ -302,15 +302,15 @@ mod tests {
     #[test]
     fn a_history_that_cannot_be_read_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
-        assert!(Editor::open(folder.path(), Vec::new()).is_err());
+        assert!(LineEditor::open(folder.path(), Vec::new()).is_err());
         let file = folder.path().join("history");
         std::fs::write(&file, b"\xff\n").unwrap();
-        assert!(Editor::open(&file, Vec::new()).is_err());
+        assert!(LineEditor::open(&file, Vec::new()).is_err());
     }
 
     #[test]
     fn an_editor_can_go_to_another_thread() {
         fn check<T: Send + 'static>() {}
-        check::<Editor>();
+        check::<LineEditor>();
     }
 }

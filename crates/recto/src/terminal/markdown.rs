@@ -25,13 +25,15 @@ use anstyle::{AnsiColor, Style};
 
 use super::Styled;
 use crate::output::tame_lines;
-use inline::Inline;
-use line::{CodeLine, Fence, Kind, Marker, Start, Tail};
-use wrap::{Lines, Span};
+use inline::InlineParser;
+use line::{CodeFence, CodeLine, LineKind, LineStart};
+use wrap::{LineWriter, StyledSpan, total_width};
 
 const DIM: Style = Style::new().dimmed();
 const BOLD: Style = Style::new().bold();
 const CODE: Style = AnsiColor::Cyan.on_default();
+
+const LINE_END: char = '\n';
 
 /// How far code stands to the right of the text around it.
 const CODE_INDENT: usize = 4;
@@ -49,18 +51,18 @@ const MAX_QUOTES: usize = 8;
 /// The length of a rule where the width is not known.
 const RULE: usize = 24;
 
-/// Draws one text. After [`finish`](Self::finish) it is ready for the next.
+/// Draws Markdown while it streams, one text at a time. After [`finish`](Self::finish) it is ready for the next.
 #[derive(Debug)]
 pub(crate) struct Renderer {
     styled: Styled,
     width: Option<usize>,
-    lines: Lines,
-    inline: Inline,
-    state: State,
+    lines: LineWriter,
+    inline: InlineParser,
+    state: LineState,
     /// The code block that the text is in.
-    fence: Option<Fence>,
+    fence: Option<CodeFence>,
     /// The rows of a table that has not ended.
-    table: Option<Rows>,
+    table: Option<TableRows>,
     /// Whether the last character was a carriage return, which belongs to the
     /// line break if one follows.
     after_return: bool,
@@ -68,21 +70,20 @@ pub(crate) struct Renderer {
 
 /// Where in a line the reader is.
 #[derive(Debug)]
-enum State {
+enum LineState {
     /// At its beginning, which was not enough so far to tell what it is.
     Start(String),
-    /// In running text.
     Text,
     /// In a line that may be a row of a table.
-    Row(Start, String),
+    Row(LineStart, String),
     /// In a line of code.
     Code,
 }
 
 /// Lines that look like rows of a table.
 #[derive(Debug)]
-struct Rows {
-    start: Start,
+struct TableRows {
+    start: LineStart,
     rows: Vec<String>,
 }
 
@@ -94,9 +95,9 @@ impl Renderer {
         Renderer {
             styled,
             width,
-            lines: Lines::new(width),
-            inline: Inline::default(),
-            state: State::Start(String::new()),
+            lines: LineWriter::new(width),
+            inline: InlineParser::default(),
+            state: LineState::Start(String::new()),
             fence: None,
             table: None,
             after_return: false,
@@ -119,15 +120,8 @@ impl Renderer {
     /// next stands on a line of its own. When the text is not styled, there is
     /// nothing to give.
     pub(crate) fn finish(&mut self) -> String {
-        match std::mem::replace(&mut self.state, State::Start(String::new())) {
-            State::Start(held) if !held.is_empty() => {
-                self.state = State::Start(held);
-                self.decide(Tail::Ended);
-            }
-            State::Start(_) => {}
-            State::Text => self.end_text(),
-            State::Row(start, row) => self.end_row(start, row),
-            State::Code => self.lines.end(),
+        if !matches!(&self.state, LineState::Start(held) if held.is_empty()) {
+            self.step(LINE_END);
         }
         self.draw_table();
         self.fence = None;
@@ -138,7 +132,7 @@ impl Renderer {
     /// One character as the model wrote it.
     fn read(&mut self, c: char) {
         let after_return = std::mem::replace(&mut self.after_return, c == '\r');
-        if after_return && c != '\n' {
+        if after_return && c != LINE_END {
             self.read_visible('\r');
         }
         if c != '\r' {
@@ -147,91 +141,100 @@ impl Renderer {
     }
 
     fn read_visible(&mut self, c: char) {
-        for c in tame_lines(c.encode_utf8(&mut [0; 4])).chars() {
-            self.step(c);
-        }
+        self.step_over(&tame_lines(c.encode_utf8(&mut [0; 4])));
+    }
+
+    fn step_over(&mut self, text: &str) {
+        text.chars().for_each(|c| self.step(c));
     }
 
     /// One character that is safe to show.
     fn step(&mut self, c: char) {
-        match &mut self.state {
-            State::Start(_) if c == '\n' => self.decide(Tail::Ended),
-            State::Start(held) => {
+        match (&mut self.state, c) {
+            (LineState::Start(held), _) => {
                 held.push(c);
-                self.decide(Tail::Open);
+                self.decide();
             }
-            State::Text if c == '\n' => self.end_text(),
-            State::Text => self.write_text(c),
-            State::Row(..) if c == '\n' => {
-                if let State::Row(start, row) = self.next_line() {
-                    self.end_row(start, row);
+            (LineState::Text, _) => {
+                self.inline.push(c).iter().for_each(|span| self.lines.write(span));
+                if c == LINE_END {
+                    self.end_line();
                 }
             }
-            State::Row(_, row) => row.push(c),
-            State::Code if c == '\n' => {
-                self.lines.end();
-                self.next_line();
-            }
-            State::Code => self.lines.put(c.encode_utf8(&mut [0; 4]), CODE),
+            (LineState::Row(..), LINE_END) => self.end_row(),
+            (LineState::Row(_, row), _) => row.push(c),
+            (LineState::Code, LINE_END) => self.end_line(),
+            (LineState::Code, _) => self.lines.put(c.encode_utf8(&mut [0; 4]), CODE),
         }
+    }
+
+    fn end_line(&mut self) {
+        self.lines.end();
+        self.next_line();
     }
 
     /// Goes to the start of the next line.
-    fn next_line(&mut self) -> State {
-        std::mem::replace(&mut self.state, State::Start(String::new()))
+    fn next_line(&mut self) -> LineState {
+        std::mem::replace(&mut self.state, LineState::Start(String::new()))
     }
 
     /// Looks at the beginning of a line once more, now that there is more of it.
-    fn decide(&mut self, tail: Tail) {
-        let State::Start(held) = self.next_line() else { return };
-        match self.fence {
-            Some(fence) => self.decide_in_code(held, tail, &fence),
-            None => self.decide_in_text(held, tail),
+    fn decide(&mut self) {
+        let LineState::Start(held) = self.next_line() else { return };
+        let is_decided = match self.fence {
+            Some(fence) => self.decide_in_code(&held, &fence),
+            None => self.decide_in_text(&held),
+        };
+        if !is_decided {
+            self.state = LineState::Start(held);
         }
     }
 
-    fn decide_in_code(&mut self, held: String, tail: Tail, fence: &Fence) {
-        match line::in_code(&held, tail, fence) {
-            Some(CodeLine::Text { rest }) => self.begin_code(fence, &held[rest..], tail),
+    fn decide_in_code(&mut self, held: &str, fence: &CodeFence) -> bool {
+        match line::read_code(held, fence) {
+            Some(CodeLine::Text(code)) => self.begin_code(fence, code),
             Some(CodeLine::Close) => self.fence = None,
             // The quote is over, and so is the code in it.
-            Some(CodeLine::Left) => {
+            Some(CodeLine::Outside) => {
                 self.fence = None;
-                self.decide_in_text(held, tail);
+                return self.decide_in_text(held);
             }
-            None if held.len() > MAX_HELD => self.begin_code(fence, &held, tail),
-            None => self.state = State::Start(held),
+            None if held.len() > MAX_HELD => self.begin_code(fence, held),
+            None => return false,
         }
+        true
     }
 
-    fn decide_in_text(&mut self, held: String, tail: Tail) {
-        match line::start(&held, tail) {
-            Some(start) => {
-                let rest = start.rest;
-                self.begin(start, &held[rest..], tail);
-            }
+    fn decide_in_text(&mut self, held: &str) -> bool {
+        match line::read_start(held) {
+            Some((start, kind, rest)) => self.begin(start, kind, rest),
             // What takes so long to tell is none of the things that are looked for.
-            None if held.len() > MAX_HELD => self.begin(Start::plain(), &held, tail),
-            None => self.state = State::Start(held),
+            None if held.len() > MAX_HELD => {
+                self.begin(LineStart::default(), LineKind::Text, held);
+            }
+            None => return false,
         }
+        true
     }
 
     /// Begins a line of which `rest` is what follows the marks of its beginning.
-    fn begin(&mut self, start: Start, rest: &str, tail: Tail) {
-        if start.kind != Kind::Row {
+    fn begin(&mut self, start: LineStart, kind: LineKind, rest: &str) {
+        if kind != LineKind::Row {
             self.draw_table();
         }
-        match (start.kind, tail) {
-            (Kind::Row, Tail::Open) => self.state = State::Row(start, rest.to_owned()),
-            (Kind::Row, Tail::Ended) => self.end_row(start, rest.to_owned()),
-            (Kind::Fence { mark, length }, _) => self.begin_fence(&start, mark, length, rest),
-            (Kind::Rule, _) => self.draw_rule(&start),
-            (Kind::Heading, _) => self.begin_text(&start, rest, BOLD, tail),
-            (Kind::Text | Kind::Blank, _) => self.begin_text(&start, rest, Style::new(), tail),
+        match kind {
+            LineKind::Row => {
+                self.state = LineState::Row(start, String::new());
+                self.step_over(rest);
+            }
+            LineKind::Fence { mark, length } => self.begin_fence(&start, mark, length, rest.trim()),
+            LineKind::Rule => self.draw_rule(&start),
+            LineKind::Heading => self.begin_text(&start, BOLD, rest),
+            LineKind::Text => self.begin_text(&start, Style::new(), rest),
         }
     }
 
-    fn draw_rule(&mut self, start: &Start) {
+    fn draw_rule(&mut self, start: &LineStart) {
         let (first, _) = self.prefix(start);
         let length = self.room(&first).unwrap_or(RULE);
         self.lines.begin(first, Vec::new());
@@ -239,36 +242,18 @@ impl Renderer {
         self.lines.end();
     }
 
-    fn begin_text(&mut self, start: &Start, rest: &str, style: Style, tail: Tail) {
+    fn begin_text(&mut self, start: &LineStart, style: Style, rest: &str) {
         let (first, hang) = self.prefix(start);
         self.lines.begin(first, hang);
-        self.inline.begin(style);
-        self.state = State::Text;
-        rest.chars().for_each(|c| self.write_text(c));
-        if tail == Tail::Ended {
-            self.end_text();
-        }
-    }
-
-    fn write_text(&mut self, c: char) {
-        for span in self.inline.push(c) {
-            self.lines.write(&span);
-        }
-    }
-
-    fn end_text(&mut self) {
-        for span in self.inline.end() {
-            self.lines.write(&span);
-        }
-        self.lines.end();
-        self.next_line();
+        self.inline = InlineParser::new(style);
+        self.state = LineState::Text;
+        self.step_over(rest);
     }
 
     /// A fence shows its language, if it names one; its other half shows nothing.
-    fn begin_fence(&mut self, start: &Start, mark: char, length: usize, info: &str) {
-        let indent = start.indent + start.marker.as_ref().map_or(0, Marker::width);
-        self.fence = Some(Fence { mark, length, quotes: start.quotes, indent });
-        let info = info.trim();
+    fn begin_fence(&mut self, start: &LineStart, mark: char, length: usize, info: &str) {
+        let indent = start.indent + start.marker_width();
+        self.fence = Some(CodeFence { mark, length, quotes: start.quotes, indent });
         if info.is_empty() && start.marker.is_none() {
             return;
         }
@@ -281,21 +266,19 @@ impl Renderer {
         self.lines.end();
     }
 
-    fn begin_code(&mut self, fence: &Fence, code: &str, tail: Tail) {
+    fn begin_code(&mut self, fence: &CodeFence, code: &str) {
         let indent = self.indent(fence.indent) + CODE_INDENT;
         let mut first = bars(fence.quotes);
-        first.push(Span::new(" ".repeat(indent), Style::new()));
+        first.push(StyledSpan::blank(indent));
         self.lines.begin(first, Vec::new());
-        self.lines.put(code, CODE);
-        match tail {
-            Tail::Ended => self.lines.end(),
-            Tail::Open => self.state = State::Code,
-        }
+        self.state = LineState::Code;
+        self.step_over(code);
     }
 
     /// Keeps a row until it is known whether it belongs to a table: the second
     /// row must be the one that draws the line below the heading.
-    fn end_row(&mut self, start: Start, row: String) {
+    fn end_row(&mut self) {
+        let LineState::Row(start, row) = self.next_line() else { return };
         if let Some(table) = &mut self.table
             && table.start.quotes == start.quotes
             && (table.rows.len() > 1 || table::is_ruler(&row))
@@ -304,12 +287,12 @@ impl Renderer {
             return;
         }
         self.draw_table();
-        self.table = Some(Rows { start, rows: vec![row] });
+        self.table = Some(TableRows { start, rows: vec![row] });
     }
 
     /// Draws the rows that were kept: as a table, if they are one.
     fn draw_table(&mut self) {
-        let Some(Rows { start, rows }) = self.table.take() else { return };
+        let Some(TableRows { start, rows }) = self.table.take() else { return };
         let (first, _) = self.prefix(&start);
         match table::draw(&rows, self.room(&first)) {
             Some(drawn) => {
@@ -320,32 +303,35 @@ impl Renderer {
                 }
             }
             None => {
-                for row in &rows {
-                    self.begin_text(&start, row, Style::new(), Tail::Ended);
+                for row in rows {
+                    self.begin_text(&start, Style::new(), &format!("{row}{LINE_END}"));
                 }
             }
         }
     }
 
     /// What a line begins with, and what the lines that it is broken into do.
-    fn prefix(&self, start: &Start) -> (Vec<Span>, Vec<Span>) {
-        let plain = |text: String| Span::new(text, Style::new());
+    fn prefix(&self, start: &LineStart) -> (Vec<StyledSpan>, Vec<StyledSpan>) {
         let mut first = bars(start.quotes);
         let mut hang = first.clone();
         let indent = self.indent(start.indent);
-        first.push(plain(" ".repeat(indent)));
-        let marker = start.marker.as_ref();
-        if let Some(marker) = marker {
-            first.push(plain(marker.drawn(indent)));
+        first.push(StyledSpan::blank(indent));
+        if let Some(marker) = &start.marker {
+            // Lists within lists have another bullet.
+            let drawn = match marker.as_str() {
+                "-" | "*" | "+" if indent < 2 => "•",
+                "-" | "*" | "+" => "◦",
+                number => number,
+            };
+            first.push(StyledSpan::new(format!("{drawn} "), Style::new()));
         }
-        hang.push(plain(" ".repeat(indent + marker.map_or(0, Marker::width))));
+        hang.push(StyledSpan::blank(indent + start.marker_width()));
         (first, hang)
     }
 
     /// How many columns are left behind the beginning of a line.
-    fn room(&self, first: &[Span]) -> Option<usize> {
-        let taken: usize = first.iter().map(Span::width).sum();
-        self.width.map(|width| width.saturating_sub(taken))
+    fn room(&self, first: &[StyledSpan]) -> Option<usize> {
+        self.width.map(|width| width.saturating_sub(total_width(first)))
     }
 
     /// An indentation that leaves room for text.
@@ -354,6 +340,6 @@ impl Renderer {
     }
 }
 
-fn bars(quotes: usize) -> Vec<Span> {
-    vec![Span::new("│ ".to_owned(), DIM); quotes.min(MAX_QUOTES)]
+fn bars(quotes: usize) -> Vec<StyledSpan> {
+    vec![StyledSpan::new("│ ".to_owned(), DIM); quotes.min(MAX_QUOTES)]
 }

@@ -11,6 +11,8 @@ use std::time::Duration;
 
 use anstream::{AutoStream, ColorChoice};
 use anstyle::Style;
+use recto_context::Tokens;
+use recto_models::Size;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::output::tame;
@@ -26,7 +28,7 @@ const ASSUMED_WIDTH: usize = 80;
 
 /// The model reads its prompt.
 pub(crate) fn reading(tokens: u32) -> String {
-    format!("reading {} tokens", grouped(tokens.into()))
+    format!("reading {} tokens", Tokens::new(tokens))
 }
 
 /// A tool runs, on what its call is about.
@@ -36,7 +38,7 @@ pub(crate) fn calling(tool: &str, about: &str) -> String {
 
 /// A tool has run, and gave this many bytes.
 pub(crate) fn called(tool: &str, about: &str, bytes: usize) -> String {
-    format!("✓ {} ({})", calling(tool, about), size(bytes))
+    format!("✓ {} ({})", calling(tool, about), Size(bytes as u64))
 }
 
 /// A tool has failed.
@@ -45,42 +47,13 @@ pub(crate) fn failed(tool: &str, about: &str, why: &str) -> String {
     format!("✗ {}: {}", calling(tool, about), why.join(" "))
 }
 
-/// Bytes as people say them: `820 B`, `1.2 kB`, `3.4 MB`.
-fn size(bytes: usize) -> String {
-    const UNITS: [&str; 3] = ["kB", "MB", "GB"];
-    if bytes < 1000 {
-        return format!("{bytes} B");
-    }
-    // In tenths, rounded, so that the last digit is never a lie.
-    let mut tenths = bytes.saturating_add(50) / 100;
-    let mut unit = 0;
-    while tenths >= 10_000 && unit + 1 < UNITS.len() {
-        tenths = tenths.saturating_add(500) / 1000;
-        unit += 1;
-    }
-    format!("{}.{} {}", tenths / 10, tenths % 10, UNITS[unit])
-}
-
-/// A number with its thousands apart.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 /// The line of the terminal that says what goes on, with a wheel that turns.
 ///
 /// It must be [cleared](Self::clear) before anything else is printed, and shown
 /// only where a line begins. It goes away with its owner.
 #[derive(Debug)]
 pub(crate) struct Status {
-    line: Arc<Mutex<StatusLine<io::Stderr>>>,
+    line: Arc<Mutex<StatusWriter<io::Stderr>>>,
 }
 
 impl Status {
@@ -88,16 +61,16 @@ impl Status {
     pub(crate) fn new() -> Self {
         let stderr = io::stderr();
         let look = match AutoStream::choice(&stderr) {
-            _ if !stderr.is_terminal() => Look::Nothing,
-            ColorChoice::Never => Look::Plain,
-            _ => Look::Dim,
+            _ if !stderr.is_terminal() => StatusStyle::Nothing,
+            ColorChoice::Never => StatusStyle::Plain,
+            _ => StatusStyle::Dim,
         };
         let columns = match look {
-            Look::Nothing => 0,
+            StatusStyle::Nothing => 0,
             _ => crossterm::terminal::size().map_or(0, |(columns, _)| columns.into()),
         };
         let width = if columns == 0 { ASSUMED_WIDTH } else { columns };
-        Status { line: Arc::new(Mutex::new(StatusLine::new(stderr, look, width))) }
+        Status { line: Arc::new(Mutex::new(StatusWriter::new(stderr, look, width))) }
     }
 
     /// Says what goes on, until the next call of any of these methods.
@@ -129,7 +102,7 @@ impl Drop for Status {
 }
 
 /// Turns the wheel for as long as there is one.
-fn turn(line: &Mutex<StatusLine<io::Stderr>>) {
+fn turn(line: &Mutex<StatusWriter<io::Stderr>>) {
     loop {
         thread::sleep(TURN);
         let mut line = locked(line);
@@ -149,9 +122,9 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// What is on the line. Nobody is left to be told when standard error is gone,
 /// so failed writes are not looked at.
 #[derive(Debug)]
-struct StatusLine<W> {
+struct StatusWriter<W> {
     out: W,
-    look: Look,
+    look: StatusStyle,
     /// How wide the terminal is.
     width: usize,
     /// What the line says.
@@ -166,16 +139,16 @@ struct StatusLine<W> {
 
 /// What may be shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Look {
+enum StatusStyle {
     Dim,
     Plain,
     Nothing,
 }
 
-impl<W: Write> StatusLine<W> {
-    fn new(out: W, look: Look, width: usize) -> Self {
+impl<W: Write> StatusWriter<W> {
+    fn new(out: W, look: StatusStyle, width: usize) -> Self {
         let text = String::new();
-        StatusLine { out, look, width, text, shown: 0, picture: 0, is_turning: false }
+        StatusWriter { out, look, width, text, shown: 0, picture: 0, is_turning: false }
     }
 
     fn show(&mut self, text: &str) {
@@ -215,14 +188,14 @@ impl<W: Write> StatusLine<W> {
         let rest = " ".repeat(self.shown.saturating_sub(width));
         let back = if self.shown > 0 { "\r" } else { "" };
         self.write(&format!("{back}{line}{rest}"), "");
-        self.shown = if self.look == Look::Nothing { 0 } else { width.max(self.shown) };
+        self.shown = if self.look == StatusStyle::Nothing { 0 } else { width.max(self.shown) };
     }
 
     fn write(&mut self, line: &str, end: &str) {
         let _ = match self.look {
-            Look::Dim => write!(self.out, "{DIM}{line}{DIM:#}{end}"),
-            Look::Plain => write!(self.out, "{line}{end}"),
-            Look::Nothing => Ok(()),
+            StatusStyle::Dim => write!(self.out, "{DIM}{line}{DIM:#}{end}"),
+            StatusStyle::Plain => write!(self.out, "{line}{end}"),
+            StatusStyle::Nothing => Ok(()),
         };
         let _ = self.out.flush();
     }
@@ -253,15 +226,19 @@ mod tests {
     use super::*;
 
     /// What is written by `act`: carriage returns, blanks and styles made visible.
-    fn check(look: Look, act: impl FnOnce(&mut StatusLine<&mut Vec<u8>>), expected: &Expect) {
+    fn check(
+        look: StatusStyle,
+        act: impl FnOnce(&mut StatusWriter<&mut Vec<u8>>),
+        expected: &Expect,
+    ) {
         let mut written = Vec::new();
-        act(&mut StatusLine::new(&mut written, look, 30));
+        act(&mut StatusWriter::new(&mut written, look, 30));
         let text = String::from_utf8(written).unwrap();
         let text = text.replace('\r', "<return>").replace("\x1b[2m", "<dim>");
         expected.assert_eq(&text.replace("\x1b[0m", "</>").replace(' ', "·"));
     }
 
-    fn a_turn(line: &mut StatusLine<&mut Vec<u8>>) {
+    fn a_turn(line: &mut StatusWriter<&mut Vec<u8>>) {
         line.show(&reading(1_240));
         line.turn();
         line.show(&calling("read_file", "notes.md"));
@@ -275,7 +252,7 @@ mod tests {
     #[test]
     fn the_wheel_is_gone_before_anything_stays() {
         check(
-            Look::Plain,
+            StatusStyle::Plain,
             a_turn,
             &expect![[r#"
                 ⠋·reading·1,240·tokens<return>⠙·reading·1,240·tokens<return>⠙·read_file·notes.md··<return>⠙·short···············<return>························<return>✓·read_file·notes.md·(1.2·kB)
@@ -287,7 +264,7 @@ mod tests {
     #[test]
     fn it_is_dim_where_there_are_colours() {
         check(
-            Look::Dim,
+            StatusStyle::Dim,
             |line| line.note("x"),
             &expect![[r#"
             <dim>x</>
@@ -297,28 +274,36 @@ mod tests {
 
     #[test]
     fn nothing_is_written_where_nobody_looks() {
-        check(Look::Nothing, a_turn, &expect![[""]]);
+        check(StatusStyle::Nothing, a_turn, &expect![[""]]);
     }
 
     #[test]
     fn a_long_text_is_cut_to_the_line_and_cannot_act_on_the_terminal() {
         let text = "日本語日本語日本語日本語日本語日本語";
-        check(Look::Plain, |line| line.show(text), &expect!["⠋·日本語日本語日本語日本語日…"]);
         check(
-            Look::Plain,
+            StatusStyle::Plain,
+            |line| line.show(text),
+            &expect!["⠋·日本語日本語日本語日本語日…"],
+        );
+        check(
+            StatusStyle::Plain,
             |line| line.note(text),
             &expect![[r#"
             日本語日本語日本語日本語日本…
         "#]],
         );
-        check(Look::Plain, |line| line.show("a\n\x1b[2Jb"), &expect![[r#"⠋·a\u{a}\u{1b}[2Jb"#]]);
+        check(
+            StatusStyle::Plain,
+            |line| line.show("a\n\x1b[2Jb"),
+            &expect![[r#"⠋·a\u{a}\u{1b}[2Jb"#]],
+        );
     }
 
     #[test]
     fn no_width_is_too_small() {
         for width in 0..8 {
             let mut written = Vec::new();
-            StatusLine::new(&mut written, Look::Plain, width).show("日本語 text");
+            StatusWriter::new(&mut written, StatusStyle::Plain, width).show("日本語 text");
             let line = String::from_utf8(written).unwrap();
             assert!(line.width() <= width.saturating_sub(1), "{line:?} in {width}");
         }
@@ -327,7 +312,7 @@ mod tests {
     #[test]
     fn sizes_and_numbers_are_short() {
         let sizes = [0, 999, 1_000, 1_049, 1_050, 999_949, 999_999, 1_234_567, 5_000_000_000];
-        let sizes = sizes.map(size);
+        let sizes = sizes.map(|bytes| Size(bytes).to_string());
         assert_eq!(
             sizes.each_ref().map(String::as_str),
             [
@@ -335,7 +320,10 @@ mod tests {
                 "5.0 GB"
             ]
         );
-        assert!(size(usize::MAX).ends_with(" GB"));
-        assert_eq!([0, 999, 1_000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
+        assert!(Size(u64::MAX).to_string().ends_with(" TB"));
+        assert_eq!(
+            [0, 999, 1_000, 1_234_567].map(|tokens| Tokens::new(tokens).to_string()),
+            ["0", "999", "1,000", "1,234,567"]
+        );
     }
 }

@@ -7,19 +7,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use recto_agent::{AgentError, Event, Question, TurnEvent};
-use recto_store::{Answer, ApprovalId, StoreError, TurnId};
+use recto_store::{Answer, StoreError, TurnId};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use super::{Chat, Presses, Went, went};
+use super::{Chat, InterruptState, MessageOutcome, unreadable_terminal};
 use crate::commands::agent_failed;
 use crate::failure::Failure;
 use crate::output::tell;
-use crate::terminal::choose::{Chosen, choose};
+use crate::terminal::choose::{KeyChoice, choose_key};
 
-/// Who answers questions.
+/// Who answers when a tool may not run unasked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Asks {
+pub(super) enum AnswerMode {
     /// The person at the terminal, with a key.
     AtOnce,
     /// Whoever types `/approve` or `/deny`, here or elsewhere.
@@ -27,13 +27,13 @@ pub(super) enum Asks {
 }
 
 /// A question that a person is looking at.
-struct Prompt {
+struct ApprovalPrompt {
     question: Question,
     taken_back: Arc<AtomicBool>,
-    answer: JoinHandle<io::Result<Chosen>>,
+    answer: JoinHandle<io::Result<KeyChoice>>,
 }
 
-impl Prompt {
+impl ApprovalPrompt {
     /// Shows one question, so that it is clear what a key is the answer to.
     fn show(question: Question) -> Self {
         tell(&wants(&question));
@@ -48,12 +48,8 @@ impl Prompt {
         let keys = if question.only_once { "yn" } else { "ysn" };
         let taken_back = Arc::new(AtomicBool::new(false));
         let watched = taken_back.clone();
-        let answer = tokio::task::spawn_blocking(move || choose(keys, &watched));
-        Prompt { question, taken_back, answer }
-    }
-
-    fn is_about(&self, approval: ApprovalId) -> bool {
-        self.question.approval == approval
+        let answer = tokio::task::spawn_blocking(move || choose_key(keys, &watched));
+        ApprovalPrompt { question, taken_back, answer }
     }
 
     /// Takes the question back, and waits until the terminal is as it was.
@@ -64,9 +60,48 @@ impl Prompt {
 }
 
 /// Nobody need press a key any more, however the following ended.
-impl Drop for Prompt {
+impl Drop for ApprovalPrompt {
     fn drop(&mut self) {
         self.taken_back.store(true, Ordering::Relaxed);
+    }
+}
+
+/// The questions of a turn that nobody has answered, of which one is shown at a time.
+#[derive(Default)]
+struct QuestionQueue {
+    waiting: VecDeque<Question>,
+    shown: Option<ApprovalPrompt>,
+}
+
+impl QuestionQueue {
+    fn show_next(&mut self) {
+        if self.shown.is_none() {
+            self.shown = self.waiting.pop_front().map(ApprovalPrompt::show);
+        }
+    }
+
+    /// Waits for the key that answers the question shown; forever, if none is.
+    async fn answered(&mut self) -> (Question, io::Result<KeyChoice>) {
+        let Some(prompt) = &mut self.shown else { return std::future::pending().await };
+        let chosen = (&mut prompt.answer).await.unwrap_or_else(|error| Err(error.into()));
+        let question = prompt.question.clone();
+        self.shown = None;
+        (question, chosen)
+    }
+
+    /// Takes back what an event has settled.
+    async fn settle(&mut self, event: &Event) {
+        let settled = match event {
+            Event::Decided { approval, .. } => {
+                self.waiting.retain(|question| question.approval != *approval);
+                self.shown.take_if(|shown| shown.question.approval == *approval)
+            }
+            Event::Finished(_) => self.shown.take(),
+            _ => None,
+        };
+        if let Some(prompt) = settled {
+            prompt.take_back().await;
+        }
     }
 }
 
@@ -87,92 +122,68 @@ impl Chat {
         &mut self,
         turn: TurnId,
         events: &mut mpsc::UnboundedReceiver<TurnEvent>,
-        mut presses: Presses,
-    ) -> Result<Went, Failure> {
-        let mut questions: VecDeque<Question> = VecDeque::new();
-        let mut prompt: Option<Prompt> = None;
+        mut interrupts: InterruptState,
+    ) -> Result<MessageOutcome, Failure> {
+        let mut questions = QuestionQueue::default();
         loop {
-            if prompt.is_none() {
-                prompt = questions.pop_front().map(Prompt::show);
-            }
-            let chosen = async {
-                match &mut prompt {
-                    Some(prompt) => (&mut prompt.answer).await,
-                    None => std::future::pending().await,
-                }
-            };
-            let next = tokio::select! {
+            questions.show_next();
+            let event = tokio::select! {
                 biased;
-                event = self.watch(&mut presses, events.recv()) => Next::Event(event),
-                chosen = chosen => Next::Chosen(chosen.unwrap_or_else(|error| Err(error.into()))),
-            };
-            let event = match next {
-                Next::Chosen(chosen) => {
-                    if let Some(asked) = prompt.take() {
-                        self.decide(&asked.question, chosen).await?;
-                    }
+                event = self.watch(&mut interrupts, events.recv()) => event,
+                (question, chosen) = questions.answered() => {
+                    self.decide(&question, chosen).await?;
                     continue;
                 }
-                Next::Event(None) => return Ok(Went::Left),
-                Next::Event(Some(None)) => {
-                    return Err(Failure::new("the turn ended unexpectedly")
-                        .hint(format!("see what is stored with `recto show {turn}`")));
-                }
-                Next::Event(Some(Some(event))) => event,
             };
-            if presses != Presses::None {
+            let Some(event) = event else { return Ok(MessageOutcome::Abandoned) };
+            let event = event.ok_or_else(|| {
+                Failure::new("the turn ended unexpectedly")
+                    .hint(format!("see what is stored with `recto show {turn}`"))
+            })?;
+            if interrupts != InterruptState::None {
                 // What was stopped may have been an older turn before it.
                 self.agent.stop(self.session.id);
             }
-            match &event.event {
-                Event::Asked(question) if self.asks == Asks::AtOnce => {
-                    self.voice.pause()?;
-                    questions.push_back(question.clone());
-                    continue;
+            if let Event::Asked(question) = &event.event {
+                if self.answers == AnswerMode::Later {
+                    self.printer.event(&event)?;
+                    return Ok(MessageOutcome::Waiting);
                 }
-                Event::Asked(_) => {
-                    self.voice.event(&event)?;
-                    return Ok(Went::Waits);
-                }
-                Event::Decided { approval, .. } => {
-                    questions.retain(|question| question.approval != *approval);
-                    if let Some(asked) = prompt.take_if(|prompt| prompt.is_about(*approval)) {
-                        asked.take_back().await;
-                    }
-                }
-                Event::Finished(_) => {
-                    if let Some(asked) = prompt.take() {
-                        asked.take_back().await;
-                    }
-                }
-                _ => {}
-            }
-            if event.turn != turn {
-                self.voice.other(&event)?;
+                self.printer.pause()?;
+                questions.waiting.push_back(question.clone());
                 continue;
             }
-            self.voice.event(&event)?;
+            questions.settle(&event.event).await;
+            if event.turn != turn {
+                self.printer.other(&event)?;
+                continue;
+            }
+            self.printer.event(&event)?;
             if let Event::Finished(finished) = &event.event {
-                return Ok(went(finished));
+                return Ok(MessageOutcome::from(finished));
             }
         }
     }
 
     /// Hands in what the person chose. Ctrl-C stops the turn, which denies.
-    async fn decide(&self, question: &Question, chosen: io::Result<Chosen>) -> Result<(), Failure> {
+    async fn decide(
+        &self,
+        question: &Question,
+        chosen: io::Result<KeyChoice>,
+    ) -> Result<(), Failure> {
         let answer = match chosen {
-            Ok(Chosen::Key('y')) => Answer::Once,
-            Ok(Chosen::Key('s')) => Answer::Session,
-            Ok(Chosen::Key(_)) => Answer::Denied,
-            Ok(Chosen::TakenBack) => return Ok(()),
-            Ok(Chosen::Interrupted) => {
+            Ok(KeyChoice::Key('y')) => Answer::Once,
+            Ok(KeyChoice::Key('s')) => Answer::Session,
+            Ok(KeyChoice::Key(_)) => Answer::Denied,
+            Ok(KeyChoice::TakenBack) => return Ok(()),
+            Ok(KeyChoice::Interrupted) => {
                 self.agent.stop(self.session.id);
                 return Ok(());
             }
             Err(error) => {
-                return Err(Failure::new("cannot read from the terminal").because(&error).hint(
-                    format!("answer with `recto approvals answer {} allow`", question.approval),
-                ));
+                let id = question.approval;
+                return Err(unreadable_terminal(&error)
+                    .hint(format!("answer with `recto approvals answer {id} allow`")));
             }
         };
         match self.agent.answer(question.approval, answer).await {
@@ -181,9 +192,4 @@ impl Chat {
             Err(error) => Err(agent_failed(&error)),
         }
     }
-}
-
-enum Next {
-    Event(Option<Option<TurnEvent>>),
-    Chosen(io::Result<Chosen>),
 }

@@ -1,43 +1,32 @@
 //! What a line is, told by its beginning.
 //!
-//! Pure functions over what has come of a line so far. Where that is not enough
-//! they say so with `None`, and are asked again when there is more.
+//! Pure functions over what has come of a line so far, with the line break when
+//! it has ended. Where that is not enough they say so with `None`, and are asked
+//! again when there is more.
 
-/// Whether more of the line may come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Tail {
-    /// More may come.
-    Open,
-    /// This is all of it.
-    Ended,
-}
+use super::LINE_END;
 
 /// The beginning of a line.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Start {
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct LineStart {
     /// How many `>` stand before it.
     pub(super) quotes: usize,
     /// How many columns it is moved to the right.
     pub(super) indent: usize,
-    /// What makes it an item of a list.
-    pub(super) marker: Option<Marker>,
-    /// What it is.
-    pub(super) kind: Kind,
-    /// Where the rest begins, in bytes.
-    pub(super) rest: usize,
+    /// What makes it an item of a list, such as `-` or `2.`.
+    pub(super) marker: Option<String>,
 }
 
-impl Start {
-    /// A line without any marks.
-    pub(super) fn plain() -> Self {
-        Start { quotes: 0, indent: 0, marker: None, kind: Kind::Text, rest: 0 }
+impl LineStart {
+    /// How many columns the item's mark takes, with the space behind it.
+    pub(super) fn marker_width(&self) -> usize {
+        self.marker.as_ref().map_or(0, |marker| marker.len() + 1)
     }
 }
 
-/// What a line is.
+/// What a line is behind its beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
-    Blank,
+pub(super) enum LineKind {
     Text,
     Heading,
     Rule,
@@ -50,36 +39,9 @@ pub(super) enum Kind {
     },
 }
 
-/// The mark of a list's item.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Marker {
-    Bullet,
-    /// With its dot or bracket.
-    Number(String),
-}
-
-impl Marker {
-    /// How many columns it takes, with the space behind it.
-    pub(super) fn width(&self) -> usize {
-        match self {
-            Marker::Bullet => 2,
-            Marker::Number(number) => number.len() + 1,
-        }
-    }
-
-    /// As people see it; lists within lists have another bullet.
-    pub(super) fn drawn(&self, indent: usize) -> String {
-        match self {
-            Marker::Bullet if indent < 2 => "• ".to_owned(),
-            Marker::Bullet => "◦ ".to_owned(),
-            Marker::Number(number) => format!("{number} "),
-        }
-    }
-}
-
 /// The fence that a code block began with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Fence {
+pub(super) struct CodeFence {
     pub(super) mark: char,
     pub(super) length: usize,
     /// How many `>` stood before it.
@@ -90,209 +52,119 @@ pub(super) struct Fence {
 
 /// What a line in a code block is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum CodeLine {
-    /// Code, from this byte on.
-    Text { rest: usize },
+pub(super) enum CodeLine<'a> {
+    /// Code, without what it is moved to the right.
+    Text(&'a str),
     /// The fence that ends the block.
     Close,
     /// No code: the quote that the block stood in has ended.
-    Left,
+    Outside,
 }
 
-/// What a line is that stands outside of code.
-pub(super) fn start(line: &str, tail: Tail) -> Option<Start> {
-    let mut cursor = Cursor { line, at: 0, tail };
-    let quotes = cursor.quotes()?;
-    let indent = cursor.spaces()?;
-    let (marker, kind) = match cursor.is_rule()? {
-        true => (None, Kind::Rule),
-        false => {
-            let marker = cursor.marker()?;
-            let kind = cursor.kind(marker.as_ref())?;
-            (marker, kind)
-        }
+/// What a line is that stands outside of code, and what follows its marks.
+pub(super) fn read_start(line: &str) -> Option<(LineStart, LineKind, &str)> {
+    let (mut quotes, mut rest) = (0, line);
+    while let Some(quoted) = after_quote(rest)? {
+        quotes += 1;
+        rest = quoted;
+    }
+    let (indent, rest) = after_blanks(rest)?;
+    let mut start = LineStart { quotes, indent, marker: None };
+    if is_rule(rest)? {
+        return Some((start, LineKind::Rule, rest));
+    }
+    let (marker, rest) = read_marker(rest)?;
+    start.marker = marker.map(str::to_owned);
+    let (kind, rest) = match rest.chars().next()? {
+        '|' if marker.is_none() => (LineKind::Row, rest),
+        '#' => read_heading(rest)?,
+        mark @ ('`' | '~') => read_fence(rest, mark)?,
+        _ => (LineKind::Text, rest),
     };
-    Some(Start { quotes, indent, marker, kind, rest: cursor.at })
+    Some((start, kind, rest))
 }
 
 /// What a line is that stands in a code block.
-pub(super) fn in_code(line: &str, tail: Tail, fence: &Fence) -> Option<CodeLine> {
-    let mut cursor = Cursor { line, at: 0, tail };
+pub(super) fn read_code<'a>(line: &'a str, fence: &CodeFence) -> Option<CodeLine<'a>> {
+    let mut body = line;
     for _ in 0..fence.quotes {
-        if !cursor.quote()? {
-            return Some(CodeLine::Left);
+        match after_quote(body)? {
+            Some(quoted) => body = quoted,
+            None => return Some(CodeLine::Outside),
         }
     }
-    let body = cursor.at;
-    let spaces = cursor.run(' ')?;
-    if cursor.run(fence.mark)? >= fence.length {
-        cursor.spaces()?;
-        if cursor.peek()? == LINE_END {
-            return Some(CodeLine::Close);
-        }
+    let spaces = run_length(body, ' ')?;
+    let run = run_length(&body[spaces..], fence.mark)?;
+    if run >= fence.length && after_blanks(&body[spaces + run..])?.1.starts_with(LINE_END) {
+        return Some(CodeLine::Close);
     }
-    Some(CodeLine::Text { rest: body + spaces.min(fence.indent) })
+    Some(CodeLine::Text(&body[spaces.min(fence.indent)..]))
 }
 
-const LINE_END: char = '\n';
-
-/// A place in a line. Every look ahead is `None` where the line has not come
-/// that far.
-struct Cursor<'a> {
-    line: &'a str,
-    at: usize,
-    tail: Tail,
+/// How many of one character a text begins with.
+fn run_length(text: &str, mark: char) -> Option<usize> {
+    text.find(|c| c != mark)
 }
 
-impl Cursor<'_> {
-    /// The next character; at the end of the line a line break.
-    fn peek(&self) -> Option<char> {
-        match (self.line[self.at..].chars().next(), self.tail) {
-            (None, Tail::Ended) => Some(LINE_END),
-            (next, _) => next,
-        }
-    }
+/// The columns of the blanks that a text begins with, and what follows them.
+fn after_blanks(text: &str) -> Option<(usize, &str)> {
+    let (blanks, rest) = text.split_at(text.find(|c| !matches!(c, ' ' | '\t'))?);
+    Some((blanks.chars().map(|c| if c == '\t' { 4 } else { 1 }).sum(), rest))
+}
 
-    /// Steps over the next character, which was looked at.
-    fn step(&mut self) {
-        self.at += self.line[self.at..].chars().next().map_or(0, char::len_utf8);
-    }
+/// What follows a `>` and the space that belongs to it, if the text begins so.
+fn after_quote(text: &str) -> Option<Option<&str>> {
+    let (_, rest) = after_blanks(text)?;
+    Some(match rest.strip_prefix('>') {
+        Some("") => return None,
+        Some(rest) => Some(rest.strip_prefix(' ').unwrap_or(rest)),
+        None => None,
+    })
+}
 
-    /// Steps over all of one character and counts them.
-    fn run(&mut self, mark: char) -> Option<usize> {
-        let start = self.at;
-        while self.peek()? == mark {
-            self.step();
-        }
-        Some(self.at - start)
+/// Whether a text is nothing but three or more of the same mark.
+fn is_rule(text: &str) -> Option<bool> {
+    let mark = text.chars().next()?;
+    if !matches!(mark, '-' | '*' | '_') {
+        return Some(false);
     }
+    let (marks, rest) = text.split_at(text.find(|c| c != mark && c != ' ')?);
+    Some(rest.starts_with(LINE_END) && marks.matches(mark).count() >= 3)
+}
 
-    /// Steps over blanks and gives their columns.
-    fn spaces(&mut self) -> Option<usize> {
-        let mut columns = 0;
-        loop {
-            columns += match self.peek()? {
-                ' ' => 1,
-                '\t' => 4,
-                _ => return Some(columns),
-            };
-            self.step();
-        }
+/// The mark of a list's item, if there is one, and what follows it.
+fn read_marker(text: &str) -> Option<(Option<&str>, &str)> {
+    let digits = text.find(|c: char| !c.is_ascii_digit())?;
+    let is_mark = match text[digits..].chars().next()? {
+        '-' | '*' | '+' => digits == 0,
+        '.' | ')' => (1..=9).contains(&digits),
+        _ => false,
+    };
+    if !is_mark {
+        return Some((None, text));
     }
+    let (marker, rest) = text.split_at(digits + 1);
+    Some(match rest.chars().next()? {
+        ' ' | '\t' | LINE_END => (Some(marker), after_blanks(rest)?.1),
+        _ => (None, text),
+    })
+}
 
-    fn quotes(&mut self) -> Option<usize> {
-        let mut quotes = 0;
-        while self.quote()? {
-            quotes += 1;
-        }
-        Some(quotes)
-    }
+fn read_heading(text: &str) -> Option<(LineKind, &str)> {
+    let level = run_length(text, '#')?;
+    Some(match text[level..].chars().next()? {
+        ' ' | '\t' | LINE_END if level <= 6 => (LineKind::Heading, after_blanks(&text[level..])?.1),
+        _ => (LineKind::Text, text),
+    })
+}
 
-    /// Steps over a `>` and the space that belongs to it, if they are next.
-    fn quote(&mut self) -> Option<bool> {
-        let start = self.at;
-        self.spaces()?;
-        if self.peek()? != '>' {
-            self.at = start;
-            return Some(false);
-        }
-        self.step();
-        if self.peek()? == ' ' {
-            self.step();
-        }
-        Some(true)
-    }
-
-    /// Whether all the rest is three or more of the same mark.
-    fn is_rule(&mut self) -> Option<bool> {
-        let mark = self.peek()?;
-        if !matches!(mark, '-' | '*' | '_') {
-            return Some(false);
-        }
-        let (start, mut marks) = (self.at, 0);
-        loop {
-            match self.peek()? {
-                LINE_END if marks >= 3 => return Some(true),
-                ' ' => {}
-                c if c == mark => marks += 1,
-                _ => {
-                    self.at = start;
-                    return Some(false);
-                }
-            }
-            self.step();
-        }
-    }
-
-    /// Steps over the mark of a list's item and the blanks behind it.
-    fn marker(&mut self) -> Option<Option<Marker>> {
-        let start = self.at;
-        let digits = self.digits()?;
-        let marker = match self.peek()? {
-            '-' | '*' | '+' if digits == 0 => {
-                self.step();
-                Marker::Bullet
-            }
-            '.' | ')' if (1..=9).contains(&digits) => {
-                self.step();
-                Marker::Number(self.line[start..self.at].to_owned())
-            }
-            _ => {
-                self.at = start;
-                return Some(None);
-            }
-        };
-        if !matches!(self.peek()?, ' ' | '\t' | LINE_END) {
-            self.at = start;
-            return Some(None);
-        }
-        self.spaces()?;
-        Some(Some(marker))
-    }
-
-    fn digits(&mut self) -> Option<usize> {
-        let start = self.at;
-        while self.peek()?.is_ascii_digit() {
-            self.step();
-        }
-        Some(self.at - start)
-    }
-
-    /// What the line is behind its marks. Steps over what belongs to that alone.
-    fn kind(&mut self, marker: Option<&Marker>) -> Option<Kind> {
-        let start = self.at;
-        let kind = match self.peek()? {
-            LINE_END => Some(Kind::Blank),
-            '|' if marker.is_none() => Some(Kind::Row),
-            '#' => self.heading()?,
-            mark @ ('`' | '~') => self.fence(mark)?,
-            _ => None,
-        };
-        if kind.is_none() {
-            self.at = start;
-        }
-        Some(kind.unwrap_or(Kind::Text))
-    }
-
-    fn heading(&mut self) -> Option<Option<Kind>> {
-        let level = self.run('#')?;
-        let is_heading = level <= 6 && matches!(self.peek()?, ' ' | '\t' | LINE_END);
-        if is_heading {
-            self.spaces()?;
-        }
-        Some(is_heading.then_some(Kind::Heading))
-    }
-
-    /// A fence is known only when its line has ended: if another backtick comes,
-    /// it was code within a line.
-    fn fence(&mut self, mark: char) -> Option<Option<Kind>> {
-        let length = self.run(mark)?;
-        if length < 3 {
-            return Some(None);
-        }
-        if mark == '`' && self.line[self.at..].contains('`') {
-            return Some(None);
-        }
-        (self.tail == Tail::Ended).then_some(Some(Kind::Fence { mark, length }))
+/// A fence is known only when its line has ended: if another backtick comes, it
+/// was code within a line.
+fn read_fence(text: &str, mark: char) -> Option<(LineKind, &str)> {
+    let length = run_length(text, mark)?;
+    let info = &text[length..];
+    match length < 3 || (mark == '`' && info.contains('`')) {
+        true => Some((LineKind::Text, text)),
+        false => info.ends_with(LINE_END).then_some((LineKind::Fence { mark, length }, info)),
     }
 }

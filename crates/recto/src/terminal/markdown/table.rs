@@ -1,11 +1,13 @@
 //! Tables: columns as wide as what they hold, or as narrow as the terminal asks.
 
+use std::fmt::Alignment;
+
 use anstyle::Style;
 use unicode_width::UnicodeWidthStr;
 
-use super::inline::Inline;
-use super::wrap::Lines;
-use super::{BOLD, DIM};
+use super::inline::InlineParser;
+use super::wrap::LineWriter;
+use super::{BOLD, DIM, LINE_END};
 
 /// The most columns of a table. What has more is no table that people read.
 const MAX_COLUMNS: usize = 32;
@@ -30,7 +32,7 @@ pub(super) fn is_ruler(row: &str) -> bool {
 /// heading and a ruler.
 pub(super) fn draw(rows: &[String], room: Option<usize>) -> Option<Vec<String>> {
     let [heading, ruler, body @ ..] = rows else { return None };
-    let sides: Vec<Side> = cells(ruler).iter().map(|cell| Side::of(cell)).collect();
+    let sides: Vec<Alignment> = cells(ruler).iter().map(|cell| alignment(cell)).collect();
     let mut rows = vec![cells(heading)];
     rows.extend(body.iter().map(|row| cells(row)));
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
@@ -50,20 +52,12 @@ pub(super) fn draw(rows: &[String], room: Option<usize>) -> Option<Vec<String>> 
     Some(lines)
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Side {
-    Left,
-    Middle,
-    Right,
-}
-
-impl Side {
-    fn of(ruler: &str) -> Self {
-        match (ruler.starts_with(':'), ruler.ends_with(':')) {
-            (true, true) => Side::Middle,
-            (false, true) => Side::Right,
-            _ => Side::Left,
-        }
+/// On which side the text of a column stands, by the column's ruler.
+fn alignment(ruler: &str) -> Alignment {
+    match (ruler.starts_with(':'), ruler.ends_with(':')) {
+        (true, true) => Alignment::Center,
+        (false, true) => Alignment::Right,
+        _ => Alignment::Left,
     }
 }
 
@@ -120,14 +114,10 @@ fn fit(rows: &[Vec<String>], columns: usize, room: Option<usize>) -> Vec<Vec<Vec
 
 /// A cell's text with its marks drawn, in lines.
 fn cell_lines(text: &str, width: Option<usize>, style: Style) -> Vec<String> {
-    let mut lines = Lines::new(width);
-    let mut inline = Inline::default();
-    inline.begin(style);
-    for span in text.chars().flat_map(|c| inline.push(c)).collect::<Vec<_>>() {
-        lines.write(&span);
-    }
-    for span in inline.end() {
-        lines.write(&span);
+    let mut lines = LineWriter::new(width);
+    let mut inline = InlineParser::new(style);
+    for c in text.chars().chain([LINE_END]) {
+        inline.push(c).iter().for_each(|span| lines.write(span));
     }
     lines.end();
     lines.take().lines().map(str::to_owned).collect()
@@ -143,13 +133,13 @@ fn drawn_width(text: &str) -> usize {
 }
 
 /// One line of a row.
-fn row_line(row: &[Vec<String>], line: usize, widths: &[usize], sides: &[Side]) -> String {
+fn row_line(row: &[Vec<String>], line: usize, widths: &[usize], sides: &[Alignment]) -> String {
     let cell = |column: usize| {
         let text = row[column].get(line).map_or("", String::as_str);
         let free = widths[column].saturating_sub(drawn_width(text));
         let before = match sides.get(column) {
-            Some(Side::Right) => free,
-            Some(Side::Middle) => free / 2,
+            Some(Alignment::Right) => free,
+            Some(Alignment::Center) => free / 2,
             _ => 0,
         };
         // Nothing stands behind the last column.

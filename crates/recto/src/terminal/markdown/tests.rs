@@ -375,6 +375,14 @@ fn a_mark_is_held_for_so_long_only() {
     assert!(renderer.push(&text).starts_with("*word word"));
 }
 
+#[test]
+fn marks_are_held_also_late_in_a_long_line() {
+    assert_eq!(
+        plain(&"**b** ".repeat(1_000), None),
+        "b ".repeat(1_000).trim_end().to_owned() + "\n"
+    );
+}
+
 /// Parts that Markdown is made of.
 fn parts() -> impl Strategy<Value = String> {
     let parts = prop::sample::select(vec![

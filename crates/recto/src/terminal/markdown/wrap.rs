@@ -10,14 +10,18 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Text in one style.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Span {
+pub(super) struct StyledSpan {
     pub(super) text: String,
     pub(super) style: Style,
 }
 
-impl Span {
+impl StyledSpan {
     pub(super) fn new(text: String, style: Style) -> Self {
-        Span { text, style }
+        StyledSpan { text, style }
+    }
+
+    pub(super) fn blank(columns: usize) -> Self {
+        StyledSpan::new(" ".repeat(columns), Style::new())
     }
 
     /// The columns that it takes.
@@ -26,19 +30,19 @@ impl Span {
     }
 }
 
-/// Lines under construction.
-#[derive(Debug)]
-pub(super) struct Lines {
+/// Writes lines, broken where they would become too long.
+#[derive(Debug, Default)]
+pub(super) struct LineWriter {
     width: Option<usize>,
     /// What the lines begin with that a line is broken into.
-    hang: Vec<Span>,
+    hang: Vec<StyledSpan>,
     column: usize,
     /// Blanks that are only needed if a word follows on the same line.
-    gap: Vec<Span>,
+    gap: Vec<StyledSpan>,
     /// The word that has not ended.
-    word: Vec<Span>,
+    word: Vec<StyledSpan>,
     /// Where the line may be broken before the word.
-    before: Before,
+    before: WordContext,
     /// The last character, if it was no blank.
     last: Option<char>,
     /// The style that the terminal has been told to use.
@@ -47,34 +51,24 @@ pub(super) struct Lines {
 }
 
 /// What stands before a word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Before {
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum WordContext {
     /// The beginning of the line: a break would gain nothing.
+    #[default]
     Beginning,
-    /// Another word.
     Word,
     /// The first part of this word, which is longer than a line.
     Itself,
 }
 
-impl Lines {
+impl LineWriter {
     pub(super) fn new(width: Option<usize>) -> Self {
-        Lines {
-            width,
-            hang: Vec::new(),
-            column: 0,
-            gap: Vec::new(),
-            word: Vec::new(),
-            before: Before::Beginning,
-            last: None,
-            style: Style::new(),
-            out: String::new(),
-        }
+        LineWriter { width, ..LineWriter::default() }
     }
 
     /// Begins a line with `first`. The lines that it is broken into begin with
     /// `hang`.
-    pub(super) fn begin(&mut self, first: Vec<Span>, hang: Vec<Span>) {
+    pub(super) fn begin(&mut self, first: Vec<StyledSpan>, hang: Vec<StyledSpan>) {
         self.hang = hang;
         for span in first {
             // Blanks wait until something stands behind them.
@@ -83,12 +77,12 @@ impl Lines {
                 false => self.put_span(span),
             }
         }
-        self.before = Before::Beginning;
+        self.before = WordContext::Beginning;
         self.last = None;
     }
 
     /// Adds text, broken into lines where needed.
-    pub(super) fn write(&mut self, span: &Span) {
+    pub(super) fn write(&mut self, span: &StyledSpan) {
         for c in span.text.chars() {
             if matches!(c, ' ' | '\t') {
                 self.end_word();
@@ -111,20 +105,20 @@ impl Lines {
         add(&mut self.word, c, style);
         if self.width.is_some_and(|width| self.is_longer_than_a_line(width)) {
             self.place_word();
-            self.before = Before::Itself;
+            self.before = WordContext::Itself;
         }
     }
 
     /// Whether the word would not fit into a line of its own.
     fn is_longer_than_a_line(&self, width: usize) -> bool {
-        total(&self.hang) + total(&self.word) > width
+        total_width(&self.hang) + total_width(&self.word) > width
     }
 
     /// Places the word; what follows is another.
     fn end_word(&mut self) {
         self.place_word();
-        if self.before == Before::Itself {
-            self.before = Before::Word;
+        if self.before == WordContext::Itself {
+            self.before = WordContext::Word;
         }
     }
 
@@ -134,15 +128,15 @@ impl Lines {
             return;
         }
         let word = std::mem::take(&mut self.word);
-        let end = self.column + total(&self.gap) + total(&word);
+        let end = self.column + total_width(&self.gap) + total_width(&word);
         let too_long = self.width.is_some_and(|width| end > width);
-        if too_long && self.before == Before::Word {
+        if too_long && self.before == WordContext::Word {
             self.gap.clear();
             self.break_line();
         }
         word.into_iter().for_each(|span| self.put_span(span));
-        if self.before == Before::Beginning {
-            self.before = Before::Word;
+        if self.before == WordContext::Beginning {
+            self.before = WordContext::Word;
         }
     }
 
@@ -156,7 +150,7 @@ impl Lines {
     }
 
     /// Puts a span behind the blanks that waited for it.
-    fn put_span(&mut self, span: Span) {
+    fn put_span(&mut self, span: StyledSpan) {
         for span in std::mem::take(&mut self.gap).into_iter().chain([span]) {
             self.column += span.width();
             self.set_style(span.style);
@@ -168,7 +162,7 @@ impl Lines {
     pub(super) fn put(&mut self, text: &str, style: Style) {
         if !text.is_empty() {
             self.place_word();
-            self.put_span(Span::new(text.to_owned(), style));
+            self.put_span(StyledSpan::new(text.to_owned(), style));
         }
     }
 
@@ -179,7 +173,7 @@ impl Lines {
         self.set_style(Style::new());
         self.out.push('\n');
         self.column = 0;
-        self.before = Before::Beginning;
+        self.before = WordContext::Beginning;
         self.last = None;
     }
 
@@ -198,15 +192,15 @@ impl Lines {
 }
 
 /// The columns that spans take.
-fn total(spans: &[Span]) -> usize {
-    spans.iter().map(Span::width).sum()
+pub(super) fn total_width(spans: &[StyledSpan]) -> usize {
+    spans.iter().map(StyledSpan::width).sum()
 }
 
 /// Adds a character to the last span, or to a new one of another style.
-fn add(spans: &mut Vec<Span>, c: char, style: Style) {
+fn add(spans: &mut Vec<StyledSpan>, c: char, style: Style) {
     match spans.last_mut() {
         Some(span) if span.style == style => span.text.push(c),
-        _ => spans.push(Span::new(c.to_string(), style)),
+        _ => spans.push(StyledSpan::new(c.to_string(), style)),
     }
 }
 

@@ -18,16 +18,16 @@ use crate::terminal::{Styled, width};
 /// Characters of a tool's name that are shown: a model may make one up.
 const MOST_NAME: usize = 64;
 
-/// How a turn is shown.
-pub(super) enum Voice {
+/// Shows a turn while it happens.
+pub(super) enum TurnPrinter {
     /// Drawn or plain, for people.
-    People(Box<Drawn>),
+    People(Box<TerminalPrinter>),
     /// One event a line.
     Json,
 }
 
-/// What is being drawn.
-pub(super) struct Drawn {
+/// Shows a turn to a person, with Markdown drawn where the terminal has colours.
+pub(super) struct TerminalPrinter {
     styled: Styled,
     markdown: Renderer,
     status: Status,
@@ -37,14 +37,10 @@ pub(super) struct Drawn {
     open_line: bool,
 }
 
-impl Voice {
-    pub(super) fn json() -> Self {
-        Voice::Json
-    }
-
+impl TurnPrinter {
     pub(super) fn for_people() -> Self {
         let styled = Styled::on_stdout();
-        Voice::People(Box::new(Drawn {
+        TurnPrinter::People(Box::new(TerminalPrinter {
             styled,
             markdown: Renderer::new(width(), styled),
             status: Status::new(),
@@ -55,8 +51,8 @@ impl Voice {
 
     pub(super) fn event(&mut self, event: &TurnEvent) -> Result<(), Failure> {
         match self {
-            Voice::Json => print_json_line(event),
-            Voice::People(drawn) => drawn.event(event),
+            TurnPrinter::Json => print_json_line(event),
+            TurnPrinter::People(terminal) => terminal.event(event),
         }
     }
 
@@ -64,25 +60,25 @@ impl Voice {
     /// for: one that was cut short is finished first. Its reply is not the answer.
     pub(super) fn other(&mut self, event: &TurnEvent) -> Result<(), Failure> {
         match (self, &event.event) {
-            (Voice::Json, _) => print_json_line(event),
-            (Voice::People(drawn), Event::Finished(finished)) => {
+            (TurnPrinter::Json, _) => print_json_line(event),
+            (TurnPrinter::People(terminal), Event::Finished(finished)) => {
                 let error = finished.error.as_ref().map(|error| error.message.as_str());
                 let said = finished.reply.as_deref().or(error).unwrap_or_default();
                 let status = finished.status.name();
-                drawn
+                terminal
                     .line(&format!("turn {}, which was cut short, is {status}: {said}", event.turn))
             }
-            (Voice::People(_), _) => Ok(()),
+            (TurnPrinter::People(_), _) => Ok(()),
         }
     }
 
     /// Something went wrong with a message or a command.
     pub(super) fn failure(&mut self, failure: &Failure) -> Result<(), Failure> {
         match self {
-            Voice::Json => {
+            TurnPrinter::Json => {
                 print_json_line(&json!({"event": "error", "message": failure.to_string()}))
             }
-            Voice::People(_) => {
+            TurnPrinter::People(_) => {
                 tell(failure);
                 Ok(())
             }
@@ -92,10 +88,10 @@ impl Voice {
     /// Something else is about to be shown.
     pub(super) fn pause(&mut self) -> Result<(), Failure> {
         match self {
-            Voice::Json => Ok(()),
-            Voice::People(drawn) => {
-                drawn.close_line()?;
-                drawn.status.clear();
+            TurnPrinter::Json => Ok(()),
+            TurnPrinter::People(terminal) => {
+                terminal.close_line()?;
+                terminal.status.clear();
                 Ok(())
             }
         }
@@ -103,13 +99,13 @@ impl Voice {
 
     pub(super) fn answer(&mut self, answer: &Answer) -> Result<(), Failure> {
         match self {
-            Voice::Json => print_json_line(&answers::json(answer)),
-            Voice::People(_) => print(&answers::draw(answer)),
+            TurnPrinter::Json => print_json_line(&answers::json(answer)),
+            TurnPrinter::People(_) => print(&answers::draw(answer)),
         }
     }
 }
 
-impl Drawn {
+impl TerminalPrinter {
     fn event(&mut self, event: &TurnEvent) -> Result<(), Failure> {
         match &event.event {
             Event::Accepted => Ok(()),
