@@ -1,8 +1,9 @@
 //! The door of the crate.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use recto_context::{Audience, Catalog, Who};
 use recto_store::{
     BindingKey, Compaction, Moment, NameError, NewSession, Session, SessionId, SessionName, Store,
@@ -19,7 +20,7 @@ use crate::options::{CompactionSetting, ModelEntry, Parts, SessionSettings};
 use crate::preview::Preview;
 use crate::recover;
 use crate::search::Searcher;
-use crate::shared::{Shared, lock};
+use crate::shared::Shared;
 use crate::stock::Purpose;
 
 /// An agent that can be talked to. Cheap to clone.
@@ -256,7 +257,7 @@ impl Agent {
 
     /// Stops the turn that runs in a session, and says whether one did.
     pub fn stop(&self, session: SessionId) -> bool {
-        lock(&self.mailboxes).get(&session).is_some_and(Mailbox::stop)
+        self.mailboxes.lock().get(&session).is_some_and(Mailbox::stop)
     }
 
     /// Whether a turn runs or waits.
@@ -295,7 +296,7 @@ impl Agent {
     /// The session's mailbox, started if need be. Mail is posted under the same
     /// lock under which an idle task ends, so that none is lost between the two.
     pub(crate) fn with_mailbox<T>(&self, session: SessionId, f: impl FnOnce(&Mailbox) -> T) -> T {
-        let mut mailboxes = lock(&self.mailboxes);
+        let mut mailboxes = self.mailboxes.lock();
         if mailboxes.get(&session).is_some_and(Mailbox::is_closed) {
             mailboxes.remove(&session);
         }
@@ -314,7 +315,7 @@ fn forgetter(
     let mailboxes = Arc::downgrade(mailboxes);
     move |mail| {
         let mailboxes = mailboxes.upgrade()?;
-        let mut mailboxes = lock(&mailboxes);
+        let mut mailboxes = mailboxes.lock();
         let last = mail.try_recv().ok();
         if last.is_none() {
             mailboxes.remove(&session);

@@ -8,8 +8,9 @@
 //! made smaller by as much.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use recto_context::{
     Catalog, CountTable, Counter, Inputs, Limits, Message, OverBudget, Rates, RequestContext,
     Tokens, Window,
@@ -17,7 +18,6 @@ use recto_context::{
 use recto_llm::{Tokenizer, encode};
 
 use crate::options::ModelEntry;
-use crate::shared::lock;
 
 /// How often a page is made anew before it counts as one that does not fit. One is
 /// usual, and another when the whole is more than its parts.
@@ -75,7 +75,7 @@ impl Counts {
     }
 
     fn lay_out(&self, rates: &Rates, inputs: &Inputs<'_>) -> Result<RequestContext, OverBudget> {
-        let table = lock(&self.table).clone();
+        let table = self.table.lock().clone();
         inputs.clone().counter(Counter::exact(&table, rates.clone())).assemble()
     }
 
@@ -89,7 +89,7 @@ impl Counts {
 
     /// Counts the texts of a page that were not counted yet.
     fn count_new(&self, request: &RequestContext) -> Counted {
-        let texts = request.uncounted(&lock(&self.table));
+        let texts = request.uncounted(&self.table.lock());
         let counted: Vec<_> = texts
             .iter()
             .map(|text| (text.hash(), Tokens::new(self.tokenizer.count(text))))
@@ -97,7 +97,7 @@ impl Counts {
         if counted.is_empty() {
             return Counted::None;
         }
-        let mut table = lock(&self.table);
+        let mut table = self.table.lock();
         let table = Arc::make_mut(&mut table);
         if table.counts.len() + counted.len() > MOST_COUNTS {
             table.counts.clear();

@@ -8,10 +8,11 @@
 use std::any::Any;
 use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
+use parking_lot::Mutex;
 use recto_store::{
     Ending, Moment, Outcome, Owner, SessionId, StoreError, Turn, TurnId, TurnStatus,
 };
@@ -22,7 +23,7 @@ use crate::event::{Event, Finished, Totals, Trouble, TurnEvent};
 use crate::inbound::{ArrivedMessage, Inbound};
 use crate::preview::{Preview, preview};
 use crate::session_cache::SessionCache;
-use crate::shared::{AtWork, Shared, lock};
+use crate::shared::{AtWork, Shared};
 use crate::stop::Stop;
 use crate::turn::TurnRunner;
 
@@ -108,13 +109,13 @@ impl Mailbox {
     /// not read is kept until it is, or until the receiver is dropped.
     pub(crate) fn listen(&self) -> mpsc::UnboundedReceiver<TurnEvent> {
         let (sender, receiver) = mpsc::unbounded_channel();
-        lock(&self.events.taps).push(sender);
+        self.events.taps.lock().push(sender);
         receiver
     }
 
     /// Stops the turn that runs, and says whether one did.
     pub(crate) fn stop(&self) -> bool {
-        let running = lock(&self.running);
+        let running = self.running.lock();
         running.as_ref().inspect(|stop| stop.wish()).is_some()
     }
 }
@@ -136,7 +137,7 @@ impl Outlet {
 
     /// Nobody may be listening.
     fn send(&self, event: TurnEvent) {
-        lock(&self.taps).retain(|tap| tap.send(event.clone()).is_ok());
+        self.taps.lock().retain(|tap| tap.send(event.clone()).is_ok());
         let _ = self.heard.send(event);
     }
 }
@@ -173,7 +174,7 @@ impl Listeners {
 
     /// The message is stored.
     pub(crate) fn accepted(&self, turn: TurnId) {
-        let before = std::mem::replace(&mut *lock(&self.waiting), Waiting::ForEnd(turn));
+        let before = std::mem::replace(&mut *self.waiting.lock(), Waiting::ForEnd(turn));
         if let Waiting::ForAck(ack) = before {
             self.emit(turn, Event::Accepted);
             let _ = ack.send(Ok(turn));
@@ -183,13 +184,13 @@ impl Listeners {
 
     /// Whether the message is not stored yet.
     pub(crate) fn wait_for_ack(&self) -> bool {
-        matches!(*lock(&self.waiting), Waiting::ForAck(_))
+        matches!(*self.waiting.lock(), Waiting::ForAck(_))
     }
 
     /// Something went wrong that the store could not keep. Whoever waits hears of
     /// it: as the answer to the message, or as the end of its turn.
     fn failed(self, error: AgentError) {
-        match self.waiting.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        match self.waiting.into_inner() {
             Waiting::ForAck(ack) => {
                 let _ = ack.send(Err(error));
             }
@@ -277,11 +278,11 @@ impl Task {
     /// Runs one turn, and tells whoever waits when it went wrong.
     async fn work(&mut self, work: Work, mail: &mut mpsc::UnboundedReceiver<Mail>) {
         let stop = Arc::new(Stop::default());
-        *lock(&self.running) = Some(stop.clone());
+        *self.running.lock() = Some(stop.clone());
         let Work { started, waiting, _at_work } = work;
         let listeners = Listeners::new(&self.events, self.session.id, waiting);
         let ran = self.run(&listeners, &stop, started, mail).await;
-        *lock(&self.running) = None;
+        *self.running.lock() = None;
         if let Err(error) = ran {
             // What is known may not be what is stored any more.
             self.session.forget();

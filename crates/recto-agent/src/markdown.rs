@@ -9,16 +9,18 @@
 mod tests;
 
 use std::collections::HashMap;
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use parking_lot::Mutex;
 use recto_context::{
     MarkdownHeader, Message, MessageId, Text, TimedMessage, from_markdown, more_markdown,
     to_markdown,
 };
+use recto_fs::{Access, NewFile, create_private_folder, lock_within};
 use recto_store::{Moment, Session, SessionId, Store, StoreError, StoredMessage};
 use serde_json::json;
 
@@ -28,8 +30,8 @@ const FIRST_KEPT: usize = 4;
 /// The most that is read of a file that somebody else may have changed.
 const MOST_BYTES: u64 = 256 << 20;
 
-/// How often another process is waited for that writes a file, and how long each time.
-const LOCK_TRIES: u32 = 20;
+/// How long another process is waited for that writes a file, and how often it is looked for.
+const LOCK_LIMIT: Duration = Duration::from_secs(1);
 const LOCK_PAUSE: Duration = Duration::from_millis(50);
 
 /// How many files of one session are tried before giving up.
@@ -88,18 +90,18 @@ impl SessionFiles {
         session: SessionId,
     ) -> Result<(), SessionFileError> {
         let in_store = |error| SessionFileError::Store { session, error };
-        let known = self.left().get(&session).cloned();
+        let known = self.left.lock().get(&session).cloned();
         if let Some(left) = known {
             let from = MessageId(left.last.0.saturating_add(1));
             let new = store.messages(session, Some(from)).await.map_err(in_store)?;
             let at = left.path.clone();
             match aside(move || go_on(&left, &new)).await.map_err(in_file(session, &at))? {
                 Some(left) => {
-                    self.left().insert(session, left);
+                    self.left.lock().insert(session, left);
                     return Ok(());
                 }
                 // Somebody else was there.
-                None => self.left().remove(&session),
+                None => self.left.lock().remove(&session),
             };
         }
         let messages = store.messages(session, None).await.map_err(in_store)?;
@@ -108,12 +110,8 @@ impl SessionFiles {
         let folder = self.folder.clone();
         let placed = aside(move || place(&folder, &found, &messages)).await;
         let left = placed.map_err(in_file(session, &self.folder))?;
-        self.left().insert(session, left);
+        self.left.lock().insert(session, left);
         Ok(())
-    }
-
-    fn left(&self) -> std::sync::MutexGuard<'_, HashMap<SessionId, Left>> {
-        self.left.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -122,7 +120,7 @@ fn in_file(session: SessionId, path: &Path) -> impl FnOnce(io::Error) -> Session
     move |error| SessionFileError::File { session, path, error }
 }
 
-/// Work on files, where it holds up no other task.
+/// Work on files, where it holds up no other task. A panic of it is told as an error.
 async fn aside<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {
@@ -150,7 +148,7 @@ impl Left {
 
 /// Finds the session's file, or begins one.
 fn place(folder: &Path, session: &Session, messages: &[StoredMessage]) -> io::Result<Left> {
-    make_folder(folder)?;
+    create_private_folder(folder)?;
     let name = file_name(session, messages);
     let last = messages.last().map(|stored| stored.message.id).unwrap_or_default();
     for counter in 1..=MOST_FILES {
@@ -185,24 +183,10 @@ fn open(path: &Path) -> io::Result<Option<File>> {
         Err(error) => return Err(error),
     }
     let file = OpenOptions::new().read(true).append(true).open(path)?;
-    lock(&file)?;
-    Ok(Some(file))
-}
-
-/// Waits a moment for another process that writes the same file. Where a disk knows no
-/// locks, there are none.
-fn lock(file: &File) -> io::Result<()> {
-    for _ in 0..LOCK_TRIES {
-        match file.try_lock() {
-            Ok(()) => return Ok(()),
-            Err(TryLockError::WouldBlock) => std::thread::sleep(LOCK_PAUSE),
-            Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {
-                return Ok(());
-            }
-            Err(TryLockError::Error(error)) => return Err(error),
-        }
+    match lock_within(&file, LOCK_LIMIT, LOCK_PAUSE)? {
+        true => Ok(Some(file)),
+        false => Err(io::Error::new(io::ErrorKind::WouldBlock, "another process holds it")),
     }
-    Err(io::Error::new(io::ErrorKind::WouldBlock, "another process holds it"))
 }
 
 /// What a file lacks of the messages. `None` if it can't be understood: it is no file of
@@ -244,41 +228,9 @@ fn append(file: &mut File, text: &str) -> io::Result<()> {
 
 /// A new file, there as a whole or not at all, and never in place of another.
 fn begin(path: &Path, text: &str) -> io::Result<File> {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}.tmp", std::process::id()));
-    let aside = path.with_file_name(name);
-    let mut file = private().write(true).create(true).truncate(true).open(&aside)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()?;
-    let placed = match fs::hard_link(&aside, path) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
-        // Not every file system has links.
-        Err(_) => fs::rename(&aside, path),
-        Ok(()) => Ok(()),
-    };
-    // After a rename it is gone already.
-    let _ = fs::remove_file(&aside);
-    placed.map(|()| file)
-}
-
-#[cfg(unix)]
-fn private() -> OpenOptions {
-    use std::os::unix::fs::OpenOptionsExt as _;
-    let mut options = OpenOptions::new();
-    options.mode(0o600);
-    options
-}
-
-#[cfg(not(unix))]
-fn private() -> OpenOptions {
-    OpenOptions::new()
-}
-
-fn make_folder(folder: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.recursive(true).create(folder)
+    let new = NewFile::beside(path, text.as_bytes(), Access::Owner)?;
+    new.sync()?;
+    new.take_free_name()
 }
 
 fn whole(session: &Session, messages: &[StoredMessage]) -> String {

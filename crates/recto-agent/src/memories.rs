@@ -12,9 +12,10 @@ mod tools;
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use jiff::Timestamp;
+use parking_lot::Mutex;
 use recto_context::mode::words;
 use recto_context::{
     Audience, ContentHash, Counter, ItemId, Limits, Memory, MessageId, Pick, Pool, Snapshot,
@@ -25,7 +26,6 @@ use recto_store::Store;
 use recto_workspace::{MemoryFiles, View};
 
 use crate::search::{Holding, How, IsCandidate, Patience, Searcher, is_dense};
-use crate::shared::lock;
 use past::Past;
 
 pub use past::Besides;
@@ -205,7 +205,7 @@ impl Memories {
 
     /// What is known of a view; the same as before while nothing changed.
     fn seen(&self, view: &Arc<View>) -> Arc<Seen> {
-        let mut seen = lock(&self.0.seen);
+        let mut seen = self.0.seen.lock();
         match &*seen {
             Some(seen) if Arc::ptr_eq(&seen.view, view) => seen.clone(),
             _ => {
@@ -223,7 +223,7 @@ impl Memories {
 
     /// Memories as search sees them; the same as before while nothing changed.
     fn entries(&self, memories: &Arc<[Memory]>) -> Arc<[Entry]> {
-        let mut held = lock(&self.0.entries);
+        let mut held = self.0.entries.lock();
         match &*held {
             Some(held) if Arc::ptr_eq(&held.memories, memories) => held.entries.clone(),
             _ => {

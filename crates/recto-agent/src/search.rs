@@ -9,10 +9,11 @@ mod encoder;
 mod vectors;
 
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
 
+use parking_lot::{RwLock, RwLockReadGuard};
 use recto_context::mode::words;
 use recto_context::{ItemId, Pick};
 use recto_search::{Encoder, EncoderFiles, Entry, Group, Index, Query, SearchOptions};
@@ -307,7 +308,7 @@ impl Searcher {
             Holding::And(entries) => entries.is_empty(),
         };
         let encoder = self.0.encoder.as_ref()?.loaded()?;
-        (is_held && self.0.index.try_read().ok()?.is_complete()).then_some(encoder)
+        (is_held && self.0.index.try_read()?.is_complete()).then_some(encoder)
     }
 
     /// Prepares everything, as far as there is time for it.
@@ -394,7 +395,7 @@ impl Searcher {
     ) -> Option<T> {
         let searcher = self.clone();
         aside(move || {
-            let mut index = searcher.0.index.write().unwrap_or_else(PoisonError::into_inner);
+            let mut index = searcher.0.index.write();
             change(&mut index)
         })
         .await
@@ -425,7 +426,7 @@ impl Searcher {
 
     /// Whoever panicked while writing left an index that can be updated.
     fn index(&self) -> RwLockReadGuard<'_, Index> {
-        self.0.index.read().unwrap_or_else(PoisonError::into_inner)
+        self.0.index.read()
     }
 }
 

@@ -4,8 +4,9 @@
 mod readings;
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use recto_context::{
     Calibration, Counter, Observed, Rates, RequestContext, Tokens, Window, WindowSource,
 };
@@ -86,7 +87,7 @@ impl Shared {
     /// Whether nobody was told this before. It counts as told from here on, so it is
     /// for whoever tells it now.
     pub(crate) fn is_first_told(&self, text: &str) -> bool {
-        lock(&self.told).insert(text.to_owned())
+        self.told.lock().insert(text.to_owned())
     }
 
     /// Writes an answer, and wakes the turn in this process that waits for it.
@@ -118,14 +119,14 @@ impl Shared {
             return Ok(window);
         }
         let window = window_of(entry, self.parts.options.window_cap).await?;
-        lock(&self.windows).insert(entry.name.clone(), window);
+        self.windows.lock().insert(entry.name.clone(), window);
         Ok(window)
     }
 
     /// What was thought to be the window is too much for the server. It may have
     /// said what it has; otherwise it is asked again.
     pub(crate) fn correct_window(&self, entry: &ModelEntry, told: Option<u32>) {
-        let mut windows = lock(&self.windows);
+        let mut windows = self.windows.lock();
         match told.filter(|tokens| *tokens > 0) {
             Some(tokens) => {
                 let window = Window { tokens: Tokens::new(tokens), source: WindowSource::Server };
@@ -141,33 +142,33 @@ impl Shared {
     pub(crate) fn known_window(&self, entry: &ModelEntry) -> Option<Window> {
         match entry.window {
             Some(tokens) => Some(Window::from_config(tokens)),
-            None => lock(&self.windows).get(&entry.name).copied(),
+            None => self.windows.lock().get(&entry.name).copied(),
         }
     }
 
     /// How the model's tokens are counted, as far as its server has taught us.
     pub(crate) async fn calibration(&self, entry: &ModelEntry) -> Result<Calibration, AgentError> {
         let key = entry.counted_as();
-        if let Some(known) = lock(&self.calibrations).get(&key) {
+        if let Some(known) = self.calibrations.lock().get(&key) {
             return Ok(known.clone());
         }
         let kept = self.parts.store.calibration(&key).await?;
         // A state of an older form is left behind, and learning begins anew.
         let read = kept.and_then(|kept| serde_json::from_value(kept).ok());
         let calibration = read.unwrap_or_else(|| Calibration::new(Rates::default()));
-        lock(&self.calibrations).insert(key, calibration.clone());
+        self.calibrations.lock().insert(key, calibration.clone());
         Ok(calibration)
     }
 
     /// Exact counts for a model, if its own tokenizer can be had. What keeps it from
     /// being had will also keep the model from answering, and is told then.
     pub(crate) async fn counts(&self, entry: &ModelEntry) -> Option<Arc<Counts>> {
-        if let Some(known) = lock(&self.counts).get(&entry.name) {
+        if let Some(known) = self.counts.lock().get(&entry.name) {
             return Some(known.clone());
         }
         let tokenizer = entry.client.tokenizer().await.ok().flatten()?;
         let counts = Arc::new(Counts::new(tokenizer, entry));
-        lock(&self.counts).insert(entry.name.clone(), counts.clone());
+        self.counts.lock().insert(entry.name.clone(), counts.clone());
         Some(counts)
     }
 
@@ -202,7 +203,7 @@ impl Shared {
         request: &RequestContext,
         counted: Tokens,
     ) -> (Observed, Calibration) {
-        let mut calibrations = lock(&self.calibrations);
+        let mut calibrations = self.calibrations.lock();
         let calibration = calibrations
             .entry(entry.counted_as())
             .or_insert_with(|| Calibration::new(Rates::default()));
@@ -258,9 +259,4 @@ pub(crate) fn counter(calibration: &Calibration) -> Counter<'static> {
         0 => Counter::estimated(),
         _ => Counter::calibrated(calibration.rates()),
     }
-}
-
-/// A lock whose holder panicked still holds sound values: each is replaced whole.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

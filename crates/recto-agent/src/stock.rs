@@ -7,8 +7,9 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use recto_context::{Catalog, ContentHash, Notice, Skill, Source, ToolSpec};
 use recto_search::Entry;
 use recto_store::{Moment, Sight};
@@ -16,7 +17,6 @@ use recto_tools::{Approval, ServerTools, trust_hash};
 use recto_workspace::Snapshot;
 
 use crate::options::Parts;
-use crate::shared::lock;
 
 /// What an agent has at one moment.
 #[derive(Debug, Clone)]
@@ -64,7 +64,7 @@ impl Stockroom {
             true => trusted(parts).await,
             false => BTreeMap::new(),
         };
-        if let Some(kept) = &*lock(&self.kept)
+        if let Some(kept) = &*self.kept.lock()
             && Arc::ptr_eq(&kept.snapshot, &snapshot)
             && kept.servers.revision == servers.revision
             && *kept.stock.trusted == trusted
@@ -77,14 +77,14 @@ impl Stockroom {
             return stock;
         }
         let kept = Kept { snapshot, servers, stock: stock.clone(), entries: None };
-        *lock(&self.kept) = Some(kept);
+        *self.kept.lock() = Some(kept);
         stock
     }
 
     /// What search can find in a catalog.
     pub(crate) fn entries(&self, catalog: &Arc<Catalog>) -> Arc<[Entry]> {
         let fresh = || Entry::items_of(catalog).into();
-        match &mut *lock(&self.kept) {
+        match &mut *self.kept.lock() {
             Some(kept) if Arc::ptr_eq(&kept.stock.catalog, catalog) => {
                 kept.entries.get_or_insert_with(fresh).clone()
             }

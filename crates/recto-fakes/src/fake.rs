@@ -2,12 +2,12 @@
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use serde_json::Value;
 
 use crate::answer::Answer;
-use crate::lock::lock;
 use crate::log::{Log, Received};
 use crate::model::{Model, Settings};
 use crate::ollama::Ollama;
@@ -78,7 +78,7 @@ impl Fake {
 
     /// Adds an answer behind those that are still waiting.
     pub fn push(&self, answer: impl Into<Answer>) {
-        lock(&self.shared.answers).push_back(answer.into());
+        self.shared.answers.lock().push_back(answer.into());
     }
 
     /// Blocks until the log is as the test needs it, and gives it. Requests wait
@@ -168,7 +168,7 @@ impl Shared {
     /// What a request leads to. A chat that passes takes an answer.
     pub(crate) fn react(&self, received: &Received) -> Reaction {
         let answer = |messages: &[Value]| {
-            let queued = lock(&self.answers).pop_front();
+            let queued = self.answers.lock().pop_front();
             queued.unwrap_or_else(|| echo(messages))
         };
         let reaction = match &self.backend {

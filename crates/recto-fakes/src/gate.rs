@@ -1,12 +1,11 @@
 //! A gate in an answer's way, so that a test decides when the next piece goes
 //! out, instead of sleeping and hoping.
 
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::{Condvar, Mutex};
 use tokio::sync::Semaphore;
-
-use crate::lock::lock;
 
 /// How long a test may wait for something that must happen.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
@@ -53,15 +52,14 @@ impl Gate {
     ///
     /// When it takes more than a minute: then the request was never made.
     pub fn wait_for(&self, times: usize) {
-        let arrivals = lock(&self.inner.arrivals);
-        let waited = self.inner.arrived.wait_timeout_while(arrivals, PATIENCE, |n| *n < times);
-        let came = waited.is_ok_and(|(_, timeout)| !timeout.timed_out());
-        assert!(came, "no answer came to the gate for the {times}th time");
+        let mut arrivals = self.inner.arrivals.lock();
+        let waited = self.inner.arrived.wait_while_for(&mut arrivals, |n| *n < times, PATIENCE);
+        assert!(!waited.timed_out(), "no answer came to the gate for the {times}th time");
     }
 
     /// Waits for a permit. On the server's side.
     pub(crate) async fn pass(&self) {
-        *lock(&self.inner.arrivals) += 1;
+        *self.inner.arrivals.lock() += 1;
         self.inner.arrived.notify_all();
         // An error means that the gate was opened for good.
         if let Ok(permit) = self.inner.permits.acquire().await {

@@ -37,7 +37,6 @@ mod base64;
 mod count;
 mod fake;
 mod gate;
-mod lock;
 mod log;
 mod model;
 mod ollama;

@@ -1,12 +1,11 @@
 //! What the fake was asked, kept for the test.
 
 use std::collections::BTreeMap;
-use std::sync::{Condvar, Mutex};
 
+use parking_lot::{Condvar, Mutex};
 use serde_json::Value;
 
 use crate::gate::PATIENCE;
-use crate::lock::lock;
 
 /// A request, and what became of it.
 #[derive(Debug, Clone)]
@@ -73,21 +72,21 @@ pub(crate) struct Log {
 impl Log {
     /// Adds a request; its number is what the other calls take.
     pub(crate) fn add(&self, received: Received) -> usize {
-        let mut entries = lock(&self.entries);
+        let mut entries = self.entries.lock();
         entries.push(received);
         self.changed.notify_all();
         entries.len() - 1
     }
 
     pub(crate) fn update(&self, number: usize, change: impl FnOnce(&mut Received)) {
-        if let Some(entry) = lock(&self.entries).get_mut(number) {
+        if let Some(entry) = self.entries.lock().get_mut(number) {
             change(entry);
         }
         self.changed.notify_all();
     }
 
     pub(crate) fn entries(&self) -> Vec<Received> {
-        lock(&self.entries).clone()
+        self.entries.lock().clone()
     }
 
     /// Blocks until `reached` holds; gives `None` when it never does.
@@ -95,9 +94,8 @@ impl Log {
         &self,
         mut reached: impl FnMut(&[Received]) -> bool,
     ) -> Option<Vec<Received>> {
-        let entries = lock(&self.entries);
-        let waited = self.changed.wait_timeout_while(entries, PATIENCE, |all| !reached(all));
-        let (entries, timeout) = waited.ok()?;
-        (!timeout.timed_out()).then(|| entries.clone())
+        let mut entries = self.entries.lock();
+        let waited = self.changed.wait_while_for(&mut entries, |all| !reached(all), PATIENCE);
+        (!waited.timed_out()).then(|| entries.clone())
     }
 }

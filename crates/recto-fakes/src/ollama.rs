@@ -7,12 +7,11 @@ mod prompt;
 mod write;
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::answer::Answer;
-use crate::lock::lock;
 use crate::log::Received;
 use crate::model::{Model, Settings};
 use crate::reaction::{Reaction, Rejection};
@@ -54,7 +53,7 @@ impl Ollama {
     }
 
     pub(crate) fn loads(&self) -> usize {
-        lock(&self.state).loads
+        self.state.lock().loads
     }
 
     pub(crate) fn react(
@@ -86,7 +85,7 @@ impl Ollama {
     }
 
     fn running(&self) -> Value {
-        let state = lock(&self.state);
+        let state = self.state.lock();
         let running = |model: &Model| {
             let launch = state.loaded.get(&full_name(&model.name))?;
             let mut entry = listed(model);
@@ -152,14 +151,14 @@ impl Ollama {
     }
 
     fn load(&self, model: &Model, launch: Launch) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if state.loaded.insert(full_name(&model.name), launch) != Some(launch) {
             state.loads += 1;
         }
     }
 
     fn next_call(&self) -> String {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         state.calls += 1;
         format!("call_{:08}", state.calls)
     }

@@ -10,13 +10,11 @@ mod problem;
 mod tools;
 mod write;
 
-use std::sync::Mutex;
-
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::answer::Answer;
 use crate::count;
-use crate::lock::lock;
 use crate::log::Received;
 use crate::model::{Capability, Model, Settings};
 use crate::reaction::{Reaction, Rejection};
@@ -190,13 +188,13 @@ impl OpenAi {
     }
 
     fn next_reply(&self) -> String {
-        let mut ids = lock(&self.ids);
+        let mut ids = self.ids.lock();
         ids.replies += 1;
         format!("chatcmpl-{:08}", ids.replies)
     }
 
     fn next_call(&self) -> String {
-        let mut ids = lock(&self.ids);
+        let mut ids = self.ids.lock();
         ids.calls += 1;
         format!("call_{:08}", ids.calls)
     }

@@ -4,9 +4,11 @@
 //! its process ends. The file goes when the lock does, so that nothing is left
 //! of a pull that failed.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+use recto_fs::try_lock;
 
 use crate::error::ModelsError;
 use crate::shelf::{failed, make_folder};
@@ -31,14 +33,10 @@ impl Lock {
         loop {
             let file = File::options().create(true).truncate(false).write(true).open(&path);
             let file = file.map_err(failed("lock", path.clone()))?;
-            match file.try_lock() {
-                Ok(()) => {}
-                Err(TryLockError::WouldBlock) => return Ok(None),
-                // Some network file systems have no locks. There a second pull is
-                // not kept from, but each still ends with a rename.
-                Err(TryLockError::Error(error))
-                    if error.kind() == std::io::ErrorKind::Unsupported => {}
-                Err(TryLockError::Error(error)) => return Err(failed("lock", path)(error)),
+            // Where there are no locks a second pull is not kept from, but each still ends
+            // with a rename.
+            if !try_lock(&file).map_err(failed("lock", path.clone()))? {
+                return Ok(None);
             }
             // Whoever had it before may have removed the file since we opened it.
             if still_named(&file, &path) {

@@ -162,7 +162,7 @@ impl Pull<'_> {
         while let Some(progress) = receiver.recv().await {
             self.tell(progress);
         }
-        joined(task).await
+        recto_fs::finish(task).await
     }
 }
 

@@ -7,10 +7,12 @@
 //! naming it: addresses can hold secrets.
 
 use std::ffi::OsStr;
-use std::fs::{self, File};
-use std::io::{self, Write};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
+
+use recto_fs::{Access, create_private_folder, sync_folder, write_whole};
 
 use crate::checksum::{Checksum, Sum};
 use crate::error::ModelsError;
@@ -118,7 +120,7 @@ impl Place {
     /// Notes the checksum. Without a note it is only computed again, so a disk
     /// that takes none is no reason to fail.
     fn note(&self, sha256: Checksum) {
-        let _ = write_whole(&self.sidecar(), &format!("{sha256}  {}\n", self.file));
+        let _ = write_note(&self.sidecar(), &format!("{sha256}  {}\n", self.file));
     }
 
     /// Whether the file was pulled from this address.
@@ -129,7 +131,7 @@ impl Place {
 
     /// Notes the address that the file was pulled from.
     pub(crate) fn note_origin(&self, origin: Checksum) {
-        let _ = write_whole(&self.origin(), &format!("{origin}\n"));
+        let _ = write_note(&self.origin(), &format!("{origin}\n"));
     }
 
     /// Gives a part that is whole its name; `part` may lie at another place. What
@@ -174,32 +176,13 @@ pub(crate) fn with_origin(folder: &Path) -> Vec<String> {
 
 /// Makes a folder and those above it, readable by their owner only.
 pub(crate) fn make_folder(folder: &Path) -> Result<(), ModelsError> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder).map_err(failed("make the folder", folder.to_owned()))
+    create_private_folder(folder).map_err(failed("make the folder", folder.to_owned()))
 }
 
-/// Writes a small file so that it is there whole or not at all.
-pub(crate) fn write_whole(path: &Path, text: &str) -> io::Result<()> {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".new");
-    let new = path.with_file_name(name);
-    let written = File::create(&new)
-        .and_then(|mut file| file.write_all(text.as_bytes()))
-        .and_then(|()| fs::rename(&new, path));
-    if written.is_err() {
-        let _ = fs::remove_file(&new);
-    }
-    written
-}
-
-/// Makes a rename outlive a power cut, where the system can.
-fn sync_folder(folder: &Path) {
-    if let Ok(folder) = File::open(folder) {
-        let _ = folder.sync_all();
-    }
+/// Writes what is noted of a file. Like the file itself, it is for all who can look into the
+/// folder.
+pub(crate) fn write_note(path: &Path, text: &str) -> io::Result<()> {
+    write_whole(path, text.as_bytes(), Access::Usual)
 }
 
 /// An error of the system as one of ours.
@@ -209,6 +192,7 @@ pub(crate) fn failed(doing: &'static str, path: PathBuf) -> impl FnOnce(io::Erro
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
     use std::time::Duration;
 
     use super::*;

@@ -25,10 +25,11 @@ use std::fs::File;
 use std::io::Read;
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
+use parking_lot::Mutex;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use sha2::{Digest, Sha256};
 
@@ -148,12 +149,10 @@ impl fmt::Debug for Encoder {
 
 impl Loaded {
     fn encode(&self, texts: &[&[u32]]) -> Vec<Embedding> {
-        let mut kept = self.workspaces.lock().unwrap_or_else(PoisonError::into_inner);
-        let workspace = kept.pop();
-        drop(kept);
+        let workspace = self.workspaces.lock().pop();
         let mut workspace = workspace.unwrap_or_else(Workspace::new);
         let embeddings = workspace.encode(&self.weights, texts);
-        self.workspaces.lock().unwrap_or_else(PoisonError::into_inner).push(workspace);
+        self.workspaces.lock().push(workspace);
         embeddings
     }
 
@@ -169,10 +168,10 @@ impl Loaded {
                     return;
                 }
                 let result = work(index);
-                done.lock().unwrap_or_else(PoisonError::into_inner).push((index, result));
+                done.lock().push((index, result));
             }
         });
-        let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut done = done.into_inner();
         done.sort_unstable_by_key(|(index, _)| *index);
         done.into_iter().map(|(_, result)| result).collect()
     }

@@ -7,9 +7,10 @@
 //!
 //! Which text a vector stands for, the index knows.
 
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::OnceLock;
 use std::thread;
 
+use parking_lot::Mutex;
 use rten_simd::{Isa, SimdOp};
 
 use crate::encoder::{DIMENSIONS, Embedding};
@@ -261,7 +262,7 @@ fn share(found: &mut [f32], run: impl Fn(usize, &mut [f32]) + Sync) {
     }
     // Threads of its own: a pool may be busy for seconds with what is being embedded.
     let parts = Mutex::new(found.chunks_mut(SHARE).enumerate());
-    let take = || parts.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let take = || parts.lock().next();
     let work = || {
         while let Some((number, part)) = take() {
             run(number * SHARE, part);

@@ -2,11 +2,12 @@
 //! has to. It works while others write, and so may never quite finish; when the
 //! log has become large, the writer is asked to pause and do the rest.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use parking_lot::{Condvar, Mutex};
 use rusqlite::Connection;
 
 /// How long commits gather before they are moved.
@@ -82,7 +83,7 @@ impl Bell {
     }
 
     fn set(&self, state: State) {
-        let mut current = self.lock();
+        let mut current = self.0.state.lock();
         if *current != state && *current != State::Closing {
             *current = state;
             self.0.changed.notify_all();
@@ -91,21 +92,14 @@ impl Bell {
 
     /// Waits until it rings, and a little longer; false when it is time to end.
     fn wait(&self) -> bool {
-        let quiet = |state: &mut State| *state == State::Quiet;
-        let rung = self.0.changed.wait_while(self.lock(), quiet);
-        let rung = rung.unwrap_or_else(PoisonError::into_inner);
-        let open = |state: &mut State| *state != State::Closing;
-        let waited = self.0.changed.wait_timeout_while(rung, PAUSE, open);
-        let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.0.state.lock();
+        self.0.changed.wait_while(&mut state, |state| *state == State::Quiet);
+        self.0.changed.wait_while_for(&mut state, |state| *state != State::Closing, PAUSE);
         if *state == State::Closing {
             return false;
         }
         *state = State::Quiet;
         true
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

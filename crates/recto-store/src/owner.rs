@@ -12,7 +12,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use crate::files;
+use recto_fs::{create_private_folder, private_options};
 
 /// Who has a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,7 +62,7 @@ pub(crate) struct Owners {
 impl Owners {
     /// Becomes an owner, and clears away those that ended.
     pub(crate) fn join(folder: PathBuf) -> io::Result<Self> {
-        files::private_folder(&folder)?;
+        create_private_folder(&folder)?;
         sweep(&folder);
         let own = OwnerId::random();
         let lock = lock_own_file(&folder, own)?;
@@ -97,7 +97,7 @@ fn lock_own_file(folder: &Path, own: OwnerId) -> io::Result<File> {
     let name = folder.join(own.file_name());
     let unlocked = name.with_extension("new");
     loop {
-        let file = files::private_file(&unlocked)?;
+        let file = private_options().write(true).create(true).truncate(false).open(&unlocked)?;
         file.lock()?;
         match fs::rename(&unlocked, &name) {
             // Swept by another process before it was locked.

@@ -2,9 +2,10 @@
 //! instant, and no read waits for a writer.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
@@ -22,6 +23,7 @@ pub(crate) struct Readers {
     path: PathBuf,
     busy: Duration,
     permits: Semaphore,
+    /// A connection whose reader panicked is not put back.
     idle: Mutex<Vec<Connection>>,
 }
 
@@ -46,7 +48,7 @@ impl Readers {
         let read = spawn_blocking(move || {
             let db = mine.take()?;
             let found = in_transaction(&db, work);
-            mine.lock().push(db);
+            mine.idle.lock().push(db);
             found
         });
         match read.await {
@@ -59,15 +61,10 @@ impl Readers {
     }
 
     fn take(&self) -> Outcome<Connection> {
-        match self.lock().pop() {
+        match self.idle.lock().pop() {
             Some(db) => Ok(db),
             None => schema::connect(&self.path, Purpose::Reading, self.busy),
         }
-    }
-
-    /// A connection whose reader panicked is not put back.
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Connection>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

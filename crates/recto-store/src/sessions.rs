@@ -11,7 +11,7 @@ use crate::error::{Fault, StoreError, Thing};
 use crate::ids::{Moment, SessionId};
 use crate::names::SessionName;
 use crate::rows::{self, Outcome};
-use crate::store::{Store, aside};
+use crate::store::Store;
 use crate::transcript;
 
 /// A session's own settings, over those of its agent: a JSON object.
@@ -193,7 +193,7 @@ impl Store {
         messages: Vec<NewMessage>,
     ) -> Result<Session, StoreError> {
         let pack = move || messages.iter().map(PackedMessage::new).collect::<Result<Vec<_>, _>>();
-        let messages = aside(pack).await?;
+        let messages = recto_fs::blocking(pack).await?;
         let key = key_column(&key)?;
         self.write(move |db| {
             let session = bind_new(db, &key, &new)?;

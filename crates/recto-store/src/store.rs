@@ -1,13 +1,13 @@
 //! The door of the crate: a database opened once, and the two ways into it.
 //! What can be asked for stands with each concern (`sessions`, `turns`, …).
 
-use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
+use recto_fs::{blocking, create_private_folder};
 use rusqlite::Connection;
-use tokio::task::spawn_blocking;
 
 use crate::checkpoint::Checkpointer;
 use crate::commit::{PackedCommit, TurnCommit};
@@ -54,6 +54,7 @@ struct Inner {
     writer: Writer,
     readers: Arc<Readers>,
     _checkpointer: Checkpointer,
+    /// A panic leaves nothing behind that could be wrong here: what is remembered was written.
     last_documents: Mutex<LastDocuments>,
     owners: Arc<Owners>,
 }
@@ -70,7 +71,7 @@ impl Store {
     pub fn open(options: &StoreOptions) -> Result<Self, StoreError> {
         let StoreOptions { path, busy_timeout } = options;
         let folder = path.parent().unwrap_or(Path::new(""));
-        files::private_folder(folder).map_err(|error| cannot_open(folder, &error))?;
+        create_private_folder(folder).map_err(|error| cannot_open(folder, &error))?;
         files::private_database(path).map_err(|error| cannot_open(path, &error))?;
         let connect = |purpose| schema::connect(path, purpose, *busy_timeout);
         let open = || {
@@ -176,24 +177,18 @@ impl Store {
         &self,
         session: SessionId,
     ) -> Result<Option<Arc<LastDocument>>, StoreError> {
-        if let Some(document) = self.lock_documents().get(session) {
+        if let Some(document) = self.0.last_documents.lock().get(session) {
             return Ok(Some(document));
         }
         Ok(self.read(move |db| documents::last(db, session)).await?.map(Arc::new))
     }
 
     fn remember(&self, session: SessionId, document: Option<LastDocument>) {
-        let mut documents = self.lock_documents();
+        let mut documents = self.0.last_documents.lock();
         match document {
             Some(document) => documents.put(session, Arc::new(document)),
             None => documents.forget(session),
         }
-    }
-
-    /// A panic elsewhere leaves nothing behind that could be wrong here: what is
-    /// remembered was written.
-    fn lock_documents(&self) -> std::sync::MutexGuard<'_, LastDocuments> {
-        self.0.last_documents.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -207,14 +202,5 @@ async fn pack(
         let request = request.map(|request| PackedRequest::new(request, last.as_deref()));
         PackedCommit::new(&commit, request.transpose()?)
     };
-    if is_large { aside(pack).await } else { pack() }
-}
-
-/// Does heavy work where it keeps no other task waiting.
-pub(crate) async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
-    match spawn_blocking(work).await {
-        Ok(done) => done,
-        // It ends early only by a panic, which goes on here.
-        Err(error) => resume_unwind(error.into_panic()),
-    }
+    if is_large { blocking(pack).await } else { pack() }
 }

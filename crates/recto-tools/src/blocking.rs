@@ -1,11 +1,7 @@
 //! Work that waits for a disk or computes for long, done on a thread of its own.
 
-use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-
-use futures_util::future::pending;
-use tokio::task::spawn_blocking;
 
 /// Runs `work` on one of tokio's blocking threads. A thread can't be ended from
 /// outside; so when nobody waits for the result any more, because the time is
@@ -17,14 +13,7 @@ pub(crate) async fn blocking<T: Send + 'static>(
 ) -> T {
     let stop = Stop::default();
     let _raised_when_dropped = Raise(stop.clone());
-    match spawn_blocking(move || work(&stop)).await {
-        Ok(done) => done,
-        Err(error) => match error.try_into_panic() {
-            Ok(panic) => resume_unwind(panic),
-            // The runtime is ending before the work began, and this future with it.
-            Err(_) => pending().await,
-        },
-    }
+    recto_fs::blocking(move || work(&stop)).await
 }
 
 /// Says whether work should end early. What has taken effect before stays, and
@@ -59,6 +48,8 @@ mod tests {
     use std::sync::mpsc;
     use std::thread;
     use std::time::Duration;
+
+    use tokio::task::spawn_blocking;
 
     use super::*;
 

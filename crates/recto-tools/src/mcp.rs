@@ -25,10 +25,11 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use parking_lot::Mutex;
 use recto_context::{ItemId, Notice, Source, ToolSpec, nearest};
 
 pub use self::error::{ServerError, ServerProblem};
@@ -127,7 +128,7 @@ impl Servers {
     /// The tools of all servers as models are told of them. Starts nothing and waits
     /// for nothing.
     pub fn tools(&self) -> Arc<ServerTools> {
-        self.inner.tools.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.inner.tools.lock().clone()
     }
 
     /// Starts the servers whose tools are not known yet, side by side, and asks
@@ -197,7 +198,7 @@ impl Inner {
 
     /// Gathers the tools and problems of all servers anew.
     fn refresh(&self) {
-        let mut tools = self.tools.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tools = self.tools.lock();
         let (mut specs, mut notices) = (Vec::new(), Vec::new());
         let mut names = BTreeSet::new();
         for server in &self.servers {

@@ -6,10 +6,11 @@
 //! is converted (`"3"` is no number), and no remote schema is ever fetched.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use jsonschema::Validator;
 use jsonschema::error::{TypeKind, ValidationError, ValidationErrorKind};
+use parking_lot::Mutex;
 use recto_context::{ContentHash, ToolSpec, nearest};
 use serde_json::Value;
 
@@ -38,13 +39,12 @@ impl Schemas {
 
     fn schema_of(&self, spec: &ToolSpec) -> Arc<Schema> {
         let key = spec.schema.hash();
-        let lock = || self.ready.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(schema) = lock().get(&key) {
+        if let Some(schema) = self.ready.lock().get(&key) {
             return schema.clone();
         }
         // Outside the lock: other calls need not wait for a large schema.
         let schema = Arc::new(Schema::new(&spec.parameters));
-        let mut ready = lock();
+        let mut ready = self.ready.lock();
         if ready.len() >= MAX_KEPT {
             ready.clear();
         }

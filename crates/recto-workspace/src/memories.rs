@@ -41,6 +41,7 @@ mod compose;
 mod error;
 mod everybody;
 mod journal;
+mod lasting;
 mod layout;
 mod leftover;
 mod load;
@@ -53,15 +54,14 @@ mod secrets;
 mod shelf;
 mod write;
 
-use std::panic::resume_unwind;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use recto_context::{Audience, Marks, Memory, TypedMemory, may_remember, nearest};
+use recto_fs::blocking;
 use tokio::sync::Mutex;
-use tokio::task::{JoinError, spawn_blocking};
 
 use change::Pen;
 use journal::{Journal, WINDOW};
@@ -77,7 +77,8 @@ pub use change::{Added, Forgotten, NewMemory, TextMarks};
 pub use check::{Finding, FindingKind};
 pub use error::MemoryError;
 pub use everybody::OfEverybody;
-pub use secrets::{Secret, find_secret, is_lasting};
+pub use lasting::is_lasting;
+pub use secrets::{Secret, find_secret};
 pub use shelf::{Horizon, View};
 
 /// How soon the journal is looked after again when another has the lock.
@@ -131,8 +132,7 @@ impl MemoryFiles {
         }
         // The shelf is free meanwhile: others who read don't wait for this.
         let inner = self.0.clone();
-        let mended = spawn_blocking(move || inner.mend_if_free());
-        match mended.await.unwrap_or_else(give_up) {
+        match blocking(move || inner.mend_if_free()).await {
             true => self.refresh(audience, horizon).await.1,
             false => view,
         }
@@ -141,12 +141,12 @@ impl MemoryFiles {
     async fn refresh(&self, audience: &Audience, horizon: Horizon) -> (News, Arc<View>) {
         let mut shelf = self.0.shelf.clone().lock_owned().await;
         let (inner, audience) = (self.0.clone(), audience.clone());
-        let read = spawn_blocking(move || {
+        blocking(move || {
             let layout = &inner.layout;
             let news = shelf.refresh(layout, &audience, horizon);
             (news, shelf.view(layout, &audience, horizon))
-        });
-        read.await.unwrap_or_else(give_up)
+        })
+        .await
     }
 
     /// Writes something down. Whether its scope is the caller's to write to has to be
@@ -187,7 +187,7 @@ impl MemoryFiles {
     /// All that a person should know of the files, whoever they belong to.
     pub async fn check(&self) -> Vec<Finding> {
         let inner = self.0.clone();
-        spawn_blocking(move || check::check(&inner.layout)).await.unwrap_or_else(give_up)
+        blocking(move || check::check(&inner.layout)).await
     }
 
     /// The memory of this name, if the audience may change it.
@@ -207,8 +207,7 @@ impl MemoryFiles {
     ) -> Result<T, MemoryError> {
         let _alone = self.0.writing.lock().await;
         let inner = self.0.clone();
-        let done = spawn_blocking(move || work(inner.pen()));
-        done.await.unwrap_or_else(give_up)
+        blocking(move || work(inner.pen())).await
     }
 
     /// Looks after what was added once more when the time is over in which an editor may
@@ -224,8 +223,7 @@ impl MemoryFiles {
             loop {
                 tokio::time::sleep(pause).await;
                 let Some(inner) = Weak::upgrade(&weak) else { return };
-                let watched = spawn_blocking(move || inner.watch_once());
-                match watched.await.unwrap_or_else(give_up) {
+                match blocking(move || inner.watch_once()).await {
                     Some(next) => pause = next,
                     None => return,
                 }
@@ -278,9 +276,4 @@ fn pick<'a>(name: &str, memories: &'a [Memory]) -> Result<&'a Memory, MemoryErro
             candidates: found.iter().map(|memory| memory.name.clone()).collect(),
         }),
     }
-}
-
-/// A job ends early only by a panic, which goes on here.
-fn give_up<T>(error: JoinError) -> T {
-    resume_unwind(error.into_panic())
 }

@@ -1,12 +1,12 @@
 //! The door of the crate: an agent's files behind one async call. Files are
 //! looked at and read on tokio's blocking threads; everything else is sync.
 
-use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::thread::available_parallelism;
 
+use recto_fs::blocking;
 use tokio::sync::Mutex;
-use tokio::task::{JoinError, JoinSet, spawn_blocking};
+use tokio::task::JoinSet;
 
 use crate::options::{Options, Reload};
 use crate::read::{self, Errand, Reading};
@@ -44,11 +44,11 @@ impl Workspace {
         // One job for all looks: a stat is so short that handing out hundreds of
         // them would cost more than it saves, above all on a busy machine.
         let options = self.options.clone();
-        let survey = spawn_blocking(move || {
+        let (mut state, errands) = blocking(move || {
             let errands = state.survey(&options);
             (state, errands)
-        });
-        let (mut state, errands) = survey.await.unwrap_or_else(give_up);
+        })
+        .await;
         let readings = read_all(errands, &self.options).await;
         state.settle(readings, &self.options)
     }
@@ -67,14 +67,6 @@ async fn read_all(mut errands: Vec<Errand>, options: &Arc<Options>) -> Vec<Readi
             mine.iter().map(|errand| read::run(errand, &options)).collect::<Vec<_>>()
         });
     }
-    let mut readings = Vec::new();
-    while let Some(done) = jobs.join_next().await {
-        readings.extend(done.unwrap_or_else(give_up));
-    }
-    readings
-}
-
-/// A job ends early only by a panic, which goes on here.
-fn give_up<T>(error: JoinError) -> T {
-    resume_unwind(error.into_panic())
+    // A panic of one goes on here.
+    jobs.join_all().await.into_iter().flatten().collect()
 }

@@ -10,7 +10,6 @@ mod home;
 mod input;
 mod output;
 pub mod reference;
-mod replace;
 mod setup;
 mod terminal;
 

@@ -7,7 +7,7 @@ use crate::project::{Dependency, Package, TextFile};
 /// never its neighbours and never upwards. On the roof are fakes of the outside
 /// world: above everything, so that only tests can reach them.
 const FLOORS: [&[&str]; 7] = [
-    &["recto-context"],
+    &[CORE, "recto-fs"],
     &["recto-workspace", "recto-search", "recto-llm", "recto-models", "recto-tools", "recto-store"],
     &["recto-agent"],
     &["recto-server", "recto-channels"],
@@ -15,6 +15,9 @@ const FLOORS: [&[&str]; 7] = [
     &["xtask"],
     &["recto-fakes"],
 ];
+
+/// The crate that is pure.
+const CORE: &str = "recto-context";
 
 /// All that the pure core may be built from. None of them can reach a file, a
 /// socket or a clock on its own account.
@@ -47,7 +50,7 @@ fn forbidden(package: &Package, floor: usize, dependency: &Dependency) -> Option
         Some(other) if other >= floor => {
             Some(format!("`{from}` must not depend on `{to}`, which is not below it"))
         }
-        None if floor == 0 && !CORE_NEEDS.contains(&to.as_str()) => {
+        None if from == CORE && !CORE_NEEDS.contains(&to.as_str()) => {
             Some(format!("`{from}` is pure and must not depend on `{to}`"))
         }
         _ => None,
@@ -105,6 +108,8 @@ mod tests {
             problems("recto-context", &["tokio"]),
             ["Cargo.toml:1: `recto-context` is pure and must not depend on `tokio`"]
         );
+        assert_eq!(problems("recto-context", &["recto-fs"]).len(), 1);
+        assert!(problems("recto-fs", &["tokio"]).is_empty());
     }
 
     #[test]

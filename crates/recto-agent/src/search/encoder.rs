@@ -8,13 +8,12 @@ use recto_search::{Embedding, Encoder, EncoderError, EncoderFiles};
 use tokio::sync::Mutex;
 
 use super::{WhyWords, aside};
-use crate::shared::lock;
 
 pub(super) struct LazyEncoder {
     files: EncoderFiles,
     state: Mutex<State>,
     /// The last query. A turn searches several shelves for the same.
-    asked: std::sync::Mutex<Option<(String, Embedding)>>,
+    asked: parking_lot::Mutex<Option<(String, Embedding)>>,
 }
 
 enum State {
@@ -32,7 +31,7 @@ impl LazyEncoder {
         LazyEncoder {
             files,
             state: Mutex::new(State::Unloaded),
-            asked: std::sync::Mutex::default(),
+            asked: parking_lot::Mutex::default(),
         }
     }
 
@@ -70,7 +69,7 @@ impl LazyEncoder {
     /// The embedding of a query. Whoever asks for the same at the same time waits for
     /// it, rather than to compute it, too.
     pub(super) fn query(&self, encoder: &Encoder, query: &str) -> Embedding {
-        let mut asked = lock(&self.asked);
+        let mut asked = self.asked.lock();
         match &*asked {
             Some((known, embedding)) if known == query => embedding.clone(),
             _ => {

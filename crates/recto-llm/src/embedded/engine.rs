@@ -13,10 +13,11 @@ mod tokenizer;
 mod worker;
 
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 
 use llama_cpp_2::llama_backend::LlamaBackend;
+use parking_lot::Mutex;
 use tokio::sync::{OnceCell, mpsc};
 
 use super::{Lane, Model, Replies, stopped};
@@ -82,7 +83,7 @@ impl Engine {
     }
 
     fn hand_over(&self, model: &Arc<Model>, job: Job) -> Result<(), LlmError> {
-        let mut jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut jobs = self.jobs.lock();
         let job = match &*jobs {
             Some(thread) => match thread.send(job) {
                 Ok(()) => return Ok(()),

@@ -11,6 +11,7 @@ use std::error::Error;
 use std::fs;
 use std::sync::Arc;
 
+use recto_fs::blocking;
 use reqwest::header::{
     ACCEPT_ENCODING, CONTENT_RANGE, CONTENT_TYPE, ETAG, HeaderName, IF_RANGE, LAST_MODIFIED, RANGE,
 };
@@ -26,7 +27,7 @@ use crate::checksum::{Checksum, Sum};
 use crate::error::{ModelsError, SourceError, Trouble};
 use crate::lock::Lock;
 use crate::progress::Progress;
-use crate::shelf::{Place, write_whole};
+use crate::shelf::{Place, write_note};
 
 /// How often a lost connection is made again without getting further by much.
 const MOST_TRIES: u32 = 4;
@@ -171,7 +172,7 @@ impl<'a> Download<'a> {
     /// Notes the server's mark before the first byte is written.
     fn note_mark(&self, response: &Response) {
         let _ = match mark_of(response) {
-            Some(mark) => write_whole(&self.place.tag(), &format!("{}\n{mark}\n", self.origin())),
+            Some(mark) => write_note(&self.place.tag(), &format!("{}\n{mark}\n", self.origin())),
             None => fs::remove_file(self.place.tag()),
         };
     }
@@ -210,11 +211,11 @@ impl<'a> Download<'a> {
     /// Opens the part. What is kept is read for its checksum, which takes a while.
     async fn open(&self, keep: u64) -> Result<Part, ModelsError> {
         let (place, lock) = (self.place.clone(), Arc::clone(self.lock));
-        let open = spawn_blocking(move || {
+        let open = blocking(move || {
             let _lock = lock;
             Part::open(&place, keep)
         });
-        joined(open).await
+        open.await
     }
 
     async fn ask(&self, kept: &Kept) -> Result<Response, SourceError> {
@@ -316,7 +317,7 @@ impl<'a> Download<'a> {
 
 /// Waits until all of a part is on disk.
 async fn end(part: Part) -> Result<Sum, Trouble> {
-    Ok(joined(spawn_blocking(move || part.end())).await?)
+    Ok(blocking(move || part.end()).await?)
 }
 
 fn client(address: &Address, options: &PullOptions) -> Result<Client, SourceError> {

@@ -5,10 +5,11 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::sync::Arc;
 
+use recto_fs::finish;
 use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, spawn_blocking};
 
-use super::{joined, space};
+use super::space;
 use crate::checksum::{Sum, Summer};
 use crate::error::ModelsError;
 use crate::lock::Lock;
@@ -112,7 +113,7 @@ impl Funnel {
     /// Waits until everything is written.
     pub(super) async fn end(self) -> Result<Part, ModelsError> {
         drop(self.sender);
-        joined(self.writer).await
+        finish(self.writer).await
     }
 }
 

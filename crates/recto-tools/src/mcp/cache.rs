@@ -4,10 +4,11 @@
 //! can't be read, or that is about a server set up otherwise, is no memory.
 
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use recto_context::ContentHash;
+use recto_fs::{Access, write_whole};
 use serde::{Deserialize, Serialize};
 
 use super::listing::Listing;
@@ -84,10 +85,7 @@ impl Cache {
         let identity = self.identity.to_string();
         let kept = Kept { version: VERSION, identity, known: known.clone() };
         // Such a file is its owner's alone, and appears as a whole or not at all.
-        let mut file = tempfile::NamedTempFile::new_in(folder)?;
-        file.write_all(&serde_json::to_vec(&kept)?)?;
-        file.persist(path)?;
-        Ok(())
+        write_whole(path, &serde_json::to_vec(&kept)?, Access::Owner)
     }
 }
 

@@ -4,12 +4,14 @@
 
 use std::cmp::Reverse;
 use std::env;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::iter;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
+use recto_fs::private_options;
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 use tokio::task::spawn_blocking;
@@ -85,11 +87,11 @@ pub(super) struct Tail(Arc<Mutex<String>>);
 impl Tail {
     /// The last of what the server wrote to stderr.
     pub(super) fn text(&self) -> String {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.lock().clone()
     }
 
     fn push(&self, line: &str) {
-        let mut text = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut text = self.0.lock();
         text.push_str(line);
         if text.len() > MAX_TAIL {
             let start = text.ceil_char_boundary(text.len() - MAX_TAIL);
@@ -152,11 +154,7 @@ impl Log {
     }
 
     fn at(path: PathBuf) -> io::Result<Self> {
-        let mut options = OpenOptions::new();
-        options.append(true).create(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let file = options.open(&path)?;
+        let file = private_options().append(true).create(true).open(&path)?;
         let length = file.metadata()?.len();
         Ok(Log { path, file, length })
     }

@@ -7,9 +7,10 @@
 use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use recto_context::{ContentHash, ToolSpec};
 use rmcp::model::{CallToolRequestParams, CallToolResponse, JsonObject};
 use rmcp::service::ServiceError;
@@ -129,22 +130,22 @@ impl Server {
 
     /// Its tools, where they are known.
     pub(super) fn listing(&self) -> Option<Listing> {
-        self.state().known.listing.clone()
+        self.state.lock().known.listing.clone()
     }
 
     /// The version of the protocol that was spoken last.
     pub(super) fn protocol(&self) -> Option<String> {
-        self.state().known.protocol.clone()
+        self.state.lock().known.protocol.clone()
     }
 
     /// The last error, until the server is well again.
     pub(super) fn trouble(&self) -> Option<ServerError> {
-        self.state().trouble.clone()
+        self.state.lock().trouble.clone()
     }
 
     /// Whether it is connected.
     pub(super) fn is_running(&self) -> bool {
-        self.state().session.as_ref().is_some_and(|session| session.is_open())
+        self.state.lock().session.as_ref().is_some_and(|session| session.is_open())
     }
 
     /// Starts the server and asks for its tools, unless they are known. One that
@@ -162,7 +163,7 @@ impl Server {
     /// How long its tools are waited for now; `None` where they are known. All who
     /// wait do so until the same moment, so that a slow start holds up turns once.
     fn patience(&self) -> Option<Duration> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if state.known.listing.is_some() {
             return None;
         }
@@ -208,7 +209,7 @@ impl Server {
         let stderr = session.stderr();
         let listing = listing.map_err(|problem| self.error(problem, stderr))?;
         {
-            let mut state = self.state();
+            let mut state = self.state.lock();
             (state.failures, state.not_before, state.trouble) = (0, None, None);
         }
         self.learned(&listing, &session.protocol, session.silent).await;
@@ -221,7 +222,7 @@ impl Server {
     /// Ends it for good, also where it is just being started.
     pub(super) async fn shut_down(&self) {
         let session = {
-            let mut state = self.state();
+            let mut state = self.state.lock();
             state.is_shut_down = true;
             state.session.take()
         };
@@ -240,7 +241,7 @@ impl Server {
         // In a task of its own: a caller that gives up does not undo the start,
         // which others may be waiting for.
         let server = self.clone();
-        let attempts = self.state().attempts;
+        let attempts = self.state.lock().attempts;
         let started = tokio::spawn(async move {
             let _one_at_a_time = server.starting.lock().await;
             if let Some(session) = server.running() {
@@ -256,12 +257,12 @@ impl Server {
 
     /// Why it failed while someone waited for another to start it.
     fn failed_since(&self, attempts: u64) -> Option<ServerError> {
-        let state = self.state();
+        let state = self.state.lock();
         state.trouble.clone().filter(|_| state.attempts != attempts)
     }
 
     fn running(&self) -> Option<Arc<Session>> {
-        self.state().session.clone().filter(|session| session.is_open())
+        self.state.lock().session.clone().filter(|session| session.is_open())
     }
 
     async fn start(self: &Arc<Self>) -> Result<Arc<Session>, ServerError> {
@@ -273,7 +274,7 @@ impl Server {
             _ = shut.wait_for(|shut| *shut) => return Err(self.stopped("was shut down")),
         };
         if let Err(error) = &started {
-            self.state().fail(error.clone(), Instant::now());
+            self.state.lock().fail(error.clone(), Instant::now());
             (self.on_change)();
         }
         started
@@ -292,7 +293,7 @@ impl Server {
 
     /// Whether it is not too early to try again.
     fn may_start(&self) -> Result<(), ServerError> {
-        let state = self.state();
+        let state = self.state.lock();
         if state.is_shut_down {
             return Err(self.stopped("was shut down"));
         }
@@ -316,11 +317,11 @@ impl Server {
     /// greeted in the other way.
     async fn open(&self, deadline: Deadline) -> Result<Session, ServerError> {
         let no_session = |failure: NoSession| self.error(failure.problem, failure.stderr);
-        if self.state().known.silent {
+        if self.state.lock().known.silent {
             let opened = Session::open(&self.site, Greeting::Initialize, deadline).await;
             return opened.map_err(|failure| {
                 // It may have learned to answer.
-                self.state().known.silent = failure.is_slow() || !failure.misunderstood;
+                self.state.lock().known.silent = failure.is_slow() || !failure.misunderstood;
                 no_session(failure)
             });
         }
@@ -335,7 +336,7 @@ impl Server {
         if failure.is_slow() {
             // Its time is over; but the next time it is greeted otherwise at once.
             let known = {
-                let mut state = self.state();
+                let mut state = self.state.lock();
                 state.known.silent = true;
                 state.known.clone()
             };
@@ -363,7 +364,7 @@ impl Server {
         };
         let session = Arc::new(session);
         {
-            let mut state = self.state();
+            let mut state = self.state.lock();
             if !state.is_shut_down {
                 state.session = Some(session.clone());
             }
@@ -378,7 +379,7 @@ impl Server {
     /// Records a server's tools and protocol, in the cache too if they are new.
     async fn learned(&self, listing: &Listing, protocol: &str, silent: bool) {
         let known = {
-            let mut state = self.state();
+            let mut state = self.state.lock();
             let known = Known {
                 listing: Some(listing.clone()),
                 protocol: Some(protocol.to_owned()),
@@ -427,7 +428,7 @@ impl Server {
     /// Records that a session ended; only once, whoever notices first.
     fn ended(&self, session: &Arc<Session>, error: ServerError) {
         {
-            let mut state = self.state();
+            let mut state = self.state.lock();
             if !state.session.as_ref().is_some_and(|current| Arc::ptr_eq(current, session)) {
                 return;
             }
@@ -442,10 +443,6 @@ impl Server {
 
     fn error(&self, problem: ServerProblem, stderr: String) -> ServerError {
         ServerError { server: self.name.clone(), problem, stderr }
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

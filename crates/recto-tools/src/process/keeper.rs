@@ -5,8 +5,9 @@ use std::io::{self, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use rustix::process::Pid;
 
 use crate::launch::{KEEP, KEPT, LET_GO};
@@ -33,7 +34,7 @@ impl Keeper {
 
     /// Has the group killed should Recto end before it.
     pub(super) fn keep(&self, group: Pid) {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         let Some(executable) = state.executable.clone() else { return };
         state.groups.insert(group);
         if state.tell(KEPT, group).is_err() {
@@ -44,14 +45,10 @@ impl Keeper {
 
     /// Forgets a group that has ended.
     pub(super) fn let_go(&self, group: Pid) {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         state.groups.remove(&group);
         // If it is gone, the next one will not hear of this group at all.
         _ = state.tell(LET_GO, group);
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

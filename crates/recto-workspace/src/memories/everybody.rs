@@ -10,10 +10,10 @@ use std::sync::Arc;
 
 use jiff::civil::Date;
 use recto_context::{Audience, Memory};
-use tokio::task::spawn_blocking;
+use recto_fs::blocking;
 
 use super::layout::{Layout, decoded};
-use super::{Horizon, MemoryFiles, give_up};
+use super::{Horizon, MemoryFiles};
 
 /// All memories of all scopes, for the owner who looks after them.
 #[derive(Debug)]
@@ -38,8 +38,7 @@ impl MemoryFiles {
     /// to be spelled out in a name are left out: nobody can tell whose they are.
     pub async fn of_everybody(&self, owner: &Audience) -> OfEverybody {
         let inner = self.0.clone();
-        let ids = spawn_blocking(move || Ids::read(&inner.layout)).await;
-        let mut ids = ids.unwrap_or_else(give_up);
+        let mut ids = blocking(move || Ids::read(&inner.layout)).await;
         let mut has_gaps = ids.has_gaps;
         // One of each kind at once.
         while let Some(audience) = ids.next(owner) {

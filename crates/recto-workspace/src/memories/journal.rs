@@ -6,11 +6,12 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use recto_fs::private_options;
 use serde::{Deserialize, Serialize};
 
 use super::error::{MemoryError, failed};
 use super::layout::Layout;
-use super::lock::{length, private};
+use super::lock::length;
 use super::open::open_own;
 
 /// How long after an addition a file may have been written by somebody who had not
@@ -79,7 +80,7 @@ impl Journal {
         // Behind a line that was torn by a kill, it begins one of its own.
         let mut line = if before > 0 { b"\n".to_vec() } else { Vec::new() };
         serde_json::to_writer(&mut line, note).map_err(io::Error::from).map_err(self.failed())?;
-        let mut file = open_own(&self.path, private().append(true).create(true), "write")?;
+        let mut file = open_own(&self.path, private_options().append(true).create(true), "write")?;
         file.write_all(&line).map_err(self.failed())?;
         Ok(before)
     }
@@ -96,7 +97,10 @@ impl Journal {
         let lines: Result<Vec<String>, _> = notes.iter().map(serde_json::to_string).collect();
         let text = lines.map_err(io::Error::from).map_err(self.failed())?.join("\n");
         let new = self.path.with_file_name(".journal.new");
-        let mut file = open_own(&new, private().write(true).create(true).truncate(true), "write")?;
+        // Always the same name, unlike `recto_fs::write_whole`: only one writes under the lock,
+        // and what a kill left is written over.
+        let mut options = private_options();
+        let mut file = open_own(&new, options.write(true).create(true).truncate(true), "write")?;
         file.write_all(text.as_bytes())
             .and_then(|()| fs::rename(&new, &self.path))
             .map_err(self.failed())

@@ -5,12 +5,12 @@
 //! left was touched by nobody since, so nothing in it needs to be checked.
 
 use std::collections::BTreeMap;
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use recto_fs::{create_private_folder, lock_within, private_options, try_lock};
 use serde::{Deserialize, Serialize};
 
 use super::error::{MemoryError, failed};
@@ -52,14 +52,11 @@ impl Lock {
         make_folder(layout.memory())?;
         let path = path(layout);
         let file = open_lock(&path)?;
-        let end = Instant::now() + PATIENCE;
-        while !try_lock(&file).map_err(failed("lock", &path))? {
-            if Instant::now() >= end {
-                return Err(MemoryError::Locked { path });
-            }
-            sleep(PAUSE);
+        // Where there are no locks two writers may meet, and the journal has to do.
+        match lock_within(&file, PATIENCE, PAUSE).map_err(failed("lock", &path))? {
+            true => Ok(Lock::held(file)),
+            false => Err(MemoryError::Locked { path }),
         }
-        Ok(Lock::held(file))
     }
 
     /// The lock, unless another has it or there is none.
@@ -117,19 +114,7 @@ impl Lock {
 
 /// Makes a folder that only its owner can look into.
 pub(crate) fn make_folder(path: &Path) -> Result<(), MemoryError> {
-    let mut builder = DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(path).map_err(failed("make the folder", path))
-}
-
-/// How files are opened that only their owner can read, once they are new.
-pub(crate) fn private() -> OpenOptions {
-    let mut options = File::options();
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options
+    create_private_folder(path).map_err(failed("make the folder", path))
 }
 
 /// Where the lock is.
@@ -138,18 +123,7 @@ pub(crate) fn path(layout: &Layout) -> PathBuf {
 }
 
 fn open_lock(path: &Path) -> Result<File, MemoryError> {
-    open_own(path, private().read(true).write(true).create(true).truncate(false), "lock")
-}
-
-/// Whether it was free. Some network file systems have no locks at all; there, two
-/// writers may meet, and the journal has to do.
-fn try_lock(file: &File) -> io::Result<bool> {
-    match file.try_lock() {
-        Ok(()) => Ok(true),
-        Err(TryLockError::WouldBlock) => Ok(false),
-        Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => Ok(true),
-        Err(TryLockError::Error(error)) => Err(error),
-    }
+    open_own(path, private_options().read(true).write(true).create(true).truncate(false), "lock")
 }
 
 /// The length of a file; 0 for none, and for what is no file.

@@ -2,24 +2,24 @@
 //! is read by models and stands in plain files, so secrets are refused before they are
 //! written.
 //!
-//! Known forms are told by their prefix, others by the name that stands before them
-//! ("the password is …"), and the rest by looking random. A text that only talks about
-//! passwords is none. Nothing here is certain: what has no known form, no name and
-//! looks like words is let through, and nothing is ever checked with a service.
+//! What secrets look like stands in one table, `patterns.rs`: known forms, forms that a name
+//! announces ("the password is …"), and at last whatever looks random. `shape.rs` tells a
+//! made-up value from words. A text that only talks about passwords is none. Nothing here is
+//! certain: what has no known form, no name and looks like words is let through, and nothing
+//! is ever checked with a service.
 
-mod header;
-mod known;
-mod lasting;
-mod named;
+mod patterns;
 mod phrase;
-mod random;
+mod shape;
 
 #[cfg(test)]
 mod tests;
 
 use std::ops::Range;
 
-pub use lasting::is_lasting;
+use regex::{Captures, Regex, RegexBuilder};
+
+use patterns::PATTERNS;
 
 /// A secret, and where in a text it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,24 +32,40 @@ pub struct Secret {
 
 /// The first secret of a text, the surest kinds before the others.
 pub fn find_secret(text: &str) -> Option<Secret> {
-    known::private_key(text)
-        .or_else(|| known::prefixed(text))
-        .or_else(|| known::in_parts(text))
-        .or_else(|| known::in_address(text))
-        .or_else(|| header::find(text))
-        .or_else(|| named::find(text))
-        .or_else(|| phrase::find(text))
-        .or_else(|| random::find(text))
+    PATTERNS.iter().find_map(|kind| {
+        let found = kind.iter().filter_map(|pattern| pattern.find(text));
+        found.min_by_key(|secret| secret.range.start)
+    })
 }
 
-/// The longest runs of characters that `belongs` accepts, with their places.
-fn runs(text: &str, belongs: impl Fn(char) -> bool) -> impl Iterator<Item = (usize, &str)> {
-    let mut at = 0;
-    std::iter::from_fn(move || {
-        let start = at + text[at..].find(&belongs)?;
-        let rest = &text[start..];
-        let run = &rest[..rest.find(|c| !belongs(c)).unwrap_or(rest.len())];
-        at = start + run.len();
-        Some((start, run))
-    })
+/// How one kind of secret looks.
+struct Pattern {
+    what: &'static str,
+    regex: Regex,
+    judge: Judge,
+}
+
+/// Says which part of a match is the secret, if the match is one at all.
+type Judge = fn(&str, &Captures<'_>) -> Option<Range<usize>>;
+
+impl Pattern {
+    /// The expression is about ASCII and about capitals as they stand, where it does not say
+    /// otherwise.
+    fn new(what: &'static str, regex: &str, judge: Judge) -> Self {
+        let regex = RegexBuilder::new(regex).unicode(false).build();
+        Pattern { what, regex: regex.expect("the table has sound expressions"), judge }
+    }
+
+    /// The first match that is a secret.
+    fn find(&self, text: &str) -> Option<Secret> {
+        let mut from = 0;
+        loop {
+            let captures = self.regex.captures_at(text, from)?;
+            if let Some(range) = (self.judge)(text, &captures) {
+                return Some(Secret { what: self.what, range });
+            }
+            // What stands behind a name may be another name.
+            from = captures.name("name").unwrap_or(captures.get_match()).end();
+        }
+    }
 }

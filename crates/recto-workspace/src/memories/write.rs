@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::sleep;
 
+use recto_fs::{private_options, sync_folder};
+
 use super::error::{MemoryError, failed};
 use super::leftover;
 use super::load::{Content, Loaded, QUIET, Reach, load, load_when_quiet};
-use super::lock::private;
 use super::open::open;
 use crate::stamp::{Seen, Stamp, look};
 
@@ -44,7 +45,7 @@ pub(crate) fn append(
     bytes: &[u8],
     durable: Durable,
 ) -> Result<Landed, MemoryError> {
-    let mut file = open(path, private().append(true).create(true), "write")?;
+    let mut file = open(path, private_options().append(true).create(true), "write")?;
     let stamp = |file: &File| file.metadata().map(|found| Stamp::of(&found));
     let before = stamp(&file).map_err(failed("write", path))?;
     let is_new = !matches!(expected, Seen::Present(_));
@@ -59,7 +60,7 @@ pub(crate) fn append(
     if durable == Durable::Yes {
         file.sync_data().map_err(failed("write", path))?;
         if is_new {
-            sync_folder(path);
+            sync_folder_of(path);
         }
     }
     let after = stamp(&file).map_err(failed("write", path))?;
@@ -125,7 +126,7 @@ fn replace_with(
             }
         }
         if durable == Durable::Yes {
-            sync_folder(&target);
+            sync_folder_of(&target);
         }
         return Ok(true);
     }
@@ -169,7 +170,9 @@ impl Version {
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let (part, whole) = leftover::names(target, count, new, old);
         let permissions = fs::metadata(target).map_err(failed("write", target))?.permissions();
-        let mut file = open(&part, private().write(true).create(true).truncate(true), "write")?;
+        let mut options = private_options();
+        let options = options.write(true).create(true).truncate(true);
+        let mut file = open(&part, options, "write")?;
         let mut version = Version { path: part, is_precious: false };
         let write = || {
             file.write_all(new)?;
@@ -241,8 +244,8 @@ fn exchange(_: &Path, _: &Path) -> Option<io::Result<()>> {
 }
 
 /// Lets the disk have the names in a file's folder, too. Not all systems can.
-fn sync_folder(path: &Path) {
-    let _ = path.parent().map(File::open).and_then(Result::ok).map(|folder| folder.sync_all());
+fn sync_folder_of(path: &Path) {
+    path.parent().map(sync_folder);
 }
 
 #[cfg(test)]

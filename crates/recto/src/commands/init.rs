@@ -1,12 +1,13 @@
 //! `recto init`: a small workspace to start from. Files that are there stay as
 //! they are.
 
-use std::fs::{self, DirBuilder, OpenOptions};
+use std::fs;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
 use jiff::Zoned;
+use recto_fs::{create_private_folder, private_options};
 
 use crate::failure::Failure;
 use crate::home::Home;
@@ -76,9 +77,9 @@ fn write_new(path: &Path, content: &str) -> Result<Written, Failure> {
             .hint("choose another home with --home DIR, or make this one writable")
     };
     if let Some(folder) = path.parent() {
-        create_folder(folder).map_err(|error| failure(&error))?;
+        create_private_folder(folder).map_err(|error| failure(&error))?;
     }
-    match private_file().create_new(true).write(true).open(path) {
+    match private_options().create_new(true).write(true).open(path) {
         Ok(mut file) => {
             if let Err(error) = file.write_all(content.as_bytes()) {
                 // Half a file would be kept by the next run.
@@ -90,19 +91,4 @@ fn write_new(path: &Path, content: &str) -> Result<Written, Failure> {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(Written::Kept),
         Err(error) => Err(failure(&error)),
     }
-}
-
-fn private_file() -> OpenOptions {
-    let mut options = OpenOptions::new();
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options
-}
-
-fn create_folder(path: &Path) -> std::io::Result<()> {
-    let mut builder = DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(path)
 }

@@ -9,12 +9,13 @@
 //! whatever it holds.
 
 use std::borrow::Cow;
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::File;
 use std::io;
 use std::path::Path;
 
 use anstream::{AutoStream, ColorChoice};
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
+use recto_fs::{create_private_folder, private_options};
 use reedline::{
     Color, ColumnarMenu, Completer, EditCommand, EditMode, Emacs, FileBackedHistory, Keybindings,
     MenuBuilder, Prompt, PromptEditMode, PromptHistorySearch, PromptHistorySearchStatus, Reedline,
@@ -86,17 +87,9 @@ impl LineEditor {
 /// Makes the file, if there is none, and takes it away from everybody else.
 fn make_private(file: &Path) -> io::Result<()> {
     if let Some(folder) = file.parent() {
-        let mut builder = DirBuilder::new();
-        builder.recursive(true);
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        builder.create(folder)?;
+        create_private_folder(folder)?;
     }
-    let mut options = OpenOptions::new();
-    options.create(true).append(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    restrict(&options.open(file)?)
+    restrict(&private_options().create(true).append(true).open(file)?)
 }
 
 #[cfg(unix)]

@@ -5,12 +5,13 @@
 //! gets none of it.
 
 use std::io::{self, IsTerminal, Write};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 use anstream::{AutoStream, ColorChoice};
 use anstyle::Style;
+use parking_lot::Mutex;
 use recto_context::Tokens;
 use recto_models::Size;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
@@ -75,7 +76,7 @@ impl Status {
 
     /// Says what goes on, until the next call of any of these methods.
     pub(crate) fn show(&mut self, text: &str) {
-        let mut line = locked(&self.line);
+        let mut line = self.line.lock();
         line.show(text);
         if line.shown > 0 && !line.is_turning {
             line.is_turning = true;
@@ -86,12 +87,12 @@ impl Status {
 
     /// Takes the line away.
     pub(crate) fn clear(&mut self) {
-        locked(&self.line).clear();
+        self.line.lock().clear();
     }
 
     /// Says something for good, on a line of its own.
     pub(crate) fn note(&mut self, text: &str) {
-        locked(&self.line).note(text);
+        self.line.lock().note(text);
     }
 }
 
@@ -105,18 +106,13 @@ impl Drop for Status {
 fn turn(line: &Mutex<StatusWriter<io::Stderr>>) {
     loop {
         thread::sleep(TURN);
-        let mut line = locked(line);
+        let mut line = line.lock();
         line.turn();
         if line.shown == 0 {
             line.is_turning = false;
             return;
         }
     }
-}
-
-/// A line that another thread left in the middle is drawn anew all the same.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What is on the line. Nobody is left to be told when standard error is gone,

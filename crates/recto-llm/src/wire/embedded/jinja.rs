@@ -9,7 +9,7 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread;
 
 use jiff::civil::Date;
@@ -18,6 +18,7 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Kwargs;
 use minijinja::{AutoEscape, Environment, Error, ErrorKind, UndefinedBehavior, Value, context};
 use minijinja_contrib::pycompat::unknown_method_callback;
+use parking_lot::Mutex;
 
 use super::ChatTemplate;
 use super::marks::Texts;
@@ -83,7 +84,7 @@ pub(super) fn on_deep_stack<T: Send>(
     let stack = STACK_FOR_SOURCE.saturating_add(steps.saturating_mul(STACK_FOR_STEP));
     let work = Mutex::new(Some(work));
     let run = || {
-        let work = work.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let work = work.lock().take();
         work.map_or(Err(Refusal::Broken), |work| work())
     };
     let done = thread::scope(|scope| {

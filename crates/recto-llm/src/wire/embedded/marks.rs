@@ -10,7 +10,8 @@
 //! template wrote.
 
 use std::fmt;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use parking_lot::Mutex;
 
 use super::Segment;
 use super::refusal::{LeftOut, Refusal};
@@ -69,7 +70,7 @@ impl Texts {
 
     /// A mark for JSON that holds the texts `holds`.
     pub(super) fn write(&self, json: String, holds: Vec<Mark>) -> Result<Mark, Refusal> {
-        let mut written = self.written();
+        let mut written = self.written.lock();
         let before: usize = written.iter().map(|written| written.json.len()).sum();
         if before + json.len() > MOST_BYTES {
             return Err(Refusal::TooLong);
@@ -80,14 +81,14 @@ impl Texts {
 
     /// Forgets the JSON that was written. Its marks mean nothing any more.
     pub(super) fn forget_written(&self) {
-        self.written().clear();
+        self.written.lock().clear();
     }
 
     /// A string of the template with the texts in it, and the marks that stood for them. What is
     /// no whole mark stays as it is.
     pub(super) fn resolve(&self, marked: &str) -> (String, Vec<Mark>) {
         let (mut text, mut marks) = (String::new(), Vec::new());
-        let written = self.written();
+        let written = self.written.lock();
         for piece in pieces(marked) {
             match piece {
                 Piece::Own(own) => text.push_str(own),
@@ -112,7 +113,7 @@ impl Texts {
     pub(super) fn cut(&self, output: &str, musts: &Musts) -> Result<Vec<Segment>, Refusal> {
         let mut cut = Cut::default();
         let mut is_shown = vec![false; self.said.len()];
-        let written = self.written();
+        let written = self.written.lock();
         for piece in pieces(output) {
             match piece {
                 Piece::Own(own) => cut.push(Segment::Template { template: own.to_owned() })?,
@@ -145,11 +146,6 @@ impl Texts {
             None => self.said.get(mark.0).map(Found::Said),
             Some(place) => written.get(place).map(Found::Written),
         }
-    }
-
-    /// A thread that panicked in between has left a list that is still whole.
-    fn written(&self) -> MutexGuard<'_, Vec<Written>> {
-        self.written.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

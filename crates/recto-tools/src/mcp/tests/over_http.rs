@@ -28,7 +28,7 @@ async fn listen(answer: Answer) -> (String, Arc<Mutex<Vec<String>>>) {
 
 async fn serve(mut stream: TcpStream, answer: Answer, heard: Arc<Mutex<Vec<String>>>) {
     let request = read(&mut stream).await;
-    heard.lock().unwrap().push(request.clone());
+    heard.lock().push(request.clone());
     match answer(&request) {
         Some(answer) => stream.write_all(answer.as_bytes()).await.unwrap(),
         None => std::future::pending().await,
@@ -103,7 +103,7 @@ async fn one_that_wants_a_key_is_told() {
     let (url, heard) = listen(|_| response("401 No", "www-authenticate: Bearer\r\n", "")).await;
     let error = trouble(at("a", &url, Some("s3cr3t-s3cr3t"))).await;
     assert_eq!(error.problem, ServerProblem::Unauthorized);
-    let heard = heard.lock().unwrap();
+    let heard = heard.lock();
     assert!(heard[0].to_lowercase().contains("authorization: bearer s3cr3t-s3cr3t"), "{heard:?}");
 }
 
@@ -146,7 +146,7 @@ async fn a_key_does_not_leave_its_server() {
     .await;
     let error = trouble(at("a", &url, Some("s3cr3t-s3cr3t"))).await;
     assert!(error.to_string().contains("307"), "{error}");
-    assert_eq!(*heard.lock().unwrap(), Vec::<String>::new());
+    assert_eq!(*heard.lock(), Vec::<String>::new());
 }
 
 /// A small server that answers in JSON, at `/mcp/`.
@@ -191,6 +191,6 @@ async fn a_redirect_within_the_server_is_followed() {
     assert_eq!(notices(&servers), Vec::<String>::new());
     assert_eq!(call(&servers, "a.hello", json!({})).await.unwrap(), "hello");
     let has_key = |request: &String| request.contains("Bearer s3cr3t-s3cr3t");
-    assert!(heard.lock().unwrap().iter().all(has_key));
+    assert!(heard.lock().iter().all(has_key));
     servers.shut_down().await;
 }

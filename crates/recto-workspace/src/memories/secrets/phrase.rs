@@ -1,30 +1,14 @@
-//! Seed phrases: 12 to 24 words that a wallet is made of, behind words that say so.
+//! The words of a seed phrase: 12 to 24 that a wallet is made of.
 //!
 //! The words are plain ones, so only their number and their kind tell them from what is
 //! said about such phrases: no list of them has articles or words of two letters.
 
-use super::Secret;
-use super::named::{REACH, begins_a_word, lower_of_equal_length};
+use std::ops::Range;
+use std::sync::LazyLock;
 
-/// What is said before the words.
-const CUES: [&str; 16] = [
-    "seed phrase",
-    "seed-phrase",
-    "seedphrase",
-    "seed words",
-    "wallet seed",
-    "wallet words",
-    "recovery phrase",
-    "recovery words",
-    "backup phrase",
-    "secret phrase",
-    "mnemonic",
-    "wiederherstellungsphrase",
-    "wiederherstellungswörter",
-    "phrase de récupération",
-    "frase de recuperación",
-    "frase semilla",
-];
+use regex::Regex;
+
+use super::patterns::REACH;
 
 /// How many words a phrase has at least. What is said around it may make more of them.
 const FEWEST: usize = 12;
@@ -36,44 +20,31 @@ const IN_SENTENCES: [&str; 34] = [
     "why", "how", "does", "did", "nor", "per", "while", "because", "without", "through",
 ];
 
-/// The words of a phrase behind what announces it.
-pub(super) fn find(text: &str) -> Option<Secret> {
-    let lower: String = text.chars().map(lower_of_equal_length).collect();
-    CUES.iter().find_map(|cue| {
-        let found = lower.match_indices(cue).filter(|(at, _)| begins_a_word(text, *at));
-        found.into_iter().find_map(|(at, _)| words(text, at + cue.len()))
-    })
-}
-
 /// The first run of as many words as a phrase has at least, behind `start`.
-fn words(text: &str, start: usize) -> Option<Secret> {
+pub(super) fn find_phrase(text: &str, start: usize) -> Option<Range<usize>> {
+    static WORD: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"\p{Alphabetic}+").expect("it is sound"));
     let text = &text[..text.floor_char_boundary(start + REACH)];
-    let mut run: Vec<(usize, usize)> = Vec::new();
-    let phrase = |run: &[(usize, usize)]| {
-        let (first, last) = (run.first()?, run.last()?);
-        let range = first.0..last.1;
-        (run.len() >= FEWEST).then_some(Secret { what: "a seed phrase", range })
-    };
+    let (mut run, mut count) = (start..start, 0);
     let mut at = start;
-    for (word_at, word) in super::runs(&text[start..], char::is_alphabetic) {
-        let (from, to) = (start + word_at, start + word_at + word.len());
-        if !goes_on(&text[at..from]) {
-            if let Some(secret) = phrase(&run) {
-                return Some(secret);
-            }
-            run.clear();
+    for word in WORD.find_iter(&text[start..]) {
+        let (from, to) = (start + word.start(), start + word.end());
+        let (is_word, goes_on) = (is_word(word.as_str()), goes_on(&text[at..from]));
+        if count >= FEWEST && !(is_word && goes_on) {
+            break;
         }
+        count = match (is_word, goes_on) {
+            (false, _) => 0,
+            (true, false) => 1,
+            (true, true) => count + 1,
+        };
+        if count == 1 {
+            run.start = from;
+        }
+        run.end = to;
         at = to;
-        if is_word(word) {
-            run.push((from, to));
-            continue;
-        }
-        if let Some(secret) = phrase(&run) {
-            return Some(secret);
-        }
-        run.clear();
     }
-    phrase(&run)
+    (count >= FEWEST).then_some(run)
 }
 
 /// Whether what stands between two words parts no sentences. The numbers of a list don't.

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use recto_context::{Include, ItemKind};
+use recto_fs::{FolderClaim, replace};
 
 use super::entry::{Entry, Found};
 use super::{Shelf, View, entry, find};
@@ -14,7 +15,6 @@ use crate::config;
 use crate::failure::Failure;
 use crate::home::Home;
 use crate::output::{print, tame, tell};
-use crate::replace::{Claim, replace};
 use crate::setup;
 
 pub(super) fn run(home: &Home, view: &View, args: &SetArgs) -> Result<ExitCode, Failure> {
@@ -54,7 +54,7 @@ fn write(
     keys: &[String],
     wanted: Option<Include>,
 ) -> Result<(), Failure> {
-    let _claim = Claim::take(file);
+    let _claim = FolderClaim::take(file);
     let sources = setup::sources(home, Vec::new());
     let text = config::read(&sources)
         .map_err(|problems| Failure::new(format!("the config can't be changed\n\n{problems}")))?;

@@ -5,10 +5,13 @@
 
 use std::env;
 use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use recto_fs::private_options;
+use tempfile::TempPath;
 
 use crate::failure::Failure;
 use crate::input;
@@ -24,10 +27,10 @@ pub(super) fn edited(text: &str) -> Result<Option<String>, Failure> {
             Failure::new("no editor is set").hint("set EDITOR, or type the new text behind the id")
         );
     };
-    let draft = Draft::new(text)
+    let draft = draft(text)
         .map_err(|error| Failure::new("cannot write a file for the editor").because(&error))?;
-    open(&editor, &draft.path)?;
-    let read = || input::read_text(File::open(&draft.path)?);
+    open(&editor, &draft)?;
+    let read = || input::read_text(File::open(&draft)?);
     let new = read()
         .map_err(|error| Failure::new("cannot read what the editor has written").because(&error))?;
     let new = new.trim_end().to_owned();
@@ -37,10 +40,7 @@ pub(super) fn edited(text: &str) -> Result<Option<String>, Failure> {
 /// Puts a text where its writer finds it again: what was typed is not lost because it
 /// could not be used.
 pub(super) fn keep(text: &str) -> Option<PathBuf> {
-    let draft = Draft::new(text).ok()?;
-    let path = draft.path.clone();
-    std::mem::forget(draft);
-    Some(path)
+    draft(text).ok()?.keep().ok()
 }
 
 /// Runs the editor until it ends.
@@ -73,41 +73,12 @@ fn command(editor: &OsString) -> (OsString, Vec<OsString>) {
     }
 }
 
-/// A file that goes away when nobody needs it any more.
-struct Draft {
-    path: PathBuf,
-}
-
-impl Draft {
-    fn new(text: &str) -> io::Result<Self> {
-        let mut options = OpenOptions::new();
-        // Never one that somebody else has put there.
-        options.write(true).create_new(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let mut number = 0;
-        loop {
-            let name = format!("recto-memory-{}-{number}.md", std::process::id());
-            let path = env::temp_dir().join(name);
-            match options.open(&path) {
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < 100 => {
-                    number += 1;
-                }
-                opened => {
-                    let mut file = opened?;
-                    let draft = Draft { path };
-                    file.write_all(text.as_bytes())?;
-                    file.write_all(b"\n")?;
-                    return Ok(draft);
-                }
-            }
-        }
-    }
-}
-
-impl Drop for Draft {
-    fn drop(&mut self) {
-        // A file in the folder for what is temporary goes away sooner or later.
-        let _ = fs::remove_file(&self.path);
-    }
+/// A file of this text, gone when nobody needs it any more.
+fn draft(text: &str) -> io::Result<TempPath> {
+    let mut builder = tempfile::Builder::new();
+    let builder = builder.prefix("recto-memory-").suffix(".md");
+    // Never one that somebody else has put there.
+    let draft = builder.make(|path| private_options().write(true).create_new(true).open(path))?;
+    writeln!(draft.as_file(), "{text}")?;
+    Ok(draft.into_temp_path())
 }

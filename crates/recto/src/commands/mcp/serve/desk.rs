@@ -5,8 +5,9 @@
 //! long as the config stays. A store that is not there is not made.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex as Lock, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex as Lock;
 use recto_agent::{Agent, Memories, Searcher};
 use recto_context::Catalog;
 use recto_store::Store;
@@ -128,7 +129,7 @@ impl Desk {
 
     /// Tells what was not told before.
     fn tell_once(&self, warnings: impl IntoIterator<Item = String>) {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut told = self.told.lock();
         for warning in warnings {
             if !told.contains(&warning) {
                 tell(&warning);
