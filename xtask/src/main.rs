@@ -7,9 +7,11 @@
 
 mod alloc;
 mod bench;
+mod code;
 mod docs;
 mod fit;
 mod project;
+mod promises;
 mod tidy;
 
 use std::error::Error;
@@ -35,9 +37,10 @@ struct Args {
 
 #[derive(Subcommand)]
 enum Chore {
-    /// Check what compiler and linter can't: crate edges, headers, lengths, links, generated docs.
+    /// Check what compiler and linter can't: crate edges, headers, lengths, type names, links,
+    /// generated docs, promises without a test.
     Tidy,
-    /// Write docs/cli.md and docs/config.md from the code.
+    /// Write docs/cli.md and docs/config.md from the code, and the tests into docs/promises.md.
     Docs,
     /// Run a benchmark in release mode, print its table and write target/bench/NAME.json.
     Bench {

@@ -95,6 +95,13 @@ impl Project {
         paths.iter().map(|path| self.read(path)).collect()
     }
 
+    /// Every file of Rust code, in order of path.
+    pub(crate) fn sources(&self) -> Result<Vec<TextFile>> {
+        let mut files = self.files("crates", ".rs")?;
+        files.extend(self.files("xtask", ".rs")?);
+        Ok(files)
+    }
+
     fn walk(&self, folder: &Path, paths: &mut Vec<PathBuf>) -> Result<()> {
         for entry in fs::read_dir(folder)? {
             let entry = entry?;

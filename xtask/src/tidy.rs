@@ -3,12 +3,14 @@
 //! Each check is a function from a file's text, or from the list of crates, to
 //! problems; only this file reads the disk. All problems are shown at once.
 
-mod code;
 mod documents;
 mod edges;
+mod foreign;
 mod header;
 mod length;
 mod literals;
+mod promises;
+mod type_names;
 mod words;
 
 use std::collections::BTreeSet;
@@ -17,8 +19,10 @@ use std::fs;
 use std::process::ExitCode;
 
 use crate::Result;
+use crate::code;
 use crate::docs;
 use crate::project::{Project, TextFile};
+use crate::promises::{PROMISES_PAGE, all_references};
 
 /// A place where a rule is broken.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,6 +52,7 @@ pub(crate) fn run(project: &Project) -> Result<ExitCode> {
     let mut problems = check_crates(project)?;
     problems.extend(check_sources(project)?);
     problems.extend(check_documents(project)?);
+    problems.extend(project.files("", "")?.iter().flat_map(foreign::check));
     for problem in &problems {
         println!("{problem}");
     }
@@ -70,20 +75,21 @@ fn check_crates(project: &Project) -> Result<Vec<Problem>> {
 }
 
 fn check_sources(project: &Project) -> Result<Vec<Problem>> {
-    let mut files = project.files("crates", ".rs")?;
-    files.extend(project.files("xtask", ".rs")?);
-    Ok(files.iter().flat_map(check_source).collect())
-}
-
-fn check_source(file: &TextFile) -> Vec<Problem> {
-    let mut problems: Vec<Problem> = header::check(file).into_iter().collect();
-    if !file.is_test() {
+    let mut problems = Vec::new();
+    let mut types = Vec::new();
+    for file in project.sources()? {
+        problems.extend(header::check(&file));
+        if file.is_test() {
+            continue;
+        }
         let lines = code::outside_tests(&file.text);
-        problems.extend(words::check(file, &lines));
-        problems.extend(literals::check(file, &lines));
-        problems.extend(length::check(file, &lines));
+        problems.extend(words::check(&file, &lines));
+        problems.extend(literals::check(&file, &lines));
+        problems.extend(length::check(&file, &lines));
+        types.extend(type_names::definitions(&file, &lines));
     }
-    problems
+    problems.extend(type_names::check(&types));
+    Ok(problems)
 }
 
 fn check_documents(project: &Project) -> Result<Vec<Problem>> {
@@ -96,9 +102,12 @@ fn check_documents(project: &Project) -> Result<Vec<Problem>> {
     for file in files.iter().filter(|file| !file.is_test()) {
         problems.extend(documents::broken_links(file, |path| project.root.join(path).exists()));
     }
-    for page in docs::pages() {
+    for page in docs::pages(project)? {
         let present = files.iter().find(|file| file.path == page.path);
         problems.extend(documents::outdated(&page, present.map_or("", |file| &file.text)));
+    }
+    if let Some(page) = files.iter().find(|file| file.path == PROMISES_PAGE) {
+        problems.extend(promises::check(page, &all_references(project)?));
     }
     Ok(problems)
 }

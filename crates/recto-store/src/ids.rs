@@ -152,6 +152,7 @@ mod tests {
     }
 
     proptest! {
+        /// Promise: `timestamps-round-trip`
         #[test]
         fn moments_round_trip(nanoseconds in any::<i64>()) {
             let moment = Moment::new(Timestamp::from_nanosecond(nanoseconds.into()).unwrap());

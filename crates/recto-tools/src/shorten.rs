@@ -31,6 +31,7 @@ mod tests {
         assert_eq!(shorten(String::new(), 0), "");
     }
 
+    /// Promise: `output-keeps-both-ends`
     #[test]
     fn long_texts_keep_both_ends() {
         let text = format!("first {} last", "x".repeat(1000));

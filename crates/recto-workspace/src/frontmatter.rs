@@ -179,7 +179,8 @@ mod tests {
         expected.assert_eq(&shown);
     }
 
-    // PITFALL 1: a rule in the body starts no frontmatter.
+    /// A rule in the body starts no frontmatter.
+    /// Promise: `skill-body-whole`
     #[test]
     fn a_file_without_frontmatter_keeps_its_whole_body() {
         check(
@@ -283,7 +284,8 @@ mod tests {
         }
     }
 
-    // PITFALL 1 behind blank lines: what is no mapping is text, whole.
+    /// What is no mapping is text, whole.
+    /// Promise: `skill-body-whole`
     #[test]
     fn behind_blank_lines_only_a_mapping_is_frontmatter() {
         for block in ["Just some words.", "- a list", "# A title", "", "a: [1", "*a: b*", "5"] {
@@ -314,7 +316,7 @@ mod tests {
         );
     }
 
-    // PITFALL 3.
+    /// Promise: `description-parses`
     #[test]
     fn dashes_and_colons_in_a_description_parse() {
         check(
@@ -383,6 +385,7 @@ mod tests {
         );
     }
 
+    /// Promise: `input-never-runs-on`
     #[test]
     fn aliases_that_unfold_without_end_are_refused() {
         let mut block = String::from("metadata:\n  a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n");
@@ -397,7 +400,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        // PITFALL 11.
+        /// Promise: `cuts-keep-characters`
         #[test]
         fn no_text_makes_the_parser_panic(content in "\n{0,2}(---\n)?[-a-c: #\"'\\[\\]{}|>&*!\n\r\té€😀]{0,60}(\n---\n)?.{0,10}") {
             let _ = read_page(&content);

@@ -125,7 +125,7 @@ mod tests {
         );
     }
 
-    // PITFALL 1 and the form that must stay unchanged.
+    /// Promise: `skill-body-whole`
     #[test]
     fn without_frontmatter_the_whole_file_is_body() {
         check(
@@ -137,7 +137,8 @@ mod tests {
         );
     }
 
-    // PITFALLS 3 and 8.
+    /// Promise: `description-parses`
+    /// Promise: `skill-shows-description`
     #[test]
     fn a_description_may_hold_colons_and_dashes() {
         check(

@@ -7,12 +7,13 @@ use std::path::{Component, Path, PathBuf};
 use super::Problem;
 use crate::docs::Page;
 use crate::project::TextFile;
+use crate::promises::PROMISES_PAGE;
 
 /// The page that draws the house.
 pub(super) const ARCHITECTURE: &str = "ARCHITECTURE.md";
 
-const REQUIRED: [&str; 5] =
-    ["README.md", ARCHITECTURE, "CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT"];
+const REQUIRED: [&str; 6] =
+    ["README.md", ARCHITECTURE, "CHANGELOG.md", PROMISES_PAGE, "LICENSE-APACHE", "LICENSE-MIT"];
 
 /// Pages that must be there and aren't.
 pub(super) fn missing(exists: impl Fn(&str) -> bool) -> Vec<Problem> {

@@ -4,7 +4,7 @@
 //! under its first letter.
 
 use super::Problem;
-use super::code::Line;
+use crate::code::Line;
 use crate::project::TextFile;
 
 const MOST_LINES_IN_FILE: usize = 900;
@@ -49,7 +49,7 @@ fn function_length(lines: &[Line]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tidy::code::outside_tests;
+    use crate::code::outside_tests;
 
     fn problems(text: &str) -> Vec<String> {
         let file = TextFile { path: "a.rs".into(), text: text.into() };

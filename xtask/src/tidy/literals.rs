@@ -1,7 +1,7 @@
 //! String literals that give away knowledge which belongs to one crate.
 
 use super::Problem;
-use super::code::Line;
+use crate::code::Line;
 use crate::project::TextFile;
 
 /// How statements begin that only the store may make.
@@ -47,7 +47,7 @@ fn may_name_vendor_keys(file: &TextFile) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tidy::code::outside_tests;
+    use crate::code::outside_tests;
 
     fn problems(path: &str, text: &str) -> Vec<usize> {
         let file = TextFile { path: path.into(), text: text.into() };

@@ -1,7 +1,7 @@
 //! Words that some crates must not use.
 
 use super::Problem;
-use super::code::Line;
+use crate::code::Line;
 use crate::project::TextFile;
 
 /// Words, where they are banned, and why.
@@ -69,7 +69,7 @@ fn stands_in(word: &str, code: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tidy::code::outside_tests;
+    use crate::code::outside_tests;
 
     fn problems(path: &str, text: &str) -> Vec<usize> {
         let file = TextFile { path: path.into(), text: text.into() };

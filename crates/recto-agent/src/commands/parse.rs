@@ -244,6 +244,7 @@ mod tests {
         Command::parse(text).unwrap()
     }
 
+    /// Promise: `commands-are-exact`
     #[test]
     fn commands_are_exact() {
         assert_eq!(command("/new"), Some(Command::New));
@@ -267,6 +268,7 @@ mod tests {
         }
     }
 
+    /// Promise: `mistyped-command-is-told`
     #[test]
     fn a_lone_word_behind_a_slash_was_meant_as_a_command() {
         let problem = Command::parse("/contxt").unwrap_err();

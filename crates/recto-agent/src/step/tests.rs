@@ -293,6 +293,7 @@ fn a_state_of_another_version_is_not_read() {
     assert_eq!(TurnState::read(&serde_json::Value::Null), None);
 }
 
+/// Promise: `failed-turn-is-told`
 #[test]
 fn every_ending_but_an_answer_is_told() {
     for outcome in [

@@ -52,7 +52,8 @@ fn summary(request: &RequestContext) -> Option<String> {
     request.parts.iter().find(|part| of(&part.reason)).map(|part| part.text().to_owned())
 }
 
-// PITFALLS 33 and 58.
+/// Promise: `compaction-can-be-undone`
+/// Promise: `cuts-are-recorded`
 #[test]
 fn what_leaves_is_summarised_and_can_be_brought_back() {
     let bench = Bench::new();
@@ -106,7 +107,7 @@ fn what_leaves_is_summarised_and_can_be_brought_back() {
     });
 }
 
-// PITFALL 58.
+/// Promise: `cuts-are-recorded`
 #[test]
 fn a_preview_shows_the_summary_that_the_turn_makes() {
     let bench = Bench::new();

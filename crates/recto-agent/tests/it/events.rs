@@ -25,6 +25,7 @@ fn describe(event: &Event) -> String {
     }
 }
 
+/// Promise: `every-round-streams`
 #[test]
 fn events_come_in_the_order_of_the_turn_and_text_streams_in_every_round() {
     let fake = Fake::openai()
@@ -73,6 +74,7 @@ fn joined(events: Vec<Event>) -> Vec<Event> {
     all
 }
 
+/// Promise: `slow-listener-hears-the-end`
 #[test]
 fn a_listener_that_never_listens_holds_nothing_up() {
     const TURNS: usize = 160;

@@ -62,7 +62,7 @@ async fn guest(agent: &Agent, name: &str, person: &str) -> SessionId {
     agent.find_or_begin(&place).await.unwrap().id
 }
 
-// The issue's own example, and PITFALL 36.
+/// Promise: `private-memory-stays-private`
 #[test]
 fn a_wish_is_known_in_the_next_session_and_not_in_a_group() {
     let bench = Bench::new();
@@ -96,6 +96,7 @@ fn a_wish_is_known_in_the_next_session_and_not_in_a_group() {
     });
 }
 
+/// Promise: `text-raises-no-rights`
 #[test]
 fn a_model_can_share_nothing_and_a_group_remembers_for_itself() {
     let bench = Bench::new();
@@ -171,7 +172,8 @@ fn a_key_is_not_remembered() {
     });
 }
 
-// PITFALLS 13 and 58: the memories on the page stay as they are.
+/// The memories on the page stay as they are.
+/// Promise: `prefix-stays-put`
 #[test]
 fn the_snapshot_stays_and_what_is_remembered_meanwhile_does_not_move_it() {
     let bench = Bench::new();
@@ -295,6 +297,7 @@ fn what_is_forgotten_is_in_the_archive_and_nowhere_else() {
     });
 }
 
+/// Promise: `one-fault-fails-no-turn`
 #[test]
 fn nothing_that_is_wrong_with_memories_keeps_a_turn_from_its_answer() {
     let bench = Bench::new();

@@ -64,6 +64,7 @@ fn a_message_that_comes_during_a_turn_waits_and_is_stored_at_once() {
     });
 }
 
+/// Promise: `messages-never-interleave`
 #[test]
 fn no_session_waits_for_another() {
     let gate = Gate::new();

@@ -37,6 +37,7 @@ fn recover(bench: &Bench, fake: &Fake, session: SessionId, expected: &Expect) {
     assert_eq!(fake.rejections(), [""; 0]);
 }
 
+/// Promise: `killed-at-any-instant`
 #[test]
 fn a_turn_that_waited_for_its_model_is_finished() {
     let (bench, gate) = (Bench::new(), Gate::new());
@@ -71,6 +72,8 @@ fn a_turn_that_waited_for_its_model_is_finished() {
     assert_eq!(numbers, [(1, false), (2, true)]);
 }
 
+/// Promise: `every-call-has-result`
+/// Promise: `killed-at-any-instant`
 #[test]
 fn a_turn_whose_tools_ran_is_marked_and_they_do_not_run_again() {
     let bench = Bench::new();

@@ -19,7 +19,7 @@ fn item(bench: &Bench, file: &str, include: &str, description: &str, text: &str)
     bench.write(file, &text);
 }
 
-/// The items of seed 002's flow example.
+/// Rules and references of every include mode, two of which answer the messages that are played.
 fn flow_example(bench: &Bench) {
     item(bench, "rules/a.md", "always", "Tone", "Answer in plain words.");
     item(bench, "rules/b.md", "manual", "Length", "Keep answers under ten lines.");
@@ -66,7 +66,7 @@ fn found(request: &RequestContext) -> Vec<&str> {
     request.found.iter().map(|pick| &*pick.item.name).collect()
 }
 
-/// Plays the flow example of seed 002.
+/// Plays a session in which each message brings the one item that fits it.
 async fn play_flow_example(agent: &Agent) {
     let session = session(agent, "k").await;
     command(agent, session, "/add b").await;
@@ -90,7 +90,7 @@ async fn play_flow_example(agent: &Agent) {
 }
 
 #[test]
-fn seed_002_flow_example_by_words_alone() {
+fn each_message_brings_what_fits_it_by_words_alone() {
     let (bench, fake) = (Bench::new(), Fake::openai().start());
     flow_example(&bench);
     runtime().block_on(async {
@@ -111,6 +111,7 @@ fn seed_002_flow_example_by_words_alone() {
     });
 }
 
+/// Promise: `unrelated-selects-nothing`
 #[test]
 fn a_message_that_fits_nothing_brings_nothing() {
     let (bench, fake) = (Bench::new(), Fake::openai().start());
@@ -127,6 +128,7 @@ fn a_message_that_fits_nothing_brings_nothing() {
     });
 }
 
+/// Promise: `removed-stays-removed`
 #[test]
 fn what_a_person_removed_is_not_brought_back() {
     let (bench, fake) = (Bench::new(), Fake::openai().start());

@@ -130,6 +130,7 @@ fn settings_are_applied_and_survive_a_restart() {
     assert_eq!(chat["tool_choice"], "required", "{chat:#}");
 }
 
+/// Promise: `conversations-stay-apart`
 #[test]
 fn conversations_of_two_surfaces_with_the_same_id_stay_apart() {
     let (bench, fake, runtime) = (Bench::new(), Fake::openai().start(), runtime());
@@ -154,6 +155,7 @@ fn conversations_of_two_surfaces_with_the_same_id_stay_apart() {
     });
 }
 
+/// Promise: `views-agree`
 #[test]
 fn a_preview_stores_nothing_and_shows_what_is_sent() {
     let (bench, fake, runtime) = (Bench::new(), Fake::openai().start(), runtime());

@@ -45,6 +45,7 @@ fn a_stop_while_the_model_talks_keeps_what_it_said() {
     });
 }
 
+/// Promise: `every-call-has-result`
 #[test]
 fn a_stop_while_tools_run_answers_their_calls() {
     let fake = Fake::openai().answer(holds(&["a", "b"])).start();

@@ -145,6 +145,7 @@ mod tests {
 
     /// DESIGN's table: what each audience sees of each scope, its own and another's,
     /// plain and shared.
+    /// Promise: `private-memory-stays-private`
     #[test]
     fn the_truth_table_of_memories() {
         let scopes = || {

@@ -172,6 +172,7 @@ fn estimate(text: &str) -> f64 {
 }
 
 /// Short texts vary more than prompts do, hence the wide bounds.
+/// Promise: `estimates-hold-for-all-scripts`
 #[test]
 fn the_defaults_hold_for_every_kind_of_text() {
     for sample in SAMPLES {

@@ -77,6 +77,7 @@ fn criterion_3_memories_are_ranked_and_limited() {
     assert_eq!(drops(&request), ["memory: 80 memories (more than the memory snapshot may hold)"]);
 }
 
+/// Promise: `long-item-crowds-nobody`
 #[test]
 fn criterion_3_one_huge_memory_does_not_crowd_out_the_others() {
     let mut catalog = catalog();
@@ -103,6 +104,7 @@ fn criterion_5_tools_md_documents_the_tools() {
     assert_eq!(tools, ["Prefer read_file over guessing."]);
 }
 
+/// Promise: `parallel-results-kept`
 #[test]
 fn criterion_6_history_is_the_newest_messages_with_calls_and_results() {
     let catalog = catalog();
@@ -114,7 +116,7 @@ fn criterion_6_history_is_the_newest_messages_with_calls_and_results() {
     let roles: Vec<ChatRole> = request.messages.iter().map(|message| message.role).collect();
     use ChatRole::{Assistant, System, Tool, User};
     assert_eq!(roles, [System, User, Assistant, Tool, Tool, Tool, Assistant, User]);
-    // Three parallel calls keep three results (PITFALL 27).
+    // Three parallel calls keep three results.
     assert_eq!(request.messages[2].calls.len(), 3);
     let answered: Vec<_> =
         request.messages[3..6].iter().map(|m| m.answers.as_ref().unwrap().0.clone()).collect();
@@ -122,9 +124,9 @@ fn criterion_6_history_is_the_newest_messages_with_calls_and_results() {
     assert_eq!(answered, called);
 }
 
+/// Promise: `history-under-budget-stays`
 #[test]
 fn criterion_6_thirty_messages_under_budget_are_sent_and_so_are_fifty() {
-    // PITFALL 7.
     let catalog = catalog();
     for count in [30, 50] {
         let history = long_talk(count);

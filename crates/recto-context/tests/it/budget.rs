@@ -59,9 +59,10 @@ fn what_may_be_cut_leaves_in_its_order() {
     assert!(error.needed() > error.budget.messages);
 }
 
+/// Promise: `core-fits-or-fails`
+/// Promise: `nothing-cut-silently`
 #[test]
 fn what_may_not_be_cut_is_an_error_with_a_breakdown() {
-    // PITFALL 5.
     let mut catalog = catalog();
     catalog.system.agents = file("AGENTS.md", &"rule after rule ".repeat(2_000));
     let error = Inputs::new(&catalog, "now").window(window(4_096)).assemble().unwrap_err();
@@ -70,14 +71,14 @@ fn what_may_not_be_cut_is_an_error_with_a_breakdown() {
     assert!(text.contains("there is room for 3,072"), "{text}");
     assert!(text.lines().any(|line| line.trim_start().starts_with("system ")), "{text}");
     assert!(error.hint().contains("AGENTS.md"));
-    // A large file is sent whole where there is room (PITFALL 6).
+    // A large file is sent whole where there is room.
     let request = Inputs::new(&catalog, "now").window(window(64_000)).assemble().unwrap();
     assert!(request.messages[0].text().contains(&"rule after rule ".repeat(1_999)));
 }
 
+/// Promise: `budget-counts-tools`
 #[test]
 fn tool_schemas_and_call_arguments_count() {
-    // PITFALL 9.
     let mut catalog = Catalog::default();
     let without = Inputs::new(&catalog, "x").assemble().unwrap();
     let wide = serde_json::json!({"type": "object", "description": "x ".repeat(500)});
@@ -139,9 +140,9 @@ fn renumbered(message: &Message, by: u64) -> Arc<Message> {
     Arc::new(Message { id: MessageId(message.id.0 + by), body: message.body.clone() })
 }
 
+/// Promise: `cuts-keep-characters`
 #[test]
 fn shortening_never_splits_a_character() {
-    // PITFALL 11.
     let catalog = Catalog::default();
     for unit in ["é", "日本", "👩‍👩‍👧", "a\u{301}"] {
         let big = unit.repeat(4_000);
@@ -152,9 +153,10 @@ fn shortening_never_splits_a_character() {
     }
 }
 
+/// Promise: `message-exactly-once`
+/// Promise: `older-copy-can-leave`
 #[test]
 fn the_message_is_sent_once_and_byte_for_byte() {
-    // PITFALLS 4 and 10.
     let catalog = catalog();
     for message in
         ["  two  spaces ", "line\r\nline\n\n", r"a literal \n stays", "\t", "", "日本 👍"]
@@ -280,9 +282,10 @@ fn the_reply_gets_at_most_a_quarter_of_the_window() {
     assert_eq!(inputs.assemble().unwrap().budget.messages, Tokens::new(900));
 }
 
+/// Promise: `hello-stays-small`
 #[test]
 fn hello_stays_small() {
-    // PITFALL 14: unrelated items don't grow a greeting.
+    // Unrelated items don't grow a greeting.
     let mut catalog = catalog();
     catalog.rules =
         (0..200).map(|n| rule(&format!("r{n}"), 5, Include::Agent, &"text ".repeat(200))).collect();
@@ -356,6 +359,7 @@ fn the_newest_exchange_stays_while_it_is_within_the_limit() {
     assert_eq!(shown, ["c", "d"]);
 }
 
+/// Promise: `limits-in-tokens`
 #[test]
 fn the_memory_limit_counts_what_stands_before_each_memory() {
     let mut catalog = Catalog::default();

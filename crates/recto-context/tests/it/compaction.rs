@@ -235,6 +235,7 @@ fn a_summary_that_leaves_no_room_is_condensed() {
     assert!(completed.contains("Ada in Graz at 10:30"), "{completed}");
 }
 
+/// Promise: `compaction-can-be-undone`
 #[test]
 fn what_is_not_smaller_is_no_summary() {
     let counter = Counter::estimated();

@@ -174,6 +174,7 @@ fn spells_out(model: &str, session: &str) -> bool {
     model == "smollm2" && matches!(session, "chinese" | "mixed")
 }
 
+/// Promise: `estimates-hold-for-all-scripts`
 #[test]
 fn without_correction_no_prompt_is_estimated_far_too_low() {
     for (model, counts) in counts() {

@@ -153,9 +153,10 @@ fn the_mixed_modes_take_one_half_each() {
     assert_eq!(with_history.layer(Layer::Memory).count(), 0);
 }
 
+/// Promise: `minimal-reaches-memory`
 #[test]
 fn minimal_offers_all_tools_while_they_are_few_and_recall_always() {
-    // PITFALL 17: memory stays in reach.
+    // Memory stays in reach.
     let offered = |extra: usize| {
         let mut catalog = catalog();
         catalog.tools.push(tool(None, "recall"));

@@ -44,9 +44,9 @@ fn the_older_pair_means_what_it_always_did() {
     }
 }
 
+/// Promise: `explicit-mode-wins`
 #[test]
 fn explicit_settings_win_and_contradictions_are_errors() {
-    // PITFALL 16.
     use ToolTurnContext::{Full, Minimal};
     let resolve = |context, turn, system| mode::resolve(Some(context), older(turn, system));
     let fixed = |mode| Ok(ModeSetting::Fixed(mode));
@@ -77,9 +77,9 @@ fn explicit_settings_win_and_contradictions_are_errors() {
     assert!(!resolve(ContextMode::Auto, None, None).unwrap().pair_wins_over_auto);
 }
 
+/// Promise: `work-told-from-talk`
 #[test]
 fn auto_tells_work_from_talk() {
-    // PITFALL 15.
     let minimal = [
         "ok, edit config.json",
         "yes, run the tests",

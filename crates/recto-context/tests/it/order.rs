@@ -82,6 +82,7 @@ fn older_results_are_shortened_before_memories_leave_and_the_newest_stays_whole(
     assert_eq!(shown(&request, Layer::Memory), ["m"]);
 }
 
+/// Promise: `limits-in-tokens`
 #[test]
 fn the_token_limit_of_the_history_holds_and_is_trimmed_to_three_quarters() {
     let catalog = Catalog::default();
@@ -235,9 +236,9 @@ fn priority_comes_before_name() {
     assert_eq!(shown(&request, Layer::Picks), ["zeta", "alpha", "beta"]);
 }
 
+/// Promise: `budget-counts-tools`
 #[test]
 fn calls_and_the_names_of_their_tools_count_and_compare() {
-    // PITFALL 9.
     let catalog = Catalog::default();
     let request = |rounds: &str| {
         let rounds = talk(rounds);
@@ -259,9 +260,9 @@ fn calls_and_the_names_of_their_tools_count_and_compare() {
     assert!(compare(&a, &a).agreed_bytes > compare(&a, &request("")).agreed_bytes + 2);
 }
 
+/// Promise: `prefix-stays-put`
 #[test]
 fn no_clock_stands_before_the_message() {
-    // PITFALL 13.
     let catalog = catalog();
     let session = catalog.session_at_start();
     let at = |time: &str| {
@@ -323,6 +324,7 @@ fn a_body_that_has_to_go_leaves_room_for_the_rest() {
     assert_eq!(drops(&request), ["skills: body of skill long (no room in the window)"]);
 }
 
+/// Promise: `one-fault-fails-no-turn`
 #[test]
 fn a_found_tool_cannot_fail_a_turn() {
     let mut catalog = Catalog::default();
@@ -383,6 +385,7 @@ fn a_pick_does_not_change_the_list_of_skills_in_minimal_mode() {
 }
 
 /// Whatever would bring it otherwise: the mode, an earlier search, its skill.
+/// Promise: `removed-stays-removed`
 #[test]
 fn what_a_person_removed_is_brought_back_by_nothing() {
     let mut catalog = Catalog::default();

@@ -124,6 +124,7 @@ fn picked(request: &RequestContext) -> HashSet<String> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
 
+    /// Promise: `prefix-stays-put`
     #[test]
     fn the_promises_hold_over_random_sessions(play in play()) {
         play_through(play, &check_step)?;

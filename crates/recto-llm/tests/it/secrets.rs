@@ -10,6 +10,7 @@ fn with_key(options: ClientOptions) -> ClientOptions {
     ClientOptions { api_key: Some(Secret::new(KEY)), ..options }
 }
 
+/// Promise: `secrets-for-owner-only`
 #[tokio::test]
 async fn the_key_is_never_shown() {
     let told = format!("{{\"error\":{{\"message\":\"wrong key {KEY}\"}}}}");

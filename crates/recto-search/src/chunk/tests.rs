@@ -162,6 +162,7 @@ proptest! {
         prop_assert_eq!(text[end..].trim(), "");
     }
 
+    /// Promise: `cuts-keep-characters`
     #[test]
     fn no_character_is_cut_that_fits_into_a_chunk(text in any_text()) {
         let edges: Vec<usize> =

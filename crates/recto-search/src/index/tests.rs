@@ -88,6 +88,7 @@ fn an_item_is_its_header_and_its_paragraphs() {
     assert_eq!(of_rules, expected);
 }
 
+/// Promise: `edit-embeds-one-item`
 #[test]
 fn editing_a_rule_invalidates_its_own_embedding_and_no_other() {
     let others = || vec![rule("a", "First.\n\nSecond."), rule("c", "Third.")];
@@ -205,6 +206,7 @@ fn a_memory_is_found_by_its_day_and_not_by_its_place() {
     assert_eq!(missing_texts(&index), [""; 0]);
 }
 
+/// Promise: `long-item-crowds-nobody`
 #[test]
 fn a_long_item_leaves_the_others_in_the_list() {
     let chapters = (0..1_000).map(|number| format!("Apples and pears, chapter {number}."));
@@ -229,6 +231,7 @@ fn the_best_chunk_is_shown() {
     assert_eq!(picks[0].best_chunk.as_deref(), Some("Cats sleep."));
 }
 
+/// Promise: `no-made-up-score`
 #[test]
 fn without_all_vectors_no_cosine_is_made_up() {
     let mut index = built(vec![rule("a", "Apples."), rule("b", "Bread.")]);

@@ -26,6 +26,7 @@ fn found(lexicon: &Lexicon, query: &str, slots: &[u32]) -> Vec<u32> {
     found.into_iter().map(|(slot, _)| slot).collect()
 }
 
+/// Promise: `whole-words-match`
 #[test]
 fn art_does_not_match_start() {
     let lexicon = lexicon(&[("start", "", "start and restart"), ("art", "", "paintings")]);

@@ -72,6 +72,7 @@ fn two_candidates_are_enough_to_choose_one() {
     assert!(probability(&ranked[0]) > 0.6 && probability(&ranked[1]) < 0.2);
 }
 
+/// Promise: `unrelated-selects-nothing`
 #[test]
 fn a_message_unrelated_to_every_item_fits_none() {
     let items: [Item<'_>; 2] =
@@ -84,6 +85,7 @@ fn a_message_unrelated_to_every_item_fits_none() {
     }
 }
 
+/// Promise: `no-made-up-score`
 #[test]
 fn without_vectors_words_decide_and_no_cosine_is_made_up() {
     let items: [Item<'_>; 2] = [("boat", "sails", &[]), ("kiln", "how to fire the kiln", &[])];

@@ -200,6 +200,7 @@ fn a_database_without_the_right_to_write_says_so() {
     assert_eq!(open(&path).unwrap_err(), StoreError::ReadOnly { path });
 }
 
+/// Promise: `secrets-for-owner-only`
 #[cfg(unix)]
 #[tokio::test]
 async fn nobody_else_can_read_what_was_said() {

@@ -81,6 +81,7 @@ async fn page(store: &Store, session: &Session) -> Vec<u64> {
     state.messages.iter().map(|stored| stored.message.id.0).collect()
 }
 
+/// Promise: `compaction-can-be-undone`
 #[tokio::test]
 async fn a_summary_survives_as_it_was_made() {
     let bench = Bench::new();
@@ -115,6 +116,7 @@ async fn a_summary_survives_as_it_was_made() {
     assert_eq!(bench.store.expand(missing, at(1)).await, Err(not_found));
 }
 
+/// Promise: `compaction-can-be-undone`
 #[tokio::test]
 async fn undoing_brings_back_all_that_summaries_stood_for() {
     let bench = Bench::new();

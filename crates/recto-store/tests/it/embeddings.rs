@@ -24,6 +24,7 @@ fn sorted<const N: usize>(mut vectors: [(ContentHash, Vec<u8>); N]) -> Vec<(Cont
     vectors.to_vec()
 }
 
+/// Promise: `search-without-model`
 #[tokio::test]
 async fn vectors_outlast_the_process_and_belong_to_their_encoder() {
     let bench = Bench::new();

@@ -54,6 +54,7 @@ async fn a_session_that_is_not_there_has_no_items() {
 
 /// A turn looks at the items, thinks, and stores what joins; a person may have
 /// removed one in between.
+/// Promise: `removed-stays-removed`
 #[tokio::test]
 async fn what_joins_by_itself_does_not_undo_a_removal() {
     let bench = Bench::new();

@@ -46,6 +46,7 @@ async fn a_request_comes_back_as_it_was_sent() {
     assert_eq!((&contents[&short.hash()], &contents[&long.hash()]), (&short, &long));
 }
 
+/// Promise: `request-kept-as-sent`
 #[tokio::test]
 async fn what_came_back_stands_beside_its_request() {
     let bench = Bench::new();

@@ -23,6 +23,7 @@ async fn a_conversation_keeps_its_session_over_a_restart() {
     );
 }
 
+/// Promise: `conversations-stay-apart`
 #[tokio::test]
 async fn places_that_differ_in_any_part_have_sessions_of_their_own() {
     let bench = Bench::new();

@@ -110,6 +110,7 @@ async fn the_message_of_a_turn_that_was_only_accepted_survives() {
     assert_eq!(found.owner, Some(Owner::Gone));
 }
 
+/// Promise: `message-survives-failure`
 #[tokio::test]
 async fn the_one_message_of_a_turn_that_failed_survives() {
     let bench = Bench::new();
@@ -170,6 +171,7 @@ async fn a_step_is_written_whole_or_not_at_all() {
     assert_eq!(found.status, TurnStatus::Running);
 }
 
+/// Promise: `messages-never-interleave`
 #[tokio::test]
 async fn messages_sent_at_once_never_interleave() {
     let bench = Bench::new();

@@ -88,6 +88,7 @@ fn arguments(to: &str) -> Arguments {
 
 const CHANGED: &str = "failed: what it would do changed since a person allowed it";
 
+/// Promise: `shown-is-what-runs`
 #[tokio::test]
 async fn what_was_shown_is_what_runs() {
     let mut place = Place::new("echo ran");

@@ -198,6 +198,7 @@ fn nothing_is_fetched() {
     }
 }
 
+/// Promise: `input-never-runs-on`
 #[test]
 fn circles_come_to_an_end() {
     let two = json!({"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}});

@@ -206,6 +206,7 @@ async fn a_tool_that_panics_has_failed_and_spoils_nothing() {
     );
 }
 
+/// Promise: `hung-tool-ends`
 #[tokio::test]
 async fn a_tool_that_hangs_is_stopped() {
     let never = made("never", |_| future::pending().boxed());
@@ -216,6 +217,7 @@ async fn a_tool_that_hangs_is_stopped() {
     );
 }
 
+/// Promise: `output-keeps-both-ends`
 #[tokio::test]
 async fn outputs_and_errors_keep_to_the_limit() {
     let fails = made("fails", |text| future::ready(Err(ToolError::new(text))).boxed());

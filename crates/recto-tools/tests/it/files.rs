@@ -254,6 +254,7 @@ async fn what_is_near_is_listed_before_what_is_deep() {
     .assert_eq(&listed);
 }
 
+/// Promise: `parallel-results-kept`
 #[tokio::test]
 async fn a_round_of_three_keeps_three_results() {
     let home = Home::with(&[("a", "content of a")]);

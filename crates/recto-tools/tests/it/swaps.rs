@@ -61,6 +61,7 @@ fn rename(from: &Path, to: &Path) {
     }
 }
 
+/// Promise: `path-stays-in-its-root`
 #[tokio::test]
 async fn a_folder_that_becomes_a_link_is_never_read_through() {
     let (home, changing) = home_with_a_changeling();

@@ -57,7 +57,7 @@ async fn blank_lines_before_the_frontmatter_are_skipped() {
     .assert_eq(&home.show(&*home.read().await));
 }
 
-// PITFALL 6.
+/// Promise: `nothing-cut-silently`
 #[tokio::test]
 async fn a_large_file_is_read_whole() {
     let text = "All of it. ".repeat(100_000);
@@ -196,7 +196,8 @@ async fn overrides_win_over_the_files() {
     .assert_eq(&home.show(&snapshot));
 }
 
-// PITFALL 2: no directory order, no hash-map order.
+/// No directory order, no hash-map order.
+/// Promise: `system-text-stable`
 #[tokio::test]
 async fn the_order_of_creation_never_shows() {
     let mut files: Vec<(String, String)> = Vec::new();

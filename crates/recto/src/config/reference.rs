@@ -142,6 +142,7 @@ mod tests {
         blocks.map(|block| block.split("```").next().unwrap()).collect()
     }
 
+    /// Promise: `examples-run`
     #[test]
     fn every_example_on_the_page_is_accepted() {
         let page = markdown();

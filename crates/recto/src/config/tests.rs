@@ -386,7 +386,7 @@ fn every_word_of_every_choice_is_accepted_in_both_spellings() {
 }
 
 #[test]
-fn the_seeds_names_for_context_modes_are_accepted() {
+fn other_names_for_context_modes_are_accepted() {
     let text = format!(
         "{MODEL}models.a.ollamaContextMode = 'auto'\nmodels.a.toolTurnContext = 'minimal'\n\
          models.a.ollamaMinimalSystem = true\n"

@@ -97,9 +97,9 @@ fn empty_files_count_as_missing() {
     assert_eq!(layer(&context, "memory")["items"], serde_json::json!([]));
 }
 
+/// Promise: `core-fits-or-fails`
 #[test]
 fn a_window_smaller_than_the_system_layer_is_an_error_with_a_breakdown() {
-    // PITFALL 5.
     let home = Home::with(&[
         ("config.toml", "[models.m]\nprovider = \"ollama\"\nmodel = \"m\"\nwindow = 2048\n"),
         ("workspace/AGENTS.md", &"Follow this rule. ".repeat(800)),

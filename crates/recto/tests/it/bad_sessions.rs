@@ -119,9 +119,10 @@ fn bytes_that_are_no_text_are_refused_with_their_place() {
     nothing_is_lost(&home);
 }
 
+/// Promise: `core-fits-or-fails`
+/// Promise: `message-survives-failure`
 #[test]
 fn a_message_of_five_megabytes_fails_with_a_breakdown_and_is_kept() {
-    // PITFALLS 5 and 29.
     let desk = Desk::new(Wire::Ollama, Wire::Ollama.fake());
     desk.say("first");
     let large = "word ".repeat(1 << 20);
@@ -359,6 +360,7 @@ fn a_database_that_can_t_be_written_says_so() {
     nothing_is_lost(&home);
 }
 
+/// Promise: `messages-never-interleave`
 #[test]
 fn two_processes_at_once_lose_nothing_of_each_other() {
     let home = Home::scripted(&[]);
@@ -382,7 +384,7 @@ fn two_processes_at_once_lose_nothing_of_each_other() {
             })
             .collect()
     };
-    // PITFALL 28: each message has its reply behind it, whoever came in between.
+    // Each message has its reply behind it, whoever came in between.
     let shared = said("shared");
     assert_eq!((shared.len(), said("own").len()), (80, 40));
     for pair in shared.chunks(2) {

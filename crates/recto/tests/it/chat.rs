@@ -138,9 +138,9 @@ fn settings_hold_for_the_session_and_reach_the_server() {
     .assert_eq(&run.err);
 }
 
+/// Promise: `new-archives`
 #[test]
 fn new_archives_and_deletes_nothing() {
-    // PITFALL 31.
     for wire in WIRES {
         let desk = Desk::new(wire, wire.fake());
         let run = pipe(&desk.home, &[], "the first\n/new\nthe second\n");
@@ -161,9 +161,9 @@ fn new_archives_and_deletes_nothing() {
     }
 }
 
+/// Promise: `commands-are-exact`
 #[test]
 fn a_message_about_a_command_is_a_message() {
-    // PITFALL 30.
     let home = two_models();
     for message in ["How do I reset my router?", "/new york is large", " /new", "what does /new do"]
     {
@@ -232,6 +232,7 @@ fn commands_answer_programs_in_json() {
     assert_eq!(answers[1]["data"], json!({ "models": ["one", "two"], "current": "one" }));
 }
 
+/// Promise: `mistyped-command-is-told`
 #[test]
 fn an_unknown_command_is_told_and_not_sent() {
     let desk = Desk::new(Wire::Ollama, Wire::Ollama.fake());

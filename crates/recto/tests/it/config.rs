@@ -27,9 +27,9 @@ fn every_mistake_is_reported_at_once_with_its_line() {
     home.run(&["context", "hi"]).fails_with("did you mean `context`?");
 }
 
+/// Promise: `explicit-mode-wins`
 #[test]
 fn a_contradiction_names_the_keys_and_their_lines() {
-    // PITFALL 16.
     let config = |mode: &str| {
         format!(
             "[models.a]\nprovider = \"ollama\"\nmodel = \"x\"\n{mode}\
@@ -70,9 +70,9 @@ fn show_tells_where_each_setting_comes_from() {
     assert_eq!(origin("history.max_tokens"), "default");
 }
 
+/// Promise: `secrets-for-owner-only`
 #[test]
 fn a_key_in_the_file_is_never_shown() {
-    // PITFALL 50.
     let home = Home::with(&[(
         "config.toml",
         "[models.a]\nprovider = \"openai\"\nmodel = \"x\"\napi_key = \"sk-secret\"\n",

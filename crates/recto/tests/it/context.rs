@@ -171,6 +171,7 @@ fn history_is_read_from_a_file() {
     );
 }
 
+/// Promise: `nothing-cut-silently`
 #[test]
 fn a_long_history_is_trimmed_and_said_so() {
     let home = small();
@@ -220,9 +221,10 @@ fn auto_says_which_words_decided() {
     assert_eq!(talk["mode"]["chosen"], "full");
 }
 
+/// Promise: `system-text-stable`
 #[test]
 fn the_system_text_is_the_same_on_every_run() {
-    // PITFALL 2: also when files were made in another order.
+    // Also when files were made in another order.
     let system = |home: &Home| {
         let context = home.context("hi", &[]);
         let text = context["messages"][0]["content"].as_str().unwrap().to_owned();
@@ -241,9 +243,11 @@ fn the_system_text_is_the_same_on_every_run() {
     assert_eq!(system(&one), system(&two));
 }
 
+/// Promise: `skill-body-whole`
+/// Promise: `description-parses`
+/// Promise: `skill-shows-description`
 #[test]
 fn a_skill_shows_its_description_and_never_its_fences() {
-    // PITFALLS 1, 3 and 8.
     let home = Home::with(&[
         (
             "workspace/skills/a/SKILL.md",

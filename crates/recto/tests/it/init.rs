@@ -53,10 +53,10 @@ fn a_second_run_changes_nothing() {
     assert_eq!(home.tree(), before);
 }
 
+/// Promise: `secrets-for-owner-only`
 #[test]
 #[cfg(unix)]
 fn what_it_writes_is_for_its_owner_only() {
-    // PITFALL 50.
     use std::os::unix::fs::PermissionsExt;
     let home = Home::ready();
     let mode = |name: &str| home.path(name).metadata().unwrap().permissions().mode() & 0o777;
@@ -73,9 +73,10 @@ fn a_home_that_is_a_file_is_an_error() {
     home.run(&["context", "hello"]).fails_with("config.toml");
 }
 
+/// Promise: `examples-run`
 #[test]
 fn the_examples_in_the_config_are_right() {
-    // PITFALL 48: every commented line, taken at its word, loads.
+    // Every commented line, taken at its word, loads.
     let home = Home::ready();
     let config = std::fs::read_to_string(home.path("config.toml")).unwrap();
     let is_example =

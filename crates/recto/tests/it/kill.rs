@@ -26,6 +26,7 @@ const MESSAGES: u32 = 3;
 /// The lines of a file that the model writes: more than a page of the disk.
 const LINES: usize = 500;
 
+/// Promise: `killed-at-any-instant`
 #[test]
 fn what_was_acknowledged_survives_kills_at_any_instant() {
     let seed = 0x5eed_0003;

@@ -112,9 +112,9 @@ fn a_secret_is_refused_and_left_nowhere() {
     assert!(!home.tree().values().any(is_there));
 }
 
+/// Promise: `private-memory-stays-private`
 #[test]
 fn each_scope_has_its_file_and_its_readers() {
-    // PITFALL 36.
     let home = empty();
     home.remember("The owner snores.", &[]);
     home.remember("The wifi is called barn.", &["--shared"]);

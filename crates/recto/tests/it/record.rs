@@ -62,6 +62,8 @@ fn reasons(home: &Home) -> Vec<String> {
 /// A conversation with everything in it that changes a request's form: rounds of
 /// calls, a failed call, a minimal turn, an error, history that is trimmed and
 /// results that are shortened.
+/// Promise: `request-kept-as-sent`
+/// Promise: `views-agree`
 #[test]
 fn what_a_server_got_is_what_is_recorded_and_can_be_made_anew() {
     for wire in [Wire::Ollama, Wire::OpenAi] {
@@ -128,6 +130,7 @@ fn a_request_that_reached_nobody_is_recorded() {
     assert!(body["messages"].to_string().contains("hello"), "{body:#}");
 }
 
+/// Promise: `request-kept-as-sent`
 #[test]
 fn requests_are_recorded_before_the_server_answers() {
     let desk = Desk::new(Wire::Ollama, Wire::Ollama.fake().answer(Answer::Silence));

@@ -43,6 +43,8 @@ fn found(answer: &Value) -> Vec<&str> {
     results.iter().map(|result| result["name"].as_str().unwrap()).collect()
 }
 
+/// Promise: `search-without-model`
+/// Promise: `no-made-up-score`
 #[test]
 fn without_a_model_words_decide_and_no_cosine_is_made_up() {
     let home = home();
@@ -78,6 +80,7 @@ fn kinds_and_limits_narrow_what_is_listed() {
     assert!(found(&tools).contains(&"list_files"), "{tools}");
 }
 
+/// Promise: `nothing-fits-is-an-answer`
 #[test]
 fn explain_shows_all_scores() {
     let run = home().run(&["search", "pasta on tuesday", "--explain"]);
@@ -88,6 +91,7 @@ fn explain_shows_all_scores() {
     assert!(run.out.lines().any(|line| line.contains("reference menu")), "{}", run.out);
 }
 
+/// Promise: `nothing-fits-is-an-answer`
 #[test]
 fn nothing_fits_is_an_answer() {
     let run = home().run(&["search", "zyzzyva quux"]);
@@ -148,6 +152,7 @@ mod dense {
         assert!(invoices.contains("Write and send invoices"), "{invoices}");
     }
 
+    /// Promise: `search-without-model`
     #[test]
     fn a_model_that_cannot_be_used_is_told_and_words_decide() {
         let home = home();

@@ -184,9 +184,9 @@ fn a_renamed_session_goes_by_its_new_name() {
     assert_eq!(home.listed(), ["1 new/name: 4 messages", "2 old: 2 messages"]);
 }
 
+/// Promise: `new-archives`
 #[test]
 fn new_puts_a_session_away_and_deletes_nothing() {
-    // PITFALL 31.
     let home = Home::scripted(&[]);
     let run = home.run_with(&["chat", "--session", "talk"], "walrus\n/new\ntwo\n/new york\n", &[]);
     assert_eq!(run.code, 0, "{}", run.err);

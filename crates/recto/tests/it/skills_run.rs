@@ -255,6 +255,7 @@ fn find_bread() -> Value {
     call("find_text", &json!({"pattern": "Bread", "path": "notes"}))
 }
 
+/// Promise: `shown-is-what-runs`
 #[test]
 fn a_person_approves_in_a_piped_chat_and_sees_the_exact_argv() {
     let home = home("");
@@ -349,6 +350,7 @@ fn a_question_whose_chat_was_killed_goes_on_where_it_is_answered() {
     assert!(home.ok(&["show", "last", "--body"]).contains("trip.md:2"));
 }
 
+/// Promise: `text-raises-no-rights`
 #[test]
 fn a_turn_without_a_person_never_sees_tools_that_ask() {
     let home = home("[items.skill.clock]\npermission = \"allow\"\n");
@@ -410,9 +412,9 @@ fn a_program_adds_nothing_at_the_top_of_the_workspace() {
     assert_eq!(sorted, "Buy Bread -- and milk.\nTake the train.\n");
 }
 
+/// Promise: `examples-run`
 #[test]
 fn what_the_docs_show_works() {
-    // PITFALL 48.
     let page = fs::read_to_string(docs().join("tools.md")).unwrap();
     let home = home(NEVER_ASKED);
     let [tools] = &blocks(&page, "json tools.json")[..] else { panic!("one whole tools.json") };

@@ -187,6 +187,7 @@ fn the_example_skill_tells_the_time() {
     assert!(run.out.contains("UTC"), "{}", run.out);
 }
 
+/// Promise: `trust-follows-content`
 #[test]
 fn a_skill_that_changed_is_off_until_a_person_looked_at_it() {
     for (file, content) in [

@@ -36,9 +36,10 @@ fn everything() -> String {
     lines.map(|line| format!("{line}\n")).concat()
 }
 
+/// Promise: `headings-survive-export`
+/// Promise: `timestamps-round-trip`
 #[test]
 fn everything_round_trips_through_a_file() {
-    // PITFALLS 32 and 37.
     let home = Home::scripted(&[]);
     home.write("talk.jsonl", everything());
     let imported = home.path("talk.jsonl");
@@ -106,9 +107,10 @@ fn a_plain_history_is_imported_under_the_name_of_its_file() {
     assert_eq!(home.listed(), ["1 old talk: 4 messages, archived", "2 old talk: 2 messages"]);
 }
 
+/// Promise: `every-call-has-result`
 #[test]
 fn a_history_with_calls_left_open_can_be_gone_on_with() {
-    // PITFALL 26: servers refuse a call without a result, and a result without a call.
+    // Servers refuse a call without a result, and a result without a call.
     for wire in [Wire::Ollama, Wire::OpenAi] {
         let desk = Desk::new(wire, wire.fake());
         let history = [
@@ -179,9 +181,9 @@ fn numbers_of_messages_that_leave_no_room_are_given_anew() {
     }
 }
 
+/// Promise: `every-call-has-result`
 #[test]
 fn every_imported_call_has_a_result() {
-    // PITFALL 26.
     let home = Home::scripted(&[]);
     let lines = [
         json!({"role": "user", "content": "look"}),
@@ -229,9 +231,10 @@ fn argument(home: &Home, file: &str) -> String {
     home.path(file).to_str().unwrap().to_owned()
 }
 
+/// Promise: `headings-survive-export`
+/// Promise: `timestamps-round-trip`
 #[test]
 fn everything_round_trips_through_markdown() {
-    // PITFALLS 32 and 37.
     let home = with_everything();
     let file = argument(&home, "first.md");
     home.ok(&["sessions", "export", "first", "-o", &file]);
@@ -359,6 +362,7 @@ fn a_file_that_is_no_session_is_not_gone_on_with() {
     assert_eq!(home.listed(), Vec::<String>::new());
 }
 
+/// Promise: `text-raises-no-rights`
 #[test]
 fn a_file_gives_no_rights() {
     let home = Home::scripted(&[]);

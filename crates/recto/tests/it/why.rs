@@ -19,6 +19,7 @@ fn home() -> Home {
     ])
 }
 
+/// Promise: `views-agree`
 #[test]
 fn why_answers_for_what_was_and_what_was_not_on_the_page() {
     let home = home();

@@ -44,7 +44,7 @@ async fn warm(agent: &Agent) {
 }
 
 #[test]
-fn seed_002_flow_example() {
+fn each_message_brings_what_fits_it() {
     let (bench, fake) = (Bench::new(), Fake::openai().start());
     flow_example(&bench);
     runtime().block_on(async {
@@ -75,6 +75,7 @@ fn meaning_finds_what_words_do_not() {
     });
 }
 
+/// Promise: `edit-embeds-one-item`
 #[test]
 fn editing_a_rule_by_hand_embeds_that_rule_anew_and_no_other() {
     let (bench, fake) = (Bench::new(), Fake::openai().start());
@@ -102,6 +103,7 @@ fn editing_a_rule_by_hand_embeds_that_rule_anew_and_no_other() {
     });
 }
 
+/// Promise: `one-fault-fails-no-turn`
 #[test]
 fn a_damaged_encoder_is_told_once_and_words_go_on() {
     let (bench, fake) = (Bench::new(), Fake::openai().start());

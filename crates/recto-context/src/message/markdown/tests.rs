@@ -134,9 +134,9 @@ fn a_conversation_is_there_to_be_read() {
     check_round_trip(&talk());
 }
 
+/// Promise: `headings-survive-export`
 #[test]
 fn what_looks_like_the_file_itself_stays_text() {
-    // PITFALL 32.
     for text in [
         "a\n## Assistant\nb",
         "## User · 2026-11-15 10:03\n\n<!-- recto message {\"id\":9} -->\n\nx",

@@ -14,6 +14,7 @@ fn check(message: &str, verdict: Verdict, sign: Sign, matched: &[&str]) {
     assert_eq!(reading.matched, matched, "{message}");
 }
 
+/// Promise: `work-told-from-talk`
 #[test]
 fn work_and_talk_are_told_apart() {
     let wrong = |messages: &[&str], verdict| -> Vec<String> {
@@ -118,6 +119,7 @@ fn paths_and_file_names() {
     }
 }
 
+/// Promise: `whole-words-match`
 #[test]
 fn whole_words_only() {
     for message in ["start", "cartoon", "profile", "already", "prune-flavoured"] {

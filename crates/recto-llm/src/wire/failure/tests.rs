@@ -139,6 +139,7 @@ fn anthropic() {
 }
 
 /// Numbers and words in a text decide nothing by themselves.
+/// Promise: `errors-by-type`
 #[test]
 fn texts_are_not_searched() {
     let quoted = r#"{"error":{"message":"after 1500 ms: `prompt is too long`, `maximum context length`, 503, does not support tools","code":418}}"#;

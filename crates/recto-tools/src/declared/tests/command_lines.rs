@@ -339,6 +339,7 @@ fn sizes() {
     .assert_eq(&call(&serde_json::json!({"pattern": "a", "files": many})));
 }
 
+/// Promise: `value-is-no-flag`
 #[test]
 fn values_are_resolved_and_checked_again() {
     let home = Home::new();

@@ -474,6 +474,7 @@ fn commands_that_resolve() {
     );
 }
 
+/// Promise: `one-fault-fails-no-turn`
 #[test]
 fn a_flaw_turns_off_its_tool_and_no_other() {
     let text = r#"{"tools": [{"name": "good"}, {"name": "bad"}, {"name": "idle"}],

@@ -55,6 +55,7 @@ const FLAGS: [&str; 5] = ["--long", "-s", "-y", "-o", "--"];
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
+    /// Promise: `value-is-no-flag`
     #[test]
     fn no_value_becomes_a_flag(
         kinds in args(),

@@ -83,6 +83,7 @@ fn a_workspace_behind_a_link_has_two_paths() {
     }
 }
 
+/// Promise: `path-stays-in-its-root`
 #[test]
 fn there_is_no_way_out() {
     let home = home();

@@ -164,6 +164,7 @@ async fn all_of_a_start_has_one_limit() {
 /// Lines of a server that starts when it is let.
 const WAITS: &str = r#"until [ -e "$FOLDER/go" ]; do sleep 0.05; done"#;
 
+/// Promise: `tools-of-servers-arrive`
 #[tokio::test]
 async fn one_that_takes_long_is_waited_for_once_and_joins_late() {
     let fake = Fake::new(WAITS);

@@ -116,6 +116,7 @@ async fn settings_of_servers_and_tools_hold() {
     assert_eq!(servers.status()[0].tools, Some(2));
 }
 
+/// Promise: `tools-of-servers-arrive`
 #[tokio::test]
 async fn a_call_reaches_the_server_it_is_for() {
     let says = |word: &str| {

@@ -154,6 +154,7 @@ fn attributes_stay_as_they_are() {
     });
 }
 
+/// Promise: `planted-programs-never-run`
 #[test]
 fn nothing_written_is_executed() {
     let place = Place::new();

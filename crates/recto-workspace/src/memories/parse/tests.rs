@@ -323,7 +323,7 @@ fn entries_know_their_bytes() {
     assert_eq!(cut, ["- a\r\n\r\n  b\r\n", "loose\r\n", "- é"]);
 }
 
-// PITFALL 11.
+/// Promise: `cuts-keep-characters`
 #[test]
 fn binary_and_huge_lines_do_no_harm() {
     let huge = format!("- {}\n- \0\u{1}\u{fffd}\n{}", "é".repeat(1 << 20), "-".repeat(1 << 20));

@@ -14,7 +14,7 @@ const FILES: [(&str, &str); 9] = [
     ("workspace/agents/other/memory.md", "- [shared] other agent's\n"),
 ];
 
-// PITFALL 36.
+/// Promise: `private-memory-stays-private`
 #[tokio::test]
 async fn each_audience_sees_its_own() {
     let home = Home::with(&FILES);

@@ -8,7 +8,7 @@ fn server(text: &str) -> ServerSettings {
 }
 
 #[test]
-fn who_is_asked_has_the_seeds_name_and_word() {
+fn who_is_asked_may_be_set_by_another_name_and_word() {
     assert_eq!(settings("").tools.approval, Approval::PerTool);
     for text in [
         "tools.approval = 'always'\n",

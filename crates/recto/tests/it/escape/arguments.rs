@@ -11,6 +11,7 @@ fn to_write() -> Value {
     json!([{ "param": "x", "writePath": true }])
 }
 
+/// Promise: `path-stays-in-its-root`
 #[test]
 fn a_path_to_read_does_not_leave_the_workspace() {
     for path in [
@@ -27,6 +28,7 @@ fn a_path_to_read_does_not_leave_the_workspace() {
     }
 }
 
+/// Promise: `path-stays-in-its-root`
 #[test]
 fn a_tilde_is_nobodys_home() {
     let attempt = Attempt::of(&["cat", "OUTSIDE/person/.ssh/id"]).prints(SECRET);

@@ -22,6 +22,7 @@ fn a_value_is_no_flag_where_the_program_knows_how_to_tell() {
     attempt.changes("WORKSPACE/notes/list.txt").through(&args, given).told("cp: ").is_stopped();
 }
 
+/// Promise: `value-is-no-flag`
 #[test]
 fn a_value_that_could_be_a_flag_is_refused_elsewhere() {
     let refused = "begins with `-`, so the program could take it for a flag";
@@ -65,6 +66,7 @@ fn a_path_that_looks_like_a_flag_is_a_path() {
     attempt.told("-olist.txt` does not exist").is_stopped();
 }
 
+/// Promise: `no-shell-between`
 #[test]
 fn what_a_shell_would_run_is_a_plain_value() {
     for value in
@@ -87,6 +89,7 @@ fn what_a_shell_would_run_is_a_plain_value() {
     }
 }
 
+/// Promise: `no-shell-between`
 #[test]
 fn a_program_that_runs_others_is_on_no_list() {
     let made = "WORKSPACE/notes/made";
@@ -153,6 +156,7 @@ fn a_value_that_another_command_made_is_checked_like_any_other() {
     attempt.through(&args, json!({ "x": "list.txt" })).told("take it for a flag").is_stopped();
 }
 
+/// Promise: `unresolved-value-stops-call`
 #[test]
 fn a_value_that_could_not_be_resolved_is_not_used() {
     let resolve = json!({ "binary": "cat", "args": ["missing.txt"] });

@@ -12,6 +12,7 @@ fn a_hundred_children_at_once_are_too_many() {
     Attempt::perl(code).prints("100 children").told("act failed: ended b").is_stopped();
 }
 
+/// Promise: `limits-count-the-whole-call`
 #[test]
 fn children_of_children_are_counted_too() {
     // Seven generations of two each: 128, and not one more.
@@ -21,6 +22,7 @@ fn children_of_children_are_counted_too() {
     Attempt::perl(code).prints("all came").told("act failed: ended b").is_stopped();
 }
 
+/// Promise: `limits-count-the-whole-call`
 #[test]
 fn memory_is_limited_for_all_processes_together() {
     // Each holds 384 MiB for a while. Directly only one of them does.
@@ -56,6 +58,7 @@ fn limits_are_not_raised_again() {
     Attempt::perl(code).prints("it is unlimited").told("tried").is_stopped();
 }
 
+/// Promise: `output-keeps-both-ends`
 #[test]
 fn a_gigabyte_of_output_is_cut_in_the_middle() {
     let attempt = Attempt::of(&["head", "-c", "1073741824", "/dev/zero"]);

@@ -84,6 +84,7 @@ fn a_child_that_others_helped_to_leave_ends_with_the_call() {
     }
 }
 
+/// Promise: `hung-tool-ends`
 #[test]
 fn a_call_whose_time_is_up_ends_with_all_its_children() {
     let code = leaving("$child->() if !fork;") + "print 'waiting'; $| = 1; print ''; sleep 100;";

@@ -55,6 +55,7 @@ fn a_program_in_a_folder_of_the_skill_is_passed_over() {
     is_passed_over("WORKSPACE/skills/harm/scripts", "WORKSPACE/skills/harm/scripts", "");
 }
 
+/// Promise: `planted-programs-never-run`
 #[test]
 fn a_program_in_a_folder_that_tools_may_write_is_passed_over() {
     is_passed_over("OUTSIDE/bin", "OUTSIDE/bin", "items.skill.harm.write = ['OUTSIDE/bin']\n");
@@ -76,6 +77,7 @@ fn a_program_that_is_a_link_into_the_workspace_is_passed_over() {
     assert!(!text.contains("planted") && text.contains("a.txt"), "{text}");
 }
 
+/// Promise: `no-shell-between`
 #[test]
 fn a_shell_under_another_name_is_not_run() {
     let attempt = Attempt::of(&["lister", "-c", "echo it is a shell"]);
@@ -114,6 +116,7 @@ fn what_is_in_the_workspace_is_not_executed() {
     }
 }
 
+/// Promise: `planted-programs-never-run`
 #[test]
 fn what_a_program_wrote_is_not_executed() {
     for folder in ["notes", "$ENV{TMPDIR}", "$ENV{HOME}"] {

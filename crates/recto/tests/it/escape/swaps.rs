@@ -67,6 +67,7 @@ fn a_file_that_becomes_a_link_is_not_read_through() {
     is_stopped(READ, "notes/a.txt", "readPath", harm, &swap);
 }
 
+/// Promise: `path-stays-in-its-root`
 #[test]
 fn a_folder_that_becomes_a_link_is_not_written_through() {
     let swap = |place: &Place| replace(place, "WORKSPACE/notes/inner", "OUTSIDE");

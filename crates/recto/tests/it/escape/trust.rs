@@ -42,6 +42,7 @@ fn needs_a_look(attempt: &Attempt, place: &Place, change: &dyn Fn(&Place)) {
     assert!(made.exists(), "no real attempt: {text}");
 }
 
+/// Promise: `trust-follows-content`
 #[test]
 fn a_declaration_that_changed_is_not_run() {
     let attempt = Attempt::of(&["touch", "notes/a.txt"]);
@@ -64,6 +65,7 @@ fn a_declaration_that_became_a_link_is_not_run() {
     });
 }
 
+/// Promise: `trust-follows-content`
 #[test]
 fn a_script_that_changed_is_not_run() {
     let attempt = by_script(HARMLESS);

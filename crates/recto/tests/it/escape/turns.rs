@@ -106,6 +106,7 @@ fn a_declared_tool_waits_for_a_word() {
     assert!(made(&home), "no real attempt: {}", said(&answer));
 }
 
+/// Promise: `shown-is-what-runs`
 #[test]
 fn what_changed_while_a_person_was_asked_is_not_run() {
     let made = |home: &Home, name: &str| home.path("workspace/notes").join(name).exists();

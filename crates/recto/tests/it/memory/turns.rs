@@ -143,6 +143,7 @@ fn the_tools_are_listed_and_can_be_left_out() {
     assert!(offered.contains(&"recall") && !offered.contains(&"forget"), "{offered:?}");
 }
 
+/// Promise: `minimal-reaches-memory`
 #[test]
 fn minimal_mode_has_no_memories_and_offers_to_recall_them() {
     let home = Home::scripted(&[]);
@@ -182,9 +183,9 @@ fn small(compaction: &str) -> Home {
     home
 }
 
+/// Promise: `compaction-can-be-undone`
 #[test]
 fn a_summary_is_shown_and_taken_back() {
-    // PITFALL 33.
     let home = small("history.compaction = \"extract\"\n");
     let shown = home.json(&["sessions", "show", "default", "--json"]);
     let compactions = shown["compactions"].as_array().unwrap();

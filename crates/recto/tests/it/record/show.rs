@@ -23,6 +23,7 @@ fn check(shown: &str, expected: &Expect) {
     expected.assert_eq(&text);
 }
 
+/// Promise: `input-by-origin`
 #[test]
 fn a_turn_of_two_requests_is_shown_one_by_one() {
     let usage = Usage { prompt: 700, cached: 512, completion: 9 };
@@ -79,9 +80,12 @@ fn a_turn_of_two_requests_is_shown_one_by_one() {
     desk.home.run(&["show", "1", "--request", "0"]).fails_with("turn 1 has no request 0");
 }
 
+/// Promise: `input-by-origin`
+/// Promise: `fresh-and-cached-apart`
+/// Promise: `request-kept-as-sent`
+/// Promise: `cuts-are-recorded`
 #[test]
 fn the_json_of_a_turn_is_complete() {
-    // PITFALLS 55 to 58.
     let usage = Usage { prompt: 700, cached: 512, completion: 9 };
     let fake =
         Wire::OpenAi.fake().answer(Answer::text("one")).answer(Answer::text("two").usage(usage));

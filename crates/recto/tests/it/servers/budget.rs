@@ -4,9 +4,9 @@ use recto_fakes::Answer;
 
 use super::{Desk, WIRES, contents, read};
 
+/// Promise: `budget-counts-tools`
 #[test]
 fn schemas_are_counted() {
-    // PITFALL 9.
     for wire in WIRES {
         let with = Desk::new(wire, wire.fake());
         let disabled = "window = 16384\n[tools]\ndisabled = [\"read_file\", \"write_file\", \
@@ -28,9 +28,10 @@ fn schemas_are_counted() {
     }
 }
 
+/// Promise: `budget-counts-tools`
 #[test]
 fn the_budget_holds_on_every_round() {
-    // PITFALL 9: each file fits, all of them do not.
+    // Each file fits, all of them do not.
     const FILES: usize = 6;
     for wire in WIRES {
         let name = |number: usize| format!("{number}.txt");
@@ -60,9 +61,10 @@ fn the_budget_holds_on_every_round() {
     }
 }
 
+/// Promise: `core-fits-or-fails`
+/// Promise: `ollama-window-set`
 #[test]
 fn what_may_not_be_cut_and_does_not_fit_never_leaves() {
-    // PITFALLS 5 and 38.
     for wire in WIRES {
         let desk = Desk::with(wire, wire.fake(), "window = 2048");
         let run = desk.chat(&"many words ".repeat(2_000));

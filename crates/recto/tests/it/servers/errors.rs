@@ -36,7 +36,7 @@ fn same(said: &[String; 2], told: &Expect) {
     told.assert_eq(&said[0]);
 }
 
-/// PITFALLS 29 and 42: the message and what became of it are kept, and the next one
+/// The message and what became of it are kept, and the next one
 /// is answered.
 fn goes_on(desk: &Desk) {
     let transcript = desk.transcript();
@@ -69,9 +69,10 @@ fn what_was_shown_of_a_reply_is_kept() {
     }
 }
 
+/// Promise: `errors-by-type`
 #[test]
 fn an_error_behind_the_first_bytes_is_not_asked_about_again() {
-    // PITFALL 43: a number in the text is no status.
+    // A number in the text is no status.
     let told = [
         expect![[r#"
         error: model `m`: the model server failed: out of memory after 1429 ms
@@ -92,6 +93,8 @@ fn an_error_behind_the_first_bytes_is_not_asked_about_again() {
     }
 }
 
+/// Promise: `message-survives-failure`
+/// Promise: `failed-turn-is-told`
 #[test]
 fn an_error_of_the_server() {
     let told = expect![[r#"
@@ -143,9 +146,10 @@ fn an_answer_that_is_no_json() {
     }
 }
 
+/// Promise: `errors-by-type`
 #[test]
 fn a_request_that_the_server_refuses() {
-    // PITFALL 43: "500" in a text makes no server error of it.
+    // "500" in a text makes no server error of it.
     let told = expect![[r#"
         error: model `m`: the model server refused the request (status 400): temperature 500 is too hot
 
@@ -155,9 +159,9 @@ fn a_request_that_the_server_refuses() {
     fails(Answer::refusal(400, body), "", &told);
 }
 
+/// Promise: `failed-turn-is-told`
 #[test]
 fn an_empty_reply() {
-    // PITFALL 42.
     let told = expect![[r#"
         error: the model's answer was empty
     "#]];

@@ -39,9 +39,10 @@ fn an_edit_goes_out_minimal_and_an_explanation_full() {
     }
 }
 
+/// Promise: `explicit-mode-wins`
 #[test]
 fn what_is_asked_for_wins_over_what_the_message_says() {
-    // PITFALL 16: the flag over the session, the session over the model.
+    // The flag over the session, the session over the model.
     let desk = Desk::with(Wire::OpenAi, Wire::OpenAi.fake(), "window = 16384");
     let mode = |arguments: &[&str], message: &str| {
         let run = desk.home.run(&[&["chat", "--json", "-m", message], arguments].concat());

@@ -1,4 +1,4 @@
-//! PITFALL 50: a key is sent to its server, and is nowhere else.
+//! A key is sent to its server, and is nowhere else.
 
 use expect_test::expect;
 use recto_fakes::Answer;
@@ -44,6 +44,7 @@ fn a_key_that_the_server_does_not_take_is_told() {
     }
 }
 
+/// Promise: `secrets-for-owner-only`
 #[test]
 fn a_server_that_repeats_the_key_is_not_repeated() {
     for wire in WIRES {

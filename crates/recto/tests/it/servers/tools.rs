@@ -8,9 +8,10 @@ use serde_json::{Value, json};
 
 use super::{Desk, WIRES, Wire, content, contents, messages, read, roles};
 
+/// Promise: `parallel-results-kept`
 #[test]
 fn a_call_is_run_and_its_result_sent_back() {
-    // PITFALL 27: the request behind a call holds the message with the call.
+    // The request behind a call holds the message with the call.
     for wire in WIRES {
         let write = Call::new("write_file", json!({ "path": "b.txt", "content": "written" }));
         let fake = wire
@@ -41,9 +42,9 @@ fn a_call_is_run_and_its_result_sent_back() {
     }
 }
 
+/// Promise: `parallel-results-kept`
 #[test]
 fn three_calls_at_once_keep_three_results_in_order() {
-    // PITFALL 27.
     for wire in WIRES {
         let calls = ["a.txt", "missing.txt", "c.txt"].map(read);
         let fake = wire.fake().answer(Answer::calls(calls)).answer(Answer::text("Read."));
@@ -94,9 +95,9 @@ fn arguments_that_are_no_json_are_answered_and_sent_back_in_a_form_that_servers_
     assert!(contents(&sent, "tool")[0].contains("read_file was not run"), "{sent:?}");
 }
 
+/// Promise: `every-call-has-result`
 #[test]
 fn the_same_call_for_the_third_time_ends_the_turn() {
-    // PITFALL 26.
     for wire in WIRES {
         let again = || Answer::calls([read("a.txt")]);
         let fake = wire.fake().answer(again()).answer(again()).answer(again());
@@ -118,9 +119,9 @@ fn the_same_call_for_the_third_time_ends_the_turn() {
     }
 }
 
+/// Promise: `every-call-has-result`
 #[test]
 fn a_round_more_than_allowed_ends_the_turn() {
-    // PITFALL 26.
     for wire in WIRES {
         let round = |number: u32| Answer::calls([read(&format!("{number}.txt")), read("x.txt")]);
         let fake = wire.fake().answer(round(1)).answer(round(2)).answer(round(3));

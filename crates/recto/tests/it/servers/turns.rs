@@ -25,9 +25,10 @@ fn thoughts_are_not_part_of_the_reply() {
     }
 }
 
+/// Promise: `message-survives-failure`
 #[test]
 fn every_process_goes_on_with_the_history() {
-    // PITFALL 29: each `say` is a process of its own.
+    // Each `say` is a process of its own.
     for wire in WIRES {
         let desk = Desk::new(wire, wire.fake());
         for message in ["one", "two", "three"] {
@@ -56,9 +57,9 @@ fn each_request_goes_on_where_the_one_before_ended() {
     }
 }
 
+/// Promise: `message-exactly-once`
 #[test]
 fn a_message_is_sent_once_and_byte_for_byte() {
-    // PITFALL 4.
     let texts = ["  two blanks around  ", "a\nb\n\n", "a literal \\n here", "\ttab\r\nand return"];
     for wire in WIRES {
         let desk = Desk::new(wire, wire.fake());
@@ -83,6 +84,7 @@ fn arrived_once(desk: &Desk, text: &str) {
     assert!(!doubled, "{earlier:?}");
 }
 
+/// Promise: `older-copy-can-leave`
 #[test]
 fn a_message_that_was_sent_before_is_sent_again() {
     for wire in WIRES {
@@ -94,9 +96,10 @@ fn a_message_that_was_sent_before_is_sent_again() {
     }
 }
 
+/// Promise: `every-round-streams`
 #[test]
 fn text_streams_also_after_a_round_of_tools() {
-    // PITFALL 41: the first piece is on the screen while the server holds the last.
+    // The first piece is on the screen while the server holds the last.
     for wire in WIRES {
         let gate = Gate::new();
         let fake = wire

@@ -6,9 +6,10 @@ use super::{Desk, WIRES, Wire, notices, read};
 
 const CUT: &str = "it seems to have cut the prompt";
 
+/// Promise: `server-cut-is-told`
 #[test]
 fn a_count_far_below_ours_is_told() {
-    // PITFALL 39, once for each request.
+    // Once for each request.
     for wire in WIRES {
         let fake = wire
             .fake()
@@ -27,9 +28,10 @@ fn a_count_far_below_ours_is_told() {
     }
 }
 
+/// Promise: `server-cut-is-told`
 #[test]
 fn an_honest_count_is_not_doubted() {
-    // PITFALL 39: also where nearly all of the prompt was cached.
+    // Also where nearly all of the prompt was cached.
     for wire in WIRES {
         let desk = Desk::new(wire, wire.fake());
         for message in ["hello", "what is in a name?", "你好，世界", "fn main() {}"] {
@@ -55,9 +57,9 @@ fn a_count_of_what_is_new_is_no_cut() {
     }
 }
 
+/// Promise: `fresh-and-cached-apart`
 #[test]
 fn fresh_and_cached_tokens_are_told_apart() {
-    // PITFALL 56.
     let usage = Usage { prompt: 900, cached: 700, completion: 12 };
     for dialect in [Dialect::OpenAi, Dialect::LlamaCpp, Dialect::Vllm] {
         let fake = Fake::openai_dialect(dialect).answer(Answer::text("Yes.").usage(usage));

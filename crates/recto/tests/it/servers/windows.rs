@@ -16,9 +16,10 @@ fn ollama(model: Model) -> FakeBuilder {
     Fake::ollama().model(model)
 }
 
+/// Promise: `ollama-window-set`
 #[test]
 fn every_request_to_ollama_names_the_window_and_forbids_cutting() {
-    // PITFALL 38; another window would make Ollama load the model again.
+    // Another window would make Ollama load the model again.
     let fake = Fake::ollama()
         .answer(Answer::calls([read("a.txt")]))
         .answer(Answer::text("Read."))
@@ -38,9 +39,9 @@ fn every_request_to_ollama_names_the_window_and_forbids_cutting() {
     assert_eq!(desk.fake.rejections(), [""; 0]);
 }
 
+/// Promise: `window-says-its-source`
 #[test]
 fn ollama_tells_the_window_in_several_ways() {
-    // PITFALL 40.
     let cases = [
         (Model::new("fake").window(6000), "", "6,000 tokens, as the server has it"),
         (Model::new("fake"), "", "8,192 tokens, as the model was trained"),
@@ -65,9 +66,9 @@ fn a_model_that_is_loaded_keeps_its_window() {
     assert_eq!(desk.fake.loads(), 1);
 }
 
+/// Promise: `window-says-its-source`
 #[test]
 fn servers_with_the_interface_of_openai_tell_the_window_in_their_own_ways() {
-    // PITFALL 40.
     let loaded = || Model::new("fake").window(6000);
     for (dialect, model, told) in [
         (Dialect::Vllm, loaded(), "6,000 tokens, as the server has it"),
@@ -83,9 +84,9 @@ fn servers_with_the_interface_of_openai_tell_the_window_in_their_own_ways() {
     }
 }
 
+/// Promise: `window-says-its-source`
 #[test]
 fn an_assumed_window_is_told_with_how_to_set_it() {
-    // PITFALL 40.
     let desk = Desk::with(Wire::OpenAi, Fake::openai(), "");
     let run = desk.home.run_with(&["chat"], "one\ntwo\n", &[]);
     assert_eq!(run.code, 0);

@@ -6,24 +6,24 @@
 
 /// A line of source.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Line {
+pub(crate) struct Line {
     /// Its number in the file, from 1.
-    pub(super) number: usize,
+    pub(crate) number: usize,
     /// Its code, without comments; `""` stands for every string literal.
-    pub(super) code: String,
+    pub(crate) code: String,
     /// The string literals that begin on it, as they stand in the source.
-    pub(super) strings: Vec<String>,
+    pub(crate) strings: Vec<String>,
 }
 
 impl Line {
     /// How far it is indented; `None` when it is blank.
-    pub(super) fn indent(&self) -> Option<usize> {
+    pub(crate) fn indent(&self) -> Option<usize> {
         self.code.find(|c: char| !c.is_whitespace())
     }
 }
 
 /// The lines of `text` without the items under `#[cfg(test)]`.
-pub(super) fn outside_tests(text: &str) -> Vec<Line> {
+pub(crate) fn outside_tests(text: &str) -> Vec<Line> {
     let lines = lines(text);
     let mut kept = Vec::with_capacity(lines.len());
     let mut rest = lines.as_slice();
@@ -48,7 +48,7 @@ fn item_length(lines: &[Line]) -> usize {
 }
 
 /// All lines of `text`.
-fn lines(text: &str) -> Vec<Line> {
+pub(crate) fn lines(text: &str) -> Vec<Line> {
     let mut reader = Reader { rest: text, lines: vec![Line { number: 1, ..Line::default() }] };
     while !reader.rest.is_empty() {
         reader.step();
