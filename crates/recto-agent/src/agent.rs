@@ -1,4 +1,4 @@
-//! The door of the crate.
+//! The agent that surfaces talk to: sessions, messages and events go through it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -32,16 +32,16 @@ pub struct Agent {
 
 type Mailboxes = Arc<Mutex<HashMap<SessionId, Mailbox>>>;
 
-/// Where a conversation is held.
+/// A conversation: the place where it is held, and who talks there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Conversation {
-    /// The surface, such as `terminal`.
+    /// The name of the surface, such as `terminal`.
     pub surface: String,
     /// The bot or token that people talk to there.
     pub account: String,
     /// The conversation's name there.
     pub name: String,
-    /// Who talks there.
+    /// Whether it is the owner who talks there, a guest or a group.
     pub who: Who,
     /// The person, where it is one whom the agent knows.
     pub person: Option<Arc<str>>,
@@ -74,7 +74,7 @@ impl Conversation {
     }
 }
 
-/// A message that is stored.
+/// A message that is stored, and the events of what becomes of it.
 #[derive(Debug)]
 pub struct Submission {
     /// The turn that it begins.
@@ -101,17 +101,17 @@ impl Agent {
         Agent { shared: Arc::new(Shared::new(parts)), mailboxes: Mailboxes::default() }
     }
 
-    /// Where everything is kept.
+    /// The store that keeps its sessions.
     pub fn store(&self) -> &Store {
         &self.shared.parts.store
     }
 
-    /// What finds the items that fit a message.
+    /// The search for items that fit a message.
     pub fn searcher(&self) -> &Searcher {
         &self.shared.searcher
     }
 
-    /// What the agent remembers.
+    /// The agent's memories, and what was said in past sessions.
     pub fn memories(&self) -> &Memories {
         &self.shared.memories
     }
@@ -128,7 +128,7 @@ impl Agent {
         Ok(undone)
     }
 
-    /// All that the agent has now.
+    /// The catalog of all items that the agent has now.
     pub async fn catalog(&self) -> Arc<Catalog> {
         self.shared.stock(Purpose::Look).await.catalog
     }
@@ -146,7 +146,7 @@ impl Agent {
     /// The session of a conversation: the one that it is bound to, or a new one.
     /// What another surface calls the same is another conversation.
     pub async fn find_or_begin(&self, conversation: &Conversation) -> Result<Session, AgentError> {
-        self.begin(conversation).await
+        self.begin_named(conversation, &conversation.name).await
     }
 
     /// The session that a person asks for by its name, wherever it began: the
@@ -166,7 +166,7 @@ impl Agent {
                 Err(_) => {
                     // A number that no session can have is no name either.
                     SessionName::new(&conversation.name)?;
-                    self.begin(conversation).await
+                    self.find_or_begin(conversation).await
                 }
             },
         }
@@ -182,10 +182,6 @@ impl Agent {
         // It may have been found by its number, or renamed since.
         let name = old.name.map_or_else(|| conversation.name.clone(), String::from);
         self.begin_named(conversation, &name).await
-    }
-
-    async fn begin(&self, conversation: &Conversation) -> Result<Session, AgentError> {
-        self.begin_named(conversation, &conversation.name).await
     }
 
     async fn begin_named(
@@ -236,7 +232,7 @@ impl Agent {
         }
     }
 
-    /// Takes a message in. When this returns, the message is stored, and nothing
+    /// Stores a message and begins its turn. When this returns, the message is stored, and nothing
     /// that happens to this process can lose it.
     pub async fn submit(
         &self,
@@ -270,18 +266,18 @@ impl Agent {
         self.shared.no_work().await;
     }
 
-    /// Everything that happens in a session from here on, for one who must not miss
+    /// All events of a session from here on, for one who must not miss
     /// any of it: what is not read is kept, so it is for listeners that end.
     pub fn listen(&self, session: SessionId) -> mpsc::UnboundedReceiver<TurnEvent> {
         self.with_mailbox(session, Mailbox::listen)
     }
 
-    /// What happens in a session from here on.
+    /// The events of a session from here on; one who reads too slowly misses some.
     pub fn subscribe(&self, session: SessionId) -> broadcast::Receiver<TurnEvent> {
         self.with_mailbox(session, Mailbox::subscribe)
     }
 
-    /// What a model would be sent for a message. Nothing is stored or called,
+    /// The request that a model would be sent for a message. Nothing is stored or called,
     /// except that a server may be asked for its window.
     pub async fn preview(
         &self,
@@ -289,7 +285,7 @@ impl Agent {
         inbound: Inbound,
     ) -> Result<Preview, AgentError> {
         let (answer, answered) = oneshot::channel();
-        self.with_mailbox(session, |mailbox| mailbox.ask(inbound, answer));
+        self.with_mailbox(session, |mailbox| mailbox.post(Mail::Preview(inbound, answer)));
         answered.await.map_err(|_| AgentError::Ended)?
     }
 

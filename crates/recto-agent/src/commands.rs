@@ -1,4 +1,4 @@
-//! What people can say to Recto rather than to the model.
+//! Commands: what people can say to Recto rather than to the model.
 //!
 //! Commands are exact and stand at the start of a message: `/new` is one, "How do
 //! I start a /new one?" and "/new york" are messages. What a command answers is
@@ -6,53 +6,49 @@
 
 mod parse;
 
-use recto_context::{ContextMode, Marks, RequestContext, Who};
+use recto_context::{Marks, RequestContext, Who};
 use recto_store::{ApprovalId, Owner, Session, SessionFilter, SessionId, SessionSummary, Turn};
 use recto_workspace::{Added, TextMarks};
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::agent::{Agent, Conversation};
 use crate::approvals::Answered;
 use crate::error::AgentError;
 use crate::items::ItemChange;
 use crate::memories::Wish;
-use crate::options::{ApprovalSetting, CompactionSetting, SessionSettings};
+use crate::options::SessionSettings;
 use crate::record;
-use crate::selection::SearchSetting;
 use crate::why::Why;
 
 pub use parse::CommandProblem;
 
 /// A command, as it can be typed.
 #[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs, reason = "a command without arguments is typed as its name")]
 pub enum Command {
-    /// `/new`.
     New,
-    /// `/help`.
     Help,
-    /// `/context`.
     Context,
-    /// `/model`, `/model NAME`.
-    Model(Option<Setting<String>>),
-    /// `/mode`, `/mode full`.
-    Mode(Option<Setting<ContextMode>>),
-    /// `/set`, `/set KEY VALUE`.
+    /// `/model`, or `/model NAME` to answer with another one.
+    Model(Option<Change>),
+    /// `/mode`, or `/mode full` to set it.
+    Mode(Option<Change>),
+    /// `/set`, or `/set KEY VALUE` to change a setting.
     Set(Option<Change>),
-    /// `/add NAME`.
+    /// `/add` with the name of an item.
     Add(String),
-    /// `/remove NAME`.
+    /// `/remove` with the name of an item.
     Remove(String),
-    /// `/why NAME`.
+    /// `/why` with the name of an item.
     Why(String),
     /// `/approve`, `/approve session`, `/approve 3`.
     Approve(Option<ApprovalId>, Scope),
-    /// `/deny`, `/deny 3`.
+    /// `/deny`, or `/deny 3` for one of several questions.
     Deny(Option<ApprovalId>),
-    /// `/remember TEXT`.
+    /// `/remember` with what is to be kept.
     Remember(String),
-    /// `/sessions`.
     Sessions,
-    /// `/stop`.
     Stop,
 }
 
@@ -65,54 +61,23 @@ pub enum Scope {
     Session,
 }
 
-/// A value for the session, or the agent's own again.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Setting<T> {
-    /// This one.
-    To(T),
-    /// What the agent has.
-    Default,
-}
-
 /// A change of one of the session's settings.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Change {
-    /// `model`.
-    Model(Setting<String>),
-    /// `temperature`.
-    Temperature(Setting<f64>),
-    /// `top_p`.
-    TopP(Setting<f64>),
-    /// `max_output_tokens`.
-    MaxOutputTokens(Setting<u32>),
-    /// `max_rounds`.
-    MaxRounds(Setting<u32>),
-    /// `context_mode`.
-    ContextMode(Setting<ContextMode>),
-    /// `search`.
-    Search(Setting<SearchSetting>),
-    /// `top_k`.
-    TopK(Setting<u32>),
-    /// `top_n`.
-    TopN(Setting<u32>),
-    /// `include_score`.
-    IncludeScore(Setting<f64>),
-    /// `floor`.
-    Floor(Setting<f64>),
-    /// `approval`.
-    Approval(Setting<ApprovalSetting>),
-    /// `compaction`.
-    Compaction(Setting<CompactionSetting>),
+pub struct Change {
+    /// The name of the setting, as the store keeps it.
+    key: &'static str,
+    /// Its new value in the form of the store; `None` for what the agent has.
+    value: Option<Value>,
 }
 
 /// How a command is typed, and what it does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CommandHelp {
-    /// Such as `/model`.
+    /// The command itself, such as `/model`.
     pub name: &'static str,
-    /// What can follow it.
+    /// The arguments that can follow it, such as `[NAME | default]`.
     pub arguments: &'static str,
-    /// What it does.
+    /// What it does, in a line.
     pub about: &'static str,
 }
 
@@ -120,7 +85,7 @@ const fn help(name: &'static str, arguments: &'static str, about: &'static str) 
     CommandHelp { name, arguments, about }
 }
 
-/// All commands.
+/// All commands, in the order in which `/help` lists them.
 pub const COMMANDS: &[CommandHelp] = &[
     help("/help", "", "list the commands"),
     help("/context", "", "show what the last request sent, by layer"),
@@ -138,10 +103,10 @@ pub const COMMANDS: &[CommandHelp] = &[
     help("/stop", "", "stop the turn that runs"),
 ];
 
-/// What a command answers.
+/// The data that a command answers with.
 #[derive(Debug)]
 pub enum Answer {
-    /// The commands.
+    /// [`COMMANDS`] is to be shown.
     Help,
     /// A new session began.
     Began(Session),
@@ -156,13 +121,9 @@ pub enum Answer {
     Remembered(Added),
     /// A question was answered.
     Answered(Answered),
-    /// The models, and which one answers.
-    Models {
-        /// All entries.
-        names: Vec<String>,
-        /// The one that answers.
-        current: Option<String>,
-    },
+    /// The model entries, and which one answers.
+    #[allow(missing_docs, reason = "the fields say it")]
+    Models { names: Vec<String>, current: Option<String> },
     /// The session's settings as they are now.
     Settings(SessionSettings),
     /// The sessions, newest first.
@@ -230,12 +191,13 @@ impl Agent {
             }
             Command::Remember(text) => Answer::Remembered(self.remember(session, &text).await?),
             Command::Model(None) => self.models_of(session).await?,
-            Command::Model(Some(name)) => {
-                self.change(session, Change::Model(name)).await?;
+            Command::Model(Some(change)) => {
+                self.change(session, change).await?;
                 self.models_of(session).await?
             }
-            Command::Mode(Some(mode)) => self.change(session, Change::ContextMode(mode)).await?,
-            Command::Set(Some(change)) => self.change(session, change).await?,
+            Command::Mode(Some(change)) | Command::Set(Some(change)) => {
+                self.change(session, change).await?
+            }
             Command::Mode(None) | Command::Set(None) => {
                 Answer::Settings(self.settings(session).await?)
             }
@@ -285,38 +247,23 @@ impl Agent {
     }
 
     async fn change(&self, session: SessionId, change: Change) -> Result<Answer, AgentError> {
-        if let Change::Model(Setting::To(name)) = &change {
+        if let ("model", Some(Value::String(name))) = (change.key, &change.value) {
             self.model(name)?;
         }
-        let mut settings = self.settings(session).await?;
-        settings.change(change);
+        let settings = self.settings(session).await?.changed(change);
         self.store().set_settings(session, settings.to_store()).await?;
         Ok(Answer::Settings(settings))
     }
 }
 
 impl SessionSettings {
-    fn change(&mut self, change: Change) {
-        fn to<T>(setting: Setting<T>) -> Option<T> {
-            match setting {
-                Setting::To(value) => Some(value),
-                Setting::Default => None,
-            }
-        }
-        match change {
-            Change::Model(name) => self.model = to(name),
-            Change::Temperature(value) => self.temperature = to(value),
-            Change::TopP(value) => self.top_p = to(value),
-            Change::MaxOutputTokens(value) => self.max_output_tokens = to(value),
-            Change::MaxRounds(value) => self.max_rounds = to(value),
-            Change::ContextMode(mode) => self.context_mode = to(mode),
-            Change::Search(search) => self.search = to(search),
-            Change::TopK(count) => self.top_k = to(count),
-            Change::TopN(count) => self.top_n = to(count),
-            Change::IncludeScore(score) => self.include_score = to(score),
-            Change::Floor(floor) => self.floor = to(floor),
-            Change::Approval(approval) => self.approval = to(approval),
-            Change::Compaction(compaction) => self.compaction = to(compaction),
-        }
+    /// These settings with one of them changed.
+    fn changed(&self, change: Change) -> Self {
+        let mut settings = self.to_store();
+        match change.value {
+            Some(value) => settings.insert(change.key.to_owned(), value),
+            None => settings.remove(change.key),
+        };
+        Self::from_store(&settings)
     }
 }

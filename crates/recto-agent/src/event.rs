@@ -1,4 +1,4 @@
-//! What listeners hear of a turn while it runs.
+//! The events of a turn, for those who watch it while it runs.
 //!
 //! Events are for watching. Everything that lasts is in the store by the time
 //! its event goes out, except for text that streams: a listener that was too
@@ -9,31 +9,29 @@ use recto_store::{
 };
 use serde::Serialize;
 
-/// Something that happened in a turn.
+/// Something that happened in a turn of a session.
 #[derive(Debug, Clone, Serialize)]
+#[allow(missing_docs, reason = "the fields say it")]
 pub struct TurnEvent {
-    /// The session.
     pub session: SessionId,
-    /// The turn.
     pub turn: TurnId,
-    /// What happened.
     #[serde(flatten)]
     pub event: Event,
 }
 
-/// What happened.
+/// The kinds of things that happen in a turn, as programs read them.
 #[derive(Debug, Clone, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
+#[allow(missing_docs, reason = "fields that say it have no text of their own")]
 pub enum Event {
     /// The message is stored; it is this turn's now.
     Accepted,
     /// A request is recorded and goes out.
     Requested {
-        /// The request.
         request: RequestId,
         /// Its number within the turn, from 1.
         number: u32,
-        /// The model entry.
+        /// The name of the model entry.
         model: String,
         /// Minimal or full.
         mode: &'static str,
@@ -42,71 +40,53 @@ pub enum Event {
         /// What of it agrees with the request before, from the start.
         agreed_tokens: u32,
     },
-    /// The server could not answer yet; it is asked again.
-    Retrying {
-        /// Milliseconds until then.
-        after_ms: u64,
-        /// Why.
-        error: String,
-    },
+    /// The server could not answer yet; it is asked again after so many milliseconds.
+    Retrying { after_ms: u64, error: String },
     /// A piece of the reply.
-    Text {
-        /// The piece.
-        text: String,
-    },
+    Text { text: String },
     /// A piece of the model's reasoning.
-    Thinking {
-        /// The piece.
-        text: String,
-    },
+    Thinking { text: String },
     /// A person has to say whether a tool may run.
     Asked(Question),
-    /// The person did.
-    Decided {
-        /// The question.
-        approval: ApprovalId,
-        /// What was said.
-        answer: Answer,
-    },
-    /// A tool begins to run.
-    Call {
-        /// The call.
-        id: String,
-        /// The tool.
-        name: String,
-        /// The arguments as the model wrote them.
-        arguments: String,
-    },
-    /// A tool is done.
+    /// The person has said whether it may.
+    Decided { approval: ApprovalId, answer: Answer },
+    /// A tool begins to run, with the arguments as the model wrote them.
+    Call { id: String, name: String, arguments: String },
+    /// A tool has run to its end.
     Result {
-        /// The call.
+        /// The identity of the call.
         id: String,
-        /// The tool.
+        /// The name of the tool.
         name: String,
         /// Whether it did what it was asked to.
         outcome: &'static str,
-        /// What the model gets to see.
+        /// The text that the model gets to see.
         text: String,
     },
     /// Something that the person should know.
-    Notice {
-        /// What.
-        text: String,
-    },
+    Notice { text: String },
     /// The turn is over, and all of it is stored.
     Finished(Finished),
 }
 
+impl Event {
+    /// The end of a turn that got no reply.
+    pub(crate) fn ended_without_reply(status: Ending, error: Trouble) -> Self {
+        let (error, usage) = (Some(error), Totals::default());
+        Event::Finished(Finished { status, reply: None, error, usage })
+    }
+}
+
 /// A question whether a tool may run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[allow(missing_docs, reason = "fields that say it have no text of their own")]
 pub struct Question {
-    /// Its number.
     pub approval: ApprovalId,
     /// The tool, as people name it.
     pub tool: String,
     /// What would be done, in a line.
     pub title: String,
-    /// All of it.
+    /// All that is known of what would be done.
     pub detail: String,
     /// Whether it can be allowed for this call alone, and not for the session.
     pub only_once: bool,
@@ -128,10 +108,10 @@ impl Question {
     }
 }
 
-/// How a turn ended.
+/// How a turn ended, and what it cost.
 #[derive(Debug, Clone, Serialize)]
 pub struct Finished {
-    /// How.
+    /// Whether it was done, stopped, interrupted or failed.
     pub status: Ending,
     /// The model's last words, whole; absent when there are none.
     pub reply: Option<String>,
@@ -145,11 +125,11 @@ pub struct Finished {
 /// Something that went wrong, with what a person can do about it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Trouble {
-    /// A word for programs.
+    /// A short name that never changes, for programs.
     pub code: &'static str,
-    /// What happened.
+    /// The text for people, without a hint.
     pub message: String,
-    /// What to do.
+    /// What a person can do about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
 }
@@ -158,15 +138,15 @@ pub struct Trouble {
 /// does not tell is absent: fresh and cached tokens are never made up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Totals {
-    /// Requests.
+    /// How many requests the turn made.
     pub requests: u32,
-    /// Prompts, cached parts included.
+    /// Tokens of the prompts, cached parts included.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prompt: Option<u32>,
     /// What of the prompts came out of the server's cache.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cached: Option<u32>,
-    /// Replies.
+    /// Tokens of the replies.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub completion: Option<u32>,
 }

@@ -19,7 +19,7 @@ use recto_store::{
 use tokio::sync::{Notify, broadcast, mpsc, oneshot};
 
 use crate::error::AgentError;
-use crate::event::{Event, Finished, Totals, Trouble, TurnEvent};
+use crate::event::{Event, Trouble, TurnEvent};
 use crate::inbound::{ArrivedMessage, Inbound};
 use crate::preview::{Preview, preview};
 use crate::session_cache::SessionCache;
@@ -48,10 +48,10 @@ type Running = Arc<Mutex<Option<Arc<Stop>>>>;
 /// Tells the sender that the message is stored, or why not.
 pub(crate) type Ack = oneshot::Sender<Result<TurnId, AgentError>>;
 
-/// What comes in.
+/// What a session's task is given to do.
 #[derive(Debug)]
 pub(crate) enum Mail {
-    /// A message.
+    /// A message that nobody has stored yet.
     Message(ArrivedMessage, Ack, AtWork),
     /// A turn that is stored already, and that its process left unfinished.
     Open(TurnId, AtWork),
@@ -59,7 +59,7 @@ pub(crate) enum Mail {
     Preview(Inbound, Look),
 }
 
-/// Takes the answer to such a question.
+/// Takes the answer to the question what a model would be sent.
 pub(crate) type Look = oneshot::Sender<Result<Preview, AgentError>>;
 
 impl Mailbox {
@@ -91,11 +91,6 @@ impl Mailbox {
         let _ = self.post.send(mail);
     }
 
-    /// Hands in a question what a model would be sent.
-    pub(crate) fn ask(&self, inbound: Inbound, answer: Look) {
-        let _ = self.post.send(Mail::Preview(inbound, answer));
-    }
-
     /// Whether the task has ended, as it does when something in it panics.
     pub(crate) fn is_closed(&self) -> bool {
         self.post.is_closed()
@@ -120,12 +115,12 @@ impl Mailbox {
     }
 }
 
-/// Where a session's events go.
+/// The way of a session's events to those who listen.
 #[derive(Debug, Clone)]
 pub(crate) struct Outlet {
-    /// Those who may miss some.
+    /// Reaches those who may miss some.
     heard: broadcast::Sender<TurnEvent>,
-    /// Those who may not.
+    /// Reaches those who may miss none.
     taps: Arc<Mutex<Vec<mpsc::UnboundedSender<TurnEvent>>>>,
 }
 
@@ -135,14 +130,14 @@ impl Outlet {
         Outlet { heard, taps: Arc::default() }
     }
 
-    /// Nobody may be listening.
+    /// Sends an event to whoever listens; nobody may be.
     fn send(&self, event: TurnEvent) {
         self.taps.lock().retain(|tap| tap.send(event.clone()).is_ok());
         let _ = self.heard.send(event);
     }
 }
 
-/// Who hears of a turn.
+/// Those who hear of a turn: whoever sent its message, and whoever watches.
 #[derive(Debug)]
 pub(crate) struct Listeners {
     session: SessionId,
@@ -155,9 +150,9 @@ pub(crate) struct Listeners {
 /// What the sender of a message waits for.
 #[derive(Debug)]
 enum Waiting {
-    /// That the message is stored.
+    /// The word that the message is stored.
     ForAck(Ack),
-    /// That the turn is over.
+    /// The end of the turn.
     ForEnd(TurnId),
 }
 
@@ -167,12 +162,7 @@ impl Listeners {
         Listeners { session, events, waiting, stored: Notify::new() }
     }
 
-    /// The session that is talked in.
-    pub(crate) fn session(&self) -> SessionId {
-        self.session
-    }
-
-    /// The message is stored.
+    /// Tells that the message is stored, unless that was told.
     pub(crate) fn accepted(&self, turn: TurnId) {
         let before = std::mem::replace(&mut *self.waiting.lock(), Waiting::ForEnd(turn));
         if let Waiting::ForAck(ack) = before {
@@ -187,26 +177,22 @@ impl Listeners {
         matches!(*self.waiting.lock(), Waiting::ForAck(_))
     }
 
-    /// Something went wrong that the store could not keep. Whoever waits hears of
+    /// Tells of what went wrong and could not be stored. Whoever waits hears of
     /// it: as the answer to the message, or as the end of its turn.
     fn failed(self, error: AgentError) {
-        match self.waiting.into_inner() {
+        let Listeners { session, events, waiting, .. } = self;
+        match waiting.into_inner() {
             Waiting::ForAck(ack) => {
                 let _ = ack.send(Err(error));
             }
             Waiting::ForEnd(turn) => {
-                let event = Event::Finished(Finished {
-                    status: Ending::Failed,
-                    reply: None,
-                    error: Some(error.trouble()),
-                    usage: Totals::default(),
-                });
-                self.events.send(TurnEvent { session: self.session, turn, event });
+                let event = Event::ended_without_reply(Ending::Failed, error.trouble());
+                events.send(TurnEvent { session, turn, event });
             }
         }
     }
 
-    /// Nobody may be listening.
+    /// Sends an event of a turn to whoever listens.
     pub(crate) fn emit(&self, turn: TurnId, event: Event) {
         self.events.send(TurnEvent { session: self.session, turn, event });
     }
@@ -323,24 +309,17 @@ impl Task {
                     self.waiting.push_back(Work::open(turn, at_work));
                 }
                 Some(Mail::Preview(inbound, answer)) => {
-                    // What the turn knows of the session is in use.
-                    let session = SessionCache::new(listeners.session);
-                    tokio::spawn(preview_apart(shared.clone(), session, inbound, answer));
+                    // What the turn knows of the session is in use, and it goes on meanwhile.
+                    let (shared, mut session) =
+                        (shared.clone(), SessionCache::new(listeners.session));
+                    tokio::spawn(async move {
+                        let _ = answer.send(preview(&shared, &mut session, &inbound).await);
+                    });
                 }
                 None => open = false,
             }
         }
     }
-}
-
-/// Answers a question while a turn runs, without holding it up.
-async fn preview_apart(
-    shared: Arc<Shared>,
-    mut session: SessionCache,
-    inbound: Inbound,
-    answer: Look,
-) {
-    let _ = answer.send(preview(&shared, &mut session, &inbound).await);
 }
 
 /// Stores a message that has to wait.
@@ -442,15 +421,7 @@ async fn withdraw(runner: &TurnRunner<'_>, turn: TurnId) -> Result<(), AgentErro
     let outcome = Outcome { ending: Ending::Stopped, detail, at: Moment::now() };
     runner.shared.parts.store.withdraw(turn, outcome).await?;
     let error = Trouble { code: "stopped", message: message.to_owned(), hint: None };
-    runner.listeners.emit(
-        turn,
-        Event::Finished(Finished {
-            status: Ending::Stopped,
-            reply: None,
-            error: Some(error),
-            usage: Totals::default(),
-        }),
-    );
+    runner.listeners.emit(turn, Event::ended_without_reply(Ending::Stopped, error));
     Ok(())
 }
 

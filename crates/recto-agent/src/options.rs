@@ -174,6 +174,7 @@ pub enum ApprovalSetting {
     /// Never.
     Never,
     /// As each tool has it.
+    #[serde(alias = "tool")]
     PerTool,
 }
 
@@ -215,24 +216,10 @@ impl SessionSettings {
 
     /// These settings, with what another one says otherwise.
     pub(crate) fn overridden_by(&self, other: &SessionSettings) -> Self {
-        SessionSettings {
-            model: other.model.clone().or_else(|| self.model.clone()),
-            temperature: other.temperature.or(self.temperature),
-            top_p: other.top_p.or(self.top_p),
-            max_output_tokens: other.max_output_tokens.or(self.max_output_tokens),
-            max_rounds: other.max_rounds.or(self.max_rounds),
-            context_mode: other.context_mode.or(self.context_mode),
-            search: other.search.or(self.search),
-            top_k: other.top_k.or(self.top_k),
-            top_n: other.top_n.or(self.top_n),
-            include_score: other.include_score.or(self.include_score),
-            floor: other.floor.or(self.floor),
-            approval: other.approval.or(self.approval),
-            compaction: other.compaction.or(self.compaction),
-            // Who reads along is a matter of the session, whatever a turn says.
-            audience: self.audience.clone(),
-            unattended: other.unattended || self.unattended,
-        }
+        let mut settings = self.to_store();
+        settings.extend(other.to_store());
+        // Who reads along is a matter of the session, whatever a turn says.
+        SessionSettings { audience: self.audience.clone(), ..Self::from_store(&settings) }
     }
 
     /// For whom its pages are made. A session of which nobody says it may be read by

@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
-use tokio::task::{JoinHandle, spawn_blocking};
+use tokio::task::spawn_blocking;
 
 use crate::checksum::{Checksum, Sum};
 use crate::error::{ModelsError, SourceError, Trouble};
@@ -164,11 +164,6 @@ impl Pull<'_> {
         }
         recto_fs::finish(task).await
     }
-}
-
-/// What a task on another thread comes to; it panics here if it did there.
-async fn joined<T>(task: JoinHandle<T>) -> T {
-    task.await.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
 }
 
 /// Sends the progress of work on another thread.

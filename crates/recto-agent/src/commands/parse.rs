@@ -1,32 +1,20 @@
 //! From a line to a command.
 
-use recto_context::ContextMode;
-use recto_search::Preset;
 use recto_store::{ApprovalId, ParseIdError};
+use serde_json::Value;
 
-use super::{COMMANDS, Change, Command, Scope, Setting};
-use crate::options::{ApprovalSetting, CompactionSetting};
-use crate::selection::SearchSetting;
+use super::{COMMANDS, Change, Command, Scope};
 
 /// A line that is meant as a command, and is none.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the message of a variant says what its fields hold")]
 pub enum CommandProblem {
     /// There is no such command.
     #[error("there is no command `{typed}`")]
-    Unknown {
-        /// What was typed.
-        typed: String,
-    },
+    Unknown { typed: String },
     /// The command is there, but not with this argument.
     #[error("`{command}` can't be used with `{argument}`: {problem}")]
-    Argument {
-        /// The command.
-        command: &'static str,
-        /// What followed it.
-        argument: String,
-        /// What is wrong with that.
-        problem: String,
-    },
+    Argument { command: &'static str, argument: String, problem: String },
 }
 
 impl CommandProblem {
@@ -64,7 +52,13 @@ impl Command {
             None => Ok(None),
             // "/new york" is no command.
             Some(help) if help.arguments.is_empty() && !rest.is_empty() => Ok(None),
-            Some(help) => read(help.name, rest).map(Some),
+            Some(help) => match read(help.name, rest) {
+                Ok(command) => Ok(Some(command)),
+                Err(problem) => {
+                    let (command, argument) = (help.name, rest.to_owned());
+                    Err(CommandProblem::Argument { command, argument, problem })
+                }
+            },
         }
     }
 }
@@ -75,49 +69,36 @@ fn looks_like_command(word: &str) -> bool {
         .is_some_and(|name| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_lowercase()))
 }
 
-fn read(name: &'static str, rest: &str) -> Result<Command, CommandProblem> {
-    let argument = |problem: String| CommandProblem::Argument {
-        command: name,
-        argument: rest.to_owned(),
-        problem,
-    };
-    let some = |rest: &str| (!rest.is_empty()).then(|| rest.to_owned());
+/// Reads a command of that name with what follows it.
+fn read(name: &str, rest: &str) -> Result<Command, String> {
+    let item = || required(rest, "it takes the name of an item");
     Ok(match name {
         "/new" => Command::New,
         "/context" => Command::Context,
         "/sessions" => Command::Sessions,
         "/stop" => Command::Stop,
-        "/model" => Command::Model(some(rest).map(name_or_default)),
-        "/mode" => Command::Mode(
-            some(rest).map(|mode| mode_or_default(&mode)).transpose().map_err(argument)?,
-        ),
-        "/add" => Command::Add(named(rest).map_err(argument)?),
-        "/remove" => Command::Remove(named(rest).map_err(argument)?),
-        "/why" => Command::Why(named(rest).map_err(argument)?),
-        "/remember" => Command::Remember(remembered(rest).map_err(argument)?),
-        "/approve" => approve(rest).map_err(argument)?,
-        "/deny" => {
-            Command::Deny(some(rest).map(|id| number_of(&id)).transpose().map_err(argument)?)
-        }
-        "/set" => Command::Set(
-            some(rest).map(|change| read_change(&change)).transpose().map_err(argument)?,
-        ),
+        "/model" => Command::Model(optional(rest, |name| read_setting("model", name))?),
+        "/mode" => Command::Mode(optional(rest, |mode| read_setting("context_mode", mode))?),
+        "/set" => Command::Set(optional(rest, read_change)?),
+        "/add" => Command::Add(item()?),
+        "/remove" => Command::Remove(item()?),
+        "/why" => Command::Why(item()?),
+        "/remember" => Command::Remember(required(rest, "it takes what is to be remembered")?),
+        "/approve" => approve(rest)?,
+        "/deny" => Command::Deny(optional(rest, read_number)?),
         _ => Command::Help,
     })
 }
 
-fn named(rest: &str) -> Result<String, String> {
-    match rest {
-        "" => Err("it takes the name of an item".to_owned()),
-        name => Ok(name.to_owned()),
-    }
+fn required(rest: &str, problem: &str) -> Result<String, String> {
+    if rest.is_empty() { Err(problem.to_owned()) } else { Ok(rest.to_owned()) }
 }
 
-fn remembered(rest: &str) -> Result<String, String> {
-    match rest {
-        "" => Err("it takes what is to be remembered".to_owned()),
-        text => Ok(text.to_owned()),
-    }
+fn optional<T>(
+    rest: &str,
+    read: impl FnOnce(&str) -> Result<T, String>,
+) -> Result<Option<T>, String> {
+    (!rest.is_empty()).then(|| read(rest)).transpose()
 }
 
 fn approve(rest: &str) -> Result<Command, String> {
@@ -126,119 +107,110 @@ fn approve(rest: &str) -> Result<Command, String> {
         match word {
             "session" => scope = Scope::Session,
             "once" => scope = Scope::Once,
-            number => id = Some(number_of(number)?),
+            number => id = Some(read_number(number)?),
         }
     }
     Ok(Command::Approve(id, scope))
 }
 
-fn number_of(text: &str) -> Result<ApprovalId, String> {
+fn read_number(text: &str) -> Result<ApprovalId, String> {
     text.parse().map_err(|error: ParseIdError| error.to_string())
 }
 
-fn name_or_default(name: String) -> Setting<String> {
-    if name == "default" { Setting::Default } else { Setting::To(name) }
+/// The values that a setting takes, beside `default`.
+enum Takes {
+    Name,
+    Number(f64, f64),
+    Count(u32, Option<u32>),
+    /// One of these words, and what is said to any other.
+    Word(&'static [&'static str], &'static str),
 }
 
-fn mode_or_default(mode: &str) -> Result<Setting<ContextMode>, String> {
-    match mode {
-        "default" => Ok(Setting::Default),
-        "full" => Ok(Setting::To(ContextMode::Full)),
-        "minimal" => Ok(Setting::To(ContextMode::Minimal)),
-        "auto" => Ok(Setting::To(ContextMode::Auto)),
-        _ => Err("the modes are full, minimal, auto and default".to_owned()),
-    }
-}
+/// The most candidates that search can be told to look at, as in the config.
+const MOST_CANDIDATES: Option<u32> = Some(1_000);
 
-fn search_or_default(text: &str) -> Result<Setting<SearchSetting>, String> {
-    Ok(Setting::To(match text {
-        "default" => return Ok(Setting::Default),
-        "off" => SearchSetting::Off,
-        "conservative" => SearchSetting::Preset(Preset::Conservative),
-        "normal" => SearchSetting::Preset(Preset::Normal),
-        "aggressive" => SearchSetting::Preset(Preset::Aggressive),
-        _ => return Err("it takes off, conservative, normal, aggressive or default".to_owned()),
-    }))
-}
-
-fn approval_or_default(text: &str) -> Result<Setting<ApprovalSetting>, String> {
-    Ok(Setting::To(match text {
-        "default" => return Ok(Setting::Default),
-        "always" => ApprovalSetting::Always,
-        "never" => ApprovalSetting::Never,
-        "per_tool" | "tool" => ApprovalSetting::PerTool,
-        _ => return Err("it takes always, never, per_tool or default".to_owned()),
-    }))
-}
-
-fn compaction_or_default(text: &str) -> Result<Setting<CompactionSetting>, String> {
-    Ok(Setting::To(match text {
-        "default" => return Ok(Setting::Default),
-        "off" => CompactionSetting::Off,
-        "extract" => CompactionSetting::Extract,
-        "summary" => CompactionSetting::Summary,
-        _ => return Err("it takes off, extract, summary or default".to_owned()),
-    }))
-}
-
-/// The settings that a session has, as `/set` names them.
-const KEYS: &str = "model, temperature, top_p, max_output_tokens, max_rounds, context_mode, \
-                    search, top_k, top_n, include_score, floor, approval, compaction";
+/// The settings that a session has, as `/set` names them and the store keeps them.
+const SETTINGS: [(&str, Takes); 13] = [
+    ("model", Takes::Name),
+    ("temperature", Takes::Number(0.0, 2.0)),
+    ("top_p", Takes::Number(0.0, 1.0)),
+    ("max_output_tokens", Takes::Count(1, None)),
+    ("max_rounds", Takes::Count(1, None)),
+    (
+        "context_mode",
+        Takes::Word(&["full", "minimal", "auto"], "the modes are full, minimal, auto and default"),
+    ),
+    (
+        "search",
+        Takes::Word(
+            &["off", "conservative", "normal", "aggressive"],
+            "it takes off, conservative, normal, aggressive or default",
+        ),
+    ),
+    ("top_k", Takes::Count(1, MOST_CANDIDATES)),
+    ("top_n", Takes::Count(0, MOST_CANDIDATES)),
+    ("include_score", Takes::Number(0.0, 1.0)),
+    ("floor", Takes::Number(0.0, 1.0)),
+    (
+        "approval",
+        Takes::Word(
+            &["always", "never", "per_tool", "tool"],
+            "it takes always, never, per_tool or default",
+        ),
+    ),
+    (
+        "compaction",
+        Takes::Word(&["off", "extract", "summary"], "it takes off, extract, summary or default"),
+    ),
+];
 
 fn read_change(text: &str) -> Result<Change, String> {
     let (key, value) = text
         .split_once(|c: char| c.is_whitespace() || c == '=')
         .map(|(key, value)| (key, value.trim().trim_start_matches('=').trim()))
         .filter(|(_, value)| !value.is_empty())
-        .ok_or_else(|| format!("it takes a key and a value; the keys are {KEYS}"))?;
-    Ok(match key {
-        "model" => Change::Model(name_or_default(value.to_owned())),
-        "temperature" => Change::Temperature(number(value, 0.0, 2.0)?),
-        "top_p" => Change::TopP(number(value, 0.0, 1.0)?),
-        "max_output_tokens" => Change::MaxOutputTokens(count(value)?),
-        "max_rounds" => Change::MaxRounds(count(value)?),
-        "context_mode" => Change::ContextMode(mode_or_default(value)?),
-        "search" => Change::Search(search_or_default(value)?),
-        "top_k" => Change::TopK(count_up_to(value, 1, MOST_CANDIDATES)?),
-        "top_n" => Change::TopN(count_up_to(value, 0, MOST_CANDIDATES)?),
-        "include_score" => Change::IncludeScore(number(value, 0.0, 1.0)?),
-        "floor" => Change::Floor(number(value, 0.0, 1.0)?),
-        "approval" => Change::Approval(approval_or_default(value)?),
-        "compaction" => Change::Compaction(compaction_or_default(value)?),
-        _ => return Err(format!("the keys are {KEYS}")),
-    })
+        .ok_or_else(|| format!("it takes a key and a value; {}", keys()))?;
+    read_setting(key, value)
 }
 
-fn number(text: &str, least: f64, most: f64) -> Result<Setting<f64>, String> {
-    if text == "default" {
-        return Ok(Setting::Default);
-    }
-    let value = text.parse().ok().filter(|value| (least..=most).contains(value));
-    value.map(Setting::To).ok_or_else(|| format!("it takes a number from {least} to {most}"))
+fn keys() -> String {
+    format!("the keys are {}", SETTINGS.map(|(key, _)| key).join(", "))
 }
 
-fn count(text: &str) -> Result<Setting<u32>, String> {
-    if text == "default" {
-        return Ok(Setting::Default);
-    }
-    let value = text.parse().ok().filter(|value| *value > 0);
-    value.map(Setting::To).ok_or_else(|| "it takes a whole number from 1".to_owned())
+fn read_setting(key: &str, text: &str) -> Result<Change, String> {
+    let (key, takes) = SETTINGS.iter().find(|(known, _)| *known == key).ok_or_else(keys)?;
+    let value = if text == "default" { None } else { Some(takes.read(text)?) };
+    Ok(Change { key, value })
 }
 
-/// The most candidates that search can be told to look at, as in the config.
-const MOST_CANDIDATES: u32 = 1_000;
-
-fn count_up_to(text: &str, least: u32, most: u32) -> Result<Setting<u32>, String> {
-    if text == "default" {
-        return Ok(Setting::Default);
+impl Takes {
+    fn read(&self, text: &str) -> Result<Value, String> {
+        let (value, problem) = match *self {
+            Takes::Name => return Ok(text.into()),
+            Takes::Number(least, most) => {
+                let number = text.parse().ok().filter(|value| (least..=most).contains(value));
+                (number.map(Value::from), format!("it takes a number from {least} to {most}"))
+            }
+            Takes::Count(least, most) => {
+                let range = least..=most.unwrap_or(u32::MAX);
+                let count = text.parse().ok().filter(|value| range.contains(value));
+                let to = most.map(|most| format!(" to {most}")).unwrap_or_default();
+                (count.map(Value::from), format!("it takes a whole number from {least}{to}"))
+            }
+            Takes::Word(words, problem) => {
+                (words.contains(&text).then(|| text.into()), problem.to_owned())
+            }
+        };
+        value.ok_or(problem)
     }
-    let value = text.parse().ok().filter(|value| (least..=most).contains(value));
-    value.map(Setting::To).ok_or_else(|| format!("it takes a whole number from {least} to {most}"))
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+    use crate::options::SessionSettings;
 
     fn command(text: &str) -> Option<Command> {
         Command::parse(text).unwrap()
@@ -277,17 +249,17 @@ mod tests {
 
     #[test]
     fn settings_are_read_and_checked() {
-        let to = |value| Some(Command::Set(Some(Change::Temperature(Setting::To(value)))));
+        let to = |value: f64| {
+            Some(Command::Set(Some(Change { key: "temperature", value: Some(value.into()) })))
+        };
         assert_eq!(command("/set temperature 0.5"), to(0.5));
         assert_eq!(command("/set temperature=0.5"), to(0.5));
         assert_eq!(command("/set temperature = 0.5"), to(0.5));
-        let unset = Command::Set(Some(Change::MaxRounds(Setting::Default)));
+        let unset = Command::Set(Some(Change { key: "max_rounds", value: None }));
         assert_eq!(command("/set max_rounds default"), Some(unset));
         assert_eq!(command("/set"), Some(Command::Set(None)));
-        assert_eq!(
-            command("/mode auto"),
-            Some(Command::Mode(Some(Setting::To(ContextMode::Auto))))
-        );
+        let auto = Change { key: "context_mode", value: Some(json!("auto")) };
+        assert_eq!(command("/mode auto"), Some(Command::Mode(Some(auto))));
         for bad in [
             "/set temperature hot",
             "/set temperature 3",
@@ -302,6 +274,23 @@ mod tests {
             "/mode sideways",
         ] {
             assert!(Command::parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn every_setting_is_one_that_a_session_keeps() {
+        for (key, takes) in &SETTINGS {
+            let values = match *takes {
+                Takes::Name => vec!["x"],
+                Takes::Number(..) | Takes::Count(..) => vec!["1"],
+                Takes::Word(words, _) => words.to_vec(),
+            };
+            for value in values {
+                let changed = SessionSettings::default().changed(read_setting(key, value).unwrap());
+                assert!(changed.to_store().contains_key(*key), "{key} {value}");
+                let unset = changed.changed(read_setting(key, "default").unwrap());
+                assert_eq!(unset, SessionSettings::default());
+            }
         }
     }
 

@@ -67,7 +67,7 @@ impl TurnRun<'_> {
 
     async fn verdicts(&self) -> Result<Vec<Verdict>, AgentError> {
         let store = &self.shared.parts.store;
-        let tools = store.allowed_in(self.listeners.session()).await?.into_iter().collect();
+        let tools = store.allowed_in(self.arrived.session).await?.into_iter().collect();
         let leave = Leave { approval: self.inputs.rights.approval, tools };
         let (offered, context) = (self.offered(), self.call_context());
         Ok(self.shared.parts.tools.judge(&self.calls, &offered, &context, &leave).await)

@@ -16,7 +16,7 @@ use recto_store::{Ending, Turn, TurnCommit, TurnId};
 use super::inputs::{TurnInputs, TurnModel};
 use super::{TurnRun, is_overtaken, stamp, visible_text};
 use crate::error::AgentError;
-use crate::event::{Event, Finished, Totals};
+use crate::event::{Event, Totals};
 use crate::inbound::ArrivedMessage;
 use crate::mailbox::Listeners;
 use crate::options::ModelEntry;
@@ -112,15 +112,7 @@ impl TurnRunner<'_> {
         let said = unsaid.into_iter().chain(results).chain([told]);
         let commit = closing_commit(said, session.last, Ending::Failed, Some(trouble.text()));
         self.shared.parts.store.advance(turn.id, commit).await?;
-        self.listeners.emit(
-            turn.id,
-            Event::Finished(Finished {
-                status: Ending::Failed,
-                reply: None,
-                error: Some(trouble),
-                usage: Totals::default(),
-            }),
-        );
+        self.listeners.emit(turn.id, Event::ended_without_reply(Ending::Failed, trouble));
         Ok(())
     }
 

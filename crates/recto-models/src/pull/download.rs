@@ -17,12 +17,11 @@ use reqwest::header::{
 };
 use reqwest::redirect::Policy;
 use reqwest::{Certificate, Client, Response, StatusCode};
-use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 
 use super::address::{Address, without_secrets};
 use super::part::{Funnel, Part};
-use super::{PullOptions, joined, space};
+use super::{PullOptions, space};
 use crate::checksum::{Checksum, Sum};
 use crate::error::{ModelsError, SourceError, Trouble};
 use crate::lock::Lock;
