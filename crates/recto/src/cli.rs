@@ -8,6 +8,19 @@ use recto_context::{ContextMode, Include, ItemKind, Who};
 use recto_models::Checksum;
 use recto_store::ApprovalId;
 
+/// Turns what is typed into the domain's own enum, whose variants have the same names.
+macro_rules! same_variants {
+    ($typed:ident => $meant:ident: $($variant:ident),+) => {
+        impl From<$typed> for $meant {
+            fn from(typed: $typed) -> Self {
+                match typed {
+                    $($typed::$variant => $meant::$variant,)+
+                }
+            }
+        }
+    };
+}
+
 /// A local-first agent gateway that shows exactly what its models are sent.
 #[derive(Debug, Parser)]
 #[command(name = "recto", version, max_term_width = 100)]
@@ -15,12 +28,12 @@ pub struct Cli {
     /// Recto's home [default: `$RECTO_HOME`, or `~/.recto`]
     #[arg(long, global = true, value_name = "DIR")]
     pub home: Option<PathBuf>,
-    /// What to do.
+    /// The command that was typed.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// What can be done.
+/// The commands of `recto`.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Write a small workspace to start from; nothing that is there is changed
@@ -76,7 +89,7 @@ pub enum Command {
     Bench(BenchCommand),
 }
 
-/// `recto chat`.
+/// The arguments of `recto chat`.
 #[derive(Debug, Args)]
 pub struct ChatArgs {
     /// Send this message, print the reply and end; `-` reads standard input to its end
@@ -107,7 +120,7 @@ pub struct ChatArgs {
     pub json: bool,
 }
 
-/// `recto context`.
+/// The arguments of `recto context`.
 #[derive(Debug, Args)]
 pub struct ContextArgs {
     /// The message; read from standard input when it is `-` or left out
@@ -143,17 +156,9 @@ pub enum ModeArg {
     Auto,
 }
 
-impl From<ModeArg> for ContextMode {
-    fn from(mode: ModeArg) -> Self {
-        match mode {
-            ModeArg::Full => ContextMode::Full,
-            ModeArg::Minimal => ContextMode::Minimal,
-            ModeArg::Auto => ContextMode::Auto,
-        }
-    }
-}
+same_variants!(ModeArg => ContextMode: Full, Minimal, Auto);
 
-/// `recto show`.
+/// The arguments of `recto show`.
 #[derive(Debug, Args)]
 pub struct ShowArgs {
     /// The turn, by number, or `last`
@@ -170,7 +175,7 @@ pub struct ShowArgs {
     pub json: bool,
 }
 
-/// `recto diff`.
+/// The arguments of `recto diff`.
 #[derive(Debug, Args)]
 pub struct DiffArgs {
     /// A turn, by number, or `last`
@@ -183,7 +188,7 @@ pub struct DiffArgs {
     pub json: bool,
 }
 
-/// `recto replay`.
+/// The arguments of `recto replay`.
 #[derive(Debug, Args)]
 pub struct ReplayArgs {
     /// The turn, by number, or `last`; with --verify alone, every turn
@@ -202,7 +207,7 @@ pub struct ReplayArgs {
     pub json: bool,
 }
 
-/// `recto sessions`.
+/// The commands of `recto sessions`.
 #[derive(Debug, Subcommand)]
 pub enum SessionCommand {
     /// List the sessions, newest first
@@ -282,7 +287,7 @@ pub enum SessionFormat {
     Markdown,
 }
 
-/// `recto models`.
+/// The commands of `recto models`.
 #[derive(Debug, Subcommand)]
 pub enum ModelCommand {
     /// List the model entries of the config, and the models on disk
@@ -320,7 +325,7 @@ pub enum ModelCommand {
     },
 }
 
-/// `recto search`.
+/// The arguments of `recto search`.
 #[derive(Debug, Args)]
 pub struct SearchArgs {
     /// What is searched for, as a message would say it; `-` reads standard input
@@ -339,7 +344,7 @@ pub struct SearchArgs {
     pub json: bool,
 }
 
-/// The kinds of items.
+/// The kinds of items that can be searched.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub enum KindArg {
     /// Rules
@@ -354,19 +359,9 @@ pub enum KindArg {
     Memory,
 }
 
-impl From<KindArg> for ItemKind {
-    fn from(kind: KindArg) -> Self {
-        match kind {
-            KindArg::Rule => ItemKind::Rule,
-            KindArg::Reference => ItemKind::Reference,
-            KindArg::Skill => ItemKind::Skill,
-            KindArg::Tool => ItemKind::Tool,
-            KindArg::Memory => ItemKind::Memory,
-        }
-    }
-}
+same_variants!(KindArg => ItemKind: Rule, Reference, Skill, Tool, Memory);
 
-/// `recto why`.
+/// The arguments of `recto why`.
 #[derive(Debug, Args)]
 pub struct WhyArgs {
     /// The item's name
@@ -379,7 +374,7 @@ pub struct WhyArgs {
     pub json: bool,
 }
 
-/// `recto bench`.
+/// The commands of `recto bench`.
 #[derive(Debug, Subcommand)]
 pub enum BenchCommand {
     /// Decide minimal or full for labelled messages, with the tools that `recto init` brings
@@ -427,7 +422,7 @@ pub enum ItemCommand {
     Set(SetArgs),
 }
 
-/// `recto tools`.
+/// The commands of `recto tools`.
 #[derive(Debug, Subcommand)]
 pub enum ToolCommand {
     /// What there is for all items.
@@ -460,7 +455,7 @@ pub struct CallArgs {
     pub json: bool,
 }
 
-/// `recto mcp`.
+/// The commands of `recto mcp`.
 #[derive(Debug, Subcommand)]
 pub enum McpCommand {
     /// List the servers of the config, and what is known of their tools; none is started
@@ -485,7 +480,7 @@ pub enum McpCommand {
     Serve,
 }
 
-/// `recto memory`.
+/// The commands of `recto memory`.
 #[derive(Debug, Subcommand)]
 pub enum MemoryCommand {
     /// List what is remembered, newest first
@@ -587,15 +582,7 @@ pub enum WhoArg {
     Group,
 }
 
-impl From<WhoArg> for Who {
-    fn from(who: WhoArg) -> Self {
-        match who {
-            WhoArg::Owner => Who::Owner,
-            WhoArg::Guest => Who::Guest,
-            WhoArg::Group => Who::Group,
-        }
-    }
-}
+same_variants!(WhoArg => Who: Owner, Guest, Group);
 
 /// What is said of a memory beside its text, where that changes.
 #[derive(Debug, Clone, Copy, Args)]
@@ -630,7 +617,7 @@ pub struct ScopeArgs {
     pub agent: Option<String>,
 }
 
-/// `recto approvals`.
+/// The commands of `recto approvals`.
 #[derive(Debug, Subcommand)]
 pub enum ApprovalCommand {
     /// List the questions that wait for an answer, oldest first
@@ -673,7 +660,7 @@ pub struct SetArgs {
     pub default: bool,
 }
 
-/// The include modes.
+/// The include modes that can be set.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub enum IncludeArg {
     /// Joins every session
@@ -684,17 +671,9 @@ pub enum IncludeArg {
     Agent,
 }
 
-impl From<IncludeArg> for Include {
-    fn from(include: IncludeArg) -> Self {
-        match include {
-            IncludeArg::Always => Include::Always,
-            IncludeArg::Manual => Include::Manual,
-            IncludeArg::Agent => Include::Agent,
-        }
-    }
-}
+same_variants!(IncludeArg => Include: Always, Manual, Agent);
 
-/// `recto config`.
+/// The commands of `recto config`.
 #[derive(Debug, Subcommand)]
 pub enum ConfigCommand {
     /// Print every setting that holds, and where it is set

@@ -18,25 +18,15 @@ pub(crate) mod turns;
 
 use recto_agent::AgentError;
 use recto_context::HistoryProblem;
-use recto_store::StoreError;
 
 use crate::failure::Failure;
 
-/// A failure of the store, with what to do about it.
-pub(crate) fn failed(error: StoreError) -> Failure {
-    agent_failed(&error.into())
-}
-
-/// A failure of the agent, with what to do about it.
+/// Makes a failure for people of an error of the agent, with what to do about it.
 pub(crate) fn agent_failed(error: &AgentError) -> Failure {
-    let failure = Failure::new(error.to_string());
-    match error.hint() {
-        Some(hint) => failure.hint(hint),
-        None => failure,
-    }
+    Failure::new(error.to_string()).hint_if(error.hint())
 }
 
-/// How many unreadable lines of a history are told one by one.
+/// The most unreadable lines of a history that are told one by one.
 const TOLD_LINES: usize = 20;
 
 /// The failure with what is wrong with the lines of a history.

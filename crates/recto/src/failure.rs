@@ -3,7 +3,15 @@
 use std::error::Error;
 use std::fmt;
 
-/// Why a command could not do what it was asked to.
+use recto_agent::AgentError;
+use recto_context::nearest;
+use recto_llm::LlmError;
+use recto_store::StoreError;
+
+use crate::commands::agent_failed;
+use crate::output::tame;
+
+/// The failure of a command: what happened, its causes, and what a person can do about it.
 #[derive(Debug)]
 pub(crate) struct Failure {
     what: String,
@@ -16,6 +24,12 @@ impl Failure {
         Failure { what: what.into(), causes: Vec::new(), hint: None }
     }
 
+    /// The failure that an error is, with the errors behind it as its causes.
+    pub(crate) fn from_error(error: &dyn Error) -> Self {
+        let failure = Failure::new(error.to_string());
+        error.source().into_iter().fold(failure, Failure::because)
+    }
+
     /// The same failure, with the error that led to it and all behind that one.
     pub(crate) fn because(mut self, error: &dyn Error) -> Self {
         let mut next = Some(error);
@@ -26,16 +40,52 @@ impl Failure {
         self
     }
 
-    /// What happened with all that led to it, and what a person can do about it.
+    /// Takes the failure apart: what happened with all that led to it, and the hint.
     pub(crate) fn parts(self) -> (String, Option<String>) {
         let what = std::iter::once(self.what).chain(self.causes).collect::<Vec<_>>().join(": ");
         (what, self.hint)
     }
 
     /// The same failure, with what a person can do about it.
-    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
-        self
+    pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
+        self.hint_if(Some(hint.into()))
+    }
+
+    /// The same failure, with what a person can do about it, where that is known.
+    pub(crate) fn hint_if(self, hint: Option<String>) -> Self {
+        Failure { hint, ..self }
+    }
+
+    /// The failure of a name that nothing has: hints at the one that was probably
+    /// meant, or else says what is given.
+    pub(crate) fn hint_nearest<'a>(
+        self,
+        typed: &str,
+        names: impl IntoIterator<Item = &'a str>,
+        otherwise: impl Into<String>,
+    ) -> Self {
+        match nearest(typed, names) {
+            Some(meant) => self.hint(format!("did you mean `{}`?", tame(meant))),
+            None => self.hint(otherwise),
+        }
+    }
+}
+
+impl From<AgentError> for Failure {
+    fn from(error: AgentError) -> Self {
+        agent_failed(&error)
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        AgentError::from(error).into()
+    }
+}
+
+impl From<LlmError> for Failure {
+    fn from(error: LlmError) -> Self {
+        AgentError::from(error).into()
     }
 }
 

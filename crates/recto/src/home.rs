@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
 
-/// Recto's home.
+/// Recto's home and the person's own, both found once, when the program starts.
 #[derive(Debug, Clone)]
 pub(crate) struct Home {
     path: PathBuf,

@@ -15,7 +15,7 @@ pub(crate) fn message(typed: &str) -> Result<String, Failure> {
     if typed == "-" { all() } else { Ok(typed.to_owned()) }
 }
 
-/// Standard input to its end, byte for byte.
+/// Reads standard input to its end, byte for byte.
 pub(crate) fn all() -> Result<String, Failure> {
     read_text(io::stdin().lock()).map_err(|error| {
         Failure::new("cannot read the message from standard input").because(&error)
@@ -27,7 +27,7 @@ pub(crate) fn is_typed() -> bool {
     io::stdin().is_terminal()
 }
 
-/// A source to its end, as text.
+/// Reads a source to its end, as text.
 pub(crate) fn read_text(source: impl Read) -> io::Result<String> {
     let mut text = String::new();
     source.take(MOST_BYTES + 1).read_to_string(&mut text)?;
@@ -48,14 +48,10 @@ pub(crate) fn lines() -> mpsc::Receiver<Result<String, Failure>> {
     let (sender, receiver) = mpsc::channel(1);
     std::thread::spawn(move || {
         let mut input = BufReader::new(io::stdin().lock());
-        loop {
-            let line = match next_line(&mut input) {
-                Ok(Some(line)) => Ok(line),
-                Ok(None) => return,
-                Err(error) => {
-                    Err(Failure::new("cannot read a message from standard input").because(&error))
-                }
-            };
+        while let Some(line) = next_line(&mut input).transpose() {
+            let line = line.map_err(|error| {
+                Failure::new("cannot read a message from standard input").because(&error)
+            });
             let is_last = line.is_err();
             if sender.blocking_send(line).is_err() || is_last {
                 return;

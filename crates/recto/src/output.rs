@@ -8,6 +8,8 @@
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 
+use serde_json::Value;
+
 use crate::failure::Failure;
 
 /// Prints what is drawn for people. Colours are taken out unless a terminal
@@ -35,8 +37,32 @@ pub(crate) fn print_bytes(data: &[u8]) -> Result<(), Failure> {
 }
 
 /// Prints data for programs.
-pub(crate) fn print_json(value: &serde_json::Value) -> Result<(), Failure> {
+pub(crate) fn print_json(value: &Value) -> Result<(), Failure> {
     print_data(&format!("{value:#}\n"))
+}
+
+/// Prints one thing in one of its two forms: as data, or drawn for people.
+pub(crate) fn print_as(
+    as_json: bool,
+    json: impl FnOnce() -> Value,
+    draw: impl FnOnce() -> String,
+) -> Result<(), Failure> {
+    if as_json { print_json(&json()) } else { print(&draw()) }
+}
+
+/// Prints a list as data, or drawn for people, who are told in words when it is empty.
+pub(crate) fn print_list<T>(
+    as_json: bool,
+    list: &[T],
+    json: impl Fn(&T) -> Value,
+    draw: impl FnOnce() -> String,
+    nothing: &dyn Display,
+) -> Result<(), Failure> {
+    if list.is_empty() && !as_json {
+        tell(nothing);
+        return Ok(());
+    }
+    print_as(as_json, || list.iter().map(json).collect(), draw)
 }
 
 /// Prints data for programs that read line by line.
@@ -66,6 +92,25 @@ pub(crate) fn tame(text: &str) -> String {
 /// A text of several lines, with everything visible that is not text.
 pub(crate) fn tame_lines(text: &str) -> String {
     text.chars().flat_map(|c| visible(c, &['\n', '\t'])).collect()
+}
+
+/// The first `most` characters of a text, on one line.
+pub(crate) fn one_line(text: &str, most: usize) -> String {
+    let mut line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if let Some((end, _)) = line.char_indices().nth(most) {
+        line.truncate(end);
+        line.push('…');
+    }
+    line
+}
+
+/// A number of things, in words: `1 entry`, `2 entries`.
+pub(crate) fn counted(count: usize, what: &str) -> String {
+    match (count, what.strip_suffix('y')) {
+        (1, _) => format!("1 {what}"),
+        (count, Some(stem)) => format!("{count} {stem}ies"),
+        (count, None) => format!("{count} {what}s"),
+    }
 }
 
 fn visible(c: char, allowed: &[char]) -> Vec<char> {

@@ -15,10 +15,8 @@ use jiff::Zoned;
 use recto_agent::{
     Agent, AgentOptions, Memories, ModelEntry, Parts, Searcher, add_tools, leave_out,
 };
-use recto_context::mode::{self, ModeSetting, OlderPair, Resolved, Uncertain};
-use recto_context::{
-    Audience, Catalog, ItemKind, Layout, Limits, Priority, Tokens, ToolCalls, nearest,
-};
+use recto_context::mode::{self, ModeSetting, OlderPair, Resolved};
+use recto_context::{Audience, Catalog, ItemKind, Layout, Limits, Priority, Tokens, ToolCalls};
 use recto_llm::{CallOptions, ChatTemplate, Client, ClientOptions, Provider, Secret};
 use recto_models::Library;
 use recto_store::{Store, StoreOptions};
@@ -28,9 +26,8 @@ use recto_workspace::{
 use tokio::runtime::Runtime;
 
 use crate::commands::items::severity;
-use crate::commands::{agent_failed, failed};
 use crate::config::{
-    self, Flag, ItemSettings, Loaded, ModelSettings, Place, Settings, Sources, Verdict,
+    self, Flag, ItemSettings, Loaded, ModelSettings, Place, Settings, Sources, Verdict, plain_model,
 };
 use crate::failure::Failure;
 use crate::home::Home;
@@ -62,7 +59,7 @@ pub(crate) fn load_all(home: &Home, flags: Vec<Flag>) -> Result<Loaded, Failure>
     })
 }
 
-/// All that the config is made of.
+/// Collects all that the config is made of: files, environment and flags.
 pub(crate) fn sources(home: &Home, flags: Vec<Flag>) -> Sources {
     Sources {
         user_home: home.user().map(Into::into),
@@ -93,13 +90,13 @@ fn resolve_mode(model: &ModelSettings) -> Result<Resolved, mode::Contradiction> 
     mode::resolve(context_mode, pair)
 }
 
-/// The agent's files as they are now.
+/// Reads the agent's files as they are now.
 pub(crate) fn read_workspace(settings: &Settings) -> Result<Arc<Snapshot>, Failure> {
     let workspace = Workspace::new(workspace_options(settings));
     Ok(runtime()?.block_on(workspace.catalog()))
 }
 
-/// All that the agent has: its files, the tools that Recto brings along, and
+/// The catalog of all that the agent has: its files, the tools that Recto brings along, and
 /// those of MCP servers as far as they are known. No server is started for it.
 pub(crate) fn whole_catalog(home: &Home, settings: &Settings, snapshot: &Snapshot) -> Catalog {
     let tools = toolbox(home, settings);
@@ -109,7 +106,7 @@ pub(crate) fn whole_catalog(home: &Home, settings: &Settings, snapshot: &Snapsho
     catalog
 }
 
-/// What the agent's owner sees of its memories in a new session.
+/// Reads what the agent's owner sees of its memories in a new session.
 pub(crate) async fn remembered(settings: &Settings) -> Arc<View> {
     let today = Zoned::now().date();
     memory_files(settings).read(&owner(settings), Horizon::Recent(today)).await
@@ -157,43 +154,32 @@ pub(crate) async fn with_model(
 
 /// The entry that answers, or a stand-in of which nothing is known.
 pub(crate) fn chosen_model(settings: &Settings) -> Result<ModelEntry, Failure> {
-    match settings.chosen_model() {
-        Some(model) => entry(settings, model),
-        None => Ok(ModelEntry {
-            name: "none".into(),
-            chosen: "no model was found".into(),
-            client: client(ClientOptions::new(Provider::Scripted))?,
-            call: CallOptions { model: "none".to_owned(), ..CallOptions::default() },
-            window: None,
-            mode: ModeSetting::default(),
-            uncertain: Uncertain::default(),
-            layout: layout(settings, None, None),
-            limits: limits(settings, None),
-        }),
+    if let Some(model) = settings.chosen_model() {
+        return entry(settings, model);
     }
+    let mut stand_in = plain_model("none", Provider::Scripted, "none")
+        .ok_or_else(|| Failure::new("no stand-in for a model can be made"))?;
+    stand_in.chosen = "no model was found".into();
+    entry(settings, &stand_in)
 }
 
 /// The entry of that name.
 pub(crate) fn model_entry(settings: &Settings, name: &str) -> Result<ModelEntry, Failure> {
-    let names = || settings.models.iter().map(|model| model.name.as_str());
-    match settings.models.iter().find(|model| model.name == name) {
-        Some(model) => entry(settings, model),
-        None => {
-            let failure = Failure::new(format!("there is no model `{}`", tame(name)));
-            Err(match nearest(name, names()) {
-                Some(meant) => failure.hint(format!("did you mean `{}`?", tame(meant))),
-                None => failure.hint("`recto models list` lists those of the config"),
-            })
-        }
+    if let Some(model) = settings.models.iter().find(|model| model.name == name) {
+        return entry(settings, model);
     }
+    let names = settings.models.iter().map(|model| model.name.as_str());
+    let otherwise = "`recto models list` lists those of the config";
+    let failure = Failure::new(format!("there is no model `{}`", tame(name)));
+    Err(failure.hint_nearest(name, names, otherwise))
 }
 
 /// All entries, the one that answers first.
 pub(crate) fn model_entries(settings: &Settings) -> Result<Vec<ModelEntry>, Failure> {
     let chosen = settings.chosen_model().map(|model| &model.name);
-    let (first, rest): (Vec<_>, Vec<_>) =
-        settings.models.iter().partition(|model| Some(&model.name) == chosen);
-    first.into_iter().chain(rest).map(|model| entry(settings, model)).collect()
+    let mut models: Vec<&ModelSettings> = settings.models.iter().collect();
+    models.sort_by_key(|model| Some(&model.name) != chosen);
+    models.into_iter().map(|model| entry(settings, model)).collect()
 }
 
 fn entry(settings: &Settings, model: &ModelSettings) -> Result<ModelEntry, Failure> {
@@ -204,13 +190,13 @@ fn entry(settings: &Settings, model: &ModelSettings) -> Result<ModelEntry, Failu
     options.file = model_file(settings, model);
     options.limits.first_byte = model.time_limit;
     options.limits.idle = options.limits.idle.min(model.time_limit);
-    let client = client(options)?;
+    let client = Client::new(options)?;
     let template = client.template();
     Ok(ModelEntry {
         name: model.name.as_str().into(),
         chosen: model.chosen.clone(),
         client,
-        layout: layout(settings, Some(model), template.as_deref()),
+        layout: layout(settings, model, template.as_deref()),
         call: CallOptions {
             model: model.model.clone(),
             temperature: model.temperature,
@@ -221,7 +207,7 @@ fn entry(settings: &Settings, model: &ModelSettings) -> Result<ModelEntry, Failu
         // The config was checked: what contradicts itself has been refused.
         mode: resolve_mode(model).map_or_else(|_| ModeSetting::default(), |known| known.setting),
         uncertain: model.auto_uncertain,
-        limits: limits(settings, Some(model)),
+        limits: limits(settings, model),
     })
 }
 
@@ -238,16 +224,6 @@ fn model_file(settings: &Settings, model: &ModelSettings) -> Option<PathBuf> {
     Some(model.file.clone().or_else(|| pulled().and_then(file)).unwrap_or_else(missed))
 }
 
-fn client(options: ClientOptions) -> Result<Client, Failure> {
-    Client::new(options).map_err(|error| {
-        let failure = Failure::new(error.to_string());
-        match error.hint() {
-            Some(hint) => failure.hint(hint),
-            None => failure,
-        }
-    })
-}
-
 /// The key out of the variable that the config names.
 fn api_key(model: &ModelSettings) -> Result<Option<Secret>, Failure> {
     let Some(variable) = &model.api_key_env else { return Ok(None) };
@@ -260,7 +236,7 @@ fn api_key(model: &ModelSettings) -> Result<Option<Secret>, Failure> {
     }
 }
 
-/// The threads on which everything that waits is done.
+/// Starts the threads on which everything that waits is done.
 pub(crate) fn runtime() -> Result<Runtime, Failure> {
     // One thread may be held up by a slow terminal.
     let threads = std::thread::available_parallelism().map_or(2, |cores| cores.get().max(2));
@@ -271,25 +247,33 @@ pub(crate) fn runtime() -> Result<Runtime, Failure> {
         .map_err(|error| Failure::new("cannot start threads").because(&error))
 }
 
-/// The store, as it was left.
+/// Opens the store, as it was left.
 pub(crate) fn store(settings: &Settings) -> Result<Store, Failure> {
-    Store::open(&StoreOptions::new(&settings.store.path)).map_err(failed)
+    Ok(Store::open(&StoreOptions::new(&settings.store.path))?)
 }
 
-/// The store, with everything closed that a killed process left half done.
+/// The store, for a search that keeps its vectors there: it only spares the next one
+/// work, so one that can't be opened is told of, and a home that is not there yet gets
+/// none.
+pub(crate) fn store_for_vectors(home: &Home, settings: &Settings) -> Option<Store> {
+    let open = || store(settings).map_err(|failure| tell(&failure)).ok();
+    home.path().is_dir().then(open).flatten()
+}
+
+/// Opens the store, and closes everything that a killed process left half done.
 pub(crate) async fn settled_store(settings: &Settings) -> Result<Store, Failure> {
     let store = store(settings)?;
-    recto_agent::settle(&store).await.map_err(|error| agent_failed(&error))?;
+    recto_agent::settle(&store).await?;
     Ok(store)
 }
 
-/// The agent, ready to be talked to.
+/// Starts the agent, ready to be talked to.
 pub(crate) async fn agent(home: &Home, settings: &Settings) -> Result<Agent, Failure> {
     let parts = parts(home, settings, store(settings)?)?;
-    Agent::start(parts).await.map_err(|error| agent_failed(&error))
+    Ok(Agent::start(parts).await?)
 }
 
-/// The agent, to be asked but not to be talked to: nothing is taken up.
+/// Makes the agent, to be asked but not to be talked to: nothing is taken up.
 pub(crate) fn idle_agent(home: &Home, settings: &Settings, store: Store) -> Result<Agent, Failure> {
     Ok(Agent::idle(parts(home, settings, store)?))
 }
@@ -323,12 +307,12 @@ pub(crate) fn memory_files(settings: &Settings) -> MemoryFiles {
     MemoryFiles::new(&settings.agent.workspace)
 }
 
-/// What finds the items that fit a message, with the vectors that a store has kept.
+/// The search for items that fit a message, with the vectors that a store has kept.
 pub(crate) fn searcher(settings: &Settings, store: Option<Store>) -> Searcher {
     Searcher::new(search_parts(settings), store, &settings.agent.name)
 }
 
-/// What the agent remembers: in its files, and in the sessions of a store.
+/// The agent's memories: in its files, and in the sessions of a store.
 pub(crate) fn memories(settings: &Settings, searcher: &Searcher, store: Option<Store>) -> Memories {
     let agent = settings.agent.name.as_str().into();
     Memories::new(&agent, memory_files(settings), searcher, store)
@@ -341,21 +325,15 @@ pub(crate) fn owner(settings: &Settings) -> Audience {
 
 /// The preset's layout, with what the config says otherwise. The template is that
 /// of a model whose prompts Recto writes itself.
-fn layout(
-    settings: &Settings,
-    model: Option<&ModelSettings>,
-    template: Option<&ChatTemplate>,
-) -> Layout {
+fn layout(settings: &Settings, model: &ModelSettings, template: Option<&ChatTemplate>) -> Layout {
     let preset = settings.context.preset.layout();
     Layout {
         preset: settings.context.preset,
         picks: settings.context.picks.unwrap_or(preset.picks),
         skills: settings.skills.render.unwrap_or(preset.skills),
-        system_messages: model
-            .and_then(|model| model.system_messages)
-            .unwrap_or(preset.system_messages),
-        pick_messages: model.and_then(|model| model.pick_messages).unwrap_or(preset.pick_messages),
-        tool_calls: model.map_or(preset.tool_calls, |model| tool_calls(model, template)),
+        system_messages: model.system_messages.unwrap_or(preset.system_messages),
+        pick_messages: model.pick_messages.unwrap_or(preset.pick_messages),
+        tool_calls: tool_calls(model, template),
     }
 }
 
@@ -373,18 +351,16 @@ fn tool_calls(model: &ModelSettings, template: Option<&ChatTemplate>) -> ToolCal
     }
 }
 
-fn limits(settings: &Settings, model: Option<&ModelSettings>) -> Limits {
-    let defaults = Limits::default();
+fn limits(settings: &Settings, model: &ModelSettings) -> Limits {
     Limits {
         history_messages: settings.history.max_messages as usize,
         history_tokens: Tokens::new(settings.history.max_tokens),
         channel_messages: settings.history.channel_max_messages as usize,
         summary_tokens: Tokens::new(settings.history.summary_tokens),
-        minimal_history: model
-            .map_or(defaults.minimal_history, |model| model.minimal_history as usize),
+        minimal_history: model.minimal_history as usize,
         memory_entries: settings.memory.max_entries as usize,
         memory_tokens: Tokens::new(settings.memory.max_tokens),
-        reply: model.map_or(defaults.reply, |model| Tokens::new(model.max_output_tokens)),
+        reply: Tokens::new(model.max_output_tokens),
         target: settings.context.target_tokens.map(Tokens::new),
         margin: Tokens::ZERO,
     }

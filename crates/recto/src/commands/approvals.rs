@@ -13,7 +13,6 @@ use recto_store::{
 use serde_json::{Value, json};
 
 use super::sessions::local;
-use super::{agent_failed, failed};
 use crate::cli::{AnswerArg, ApprovalCommand};
 use crate::config::Settings;
 use crate::draw::Table;
@@ -22,7 +21,7 @@ use crate::home::Home;
 use crate::output::{print, print_json, print_text, tame, tame_lines, tell};
 use crate::setup;
 
-/// What a shell is told when the turn waits for another answer.
+/// The exit code that says that the turn waits for another answer.
 const WAITS: u8 = 3;
 
 impl From<AnswerArg> for Answer {
@@ -39,10 +38,9 @@ pub(crate) fn run(home: &Home, command: &ApprovalCommand) -> Result<ExitCode, Fa
     let settings = setup::load(home, Vec::new())?;
     match command {
         ApprovalCommand::List(format) => setup::runtime()?.block_on(list(&settings, format.json)),
-        ApprovalCommand::Answer { id, answer, json } => {
+        ApprovalCommand::Answer { id, answer: word, json } => {
             let runtime = setup::runtime()?;
-            let answering = Answering { home, settings, id: *id, answer: (*answer).into() };
-            let (outcome, agent) = runtime.block_on(answering.run())?;
+            let (outcome, agent) = runtime.block_on(answer(home, settings, *id, (*word).into()))?;
             if agent.as_ref().is_some_and(Agent::is_at_work) {
                 // A turn that waits goes on when it has its answer, and not before.
                 std::mem::forget((runtime, agent));
@@ -56,9 +54,9 @@ async fn list(settings: &Settings, as_json: bool) -> Result<ExitCode, Failure> {
     let store = setup::store(settings)?;
     let now = Moment::now();
     let mut open = Vec::new();
-    for approval in store.open_approvals().await.map_err(failed)? {
+    for approval in store.open_approvals().await? {
         if approval.question.expires >= now {
-            let session = store.session(approval.session).await.map_err(failed)?;
+            let session = store.session(approval.session).await?;
             open.push((approval, session));
         }
     }
@@ -76,7 +74,7 @@ async fn list(settings: &Settings, as_json: bool) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A line for each question, and below them what exactly each would do.
+/// Draws a line for each question, and below them what exactly each would do.
 fn drawn(open: &[(Approval, Option<Session>)]) -> String {
     let mut table = Table::new(["number", "session", "tool", "asked", "expires", "what"]);
     table.align_right(0);
@@ -114,15 +112,7 @@ fn approval_json(approval: &Approval, session: Option<&Session>) -> Value {
     })
 }
 
-/// An answer on its way.
-struct Answering<'a> {
-    home: &'a Home,
-    settings: Settings,
-    id: ApprovalId,
-    answer: Answer,
-}
-
-/// What came of it.
+/// The result of an answer: the question, and what became of its turn.
 struct Outcome {
     approval: Approval,
     goes_on: GoesOn,
@@ -132,61 +122,52 @@ struct Outcome {
     next: Option<Question>,
 }
 
-impl Answering<'_> {
-    async fn run(self) -> Result<(Outcome, Option<Agent>), Failure> {
-        let store = setup::store(&self.settings)?;
-        if self.is_waited_for(&store).await? {
-            let answered = store.answer_approval(self.id, self.answer, Moment::now()).await;
-            let approval = answered.map_err(failed)?;
-            let goes_on = GoesOn::Elsewhere;
-            return Ok((Outcome { approval, goes_on, finished: None, next: None }, None));
-        }
-        let settings = setup::with_model(self.settings, None).await?;
-        let agent = setup::idle_agent(self.home, &settings, store)?;
-        let outcome = go_on(&agent, self.id, self.answer).await?;
-        Ok((outcome, Some(agent)))
+/// Answers a question. The agent comes along where the turn goes on here.
+async fn answer(
+    home: &Home,
+    settings: Settings,
+    id: ApprovalId,
+    answer: Answer,
+) -> Result<(Outcome, Option<Agent>), Failure> {
+    let store = setup::store(&settings)?;
+    if is_waited_for(&store, id).await? {
+        let approval = store.answer_approval(id, answer, Moment::now()).await?;
+        let goes_on = GoesOn::Elsewhere;
+        return Ok((Outcome { approval, goes_on, finished: None, next: None }, None));
     }
+    let settings = setup::with_model(settings, None).await?;
+    let agent = setup::idle_agent(home, &settings, store)?;
+    let outcome = go_on(&agent, id, answer).await?;
+    Ok((outcome, Some(agent)))
+}
 
-    /// Whether another process waits for the answer; then no model is needed here.
-    async fn is_waited_for(&self, store: &Store) -> Result<bool, Failure> {
-        let approval = store.approval(self.id).await.map_err(failed)?;
-        let Some(approval) = approval else {
-            return Err(failed(StoreError::NotFound(Thing::Approval(self.id)))
-                .hint("`recto approvals list` lists those that are open"));
-        };
-        let turn = store.turn(approval.turn).await.map_err(failed)?;
-        Ok(turn.and_then(|turn| turn.owner) == Some(Owner::Elsewhere))
-    }
+/// Whether another process waits for the answer; then no model is needed here.
+async fn is_waited_for(store: &Store, id: ApprovalId) -> Result<bool, Failure> {
+    let Some(approval) = store.approval(id).await? else {
+        return Err(Failure::from(StoreError::NotFound(Thing::Approval(id)))
+            .hint("`recto approvals list` lists those that are open"));
+    };
+    let turn = store.turn(approval.turn).await?;
+    Ok(turn.and_then(|turn| turn.owner) == Some(Owner::Elsewhere))
 }
 
 /// Answers, and follows the turn where it goes on here.
 async fn go_on(agent: &Agent, id: ApprovalId, answer: Answer) -> Result<Outcome, Failure> {
-    let of = agent.store().approval(id).await.map_err(failed)?;
-    let mut events = of.map(|approval| agent.listen(approval.session));
-    let answered = agent.answer(id, answer).await.map_err(|error| agent_failed(&error))?;
-    let Answered { approval, goes_on } = answered;
+    let asked = agent.store().approval(id).await?;
+    let events = asked.map(|approval| agent.listen(approval.session));
+    let Answered { approval, goes_on } = agent.answer(id, answer).await?;
     let mut outcome = Outcome { goes_on, finished: None, next: None, approval };
-    if goes_on != GoesOn::Here {
-        return Ok(outcome);
-    }
-    while let Some(event) = match &mut events {
-        Some(events) => events.recv().await,
-        None => None,
-    } {
+    let Some(mut events) = events.filter(|_| goes_on == GoesOn::Here) else { return Ok(outcome) };
+    while let Some(event) = events.recv().await {
         if event.turn != outcome.approval.turn {
             continue;
         }
         match event.event {
-            Event::Asked(question) => {
-                outcome.next = Some(question);
-                break;
-            }
-            Event::Finished(finished) => {
-                outcome.finished = Some(finished);
-                break;
-            }
-            _ => {}
+            Event::Asked(question) => outcome.next = Some(question),
+            Event::Finished(finished) => outcome.finished = Some(finished),
+            _ => continue,
         }
+        break;
     }
     Ok(outcome)
 }
@@ -211,13 +192,12 @@ fn tell_outcome(outcome: &Outcome, as_json: bool) -> Result<ExitCode, Failure> {
     }
     let answer = outcome.approval.answer.map_or("open", |(answer, _)| answer.name());
     let id = outcome.approval.id;
-    tell(&match outcome.goes_on {
-        GoesOn::Here => format!("approval {id}: {answer}; the turn goes on here"),
-        GoesOn::Elsewhere => format!("approval {id}: {answer}; the Recto that asked goes on"),
-        GoesOn::WhenAllAreAnswered => {
-            format!("approval {id}: {answer}; other questions of the turn are open")
-        }
-    });
+    let goes_on = match outcome.goes_on {
+        GoesOn::Here => "the turn goes on here",
+        GoesOn::Elsewhere => "the Recto that asked goes on",
+        GoesOn::WhenAllAreAnswered => "other questions of the turn are open",
+    };
+    tell(&format_args!("approval {id}: {answer}; {goes_on}"));
     if let Some(Question { approval, tool, title, .. }) = &outcome.next {
         tell(&format_args!("the turn asks again (approval {approval}): {tool}: {title}"));
     }

@@ -7,18 +7,16 @@ mod lines;
 mod mode;
 mod select;
 
-use std::process::ExitCode;
-
 use crate::cli::BenchCommand;
 use crate::failure::Failure;
 use crate::home::Home;
 
-pub(crate) fn run(home: &Home, command: &BenchCommand) -> Result<ExitCode, Failure> {
+pub(crate) fn run(home: &Home, command: &BenchCommand) -> Result<(), Failure> {
     match command {
         BenchCommand::Mode { messages, json } => mode::run(home, messages, json.json),
         BenchCommand::Select { items, queries, out, scope } => {
             let candidates = if *scope { select::Among::Scope } else { select::Among::All };
-            select::run(home, &select::Files { items, queries, out }, candidates)
+            select::run(home, [items, queries, out], candidates)
         }
     }
 }

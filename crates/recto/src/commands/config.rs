@@ -9,32 +9,30 @@ use crate::config::{self, Loaded, Problem};
 use crate::draw::Table;
 use crate::failure::Failure;
 use crate::home::Home;
-use crate::output::{print, print_json, tame_lines, tell};
+use crate::output::{counted, print, print_json, tame_lines, tell};
 use crate::setup;
 
 pub(crate) fn run(home: &Home, command: &ConfigCommand) -> Result<ExitCode, Failure> {
     match command {
-        ConfigCommand::Show(format) => show(home, format.json),
+        ConfigCommand::Show(format) => show(home, format.json).map(|()| ExitCode::SUCCESS),
         ConfigCommand::Check(format) => check(home, format.json),
     }
 }
 
-fn show(home: &Home, as_json: bool) -> Result<ExitCode, Failure> {
+fn show(home: &Home, as_json: bool) -> Result<(), Failure> {
     let loaded = setup::load_all(home, Vec::new())?;
     for warning in &loaded.warnings {
         tell(&format_args!("warning: {warning}"));
     }
     if as_json {
         let row = |row: &config::Row| json!({"key": row.key, "value": value_json(&row.value), "origin": origin(row)});
-        print_json(&loaded.rows().iter().map(row).collect())?;
-    } else {
-        let mut table = Table::new(["key", "value", "set in"]);
-        for row in loaded.rows() {
-            table.row([row.key.clone(), row.value.clone(), origin(row)]);
-        }
-        print(&table.to_string())?;
+        return print_json(&loaded.rows().iter().map(row).collect());
     }
-    Ok(ExitCode::SUCCESS)
+    let mut table = Table::new(["key", "value", "set in"]);
+    for row in loaded.rows() {
+        table.row([row.key.clone(), row.value.clone(), origin(row)]);
+    }
+    print(&table.to_string())
 }
 
 /// A value in TOML as the same value in JSON.
@@ -69,13 +67,12 @@ fn check(home: &Home, as_json: bool) -> Result<ExitCode, Failure> {
     Ok(if problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// What was found, problems and warnings together.
+/// Says how many problems were found, warnings among them.
 fn verdict(problems: usize, exists: bool, file: &str) -> String {
     match (problems, exists) {
         (0, true) => format!("{file}: no problems"),
         (0, false) => format!("{file}: not there; all defaults hold"),
-        (1, _) => format!("{file}: 1 problem"),
-        (count, _) => format!("{file}: {count} problems"),
+        (count, _) => format!("{file}: {}", counted(count, "problem")),
     }
 }
 

@@ -24,20 +24,16 @@ use crate::commands::items::severity;
 use crate::config::{self, Loaded, Problem, Settings};
 use crate::failure::Failure;
 use crate::home::Home;
-use crate::output::{print, print_json, tame};
+use crate::output::{counted, print_as, tame};
 use crate::setup;
 
 pub(crate) fn run(home: &Home, json: bool) -> Result<ExitCode, Failure> {
     let report = examine(home)?;
-    if json {
-        print_json(&report.json())?;
-    } else {
-        print(&report.drawn())?;
-    }
+    print_as(json, || report.json(), || report.drawn())?;
     Ok(if report.is_ready() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// All that was found.
+/// The findings about this machine, and which model answers.
 struct Report {
     findings: Vec<Finding>,
     /// The model entry that answers, and why.
@@ -46,10 +42,9 @@ struct Report {
 
 /// One thing that was looked at.
 struct Finding {
-    /// What it is, in a word or two.
+    /// Names it in a word or two.
     what: String,
     state: State,
-    /// What was found.
     text: String,
     /// What to do about it.
     hint: Option<String>,
@@ -57,7 +52,7 @@ struct Finding {
     data: Value,
 }
 
-/// How something is.
+/// How something that was looked at is, from fine to what keeps turns from being made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     /// As it should be.
@@ -196,7 +191,7 @@ async fn store(settings: &Settings) -> Finding {
         return Finding::new("store", State::Fine, text).data(data(None));
     }
     let sessions =
-        async { setup::store(settings)?.sessions(SessionFilter::All).await.map_err(super::failed) };
+        async { Ok::<_, Failure>(setup::store(settings)?.sessions(SessionFilter::All).await?) };
     match sessions.await {
         Ok(sessions) => {
             let count = counted(sessions.len(), "session");
@@ -210,7 +205,7 @@ async fn store(settings: &Settings) -> Finding {
     }
 }
 
-/// What the database takes, with the log beside it.
+/// The bytes that the database takes, with the log beside it.
 fn on_disk(path: &Path) -> u64 {
     let log = || {
         let mut name = path.as_os_str().to_owned();
@@ -249,7 +244,7 @@ fn workspace(settings: &Settings, snapshot: &Snapshot) -> Vec<Finding> {
     whole.into_iter().chain(problems).collect()
 }
 
-/// What is remembered, as the owner sees it.
+/// Reports how much is remembered, as the owner sees it.
 async fn memory(settings: &Settings) -> Finding {
     let files = setup::memory_files(settings);
     let view = files.read(&setup::owner(settings), Horizon::All).await;
@@ -268,7 +263,7 @@ async fn memory(settings: &Settings) -> Finding {
     found.data(data)
 }
 
-/// How turns look for items that fit a message.
+/// Reports how turns look for items that fit a message.
 fn search(settings: &Settings) -> Finding {
     let SearchParts { options, encoder } = setup::search_parts(settings);
     let data = |encoder: Option<&str>| json!({"enabled": options.enabled, "encoder": encoder});
@@ -295,15 +290,6 @@ fn search(settings: &Settings) -> Finding {
     }
 }
 
-/// A number of things.
-fn counted(count: usize, what: &str) -> String {
-    match (count, what.strip_suffix('y')) {
-        (1, _) => format!("1 {what}"),
-        (count, Some(stem)) => format!("{count} {stem}ies"),
-        (count, None) => format!("{count} {what}s"),
-    }
-}
-
 impl Report {
     /// Whether a turn could be made.
     fn is_ready(&self) -> bool {
@@ -320,7 +306,7 @@ impl Report {
         })
     }
 
-    /// A line for each finding, with what to do below it, and the verdict.
+    /// Draws a line for each finding, with what to do below it, and the verdict.
     fn drawn(&self) -> String {
         let engine = if IS_BUILT_IN { "with" } else { "without" };
         let version = env!("CARGO_PKG_VERSION");

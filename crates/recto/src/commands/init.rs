@@ -4,7 +4,6 @@
 use std::fs;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
-use std::process::ExitCode;
 
 use jiff::Zoned;
 use recto_fs::{create_private_folder, private_options};
@@ -13,31 +12,29 @@ use crate::failure::Failure;
 use crate::home::Home;
 use crate::output::{print, tell};
 
+/// Pairs the paths of templates with their texts, which are built into the program.
+macro_rules! templates {
+    ($($path:literal),+ $(,)?) => {
+        [$(($path, include_str!(concat!("../../templates/", $path)))),+]
+    };
+}
+
 /// The files of a new home, by their path in it. The folder `templates` beside
 /// `src` holds them as they are written, but for the date in the memory.
-pub(crate) const FILES: [(&str, &str); 10] = [
-    ("config.toml", include_str!("../../templates/config.toml")),
-    ("workspace/SOUL.md", include_str!("../../templates/workspace/SOUL.md")),
-    ("workspace/AGENTS.md", include_str!("../../templates/workspace/AGENTS.md")),
-    (
-        "workspace/skills/clock/SKILL.md",
-        include_str!("../../templates/workspace/skills/clock/SKILL.md"),
-    ),
-    (
-        "workspace/skills/clock/tools.json",
-        include_str!("../../templates/workspace/skills/clock/tools.json"),
-    ),
-    ("workspace/rules/brief.md", include_str!("../../templates/workspace/rules/brief.md")),
-    ("workspace/rules/commits.md", include_str!("../../templates/workspace/rules/commits.md")),
-    ("workspace/rules/units.md", include_str!("../../templates/workspace/rules/units.md")),
-    (
-        "workspace/references/recto.md",
-        include_str!("../../templates/workspace/references/recto.md"),
-    ),
-    ("workspace/memory/MEMORY.md", include_str!("../../templates/workspace/memory/MEMORY.md")),
+pub(crate) const FILES: [(&str, &str); 10] = templates![
+    "config.toml",
+    "workspace/SOUL.md",
+    "workspace/AGENTS.md",
+    "workspace/skills/clock/SKILL.md",
+    "workspace/skills/clock/tools.json",
+    "workspace/rules/brief.md",
+    "workspace/rules/commits.md",
+    "workspace/rules/units.md",
+    "workspace/references/recto.md",
+    "workspace/memory/MEMORY.md",
 ];
 
-pub(crate) fn run(home: &Home) -> Result<ExitCode, Failure> {
+pub(crate) fn run(home: &Home) -> Result<(), Failure> {
     let now = Zoned::now();
     for (name, template) in FILES {
         let path = home.path().join(name);
@@ -47,7 +44,7 @@ pub(crate) fn run(home: &Home) -> Result<ExitCode, Failure> {
         }
     }
     tell(&"\nnext: recto chat");
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 /// Writes all of them into a folder that has none, and tells nothing.
@@ -58,7 +55,7 @@ pub(crate) fn fill(folder: &Path) -> Result<(), Failure> {
     })
 }
 
-/// A template with today's date and time in it.
+/// Puts today's date and time into a template.
 fn filled(template: &str, now: &Zoned) -> String {
     let time = now.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string();
     template.replace("{day}", &now.strftime("%Y-%m-%d").to_string()).replace("{time}", &time)

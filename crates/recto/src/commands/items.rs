@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use recto_context::{Catalog, ItemKind, nearest};
+use recto_context::{Catalog, ItemKind};
 use recto_workspace::{Effect, Problem, Severity, SkipReason, Skipped, Snapshot};
 use serde_json::{Value, json};
 
@@ -17,61 +17,29 @@ use crate::config::Settings;
 use crate::draw::Table;
 use crate::failure::Failure;
 use crate::home::Home;
-use crate::output::{print, print_json, print_text, tame, tell};
+use crate::output::{counted, print, print_json, print_list, print_text, tame, tell};
 use crate::setup;
 use entry::{Entry, Found};
 
-/// A kind of items that can be looked at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Shelf {
-    Skills,
-    Rules,
-    References,
-    Tools,
-}
-
-impl Shelf {
-    fn kind(self) -> ItemKind {
-        match self {
-            Shelf::Skills => ItemKind::Skill,
-            Shelf::Rules => ItemKind::Rule,
-            Shelf::References => ItemKind::Reference,
-            Shelf::Tools => ItemKind::Tool,
-        }
-    }
-
-    /// The command that looks at such items.
-    fn name(self) -> &'static str {
-        match self {
-            Shelf::Skills => "skills",
-            Shelf::Rules => "rules",
-            Shelf::References => "references",
-            Shelf::Tools => "tools",
-        }
-    }
-
-    /// The folder that such items live in. Tools come with skills.
-    fn folder(self) -> &'static str {
-        match self {
-            Shelf::Tools => Shelf::Skills.name(),
-            shelf => shelf.name(),
-        }
-    }
-}
-
-pub(crate) fn run(home: &Home, shelf: Shelf, command: &ItemCommand) -> Result<ExitCode, Failure> {
-    let view = View::open(home, shelf)?;
+pub(crate) fn run(home: &Home, kind: ItemKind, command: &ItemCommand) -> Result<ExitCode, Failure> {
+    let view = View::open(home, kind)?;
     match command {
-        ItemCommand::List(format) => list(&view, format.json),
-        ItemCommand::Show { name, json } => show(&view, name, json.json),
-        ItemCommand::Check(format) => check(&view, format.json),
-        ItemCommand::Set(args) => set::run(home, &view, args),
+        ItemCommand::List(format) => list(&view, format.json)?,
+        ItemCommand::Show { name, json } => show(&view, name, json.json)?,
+        ItemCommand::Check(format) => return check(&view, format.json),
+        ItemCommand::Set(args) => set::run(home, &view, args)?,
     }
+    Ok(ExitCode::SUCCESS)
 }
 
-/// What is looked at.
+/// The command that looks at items of a kind, and the folder that they live in.
+fn plural(kind: ItemKind) -> String {
+    format!("{kind}s")
+}
+
+/// The items of one kind, with the settings and the files that they come from.
 pub(super) struct View {
-    shelf: Shelf,
+    kind: ItemKind,
     /// Where items of this kind are searched.
     folders: Vec<PathBuf>,
     pub(super) settings: Settings,
@@ -81,57 +49,56 @@ pub(super) struct View {
 }
 
 impl View {
-    pub(super) fn open(home: &Home, shelf: Shelf) -> Result<Self, Failure> {
+    pub(super) fn open(home: &Home, kind: ItemKind) -> Result<Self, Failure> {
         let settings = setup::load(home, Vec::new())?;
         let snapshot = setup::read_workspace(&settings)?;
         let catalog = setup::whole_catalog(home, &settings, &snapshot);
-        Ok(View { shelf, folders: folders(&settings, shelf), settings, snapshot, catalog })
+        Ok(View { kind, folders: folders(&settings, kind), settings, snapshot, catalog })
     }
 
     pub(super) fn entries(&self) -> Vec<Entry<'_>> {
-        entry::all(&self.catalog, self.shelf)
+        entry::all(&self.catalog, self.kind)
     }
 }
 
-fn folders(settings: &Settings, shelf: Shelf) -> Vec<PathBuf> {
-    let mut folders = vec![settings.agent.workspace.join(shelf.folder())];
-    if shelf.folder() == Shelf::Skills.name() {
+fn folders(settings: &Settings, kind: ItemKind) -> Vec<PathBuf> {
+    // Tools come with skills.
+    let kind = if kind == ItemKind::Tool { ItemKind::Skill } else { kind };
+    let mut folders = vec![settings.agent.workspace.join(plural(kind))];
+    if kind == ItemKind::Skill {
         folders.push(settings.skills.directory.clone());
         folders.extend(settings.skills.extra_dirs.iter().cloned());
     }
     folders
 }
 
-fn list(view: &View, as_json: bool) -> Result<ExitCode, Failure> {
-    let shelf = view.shelf;
+fn list(view: &View, as_json: bool) -> Result<(), Failure> {
     let entries = view.entries();
-    let problems = concerning(view).count();
-    if as_json {
-        print_json(&entries.iter().map(Entry::json).collect())?;
-    } else if entries.is_empty() {
-        tell(&format_args!("there are no {}", shelf.name()));
-    } else {
-        print(&entry_table(&entries, shelf).to_string())?;
-    }
-    if problems > 0 {
-        tell(&format_args!("{}; see `recto {} check`", counted(problems), shelf.name()));
-    }
-    Ok(ExitCode::SUCCESS)
+    let draw = || entry_table(&entries, view.kind).to_string();
+    let nothing = format!("there are no {}", plural(view.kind));
+    print_list(as_json, &entries, Entry::json, draw, &nothing)?;
+    tell_of_check(view);
+    Ok(())
 }
 
-fn entry_table(entries: &[Entry<'_>], shelf: Shelf) -> Table {
-    let third = match shelf {
-        Shelf::Skills => "tools",
-        Shelf::Rules | Shelf::References => "priority",
-        Shelf::Tools => "server",
-    };
+/// Tells how many problems there are, if any, and what shows them.
+pub(super) fn tell_of_check(view: &View) {
+    let problems = concerning(view).count();
+    if problems > 0 {
+        let problems = counted(problems, "problem");
+        tell(&format_args!("{problems}; see `recto {} check`", plural(view.kind)));
+    }
+}
+
+/// The skills, rules or references, one a line. Tools have a table of their own.
+fn entry_table(entries: &[Entry<'_>], kind: ItemKind) -> Table {
+    let third = if kind == ItemKind::Skill { "tools" } else { "priority" };
     let mut table = Table::new(["name", "include", third, "tokens", "description"]);
     table.align_right(3);
     for entry in entries {
-        let third = match shelf {
-            Shelf::Skills => entry.tools.join(", "),
-            Shelf::Rules | Shelf::References => entry.priority.unwrap_or_default().to_string(),
-            Shelf::Tools => entry.id.server.as_deref().unwrap_or_default().to_owned(),
+        let third = match kind {
+            ItemKind::Skill => entry.tools.join(", "),
+            _ => entry.priority.unwrap_or_default().to_string(),
         };
         table.row([
             entry.id.name.to_string(),
@@ -144,24 +111,22 @@ fn entry_table(entries: &[Entry<'_>], shelf: Shelf) -> Table {
     table
 }
 
-fn show(view: &View, name: &str, as_json: bool) -> Result<ExitCode, Failure> {
+fn show(view: &View, name: &str, as_json: bool) -> Result<(), Failure> {
     let entries = view.entries();
     let entry = find(view, &entries, name)?;
     if as_json {
         let mut value = entry.json();
         value["text"] = (*entry.text).into();
-        print_json(&value)?;
-    } else {
-        tell(&format_args!(
-            "{} · {} · {} tokens · {}",
-            tame(&entry.id.to_string()),
-            entry.include,
-            entry.tokens,
-            tame(&entry.source.to_string())
-        ));
-        print_text(&format!("{}\n", entry.text))?;
+        return print_json(&value);
     }
-    Ok(ExitCode::SUCCESS)
+    tell(&format_args!(
+        "{} · {} · {} tokens · {}",
+        tame(&entry.id.to_string()),
+        entry.include,
+        entry.tokens,
+        tame(&entry.source.to_string())
+    ));
+    print_text(&format!("{}\n", entry.text))
 }
 
 /// The item that is meant by a name.
@@ -183,28 +148,22 @@ pub(super) fn find<'e, 'c>(
 
 /// Names the nearest item, or says why the one that was asked for is left out.
 fn not_there(view: &View, entries: &[Entry<'_>], name: &str) -> Failure {
-    let shelf = view.shelf;
-    let skipped = view
-        .snapshot
-        .skipped
-        .iter()
-        .find(|skipped| skipped.item.kind == shelf.kind() && *skipped.item.name == *name);
-    let failure = Failure::new(format!("there is no {} `{}`", shelf.kind(), tame(name)));
-    if let Some(skipped) = skipped {
+    let View { kind, snapshot, .. } = view;
+    let is_it = |skipped: &&Skipped| skipped.item.kind == *kind && *skipped.item.name == *name;
+    let failure = Failure::new(format!("there is no {kind} `{}`", tame(name)));
+    if let Some(skipped) = snapshot.skipped.iter().find(is_it) {
         let path = tame(&skipped.path.to_string_lossy());
         return failure.hint(format!("{path}: {}", why_skipped(skipped)));
     }
-    if let Some(problem) = view.snapshot.problems.iter().find(|problem| is_of(problem, name)) {
+    if let Some(problem) = snapshot.problems.iter().find(|problem| is_of(problem, name)) {
         return failure.hint(problem.to_string());
     }
-    if shelf == Shelf::Tools && view.settings.tools.disabled.iter().any(|off| off == name) {
+    if *kind == ItemKind::Tool && view.settings.tools.disabled.iter().any(|off| off == name) {
         return failure.hint("`tools.disabled` in the config leaves it out");
     }
     let names = entry::names(entries);
-    match nearest(name, names.iter().map(String::as_str)) {
-        Some(nearest) => failure.hint(format!("did you mean `{}`?", tame(nearest))),
-        None => failure.hint(format!("`recto {} list` lists those there are", shelf.name())),
-    }
+    let otherwise = format!("`recto {} list` lists those there are", plural(*kind));
+    failure.hint_nearest(name, names.iter().map(String::as_str), otherwise)
 }
 
 /// Whether a problem left out the item whose file or folder has this name.
@@ -228,11 +187,11 @@ pub(super) fn why_skipped(skipped: &Skipped) -> String {
     }
 }
 
-/// Problems of the files that items of this shelf are made of, and of the
+/// Problems of the files that items of this kind are made of, and of the
 /// workspace as a whole.
 pub(super) fn concerning(view: &View) -> impl Iterator<Item = &Problem> {
     // Of the files of a skill, only one has to do with tools.
-    let is_read = |path: &Path| view.shelf != Shelf::Tools || path.ends_with("tools.json");
+    let is_read = |path: &Path| view.kind != ItemKind::Tool || path.ends_with("tools.json");
     let concerns = move |problem: &&Problem| {
         let in_folder = view.folders.iter().any(|folder| problem.path.starts_with(folder));
         (in_folder && is_read(&problem.path))
@@ -242,9 +201,9 @@ pub(super) fn concerning(view: &View) -> impl Iterator<Item = &Problem> {
 }
 
 fn check(view: &View, as_json: bool) -> Result<ExitCode, Failure> {
-    let View { shelf, snapshot, .. } = view;
+    let View { kind, snapshot, .. } = view;
     let problems: Vec<&Problem> = concerning(view).collect();
-    let skipped = snapshot.skipped.iter().filter(|skipped| skipped.item.kind == shelf.kind());
+    let skipped = snapshot.skipped.iter().filter(|skipped| skipped.item.kind == *kind);
     if as_json {
         let skipped: Vec<Value> = skipped.map(skipped_json).collect();
         let problems: Vec<Value> = problems.iter().map(|problem| problem_json(problem)).collect();
@@ -258,15 +217,16 @@ fn check(view: &View, as_json: bool) -> Result<ExitCode, Failure> {
             let why = why_skipped(item);
             print(&format!("skipped: {} ({}): {why}\n", tame(&name), tame(&path)))?;
         }
-        let count = view.entries().len();
-        tell(&format_args!("{}: {count} in use, {}", shelf.name(), counted(problems.len())));
+        tell_in_use(view, problems.len());
     }
     let broken = problems.iter().any(|problem| problem.severity == Severity::Error);
     Ok(if broken { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-pub(crate) fn counted(problems: usize) -> String {
-    if problems == 1 { "1 problem".to_owned() } else { format!("{problems} problems") }
+/// Tells how many items are in use, and how many problems their files have.
+pub(super) fn tell_in_use(view: &View, problems: usize) {
+    let (count, problems) = (view.entries().len(), counted(problems, "problem"));
+    tell(&format_args!("{}: {count} in use, {problems}", plural(view.kind)));
 }
 
 pub(crate) fn severity(problem: &Problem) -> &'static str {

@@ -1,6 +1,6 @@
 //! `recto mcp`: the MCP servers whose tools the agent uses, and Recto as one.
 
-pub(crate) mod client;
+mod client;
 pub(crate) mod serve;
 
 use std::process::ExitCode;
@@ -11,9 +11,10 @@ use crate::home::Home;
 
 pub(crate) fn run(home: &Home, command: &McpCommand) -> Result<ExitCode, Failure> {
     match command {
-        McpCommand::List(format) => client::list(home, format.json),
-        McpCommand::Check { name, json } => client::check(home, name.as_deref(), json.json),
-        McpCommand::Tools { name, json } => client::tools(home, name.as_deref(), json.json),
-        McpCommand::Serve => serve::run(home),
+        McpCommand::Check { name, json } => return client::check(home, name.as_deref(), json.json),
+        McpCommand::Tools { name, json } => return client::tools(home, name.as_deref(), json.json),
+        McpCommand::List(format) => client::list(home, format.json)?,
+        McpCommand::Serve => serve::run(home)?,
     }
+    Ok(ExitCode::SUCCESS)
 }

@@ -26,41 +26,42 @@ use crate::setup;
 
 pub(crate) use search::recollection_json;
 
-/// How much of a memory is shown on its line.
+/// The most characters of a memory that are shown on its line.
 const SHOWN: usize = 160;
 
 pub(crate) fn run(home: &Home, command: &MemoryCommand) -> Result<ExitCode, Failure> {
     let settings = setup::load(home, Vec::new())?;
     let files = setup::memory_files(&settings);
-    let runtime = setup::runtime()?;
-    runtime.block_on(async {
+    setup::runtime()?.block_on(async {
         match command {
             MemoryCommand::List { audience, all, json } => {
                 let audience = audience_of(&settings, audience);
-                list::run(&files, &audience, *all, json.json).await
+                list::run(&files, &audience, *all, json.json).await?;
             }
             MemoryCommand::Add { text, important, shared, scope } => {
                 let marks = Marks { important: *important, shared: *shared };
                 let scope = scope_of(scope).unwrap_or(Scope::Global);
-                change::add(&files, text, marks, scope).await
+                change::add(&files, text, marks, scope).await?;
             }
             MemoryCommand::Search { query, limit, audience, json } => {
                 let audience = audience_of(&settings, audience);
-                search::run(home, &settings, &audience, query, *limit, json.json).await
+                search::run(home, &settings, &audience, query, *limit, json.json).await?;
             }
             MemoryCommand::Edit { id, text, marks, scope } => {
                 let scope = scope_of(scope);
-                change::edit(&files, &settings, id, text.as_deref(), marks, scope.as_ref()).await
+                change::edit(&files, &settings, id, text.as_deref(), marks, scope.as_ref()).await?;
             }
             MemoryCommand::Forget { ids, scope } => {
-                change::forget(&files, &settings, ids, scope_of(scope).as_ref()).await
+                let scope = scope_of(scope);
+                return change::forget(&files, &settings, ids, scope.as_ref()).await;
             }
-            MemoryCommand::Check(format) => check::run(&files, format.json).await,
+            MemoryCommand::Check(format) => return check::run(&files, format.json).await,
         }
+        Ok(ExitCode::SUCCESS)
     })
 }
 
-/// For whom memories are looked at.
+/// The audience that memories are looked at for.
 fn audience_of(settings: &Settings, args: &AudienceArgs) -> Audience {
     let owner = setup::owner(settings);
     let own = owner.person.clone().filter(|_| args.who == WhoArg::Owner);
@@ -72,7 +73,7 @@ fn audience_of(settings: &Settings, args: &AudienceArgs) -> Audience {
     }
 }
 
-/// To whom memories belong, if somebody is named.
+/// The scope that the arguments name, if they name one.
 fn scope_of(args: &ScopeArgs) -> Option<Scope> {
     let ScopeArgs { person, conversation, agent } = args;
     let person = || Some(Scope::Person(person.as_deref()?.into()));
@@ -81,7 +82,7 @@ fn scope_of(args: &ScopeArgs) -> Option<Scope> {
     person().or_else(conversation).or_else(agent)
 }
 
-/// Who an audience is, in words.
+/// Says in words who an audience is.
 fn who(audience: &Audience) -> &'static str {
     match audience.who {
         Who::Owner => "the owner",
@@ -91,19 +92,13 @@ fn who(audience: &Audience) -> &'static str {
     }
 }
 
-/// A failure of the files, with what to do about it.
-fn failed(error: &MemoryError) -> Failure {
-    let mut failure = Failure::new(error.to_string());
-    if let Some(cause) = std::error::Error::source(error) {
-        failure = failure.because(cause);
-    }
-    match error.hint() {
-        Some(hint) => failure.hint(hint),
-        None => failure,
+impl From<MemoryError> for Failure {
+    fn from(error: MemoryError) -> Self {
+        Failure::from_error(&error).hint_if(error.hint())
     }
 }
 
-/// A memory for programs.
+/// A memory as data for programs.
 pub(crate) fn memory_json(memory: &Memory) -> Value {
     json!({
         "name": memory.name,
@@ -118,21 +113,26 @@ pub(crate) fn memory_json(memory: &Memory) -> Value {
 }
 
 fn scope_json(scope: &Scope) -> Value {
-    match scope {
-        Scope::Global => json!({"kind": "global"}),
-        Scope::Person(id) => json!({"kind": "person", "id": id}),
-        Scope::Conversation(key) => json!({"kind": "conversation", "id": key}),
-        Scope::Agent(id) => json!({"kind": "agent", "id": id}),
+    match scope_parts(scope) {
+        (kind, None) => json!({"kind": kind}),
+        (kind, Some(id)) => json!({"kind": kind, "id": id}),
     }
 }
 
-/// To whom a memory belongs, in a word or two.
+/// Says in a word or two to whom a memory belongs.
 fn scope_text(scope: &Scope) -> String {
+    match scope_parts(scope) {
+        (kind, None) => kind.to_owned(),
+        (kind, Some(id)) => format!("{kind} {id}"),
+    }
+}
+
+fn scope_parts(scope: &Scope) -> (&'static str, Option<&str>) {
     match scope {
-        Scope::Global => "global".to_owned(),
-        Scope::Person(id) => format!("person {id}"),
-        Scope::Conversation(key) => format!("conversation {key}"),
-        Scope::Agent(id) => format!("agent {id}"),
+        Scope::Global => ("global", None),
+        Scope::Person(id) => ("person", Some(id)),
+        Scope::Conversation(key) => ("conversation", Some(key)),
+        Scope::Agent(id) => ("agent", Some(id)),
     }
 }
 
@@ -154,14 +154,9 @@ fn day(added: Option<i64>) -> String {
     at.to_zoned(zone).strftime("%Y-%m-%d").to_string()
 }
 
-/// The beginning of a text, on one line.
+/// The beginning of a memory's text, on one line.
 pub(crate) fn one_line(text: &str) -> String {
-    let mut line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    if let Some((end, _)) = line.char_indices().nth(SHOWN) {
-        line.truncate(end);
-        line.push('…');
-    }
-    line
+    crate::output::one_line(text, SHOWN)
 }
 
 #[cfg(test)]

@@ -4,9 +4,7 @@
 mod installed;
 mod progress;
 mod pull;
-mod remove;
 
-use std::error::Error;
 use std::process::ExitCode;
 
 use futures_util::future::join_all;
@@ -27,10 +25,10 @@ use progress::Narrator;
 
 pub(crate) fn run(home: &Home, command: &ModelCommand) -> Result<ExitCode, Failure> {
     match command {
-        ModelCommand::List(json) => list(&setup::load(home, Vec::new())?, json.json),
+        ModelCommand::List(json) => list(&setup::load(home, Vec::new())?, json.json)?,
         ModelCommand::Check { name, json } => {
             let mut settings = setup::load(home, Vec::new())?;
-            setup::runtime()?.block_on(async {
+            return setup::runtime()?.block_on(async {
                 let choice = setup::find(&mut settings, name.as_deref()).await;
                 if settings.models.is_empty() {
                     return Err(choice.failure(name.as_deref(), &settings));
@@ -40,16 +38,17 @@ pub(crate) fn run(home: &Home, command: &ModelCommand) -> Result<ExitCode, Failu
                     None => setup::model_entries(&settings)?,
                 };
                 check(&entries, json.json).await
-            })
+            });
         }
         // Files come and go whatever the config says: a broken one is no hindrance.
         ModelCommand::Pull { names, sha256, name, quiet, json } => {
             let options = pull::options(*sha256, name.clone());
             let narrator = if *quiet { Narrator::quiet() } else { Narrator::on_stderr() };
-            pull::run(&library(home), names, &options, narrator, json.json)
+            return pull::run(&library(home), names, &options, narrator, json.json);
         }
-        ModelCommand::Remove { name } => remove::run(&library(home), name),
+        ModelCommand::Remove { name } => library(home).remove(name)?,
     }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The folder of model files.
@@ -57,27 +56,23 @@ fn library(home: &Home) -> Library {
     Library::new(home.path().join("models"))
 }
 
-/// A failure of the library, with each source that was tried and what to do.
-fn failed(error: &ModelsError) -> Failure {
-    let failure = match error {
-        ModelsError::Failed { what, failures, .. } => {
-            let failure = Failure::new(format!("cannot pull `{what}`"));
-            failures.iter().fold(failure, |failure, source| failure.because(source))
-        }
-        _ => match error.source() {
-            Some(cause) => Failure::new(error.to_string()).because(cause),
-            None => Failure::new(error.to_string()),
-        },
-    };
-    match error.hint() {
-        Some(hint) => failure.hint(hint),
-        None => failure,
+impl From<ModelsError> for Failure {
+    /// Names each source that was tried, and what to do.
+    fn from(error: ModelsError) -> Self {
+        let failure = match &error {
+            ModelsError::Failed { what, failures, .. } => {
+                let failure = Failure::new(format!("cannot pull `{what}`"));
+                failures.iter().fold(failure, |failure, source| failure.because(source))
+            }
+            _ => Failure::from_error(&error),
+        };
+        failure.hint_if(error.hint())
     }
 }
 
-fn list(settings: &Settings, json: bool) -> Result<ExitCode, Failure> {
+fn list(settings: &Settings, json: bool) -> Result<(), Failure> {
     let chosen = settings.model.as_deref();
-    let installed = Library::new(&settings.model_files).list().map_err(|error| failed(&error))?;
+    let installed = Library::new(&settings.model_files).list()?;
     if json {
         let models = settings.models.iter().map(|model| {
             json!({
@@ -90,8 +85,7 @@ fn list(settings: &Settings, json: bool) -> Result<ExitCode, Failure> {
             })
         });
         let models: Value = models.collect();
-        print_json(&json!({"models": models, "installed": installed::json(&installed)}))?;
-        return Ok(ExitCode::SUCCESS);
+        return print_json(&json!({"models": models, "installed": installed::json(&installed)}));
     }
     let mut table = Table::new(["", "name", "provider", "model", "address"]);
     for model in &settings.models {
@@ -116,11 +110,10 @@ fn list(settings: &Settings, json: bool) -> Result<ExitCode, Failure> {
         let gap = if drawn.is_empty() { "" } else { "\n" };
         drawn.push_str(&format!("{gap}On disk:\n{}", installed::table(&installed)));
     }
-    print(&drawn)?;
-    Ok(ExitCode::SUCCESS)
+    print(&drawn)
 }
 
-/// What was found about one entry.
+/// A model entry of the config, and what its server says of it.
 struct Found<'a> {
     entry: &'a ModelEntry,
     health: Result<ModelHealth, LlmError>,
@@ -128,18 +121,13 @@ struct Found<'a> {
 
 /// Asks all servers at once. Fails when one can't be used.
 async fn check(entries: &[ModelEntry], json: bool) -> Result<ExitCode, Failure> {
-    let checks = entries.iter().map(|entry| async move {
-        let health = health(entry).await;
-        Found { entry, health }
-    });
+    let checks = entries.iter().map(|entry| async { Found { entry, health: health(entry).await } });
     let found = join_all(checks).await;
     if json {
         print_json(&found.iter().map(Found::json).collect())?;
     } else {
         let mut table = Table::new(["name", "server", "model", "window", "tools"]);
-        for found in &found {
-            table.row(found.cells());
-        }
+        found.iter().for_each(|found| table.row(found.cells()));
         print(&table.to_string())?;
         found.iter().for_each(Found::tell_trouble);
     }
@@ -147,7 +135,7 @@ async fn check(entries: &[ModelEntry], json: bool) -> Result<ExitCode, Failure> 
     Ok(if usable { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// What the server says, and whether the window that was set can be had.
+/// Asks the server about a model, and whether the window that was set can be had.
 pub(crate) async fn health(entry: &ModelEntry) -> Result<ModelHealth, LlmError> {
     let health = entry.client.check(&entry.call.model).await?;
     if let Some(window) = entry.window {
@@ -200,7 +188,7 @@ impl Found<'_> {
         }
     }
 
-    /// What a person should do about it.
+    /// Tells what is wrong with the model, and what to do about it.
     fn tell_trouble(&self) {
         let name = &self.entry.name;
         match &self.health {

@@ -6,7 +6,6 @@
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 use std::io::{self, IsTerminal};
-use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,17 +19,17 @@ use crate::draw::Table;
 use crate::failure::Failure;
 use crate::home::Home;
 use crate::input;
-use crate::output::{print, print_json, tell};
+use crate::output::{one_line, print, print_json, tell};
 use crate::setup;
 use crate::terminal::status::Status;
 
 /// Waiting that is longer than this is told.
 const A_MOMENT: Duration = Duration::from_secs(1);
 
-/// How much of the best chunk is shown.
+/// The most characters of the best chunk that are shown.
 const SHOWN: usize = 80;
 
-pub(crate) fn run(home: &Home, args: &SearchArgs) -> Result<ExitCode, Failure> {
+pub(crate) fn run(home: &Home, args: &SearchArgs) -> Result<(), Failure> {
     let query = input::message(&args.query)?;
     if query.trim().is_empty() {
         return Err(Failure::new("there is nothing to search for")
@@ -45,22 +44,13 @@ pub(crate) fn run(home: &Home, args: &SearchArgs) -> Result<ExitCode, Failure> {
         let remembered = setup::remembered(&settings).await;
         setup::tell_problems(&remembered.problems);
         catalog.memories.clone_from(&remembered.memories);
-        // It only spares the next search work: without it, and in a home that is not
-        // there yet, the search goes on.
-        let open = || setup::store(&settings).map_err(|failure| tell(&failure)).ok();
-        let store = home.path().is_dir().then(open).flatten();
-        let searcher = setup::searcher(&settings, store);
+        let searcher = setup::searcher(&settings, setup::store_for_vectors(home, &settings));
         patiently(&searcher, find(&searcher, &catalog, &asked, Patience::UntilDone)).await
     });
-    if args.json {
-        print_json(&found.json(&query))?;
-    } else {
-        draw(&found, args)?;
-    }
-    Ok(ExitCode::SUCCESS)
+    if args.json { print_json(&found.json(&query)) } else { draw(&found, args) }
 }
 
-/// What is searched for.
+/// The query of a search, and which items may answer it.
 pub(crate) struct Asked<'a> {
     pub(crate) query: &'a str,
     /// Items of this kind alone.
@@ -69,7 +59,7 @@ pub(crate) struct Asked<'a> {
     pub(crate) limit: Option<usize>,
 }
 
-/// What a search found.
+/// The result of a search, and how it was made.
 pub(crate) struct Findings {
     /// The most probable first.
     pub(crate) rows: Vec<Row>,
@@ -114,10 +104,8 @@ pub(crate) async fn find(
 /// Waits for a search, and tells how far it is when it takes longer.
 pub(crate) async fn patiently<T>(searcher: &Searcher, search: impl Future<Output = T>) -> T {
     tokio::pin!(search);
-    tokio::select! {
-        biased;
-        found = &mut search => return found,
-        () = tokio::time::sleep(A_MOMENT) => {}
+    if let Ok(found) = tokio::time::timeout(A_MOMENT, &mut search).await {
+        return found;
     }
     let mut progress = searcher.progress();
     let mut status = Status::new();
@@ -167,7 +155,7 @@ impl Row {
         value
     }
 
-    /// What all tables show.
+    /// The cells that all tables show.
     fn cells(&self) -> [String; 6] {
         let scores = &self.pick.scores;
         [
@@ -180,14 +168,14 @@ impl Row {
         ]
     }
 
-    /// What has nothing in common with the query stands in a ranking all the same.
+    /// Whether the item has anything in common with the query: a ranking has the others, too.
     pub(crate) fn has_any(&self) -> bool {
         let scores = &self.pick.scores;
         self.is_taken || scores.cosine.is_some() || scores.lexical.is_some_and(|score| score > 0.0)
     }
 }
 
-/// Items that come to a session when they fit.
+/// The items that come to a session by themselves when they fit.
 fn by_themselves(catalog: &Catalog) -> impl Iterator<Item = ItemId> {
     let of_agent = catalog.items().filter(|(_, include)| *include == Include::Agent);
     of_agent.map(|(id, _)| id)
@@ -246,12 +234,10 @@ fn draw(found: &Findings, args: &SearchArgs) -> Result<(), Failure> {
     if args.explain || matches!(how, How::Words(_)) {
         tell(&format_args!("searched {how}"));
     }
-    match shown.iter().any(|row| row.is_taken) {
-        true => tell(&"* a turn takes these"),
-        false => {
-            tell(&"a turn takes none of them: of the items with include mode agent, none fits");
-        }
-    }
+    tell(&match shown.iter().any(|row| row.is_taken) {
+        true => "* a turn takes these",
+        false => "a turn takes none of them: of the items with include mode agent, none fits",
+    });
     if !options.enabled {
         tell(&"warning: search is off: turns take nothing\n  hint: set `search.enabled = true`");
     }
@@ -282,28 +268,15 @@ fn explained(rows: &[&Row]) -> Table {
             words,
             number(scores.fused),
             scores.rank.map(|rank| rank.to_string()).unwrap_or_default(),
-            best_chunk.as_deref().map(one_line).unwrap_or_default(),
+            best_chunk.as_deref().map(|text| one_line(text, SHOWN)).unwrap_or_default(),
         ]);
     }
     table
 }
 
-/// What was not measured is left out.
+/// A score with two digits; empty for what was not measured.
 fn number(score: Option<f32>) -> String {
     score.map(|score| format!("{score:.2}")).unwrap_or_default()
-}
-
-/// The beginning of a text, on one line.
-fn one_line(text: &str) -> String {
-    let mut words = String::new();
-    for word in text.split_whitespace() {
-        if words.chars().count() > SHOWN {
-            break;
-        }
-        words = if words.is_empty() { word.to_owned() } else { words + " " + word };
-    }
-    let cut: String = words.chars().take(SHOWN).collect();
-    if cut.len() < words.len() { cut + "…" } else { cut }
 }
 
 #[cfg(test)]
@@ -312,6 +285,7 @@ mod tests {
 
     #[test]
     fn a_chunk_is_shown_on_one_line_and_cut() {
+        let one_line = |text: &str| one_line(text, SHOWN);
         assert_eq!(one_line(" a\n\n  b\tc "), "a b c");
         let long = one_line(&"word ".repeat(1_000));
         assert_eq!(long.chars().count(), SHOWN + 1);

@@ -4,9 +4,8 @@ mod summaries;
 mod transfer;
 
 use std::fmt::Write as _;
-use std::process::ExitCode;
 
-use recto_context::{Body, ContentPart, Message, Text, nearest};
+use recto_context::{Body, ContentPart, Message, Text};
 use recto_store::{
     Approval, Hit, Moment, Owner, Session, SessionFilter, SessionName, SessionSummary, Store,
     StoredMessage, Turn,
@@ -14,16 +13,15 @@ use recto_store::{
 use serde_json::{Value, json};
 
 use crate::cli::SessionCommand;
-use crate::commands::failed;
 use crate::draw::Table;
 use crate::failure::Failure;
 use crate::home::Home;
-use crate::output::{print, print_json, tame, tame_lines, tell};
+use crate::output::{print, print_json, print_list, tame, tame_lines, tell};
 use crate::setup;
 
 pub(crate) use transfer::take_in;
 
-pub(crate) fn run(home: &Home, command: &SessionCommand) -> Result<ExitCode, Failure> {
+pub(crate) fn run(home: &Home, command: &SessionCommand) -> Result<(), Failure> {
     let settings = setup::load(home, Vec::new())?;
     setup::runtime()?.block_on(async {
         let store = setup::settled_store(&settings).await?;
@@ -45,35 +43,26 @@ pub(crate) fn run(home: &Home, command: &SessionCommand) -> Result<ExitCode, Fai
                 search(&store, query, *limit, json.json).await
             }
         }
-    })?;
-    Ok(ExitCode::SUCCESS)
+    })
 }
 
-/// The session of that name or number.
+/// Finds the session of that name or number.
 pub(crate) async fn find(store: &Store, name: &str) -> Result<Session, Failure> {
-    if let Some(session) = store.find_session(name).await.map_err(failed)? {
+    if let Some(session) = store.find_session(name).await? {
         return Ok(session);
     }
-    let all = store.sessions(SessionFilter::All).await.map_err(failed)?;
+    let all = store.sessions(SessionFilter::All).await?;
     let labels: Vec<String> = all.iter().map(|summary| summary.session.label()).collect();
     let failure = Failure::new(format!("there is no session `{}`", tame(name)));
-    Err(match nearest(name, labels.iter().map(String::as_str)) {
-        Some(meant) => failure.hint(format!("did you mean `{}`?", tame(meant))),
-        None => failure.hint("`recto sessions list --all` lists those that are there"),
-    })
+    let otherwise = "`recto sessions list --all` lists those that are there";
+    Err(failure.hint_nearest(name, labels.iter().map(String::as_str), otherwise))
 }
 
 async fn list(store: &Store, all: bool, json: bool) -> Result<(), Failure> {
     let filter = if all { SessionFilter::All } else { SessionFilter::Open };
-    let sessions = store.sessions(filter).await.map_err(failed)?;
-    if json {
-        return print_json(&sessions.iter().map(summary_json).collect());
-    }
-    if sessions.is_empty() {
-        tell(&"there are no sessions yet; `recto chat` begins one");
-        return Ok(());
-    }
-    print(&table(&sessions))
+    let sessions = store.sessions(filter).await?;
+    let nothing = "there are no sessions yet; `recto chat` begins one";
+    print_list(json, &sessions, summary_json, || table(&sessions), &nothing)
 }
 
 /// The sessions, one a line.
@@ -98,7 +87,7 @@ pub(crate) fn table(sessions: &[SessionSummary]) -> String {
     table.to_string()
 }
 
-/// A moment as people read it.
+/// Writes a moment as people read it, in their own time zone.
 pub(crate) fn local(moment: Moment) -> String {
     let zoned = moment.timestamp().to_zoned(jiff::tz::TimeZone::system());
     zoned.strftime("%Y-%m-%d %H:%M").to_string()
@@ -127,9 +116,9 @@ pub(crate) fn summary_json(summary: &SessionSummary) -> Value {
 
 async fn show(store: &Store, name: &str, json: bool) -> Result<(), Failure> {
     let session = find(store, name).await?;
-    let messages = store.messages(session.id, None).await.map_err(failed)?;
-    let turns = store.turns(session.id).await.map_err(failed)?;
-    let compactions = store.compactions(session.id).await.map_err(failed)?;
+    let messages = store.messages(session.id, None).await?;
+    let turns = store.turns(session.id).await?;
+    let compactions = store.compactions(session.id).await?;
     if json {
         return print_json(&json!({
             "session": session_json(&session),
@@ -147,7 +136,7 @@ async fn show(store: &Store, name: &str, json: bool) -> Result<(), Failure> {
         let text = turn.inbound.as_deref().map(said).unwrap_or_default();
         let _ = write!(out, "\nturn {}, not sent:\n{}\n", turn.id, tame_lines(&text));
     }
-    let asked = store.open_approvals().await.map_err(failed)?;
+    let asked = store.open_approvals().await?;
     for turn in turns.iter().filter(|turn| turn.ended.is_none()) {
         let question = asked.iter().find(|approval| approval.turn == turn.id);
         let _ = writeln!(out, "\nturn {} {}", turn.id, open_status(turn, question));
@@ -155,7 +144,7 @@ async fn show(store: &Store, name: &str, json: bool) -> Result<(), Failure> {
     print(&out)
 }
 
-/// How a turn stands that has not ended.
+/// Says how a turn stands that has not ended.
 fn open_status(turn: &Turn, question: Option<&Approval>) -> String {
     if let Some(Approval { id, question, .. }) = question {
         let (tool, title) = (tame(&question.tool.key()), tame(&question.title));
@@ -179,7 +168,7 @@ fn message_text(stored: &StoredMessage) -> String {
     out
 }
 
-/// What a message says, and what it calls.
+/// The text of a message: what it says, and what it calls.
 pub(crate) fn body_text(message: &Message) -> String {
     shown_lines(message).iter().map(|line| tame_lines(line) + "\n").collect()
 }
@@ -244,19 +233,19 @@ pub(crate) fn turn_json(turn: &Turn) -> Value {
 async fn rename(store: &Store, name: &str, new: &str) -> Result<(), Failure> {
     let session = find(store, name).await?;
     let new = session_name(new)?;
-    let renamed = store.rename(session.id, new).await.map_err(failed)?;
+    let renamed = store.rename(session.id, new).await?;
     tell(&format_args!("session {} is called {} now", session.id, renamed.label()));
     Ok(())
 }
 
-/// A name that a session can have.
+/// Checks that a session can have this name.
 fn session_name(text: &str) -> Result<SessionName, Failure> {
     SessionName::new(text).map_err(|error| Failure::new(error.to_string()))
 }
 
 async fn archive(store: &Store, name: &str) -> Result<(), Failure> {
     let session = find(store, name).await?;
-    store.archive(session.id, Moment::now()).await.map_err(failed)?;
+    store.archive(session.id, Moment::now()).await?;
     tell(&format_args!(
         "session {} is in the archive; `recto chat --session {}` takes it out again",
         session.label(),
@@ -266,7 +255,7 @@ async fn archive(store: &Store, name: &str) -> Result<(), Failure> {
 }
 
 async fn search(store: &Store, query: &str, limit: usize, json: bool) -> Result<(), Failure> {
-    let hits = store.search(query, limit).await.map_err(failed)?;
+    let hits = store.search(query, limit).await?;
     if json {
         return print_json(&hits.iter().map(hit_json).collect());
     }
@@ -299,12 +288,12 @@ fn snippet(hit: &Hit) -> String {
     format!("{}{underlined}{}{underlined:#}{}", line(before), line(found), line(after))
 }
 
-/// What the session of a hit is called.
+/// The name of the session of a hit, or its number.
 fn hit_label(hit: &Hit) -> String {
     hit.name.as_ref().map_or_else(|| hit.session.to_string(), ToString::to_string)
 }
 
-/// Where words were found, and what stands around them.
+/// A hit for programs: where words were found, and what stands around them.
 pub(crate) fn hit_json(hit: &Hit) -> Value {
     json!({
         "session": hit.session,

@@ -7,17 +7,16 @@ pub(crate) mod why;
 
 use recto_store::{RequestRecord, Store, Turn};
 
-use super::failed;
 use crate::failure::Failure;
 use crate::output::{tame, tame_lines};
 
-/// The turn that was asked for: a number, or `last`.
+/// Finds the turn that was asked for: a number, or `last`.
 async fn find(store: &Store, name: &str) -> Result<Turn, Failure> {
     let found = match name {
-        "last" => store.last_turn(None).await.map_err(failed)?,
+        "last" => store.last_turn(None).await?,
         number => {
             let id = number.parse().map_err(|_| no_such_turn(name))?;
-            store.turn(id).await.map_err(failed)?
+            store.turn(id).await?
         }
     };
     found.ok_or_else(|| match name {
@@ -31,23 +30,23 @@ fn no_such_turn(name: &str) -> Failure {
         .hint("a turn is named by its number, or `last`; `recto sessions show NAME` lists them")
 }
 
-/// One of a turn's requests, the last unless another is asked for.
+/// Finds one of a turn's requests, the last unless another is asked for.
 async fn request_of(
     store: &Store,
     turn: &Turn,
     number: Option<u32>,
 ) -> Result<RequestRecord, Failure> {
-    let requests = store.request_ids(turn.id).await.map_err(failed)?;
+    let requests = store.request_ids(turn.id).await?;
     let asked = match number {
         Some(number) => requests.iter().find(|(found, _)| *found == number),
         None => requests.last(),
     };
     let Some((_, id)) = asked else { return Err(sent_no_such(turn, number, requests.len())) };
-    let request = store.request(*id).await.map_err(failed)?;
+    let request = store.request(*id).await?;
     request.ok_or_else(|| sent_no_such(turn, number, requests.len()))
 }
 
-/// The turn has made other requests, `count` of them, or none.
+/// The failure of a request that a turn with `count` requests has not made.
 fn sent_no_such(turn: &Turn, number: Option<u32>, count: usize) -> Failure {
     if count == 0 {
         let failure = Failure::new(format!("turn {} sent nothing", turn.id));

@@ -17,12 +17,12 @@ use recto_models::{DEFAULT_MODELS, Installed, Library, ModelsError, Purpose};
 use super::ollama::{self, Served};
 use crate::config::{ModelSettings, Settings, plain_model};
 use crate::failure::Failure;
-use crate::output::tame;
+use crate::output::{counted, tame};
 
 /// The name of the entry that Ollama is found by.
 const OLLAMA: &str = "ollama";
 
-/// Which model entry answers, why, and where one was looked for.
+/// The choice of a model: which entry answers, why, and where one was looked for.
 #[derive(Debug)]
 pub(crate) struct Choice {
     /// The entry; `None` when there is no model, or none of the name asked for.
@@ -36,9 +36,9 @@ pub(crate) struct Choice {
 /// A place where a model was looked for, and what was there.
 #[derive(Debug)]
 pub(crate) enum Look {
-    /// The config.
+    /// The models that the config names.
     Config,
-    /// Ollama.
+    /// The Ollama server of this machine, asked once.
     Ollama {
         /// Where it was asked.
         url: String,
@@ -47,7 +47,7 @@ pub(crate) enum Look {
     },
     /// The folder of pulled model files.
     Pulled {
-        /// The folder.
+        /// Where `recto models pull` puts the files.
         folder: PathBuf,
         /// The models in it that can be talked to, the preferred one first.
         models: Result<Vec<Installed>, ModelsError>,
@@ -57,13 +57,12 @@ pub(crate) enum Look {
 /// Adds to the settings the models that are found, if the config names none, and
 /// chooses among them the one that was asked for, or else the first.
 pub(crate) async fn find(settings: &mut Settings, asked_for: Option<&str>) -> Choice {
+    let mut looked_at = vec![Look::Config];
     if !settings.models.is_empty() {
-        let looked_at = vec![Look::Config];
         let entry = settings.model.clone();
         return Choice { entry, reason: "configured".into(), looked_at };
     }
     let asked_for = asked_for.map(str::to_owned).or_else(|| settings.model.clone());
-    let mut looked_at = vec![Look::Config];
     let pulled = pulled(settings);
     let is_pulled = |name: &String| pulled.models().iter().any(|model| model.name == *name);
     // Whoever asks for a model file by its name does not wait for a server.
@@ -131,8 +130,7 @@ impl Look {
 fn of_ollama(url: &str, model: &str, count: usize) -> Option<ModelSettings> {
     let mut entry = plain_model(OLLAMA, Provider::Ollama, model)?;
     entry.base_url = Some(url.to_owned());
-    let models = if count == 1 { "model" } else { "models" };
-    entry.chosen = format!("found on Ollama at {url} ({count} {models})").into();
+    entry.chosen = format!("found on Ollama at {url} ({})", counted(count, "model")).into();
     Some(entry)
 }
 
@@ -173,7 +171,7 @@ impl Choice {
         Failure::new(what).hint(format!("found: {found}; the config can name others"))
     }
 
-    /// What someone without a model can do.
+    /// Says what someone without a model can do.
     pub(crate) fn advice(&self) -> String {
         let has_ollama =
             self.looked_at.iter().any(|look| matches!(look, Look::Ollama { served: Ok(_), .. }));
@@ -189,7 +187,7 @@ impl Choice {
 }
 
 impl Look {
-    /// Why there is no model here.
+    /// Says why there is no model here.
     fn nothing(&self) -> Option<String> {
         match self {
             Look::Config => None,

@@ -15,16 +15,16 @@ const VARIABLE: &str = "OLLAMA_HOST";
 /// The port when nothing says another.
 const PORT: u16 = 11434;
 
-/// How long Ollama may take to say what it has.
+/// The longest that Ollama may take to say what it has.
 const PATIENCE: Duration = Duration::from_millis(300);
 
-/// Where Ollama would be, by the environment of this process.
+/// The address where Ollama would be, by the environment of this process.
 pub(crate) fn address() -> String {
     let host = std::env::var(VARIABLE).unwrap_or_default();
     address_of(&host)
 }
 
-/// What an Ollama has.
+/// The models that an Ollama server has.
 #[derive(Debug)]
 pub(crate) struct Served {
     /// The names of all models that it runs itself, those in memory first.
@@ -33,7 +33,7 @@ pub(crate) struct Served {
     pub(crate) to_talk_to: Option<String>,
 }
 
-/// What the Ollama at this address has.
+/// Asks the Ollama at this address which models it has.
 pub(crate) async fn served(url: &str) -> Result<Served, LlmError> {
     let mut options = ClientOptions::new(Provider::Ollama);
     options.base_url = Some(url.to_owned());
@@ -91,7 +91,7 @@ fn host_and_port(authority: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// A server that listens everywhere is found at home.
+/// The name by which a host is reached: a server that listens everywhere is found at home.
 fn reachable(name: &str) -> String {
     let name = name.trim_matches(['[', ']']);
     match name.parse() {

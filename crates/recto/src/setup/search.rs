@@ -48,7 +48,7 @@ fn encoder_files(settings: &Settings) -> Option<EncoderFiles> {
     })
 }
 
-/// What the file of that name must have.
+/// The SHA-256 that the file of that name must have.
 fn sum(known: &Known, name: &str) -> Option<[u8; 32]> {
     let file = known.files.iter().find(|file| file.name == name)?;
     Some(file.sha256.bytes())

@@ -68,7 +68,7 @@ fn tool_options(home: &Home, settings: &Settings) -> ToolOptions {
     }
 }
 
-/// What no tool may write, whatever it was granted. A workspace inside one of
+/// Lists what no tool may write, whatever it was granted. A workspace inside one of
 /// these folders would be out of reach altogether, so the folder does not count.
 fn protected(home: &Home, settings: &Settings) -> Vec<PathBuf> {
     let workspace = &settings.agent.workspace;
@@ -80,13 +80,13 @@ fn protected(home: &Home, settings: &Settings) -> Vec<PathBuf> {
     own.into_iter().chain(skills.cloned()).collect()
 }
 
-/// Where skills are kept, unless the whole workspace is in there.
+/// The folders where skills are kept, but for one that has the whole workspace in it.
 fn skill_folders(settings: &Settings) -> impl Iterator<Item = &PathBuf> {
     let folders = [&settings.skills.directory].into_iter().chain(&settings.skills.extra_dirs);
     folders.filter(|folder| !settings.agent.workspace.starts_with(folder))
 }
 
-/// When a person is asked.
+/// The policy of when a person is asked before a tool runs.
 fn policy(settings: &Settings) -> Policy {
     let of_kind = |kind: ItemKind| {
         let items = settings.items.iter().filter(move |item| item.kind == kind);

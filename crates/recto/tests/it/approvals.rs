@@ -13,10 +13,6 @@ const CALL: &str =
 
 const WRITTEN: &str = r#"{"content":"Written."}"#;
 
-fn json(text: &str) -> Value {
-    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
-}
-
 /// A home whose model writes a file, and whose turn waits for a word.
 fn waiting() -> Home {
     let home = Home::scripted(&[CALL]);

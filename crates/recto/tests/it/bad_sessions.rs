@@ -2,8 +2,6 @@
 //! no panic, and nothing lost.
 
 use std::fs;
-use std::io::Write;
-use std::process::Stdio;
 
 use rusqlite::Connection;
 use serde_json::Value;
@@ -62,21 +60,6 @@ fn database(home: &Home) -> Connection {
     Connection::open(home.path("data/recto.db")).unwrap()
 }
 
-/// Hands bytes in that are no text.
-fn pipe(home: &Home, arguments: &[&str], input: &[u8]) -> (i32, String) {
-    let mut child = home
-        .command(arguments)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    // A command that has seen enough closes its input.
-    let _ = child.stdin.take().unwrap().write_all(input);
-    let output = child.wait_with_output().unwrap();
-    (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
-}
-
 #[test]
 fn a_message_without_content_is_refused_and_nothing_is_stored() {
     let home = talked();
@@ -110,7 +93,7 @@ fn bytes_that_are_no_text_are_refused_with_their_place() {
         (&["chat", "--json"], b"\xc3"),
         (&["sessions", "import", "-", "--name", "x"], b"{\"role\":\"user\",\"content\":\"\xff\"}"),
     ] {
-        let (code, told) = pipe(&home, arguments, input);
+        let Run { code, err: told, .. } = home.run_with(arguments, input, &[]);
         assert_eq!(code, 1, "{arguments:?}: {told}");
         assert!(told.contains("UTF-8") || told.contains("utf-8"), "{arguments:?}: {told}");
         assert!(!told.contains("panicked"), "{told}");
@@ -366,7 +349,7 @@ fn two_processes_at_once_lose_nothing_of_each_other() {
     let home = Home::scripted(&[]);
     let lines = |who: &str| (0..20).map(|n| format!("{who} {n}\n")).collect::<String>();
     let talk = |session: &str, who: &str| {
-        let run = home.run_with(&["chat", "--session", session], &lines(who), &[]);
+        let run = home.run_with(&["chat", "--session", session], lines(who), &[]);
         assert_eq!(run.code, 0, "{}", run.err);
     };
     std::thread::scope(|scope| {

@@ -28,7 +28,7 @@ fn model() -> PathBuf {
 
 /// The requests of a turn, as `show --json` has them.
 fn requests(home: &Home, turn: &str) -> Vec<Value> {
-    let shown: Value = serde_json::from_str(&home.ok(&["show", turn, "--json"])).unwrap();
+    let shown = json(&home.ok(&["show", turn, "--json"]));
     shown["requests"].as_array().unwrap().clone()
 }
 

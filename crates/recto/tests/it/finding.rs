@@ -52,7 +52,7 @@ fn a_config_that_names_a_model_is_taken_at_its_word() {
         home.run_beside(&ollama, command);
     }
     assert_eq!(asked(&ollama), [""; 0]);
-    let shown: Value = serde_json::from_str(&home.ok(&["show", "--json"])).unwrap();
+    let shown = json(&home.ok(&["show", "--json"]));
     assert_eq!(shown["requests"][0]["chosen"], "configured");
 }
 
@@ -66,7 +66,7 @@ fn ollama_is_found_where_it_says_that_it_is() {
     assert_eq!(ollama.chats()[0]["model"], "tiny:1b");
     let lists = asked(&ollama).iter().filter(|path| *path == "/api/tags").count();
     assert_eq!(lists, 1, "asked once: {:?}", asked(&ollama));
-    let shown: Value = serde_json::from_str(&home.ok(&["show", "--json"])).unwrap();
+    let shown = json(&home.ok(&["show", "--json"]));
     let request = &shown["requests"][0];
     assert_eq!(request["model"], "ollama");
     let reason = format!("found on Ollama at {} (2 models)", ollama.url());

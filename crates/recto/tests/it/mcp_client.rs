@@ -5,10 +5,6 @@ use serde_json::Value;
 
 use crate::support::*;
 
-fn json(text: &str) -> Value {
-    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
-}
-
 /// A home whose server `me` is `recto mcp serve` in the same home.
 fn home() -> Home {
     let home = Home::with(&[]);

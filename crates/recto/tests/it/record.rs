@@ -123,7 +123,7 @@ fn a_request_that_reached_nobody_is_recorded() {
     let request = only_request(&turn);
     assert_eq!(request["wire"], "anthropic");
     assert_eq!(request["answer"]["result"]["error"]["code"], "unreachable");
-    let body: Value = serde_json::from_str(&home.ok(&["show", "--body"])).unwrap();
+    let body = json(&home.ok(&["show", "--body"]));
     assert_eq!(body, request["body"]);
     assert_eq!(body["model"], "claude");
     // The first message stands in the history, though nobody ever read it.

@@ -305,7 +305,7 @@ fn a_question_survives_a_restart_and_is_answered_in_a_later_chat() {
         let run = pipe(&home, "where is bread?\n");
         assert_eq!(run.code, 3, "{}{}", run.out, run.err);
         then_says(&home, &[reply("That was it.")]);
-        let run = home.run_with(&["chat", "--json"], &format!("{answer}\n"), &[]);
+        let run = home.run_with(&["chat", "--json"], format!("{answer}\n"), &[]);
         assert_eq!(run.code, 0, "{}{}", run.out, run.err);
         let events = json_lines(&run.out);
         assert_eq!(results(&events)[0].0, outcome, "{events:?}");

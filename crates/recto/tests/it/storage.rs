@@ -79,7 +79,7 @@ fn two_hundred_turns(question: usize, answer: usize) -> (usize, Cost) {
     home.ok(&["chat", "-m", &questions[0]]);
     let first = Cost::of(&home);
     home.write("talk.jsonl", script(&answers[1..]));
-    let run = home.run_with(&["chat"], &questions[1..].join("\n"), &[]);
+    let run = home.run_with(&["chat"], questions[1..].join("\n"), &[]);
     assert_eq!(run.code, 0, "{}", run.err);
     home.ok(&["replay", "--verify", "200"]);
     let all = Cost::of(&home);

@@ -85,7 +85,7 @@ impl Home {
     pub(crate) fn run_with(
         &self,
         arguments: &[&str],
-        input: &str,
+        input: impl AsRef<[u8]>,
         variables: &[(&str, &str)],
     ) -> Run {
         let mut child = self
@@ -97,7 +97,7 @@ impl Home {
             .spawn()
             .unwrap();
         // A command that does not read its input closes it early.
-        let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+        let _ = child.stdin.take().unwrap().write_all(input.as_ref());
         Run::of(child.wait_with_output().unwrap())
     }
 
@@ -121,6 +121,12 @@ impl Home {
         collect(self.folder.path(), &mut tree);
         tree
     }
+}
+
+/// What a command printed as JSON, parsed.
+#[track_caller]
+pub(crate) fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
 impl Run {

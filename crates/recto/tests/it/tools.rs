@@ -47,10 +47,6 @@ fn home() -> Home {
     ])
 }
 
-fn json(text: &str) -> Value {
-    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
-}
-
 fn tool(home: &Home, name: &str) -> Value {
     let list = json(&home.ok(&["tools", "list", "--json"]));
     let found = list.as_array().unwrap().iter().find(|tool| tool["name"] == name);

@@ -64,19 +64,24 @@ fn everything_round_trips_through_a_file() {
     assert_eq!(second, first);
 }
 
-#[test]
-fn a_session_that_was_talked_in_round_trips_into_another_home() {
+/// A session with calls and results, headings in its texts, and a setting of its own.
+fn talked_in() -> Desk {
     let fake = Wire::OpenAi
         .fake()
         .answer(Answer::calls([read("SOUL.md"), read("none.md")]).text("## Assistant\n"))
         .answer(Answer::text("Done.\n## User\nno"));
     let desk = Desk::new(Wire::OpenAi, fake);
     desk.home.run_with(&["chat"], "/set temperature 0.5\nlist what SOUL.md says\n", &[]);
-    let exported = desk.home.ok(&["sessions", "export", "default"]);
-    let other = Home::scripted(&[]);
-    other.run_with(&["sessions", "import", "-"], &exported, &[]);
+    desk
+}
+
+/// Checks that the session in another home, which has `count` messages, begins with
+/// the five that it had before, and has its setting.
+#[track_caller]
+fn begins_with_all_of_it(other: &Home, desk: &Desk, count: usize) {
     let (mut there, mut here) = (other.messages("default"), desk.transcript());
-    assert_eq!(here.len(), 5);
+    assert_eq!((here.len(), there.len()), (5, count));
+    there.truncate(5);
     for message in here.iter_mut().chain(&mut there) {
         // Turns stay where they were run.
         message.as_object_mut().unwrap().remove("turn");
@@ -84,6 +89,15 @@ fn a_session_that_was_talked_in_round_trips_into_another_home() {
     assert_eq!(there, here);
     let session = other.json(&["sessions", "show", "default", "--json"])["session"].clone();
     assert_eq!(session["settings"]["temperature"], 0.5);
+}
+
+#[test]
+fn a_session_that_was_talked_in_round_trips_into_another_home() {
+    let desk = talked_in();
+    let exported = desk.home.ok(&["sessions", "export", "default"]);
+    let other = Home::scripted(&[]);
+    other.run_with(&["sessions", "import", "-"], &exported, &[]);
+    begins_with_all_of_it(&other, &desk, 5);
     // It goes on there, with all of it on the page.
     other.say_in("default", "and then?");
     let body = other.ok(&["show", "--body"]);
@@ -121,7 +135,7 @@ fn a_history_with_calls_left_open_can_be_gone_on_with() {
         ];
         let run = desk.home.run_with(
             &["sessions", "import", "-", "--name", "default"],
-            &history.join("\n"),
+            history.join("\n"),
             &[],
         );
         assert_eq!(run.code, 0, "{}", run.err);
@@ -221,7 +235,7 @@ fn every_imported_call_has_a_result() {
 /// A home with a session `first` in which there is everything.
 fn with_everything() -> Home {
     let home = Home::scripted(&[]);
-    let run = home.run_with(&["sessions", "import", "-", "--name", "first"], &everything(), &[]);
+    let run = home.run_with(&["sessions", "import", "-", "--name", "first"], everything(), &[]);
     assert_eq!(run.code, 0, "{}", run.err);
     home
 }
@@ -257,12 +271,7 @@ fn everything_round_trips_through_markdown() {
 
 #[test]
 fn a_session_that_was_talked_in_goes_on_from_markdown_in_another_home() {
-    let fake = Wire::OpenAi
-        .fake()
-        .answer(Answer::calls([read("SOUL.md"), read("none.md")]).text("## Assistant\n"))
-        .answer(Answer::text("Done.\n## User\nno"));
-    let desk = Desk::new(Wire::OpenAi, fake);
-    desk.home.run_with(&["chat"], "/set temperature 0.5\nlist what SOUL.md says\n", &[]);
+    let desk = talked_in();
     let exported = desk.home.ok(&["sessions", "export", "default", "--format", "markdown"]);
     let other = Home::scripted(&[]);
     other.write("talk.md", exported);
@@ -270,17 +279,7 @@ fn a_session_that_was_talked_in_goes_on_from_markdown_in_another_home() {
     let run = other.run(&["chat", "--from", &file, "-m", "and then?"]);
     assert_eq!(run.code, 0, "{}", run.err);
     assert!(run.err.contains("5 messages of"), "{}", run.err);
-    let mut here = desk.transcript();
-    let mut there = other.messages("default");
-    assert_eq!((here.len(), there.len()), (5, 7));
-    there.truncate(5);
-    for message in here.iter_mut().chain(&mut there) {
-        // Turns stay where they were run.
-        message.as_object_mut().unwrap().remove("turn");
-    }
-    assert_eq!(there, here);
-    let session = other.json(&["sessions", "show", "default", "--json"])["session"].clone();
-    assert_eq!(session["settings"]["temperature"], 0.5);
+    begins_with_all_of_it(&other, &desk, 7);
     let body = other.ok(&["show", "--body"]);
     assert!(body.contains("list what SOUL.md says") && body.contains("and then?"), "{body}");
     other.ok(&["replay", "--verify"]);
@@ -390,7 +389,7 @@ fn a_file_gives_no_rights() {
     // More caution is taken as it is.
     let careful = json!({"format": "recto-session", "version": 1,
         "session": {"name": "careful", "settings": {"approval": "always"}}});
-    let run = home.run_with(&["sessions", "import", "-"], &format!("{careful}\n{line}\n"), &[]);
+    let run = home.run_with(&["sessions", "import", "-"], format!("{careful}\n{line}\n"), &[]);
     assert!(!run.err.contains("warning"), "{}", run.err);
     let shown = home.json(&["sessions", "show", "careful", "--json"]);
     assert_eq!(shown["session"]["settings"]["approval"], "always");

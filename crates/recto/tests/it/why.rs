@@ -30,7 +30,7 @@ fn why_answers_for_what_was_and_what_was_not_on_the_page() {
     assert!(manual.contains("was not on the page: its include mode is manual"), "{manual}");
     let commits = home.ok(&["why", "rule:commits", "last"]);
     assert!(commits.contains("was not on the page"), "{commits}");
-    let json: Value = serde_json::from_str(&home.ok(&["why", "always", "--json"])).unwrap();
+    let json = json(&home.ok(&["why", "always", "--json"]));
     assert_eq!((&json["turn"], &json["request"]), (&1.into(), &1.into()));
     assert_eq!(json["items"][0]["status"], "on_page");
     home.run(&["why", "alwais"]).fails_with("did you mean `always`?");

@@ -9,15 +9,15 @@ use crate::failure::Failure;
 use crate::input;
 use crate::output::tame;
 
-/// How many bad lines are told one by one.
+/// The most bad lines that are told one by one.
 const TOLD: usize = 20;
 
 /// The objects of a file, each with its line; empty lines don't count. Whatever
 /// is wrong with any of them is told at once.
 pub(super) fn read<T: DeserializeOwned>(path: &Path) -> Result<Vec<(usize, T)>, Failure> {
     let failure = || Failure::new(format!("cannot read {}", path.display()));
-    let file = File::open(path).map_err(|error| failure().because(&error))?;
-    let text = input::read_text(file).map_err(|error| failure().because(&error))?;
+    let text = File::open(path).and_then(input::read_text);
+    let text = text.map_err(|error| failure().because(&error))?;
     let mut found = Vec::new();
     let mut problems = Vec::new();
     for (index, line) in text.lines().enumerate() {
@@ -44,14 +44,9 @@ pub(super) fn check_ids<'a>(
     let mut seen = std::collections::HashMap::new();
     let mut problems = Vec::new();
     for (line, id) in ids {
-        match seen.get(id) {
-            Some(first) => {
-                let what = format!("the id `{}` is that of line {first}, too", tame(id));
-                problems.push((line, what));
-            }
-            None => {
-                seen.insert(id, line);
-            }
+        let first = *seen.entry(id).or_insert(line);
+        if first != line {
+            problems.push((line, format!("the id `{}` is that of line {first}, too", tame(id))));
         }
     }
     refused(path, &problems).map_or(Ok(()), Err)
@@ -59,13 +54,14 @@ pub(super) fn check_ids<'a>(
 
 fn refused(path: &Path, problems: &[(usize, String)]) -> Option<Failure> {
     let (told, rest) = problems.split_at(problems.len().min(TOLD));
-    let lines = told.iter().map(|(line, what)| format!("\n{}:{line}: {what}", path.display()));
-    let lines: String = lines.collect();
+    let shown = path.display();
+    let lines: String =
+        told.iter().map(|(line, what)| format!("\n{shown}:{line}: {what}")).collect();
     let more = match rest.len() {
         0 => String::new(),
         more => format!("\nand {more} more"),
     };
-    let failure = || Failure::new(format!("{} can't be used\n{lines}{more}", path.display()));
+    let failure = || Failure::new(format!("{shown} can't be used\n{lines}{more}"));
     (!problems.is_empty()).then(failure)
 }
 

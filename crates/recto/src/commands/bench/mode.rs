@@ -6,7 +6,6 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use std::sync::Arc;
 
 use recto_agent::{Agent, Conversation, Inbound, IsCandidate, Patience};
@@ -16,16 +15,16 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::lines;
+use crate::commands::init;
 use crate::commands::search::patiently;
-use crate::commands::{agent_failed, init};
 use crate::config::{self, ContextMode, Place, Placed, Provider, Settings};
 use crate::draw::Table;
 use crate::failure::Failure;
 use crate::home::Home;
-use crate::output::{print, print_json, tell};
+use crate::output::{print_as, tell};
 use crate::setup;
 
-/// What the command calls its model, its session, and where its settings are from.
+/// The name of the model and of the session, and the place that settings are said to be from.
 const NAME: &str = "bench";
 
 #[derive(Deserialize)]
@@ -51,7 +50,7 @@ impl Expected {
     }
 }
 
-pub(super) fn run(home: &Home, messages: &Path, as_json: bool) -> Result<ExitCode, Failure> {
+pub(super) fn run(home: &Home, messages: &Path, as_json: bool) -> Result<(), Failure> {
     let messages = {
         let lines = lines::read::<Labelled>(messages)?;
         lines::check_ids(messages, lines.iter().map(|(line, one)| (*line, &*one.id)))?;
@@ -64,17 +63,15 @@ pub(super) fn run(home: &Home, messages: &Path, as_json: bool) -> Result<ExitCod
         decide(&agent, messages).await
     })?;
     let right = decided.iter().filter(|one| one.is_right()).count();
-    if as_json {
-        print_json(&json!({
+    let json = || {
+        json!({
             "messages": decided.len(),
             "as_labelled": right,
             "share": right as f64 / decided.len().max(1) as f64,
             "decisions": decided.iter().map(Decided::json).collect::<Vec<_>>(),
-        }))?;
-    } else {
-        draw(&decided, right)?;
-    }
-    Ok(ExitCode::SUCCESS)
+        })
+    };
+    print_as(as_json, json, || drawn(&decided, right))
 }
 
 /// The person's settings, but for the workspace, the model and the store: what
@@ -120,7 +117,7 @@ impl Drop for Scratch {
     }
 }
 
-/// A message and how it was decided.
+/// A labelled message and the mode that was decided for it.
 struct Decided {
     message: Labelled,
     mode: ModeDecision,
@@ -157,13 +154,12 @@ impl Decided {
 
 async fn decide(agent: &Agent, messages: Vec<Labelled>) -> Result<Vec<Decided>, Failure> {
     let conversation = Conversation::with_owner("terminal", "local", NAME);
-    let session =
-        agent.find_named_or_begin(&conversation).await.map_err(|error| agent_failed(&error))?;
+    let session = agent.find_named_or_begin(&conversation).await?;
     embed_all(agent).await;
     let mut decided = Vec::with_capacity(messages.len());
     for message in messages {
         let preview = agent.preview(session.id, Inbound::text(&message.message)).await;
-        let preview = preview.map_err(|error| agent_failed(&error))?;
+        let preview = preview?;
         decided.push(Decided { message, mode: preview.request.mode });
     }
     Ok(decided)
@@ -179,7 +175,7 @@ async fn embed_all(agent: &Agent) {
     tell(&format_args!("searched {}", ranked.await.how));
 }
 
-fn draw(decided: &[Decided], right: usize) -> Result<(), Failure> {
+fn drawn(decided: &[Decided], right: usize) -> String {
     let mut table = Table::new(["id", "expected", "decided", "why", "message"]);
     for one in decided.iter().filter(|one| !one.is_right()) {
         table.row([
@@ -192,5 +188,5 @@ fn draw(decided: &[Decided], right: usize) -> Result<(), Failure> {
     }
     let misses = if right == decided.len() { String::new() } else { format!("{table}\n") };
     let share = right as f64 * 100.0 / decided.len().max(1) as f64;
-    print(&format!("{misses}{right} of {} decided as labelled ({share:.1}%)\n", decided.len()))
+    format!("{misses}{right} of {} decided as labelled ({share:.1}%)\n", decided.len())
 }

@@ -8,7 +8,6 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
-use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -30,7 +29,7 @@ use crate::terminal::status::Status;
 /// The most items that a line of the result names.
 const RANKED: usize = 100;
 
-/// How many texts are embedded at once: enough to be fast, few enough to tell
+/// The number of texts embedded at once: enough to be fast, few enough to tell
 /// how far it is.
 const BATCH: usize = 512;
 
@@ -38,14 +37,7 @@ const BATCH: usize = 512;
 const SHOWN: Duration = Duration::from_millis(100);
 const TOLD: Duration = Duration::from_secs(5);
 
-/// What is read and written.
-pub(super) struct Files<'a> {
-    pub(super) items: &'a Path,
-    pub(super) queries: &'a Path,
-    pub(super) out: &'a Path,
-}
-
-/// Which items are candidates.
+/// The items that are candidates for a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Among {
     All,
@@ -79,19 +71,24 @@ struct QueryLine {
     scope: Option<Arc<str>>,
 }
 
-pub(super) fn run(home: &Home, files: &Files<'_>, among: Among) -> Result<ExitCode, Failure> {
+/// Reads two files, ranks the items of one for each query of the other, and writes a third.
+pub(super) fn run(
+    home: &Home,
+    [items_file, queries_file, out_file]: [&Path; 3],
+    among: Among,
+) -> Result<(), Failure> {
     let settings = setup::load(home, Vec::new())?;
-    let items = lines::read::<ItemLine>(files.items)?;
-    let queries = lines::read::<QueryLine>(files.queries)?;
-    lines::check_ids(files.items, items.iter().map(|(line, item)| (*line, &*item.id)))?;
-    lines::check_ids(files.queries, queries.iter().map(|(line, query)| (*line, &*query.id)))?;
+    let items = lines::read::<ItemLine>(items_file)?;
+    let queries = lines::read::<QueryLine>(queries_file)?;
+    lines::check_ids(items_file, items.iter().map(|(line, item)| (*line, &*item.id)))?;
+    lines::check_ids(queries_file, queries.iter().map(|(line, query)| (*line, &*query.id)))?;
     if among == Among::Scope {
-        check_scopes(files.queries, &queries)?;
+        check_scopes(queries_file, &queries)?;
     }
     let failed = |error: io::Error| {
-        Failure::new(format!("cannot write {}", files.out.display())).because(&error)
+        Failure::new(format!("cannot write {}", out_file.display())).because(&error)
     };
-    let mut out = BufWriter::new(File::create(files.out).map_err(failed)?);
+    let mut out = BufWriter::new(File::create(out_file).map_err(failed)?);
     let parts = setup::search_parts(&settings);
     let encoder = encoder(parts.encoder.as_ref());
     let bench = Bench::of(items, encoder, parts.options);
@@ -107,7 +104,7 @@ pub(super) fn run(home: &Home, files: &Files<'_>, among: Among) -> Result<ExitCo
     progress.end();
     out.flush().map_err(failed)?;
     tell(&format_args!("{summary} in {:.1} s", begun.elapsed().as_secs_f64()));
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 fn check_scopes(path: &Path, queries: &[(usize, QueryLine)]) -> Result<(), Failure> {
@@ -123,22 +120,16 @@ fn check_scopes(path: &Path, queries: &[(usize, QueryLine)]) -> Result<(), Failu
 
 /// The encoder, or word of why the search goes by words alone, as a turn's would.
 fn encoder(files: Option<&recto_search::EncoderFiles>) -> Option<Encoder> {
-    match Encoder::load(files?) {
-        Ok(encoder) => Some(encoder),
-        Err(EncoderError::Missing { .. }) => {
-            tell(
-                &"by words alone: there is no embedding model\n  hint: run `recto models pull minilm`",
-            );
-            None
-        }
-        Err(error) => {
-            tell(&format_args!("by words alone: {error}\n  hint: {}", error.hint()));
-            None
-        }
-    }
+    let told = |error: EncoderError| match error {
+        EncoderError::Missing { .. } => tell(
+            &"by words alone: there is no embedding model\n  hint: run `recto models pull minilm`",
+        ),
+        error => tell(&format_args!("by words alone: {error}\n  hint: {}", error.hint())),
+    };
+    Encoder::load(files?).map_err(told).ok()
 }
 
-/// All items, ready to be ranked.
+/// The items of the file, indexed and ready to be ranked.
 struct Bench {
     index: Index,
     encoder: Option<Encoder>,
@@ -146,7 +137,7 @@ struct Bench {
     items: HashMap<ItemId, Known>,
 }
 
-/// What is known of an item beside what search sees.
+/// An item of the file, with what search does not see of it.
 struct Known {
     id: String,
     scope: Option<Arc<str>>,
@@ -246,7 +237,7 @@ fn embed(index: &mut Index, encoder: &Encoder) {
     tell(&format_args!("{} texts embedded in {seconds:.1} s", missing.len()));
 }
 
-/// How far something is: one line for a person, a line now and then for others.
+/// The display of how far something is: one line for a person, a line now and then for others.
 struct Progress {
     status: Status,
     is_watched: bool,
@@ -277,7 +268,7 @@ impl Progress {
     }
 }
 
-/// What was found for a query.
+/// The items ranked and picked for a query, and the time that it took.
 struct Answer<'a> {
     ranked: Vec<&'a Known>,
     picked: Vec<&'a Known>,
@@ -301,7 +292,7 @@ impl Answer<'_> {
     }
 }
 
-/// What all answers have in common.
+/// The totals over all answers.
 #[derive(Default)]
 struct Summary {
     picked: usize,

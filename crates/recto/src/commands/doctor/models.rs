@@ -8,12 +8,13 @@ use recto_llm::{IS_BUILT_IN, LlmError, ModelHealth, Presence, Provider, ServerWi
 use recto_models::{Installed, ModelsError, Size};
 use serde_json::{Value, json};
 
-use super::{Finding, State, counted};
+use super::{Finding, State};
 use crate::commands::models::health;
 use crate::config::Settings;
+use crate::output::counted;
 use crate::setup::{self, Choice, Look, Served};
 
-/// Where a model was looked for.
+/// Reports where a model was looked for, and that there is none where that is so.
 pub(super) fn looked_at(choice: &Choice) -> Vec<Finding> {
     let mut findings: Vec<Finding> = choice.looked_at.iter().filter_map(look).collect();
     if choice.entry.is_none() {

@@ -3,14 +3,14 @@
 //! started.
 
 use recto_context::Catalog;
-use recto_tools::guards;
+use recto_tools::{ServerStatus, guards};
 use serde_json::json;
 
-use super::{Finding, State, counted};
-use crate::commands::mcp::client::{Known, known_of};
+use super::{Finding, State};
 use crate::commands::tools::skills;
 use crate::config::{Sandbox, ServerSettings, Settings};
 use crate::home::Home;
+use crate::output::counted;
 use crate::setup;
 
 pub(super) async fn findings(home: &Home, settings: &Settings, catalog: &Catalog) -> Vec<Finding> {
@@ -23,7 +23,7 @@ pub(super) async fn findings(home: &Home, settings: &Settings, catalog: &Catalog
         }
     }
     let tools = setup::toolbox(home, settings);
-    let known = known_of(tools.servers());
+    let known = tools.servers().status();
     for entry in &settings.servers {
         let known = known.iter().find(|known| *known.name == *entry.name);
         findings.push(server(entry, known));
@@ -54,7 +54,7 @@ fn sandbox(settings: &Settings) -> Finding {
     found.data(data)
 }
 
-fn server(entry: &ServerSettings, known: Option<&Known>) -> Finding {
+fn server(entry: &ServerSettings, known: Option<&ServerStatus>) -> Finding {
     let what = format!("server {}", entry.name);
     let data = json!({
         "enabled": entry.enabled,
@@ -63,11 +63,11 @@ fn server(entry: &ServerSettings, known: Option<&Known>) -> Finding {
     });
     let found = match known {
         None => Finding::new(what, State::Absent, "off, as the config has it"),
-        Some(Known { place, tools: Some(count), .. }) => {
+        Some(ServerStatus { place, tools: Some(count), .. }) => {
             let text = format!("{place}: {} when it was last asked", counted(*count, "tool"));
             Finding::new(what, State::Fine, text)
         }
-        Some(Known { place, .. }) => {
+        Some(ServerStatus { place, .. }) => {
             Finding::new(what, State::Absent, format!("{place}: never asked for its tools"))
                 .hint(format!("`recto mcp check {}` asks it", entry.name))
         }

@@ -9,9 +9,7 @@ use recto_context::{
 };
 use serde_json::{Value, json};
 
-use super::Shelf;
-
-/// One item, whatever its kind.
+/// One item in the form that all kinds share, for lists and pages.
 pub(in crate::commands) struct Entry<'a> {
     pub(in crate::commands) id: ItemId,
     pub(in crate::commands) description: Option<&'a str>,
@@ -48,22 +46,24 @@ impl Entry<'_> {
     }
 }
 
-/// All items of a shelf: skills, rules and references by name, tools as they
-/// are offered.
-pub(in crate::commands) fn all(catalog: &Catalog, shelf: Shelf) -> Vec<Entry<'_>> {
-    match shelf {
-        Shelf::Skills => {
+/// All items of a kind: skills, rules and references by name, tools as they are
+/// offered. Memories have a command of their own.
+pub(in crate::commands) fn all(catalog: &Catalog, kind: ItemKind) -> Vec<Entry<'_>> {
+    match kind {
+        ItemKind::Skill => {
             let mut skills: Vec<&Skill> = catalog.skills.iter().collect();
             skills.sort_by(|a, b| a.name.cmp(&b.name));
             skills.into_iter().map(of_skill).collect()
         }
-        Shelf::Rules => documents(ItemKind::Rule, &catalog.rules),
-        Shelf::References => documents(ItemKind::Reference, &catalog.references),
-        Shelf::Tools => {
-            let includes: HashMap<ItemId, Include> = catalog.items().collect();
-            let entry = |tool| of_tool(tool, &includes);
-            catalog.all_tools().map(entry).collect()
+        ItemKind::Rule => catalog.rules.iter().map(|rule| of_document(kind, rule)).collect(),
+        ItemKind::Reference => {
+            catalog.references.iter().map(|document| of_document(kind, document)).collect()
         }
+        ItemKind::Tool => {
+            let includes: HashMap<ItemId, Include> = catalog.items().collect();
+            catalog.all_tools().map(|tool| of_tool(tool, &includes)).collect()
+        }
+        ItemKind::Memory => Vec::new(),
     }
 }
 
@@ -81,11 +81,6 @@ fn of_skill(skill: &Skill) -> Entry<'_> {
     }
 }
 
-fn documents(kind: ItemKind, documents: &[Document]) -> Vec<Entry<'_>> {
-    let entry = |document| of_document(kind, document);
-    documents.iter().map(entry).collect()
-}
-
 fn of_document(kind: ItemKind, document: &Document) -> Entry<'_> {
     Entry {
         id: ItemId::new(kind, document.name.clone()),
@@ -99,7 +94,7 @@ fn of_document(kind: ItemKind, document: &Document) -> Entry<'_> {
     }
 }
 
-/// A tool costs what its schema costs, which is all that a model sees of it.
+/// The entry of a tool, which costs what its schema costs: a model sees no more of it.
 fn of_tool<'a>(tool: &'a ToolSpec, includes: &HashMap<ItemId, Include>) -> Entry<'a> {
     Entry {
         id: tool.id.clone(),
@@ -113,7 +108,7 @@ fn of_tool<'a>(tool: &'a ToolSpec, includes: &HashMap<ItemId, Include>) -> Entry
     }
 }
 
-/// What a name means.
+/// The item that a name means, if it is only one.
 pub(in crate::commands) enum Found<'e, 'a> {
     One(&'e Entry<'a>),
     /// Tools of several skills; these names tell them apart.

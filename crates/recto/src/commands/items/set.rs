@@ -3,13 +3,12 @@
 
 use std::io::ErrorKind;
 use std::path::Path;
-use std::process::ExitCode;
 
 use recto_context::{Include, ItemKind};
 use recto_fs::{FolderClaim, replace};
 
 use super::entry::{Entry, Found};
-use super::{Shelf, View, entry, find};
+use super::{View, entry, find};
 use crate::cli::SetArgs;
 use crate::config;
 use crate::failure::Failure;
@@ -17,7 +16,7 @@ use crate::home::Home;
 use crate::output::{print, tame, tell};
 use crate::setup;
 
-pub(super) fn run(home: &Home, view: &View, args: &SetArgs) -> Result<ExitCode, Failure> {
+pub(super) fn run(home: &Home, view: &View, args: &SetArgs) -> Result<(), Failure> {
     let wanted = args.include.map(Include::from);
     let entries = view.entries();
     let before = find(view, &entries, &args.name)?;
@@ -25,14 +24,14 @@ pub(super) fn run(home: &Home, view: &View, args: &SetArgs) -> Result<ExitCode, 
     let file = home.path().join("config.toml");
     write(home, &file, before.id.kind, &keys, wanted)?;
     // Read again: what holds is what the next turn finds.
-    let after = View::open(home, view.shelf)?;
+    let after = View::open(home, view.kind)?;
     let entries = after.entries();
     let Found::One(now) = entry::find(&entries, &keys[0]) else {
         return Err(Failure::new(format!("{} is gone", tame(&before.id.to_string()))));
     };
     print(&told(before, now, wanted, &file))?;
     warn(&after, now, wanted);
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 /// The names under which the config may have the item, the one to write first. A
@@ -86,7 +85,7 @@ fn write(
     })
 }
 
-/// What holds now, by whom, and from when.
+/// Says what holds now, by whom, and from when.
 fn told(before: &Entry<'_>, now: &Entry<'_>, wanted: Option<Include>, file: &Path) -> String {
     let was = match before.include == now.include {
         true => ", as before".to_owned(),
@@ -125,7 +124,7 @@ fn warn(view: &View, now: &Entry<'_>, wanted: Option<Include>) {
     if now.include == Include::Agent && !view.settings.search.enabled {
         tell(&"warning: search is off, so nothing brings it\n  hint: set `search.enabled = true`");
     }
-    if view.shelf == Shelf::Skills && now.include != Include::Always && !now.tools.is_empty() {
+    if view.kind == ItemKind::Skill && now.include != Include::Always && !now.tools.is_empty() {
         tell(&"note: its tools come no sooner than it does");
     }
     tell(&"note: a Recto that is running keeps the config that it began with");

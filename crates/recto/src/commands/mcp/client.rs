@@ -5,61 +5,37 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use futures_util::future::join_all;
-use recto_context::{Source, ToolSpec, nearest};
-use recto_tools::{Permission, ServerReport, ServerTools, Servers, Toolbox};
+use recto_context::{Source, ToolSpec};
+use recto_tools::{
+    Permission, ServerError, ServerReport, ServerStatus, ServerTools, Servers, Toolbox,
+};
 use serde_json::{Value, json};
 
 use crate::config::{ServerSettings, Settings, TransportSettings};
 use crate::draw::Table;
 use crate::failure::Failure;
 use crate::home::Home;
-use crate::output::{print, print_json, tame, tame_lines, tell};
+use crate::output::{print, print_json, print_list, tame, tame_lines, tell};
 use crate::setup;
 
-/// The servers of the config, none of them started.
-pub(super) fn list(home: &Home, as_json: bool) -> Result<ExitCode, Failure> {
+/// Lists the servers of the config, none of them started.
+pub(super) fn list(home: &Home, as_json: bool) -> Result<(), Failure> {
     let settings = setup::load(home, Vec::new())?;
     let tools = setup::toolbox(home, &settings);
-    let known = known_of(tools.servers());
+    let known = tools.servers().status();
     let of = |server: &ServerSettings| known.iter().find(|known| *known.name == *server.name);
-    if as_json {
-        let servers = settings.servers.iter().map(|server| server_json(server, of(server)));
-        print_json(&servers.collect())?;
-    } else if settings.servers.is_empty() {
-        tell(&"there are no MCP servers; `[mcp.NAME]` in the config names one");
-    } else {
+    let json = |server: &ServerSettings| server_json(server, of(server));
+    let draw = || {
         let mut table = Table::new(["name", "tools", "include", "permission", "place"]);
         table.align_right(1);
-        for server in &settings.servers {
-            table.row(row(server, of(server)));
-        }
-        print(&table.to_string())?;
-    }
-    Ok(ExitCode::SUCCESS)
+        settings.servers.iter().for_each(|server| table.row(row(server, of(server))));
+        table.to_string()
+    };
+    let nothing = "there are no MCP servers; `[mcp.NAME]` in the config names one";
+    print_list(as_json, &settings.servers, json, draw, &nothing)
 }
 
-/// What is known of a server that is on, without asking it.
-pub(crate) struct Known {
-    pub(crate) name: Arc<str>,
-    pub(crate) place: String,
-    /// How many tools it has, if it was ever asked.
-    pub(crate) tools: Option<usize>,
-    pub(crate) protocol: Option<String>,
-}
-
-pub(crate) fn known_of(servers: &Servers) -> Vec<Known> {
-    let status = servers.status().into_iter();
-    status
-        .map(|status| Known {
-            name: status.name,
-            place: status.place,
-            tools: status.tools,
-            protocol: status.protocol,
-        })
-        .collect()
-}
-
-fn row(server: &ServerSettings, known: Option<&Known>) -> [String; 5] {
+fn row(server: &ServerSettings, known: Option<&ServerStatus>) -> [String; 5] {
     let tools = match known {
         None => "off".to_owned(),
         Some(known) => known.tools.map_or("unknown".to_owned(), |count| count.to_string()),
@@ -73,7 +49,7 @@ fn row(server: &ServerSettings, known: Option<&Known>) -> [String; 5] {
     ]
 }
 
-fn server_json(server: &ServerSettings, known: Option<&Known>) -> Value {
+fn server_json(server: &ServerSettings, known: Option<&ServerStatus>) -> Value {
     json!({
         "name": server.name,
         "enabled": server.enabled,
@@ -89,7 +65,7 @@ fn server_json(server: &ServerSettings, known: Option<&Known>) -> Value {
     })
 }
 
-/// What holds for its tools, unless one of them is set otherwise.
+/// The permission that its tools have, unless one of them is set otherwise.
 fn permission(server: &ServerSettings) -> &'static str {
     match server.permission {
         Some(Permission::Allow) => "allow",
@@ -114,7 +90,7 @@ pub(super) fn check(home: &Home, name: Option<&str>, as_json: bool) -> Result<Ex
     let tools = setup::toolbox(home, &settings);
     let checked = setup::runtime()?.block_on(async {
         let servers = tools.servers();
-        let checks = asked.iter().map(|name| async { (*name, ask(servers, name).await) });
+        let checks = asked.iter().map(|name| async { (*name, servers.check(name).await) });
         let checked = join_all(checks).await;
         servers.shut_down().await;
         checked
@@ -128,26 +104,10 @@ pub(super) fn check(home: &Home, name: Option<&str>, as_json: bool) -> Result<Ex
     for (name, report) in checked.iter().filter(|_| !as_json) {
         match report {
             Ok(report) => print(&drawn(name, report))?,
-            Err(trouble) => tell(&failure(trouble)),
+            Err(error) => tell(&failure(error)),
         }
     }
     Ok(if all_well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-async fn ask(servers: &Servers, name: &str) -> Result<ServerReport, Trouble> {
-    servers.check(name).await.map_err(|error| Trouble {
-        what: error.to_string(),
-        hint: error.hint(),
-        stderr: error.stderr,
-    })
-}
-
-/// Why a server can't be used.
-struct Trouble {
-    what: String,
-    hint: String,
-    /// What it last wrote.
-    stderr: String,
 }
 
 fn drawn(name: &str, report: &ServerReport) -> String {
@@ -170,7 +130,7 @@ fn drawn(name: &str, report: &ServerReport) -> String {
     page
 }
 
-fn report_json(name: &str, report: &Result<ServerReport, Trouble>) -> Value {
+fn report_json(name: &str, report: &Result<ServerReport, ServerError>) -> Value {
     match report {
         Ok(report) => json!({
             "name": name,
@@ -185,66 +145,52 @@ fn report_json(name: &str, report: &Result<ServerReport, Trouble>) -> Value {
             "started_ms": report.started_in.as_millis() as u64,
             "listed_ms": report.listed_in.as_millis() as u64,
         }),
-        Err(trouble) => json!({
+        Err(error) => json!({
             "name": name,
             "ok": false,
-            "error": trouble.what,
-            "hint": trouble.hint,
-            "stderr": trouble.stderr,
+            "error": error.to_string(),
+            "hint": error.hint(),
+            "stderr": error.stderr,
         }),
     }
 }
 
-fn failure(trouble: &Trouble) -> Failure {
-    let wrote = match trouble.stderr.trim() {
+fn failure(error: &ServerError) -> Failure {
+    let wrote = match error.stderr.trim() {
         "" => String::new(),
         wrote => format!("\n  it last wrote:\n    {}", tame_lines(wrote).replace('\n', "\n    ")),
     };
-    Failure::new(format!("{}{wrote}", trouble.what)).hint(&trouble.hint)
+    Failure::new(format!("{error}{wrote}")).hint(error.hint())
 }
 
-/// The tools of servers. Those that were never asked for them are started.
+/// Lists the tools of servers. Those that were never asked for them are started.
 pub(super) fn tools(home: &Home, name: Option<&str>, as_json: bool) -> Result<ExitCode, Failure> {
     let settings = setup::load(home, Vec::new())?;
     let asked = named(&settings, name)?;
     let tools = setup::toolbox(home, &settings);
     let is_asked =
         |source: &Source| matches!(source, Source::Server(name) if asked.contains(&&**name));
-    let (known, troubles) = setup::runtime()?.block_on(known(tools.servers(), &asked));
+    let (known, errors) = setup::runtime()?.block_on(known(tools.servers(), &asked));
     let specs: Vec<&ToolSpec> = known.specs.iter().filter(|spec| is_asked(&spec.source)).collect();
-    if as_json {
-        print_json(&specs.iter().map(|spec| tool_json(spec, &tools)).collect())?;
-    } else if specs.is_empty() {
-        tell(&"there are no tools");
-    } else {
-        let mut table = Table::new(["name", "include", "called", "description"]);
-        for spec in specs {
-            table.row([
-                spec.id.key(),
-                spec.include.to_string(),
-                spec.called.to_string(),
-                first_line(&spec.description),
-            ]);
-        }
-        print(&table.to_string())?;
-    }
+    let json = |spec: &&ToolSpec| tool_json(spec, &tools);
+    print_list(as_json, &specs, json, || tool_table(&specs), &"there are no tools")?;
     for notice in known.notices.iter().filter(|notice| is_asked(&notice.source)) {
         tell(&format_args!("warning: {}", notice.problem));
     }
-    troubles.iter().for_each(|trouble| tell(&failure(trouble)));
-    Ok(if troubles.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    errors.iter().for_each(|error| tell(&failure(error)));
+    Ok(if errors.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// What is known of servers' tools, once those of which nothing is known were
+/// Collects what is known of servers' tools, once those of which nothing is known were
 /// asked.
-async fn known(servers: &Servers, asked: &[&str]) -> (Arc<ServerTools>, Vec<Trouble>) {
+async fn known(servers: &Servers, asked: &[&str]) -> (Arc<ServerTools>, Vec<ServerError>) {
     let unknown: Vec<Arc<str>> = servers
         .status()
         .into_iter()
         .filter(|status| status.tools.is_none() && asked.contains(&&*status.name))
         .map(|status| status.name)
         .collect();
-    let checked = join_all(unknown.iter().map(|name| ask(servers, name))).await;
+    let checked = join_all(unknown.iter().map(|name| servers.check(name))).await;
     let known = servers.tools();
     servers.shut_down().await;
     (known, checked.into_iter().filter_map(Result::err).collect())
@@ -266,8 +212,17 @@ fn tool_json(spec: &ToolSpec, tools: &Toolbox) -> Value {
     })
 }
 
-fn first_line(text: &str) -> String {
-    text.lines().next().unwrap_or_default().to_owned()
+fn tool_table(specs: &[&ToolSpec]) -> String {
+    let mut table = Table::new(["name", "include", "called", "description"]);
+    for spec in specs {
+        table.row([
+            spec.id.key(),
+            spec.include.to_string(),
+            spec.called.to_string(),
+            spec.description.lines().next().unwrap_or_default().to_owned(),
+        ]);
+    }
+    table.to_string()
 }
 
 /// The servers that are asked about: the one of that name, or all that are on.
@@ -283,8 +238,5 @@ fn named<'a>(settings: &'a Settings, name: Option<&str>) -> Result<Vec<&'a str>,
     }
     let failure = Failure::new(format!("there is no MCP server `{}`", tame(name)));
     let names = settings.servers.iter().map(|server| server.name.as_str());
-    Err(match nearest(name, names) {
-        Some(meant) => failure.hint(format!("did you mean `{}`?", tame(meant))),
-        None => failure.hint("`recto mcp list` lists those of the config"),
-    })
+    Err(failure.hint_nearest(name, names, "`recto mcp list` lists those of the config"))
 }

@@ -7,32 +7,33 @@ use jiff::Zoned;
 use recto_context::{Marks, Memory, Scope};
 use recto_workspace::{MemoryError, MemoryFiles, NewMemory, TextMarks};
 
+use super::editor;
 use super::ids::{Known, known, owner_of, pick, sure_name};
-use super::{editor, failed};
 use crate::cli::MarkArgs;
 use crate::config::Settings;
 use crate::failure::Failure;
 use crate::input;
 use crate::output::{print, tame, tell};
 
-/// Remembers a text.
+const UNCHANGED: &str = "nothing was changed";
+
+/// Remembers a text, and prints the id that it got.
 pub(super) async fn add(
     files: &MemoryFiles,
     text: &str,
     marks: Marks,
     scope: Scope,
-) -> Result<ExitCode, Failure> {
+) -> Result<(), Failure> {
     let text = input::message(text)?;
     let marks_in_text = TextMarks::Taken;
     let new = NewMemory { text, scope, marks, marks_in_text, at: Zoned::now() };
-    let added = files.add(new).await.map_err(|error| failed(&error))?;
+    let added = files.add(new).await?;
     let place = tame(&added.memory.source.to_string());
     match added.was_there {
         true => tell(&format_args!("it was there already, in {place}")),
         false => tell(&format_args!("remembered in {place}")),
     }
-    print_id(&added.memory)?;
-    Ok(ExitCode::SUCCESS)
+    print_id(&added.memory)
 }
 
 /// Gives a memory another text, other marks, or both.
@@ -43,7 +44,7 @@ pub(super) async fn edit(
     text: Option<&str>,
     wanted: &MarkArgs,
     scope: Option<&Scope>,
-) -> Result<ExitCode, Failure> {
+) -> Result<(), Failure> {
     let known = known(files, settings, scope).await;
     let old = pick(id, &known)?;
     let is_typed_here = text.is_none();
@@ -53,19 +54,22 @@ pub(super) async fn edit(
         None if wanted.is_some() => None,
         None => match editor::edited(&old.text)? {
             Some(text) => Some(text),
-            None => return Ok(unchanged()),
+            None => {
+                tell(&UNCHANGED);
+                return Ok(());
+            }
         },
     };
     let audience = owner_of(settings, &old.scope);
     let marks = wanted.changes();
     let edited = files.edit(&sure_name(old), text.as_deref(), marks, &audience).await;
     let edited = edited.map_err(|error| match error {
-        MemoryError::Empty => failed(&error).hint(format!(
+        MemoryError::Empty => Failure::from(error).hint(format!(
             "`recto memory forget {}` takes it out; flags such as --important change its marks \
              alone",
             tame(&old.name)
         )),
-        error => failed(&error),
+        error => error.into(),
     });
     let edited = edited.inspect_err(|_| {
         let kept = text.as_deref().filter(|_| is_typed_here).and_then(editor::keep);
@@ -74,17 +78,11 @@ pub(super) async fn edit(
         }
     })?;
     if (&edited.text, edited.marks) == (&old.text, old.marks) {
-        unchanged();
+        tell(&UNCHANGED);
     } else {
         tell(&format_args!("changed in {}", tame(&edited.source.to_string())));
     }
-    print_id(&edited)?;
-    Ok(ExitCode::SUCCESS)
-}
-
-fn unchanged() -> ExitCode {
-    tell(&"nothing was changed");
-    ExitCode::SUCCESS
+    print_id(&edited)
 }
 
 impl MarkArgs {
@@ -93,7 +91,7 @@ impl MarkArgs {
         self.important || self.not_important || self.shared || self.not_shared
     }
 
-    /// What becomes of the marks that a memory has.
+    /// The change that turns the marks of a memory into those that are wanted.
     fn changes(self) -> impl Fn(Marks) -> Marks {
         move |old| Marks {
             important: (old.important || self.important) && !self.not_important,
@@ -135,8 +133,7 @@ async fn forget_one(
 ) -> Result<Memory, Failure> {
     let memory = pick(id, known)?;
     let audience = owner_of(settings, &memory.scope);
-    let forgotten = files.forget(&sure_name(memory), &audience).await;
-    let forgotten = forgotten.map_err(|error| failed(&error))?;
+    let forgotten = files.forget(&sure_name(memory), &audience).await?;
     tell(&format_args!("it is kept in {}", tame(&forgotten.archive.to_string_lossy())));
     Ok(forgotten.memory)
 }

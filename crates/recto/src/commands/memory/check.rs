@@ -6,9 +6,9 @@ use std::process::ExitCode;
 use recto_workspace::{Finding, FindingKind, MemoryFiles, Severity};
 use serde_json::{Value, json};
 
-use crate::commands::items::{counted, problem_json, severity};
+use crate::commands::items::{problem_json, severity};
 use crate::failure::Failure;
-use crate::output::{print, print_json, tell};
+use crate::output::{counted, print, print_json, tell};
 
 pub(super) async fn run(files: &MemoryFiles, as_json: bool) -> Result<ExitCode, Failure> {
     let findings = files.check().await;
@@ -18,13 +18,10 @@ pub(super) async fn run(files: &MemoryFiles, as_json: bool) -> Result<ExitCode, 
         for Finding { problem, .. } in &findings {
             print(&format!("{}: {problem}\n", severity(problem)))?;
         }
-        tell(&format_args!("memory: {}", counted(findings.len())));
+        tell(&format_args!("memory: {}", counted(findings.len(), "problem")));
     }
-    let is_broken = |finding: &Finding| finding.problem.severity == Severity::Error;
-    Ok(match findings.iter().any(is_broken) {
-        true => ExitCode::FAILURE,
-        false => ExitCode::SUCCESS,
-    })
+    let broken = findings.iter().any(|finding| finding.problem.severity == Severity::Error);
+    Ok(if broken { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
 fn finding_json(finding: &Finding) -> Value {

@@ -17,7 +17,7 @@ use crate::failure::Failure;
 use crate::input;
 use crate::output::tame;
 
-/// What a person made of a text; `None` where that is the same.
+/// Lets a person edit a text, and returns what they made of it; `None` where that is the same.
 pub(super) fn edited(text: &str) -> Result<Option<String>, Failure> {
     let editor = ["VISUAL", "EDITOR"].into_iter().find_map(|name| {
         env::var_os(name).filter(|value| !value.to_string_lossy().trim().is_empty())
@@ -30,8 +30,8 @@ pub(super) fn edited(text: &str) -> Result<Option<String>, Failure> {
     let draft = draft(text)
         .map_err(|error| Failure::new("cannot write a file for the editor").because(&error))?;
     open(&editor, &draft)?;
-    let read = || input::read_text(File::open(&draft)?);
-    let new = read()
+    let new = File::open(&draft)
+        .and_then(input::read_text)
         .map_err(|error| Failure::new("cannot read what the editor has written").because(&error))?;
     let new = new.trim_end().to_owned();
     Ok((new != text.trim_end()).then_some(new))

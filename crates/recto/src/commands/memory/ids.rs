@@ -14,23 +14,23 @@ use crate::failure::Failure;
 use crate::output::tame;
 use crate::setup;
 
-/// How many digits leave no doubt, also where two names begin alike.
+/// The number of digits that leaves no doubt, also where two names begin alike.
 const SURE_DIGITS: usize = 16;
 
-/// What stands in the names of files whose ids are too long to be spelled out.
+/// The mark in the names of files whose ids are too long to be spelled out.
 const CUT: &str = "%-";
 
-/// How many of those that an id can mean are shown.
+/// The most memories that are shown of those that an id can mean.
 const SHOWN: usize = 10;
 
-/// What is remembered, as far as it can be read.
+/// The memories that can be read, and whether there are others.
 pub(super) struct Known {
     pub(super) memories: Vec<Memory>,
-    /// Something can't be read.
+    /// Whether something is there that can't be read.
     has_gaps: bool,
 }
 
-/// All that is remembered in the files of a scope, or in those of everybody.
+/// Reads all memories in the files of a scope, or in those of everybody.
 pub(super) async fn known(
     files: &MemoryFiles,
     settings: &Settings,
@@ -56,7 +56,7 @@ pub(super) fn owner_of(settings: &Settings, scope: &Scope) -> Audience {
     }
 }
 
-/// The one memory that an id means.
+/// Finds the one memory that an id means.
 pub(super) fn pick<'a>(id: &str, known: &'a Known) -> Result<&'a Memory, Failure> {
     let typed = TypedMemory::new(id);
     match *typed.among(&known.memories) {

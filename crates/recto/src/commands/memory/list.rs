@@ -1,36 +1,26 @@
 //! `recto memory list`: what an audience would see, newest first.
 
-use std::process::ExitCode;
-
 use jiff::Zoned;
 use recto_context::{Audience, Who};
 use recto_workspace::{Horizon, MemoryFiles, View};
 
 use super::{day, marks_text, memory_json, one_line, scope_text, who};
-use crate::commands::items::severity;
 use crate::draw::Table;
 use crate::failure::Failure;
-use crate::output::{print, print_json, tell};
+use crate::output::print_list;
+use crate::setup;
 
 pub(super) async fn run(
     files: &MemoryFiles,
     audience: &Audience,
     all: bool,
     as_json: bool,
-) -> Result<ExitCode, Failure> {
+) -> Result<(), Failure> {
     let horizon = if all { Horizon::All } else { Horizon::Recent(Zoned::now().date()) };
     let view = files.read(audience, horizon).await;
-    for problem in &view.problems {
-        tell(&format_args!("{}: {problem}", severity(problem)));
-    }
-    if as_json {
-        print_json(&view.memories.iter().map(memory_json).collect())?;
-    } else if view.memories.is_empty() {
-        tell(&nothing(&view, audience));
-    } else {
-        print(&table(&view).to_string())?;
-    }
-    Ok(ExitCode::SUCCESS)
+    setup::tell_problems(&view.problems);
+    let draw = || table(&view).to_string();
+    print_list(as_json, &view.memories, memory_json, draw, &nothing(&view, audience))
 }
 
 fn table(view: &View) -> Table {

@@ -1,6 +1,5 @@
 //! `recto memory search`: memories and past sessions, as a model would recall them.
 
-use std::process::ExitCode;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -29,17 +28,14 @@ pub(super) async fn run(
     query: &str,
     limit: usize,
     as_json: bool,
-) -> Result<ExitCode, Failure> {
+) -> Result<(), Failure> {
     let query = input::message(query)?;
     if query.trim().is_empty() {
         return Err(Failure::new("there is nothing to search for")
             .hint("say it as a message would: recto memory search \"what did I say about tea?\""));
     }
-    // What is searched is embedded once and kept in the store; without it, and in a
-    // home that is not there yet, the search goes on among the files.
-    let open = || setup::store(settings).map_err(|failure| tell(&failure)).ok();
-    let store = home.path().is_dir().then(open).flatten();
-    let memories = memories(settings, audience, store);
+    // Without a store the search goes on among the files.
+    let memories = memories(settings, audience, setup::store_for_vectors(home, settings));
     let wish = Recall {
         audience,
         query: &query,
@@ -49,15 +45,13 @@ pub(super) async fn run(
         besides: None,
     };
     let recalled = told_if_slow(memories.recall(&wish)).await;
-    if as_json {
-        print_json(&recalled_json(&query, &recalled))?;
-    } else {
-        draw(&recalled, audience)?;
+    match as_json {
+        true => print_json(&recalled_json(&query, &recalled)),
+        false => draw(&recalled, audience),
     }
-    Ok(ExitCode::SUCCESS)
 }
 
-/// What the agent remembers that the audience talks to.
+/// The memories of the agent that the audience talks to.
 fn memories(settings: &Settings, audience: &Audience, store: Option<Store>) -> Memories {
     let agent = audience.agent.clone().unwrap_or_else(|| settings.agent.name.as_str().into());
     let searcher = Searcher::new(setup::search_parts(settings), store.clone(), &agent);
@@ -68,10 +62,8 @@ fn memories(settings: &Settings, audience: &Audience, store: Option<Store>) -> M
 /// is embedded first.
 async fn told_if_slow<T>(search: impl Future<Output = T>) -> T {
     tokio::pin!(search);
-    tokio::select! {
-        biased;
-        found = &mut search => return found,
-        () = tokio::time::sleep(A_MOMENT) => {}
+    if let Ok(found) = tokio::time::timeout(A_MOMENT, &mut search).await {
+        return found;
     }
     tell(&"embedding what was not searched before; the next search is faster");
     search.await

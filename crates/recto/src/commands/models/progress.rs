@@ -14,10 +14,10 @@ use recto_models::{Progress, Size};
 use crate::output::tell;
 use crate::terminal::status::Status;
 
-/// How often the line is drawn.
+/// The least time between two drawings of the line on a terminal.
 const DRAWN: Duration = Duration::from_millis(100);
 
-/// The least time between two lines.
+/// The least time between two lines for a file or a program.
 const TOLD: Duration = Duration::from_secs(1);
 
 /// The time over which the rate is taken.
@@ -33,7 +33,7 @@ pub(super) struct Narrator {
     file: Option<File>,
 }
 
-/// Who is told.
+/// The reader of what is told: a terminal, a file or program, or nobody.
 enum To {
     Terminal(Status),
     Lines,
@@ -61,7 +61,7 @@ impl Narrator {
         Narrator { to, begun: Instant::now(), file: None }
     }
 
-    /// Tells nobody.
+    /// Tells nobody how the pull goes.
     pub(super) fn quiet() -> Self {
         Narrator { to: To::Nobody, begun: Instant::now(), file: None }
     }
@@ -147,7 +147,7 @@ impl Narrator {
     }
 }
 
-/// How many of `parts` are done; `total` is not 0.
+/// The number of `parts` that are done; `total` is not 0.
 fn share(done: u64, total: u64, parts: u64) -> u64 {
     let share = u128::from(done.min(total)) * u128::from(parts) / u128::from(total);
     u64::try_from(share).unwrap_or(parts)
@@ -192,10 +192,10 @@ fn time(seconds: u64) -> String {
     }
 }
 
-/// How fast bytes come, of late.
+/// The rate at which bytes have come of late.
 #[derive(Debug, Default)]
 struct Rate {
-    /// When how many bytes were there.
+    /// The moments at which so many bytes were there.
     seen: VecDeque<(Duration, u64)>,
 }
 

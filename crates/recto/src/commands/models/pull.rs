@@ -8,13 +8,12 @@ use std::process::ExitCode;
 use recto_models::{Checksum, DEFAULT_MODELS, Library, PullOptions, Pulled};
 use serde_json::{Value, json};
 
-use super::failed;
 use super::progress::Narrator;
 use crate::failure::Failure;
 use crate::output::{print_data, print_json, tell};
 use crate::setup;
 
-/// What a pull needs to know, from the command line and the environment.
+/// The options of a pull, from the command line and the environment.
 pub(super) fn options(sha256: Option<Checksum>, name: Option<String>) -> PullOptions {
     let mut options = PullOptions { sha256, name, ..PullOptions::default() };
     options.search_path = env::var_os("PATH").unwrap_or_default();
@@ -82,7 +81,7 @@ async fn pull_all(
     for name in names {
         let pulled = library.pull(name, options, &mut |progress| narrator.tell(&progress)).await;
         narrator.end();
-        let pulled = pulled.map_err(|error| failed(&error))?;
+        let pulled = pulled?;
         warn_of_unusable(&pulled);
         if !json {
             print_data(&paths(&pulled))?;

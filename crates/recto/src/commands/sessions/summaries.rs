@@ -6,11 +6,10 @@ use recto_store::{Compaction, Store};
 use serde_json::{Value, json};
 
 use super::{find, local};
-use crate::commands::agent_failed;
 use crate::config::Settings;
 use crate::failure::Failure;
 use crate::home::Home;
-use crate::output::{tame, tame_lines, tell};
+use crate::output::{counted, tame, tame_lines, tell};
 use crate::setup;
 
 /// Puts the messages of a session back on its page.
@@ -23,7 +22,7 @@ pub(super) async fn expand(
     let session = find(&store, name).await?;
     let label = tame(&session.label());
     let agent = setup::idle_agent(home, settings, store)?;
-    let undone = agent.expand(session.id).await.map_err(|error| agent_failed(&error))?;
+    let undone = agent.expand(session.id).await?;
     let Some(Compaction { summary, .. }) = undone else {
         tell(&format_args!(
             "no summary stands in session {label}: all of its messages can be sent"
@@ -33,7 +32,7 @@ pub(super) async fn expand(
     tell(&format_args!(
         "{} of session {label} can be sent again: numbers {} to {}\ncompaction is off for this \
          session now; `/set compaction default` turns it on again",
-        counted(summary.messages),
+        counted(summary.messages, "message"),
         summary.first.0,
         summary.last.0
     ));
@@ -64,7 +63,7 @@ fn drawn(compaction: &Compaction, stands: bool) -> String {
     match stands {
         true => format!(
             "{head}\nstands on the page for the {} above it:\n{}\n",
-            counted(summary.messages),
+            counted(summary.messages, "message"),
             tame_lines(summary.text.trim_end())
         ),
         false => format!("{head}\nwas replaced by a later one\n"),
@@ -87,8 +86,4 @@ pub(super) fn json(compaction: &Compaction) -> Value {
         "made": made,
         "undone": compaction.undone,
     })
-}
-
-fn counted(messages: usize) -> String {
-    if messages == 1 { "1 message".to_owned() } else { format!("{messages} messages") }
 }

@@ -17,7 +17,6 @@ use serde_json::json;
 
 use super::{find, local, message_json, session_json, session_name};
 use crate::cli::SessionFormat;
-use crate::commands::failed;
 use crate::config::Settings;
 use crate::failure::Failure;
 use crate::output::{print_text, tame, tell};
@@ -30,7 +29,7 @@ const FORMAT: &str = "recto-session";
 /// The version of the form in which sessions are written.
 const VERSION: u32 = 1;
 
-/// Where a session goes on that comes in.
+/// The surface on which an imported session goes on.
 const SURFACE: &str = "terminal";
 
 pub(super) async fn export(
@@ -40,7 +39,7 @@ pub(super) async fn export(
     format: Option<SessionFormat>,
 ) -> Result<(), Failure> {
     let session = find(store, name).await?;
-    let messages = store.messages(session.id, None).await.map_err(failed)?;
+    let messages = store.messages(session.id, None).await?;
     let text = match format.unwrap_or_else(|| format_of(out)) {
         SessionFormat::Jsonl => jsonl(&session, &messages),
         SessionFormat::Markdown => markdown(&session, &messages),
@@ -89,7 +88,7 @@ fn markdown(session: &Session, messages: &[StoredMessage]) -> String {
     to_markdown(&MarkdownHeader { title: &title, session: &session }, &messages)
 }
 
-/// Never over a file that is there: it may be the only copy of something.
+/// Writes a new file, never over one that is there: it may be the only copy of something.
 fn write_new(path: &Path, text: &str) -> io::Result<()> {
     let mut file = File::create_new(path)?;
     file.write_all(text.as_bytes())?;
@@ -107,7 +106,7 @@ pub(super) async fn import(
         Some(name) => session_name(name)?,
         None => incoming.name(file)?,
     };
-    let session = bring_in(store, settings, &incoming, name).await.map_err(failed)?;
+    let session = bring_in(store, settings, &incoming, name).await?;
     incoming.tell_warnings();
     tell(&format_args!(
         "{} messages imported as session {}; go on with `recto chat --session {}`",
@@ -150,7 +149,7 @@ pub(crate) async fn take_in(settings: &Settings, file: &Path) -> Result<Session,
                 return Ok(session);
             }
             Err(StoreError::NameTaken { .. }) => free = numbered(&name, number)?,
-            Err(error) => return Err(failed(error)),
+            Err(error) => return Err(error.into()),
         }
     }
     Err(Failure::new("no name is free for the session"))
@@ -211,12 +210,12 @@ async fn became(
         let has_all = summary.messages >= incoming.messages.len() as u64;
         is_it && is_owners && session.agent == agent && has_all
     };
-    let mut sessions = store.sessions(SessionFilter::All).await.map_err(failed)?;
+    let mut sessions = store.sessions(SessionFilter::All).await?;
     sessions.retain(fits);
     // Those that are not in the archive first.
     sessions.sort_by_key(|summary| summary.session.archived.is_some());
     for SessionSummary { session, .. } in sessions {
-        let messages = store.messages(session.id, None).await.map_err(failed)?;
+        let messages = store.messages(session.id, None).await?;
         if incoming.is_in(&messages) {
             return Ok(Some(session));
         }

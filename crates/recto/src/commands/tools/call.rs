@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use futures_util::StreamExt;
 use recto_agent::{add_tools, runnable_tools};
-use recto_context::{CallId, Catalog, ContentHash, ToolCall, ToolSpec};
+use recto_context::{CallId, Catalog, ContentHash, ItemKind, ToolCall, ToolSpec};
 use recto_store::{Moment, Sight};
 use recto_tools::{
     Action, CallContext, Caller, Consent, Needs, Permit, ToolOutcome, ToolResult, Toolbox,
@@ -22,20 +22,19 @@ use serde_json::{Value, json};
 use super::skills::{self, Declaring, Trust};
 use crate::cli::CallArgs;
 use crate::commands::context::kept_store;
-use crate::commands::failed;
 use crate::commands::items::entry::{self, Found};
-use crate::commands::items::{self, Shelf, View};
+use crate::commands::items::{self, View};
 use crate::failure::Failure;
 use crate::home::Home;
 use crate::input;
 use crate::output::{print_json, print_text, tame, tell};
 use crate::setup;
 
-/// What a shell is told when a call was not made.
+/// The exit code that says that a call was not made.
 const REFUSED: u8 = 2;
 
 pub(super) fn dry_run(home: &Home, args: &CallArgs) -> Result<ExitCode, Failure> {
-    let view = View::open(home, Shelf::Tools)?;
+    let view = View::open(home, ItemKind::Tool)?;
     setup::runtime()?.block_on(async {
         let trial = Trial::prepare(home, view, args).await?;
         let described = trial.describe().await;
@@ -56,7 +55,7 @@ pub(super) fn dry_run(home: &Home, args: &CallArgs) -> Result<ExitCode, Failure>
 }
 
 pub(super) fn run(home: &Home, args: &CallArgs) -> Result<ExitCode, Failure> {
-    let view = View::open(home, Shelf::Tools)?;
+    let view = View::open(home, ItemKind::Tool)?;
     setup::runtime()?.block_on(async {
         let trial = Trial::prepare(home, view, args).await?;
         trial.remember().await?;
@@ -80,7 +79,7 @@ pub(super) fn run(home: &Home, args: &CallArgs) -> Result<ExitCode, Failure> {
     })
 }
 
-/// A call, and all that it needs.
+/// A call made by hand, and all that it needs.
 struct Trial {
     view: View,
     tools: Toolbox,
@@ -158,7 +157,7 @@ impl Trial {
         })
     }
 
-    /// A skill that is seen for the first time is known from now on, as in a turn.
+    /// Remembers a skill that is seen for the first time, as a turn would.
     async fn remember(&self) -> Result<(), Failure> {
         let Some(Declaring { folder, trust: Trust::New(hash), .. }) = &self.skill else {
             return Ok(());
@@ -166,7 +165,7 @@ impl Trial {
         let folders = vec![(folder.to_string_lossy().into_owned(), *hash)];
         let store = setup::store(&self.view.settings)?;
         let agent = &self.view.settings.agent.name;
-        store.trust(agent, folders, Sight::First, Moment::now()).await.map_err(failed)
+        Ok(store.trust(agent, folders, Sight::First, Moment::now()).await?)
     }
 
     /// Makes the call. What it would do is looked at first: the person's word is
@@ -184,7 +183,7 @@ impl Trial {
     }
 }
 
-/// What skills were when a person last looked; one that is new counts as seen now.
+/// The hashes of skills when a person last looked; one that is new counts as seen now.
 fn trusted(declaring: &[Declaring]) -> BTreeMap<PathBuf, ContentHash> {
     let hash = |skill: &Declaring| match &skill.trust {
         Trust::New(hash) | Trust::AsBefore(hash) => Some(*hash),

@@ -4,18 +4,19 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use recto_context::ItemKind;
 use recto_tools::check_declaration;
 use recto_workspace::Severity;
 use serde_json::{Value, json};
 
 use super::skills::{folder_of, read_text};
-use crate::commands::items::{Shelf, View, concerning, counted, problem_json, severity};
+use crate::commands::items::{View, concerning, problem_json, severity, tell_in_use};
 use crate::failure::Failure;
 use crate::home::Home;
-use crate::output::{print, print_json, tame, tell};
+use crate::output::{print, print_json, tame};
 
 pub(super) fn run(home: &Home, as_json: bool) -> Result<ExitCode, Failure> {
-    let view = View::open(home, Shelf::Tools)?;
+    let view = View::open(home, ItemKind::Tool)?;
     let problems = problems(&view);
     if as_json {
         let problems: Vec<&Value> = problems.iter().map(|problem| &problem.json).collect();
@@ -24,21 +25,20 @@ pub(super) fn run(home: &Home, as_json: bool) -> Result<ExitCode, Failure> {
         for problem in &problems {
             print(&format!("{}\n", problem.text))?;
         }
-        let count = view.entries().len();
-        tell(&format_args!("tools: {count} in use, {}", counted(problems.len())));
+        tell_in_use(&view, problems.len());
     }
     let broken = problems.iter().any(|problem| problem.is_error);
     Ok(if broken { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// Something that is wrong with a file.
+/// A problem with a file, in both forms in which it is printed.
 struct Found {
     text: String,
     json: Value,
     is_error: bool,
 }
 
-/// What reading the skills found wrong, and then what is wrong with how their
+/// Lists what reading the skills found wrong, and then what is wrong with how their
 /// tools are run. What both find on a line is told once.
 fn problems(view: &View) -> Vec<Found> {
     let mut seen: HashSet<(PathBuf, Option<usize>)> = HashSet::new();

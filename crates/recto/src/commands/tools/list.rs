@@ -3,40 +3,36 @@
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
-use recto_context::{ItemId, ToolSpec};
+use recto_context::{ItemId, ItemKind, ToolSpec};
 use recto_tools::{Toolbox, guards};
 use serde_json::{Value, json};
 
 use super::skills::{self, Declaring};
 use crate::commands::items::entry::Entry;
-use crate::commands::items::{Shelf, View, concerning, counted};
+use crate::commands::items::{View, tell_of_check};
 use crate::config::{Sandbox, Settings};
 use crate::draw::Table;
 use crate::failure::Failure;
 use crate::home::Home;
-use crate::output::{print, print_json, tame, tell};
+use crate::output::{print_as, tame};
 use crate::setup;
 
-pub(super) fn run(home: &Home, as_json: bool) -> Result<ExitCode, Failure> {
-    let view = View::open(home, Shelf::Tools)?;
+pub(super) fn run(home: &Home, as_json: bool) -> Result<(), Failure> {
+    let view = View::open(home, ItemKind::Tool)?;
     let declaring = setup::runtime()?.block_on(skills::declaring(&view.settings, &view.catalog))?;
     let tools = setup::toolbox(home, &view.settings);
     let rows = rows(&view, &tools, &declaring);
-    if as_json {
-        print_json(&rows.iter().map(|row| row.json(&view.settings)).collect())?;
-    } else {
-        print(&drawn(&rows, &declaring, &view.settings))?;
-    }
-    let problems = concerning(&view).count();
-    if problems > 0 {
-        tell(&format_args!("{}; see `recto tools check`", counted(problems)));
-    }
-    Ok(ExitCode::SUCCESS)
+    print_as(
+        as_json,
+        || rows.iter().map(|row| row.json(&view.settings)).collect(),
+        || drawn(&rows, &declaring, &view.settings),
+    )?;
+    tell_of_check(&view);
+    Ok(())
 }
 
-/// A tool with what a call of it needs.
+/// A tool in the list, with what a call of it needs.
 struct Row<'a> {
     entry: Entry<'a>,
     called: &'a str,
@@ -109,7 +105,7 @@ fn drawn(rows: &[Row<'_>], declaring: &[Declaring], settings: &Settings) -> Stri
     page
 }
 
-/// Which guards hold, and what comes of those that don't.
+/// Says which guards hold, and what comes of those that don't.
 fn around(settings: &Settings) -> String {
     let guards = guards();
     let missing = match settings.tools.sandbox {
@@ -120,7 +116,7 @@ fn around(settings: &Settings) -> String {
     format!("{guards}{missing}")
 }
 
-/// What a skill's programs get, or why they are not run.
+/// Says what a skill's programs are granted, or why they are not run.
 fn granted(skill: &Declaring, settings: &Settings) -> String {
     if let Some(why) = skill.why_off() {
         return tame(&why);

@@ -13,7 +13,6 @@ use recto_context::{Catalog, ContentHash, Skill, Source};
 use recto_tools::trust_hash;
 use serde_json::Value;
 
-use crate::commands::failed;
 use crate::config::{GrantSettings, ItemKind, Settings};
 use crate::failure::Failure;
 use crate::setup;
@@ -28,11 +27,11 @@ pub(in crate::commands) struct Declaring {
     pub(in crate::commands) trust: Trust,
 }
 
-/// How a skill is, compared with what is known of it.
+/// The state of a skill's files, compared with what a person last saw of them.
 pub(in crate::commands) enum Trust {
     /// Nothing is known yet.
     New(ContentHash),
-    /// As it was.
+    /// The same as when a person last looked at it.
     AsBefore(ContentHash),
     /// Its declaration or a script changed.
     Changed { was: ContentHash, is: ContentHash },
@@ -41,7 +40,7 @@ pub(in crate::commands) enum Trust {
 }
 
 impl Declaring {
-    /// Why its tools are off, if they are.
+    /// Says why its tools are off, if they are.
     pub(in crate::commands) fn why_off(&self) -> Option<String> {
         match &self.trust {
             Trust::New(_) | Trust::AsBefore(_) => None,
@@ -59,7 +58,7 @@ impl Declaring {
         executions.iter().any(|execution| execution["network"] == true)
     }
 
-    /// What the config grants it.
+    /// The rights that the config grants it.
     pub(in crate::commands) fn grants(&self, settings: &Settings) -> GrantSettings {
         let own = settings
             .items
@@ -96,13 +95,13 @@ pub(in crate::commands) async fn declaring(
     Ok(declaring.into_iter().map(with_trust).collect())
 }
 
-/// What is known of skills' folders. Looking must not make a store.
+/// The hashes of skills' folders that a person has seen. Looking must not make a store.
 async fn known(settings: &Settings) -> Result<BTreeMap<String, ContentHash>, Failure> {
     if !settings.store.path.exists() {
         return Ok(BTreeMap::new());
     }
     let store = setup::store(settings)?;
-    let known = store.trusted(&settings.agent.name).await.map_err(failed)?;
+    let known = store.trusted(&settings.agent.name).await?;
     Ok(known.into_iter().collect())
 }
 

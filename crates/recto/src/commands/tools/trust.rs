@@ -3,27 +3,25 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use std::time::SystemTime;
 
-use recto_context::nearest;
+use recto_context::ItemKind;
 use recto_store::{Moment, Sight};
 use serde_json::json;
 
 use super::skills::{self, Declaring, Trust};
-use crate::commands::failed;
-use crate::commands::items::{Shelf, View};
+use crate::commands::items::View;
 use crate::commands::sessions::local;
 use crate::failure::Failure;
 use crate::home::Home;
-use crate::output::{print, print_json, tame};
+use crate::output::{print_as, tame};
 use crate::setup;
 
 /// The most files that are listed.
 const MOST_FILES: usize = 1_000;
 
-pub(super) fn run(home: &Home, name: &str, as_json: bool) -> Result<ExitCode, Failure> {
-    let view = View::open(home, Shelf::Tools)?;
+pub(super) fn run(home: &Home, name: &str, as_json: bool) -> Result<(), Failure> {
+    let view = View::open(home, ItemKind::Tool)?;
     setup::runtime()?.block_on(async {
         let declaring = skills::declaring(&view.settings, &view.catalog).await?;
         let skill = find(&declaring, name)?;
@@ -41,19 +39,15 @@ pub(super) fn run(home: &Home, name: &str, as_json: bool) -> Result<ExitCode, Fa
         let folder = skill.folder.to_string_lossy().into_owned();
         let store = setup::store(&view.settings)?;
         let agent = &view.settings.agent.name;
-        let trusted = store.trust(agent, vec![(folder, hash)], Sight::Again, Moment::now()).await;
-        trusted.map_err(failed)?;
-        if as_json {
-            return print_json(&json!({
-                "skill": &*skill.name,
-                "was": was,
-                "hash": hash.to_string(),
-                "files": files.iter().map(|file| &file.path).collect::<Vec<_>>(),
-            }));
-        }
-        print(&told(skill, was, &files))
-    })?;
-    Ok(ExitCode::SUCCESS)
+        store.trust(agent, vec![(folder, hash)], Sight::Again, Moment::now()).await?;
+        let paths = || files.iter().map(|file| &file.path).collect::<Vec<_>>();
+        let (name, sum) = (&*skill.name, hash.to_string());
+        print_as(
+            as_json,
+            || json!({"skill": name, "was": was, "hash": sum, "files": paths()}),
+            || told(skill, was, &files),
+        )
+    })
 }
 
 fn find<'a>(declaring: &'a [Declaring], name: &str) -> Result<&'a Declaring, Failure> {
@@ -62,10 +56,8 @@ fn find<'a>(declaring: &'a [Declaring], name: &str) -> Result<&'a Declaring, Fai
     }
     let failure = Failure::new(format!("there is no skill `{}` that brings tools", tame(name)));
     let names = declaring.iter().map(|skill| &*skill.name);
-    Err(match nearest(name, names) {
-        Some(meant) => failure.hint(format!("did you mean `{}`?", tame(meant))),
-        None => failure.hint("`recto tools list` shows which skill brings a tool, as its server"),
-    })
+    let otherwise = "`recto tools list` shows which skill brings a tool, as its server";
+    Err(failure.hint_nearest(name, names, otherwise))
 }
 
 /// A file that decides what the skill's tools do.

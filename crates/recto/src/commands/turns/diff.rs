@@ -3,7 +3,6 @@
 
 use std::cmp::Ordering;
 use std::fmt::Write as _;
-use std::process::ExitCode;
 
 use recto_agent::restore;
 use recto_context::{Change, Comparison, ItemId, Tokens, compare};
@@ -12,31 +11,26 @@ use serde_json::json;
 
 use super::{find, request_of};
 use crate::cli::DiffArgs;
-use crate::commands::{agent_failed, failed};
 use crate::failure::Failure;
 use crate::home::Home;
-use crate::output::{print, print_json, tame};
+use crate::output::{print_as, tame};
 use crate::setup;
 
-pub(crate) fn run(home: &Home, args: &DiffArgs) -> Result<ExitCode, Failure> {
+pub(crate) fn run(home: &Home, args: &DiffArgs) -> Result<(), Failure> {
     let settings = setup::load(home, Vec::new())?;
     setup::runtime()?.block_on(async {
         let store = setup::settled_store(&settings).await?;
         let (before, after) = requests(&store, args).await?;
-        let restored = |request| restore(&store, request);
-        let old = restored(&before).await.map_err(|error| agent_failed(&error))?;
-        let new = restored(&after).await.map_err(|error| agent_failed(&error))?;
+        let (old, new) = (restore(&store, &before).await?, restore(&store, &after).await?);
         let comparison = compare(&old, &new);
-        if args.json {
-            return print_json(&json!({
-                "before": {"turn": before.turn, "request": before.number},
-                "after": {"turn": after.turn, "request": after.number},
-                "comparison": comparison,
-            }));
-        }
-        print(&describe(&before, &after, &comparison))
-    })?;
-    Ok(ExitCode::SUCCESS)
+        let place =
+            |request: &RequestRecord| json!({"turn": request.turn, "request": request.number});
+        print_as(
+            args.json,
+            || json!({"before": place(&before), "after": place(&after), "comparison": comparison}),
+            || describe(&before, &after, &comparison),
+        )
+    })
 }
 
 /// The last request of the earlier turn, and the first of the later: that is
@@ -51,7 +45,7 @@ async fn requests(
         None => (turn_before(store, &first).await?, first),
     };
     let before = request_of(store, &before, None).await?;
-    let of_turn = store.request_ids(after.id).await.map_err(failed)?;
+    let of_turn = store.request_ids(after.id).await?;
     for (number, _) in &of_turn {
         let request = request_of(store, &after, Some(*number)).await?;
         // A request for a summary is no page of the conversation.
@@ -73,10 +67,10 @@ fn in_order(first: Turn, second: Turn) -> Result<(Turn, Turn), Failure> {
 }
 
 async fn turn_before(store: &Store, turn: &Turn) -> Result<Turn, Failure> {
-    let turns = store.turns(turn.session).await.map_err(failed)?;
+    let turns = store.turns(turn.session).await?;
     let mut sent = Vec::new();
     for earlier in turns.into_iter().filter(|earlier| earlier.number < turn.number) {
-        if !store.request_ids(earlier.id).await.map_err(failed)?.is_empty() {
+        if !store.request_ids(earlier.id).await?.is_empty() {
             sent.push(earlier);
         }
     }

@@ -14,7 +14,6 @@ use serde_json::{Value, json};
 
 use super::{find, request_of, sent_no_such};
 use crate::cli::ReplayArgs;
-use crate::commands::{agent_failed, failed};
 use crate::config::Settings;
 use crate::failure::Failure;
 use crate::home::Home;
@@ -43,7 +42,7 @@ async fn verify_all(store: &Store, args: &ReplayArgs) -> Result<ExitCode, Failur
     };
     let mut results = Vec::new();
     for turn in &turns {
-        let mut requests = store.request_ids(turn.id).await.map_err(failed)?;
+        let mut requests = store.request_ids(turn.id).await?;
         if let Some(asked) = args.request {
             let count = requests.len();
             requests.retain(|(number, _)| *number == asked);
@@ -70,14 +69,14 @@ async fn verify_all(store: &Store, args: &ReplayArgs) -> Result<ExitCode, Failur
 
 async fn every_turn(store: &Store) -> Result<Vec<Turn>, Failure> {
     let mut turns = Vec::new();
-    for summary in store.sessions(SessionFilter::All).await.map_err(failed)? {
-        turns.extend(store.turns(summary.session.id).await.map_err(failed)?);
+    for summary in store.sessions(SessionFilter::All).await? {
+        turns.extend(store.turns(summary.session.id).await?);
     }
     turns.sort_by_key(|turn| turn.id);
     Ok(turns)
 }
 
-/// What a verification found.
+/// The result of verifying one request.
 struct Checked {
     turn: TurnId,
     number: u32,
@@ -135,7 +134,7 @@ async fn send(store: &Store, settings: Settings, args: &ReplayArgs) -> Result<Ex
     let body = match &args.model {
         None => recorded_body(store, &request, &entry).await?,
         Some(_) => {
-            let context = restore(store, &request).await.map_err(|error| agent_failed(&error))?;
+            let context = restore(store, &request).await?;
             body_for(context, &entry, Tokens::new(settings.window_cap)).await?
         }
     };
@@ -143,7 +142,7 @@ async fn send(store: &Store, settings: Settings, args: &ReplayArgs) -> Result<Ex
     let mut markdown = Renderer::new(width(), styled);
     let mut stream = entry.client.stream(body);
     while let Some(event) = stream.next().await {
-        let event = event.map_err(|error| agent_failed(&error.into()))?;
+        let event = event?;
         match event {
             StreamEvent::Text(text) if !args.json => print(&markdown.push(&text))?,
             StreamEvent::Done(reply) if args.json => {
@@ -189,7 +188,7 @@ async fn recorded_body(
         );
         return Err(Failure::new(what).hint("name the model with --model to send the same page"));
     }
-    store.body(request.id).await.map_err(failed)
+    Ok(store.body(request.id).await?)
 }
 
 /// The same page for another model, if it has room for it.
@@ -203,7 +202,7 @@ async fn body_for(
         let what = format!("model `{name}` takes tools as text, and this page has them as schemas");
         return Err(Failure::new(what).hint("choose a model whose template knows tools"));
     }
-    let window = window_of(entry, cap).await.map_err(|error| agent_failed(&error.into()))?;
+    let window = window_of(entry, cap).await?;
     let prompt = context.prompt_tokens();
     let budget = Budget::share(window, entry.limits.reply, context.budget.tools, None);
     if prompt > budget.messages + budget.tools {

@@ -1,7 +1,6 @@
 //! `recto show`: a turn's request by layer, its exact bytes, or all as JSON.
 
 use std::fmt::Write as _;
-use std::process::ExitCode;
 
 use recto_agent::restore;
 use recto_context::MessageId;
@@ -11,14 +10,13 @@ use serde_json::{Value, json};
 use super::{find, request_of};
 use crate::cli::ShowArgs;
 use crate::commands::sessions::{local, message_json, turn_json};
-use crate::commands::{agent_failed, failed};
 use crate::draw;
 use crate::failure::Failure;
 use crate::home::Home;
 use crate::output::{print, print_bytes, print_json, tame};
 use crate::setup;
 
-pub(crate) fn run(home: &Home, args: &ShowArgs) -> Result<ExitCode, Failure> {
+pub(crate) fn run(home: &Home, args: &ShowArgs) -> Result<(), Failure> {
     let settings = setup::load(home, Vec::new())?;
     setup::runtime()?.block_on(async {
         let store = setup::settled_store(&settings).await?;
@@ -28,15 +26,14 @@ pub(crate) fn run(home: &Home, args: &ShowArgs) -> Result<ExitCode, Failure> {
         }
         let request = request_of(&store, &turn, args.request).await?;
         if args.body {
-            return print_bytes(&store.body(request.id).await.map_err(failed)?);
+            return print_bytes(&store.body(request.id).await?);
         }
-        let context = restore(&store, &request).await.map_err(|error| agent_failed(&error))?;
+        let context = restore(&store, &request).await?;
         let mut out = heading(&turn, &request);
         out.push_str(&draw::request(&context));
         out.push_str(&reply(&store, &turn, &request).await?);
         print(&out)
-    })?;
-    Ok(ExitCode::SUCCESS)
+    })
 }
 
 fn heading(turn: &Turn, request: &RequestRecord) -> String {
@@ -68,7 +65,7 @@ fn heading(turn: &Turn, request: &RequestRecord) -> String {
     out
 }
 
-/// What came back for a request.
+/// Draws what came back for a request.
 async fn reply(store: &Store, turn: &Turn, request: &RequestRecord) -> Result<String, Failure> {
     let bold = anstyle::Style::new().bold();
     let mut out = String::new();
@@ -105,7 +102,7 @@ async fn message_text(
     turn: &Turn,
     id: MessageId,
 ) -> Result<Option<String>, Failure> {
-    let messages = store.messages_within(turn.session, id..=id).await.map_err(failed)?;
+    let messages = store.messages_within(turn.session, id..=id).await?;
     Ok(messages.first().map(|stored| crate::commands::sessions::body_text(&stored.message)))
 }
 
@@ -131,10 +128,10 @@ pub(crate) async fn body(
 ) -> Result<Vec<u8>, Failure> {
     let turn = find(store, turn).await?;
     let request = request_of(store, &turn, request).await?;
-    store.body(request.id).await.map_err(failed)
+    Ok(store.body(request.id).await?)
 }
 
-/// All that is known of a turn, or of one of its requests.
+/// Collects all that is known of a turn, or of one of its requests.
 async fn everything(
     store: &Store,
     turn: &Turn,
@@ -142,14 +139,14 @@ async fn everything(
 ) -> Result<Value, Failure> {
     let made = match only {
         Some(request) => vec![request],
-        None => store.requests(turn.id).await.map_err(failed)?,
+        None => store.requests(turn.id).await?,
     };
     let mut requests = Vec::new();
     for request in made {
         requests.push(request_json(store, &request).await?);
     }
     let messages = match turn.first_message {
-        Some(first) => store.messages(turn.session, Some(first)).await.map_err(failed)?,
+        Some(first) => store.messages(turn.session, Some(first)).await?,
         None => Vec::new(),
     };
     let own = messages.iter().filter(|stored| stored.turn == Some(turn.id));
@@ -161,8 +158,8 @@ async fn everything(
 }
 
 async fn request_json(store: &Store, request: &RequestRecord) -> Result<Value, Failure> {
-    let context = restore(store, request).await.map_err(|error| agent_failed(&error))?;
-    let body = store.body(request.id).await.map_err(failed)?;
+    let context = restore(store, request).await?;
+    let body = store.body(request.id).await?;
     let body: Value = serde_json::from_slice(&body).unwrap_or_default();
     Ok(json!({
         "id": request.id,

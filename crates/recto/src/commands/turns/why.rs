@@ -1,28 +1,26 @@
 //! `recto why`: why an item was on the page of a turn, or was not.
 
-use std::process::ExitCode;
 use std::sync::Arc;
 
 use recto_agent::restore;
-use recto_context::{RequestContext, TypedMemory, nearest};
+use recto_context::{RequestContext, TypedMemory};
 use serde_json::json;
 
 use super::{find, request_of};
 use crate::cli::WhyArgs;
-use crate::commands::agent_failed;
 use crate::failure::Failure;
 use crate::home::Home;
-use crate::output::{print, print_json, tame};
+use crate::output::{print_as, tame};
 use crate::setup;
 
-pub(crate) fn run(home: &Home, args: &WhyArgs) -> Result<ExitCode, Failure> {
+pub(crate) fn run(home: &Home, args: &WhyArgs) -> Result<(), Failure> {
     let settings = setup::load(home, Vec::new())?;
     setup::runtime()?.block_on(async {
         let store = setup::settled_store(&settings).await?;
         let turn = find(&store, &args.turn).await?;
         // The last request shows all that the turn came to have.
         let request = request_of(&store, &turn, None).await?;
-        let context = restore(&store, &request).await.map_err(|error| agent_failed(&error))?;
+        let context = restore(&store, &request).await?;
         let searcher = setup::searcher(&settings, Some(store.clone()));
         let memories = setup::memories(&settings, &searcher, Some(store.clone()));
         // Whoever sits at the terminal may know of everybody's.
@@ -31,18 +29,16 @@ pub(crate) fn run(home: &Home, args: &WhyArgs) -> Result<ExitCode, Failure> {
             false => Arc::default(),
         };
         let answers = memories.why(&store, &request, &context, &args.name, &others).await;
-        let answers = answers.map_err(|error| agent_failed(&error))?;
+        let answers = answers?;
         if answers.is_empty() {
             return Err(unknown(&context, &args.name, &turn.id.to_string()));
         }
-        if args.json {
-            let found = json!({"turn": turn.id, "request": request.number, "items": answers});
-            return print_json(&found);
-        }
-        let lines = answers.iter().map(|why| tame(&why.to_string()) + "\n");
-        print(&lines.collect::<String>())
-    })?;
-    Ok(ExitCode::SUCCESS)
+        print_as(
+            args.json,
+            || json!({"turn": turn.id, "request": request.number, "items": answers}),
+            || answers.iter().map(|why| tame(&why.to_string()) + "\n").collect(),
+        )
+    })
 }
 
 /// Names the nearest of all items that the turn knew.
@@ -52,12 +48,13 @@ fn unknown(context: &RequestContext, name: &str, turn: &str) -> Failure {
     let tools = context.tools.iter().map(|tool| &tool.spec.id);
     let available = context.available.iter().map(|(id, _)| id);
     let names = parts.chain(tools).chain(available).chain(&context.removed).map(|id| &*id.name);
-    match nearest(name, names) {
-        Some(meant) => failure.hint(format!("did you mean `{}`?", tame(meant))),
-        None if TypedMemory::new(name).is_name() => failure.hint(
+    let otherwise = match TypedMemory::new(name).is_name() {
+        true => {
             "no memory has this id now, and the turn did not come across it; `recto memory list` \
-             shows what there is, and `memory/archive` in the workspace has what was forgotten",
-        ),
-        None => failure.hint(format!("`recto show {turn}` shows what it knew")),
-    }
+             shows what there is, and `memory/archive` in the workspace has what was forgotten"
+                .to_owned()
+        }
+        false => format!("`recto show {turn}` shows what it knew"),
+    };
+    failure.hint_nearest(name, names, otherwise)
 }

@@ -116,7 +116,7 @@ fn a_megabyte_of_arguments_is_refused() {
         json!({ "x": vec!["v".repeat(100_000); 11] }),
     ] {
         let run =
-            place.home.run_with(&["tools", "run", "act", "--args", "-"], &given.to_string(), &[]);
+            place.home.run_with(&["tools", "run", "act", "--args", "-"], given.to_string(), &[]);
         let text = said(&run);
         assert_ne!(run.code, 0, "{}", text.len());
         assert!(text.contains("bytes") && text.contains("at most") && text.len() < 2000, "{text}");

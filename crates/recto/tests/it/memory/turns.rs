@@ -133,7 +133,7 @@ fn the_tools_are_listed_and_can_be_left_out() {
     home.write("config.toml", format!("tools.disabled = [\"forget\"]\n{config}"));
     let list = home.json(&["tools", "list", "--json"]);
     assert!(named(&list, "forget").is_none() && named(&list, "recall").is_some());
-    let body: Value = serde_json::from_str(&home.ok(&["context", "hello", "--raw"])).unwrap();
+    let body = json(&home.ok(&["context", "hello", "--raw"]));
     let offered: Vec<&str> = body["tools"]
         .as_array()
         .unwrap()

@@ -12,18 +12,18 @@ use tokio::time::timeout;
 
 use super::arguments::Arguments;
 use super::desk::{Desk, Ground};
-use super::offer::{KINDS, Offer};
+use super::offer::Offer;
+use crate::commands::context;
 use crate::commands::memory::recollection_json;
-use crate::commands::search::{self, Asked, Findings, Row};
+use crate::commands::search::{self, Asked, Row};
 use crate::commands::sessions;
 use crate::commands::turns::show as turns;
-use crate::commands::{context, failed};
 use crate::config::Settings;
 use crate::failure::Failure;
 use crate::output::tame;
 use crate::setup;
 
-/// How long an answer waits for vectors. Clients give up after a minute, mostly;
+/// The longest that an answer waits for vectors. Clients give up after a minute, mostly;
 /// words decide before, and the embedding goes on.
 const FOR_VECTORS: Duration = Duration::from_secs(20);
 
@@ -31,7 +31,7 @@ const FOR_VECTORS: Duration = Duration::from_secs(20);
 const MOST_OF_ITEM: usize = 32 << 10;
 const MOST_OF_MESSAGE: usize = 4 << 10;
 
-/// How much is recalled where nobody says.
+/// The number of things to recall where the call names none.
 const RECALLED: u32 = 10;
 
 pub(super) async fn answer(
@@ -56,7 +56,8 @@ async fn search(desk: &Desk, arguments: &Arguments) -> Result<String, Failure> {
         kind: arguments.text("kind").and_then(kind),
         limit: arguments.whole("limit").map(|limit| limit as usize),
     };
-    let found = find(&ground, &catalog, &asked).await;
+    let found =
+        in_time(|patience| search::find(&ground.searcher, &catalog, &asked, patience)).await;
     let mut answer = found.json(query);
     if arguments.flag("text") {
         let text = |row: &Row| {
@@ -69,21 +70,13 @@ async fn search(desk: &Desk, arguments: &Arguments) -> Result<String, Failure> {
     Ok(answer.to_string())
 }
 
-/// The kind that a name stands for.
+/// The kind that a name stands for, one of [`KINDS`](super::offer::KINDS).
 fn kind(name: &str) -> Option<ItemKind> {
-    let [rule, reference, skill, tool, memory] = KINDS;
-    let kinds = [
-        (rule, ItemKind::Rule),
-        (reference, ItemKind::Reference),
-        (skill, ItemKind::Skill),
-        (tool, ItemKind::Tool),
-        (memory, ItemKind::Memory),
-    ];
-    kinds.into_iter().find(|(known, _)| *known == name).map(|(_, kind)| kind)
+    serde_json::from_value(name.into()).ok()
 }
 
-async fn find(ground: &Ground, catalog: &Catalog, asked: &Asked<'_>) -> Findings {
-    let search = |patience| search::find(&ground.searcher, catalog, asked, patience);
+/// Searches with vectors, or by words where those take too long.
+async fn in_time<F: Future>(search: impl Fn(Patience) -> F) -> F::Output {
     match timeout(FOR_VECTORS, search(Patience::UntilDone)).await {
         Ok(found) => found,
         Err(_) => search(Patience::OneSecond).await,
@@ -118,19 +111,12 @@ async fn recall(desk: &Desk, arguments: &Arguments) -> Result<String, Failure> {
     // For what is to be told of the files.
     desk.remembered(&ground).await;
     let audience = memories.owner();
-    let wish = |patience| Recall {
-        audience: &audience,
-        query,
-        limit,
-        patience,
-        now: Timestamp::now(),
-        besides: None,
-    };
-    let patient = wish(Patience::UntilDone);
-    let recalled = match timeout(FOR_VECTORS, memories.recall(&patient)).await {
-        Ok(recalled) => recalled,
-        Err(_) => memories.recall(&wish(Patience::OneSecond)).await,
-    };
+    let recalled = in_time(|patience| {
+        let now = Timestamp::now();
+        let wish = Recall { audience: &audience, query, limit, patience, now, besides: None };
+        async move { memories.recall(&wish).await }
+    })
+    .await;
     let (mut messages, mut entries) = (Vec::new(), Vec::new());
     for found in &recalled.found {
         let mut value = recollection_json(found);
@@ -201,7 +187,7 @@ async fn context(desk: &Desk, arguments: &Arguments) -> Result<String, Failure> 
     })
 }
 
-/// Where the config has models, one of them must be meant.
+/// Checks that the config has this model, if it has any.
 fn check_model(settings: &Settings, name: &str) -> Result<(), Failure> {
     let names: Vec<&str> = settings.models.iter().map(|model| model.name.as_str()).collect();
     if names.is_empty() || names.contains(&name) {
@@ -231,7 +217,7 @@ async fn show(desk: &Desk, arguments: &Arguments) -> Result<String, Failure> {
 async fn known_turn(store: &Store, number: u32) -> Result<String, Failure> {
     let name = number.to_string();
     let found = match name.parse() {
-        Ok(id) => store.turn(id).await.map_err(failed)?,
+        Ok(id) => store.turn(id).await?,
         Err(_) => None,
     };
     let unknown = || {
@@ -241,7 +227,7 @@ async fn known_turn(store: &Store, number: u32) -> Result<String, Failure> {
     found.map(|turn| turn.id.to_string()).ok_or_else(unknown)
 }
 
-/// Nothing was said to this agent so far.
+/// The failure of a call that needs a session or a turn while there is none.
 fn nothing_yet() -> Failure {
     Failure::new("there are no sessions and no turns yet").hint("`recto chat` begins one")
 }

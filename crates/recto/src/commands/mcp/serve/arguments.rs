@@ -8,10 +8,10 @@ use serde_json::Value;
 use super::offer::{Form, Offer, Parameter};
 use crate::output::tame;
 
-/// How much of a wrong value is repeated.
+/// The most characters of a wrong value that are repeated.
 const REPEATED: usize = 40;
 
-/// Arguments that fit what their tool takes.
+/// The arguments of a call, which fit what its tool takes.
 #[derive(Debug)]
 pub(super) struct Arguments(JsonObject);
 
@@ -91,7 +91,7 @@ fn whole(value: &Value) -> Option<u32> {
     u32::try_from(number).ok()
 }
 
-/// A value that is not what it should be.
+/// Shows a value that is not what it should be.
 fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => format!("`{}`", repeated(text)),

@@ -30,7 +30,7 @@ pub(super) struct Desk {
     told: Lock<HashSet<String>>,
 }
 
-/// What follows from the config.
+/// The settings of now, with the store, the search and the memories that follow from them.
 pub(super) struct Ground {
     pub(super) settings: Settings,
     /// `None` as long as nothing was ever stored.
@@ -56,7 +56,7 @@ impl Desk {
         }
     }
 
-    /// What there is, as the config has it now.
+    /// Loads the config, and opens what follows from it unless that is open already.
     pub(super) async fn ground(&self) -> Result<Arc<Ground>, Failure> {
         if !self.home.path().is_dir() {
             let what = format!("there is no Recto at {}", self.home.path().display());
@@ -79,7 +79,7 @@ impl Desk {
         Ok(kept.insert(Arc::new(Ground { settings, store, searcher, memories })).clone())
     }
 
-    /// All that the agent has now.
+    /// Reads the catalog of all that the agent has now.
     pub(super) async fn catalog(&self, ground: &Arc<Ground>) -> Result<Catalog, Failure> {
         let (home, of) = (self.home.clone(), ground.clone());
         let read = spawn_blocking(move || {
@@ -87,7 +87,7 @@ impl Desk {
             let problems = snapshot.problems.iter();
             let problems = problems.map(|problem| format!("{}: {problem}", severity(problem)));
             let catalog = setup::whole_catalog(&home, &of.settings, &snapshot);
-            Ok((catalog, problems.collect::<Vec<_>>()))
+            Ok::<_, Failure>((catalog, problems.collect::<Vec<_>>()))
         });
         let (mut catalog, problems) = match read.await {
             Ok(read) => read?,
@@ -122,8 +122,7 @@ impl Desk {
             return Ok(kept.agent.clone());
         }
         let agent = setup::idle_agent(&self.home, &settings, store.clone())?;
-        let made = Kept { ground: ground.clone(), settings, agent: agent.clone() };
-        *kept = Some(made);
+        *kept = Some(Kept { ground: ground.clone(), settings, agent: agent.clone() });
         Ok(agent)
     }
 

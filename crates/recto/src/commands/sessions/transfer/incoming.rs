@@ -18,17 +18,16 @@ use crate::failure::Failure;
 use crate::input;
 use crate::output::tell;
 
-/// A session that comes in.
+/// A session as its file holds it, not yet in the store.
 pub(super) struct Incoming {
-    /// What it was called.
+    /// The name that it had where it was exported.
     exported: Option<String>,
-    /// When it began.
     pub(super) begun: Option<Moment>,
-    /// Its own settings.
+    /// The settings that hold for this session alone.
     pub(super) settings: Settings,
-    /// What was said, with a result for every call.
+    /// The messages, with a result for every call.
     pub(super) messages: Vec<Said>,
-    /// What of the file is not taken.
+    /// Says of each thing in the file that is not taken why that is.
     warnings: Vec<String>,
 }
 
@@ -54,7 +53,7 @@ impl Incoming {
         Ok(incoming)
     }
 
-    /// With what is known of the session.
+    /// Takes the name, the beginning and the settings from what the file says of the session.
     fn new(session: &Value, messages: Vec<Said>, notices: &[HistoryProblem]) -> Self {
         let mut settings = session["settings"].as_object().cloned().unwrap_or_default();
         let mut warnings: Vec<String> = notices.iter().map(ToString::to_string).collect();
@@ -75,7 +74,7 @@ impl Incoming {
         }
     }
 
-    /// What it is called, here as there, or else by its file.
+    /// The session's name, here as there, or else that of its file.
     pub(super) fn name(&self, file: &Path) -> Result<SessionName, Failure> {
         let stem = file.file_stem().map(|stem| stem.to_string_lossy().into_owned());
         let fallback = stem.filter(|stem| stem != "-");
@@ -115,12 +114,12 @@ impl Incoming {
 }
 
 fn read(file: &Path) -> Result<String, Failure> {
-    let failure = || Failure::new(format!("cannot read `{}`", file.display()));
     if file == Path::new("-") {
         return input::all();
     }
-    let opened = File::open(file).map_err(|error| failure().because(&error))?;
-    input::read_text(opened).map_err(|error| failure().because(&error))
+    File::open(file)
+        .and_then(input::read_text)
+        .map_err(|error| Failure::new(format!("cannot read `{}`", file.display())).because(&error))
 }
 
 fn cannot_import(file: &Path) -> Failure {
@@ -161,7 +160,7 @@ fn said_at(line: &str) -> Option<Moment> {
     moment(serde_json::from_str::<Value>(line).ok()?["at"].as_str()?)
 }
 
-/// How many problems of a file are told one by one.
+/// The most problems of a file that are told one by one.
 const TOLD_PROBLEMS: usize = 20;
 
 fn of_markdown(file: &Path, text: &str) -> Result<Incoming, Failure> {
