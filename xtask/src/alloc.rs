@@ -18,9 +18,9 @@ pub(crate) struct Counting;
 /// What was allocated up to a moment, or between two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Allocated {
-    /// Bytes asked for.
+    /// Bytes that were asked for, whether given back or not.
     pub(crate) bytes: u64,
-    /// How often.
+    /// How often something was asked for.
     pub(crate) count: u64,
 }
 

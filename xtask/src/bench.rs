@@ -55,7 +55,7 @@ pub(crate) enum Bench {
 /// What becomes of what a benchmark kept of an earlier run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kept {
-    /// It is used.
+    /// What an earlier run made is used again.
     Used,
     /// It is made anew.
     Fresh,

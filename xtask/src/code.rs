@@ -124,7 +124,7 @@ fn comment_length(rest: &str) -> Option<usize> {
     Some(rest.len())
 }
 
-/// A string literal.
+/// A string literal in the source.
 struct Literal<'a> {
     /// What stands between its quotes.
     content: &'a str,

@@ -44,7 +44,7 @@ enum Chore {
     Docs,
     /// Run a benchmark in release mode, print its table and write target/bench/NAME.json.
     Bench {
-        /// Which one.
+        /// The benchmark to run.
         name: Bench,
         /// Make anew what a benchmark keeps between its runs.
         #[arg(long)]

@@ -8,25 +8,21 @@ use serde::Deserialize;
 
 use crate::Result;
 
-/// The repository.
+/// The repository, as `cargo metadata` tells of it.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Project {
-    /// Its folder.
     #[serde(rename = "workspace_root")]
     pub(crate) root: PathBuf,
-    /// Where cargo builds.
+    /// The folder that cargo builds in.
     #[serde(rename = "target_directory")]
     pub(crate) target: PathBuf,
-    /// Its crates.
     pub(crate) packages: Vec<Package>,
 }
 
 /// A crate of the repository.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Package {
-    /// Its name.
     pub(crate) name: String,
-    /// Its `Cargo.toml`.
     pub(crate) manifest_path: PathBuf,
     /// What it asks for.
     pub(crate) dependencies: Vec<Dependency>,
@@ -46,7 +42,6 @@ pub(crate) struct Dependency {
 pub(crate) struct TextFile {
     /// Its path from the repository's folder, with `/`.
     pub(crate) path: String,
-    /// Its content.
     pub(crate) text: String,
 }
 

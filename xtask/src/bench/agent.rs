@@ -26,7 +26,7 @@ pub(super) struct Setup<'a> {
     pub(super) search: SearchParts,
 }
 
-/// Starts an agent.
+/// Starts an agent whose model repeats what it is told.
 pub(super) async fn start(setup: Setup<'_>) -> Result<Agent> {
     let Setup { name, workspace, database, window, tools, search } = setup;
     let tools = Toolbox::new(tools);

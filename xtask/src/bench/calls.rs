@@ -47,11 +47,11 @@ enum Way {
     Minimal,
     /// In full mode, and held to a call all the same.
     Held,
-    /// In full mode.
+    /// In full mode, in which the model may answer in words.
     Full,
 }
 
-/// What is compared.
+/// The ways that are compared, in the order of the table.
 const WAYS: [Way; 3] = [Way::Minimal, Way::Held, Way::Full];
 
 impl Way {
@@ -78,7 +78,6 @@ struct Asked {
     tools: String,
     /// What the person says.
     say: String,
-    /// The right tool.
     tool: String,
     /// The arguments that matter.
     arguments: Map<String, Value>,

@@ -108,7 +108,7 @@ fn chunk(index: usize) -> String {
     (0..count).map(word).collect::<Vec<_>>().join(" ")
 }
 
-/// Who is measured.
+/// The encoder that is measured: Recto's own, or a peer with the same weights.
 enum Who {
     Recto(Encoder),
     Peer(Peer),

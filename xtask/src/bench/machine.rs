@@ -12,7 +12,6 @@ use serde::Serialize;
 pub(super) struct Machine {
     /// Cores this process may use.
     cores: usize,
-    /// The processor's name.
     processor: Option<String>,
     /// Operating system and architecture.
     system: String,

@@ -47,7 +47,7 @@ fn model_in(folder: &Path) -> Option<PathBuf> {
     files.filter(|path| path.extension().is_some_and(|ending| ending == "gguf")).min()
 }
 
-/// The model, loaded.
+/// The embedded model, loaded, with its tokenizer.
 pub(super) struct Model {
     client: Client,
     options: CallOptions,

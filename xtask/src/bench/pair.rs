@@ -23,7 +23,6 @@ impl Pair {
         Ok(Pair { name: name.into(), plain: samples(plain)?, with: samples(with)? })
     }
 
-    /// What was done.
     pub(super) fn name(&self) -> &str {
         &self.name
     }

@@ -29,7 +29,7 @@ pub(super) fn run(file: &Path) -> Result<Report> {
     runtime.block_on(measure(file))
 }
 
-/// The sessions.
+/// The sessions that are played, each with its way of laying out the page.
 struct Sessions {
     talk: Played,
     turn_only: Played,

@@ -15,7 +15,6 @@ pub(super) struct Report {
     /// What the figures were made of, where that is worth showing.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) details: Vec<Table>,
-    /// The figures.
     pub(super) rows: Vec<Row>,
     /// What was aimed for.
     pub(super) goals: Vec<Goal>,
@@ -37,9 +36,7 @@ impl Report {
 /// Rows under a heading. All of them have the same figures.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Table {
-    /// The heading.
     pub(super) name: String,
-    /// The figures.
     pub(super) rows: Vec<Row>,
 }
 
@@ -68,14 +65,13 @@ impl Row {
     }
 }
 
-/// A measured value.
+/// A measured value with its name and its unit.
 #[derive(Debug, Clone)]
 pub(super) struct Figure {
     /// The head of its column.
     pub(super) name: &'static str,
     /// The value, in its unit.
     pub(super) value: f64,
-    /// The unit.
     pub(super) unit: Unit,
 }
 
@@ -85,25 +81,20 @@ pub(super) struct Figure {
 pub(super) enum Unit {
     /// Thousandths of a second.
     Milliseconds,
-    /// Bytes.
     Bytes,
-    /// Things.
     Count,
     /// A part of something, or one thing by another.
     Ratio,
-    /// Things a second.
     PerSecond,
 }
 
 /// A limit that a figure should keep.
 #[derive(Debug, Clone)]
 pub(super) struct Goal {
-    /// Which figure.
     name: Cow<'static, str>,
     /// The side of the limit on which it should be.
     side: Side,
     limit: f64,
-    /// What it is.
     measured: f64,
     /// The unit of both.
     unit: Unit,
@@ -137,7 +128,6 @@ impl Goal {
         Goal { name: name.into(), side: Side::AtLeast, limit, measured, unit }
     }
 
-    /// What was measured.
     #[cfg(test)]
     pub(super) fn measured(&self) -> f64 {
         self.measured

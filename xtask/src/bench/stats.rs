@@ -24,7 +24,6 @@ impl Samples {
         self.0[rank - 1]
     }
 
-    /// The largest.
     pub(super) fn max(&self) -> f64 {
         self.percentile(100)
     }

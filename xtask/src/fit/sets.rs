@@ -21,7 +21,7 @@ pub(super) struct Set {
     pub(super) messages: Vec<Message>,
 }
 
-/// A message.
+/// A message of a set, with the items that fit it.
 pub(super) struct Message {
     pub(super) text: String,
     pub(super) fits: HashSet<ItemId>,

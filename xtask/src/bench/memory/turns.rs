@@ -17,7 +17,7 @@ use crate::bench::pair::{Pair, timed};
 const RUNS: usize = 150;
 const WARM_UP: usize = 20;
 
-/// What memory adds.
+/// What memory adds to a turn, stage by stage.
 pub(super) struct Measured {
     /// To the way from a message to its request, in a session that has just begun.
     pub(super) first: Pair,

@@ -16,7 +16,7 @@ use super::words::{self, ANSWERS, FACTS, NOTES, QUERIES, QUESTIONS};
 pub(super) const DAYS: usize = 365;
 pub(super) const MEMORIES: usize = 1_000;
 pub(super) const SESSIONS: usize = 500;
-/// Of each session.
+/// Messages in each session of the year.
 pub(super) const MESSAGES: usize = 100;
 
 /// Every so many memories one is marked.

@@ -24,7 +24,7 @@ const PICKS: [(ItemKind, &str); 8] = [
 /// The skill that brings a tool along which was not offered before.
 const WITH_TOOL: &str = "forecast";
 
-/// A turn.
+/// A turn of the script: the message, and what happens in it.
 #[derive(Debug, Clone)]
 pub(super) struct Turn {
     pub(super) message: &'static str,
@@ -43,7 +43,7 @@ pub(super) enum Edit {
     File,
 }
 
-/// Nothing but talk.
+/// A session of nothing but talk: no tools, no picks, no edits.
 pub(super) fn talk() -> Vec<Turn> {
     let turn = |message| Turn {
         message,

@@ -16,7 +16,7 @@ const SYLLABLES: [&str; 16] = [
     "cal",
 ];
 
-/// Makes them up.
+/// A generator of items and messages that are the same in every run.
 pub(super) struct Corpus(u64);
 
 impl Default for Corpus {
@@ -38,7 +38,7 @@ impl Corpus {
         }
     }
 
-    /// About 300 characters.
+    /// A paragraph of about 300 characters.
     pub(super) fn paragraph(&mut self) -> String {
         self.words(45)
     }

@@ -39,7 +39,7 @@ const TOOLS: &str = r#"{
   "execution": [{ "tool": "utc_time", "binary": "date", "subcommand": "-u", "args": [] }]
 }"#;
 
-/// What calls cost.
+/// What calls of a program cost, beside running the program directly.
 pub(super) struct Measured {
     pub(super) usual: Pair,
     pub(super) crowded: Pair,

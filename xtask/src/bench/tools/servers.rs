@@ -20,7 +20,7 @@ use crate::bench::agent::{self, Setup};
 use crate::bench::pair::{Pair, timed};
 
 pub(super) const SERVERS: usize = 5;
-/// Of each server.
+/// Tools of each server.
 pub(super) const TOOLS: usize = 20;
 
 const RUNS: usize = 200;
@@ -114,7 +114,7 @@ async fn expect_tools(desk: &Desk, expected: usize) -> Result<()> {
     }
 }
 
-/// Where everything is.
+/// The folder in which the agents and their servers are set up.
 struct Bench<'a> {
     folder: &'a Path,
 }
