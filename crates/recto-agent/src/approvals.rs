@@ -11,10 +11,10 @@ use crate::agent::Agent;
 use crate::error::AgentError;
 use crate::mailbox::Mail;
 
-/// What became of an answer.
+/// A question with its answer, and what follows from it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answered {
-    /// The question with its answer.
+    /// The question, with its answer in it.
     pub approval: Approval,
     /// Where the turn goes on.
     pub goes_on: GoesOn,
@@ -23,7 +23,7 @@ pub struct Answered {
 /// Where a turn goes on once it has its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GoesOn {
-    /// In this process.
+    /// In the process that took the answer.
     Here,
     /// In the process that runs it.
     Elsewhere,

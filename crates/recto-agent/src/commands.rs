@@ -117,7 +117,7 @@ pub enum Answer {
     /// Why an item was on the last page or was not; nothing where no item has
     /// the name, or nothing was asked yet.
     Why(Vec<Why>),
-    /// Something is remembered.
+    /// What is remembered, and whether it was before.
     Remembered(Added),
     /// A question was answered.
     Answered(Answered),

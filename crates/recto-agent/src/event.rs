@@ -33,7 +33,7 @@ pub enum Event {
         number: u32,
         /// The name of the model entry.
         model: String,
-        /// Minimal or full.
+        /// The mode, minimal or full.
         mode: &'static str,
         /// What the prompt costs.
         prompt_tokens: u32,

@@ -51,8 +51,8 @@ impl<'a> ItemName<'a> {
 }
 
 fn kind_of(prefix: &str) -> Option<ItemKind> {
-    let known = PREFIXES.iter().find(|(name, _)| name.eq_ignore_ascii_case(prefix));
-    known.map(|(_, kind)| *kind)
+    let known = PREFIXES.iter().find(|(name, _)| name.eq_ignore_ascii_case(prefix))?;
+    Some(known.1)
 }
 
 /// An item's name with its kind, as it can be typed.
@@ -60,7 +60,7 @@ pub fn typed_name(id: &ItemId) -> String {
     format!("{}:{}", id.kind, id.key())
 }
 
-/// What a message's mentions lead to.
+/// The items that a message mentions, and the mentions that lead nowhere.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Mentioned {
     /// Items that were not in the session.
@@ -83,7 +83,7 @@ pub fn join_mentioned(
     Mentioned { new, problems }
 }
 
-/// What a message asks for.
+/// The mentions of a message, as they are found one by one.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Mentions {
     /// Items of the catalog, each once.
@@ -125,7 +125,7 @@ impl Mentions {
         mentions
     }
 
-    /// Says what is wrong, once.
+    /// Notes what is wrong with a mention, once.
     fn complain(&mut self, problem: String) {
         if !self.problems.contains(&problem) {
             self.problems.push(problem);
@@ -202,28 +202,25 @@ fn unknown(kind: ItemKind, rest: &str, known: &[ItemId]) -> String {
     }
 }
 
-/// What became of an item in a session.
+/// An item that a person wanted in a session or out of it, and what became of that.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[allow(missing_docs, reason = "the fields say it")]
 pub struct ItemChange {
-    /// The item.
     pub item: ItemId,
-    /// Its include mode.
     pub include: Include,
-    /// What became of it.
     pub change: ItemOutcome,
 }
 
-/// What a wish to add or remove an item did.
+/// The outcome of a wish to add or remove an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[allow(missing_docs, reason = "the other variants say it")]
 pub enum ItemOutcome {
     /// It is in the session from the next turn on.
     Added,
-    /// It was there.
     AlreadyThere,
     /// It is not in the session any more, and does not come back by itself.
     Removed,
-    /// It was not there.
     NotThere,
 }
 

@@ -45,30 +45,19 @@ pub(crate) struct SessionFiles {
     left: Mutex<HashMap<SessionId, Left>>,
 }
 
-/// A session could not be kept as Markdown. The text is for people, in one line.
+/// An error that keeps a session from being kept as Markdown. The text is for people,
+/// in one line.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SessionFileError {
     /// The store did not give the messages.
     #[error("session {session} can't be kept as Markdown: {error}")]
-    Store {
-        /// Which session.
-        session: SessionId,
-        /// What went wrong.
-        error: StoreError,
-    },
-    /// The file can't be written.
+    Store { session: SessionId, error: StoreError },
+    /// The file, or its folder, can't be written.
     #[error("session {session} can't be kept as Markdown in `{}`: {error}", .path.display())]
-    File {
-        /// Which session.
-        session: SessionId,
-        /// The file, or its folder.
-        path: PathBuf,
-        /// What went wrong.
-        error: io::Error,
-    },
+    File { session: SessionId, path: PathBuf, error: io::Error },
 }
 
-/// How a file was left.
+/// A file as it was left, to tell whether somebody else has written in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Left {
     path: PathBuf,
@@ -217,7 +206,7 @@ fn missing(file: &mut File, session: &Session, messages: &[StoredMessage]) -> Op
     is_whole.then_some(more)
 }
 
-/// In one piece, so that no reader sees half a message.
+/// Appends in one piece, so that no reader sees half a message.
 fn append(file: &mut File, text: &str) -> io::Result<()> {
     if text.is_empty() {
         return Ok(());
@@ -226,7 +215,7 @@ fn append(file: &mut File, text: &str) -> io::Result<()> {
     file.sync_data()
 }
 
-/// A new file, there as a whole or not at all, and never in place of another.
+/// Begins a file, there as a whole or not at all, and never in place of another.
 fn begin(path: &Path, text: &str) -> io::Result<File> {
     let new = NewFile::beside(path, text.as_bytes(), Access::Owner)?;
     new.sync()?;
@@ -264,7 +253,7 @@ fn local(moment: Moment) -> String {
     zoned.strftime("%Y-%m-%d %H:%M").to_string()
 }
 
-/// `session-memory-<topic>-<session>-<timestamp>`.
+/// The name of a session's file: `session-memory-<topic>-<session>-<timestamp>`.
 fn file_name(session: &Session, messages: &[StoredMessage]) -> String {
     let first = messages.iter().find(|stored| stored.message.is_user()).or(messages.first());
     let topic = first.map_or_else(String::new, |stored| topic(&said(&stored.message)));

@@ -43,7 +43,8 @@ const COMPARED: usize = 40;
 /// most, so nobody further behind could come to the front.
 const RANKED: usize = 200;
 
-/// What an agent remembers. Cheap to clone.
+/// The memories of an agent: the entries of its files, and past sessions. Cheap to
+/// clone.
 #[derive(Clone)]
 pub struct Memories(Arc<Inner>);
 
@@ -52,27 +53,21 @@ struct Inner {
     files: MemoryFiles,
     searcher: Searcher,
     /// What the index is to hold, made of what was last read.
-    entries: Mutex<Option<Held>>,
+    entries: Mutex<Option<(Arc<[Memory]>, Arc<[Entry]>)>>,
     /// What the last one who asked may see.
-    seen: Mutex<Option<Arc<Seen>>>,
+    seen: Mutex<Option<(Arc<View>, Arc<Seen>)>>,
     /// What was said, where there is a store that has it.
     past: Option<Past>,
 }
 
-struct Held {
-    memories: Arc<[Memory]>,
-    entries: Arc<[Entry]>,
-}
-
 /// What is worked out once for a view.
 struct Seen {
-    view: Arc<View>,
     /// Since when each memory is known.
     since: HashMap<ItemId, Option<i64>>,
     fingerprint: ContentHash,
 }
 
-/// What memories are chosen by.
+/// The limits and the page that memories are chosen for.
 #[derive(Debug, Clone, Copy)]
 pub struct Choosing<'a> {
     /// How many may stand on the page.
@@ -88,7 +83,7 @@ pub struct Choosing<'a> {
 /// Memories in their order for a message.
 #[derive(Debug, Default)]
 pub(crate) struct Ranking {
-    /// Best first.
+    /// The memories that fit, the best first.
     pub(crate) best: Vec<Pick>,
     /// Those that say what a better one says.
     pub(crate) doubles: Vec<Double>,
@@ -130,7 +125,7 @@ impl Memories {
         }))
     }
 
-    /// The files.
+    /// The files that hold the memories.
     pub fn files(&self) -> &MemoryFiles {
         &self.0.files
     }
@@ -205,33 +200,28 @@ impl Memories {
 
     /// What is known of a view; the same as before while nothing changed.
     fn seen(&self, view: &Arc<View>) -> Arc<Seen> {
-        let mut seen = self.0.seen.lock();
-        match &*seen {
-            Some(seen) if Arc::ptr_eq(&seen.view, view) => seen.clone(),
-            _ => {
-                let since = view.memories.iter().map(|memory| (memory.id(), memory.added));
-                let new = Arc::new(Seen {
-                    since: since.collect(),
-                    fingerprint: fingerprint(&view.memories),
-                    view: view.clone(),
-                });
-                *seen = Some(new.clone());
-                new
-            }
-        }
+        made_once(&self.0.seen, view, || {
+            let since = view.memories.iter().map(|memory| (memory.id(), memory.added)).collect();
+            Arc::new(Seen { since, fingerprint: fingerprint(&view.memories) })
+        })
     }
 
     /// Memories as search sees them; the same as before while nothing changed.
     fn entries(&self, memories: &Arc<[Memory]>) -> Arc<[Entry]> {
-        let mut held = self.0.entries.lock();
-        match &*held {
-            Some(held) if Arc::ptr_eq(&held.memories, memories) => held.entries.clone(),
-            _ => {
-                let entries: Arc<[Entry]> = memories.iter().map(Entry::memory).collect();
-                *held = Some(Held { memories: memories.clone(), entries: entries.clone() });
-                entries
-            }
-        }
+        made_once(&self.0.entries, memories, || memories.iter().map(Entry::memory).collect())
+    }
+}
+
+/// What is made of something: the same as before while that is the same.
+fn made_once<K: ?Sized, T: Clone>(
+    cache: &Mutex<Option<(Arc<K>, T)>>,
+    of: &Arc<K>,
+    make: impl FnOnce() -> T,
+) -> T {
+    let mut cache = cache.lock();
+    match &*cache {
+        Some((known, made)) if Arc::ptr_eq(known, of) => made.clone(),
+        _ => cache.insert((of.clone(), make())).1.clone(),
     }
 }
 

@@ -1,4 +1,4 @@
-//! What an agent is made of. Settings come in typed; nothing here reads a config.
+//! The parts, options and settings of an agent. Settings come in typed; nothing here reads a config.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,33 +17,28 @@ use crate::selection::SearchSetting;
 
 /// All that an agent is made of.
 #[derive(Debug)]
+#[allow(missing_docs, reason = "fields that say it have no text of their own")]
 pub struct Parts {
-    /// Names and limits.
     pub options: AgentOptions,
-    /// Who can answer. The first is taken where nothing else is chosen.
+    /// The models that can answer. The first is taken where nothing else is chosen.
     pub models: Vec<ModelEntry>,
-    /// Its files.
     pub workspace: Workspace,
-    /// What it remembers.
     pub memory: MemoryFiles,
-    /// What it can run.
     pub tools: Toolbox,
-    /// What finds the items that fit a message.
     pub search: SearchParts,
-    /// Where everything is kept.
     pub store: Store,
 }
 
-/// Names and limits of an agent.
+/// The names and limits of an agent.
 #[derive(Debug, Clone)]
+#[allow(missing_docs, reason = "fields that say it have no text of their own")]
 pub struct AgentOptions {
-    /// The agent's name.
     pub name: Arc<str>,
     /// Recto's version, as the page tells it.
     pub version: Arc<str>,
     /// The workspace folder, as the page tells it.
     pub workspace: Arc<str>,
-    /// Rounds of tool calls in one turn.
+    /// The most rounds of tool calls in one turn.
     pub max_rounds: u32,
     /// The most that is used of what a model was trained for, where nobody says
     /// what its server has.
@@ -63,7 +58,7 @@ pub struct AgentOptions {
 /// A model that can answer, and how it wants to be asked.
 #[derive(Debug, Clone)]
 pub struct ModelEntry {
-    /// The entry's name.
+    /// The name by which sessions and people choose it.
     pub name: Arc<str>,
     /// Why it is this one that answers, for people and for the record.
     pub chosen: Arc<str>,
@@ -73,7 +68,7 @@ pub struct ModelEntry {
     pub call: CallOptions,
     /// Its window, where a person set it.
     pub window: Option<Tokens>,
-    /// Minimal, full or auto.
+    /// Whether its turns are minimal or full, or each message decides.
     pub mode: ModeSetting,
     /// What *auto* does when nothing decides.
     pub uncertain: Uncertain,
@@ -92,11 +87,11 @@ impl ModelEntry {
     }
 }
 
-/// What a session sets over its agent.
+/// The settings of a session, over those of its agent.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SessionSettings {
-    /// The model entry.
+    /// The name of the model entry that answers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// How freely the model chooses its words.
@@ -105,13 +100,13 @@ pub struct SessionSettings {
     /// How much of the probable words it chooses from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub top_p: Option<f64>,
-    /// The longest reply.
+    /// The most tokens of a reply.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_output_tokens: Option<u32>,
-    /// Rounds of tool calls in one turn.
+    /// The most rounds of tool calls in one turn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_rounds: Option<u32>,
-    /// Minimal, full or auto.
+    /// Whether turns are minimal or full, or each message decides.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context_mode: Option<ContextMode>,
     /// Whether search brings items, and how many.
@@ -126,7 +121,7 @@ pub struct SessionSettings {
     /// The cosine from which on it takes an item whatever else holds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub include_score: Option<f64>,
-    /// The least probability.
+    /// The least probability of what search takes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub floor: Option<f64>,
     /// When a person is asked before a tool runs.
@@ -147,11 +142,11 @@ pub struct SessionSettings {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CompactionSetting {
-    /// Not at all.
+    /// They leave without a summary.
     Off,
-    /// By sentences as they were said.
+    /// Sentences of theirs stand for them, as they were said.
     Extract,
-    /// By the model, in its own words.
+    /// The model says in its own words what they were about.
     Summary,
 }
 
@@ -169,11 +164,11 @@ impl From<CompactionSetting> for Option<SummaryBy> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ApprovalSetting {
-    /// Before every call.
+    /// Before every call of any tool.
     Always,
-    /// Never.
+    /// Before no call.
     Never,
-    /// As each tool has it.
+    /// Before the calls of tools that ask for it.
     #[serde(alias = "tool")]
     PerTool,
 }
@@ -228,7 +223,7 @@ impl SessionSettings {
         self.audience.clone().unwrap_or_default()
     }
 
-    /// The entry with what the session says otherwise.
+    /// The model entry with what the session says otherwise.
     pub(crate) fn apply(&self, entry: &ModelEntry) -> ModelEntry {
         let mut entry = entry.clone();
         entry.call.temperature = self.temperature.or(entry.call.temperature);

@@ -111,7 +111,7 @@ fn damaged<E: Display>(request: RequestId) -> impl FnOnce(E) -> AgentError {
     move |error| AgentError::Record { request, problem: error.to_string() }
 }
 
-/// What a recorded request's body is, written anew from its parts and options.
+/// Writes a recorded request's body anew, from its parts and options.
 pub async fn rebuild(store: &Store, request: &RequestRecord) -> Result<String, AgentError> {
     let context = restore(store, request).await?;
     let wire: Wire =
@@ -123,17 +123,12 @@ pub async fn rebuild(store: &Store, request: &RequestRecord) -> Result<String, A
 
 /// Whether a body written anew is the one that was sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the fields say it")]
 pub enum Verdict {
-    /// Byte for byte.
-    Identical {
-        /// How long it is.
-        bytes: usize,
-    },
+    /// They agree byte for byte.
+    Identical { bytes: usize },
     /// They part at this byte.
-    Different {
-        /// The first byte that differs.
-        at: usize,
-    },
+    Different { at: usize },
 }
 
 /// Writes a recorded request's body anew and compares it with the one sent.

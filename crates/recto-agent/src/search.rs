@@ -39,7 +39,7 @@ const SHORT: Duration = Duration::from_millis(50);
 /// How much of a query is read: what comes later could hardly change what it asks.
 const MOST_QUERY: usize = 64 << 10;
 
-/// What search is made of.
+/// The parts of an agent's search.
 #[derive(Debug, Clone, Default)]
 pub struct SearchParts {
     /// How much a turn takes.
@@ -78,39 +78,30 @@ pub struct Ranked {
 /// The candidates of each group, best first.
 pub type Groups = Vec<(Group, Vec<Pick>)>;
 
-/// What a ranking rests on.
+/// The basis of a ranking: meaning and words, or words alone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum How {
-    /// Meaning and words.
+    /// Meaning and words together.
     Dense,
-    /// Words alone.
+    /// Words alone, for this reason.
     Words(WhyWords),
 }
 
-/// Why words alone decided.
+/// The reason why words alone decided.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[allow(missing_docs, reason = "the fields say it")]
 pub enum WhyWords {
     /// There is no embedding model.
     NoModel,
     /// There is one, and it can't be used.
-    Unusable {
-        /// What is wrong with it.
-        problem: String,
-        /// What to do about it.
-        hint: String,
-    },
+    Unusable { problem: String, hint: String },
     /// The message is a greeting, thanks or a nod. Whoever says one does not wait for an
     /// encoder to be loaded.
     NothingNamed,
-    /// Not everything has its vector yet.
-    NotReady {
-        /// Texts that have one.
-        done: usize,
-        /// Texts that need one.
-        total: usize,
-    },
+    /// So many of the texts have their vector, and not all yet.
+    NotReady { done: usize, total: usize },
     /// Something in the search itself is broken.
     Failed,
 }
@@ -155,7 +146,7 @@ fn beginning(query: &str) -> &str {
 /// Whether an item is to be ranked.
 pub type IsCandidate = Arc<dyn Fn(&ItemId) -> bool + Send + Sync>;
 
-/// What an index is to hold.
+/// The entries that an index is to hold.
 pub(crate) enum Holding {
     /// These entries and no others.
     Exactly(Arc<[Entry]>),
@@ -332,7 +323,7 @@ impl Searcher {
         }
     }
 
-    /// No reply waits for what will not be ready in time anyway.
+    /// How long a reply waits: not for what will not be ready in time anyway.
     fn time_to_prepare(&self) -> Duration {
         let Progress { done, total } = *self.0.progress.borrow();
         if total - done > FAR { SHORT } else { TO_PREPARE }
@@ -424,7 +415,7 @@ impl Searcher {
         .await
     }
 
-    /// Whoever panicked while writing left an index that can be updated.
+    /// The index to be read. Whoever panicked while writing left one that can be updated.
     fn index(&self) -> RwLockReadGuard<'_, Index> {
         self.0.index.read()
     }

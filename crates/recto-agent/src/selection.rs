@@ -59,6 +59,7 @@ impl Found {
 
 /// A message, and what may be brought for it.
 #[derive(Debug)]
+#[allow(missing_docs, reason = "fields that say it have no text of their own")]
 pub struct Wanted<'a> {
     /// All that the agent has.
     pub catalog: &'a Catalog,
@@ -73,7 +74,6 @@ pub struct Wanted<'a> {
     pub decides_mode: bool,
     /// How much is taken.
     pub options: SearchOptions,
-    /// What was said.
     pub message: &'a str,
 }
 
@@ -145,9 +145,9 @@ fn probability(pick: &Pick) -> f32 {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SearchSetting {
-    /// Nothing is searched.
+    /// No message is searched for.
     Off,
-    /// As the preset says.
+    /// Messages are searched for as the preset says.
     #[serde(untagged)]
     Preset(Preset),
 }

@@ -62,7 +62,7 @@ struct SessionCatalog {
 }
 
 impl SessionCache {
-    /// Knows nothing yet.
+    /// A session of which nothing is known yet.
     pub(crate) fn new(id: SessionId) -> Self {
         SessionCache { id, loaded: None, previous: None }
     }

@@ -27,7 +27,7 @@ const SAME_CALL: u32 = 3;
 /// How often a turn is taken up again after its process has ended.
 const MOST_RESUMES: u32 = 3;
 
-/// Where a turn stands. It is all that another process needs to take it up,
+/// The state of a turn. It is all that another process needs to take it up,
 /// beside the transcript.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TurnState {
@@ -57,33 +57,26 @@ enum Phase {
     Calling,
     /// A person is asked whether these calls may run.
     Asking(Vec<KeptCall>),
-    /// These calls run.
     Running(Vec<KeptCall>),
-    /// It is over.
     Ended,
 }
 
 /// A call as the state keeps it: enough to answer it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the fields say it")]
 pub struct KeptCall {
-    /// The call's identity.
     pub id: String,
-    /// The tool's name.
     pub name: String,
 }
 
-/// What came in.
+/// Something that happened to a turn, from which the next step follows.
 #[derive(Debug)]
+#[allow(missing_docs, reason = "the fields say it")]
 pub enum Input<'a> {
-    /// The turn begins.
+    /// The turn is to begin.
     Begin,
-    /// The model replied.
-    Reply {
-        /// What it wants run.
-        calls: &'a [ToolCall],
-        /// Whether it said anything.
-        text: Said,
-    },
+    /// The model replied with calls that it wants run, or with text.
+    Reply { calls: &'a [ToolCall], text: Said },
     /// The model could not be asked, or failed to reply.
     CallFailed,
     /// Some calls of the round need a person's word first.
@@ -103,7 +96,7 @@ pub enum Input<'a> {
 pub enum Said {
     /// There is text in it.
     Something,
-    /// It is blank.
+    /// There is nothing but white space in it.
     Nothing,
 }
 
@@ -120,10 +113,10 @@ pub enum Effect {
     End(Closing),
 }
 
-/// How a turn ends.
+/// The end of a turn, as it is to be carried out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Closing {
-    /// Why.
+    /// Why the turn is over.
     pub outcome: Outcome,
     /// Calls that will not run any more, or of which nobody knows whether they
     /// did. Each gets a result that says so.
@@ -131,12 +124,14 @@ pub struct Closing {
 }
 
 /// Why a turn is over.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Outcome {
     /// The model said its last word.
     Answered,
     /// The model's last word was blank.
+    #[strum(serialize = "empty_reply")]
     Empty,
     /// The model could not be asked, or failed to reply.
     Failed,
@@ -146,12 +141,11 @@ pub enum Outcome {
     Interrupted,
     /// The process ended too often while the model was asked.
     GivenUp,
-    /// More rounds of calls than allowed.
-    TooManyRounds {
-        /// The limit.
-        limit: u32,
-    },
-    /// The same call again and again.
+    /// The model asked for more rounds of calls than allowed.
+    #[allow(missing_docs, reason = "the field says it")]
+    TooManyRounds { limit: u32 },
+    /// The model asked for the same call again and again.
+    #[strum(serialize = "repeated_call")]
     Repeated,
 }
 
@@ -225,7 +219,7 @@ impl TurnState {
         TurnState { found, ..self }
     }
 
-    /// What search brought.
+    /// The items that search brought for it.
     pub(crate) fn found(&self) -> &Found {
         &self.found
     }
@@ -261,7 +255,7 @@ impl TurnState {
         matches!(self.phase, Phase::Asking(_))
     }
 
-    /// Takes in what came, and says what to do now.
+    /// Decides what to do now, from where the turn stands and what came in.
     pub fn step(&mut self, input: Input<'_>) -> Effect {
         match (input, std::mem::replace(&mut self.phase, Phase::Ended)) {
             (Input::Begin, Phase::Calling) | (Input::Results, Phase::Running(_)) => self.call(),

@@ -21,7 +21,7 @@ use recto_context::{
     Body, CallId, ContentPart, Framing, Message, MessageId, RequestContext, Stamp, Text, Tokens,
     ToolCall, ToolCalls, TurnNumber, UserMessage, read_calls,
 };
-use recto_llm::{LlmError, Reply};
+use recto_llm::{LlmError, Reply, Usage};
 use recto_store::{
     Ending, Moment, NewMessage, RequestAnswer, RequestId, Store, StoreError, TurnCommit, TurnId,
 };
@@ -49,7 +49,7 @@ pub(crate) use start::{TurnRunner, open_calls, resolve_window};
 /// the store itself waits for some seconds each time.
 const LOCKED_TRIES: usize = 5;
 
-/// A turn that runs.
+/// A turn that runs, with all that it needs and all that it has done so far.
 pub(crate) struct TurnRun<'a> {
     pub(crate) shared: &'a Shared,
     pub(crate) session: &'a mut LoadedSession,
@@ -177,17 +177,12 @@ impl TurnRun<'_> {
         self.calls.clone_from(&calls);
         let is_blank = said == Said::Nothing && calls.is_empty();
         let message = (!is_blank).then(|| self.say(Body::Assistant { content, calls }));
-        self.pending.answer = Some(RequestAnswer {
-            request: id,
-            at: Moment::now(),
-            reply: message,
-            usage: stored_usage(&usage),
-            result: json!({
-                "finish": finish,
-                "first_token": streamed.first_token_at,
-                "prompt_cut": cut == PromptCut::Probably,
-            }),
+        let result = json!({
+            "finish": finish,
+            "first_token": streamed.first_token_at,
+            "prompt_cut": cut == PromptCut::Probably,
         });
+        self.store_answer(id, message, &usage, result);
         let calls = std::mem::take(&mut self.calls);
         let effect = self.state.step(Input::Reply { calls: &calls, text: said });
         self.calls = calls;
@@ -203,13 +198,22 @@ impl TurnRun<'_> {
             self.say(Body::Assistant { content, calls: Vec::new() })
         });
         let error = error.map(|error| json!({"code": error.code(), "message": error.to_string()}));
-        self.pending.answer = Some(RequestAnswer {
-            request: id,
-            at: Moment::now(),
-            reply: message,
-            usage: recto_store::Usage::default(),
-            result: json!({"error": error, "first_token": streamed.first_token_at}),
-        });
+        let result = json!({"error": error, "first_token": streamed.first_token_at});
+        self.store_answer(id, message, &Usage::default(), result);
+    }
+
+    /// Has what came back for a request stored with the next commit.
+    fn store_answer(
+        &mut self,
+        request: RequestId,
+        reply: Option<MessageId>,
+        usage: &Usage,
+        result: serde_json::Value,
+    ) {
+        let Usage { prompt, cached, completion } = *usage;
+        let usage = recto_store::Usage { prompt, cached, completion };
+        self.pending.answer =
+            Some(RequestAnswer { request, at: Moment::now(), reply, usage, result });
     }
 
     pub(crate) fn fail(&mut self, error: &AgentError) -> Effect {
@@ -225,7 +229,7 @@ impl TurnRun<'_> {
         }
         if self.trouble.is_none() {
             self.trouble = closing.outcome.notice().map(|message| Trouble {
-                code: closing.outcome.code(),
+                code: closing.outcome.into(),
                 message,
                 hint: None,
             });
@@ -256,7 +260,7 @@ impl TurnRun<'_> {
         let Some(files) = &self.shared.session_files else { return };
         let kept = files.update(&self.shared.parts.store, self.session.session.id).await;
         if let Err(error) = kept {
-            self.emit(Event::Notice { text: error.to_string() });
+            self.notify(error.to_string());
         }
     }
 
@@ -349,6 +353,12 @@ impl TurnRun<'_> {
         Ok(begun.request)
     }
 
+    /// Tells the person something that they should know.
+    pub(crate) fn notify(&self, text: String) {
+        self.emit(Event::Notice { text });
+    }
+
+    /// Sends an event to whoever listens, once the turn is stored.
     pub(crate) fn emit(&self, event: Event) {
         if let Some(turn) = self.turn {
             self.listeners.emit(turn, event);
@@ -357,7 +367,7 @@ impl TurnRun<'_> {
 }
 
 impl Outcome {
-    /// What the store calls it.
+    /// The ending under which the store keeps it.
     fn status(self) -> Ending {
         match self {
             Outcome::Answered => Ending::Done,
@@ -369,31 +379,11 @@ impl Outcome {
             | Outcome::Repeated => Ending::Failed,
         }
     }
-
-    fn code(self) -> &'static str {
-        match self {
-            Outcome::Answered => "answered",
-            Outcome::Empty => "empty_reply",
-            Outcome::Failed => "failed",
-            Outcome::Stopped => "stopped",
-            Outcome::Interrupted => "interrupted",
-            Outcome::GivenUp => "given_up",
-            Outcome::TooManyRounds { .. } => "too_many_rounds",
-            Outcome::Repeated => "repeated_call",
-        }
-    }
 }
 
-/// A model's counts as the store keeps them.
-fn stored_usage(usage: &recto_llm::Usage) -> recto_store::Usage {
-    recto_store::Usage { prompt: usage.prompt, cached: usage.cached, completion: usage.completion }
-}
-
-/// What a person reads of a reply.
+/// The text of a message or reply, as a person reads it.
 pub(crate) fn visible_text(content: &[ContentPart]) -> String {
-    let texts: Vec<&str> =
-        content.iter().filter_map(|part| part.as_text().map(Text::as_str)).collect();
-    texts.concat()
+    content.iter().filter_map(|part| part.as_text().map(Text::as_str)).collect()
 }
 
 /// The calls of a model that writes them into its text, and the text without them.

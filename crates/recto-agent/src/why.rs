@@ -21,44 +21,34 @@ use crate::items::ItemName;
 /// How much of the best chunk a sentence quotes.
 const QUOTED: usize = 120;
 
-/// What became of an item in a request.
+/// An item of which somebody asks why, and what became of it in a request.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[allow(missing_docs, reason = "fields that say it have no text of their own")]
 pub struct Why {
-    /// The item.
     pub item: ItemId,
     /// What it costs, or would have cost.
     pub tokens: Tokens,
-    /// What became of it.
     #[serde(flatten)]
     pub reason: WhyReason,
 }
 
-/// What became of an item.
+/// The reason why an item was on the page of a request, or was not.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "status", rename_all = "snake_case")]
+#[allow(missing_docs, reason = "fields that say it have no text of their own")]
 pub enum WhyReason {
     /// It stands on the page.
     OnPage {
-        /// Where.
         layer: Layer,
-        /// Why.
         reason: Reason,
         /// What search said of it, where search brought it.
         #[serde(skip_serializing_if = "Option::is_none")]
         found: Option<Pick>,
     },
-    /// It was meant to, and was left out.
-    LeftOut {
-        /// Where it would have stood.
-        layer: Layer,
-        /// Why.
-        reason: DropReason,
-    },
+    /// It was meant to stand in this layer, and was left out.
+    LeftOut { layer: Layer, reason: DropReason },
     /// Search looked at it and did not take it.
-    NotTaken {
-        /// What search said of it.
-        candidate: Pick,
-    },
+    NotTaken { candidate: Pick },
     /// A person took it out of the session.
     Removed,
     /// Nobody added it, and its include mode is *manual*.
@@ -68,28 +58,16 @@ pub enum WhyReason {
     /// Its include mode is *always*, and it was not there yet.
     NotJoined,
     /// A memory that came after the turn had begun.
-    NotYet {
-        /// When.
-        added: Timestamp,
-    },
+    NotYet { added: Timestamp },
     /// A daily note that was too old to come by itself.
-    OldNote {
-        /// Its day.
-        day: Date,
-    },
-    /// A memory, where the page had none.
-    NoMemories {
-        /// Why it had none.
-        reason: DropReason,
-    },
+    OldNote { day: Date },
+    /// A memory, where the page had none for this reason.
+    NoMemories { reason: DropReason },
     /// A memory that is not in the session's snapshot, where search was off, or had
     /// nothing to search for.
     NotSearched,
-    /// A memory that says what a better one says.
-    SaysTheSame {
-        /// The better one.
-        of: ItemId,
-    },
+    /// A memory that says what this better one says.
+    SaysTheSame { of: ItemId },
     /// A memory that search did not get to, because others fit better.
     Outranked {
         /// At how many memories it looked.
@@ -103,19 +81,15 @@ pub enum WhyReason {
         all: usize,
     },
     /// A memory that those for whom the page was made may not see.
-    NotSeen {
-        /// Who they are.
-        by: Who,
-    },
+    NotSeen { by: Who },
 }
 
-/// What a record says of every item that answers to a name. A memory answers to the
+/// Explains by the record of a request every item that answers to a name. A memory answers to the
 /// beginning of its digits, too, where nothing has exactly that name.
 pub fn why(request: &RequestContext, name: &str) -> Vec<Why> {
-    let exactly = recorded(request, &Wanted::Name(ItemName::parse(name)));
-    match exactly.is_empty() {
-        true => recorded(request, &Wanted::Memory(TypedMemory::new(name))),
-        false => exactly,
+    match recorded(request, &Wanted::Name(ItemName::parse(name))) {
+        none if none.is_empty() => recorded(request, &Wanted::Memory(TypedMemory::new(name))),
+        exactly => exactly,
     }
 }
 
@@ -130,7 +104,7 @@ fn recorded(request: &RequestContext, wanted: &Wanted<'_>) -> Vec<Why> {
     answers
 }
 
-/// What is asked about.
+/// The name that is asked about.
 enum Wanted<'a> {
     Name(ItemName<'a>),
     /// Memories, by what their ids begin with.
@@ -258,17 +232,18 @@ impl fmt::Display for Why {
             WhyReason::LeftOut { layer, reason } => {
                 write!(f, "{item} was left out ({layer}, {tokens} tokens): {}", reason.describe())
             }
-            absent => write!(f, "{item} was not on the page: {}", Absence(absent)),
+            absent => {
+                write!(f, "{item} was not on the page: ")?;
+                absent.fmt_absence(f)
+            }
         }
     }
 }
 
-/// Why an item was not on the page, in words.
-struct Absence<'a>(&'a WhyReason);
-
-impl fmt::Display for Absence<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let words = match self.0 {
+impl WhyReason {
+    /// Says why an item was not on the page.
+    fn fmt_absence(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let words = match self {
             // These say it themselves.
             WhyReason::OnPage { .. } | WhyReason::LeftOut { .. } => return Ok(()),
             WhyReason::NotTaken { candidate } => {
@@ -313,15 +288,14 @@ impl fmt::Display for Absence<'_> {
                     None => write!(f, "search has it behind the {best} best of {all}"),
                 };
             }
-            WhyReason::NotSeen { by: Who::Owner } => "it is not for this session, which is yours",
-            WhyReason::NotSeen { by: Who::Guest } => {
-                "it is not for this session, which is a guest's"
-            }
-            WhyReason::NotSeen { by: Who::Group } => {
-                "it is not for this session, which is a group's"
-            }
-            WhyReason::NotSeen { by: Who::SubAgent } => {
-                "it is not for this session, which is another agent's"
+            WhyReason::NotSeen { by } => {
+                let whose = match by {
+                    Who::Owner => "yours",
+                    Who::Guest => "a guest's",
+                    Who::Group => "a group's",
+                    Who::SubAgent => "another agent's",
+                };
+                return write!(f, "it is not for this session, which is {whose}");
             }
         };
         f.write_str(words)

@@ -8,7 +8,6 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use recto_context::mode::words;
 use recto_context::{Audience, Body, ItemId, ItemKind, Message, MessageId, Pick, may_recall};
@@ -17,7 +16,8 @@ use recto_store::{MessagePosition, SessionId, Store, StoreError, StoredMessage};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
-use super::{Dated, by_age, distinct};
+use super::recall::Recall;
+use super::{Dated, RANKED, by_age, distinct};
 use crate::options::SessionSettings;
 use crate::search::{Holding, How, IsCandidate, Patience, Searcher, WhyWords, is_dense};
 use crate::turn::visible_text;
@@ -32,9 +32,6 @@ const MOST_TEXT: usize = 8_000;
 /// How long an answer waits until what was said since is taken in.
 const TO_TAKE_IN: Duration = Duration::from_secs(3);
 
-/// How many are ranked before their age counts.
-const RANKED: usize = 200;
-
 /// What was said in the sessions of an agent.
 pub(super) struct Past {
     agent: Arc<str>,
@@ -46,10 +43,10 @@ pub(super) struct Past {
 
 /// Messages that a model sees anyway: those of a session from one on.
 #[derive(Debug, Clone, Copy)]
+#[allow(missing_docs, reason = "fields that say it have no text of their own")]
 pub struct Besides {
-    /// The session.
     pub session: SessionId,
-    /// The first of them.
+    /// The first message of it that is seen.
     pub from: MessageId,
 }
 
@@ -69,13 +66,9 @@ impl Past {
     /// recall.
     pub(super) async fn find(
         &self,
-        audience: &Audience,
-        besides: Option<Besides>,
-        query: &str,
-        count: usize,
-        now: Timestamp,
-        patience: Patience,
+        wish: &Recall<'_>,
     ) -> Result<(Vec<Dated<Said>>, How), StoreError> {
+        let Recall { audience, query, limit, patience, now, besides } = *wish;
         let sessions = self.sessions(audience).await?;
         let is_taken_in = match patience {
             Patience::UntilDone => Ok(self.take_in().await?),
@@ -103,7 +96,7 @@ impl Past {
         let is_candidate: IsCandidate = Arc::new(|_| true);
         let holding = Holding::And(Vec::new());
         let (ranked, how) = self.searcher.ask(holding, query, is_candidate, patience, judge).await;
-        let best = ranked.into_iter().take(count.saturating_mul(2));
+        let best = ranked.into_iter().take(limit.saturating_mul(2));
         let mut said = self.look_up(best, &sessions).await?;
         by_age(&mut said, now);
         Ok((said, how))
@@ -152,17 +145,14 @@ impl Past {
         picks: impl Iterator<Item = Pick>,
         sessions: &HashMap<SessionId, String>,
     ) -> Result<Vec<Dated<Said>>, StoreError> {
-        let picks: Vec<(SessionId, MessageId, Pick)> = picks
-            .filter_map(|pick| {
-                place_of(&pick.item).map(|(session, message)| (session, message, pick))
-            })
-            .collect();
-        let places = picks.iter().map(|(session, message, _)| (*session, *message)).collect();
+        let picks: Vec<_> = picks.filter_map(|pick| Some((place_of(&pick.item)?, pick))).collect();
+        let places = picks.iter().map(|(place, _)| *place).collect();
         let stored = self.store.messages_at(places).await?.into_iter();
         let mut stored: HashMap<(SessionId, MessageId), StoredMessage> =
             stored.map(|(session, stored)| ((session, stored.message.id), stored)).collect();
-        let said = |(session, message, pick): (SessionId, MessageId, Pick)| {
-            let stored = stored.remove(&(session, message))?;
+        let said = |(place, pick): (_, Pick)| {
+            let stored = stored.remove(&place)?;
+            let session = place.0;
             let name = sessions.get(&session).cloned().unwrap_or_default();
             let since = Some(stored.at.timestamp().as_second());
             Some(Dated { pick, since, what: Said { session, name, stored } })

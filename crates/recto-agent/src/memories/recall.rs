@@ -15,27 +15,25 @@ use crate::turn::visible_text;
 /// comes unasked: whoever asks can tell.
 const FLOOR: f32 = 0.1;
 
-/// What is to be recalled.
+/// A question what is remembered about something.
 #[derive(Debug, Clone, Copy)]
+#[allow(missing_docs, reason = "fields that say it have no text of their own")]
 pub struct Recall<'a> {
-    /// For whom.
+    /// Those who will see what is recalled.
     pub audience: &'a Audience,
-    /// What it is about.
     pub query: &'a str,
-    /// How much at most.
+    /// How much is recalled at most.
     pub limit: usize,
-    /// How long a search may take.
     pub patience: Patience,
-    /// What the time is.
     pub now: Timestamp,
-    /// What is known anyway.
+    /// Messages that need not be recalled, because they are seen anyway.
     pub besides: Option<Besides>,
 }
 
-/// What was recalled, best first.
+/// The answer to a question what is remembered.
 #[derive(Debug)]
 pub struct Recalled {
-    /// Best first.
+    /// What fits, the best first.
     pub found: Vec<Recollection>,
     /// What the order rests on.
     pub how: How,
@@ -43,31 +41,26 @@ pub struct Recalled {
 
 /// Something that was recalled.
 #[derive(Debug)]
+#[allow(missing_docs, reason = "fields that say it have no text of their own")]
 pub struct Recollection {
-    /// What it is.
     pub what: Remembered,
     /// What search said of it.
     pub scores: Scores,
 }
 
-/// Something that is remembered.
+/// Something that is remembered: an entry or a message.
 #[derive(Debug)]
+#[allow(missing_docs, reason = "the fields say it")]
 pub enum Remembered {
-    /// An entry of a file.
+    /// An entry of a memory file.
     Memory(Memory),
-    /// A message of a session.
+    /// A message of a session of that name.
     Message {
-        /// The session.
         session: SessionId,
-        /// What it is called.
         name: String,
-        /// The message.
         message: MessageId,
-        /// Who said it.
         role: Role,
-        /// When.
         at: Moment,
-        /// What was said.
         text: String,
     },
 }
@@ -76,7 +69,7 @@ impl Memories {
     /// Recalls what fits a query. A store that can't be read has no past, and says
     /// nothing of it here: a turn could not run on it, either.
     pub async fn recall(&self, wish: &Recall<'_>) -> Recalled {
-        let Recall { audience, query, limit, patience, now, besides } = *wish;
+        let Recall { audience, query, limit, patience, now, .. } = *wish;
         let entries = async {
             let view = self.files().read(audience, Horizon::All).await;
             let (ranked, how) = self.rank(&view, query, now, patience).await;
@@ -84,7 +77,7 @@ impl Memories {
         };
         let said = async {
             let past = self.0.past.as_ref()?;
-            past.find(audience, besides, query, limit, now, patience).await.ok()
+            past.find(wish).await.ok()
         };
         let ((view, entries, of_entries), said) = tokio::join!(entries, said);
         let (said, of_messages) = said.unwrap_or_else(|| (Vec::new(), How::Dense));

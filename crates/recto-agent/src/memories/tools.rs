@@ -29,7 +29,7 @@ const MOST: usize = 30;
 /// How much of a past message is shown, in characters.
 const SHOWN: usize = 600;
 
-/// What models are told of the tools for memory.
+/// The specs of the tools for memory, as models are told of them.
 pub fn memory_tools() -> Vec<ToolSpec> {
     Doing::ALL.map(Doing::spec).into()
 }
@@ -42,7 +42,7 @@ pub fn runnable_tools(memories: &Memories) -> impl Iterator<Item = Arc<dyn Tool>
     Doing::ALL.map(tool).into_iter()
 }
 
-/// What a tool does.
+/// The operation that a tool for memory performs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Doing {
     Remember,
@@ -198,19 +198,15 @@ pub(crate) struct Wish<'a> {
     pub(crate) marks_in_text: TextMarks,
 }
 
-/// What keeps something from being remembered.
+/// An error that keeps something from being remembered.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the fields say it")]
 pub enum RememberError {
-    /// The scope is another's.
+    /// The scope is another's; these could be written.
     #[error(
         "in this conversation nothing can be remembered for scope `{scope}`; use one of: {may}"
     )]
-    Scope {
-        /// What was asked for.
-        scope: String,
-        /// What could be.
-        may: String,
-    },
+    Scope { scope: String, may: String },
     /// The file could not be written, or the text is none to be kept.
     #[error(transparent)]
     File(#[from] MemoryError),

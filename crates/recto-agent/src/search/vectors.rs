@@ -41,7 +41,11 @@ impl Cache {
         Cache {
             store,
             agent: agent.into(),
-            by: embedder(agent, shelf),
+            // Each shelf is cleared away by itself.
+            by: Embedder {
+                shelf: format!("{shelf} of {agent}").into(),
+                model: Encoder::NAME.into(),
+            },
             holds: Holds::All,
             is_read: AtomicBool::new(false),
         }
@@ -76,11 +80,6 @@ impl Cache {
         let Some(store) = self.store.as_ref().filter(|_| self.holds == Holds::All) else { return };
         let _ = store.retain_embeddings(self.by.clone(), keys).await;
     }
-}
-
-/// Each shelf is cleared away by itself.
-fn embedder(agent: &str, shelf: &str) -> Embedder {
-    Embedder { shelf: format!("{shelf} of {agent}").into(), model: Encoder::NAME.into() }
 }
 
 impl Searcher {

@@ -13,12 +13,11 @@ use recto_context::{
     summary_room,
 };
 use recto_llm::{LlmError, Reply, StreamEvent};
-use recto_store::{Moment, NewCompaction, RequestAnswer};
+use recto_store::{Moment, NewCompaction};
 use serde_json::json;
 
-use super::{RequestDraft, TurnRun, stored_usage, visible_text};
+use super::{RequestDraft, TurnRun, visible_text};
 use crate::error::AgentError;
-use crate::event::Event;
 use crate::record::pieces;
 use crate::shared::counter;
 
@@ -83,22 +82,14 @@ impl TurnRun<'_> {
                 (Some(reply), result)
             }
             Some(Err(error)) => {
-                self.emit(Event::Notice {
-                    text: format!("the model could not summarise what leaves: {error}"),
-                });
+                self.notify(format!("the model could not summarise what leaves: {error}"));
                 (None, json!({"error": {"code": error.code(), "message": error.to_string()}}))
             }
             None => (None, json!({"error": null})),
         };
         let usage = reply.as_ref().map(|reply| reply.usage).unwrap_or_default();
         self.totals.add(&usage);
-        self.pending.answer = Some(RequestAnswer {
-            request: id,
-            at: Moment::now(),
-            reply: None,
-            usage: stored_usage(&usage),
-            result,
-        });
+        self.store_answer(id, None, &usage, result);
         // What came back is stored before anything is made of it.
         self.commit().await?;
         Ok(reply.map(|reply| visible_text(&reply.content)).filter(|text| !text.trim().is_empty()))

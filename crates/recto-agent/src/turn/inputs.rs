@@ -238,7 +238,7 @@ impl TurnModel {
     }
 }
 
-/// The person's day.
+/// The date where the person is.
 pub(crate) fn today() -> Date {
     Zoned::now().date()
 }

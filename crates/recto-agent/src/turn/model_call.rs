@@ -14,9 +14,9 @@ const AT_A_STRETCH: usize = 64;
 
 /// How a call ended.
 pub(super) enum CallOutcome {
-    /// The whole reply.
+    /// The reply came in whole.
     Reply(Box<Reply>, StreamedReply),
-    /// An error, perhaps after some text.
+    /// It failed, perhaps after some text.
     Failed(LlmError, StreamedReply),
     /// The person stopped it.
     Stopped(StreamedReply),

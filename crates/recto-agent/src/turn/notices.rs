@@ -6,7 +6,6 @@ use recto_llm::{Finish, Usage};
 
 use super::TurnRun;
 use super::inputs::PendingNotices;
-use crate::event::Event;
 
 impl TurnRun<'_> {
     /// Tells what was found wrong when the turn was gathered: what the process has
@@ -15,7 +14,7 @@ impl TurnRun<'_> {
         let PendingNotices { once, of_turn } = std::mem::take(&mut self.inputs.notices);
         let new = once.into_iter().filter(|text| self.shared.is_first_told(text));
         for text in new.chain(of_turn) {
-            self.emit(Event::Notice { text });
+            self.notify(text);
         }
     }
 
@@ -23,7 +22,7 @@ impl TurnRun<'_> {
     pub(super) fn tell_of_search(&self) {
         let how = self.state.found().how.as_ref().filter(|_| self.requests == 1);
         if let Some(how) = how.filter(|how| self.shared.searcher.should_tell(how)) {
-            self.emit(Event::Notice { text: format!("items were searched {how}") });
+            self.notify(format!("items were searched {how}"));
         }
     }
 
@@ -34,7 +33,7 @@ impl TurnRun<'_> {
         if request.carry.trims > trims
             && let Some(text) = describe_cuts(request)
         {
-            self.emit(Event::Notice { text });
+            self.notify(text);
         }
         let assumed = |request: &RequestContext| request.window.source == WindowSource::Assumed;
         let was_told =
@@ -42,12 +41,10 @@ impl TurnRun<'_> {
         if assumed(request) && !self.previous.as_ref().is_some_and(was_told) {
             let name = &self.entry().name;
             let tokens = request.window.tokens;
-            self.emit(Event::Notice {
-                text: format!(
-                    "the window of model `{name}` is unknown; {tokens} tokens are assumed \
-                     (set `window` in [models.{name}])"
-                ),
-            });
+            self.notify(format!(
+                "the window of model `{name}` is unknown; {tokens} tokens are assumed \
+                 (set `window` in [models.{name}])"
+            ));
         }
     }
 
@@ -62,7 +59,7 @@ impl TurnRun<'_> {
             Finish::Filtered => "the provider withheld the rest of the reply".to_owned(),
             Finish::Stop | Finish::ToolCalls | Finish::Other(_) => return,
         };
-        self.emit(Event::Notice { text });
+        self.notify(text);
     }
 
     /// Learns from the server's count of the prompt, and tells when it is so low
@@ -84,13 +81,11 @@ impl TurnRun<'_> {
             }
             Observed::ImplausiblyLow if self.may_be_what_was_not_cached(counted) => PromptCut::No,
             Observed::ImplausiblyLow => {
-                self.emit(Event::Notice {
-                    text: format!(
-                        "the server counted {counted} tokens in a prompt of about {}: it seems to \
-                         have cut the prompt, so the model may not have seen all of it",
-                        request.prompt_tokens()
-                    ),
-                });
+                self.notify(format!(
+                    "the server counted {counted} tokens in a prompt of about {}: it seems to \
+                     have cut the prompt, so the model may not have seen all of it",
+                    request.prompt_tokens()
+                ));
                 PromptCut::Probably
             }
             Observed::Empty | Observed::ImplausiblyHigh => PromptCut::No,
@@ -109,7 +104,7 @@ impl TurnRun<'_> {
 /// Whether the server read all of a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PromptCut {
-    /// Nothing says otherwise.
+    /// Nothing says that it did not.
     No,
     /// It counted far fewer tokens than there are.
     Probably,

@@ -121,11 +121,10 @@ impl TurnRun<'_> {
             shorten_to(text, &counter, Tokens::new(room.get() / left));
             room = room - counter.text(&text.as_str().into());
             if text.len() < whole {
-                let text = format!(
+                self.notify(format!(
                     "the result of {name} was shortened to make room: {} of {whole} bytes",
                     text.len()
-                );
-                self.emit(Event::Notice { text });
+                ));
             }
         }
     }
