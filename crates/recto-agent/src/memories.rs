@@ -53,9 +53,9 @@ struct Inner {
     files: MemoryFiles,
     searcher: Searcher,
     /// What the index is to hold, made of what was last read.
-    entries: Mutex<Option<(Arc<[Memory]>, Arc<[Entry]>)>>,
+    entries: SingleCache<[Memory], Arc<[Entry]>>,
     /// What the last one who asked may see.
-    seen: Mutex<Option<(Arc<View>, Arc<Seen>)>>,
+    seen: SingleCache<View, Arc<Seen>>,
     /// What was said, where there is a store that has it.
     past: Option<Past>,
 }
@@ -200,7 +200,7 @@ impl Memories {
 
     /// What is known of a view; the same as before while nothing changed.
     fn seen(&self, view: &Arc<View>) -> Arc<Seen> {
-        made_once(&self.0.seen, view, || {
+        get_or_make(&self.0.seen, view, || {
             let since = view.memories.iter().map(|memory| (memory.id(), memory.added)).collect();
             Arc::new(Seen { since, fingerprint: fingerprint(&view.memories) })
         })
@@ -208,20 +208,23 @@ impl Memories {
 
     /// Memories as search sees them; the same as before while nothing changed.
     fn entries(&self, memories: &Arc<[Memory]>) -> Arc<[Entry]> {
-        made_once(&self.0.entries, memories, || memories.iter().map(Entry::memory).collect())
+        get_or_make(&self.0.entries, memories, || memories.iter().map(Entry::memory).collect())
     }
 }
 
-/// What is made of something: the same as before while that is the same.
-fn made_once<K: ?Sized, T: Clone>(
-    cache: &Mutex<Option<(Arc<K>, T)>>,
-    of: &Arc<K>,
+/// The last key, and what was made of it.
+type SingleCache<K, T> = Mutex<Option<(Arc<K>, T)>>;
+
+/// What is made of a key: the same as before while the key is the same.
+fn get_or_make<K: ?Sized, T: Clone>(
+    cache: &SingleCache<K, T>,
+    key: &Arc<K>,
     make: impl FnOnce() -> T,
 ) -> T {
     let mut cache = cache.lock();
     match &*cache {
-        Some((known, made)) if Arc::ptr_eq(known, of) => made.clone(),
-        _ => cache.insert((of.clone(), make())).1.clone(),
+        Some((known, made)) if Arc::ptr_eq(known, key) => made.clone(),
+        _ => cache.insert((key.clone(), make())).1.clone(),
     }
 }
 

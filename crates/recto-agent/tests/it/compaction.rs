@@ -21,6 +21,16 @@ async fn agent(bench: &Bench, fake: &Fake, how: Option<SummaryBy>) -> Agent {
     Agent::start(parts).await.unwrap()
 }
 
+/// Talks with such an agent.
+fn talk_with(how: Option<SummaryBy>, talk: impl AsyncFnOnce(&Bench, &Fake, Agent, SessionId)) {
+    let (bench, fake) = (Bench::new(), Fake::openai().start());
+    runtime().block_on(async {
+        let agent = agent(&bench, &fake, how).await;
+        let session = session(&agent, "s").await;
+        talk(&bench, &fake, agent, session).await;
+    });
+}
+
 /// What is said in a turn: a fact that matters, and much that does not.
 fn talk(number: usize) -> String {
     let chatter = "Well, as we were saying, this and that goes on and on as it does. ".repeat(4);
@@ -56,11 +66,7 @@ fn summary(request: &RequestContext) -> Option<String> {
 /// Promise: `cuts-are-recorded`
 #[test]
 fn what_leaves_is_summarised_and_can_be_brought_back() {
-    let bench = Bench::new();
-    let fake = Fake::openai().start();
-    runtime().block_on(async {
-        let agent = agent(&bench, &fake, Some(SummaryBy::Extract)).await;
-        let session = session(&agent, "s").await;
+    talk_with(Some(SummaryBy::Extract), async |bench, fake, agent, session| {
         play(&agent, session, 1..9).await;
         check_sound(agent.store(), session).await;
         let pages = requests(agent.store(), session).await;
@@ -83,7 +89,7 @@ fn what_leaves_is_summarised_and_can_be_brought_back() {
 
         // Over a restart it stays what it is.
         drop(agent);
-        let agent = self::agent(&bench, &fake, Some(SummaryBy::Extract)).await;
+        let agent = self::agent(bench, fake, Some(SummaryBy::Extract)).await;
         say(&agent, session, "And then?").await;
         let after = requests(agent.store(), session).await.pop().unwrap();
         assert!(summary(&after).unwrap().contains("/srv/books/1.ods"));
@@ -110,11 +116,7 @@ fn what_leaves_is_summarised_and_can_be_brought_back() {
 /// Promise: `cuts-are-recorded`
 #[test]
 fn a_preview_shows_the_summary_that_the_turn_makes() {
-    let bench = Bench::new();
-    let fake = Fake::openai().start();
-    runtime().block_on(async {
-        let agent = agent(&bench, &fake, Some(SummaryBy::Extract)).await;
-        let session = session(&agent, "s").await;
+    talk_with(Some(SummaryBy::Extract), async |_, _, agent, session| {
         let last = turns_until_compaction().await;
         play(&agent, session, 1..last).await;
         let message = talk(last);
@@ -141,11 +143,7 @@ fn a_preview_shows_the_summary_that_the_turn_makes() {
 
 #[test]
 fn a_preview_asks_no_model_for_its_summary() {
-    let bench = Bench::new();
-    let fake = Fake::openai().start();
-    runtime().block_on(async {
-        let agent = agent(&bench, &fake, Some(SummaryBy::Summary)).await;
-        let session = session(&agent, "s").await;
+    talk_with(Some(SummaryBy::Summary), async |_, fake, agent, session| {
         let last = turns_until_compaction().await;
         play(&agent, session, 1..last).await;
         let asked = fake.log().len();
@@ -179,11 +177,7 @@ fn the_originals_are_back_on_a_page_that_has_room() {
 
 #[test]
 fn a_model_summarises_and_what_it_lost_is_added() {
-    let bench = Bench::new();
-    let fake = Fake::openai().start();
-    runtime().block_on(async {
-        let agent = agent(&bench, &fake, Some(SummaryBy::Summary)).await;
-        let session = session(&agent, "s").await;
+    talk_with(Some(SummaryBy::Summary), async |_, fake, agent, session| {
         let mut turns = 0;
         while agent.store().compactions(session).await.unwrap().is_empty() {
             turns += 1;
@@ -210,11 +204,7 @@ fn a_model_summarises_and_what_it_lost_is_added() {
 
 #[test]
 fn where_the_model_fails_extracts_have_to_do() {
-    let bench = Bench::new();
-    let fake = Fake::openai().start();
-    runtime().block_on(async {
-        let agent = agent(&bench, &fake, Some(SummaryBy::Summary)).await;
-        let session = session(&agent, "s").await;
+    talk_with(Some(SummaryBy::Summary), async |_, fake, agent, session| {
         let last = turns_until_compaction().await;
         play(&agent, session, 1..last).await;
         fake.push(Said::refusal(500, "out of order"));
@@ -228,11 +218,7 @@ fn where_the_model_fails_extracts_have_to_do() {
 
 #[test]
 fn without_compaction_messages_leave_as_they_always_did() {
-    let bench = Bench::new();
-    let fake = Fake::openai().start();
-    runtime().block_on(async {
-        let agent = agent(&bench, &fake, None).await;
-        let session = session(&agent, "s").await;
+    talk_with(None, async |_, _, agent, session| {
         play(&agent, session, 1..9).await;
         let pages = requests(agent.store(), session).await;
         assert!(pages.iter().all(|page| summary(page).is_none()));

@@ -52,7 +52,7 @@ fn assert_both_told(notices: &[String]) {
     assert!(memory.contains("MEMORY.md"), "{memory}");
 }
 
-/// `notice-once`
+/// Promise: `notice-once`
 #[test]
 fn without_a_known_window_every_notice_is_told_once() {
     let (bench, fake, runtime) = (troubled_bench(), Fake::ollama().start(), runtime());
@@ -67,7 +67,7 @@ fn without_a_known_window_every_notice_is_told_once() {
     assert_eq!(fake.rejections(), [""; 0]);
 }
 
-/// `notice-once`
+/// Promise: `notice-once`
 #[test]
 fn a_notice_is_told_also_where_a_turn_fails_before_its_first_request() {
     let (bench, fake, runtime) = (troubled_bench(), Fake::openai().start(), runtime());

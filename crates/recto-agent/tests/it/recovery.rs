@@ -16,6 +16,23 @@ use crate::support::{
     session, statuses, submit, transcript, within,
 };
 
+/// The session of a process that is killed when it has got so far.
+fn killed_after(
+    bench: &Bench,
+    fake: &Fake,
+    so_far: impl AsyncFnOnce(&Agent, SessionId),
+) -> SessionId {
+    let killed = mortal();
+    let session = killed.block_on(async {
+        let agent = bench.agent(fake).await;
+        let session = session(&agent, "k").await;
+        so_far(&agent, session).await;
+        session
+    });
+    drop(killed);
+    session
+}
+
 /// Starts an agent on what is left, and waits until all of it is finished.
 fn recover(bench: &Bench, fake: &Fake, session: SessionId, expected: &Expect) {
     runtime().block_on(async {
@@ -42,16 +59,11 @@ fn recover(bench: &Bench, fake: &Fake, session: SessionId, expected: &Expect) {
 fn a_turn_that_waited_for_its_model_is_finished() {
     let (bench, gate) = (Bench::new(), Gate::new());
     let fake = Fake::openai().answer(Answer::text("lost words").held(&gate)).start();
-    let killed = mortal();
-    let session = killed.block_on(async {
-        let agent = bench.agent(&fake).await;
-        let session = session(&agent, "k").await;
-        submit(&agent, session, "hello").await;
+    let session = killed_after(&bench, &fake, async |agent, session| {
+        submit(agent, session, "hello").await;
         gate.release(1);
         arrival(&gate, 2).await;
-        session
     });
-    drop(killed);
     recover(
         &bench,
         &fake,
@@ -78,16 +90,11 @@ fn a_turn_that_waited_for_its_model_is_finished() {
 fn a_turn_whose_tools_ran_is_marked_and_they_do_not_run_again() {
     let bench = Bench::new();
     let fake = Fake::openai().answer(holds(&["a", "b"])).start();
-    let killed = mortal();
-    let session = killed.block_on(async {
-        let agent = bench.agent(&fake).await;
-        let session = session(&agent, "k").await;
-        submit(&agent, session, "work").await;
+    let session = killed_after(&bench, &fake, async |agent, session| {
+        submit(agent, session, "work").await;
         bench.held.has_begun().await;
         bench.held.has_begun().await;
-        session
     });
-    drop(killed);
     recover(
         &bench,
         &fake,
@@ -111,16 +118,11 @@ fn a_turn_is_taken_up_after_its_tools_with_their_results() {
         .answer(Answer::text("lost words").held(&gate))
         .answer(Answer::text("It is held."))
         .start();
-    let killed = mortal();
-    let session = killed.block_on(async {
-        let agent = bench.agent(&fake).await;
-        let session = session(&agent, "k").await;
+    let session = killed_after(&bench, &fake, async |agent, session| {
         bench.held.let_go(1);
-        submit(&agent, session, "work").await;
+        submit(agent, session, "work").await;
         arrival(&gate, 1).await;
-        session
     });
-    drop(killed);
     recover(
         &bench,
         &fake,
@@ -141,17 +143,12 @@ fn a_turn_is_taken_up_after_its_tools_with_their_results() {
 fn queued_messages_are_answered_in_their_order() {
     let (bench, gate) = (Bench::new(), Gate::new());
     let fake = Fake::openai().answer(Answer::text("lost words").held(&gate)).start();
-    let killed = mortal();
-    let session = killed.block_on(async {
-        let agent = bench.agent(&fake).await;
-        let session = session(&agent, "k").await;
+    let session = killed_after(&bench, &fake, async |agent, session| {
         for text in ["one", "two", "three"] {
-            submit(&agent, session, text).await;
+            submit(agent, session, text).await;
         }
         arrival(&gate, 1).await;
-        session
     });
-    drop(killed);
     recover(
         &bench,
         &fake,

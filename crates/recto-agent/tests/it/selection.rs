@@ -32,6 +32,17 @@ fn flow_example(bench: &Bench) {
     item(bench, "references/y.md", "agent", "Error handling", text);
 }
 
+/// Talks with an agent that has the items of the flow example.
+fn with_flow_example(talk: impl AsyncFnOnce(&Bench, &Fake, Agent, SessionId)) {
+    let (bench, fake) = (Bench::new(), Fake::openai().start());
+    flow_example(&bench);
+    runtime().block_on(async {
+        let agent = bench.agent(&fake).await;
+        let session = session(&agent, "k").await;
+        talk(&bench, &fake, agent, session).await;
+    });
+}
+
 /// The requests of a session's turns, in order.
 pub(crate) async fn requests(store: &Store, session: SessionId) -> Vec<RequestContext> {
     let mut requests = Vec::new();
@@ -114,11 +125,7 @@ fn each_message_brings_what_fits_it_by_words_alone() {
 /// Promise: `unrelated-selects-nothing`
 #[test]
 fn a_message_that_fits_nothing_brings_nothing() {
-    let (bench, fake) = (Bench::new(), Fake::openai().start());
-    flow_example(&bench);
-    runtime().block_on(async {
-        let agent = bench.agent(&fake).await;
-        let session = session(&agent, "k").await;
+    with_flow_example(async |_, _, agent, session| {
         for message in ["hi there", "thanks!", "What is the capital of France?", "!!!", "start"] {
             say(&agent, session, message).await;
         }
@@ -131,11 +138,7 @@ fn a_message_that_fits_nothing_brings_nothing() {
 /// Promise: `removed-stays-removed`
 #[test]
 fn what_a_person_removed_is_not_brought_back() {
-    let (bench, fake) = (Bench::new(), Fake::openai().start());
-    flow_example(&bench);
-    runtime().block_on(async {
-        let agent = bench.agent(&fake).await;
-        let session = session(&agent, "k").await;
+    with_flow_example(async |_, _, agent, session| {
         say(&agent, session, "How do I authenticate?").await;
         command(&agent, session, "/remove rule:c").await;
         say(&agent, session, "How do I authenticate?").await;
@@ -153,11 +156,7 @@ fn what_a_person_removed_is_not_brought_back() {
 
 #[test]
 fn why_tells_of_every_item() {
-    let (bench, fake) = (Bench::new(), Fake::openai().start());
-    flow_example(&bench);
-    runtime().block_on(async {
-        let agent = bench.agent(&fake).await;
-        let session = session(&agent, "k").await;
+    with_flow_example(async |_, _, agent, session| {
         say(&agent, session, "How do I authenticate?").await;
         let mut told = Vec::new();
         for name in ["a", "b", "@rule:c", "reference:y", "tool:hold", "nothing"] {
@@ -181,11 +180,7 @@ fn why_tells_of_every_item() {
 
 #[test]
 fn mentions_add_items_and_the_text_stays_as_typed() {
-    let (bench, fake) = (Bench::new(), Fake::openai().start());
-    flow_example(&bench);
-    runtime().block_on(async {
-        let agent = bench.agent(&fake).await;
-        let session = session(&agent, "k").await;
+    with_flow_example(async |_, _, agent, session| {
         let text = "Hello, use @rule:b, @ref:y and @rule:nope please";
         let events = events(submit(&agent, session, text).await).await;
         let told = |event: &Event| match event {
@@ -208,11 +203,7 @@ fn mentions_add_items_and_the_text_stays_as_typed() {
 /// before with something appended.
 #[test]
 fn picks_stay_through_the_rounds_of_a_turn() {
-    let (bench, fake) = (Bench::new(), Fake::openai().start());
-    flow_example(&bench);
-    runtime().block_on(async {
-        let agent = bench.agent(&fake).await;
-        let session = session(&agent, "k").await;
+    with_flow_example(async |bench, fake, agent, session| {
         fake.push(holds(&["the line"]));
         bench.held.let_go(1);
         say(&agent, session, "How do I authenticate?").await;
@@ -227,11 +218,7 @@ fn picks_stay_through_the_rounds_of_a_turn() {
 
 #[test]
 fn search_can_be_turned_off_and_made_choosier() {
-    let (bench, fake) = (Bench::new(), Fake::openai().start());
-    flow_example(&bench);
-    runtime().block_on(async {
-        let agent = bench.agent(&fake).await;
-        let session = session(&agent, "k").await;
+    with_flow_example(async |_, _, agent, session| {
         for line in ["/set search off", "/set search normal", "/set floor 1", "/set search default"]
         {
             command(&agent, session, line).await;
