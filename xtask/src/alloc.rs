@@ -13,11 +13,11 @@ use std::ops::Sub;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The system's allocator, with a count of what is asked of it.
-pub(crate) struct Counting;
+pub(crate) struct CountingAllocator;
 
 /// What was allocated up to a moment, or between two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Allocated {
+pub(crate) struct AllocationCount {
     /// Bytes that were asked for, whether given back or not.
     pub(crate) bytes: u64,
     /// How often something was asked for.
@@ -28,15 +28,15 @@ static BYTES: AtomicU64 = AtomicU64::new(0);
 static COUNT: AtomicU64 = AtomicU64::new(0);
 
 /// What was allocated since the program began.
-pub(crate) fn so_far() -> Allocated {
-    Allocated { bytes: BYTES.load(Ordering::Relaxed), count: COUNT.load(Ordering::Relaxed) }
+pub(crate) fn so_far() -> AllocationCount {
+    AllocationCount { bytes: BYTES.load(Ordering::Relaxed), count: COUNT.load(Ordering::Relaxed) }
 }
 
-impl Sub for Allocated {
-    type Output = Allocated;
+impl Sub for AllocationCount {
+    type Output = AllocationCount;
 
-    fn sub(self, earlier: Allocated) -> Allocated {
-        Allocated { bytes: self.bytes - earlier.bytes, count: self.count - earlier.count }
+    fn sub(self, earlier: AllocationCount) -> AllocationCount {
+        AllocationCount { bytes: self.bytes - earlier.bytes, count: self.count - earlier.count }
     }
 }
 
@@ -47,7 +47,7 @@ fn count(bytes: usize) {
 
 // SAFETY: every method hands its arguments on to `System`, which upholds the
 // trait's contract; the counters don't allocate.
-unsafe impl GlobalAlloc for Counting {
+unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size());
         // SAFETY: the caller's promises are passed on.

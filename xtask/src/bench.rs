@@ -28,12 +28,12 @@ use serde_json::json;
 
 use crate::Result;
 use crate::project::{Project, cargo};
-use machine::Machine;
-use report::Report;
+use machine::MachineFacts;
+use report::BenchReport;
 
 /// What can be measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Bench {
+pub(crate) enum BenchName {
     /// Assemble one turn of a long session in a large workspace.
     Context,
     /// The encoder's speed, beside ONNX Runtime's and transformers.js's with the same weights.
@@ -54,7 +54,7 @@ pub(crate) enum Bench {
 
 /// What becomes of what a benchmark kept of an earlier run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kept {
+pub(crate) enum KeptFiles {
     /// What an earlier run made is used again.
     Used,
     /// It is made anew.
@@ -63,65 +63,67 @@ pub(crate) enum Kept {
 
 /// What a benchmark takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Needs {
+enum BenchNeeds {
     /// Nothing but this program.
     Nothing,
     /// The embedded model: its engine and its file.
     Model,
 }
 
-impl Bench {
+impl BenchName {
     fn name(self) -> &'static str {
         match self {
-            Bench::Context => "context",
-            Bench::Embed => "embed",
-            Bench::Select => "select",
-            Bench::Memory => "memory",
-            Bench::Tools => "tools",
-            Bench::Prefix => "prefix",
-            Bench::Embedded => "embedded",
-            Bench::Calls => "calls",
+            BenchName::Context => "context",
+            BenchName::Embed => "embed",
+            BenchName::Select => "select",
+            BenchName::Memory => "memory",
+            BenchName::Tools => "tools",
+            BenchName::Prefix => "prefix",
+            BenchName::Embedded => "embedded",
+            BenchName::Calls => "calls",
         }
     }
 
-    fn needs(self) -> Needs {
+    fn needs(self) -> BenchNeeds {
         match self {
-            Bench::Context | Bench::Embed | Bench::Select | Bench::Memory | Bench::Tools => {
-                Needs::Nothing
-            }
-            Bench::Prefix | Bench::Embedded | Bench::Calls => Needs::Model,
+            BenchName::Context
+            | BenchName::Embed
+            | BenchName::Select
+            | BenchName::Memory
+            | BenchName::Tools => BenchNeeds::Nothing,
+            BenchName::Prefix | BenchName::Embedded | BenchName::Calls => BenchNeeds::Model,
         }
     }
 
     /// Measures. `folder` is for what it leaves behind.
-    fn measure(self, project: &Project, folder: &Path, kept: Kept) -> Result<Report> {
+    fn measure(self, project: &Project, folder: &Path, kept: KeptFiles) -> Result<BenchReport> {
         match self {
-            Bench::Context => context::run(),
-            Bench::Embed => embed::run(folder),
-            Bench::Select => select::run(),
-            Bench::Memory => memory::run(folder, kept),
-            Bench::Tools => tools::run(),
-            Bench::Prefix => prefix::run(&model::find()?),
-            Bench::Embedded => embedded::run(&model::find()?, folder),
-            Bench::Calls => calls::run(&model::find()?, project),
+            BenchName::Context => context::run(),
+            BenchName::Embed => embed::run(folder),
+            BenchName::Select => select::run(),
+            BenchName::Memory => memory::run(folder, kept),
+            BenchName::Tools => tools::run(),
+            BenchName::Prefix => prefix::run(&model::find()?),
+            BenchName::Embedded => embedded::run(&model::find()?, folder),
+            BenchName::Calls => calls::run(&model::find()?, project),
         }
     }
 }
 
 /// Runs a benchmark. A missed goal is shown, but is no failure: what a busy
 /// machine measures must not turn a change away.
-pub(crate) fn run(project: &Project, bench: Bench, kept: Kept) -> Result<ExitCode> {
-    if bench.needs() == Needs::Model {
+pub(crate) fn run(project: &Project, bench: BenchName, kept: KeptFiles) -> Result<ExitCode> {
+    if bench.needs() == BenchNeeds::Model {
         // Told before anything is built, which takes minutes.
         model::find()?;
     }
-    let lacks_engine = bench.needs() == Needs::Model && !recto_llm::IS_BUILT_IN;
+    let lacks_engine = bench.needs() == BenchNeeds::Model && !recto_llm::IS_BUILT_IN;
     if cfg!(debug_assertions) || lacks_engine {
         return run_in_release(bench, kept);
     }
     let folder = project.target.join("bench");
     fs::create_dir_all(&folder)?;
-    let machine = Machine::look();
+    let machine = MachineFacts::of_this_machine();
     let report = bench.measure(project, &folder, kept)?;
     println!("bench {}: {machine}\n{report}", bench.name());
 
@@ -143,20 +145,22 @@ pub(crate) fn run(project: &Project, bench: Bench, kept: Kept) -> Result<ExitCod
 
 /// Starts this program again, optimised: figures of a debug build are worthless.
 /// The engine is built in only where it is measured, since that takes minutes.
-fn run_in_release(bench: Bench, kept: Kept) -> Result<ExitCode> {
+fn run_in_release(bench: BenchName, kept: KeptFiles) -> Result<ExitCode> {
     let features: &[&str] = match bench.needs() {
-        Needs::Nothing => &[],
-        Needs::Model => &["--features", "embedded"],
+        BenchNeeds::Nothing => &[],
+        BenchNeeds::Model => &["--features", "embedded"],
     };
     match bench.needs() {
-        Needs::Nothing => eprintln!("building in release mode"),
-        Needs::Model => eprintln!("building in release mode; the first time takes some minutes"),
+        BenchNeeds::Nothing => eprintln!("building in release mode"),
+        BenchNeeds::Model => {
+            eprintln!("building in release mode; the first time takes some minutes")
+        }
     }
     let status = cargo()
         .args(["run", "--quiet", "--release", "--package", "xtask"])
         .args(features)
         .args(["--", "bench", bench.name()])
-        .args((kept == Kept::Fresh).then_some("--fresh"))
+        .args((kept == KeptFiles::Fresh).then_some("--fresh"))
         .status()?;
     Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

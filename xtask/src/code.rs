@@ -6,7 +6,7 @@
 
 /// A line of source.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Line {
+pub(crate) struct SourceLine {
     /// Its number in the file, from 1.
     pub(crate) number: usize,
     /// Its code, without comments; `""` stands for every string literal.
@@ -15,7 +15,7 @@ pub(crate) struct Line {
     pub(crate) strings: Vec<String>,
 }
 
-impl Line {
+impl SourceLine {
     /// How far it is indented; `None` when it is blank.
     pub(crate) fn indent(&self) -> Option<usize> {
         self.code.find(|c: char| !c.is_whitespace())
@@ -23,7 +23,7 @@ impl Line {
 }
 
 /// The lines of `text` without the items under `#[cfg(test)]`.
-pub(crate) fn outside_tests(text: &str) -> Vec<Line> {
+pub(crate) fn outside_tests(text: &str) -> Vec<SourceLine> {
     let lines = lines(text);
     let mut kept = Vec::with_capacity(lines.len());
     let mut rest = lines.as_slice();
@@ -39,7 +39,7 @@ pub(crate) fn outside_tests(text: &str) -> Vec<Line> {
 }
 
 /// Lines of the item that begins with the attribute on the first line.
-fn item_length(lines: &[Line]) -> usize {
+fn item_length(lines: &[SourceLine]) -> usize {
     let indent = lines[0].indent();
     let last = lines.iter().position(|line| {
         line.indent() == indent && line.code.trim_end().ends_with([';', '}', ','])
@@ -48,8 +48,9 @@ fn item_length(lines: &[Line]) -> usize {
 }
 
 /// All lines of `text`.
-pub(crate) fn lines(text: &str) -> Vec<Line> {
-    let mut reader = Reader { rest: text, lines: vec![Line { number: 1, ..Line::default() }] };
+pub(crate) fn lines(text: &str) -> Vec<SourceLine> {
+    let mut reader =
+        SourceReader { rest: text, lines: vec![SourceLine { number: 1, ..SourceLine::default() }] };
     while !reader.rest.is_empty() {
         reader.step();
     }
@@ -60,16 +61,16 @@ pub(crate) fn lines(text: &str) -> Vec<Line> {
     reader.lines
 }
 
-struct Reader<'a> {
+struct SourceReader<'a> {
     rest: &'a str,
-    lines: Vec<Line>,
+    lines: Vec<SourceLine>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> SourceReader<'a> {
     fn step(&mut self) {
         if let Some(length) = comment_length(self.rest) {
             self.skip(length);
-        } else if let Some(literal) = Literal::at(self.rest) {
+        } else if let Some(literal) = StringLiteral::at(self.rest) {
             let line = self.line();
             line.code.push_str("\"\"");
             line.strings.push(literal.content.into());
@@ -91,12 +92,12 @@ impl<'a> Reader<'a> {
         self.rest = rest;
         for _ in skipped.matches('\n') {
             let number = self.lines.len() + 1;
-            self.lines.push(Line { number, ..Line::default() });
+            self.lines.push(SourceLine { number, ..SourceLine::default() });
         }
         skipped
     }
 
-    fn line(&mut self) -> &mut Line {
+    fn line(&mut self) -> &mut SourceLine {
         self.lines.last_mut().expect("there is a first line from the start")
     }
 }
@@ -125,14 +126,14 @@ fn comment_length(rest: &str) -> Option<usize> {
 }
 
 /// A string literal in the source.
-struct Literal<'a> {
+struct StringLiteral<'a> {
     /// What stands between its quotes.
     content: &'a str,
     /// Its length with quotes, hashes and prefix.
     length: usize,
 }
 
-impl<'a> Literal<'a> {
+impl<'a> StringLiteral<'a> {
     /// The literal that `rest` begins with.
     fn at(rest: &'a str) -> Option<Self> {
         let unprefixed = rest.strip_prefix(['b', 'c']).unwrap_or(rest);
@@ -150,7 +151,7 @@ impl<'a> Literal<'a> {
         };
         let (content, closing) = end.unwrap_or((body.len(), 0));
         let length = rest.len() - body.len() + content + closing;
-        Some(Literal { content: &body[..content], length })
+        Some(StringLiteral { content: &body[..content], length })
     }
 }
 

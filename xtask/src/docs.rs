@@ -8,7 +8,7 @@ use crate::project::Project;
 use crate::promises;
 
 /// A page that is generated.
-pub(crate) struct Page {
+pub(crate) struct GeneratedPage {
     /// Its path from the repository's folder.
     pub(crate) path: &'static str,
     /// What it should hold.
@@ -16,20 +16,20 @@ pub(crate) struct Page {
 }
 
 /// All pages, as the code has them now.
-pub(crate) fn pages(project: &Project) -> Result<[Page; 3]> {
+pub(crate) fn pages(project: &Project) -> Result<[GeneratedPage; 3]> {
     let present = fs::read_to_string(project.root.join(promises::PROMISES_PAGE))
         .map_err(|error| format!("{}: {error}", promises::PROMISES_PAGE))?;
     let with_tests = promises::with_tests(&present, &promises::all_references(project)?);
     Ok([
-        Page { path: "docs/cli.md", text: recto::reference::cli() },
-        Page { path: "docs/config.md", text: recto::reference::config() },
-        Page { path: promises::PROMISES_PAGE, text: with_tests },
+        GeneratedPage { path: "docs/cli.md", text: recto::reference::cli() },
+        GeneratedPage { path: "docs/config.md", text: recto::reference::config() },
+        GeneratedPage { path: promises::PROMISES_PAGE, text: with_tests },
     ])
 }
 
 /// Writes the pages that differ, and names them.
 pub(crate) fn write(project: &Project) -> Result<ExitCode> {
-    for Page { path, text } in pages(project)? {
+    for GeneratedPage { path, text } in pages(project)? {
         let file = project.root.join(path);
         if fs::read_to_string(&file).is_ok_and(|present| present == text) {
             println!("{path} is up to date");

@@ -24,22 +24,22 @@ mod write;
 use std::path::Path;
 
 use crate::Result;
-use lists::List;
+use lists::CandidateList;
 
 /// Fits everything and writes it into recto-search.
 pub(crate) fn run(root: &Path, target: &Path) -> Result<()> {
     let sets = sets::read(root)?;
-    let words = background::of(&sets);
+    let words = background::word_frequencies(&sets);
     let source = root.join("crates/recto-search/src");
     if write::background(&source.join("lexical/background.txt"), &words)? {
         println!("the background has changed: run `cargo xtask fit` once more to fit with it");
         return Ok(());
     }
-    let mut vectors = vectors::Vectors::open(target)?;
+    let mut vectors = vectors::FitVectors::open(target)?;
     let requests = weigh::requests(&sets, &mut vectors)?;
-    let mut lists: Vec<List> = Vec::new();
+    let mut lists: Vec<CandidateList> = Vec::new();
     for (number, set) in sets.iter().enumerate() {
-        lists.extend(lists::of(number, set, &requests, &mut vectors)?);
+        lists.extend(lists::candidate_lists(number, set, &requests, &mut vectors)?);
     }
     vectors.save()?;
     let fitted = weigh::all(&sets, &lists);

@@ -19,18 +19,18 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::bench::{Bench, Kept};
+use crate::bench::{BenchName, KeptFiles};
 use crate::project::Project;
 
 #[global_allocator]
-static ALLOCATOR: alloc::Counting = alloc::Counting;
+static ALLOCATOR: alloc::CountingAllocator = alloc::CountingAllocator;
 
 /// What goes wrong in a chore is only ever shown.
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", about = "Recto's own checks, generated docs and benchmarks")]
-struct Args {
+struct XtaskArgs {
     #[command(subcommand)]
     chore: Chore,
 }
@@ -45,7 +45,7 @@ enum Chore {
     /// Run a benchmark in release mode, print its table and write target/bench/NAME.json.
     Bench {
         /// The benchmark to run.
-        name: Bench,
+        name: BenchName,
         /// Make anew what a benchmark keeps between its runs.
         #[arg(long)]
         fresh: bool,
@@ -55,7 +55,7 @@ enum Chore {
 }
 
 fn main() -> ExitCode {
-    run(&Args::parse().chore).unwrap_or_else(|error| {
+    run(&XtaskArgs::parse().chore).unwrap_or_else(|error| {
         eprintln!("error: {error}");
         ExitCode::FAILURE
     })
@@ -67,7 +67,7 @@ fn run(chore: &Chore) -> Result<ExitCode> {
         Chore::Tidy => tidy::run(&project),
         Chore::Docs => docs::write(&project),
         Chore::Bench { name, fresh } => {
-            let kept = if *fresh { Kept::Fresh } else { Kept::Used };
+            let kept = if *fresh { KeptFiles::Fresh } else { KeptFiles::Used };
             bench::run(&project, *name, kept)
         }
         Chore::Fit => fit::run(&project.root, &project.target).map(|()| ExitCode::SUCCESS),

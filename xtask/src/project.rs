@@ -16,21 +16,21 @@ pub(crate) struct Project {
     /// The folder that cargo builds in.
     #[serde(rename = "target_directory")]
     pub(crate) target: PathBuf,
-    pub(crate) packages: Vec<Package>,
+    pub(crate) packages: Vec<CratePackage>,
 }
 
 /// A crate of the repository.
 #[derive(Debug, Clone, Deserialize)]
-pub(crate) struct Package {
+pub(crate) struct CratePackage {
     pub(crate) name: String,
     pub(crate) manifest_path: PathBuf,
     /// What it asks for.
-    pub(crate) dependencies: Vec<Dependency>,
+    pub(crate) dependencies: Vec<CrateDependency>,
 }
 
 /// Something a crate asks for.
 #[derive(Debug, Clone, Deserialize)]
-pub(crate) struct Dependency {
+pub(crate) struct CrateDependency {
     /// The name of the crate asked for.
     pub(crate) name: String,
     /// `dev`, `build`, or nothing for a plain dependency.

@@ -4,7 +4,7 @@
 //! says in words what is meant; only the list of tests under each promise is generated.
 
 use crate::Result;
-use crate::code::{self, Line};
+use crate::code::{self, SourceLine};
 use crate::project::{Project, TextFile};
 
 /// The page that says what each promise means.
@@ -140,7 +140,7 @@ impl ModuleStack {
         ModuleStack { file, open: Vec::new() }
     }
 
-    fn follow(&mut self, line: &Line) {
+    fn follow(&mut self, line: &SourceLine) {
         let code = line.code.trim();
         let words: Vec<&str> = code.split_whitespace().collect();
         if let [.., "mod", name, "{"] = words[..] {

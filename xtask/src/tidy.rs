@@ -26,7 +26,7 @@ use crate::promises::{PROMISES_PAGE, all_references};
 
 /// A place where a rule is broken.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Problem {
+pub(crate) struct TidyProblem {
     /// The file, from the repository's folder.
     path: String,
     /// The line, from 1.
@@ -35,13 +35,13 @@ pub(crate) struct Problem {
     what: String,
 }
 
-impl Problem {
+impl TidyProblem {
     fn new(path: &str, line: usize, what: impl Into<String>) -> Self {
-        Problem { path: path.into(), line, what: what.into() }
+        TidyProblem { path: path.into(), line, what: what.into() }
     }
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for TidyProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}: {}", self.path, self.line, self.what)
     }
@@ -64,7 +64,7 @@ pub(crate) fn run(project: &Project) -> Result<ExitCode> {
     Ok(if problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn check_crates(project: &Project) -> Result<Vec<Problem>> {
+fn check_crates(project: &Project) -> Result<Vec<TidyProblem>> {
     let mut problems = Vec::new();
     for package in &project.packages {
         let text = fs::read_to_string(&package.manifest_path)?;
@@ -74,7 +74,7 @@ fn check_crates(project: &Project) -> Result<Vec<Problem>> {
     Ok(problems)
 }
 
-fn check_sources(project: &Project) -> Result<Vec<Problem>> {
+fn check_sources(project: &Project) -> Result<Vec<TidyProblem>> {
     let mut problems = Vec::new();
     let mut types = Vec::new();
     for file in project.sources()? {
@@ -92,7 +92,7 @@ fn check_sources(project: &Project) -> Result<Vec<Problem>> {
     Ok(problems)
 }
 
-fn check_documents(project: &Project) -> Result<Vec<Problem>> {
+fn check_documents(project: &Project) -> Result<Vec<TidyProblem>> {
     let files = project.files("", ".md")?;
     let mut problems = documents::missing(|path| project.root.join(path).is_file());
     if let Some(architecture) = files.iter().find(|file| file.path == documents::ARCHITECTURE) {

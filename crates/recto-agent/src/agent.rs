@@ -4,29 +4,29 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use recto_context::{Audience, Catalog, Who};
+use recto_context::{Audience, AudienceKind, Catalog};
 use recto_store::{
-    BindingKey, Compaction, Moment, NameError, NewSession, Session, SessionId, SessionName, Store,
-    StoreError, Thing, TurnId,
+    BindingKey, Moment, NewSession, RowId, SessionId, SessionName, SessionNameError, Store,
+    StoreError, StoredCompaction, StoredSession, TurnId,
 };
 use tokio::sync::{broadcast, mpsc, oneshot};
 
+use crate::agent_catalog::CatalogPurpose;
 use crate::error::AgentError;
 use crate::event::TurnEvent;
 use crate::inbound::{ArrivedMessage, Inbound};
-use crate::mailbox::{Mail, Mailbox};
-use crate::memories::Memories;
-use crate::options::{CompactionSetting, ModelEntry, Parts, SessionSettings};
-use crate::preview::Preview;
+use crate::mailbox::{Mailbox, MailboxItem};
+use crate::memories::AgentMemories;
+use crate::options::{AgentParts, CompactionSetting, ModelEntry, SessionSettings};
+use crate::preview::RequestPreview;
 use crate::recover;
 use crate::search::Searcher;
-use crate::shared::Shared;
-use crate::stock::Purpose;
+use crate::shared::AgentShared;
 
 /// An agent that can be talked to. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Agent {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<AgentShared>,
     mailboxes: Mailboxes,
 }
 
@@ -42,7 +42,7 @@ pub struct Conversation {
     /// The conversation's name there.
     pub name: String,
     /// Whether it is the owner who talks there, a guest or a group.
-    pub who: Who,
+    pub who: AudienceKind,
     /// The person, where it is one whom the agent knows.
     pub person: Option<Arc<str>>,
 }
@@ -54,7 +54,7 @@ impl Conversation {
             surface: surface.to_owned(),
             account: account.to_owned(),
             name: name.to_owned(),
-            who: Who::Owner,
+            who: AudienceKind::Owner,
             person: Some(Audience::OWNER.into()),
         }
     }
@@ -67,7 +67,7 @@ impl Conversation {
             person: self
                 .person
                 .clone()
-                .filter(|id| self.who == Who::Owner || **id != *Audience::OWNER),
+                .filter(|id| self.who == AudienceKind::Owner || **id != *Audience::OWNER),
             conversation: Some(format!("{}-{}", self.surface, self.name).into()),
             agent: Some(agent.clone()),
         }
@@ -86,10 +86,10 @@ pub struct Submission {
 impl Agent {
     /// Starts the agent, and finishes in the background what an earlier process
     /// left unfinished. Must be called within a tokio runtime.
-    pub async fn start(parts: Parts) -> Result<Agent, AgentError> {
+    pub async fn start(parts: AgentParts) -> Result<Agent, AgentError> {
         let agent = Agent::idle(parts);
-        for turn in recover::settle(agent.store()).await? {
-            let mail = Mail::Open(turn.id, agent.shared.begin_work());
+        for turn in recover::settle_open_turns(agent.store()).await? {
+            let mail = MailboxItem::Open(turn.id, agent.shared.begin_work());
             agent.with_mailbox(turn.session, |mailbox| mailbox.post(mail));
         }
         Ok(agent)
@@ -97,8 +97,8 @@ impl Agent {
 
     /// An agent that takes up nothing of what was left unfinished: to be looked
     /// at, not to be talked to.
-    pub fn idle(parts: Parts) -> Agent {
-        Agent { shared: Arc::new(Shared::new(parts)), mailboxes: Mailboxes::default() }
+    pub fn idle(parts: AgentParts) -> Agent {
+        Agent { shared: Arc::new(AgentShared::new(parts)), mailboxes: Mailboxes::default() }
     }
 
     /// The store that keeps its sessions.
@@ -112,13 +112,13 @@ impl Agent {
     }
 
     /// The agent's memories, and what was said in past sessions.
-    pub fn memories(&self) -> &Memories {
+    pub fn memories(&self) -> &AgentMemories {
         &self.shared.memories
     }
 
     /// Brings back the messages of a session that a summary stands for. They would
     /// be summarised again at once, so the session makes no summaries from here on.
-    pub async fn expand(&self, session: SessionId) -> Result<Option<Compaction>, AgentError> {
+    pub async fn expand(&self, session: SessionId) -> Result<Option<StoredCompaction>, AgentError> {
         let undone = self.store().expand(session, Moment::now()).await?;
         if undone.is_some() {
             let mut settings = self.settings(session).await?;
@@ -130,7 +130,7 @@ impl Agent {
 
     /// The catalog of all items that the agent has now.
     pub async fn catalog(&self) -> Arc<Catalog> {
-        self.shared.stock(Purpose::Look).await.catalog
+        self.shared.stock(CatalogPurpose::Look).await.catalog
     }
 
     /// The model entries, the default first.
@@ -145,7 +145,10 @@ impl Agent {
 
     /// The session of a conversation: the one that it is bound to, or a new one.
     /// What another surface calls the same is another conversation.
-    pub async fn find_or_begin(&self, conversation: &Conversation) -> Result<Session, AgentError> {
+    pub async fn find_or_begin(
+        &self,
+        conversation: &Conversation,
+    ) -> Result<StoredSession, AgentError> {
         self.begin_named(conversation, &conversation.name).await
     }
 
@@ -155,14 +158,14 @@ impl Agent {
     pub async fn find_named_or_begin(
         &self,
         conversation: &Conversation,
-    ) -> Result<Session, AgentError> {
+    ) -> Result<StoredSession, AgentError> {
         match self.store().find_session(&conversation.name).await? {
             Some(session) if session.archived.is_none() => Ok(session),
             Some(session) if conversation.name.trim() == session.id.to_string() => {
                 Ok(self.store().unarchive(session.id).await?)
             }
             _ => match conversation.name.trim().parse() {
-                Ok(number) => Err(StoreError::NotFound(Thing::Session(number)).into()),
+                Ok(number) => Err(StoreError::NotFound(RowId::Session(number)).into()),
                 Err(_) => {
                     // A number that no session can have is no name either.
                     SessionName::new(&conversation.name)?;
@@ -177,7 +180,7 @@ impl Agent {
         &self,
         conversation: &Conversation,
         session: SessionId,
-    ) -> Result<Session, AgentError> {
+    ) -> Result<StoredSession, AgentError> {
         let old = self.store().archive(session, Moment::now()).await?;
         // It may have been found by its number, or renamed since.
         let name = old.name.map_or_else(|| conversation.name.clone(), String::from);
@@ -188,7 +191,7 @@ impl Agent {
         &self,
         conversation: &Conversation,
         name: &str,
-    ) -> Result<Session, AgentError> {
+    ) -> Result<StoredSession, AgentError> {
         let agent = self.shared.parts.options.name.to_string();
         let key = BindingKey {
             agent: agent.clone(),
@@ -200,7 +203,7 @@ impl Agent {
         let new = NewSession {
             agent,
             name: match SessionName::new(name) {
-                Err(NameError::Number) => None,
+                Err(SessionNameError::Number) => None,
                 name => Some(name?),
             },
             surface: conversation.surface.clone(),
@@ -222,7 +225,7 @@ impl Agent {
         self.bind(&key, new).await
     }
 
-    async fn bind(&self, key: &BindingKey, new: NewSession) -> Result<Session, AgentError> {
+    async fn bind(&self, key: &BindingKey, new: NewSession) -> Result<StoredSession, AgentError> {
         match self.store().bind(key.clone(), new.clone()).await {
             // A conversation elsewhere has the same name; numbers are enough.
             Err(StoreError::NameTaken { .. }) => {
@@ -244,7 +247,7 @@ impl Agent {
         let (ack, stored) = oneshot::channel();
         let events = self.with_mailbox(session, |mailbox| {
             let events = mailbox.subscribe();
-            mailbox.post(Mail::Message(message, ack, self.shared.begin_work()));
+            mailbox.post(MailboxItem::Message(message, ack, self.shared.begin_work()));
             events
         });
         let turn = stored.await.map_err(|_| AgentError::Ended)??;
@@ -283,9 +286,9 @@ impl Agent {
         &self,
         session: SessionId,
         inbound: Inbound,
-    ) -> Result<Preview, AgentError> {
+    ) -> Result<RequestPreview, AgentError> {
         let (answer, answered) = oneshot::channel();
-        self.with_mailbox(session, |mailbox| mailbox.post(Mail::Preview(inbound, answer)));
+        self.with_mailbox(session, |mailbox| mailbox.post(MailboxItem::Preview(inbound, answer)));
         answered.await.map_err(|_| AgentError::Ended)?
     }
 
@@ -307,7 +310,7 @@ impl Agent {
 fn forgetter(
     mailboxes: &Mailboxes,
     session: SessionId,
-) -> impl Fn(&mut mpsc::UnboundedReceiver<Mail>) -> Option<Mail> + Send + use<> {
+) -> impl Fn(&mut mpsc::UnboundedReceiver<MailboxItem>) -> Option<MailboxItem> + Send + use<> {
     let mailboxes = Arc::downgrade(mailboxes);
     move |mail| {
         let mailboxes = mailboxes.upgrade()?;

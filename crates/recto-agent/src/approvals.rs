@@ -4,25 +4,26 @@
 //! there; where that process is gone, the turn goes on in this one.
 
 use recto_store::{
-    Answer, Approval, ApprovalId, Moment, Owner, SessionId, StoreError, Thing, Turn,
+    ApprovalAnswer, ApprovalId, Moment, RowId, SessionId, StoreError, StoredApproval, StoredTurn,
+    TurnOwner,
 };
 
 use crate::agent::Agent;
 use crate::error::AgentError;
-use crate::mailbox::Mail;
+use crate::mailbox::MailboxItem;
 
 /// A question with its answer, and what follows from it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Answered {
+pub struct AnsweredApproval {
     /// The question, with its answer in it.
-    pub approval: Approval,
+    pub approval: StoredApproval,
     /// Where the turn goes on.
-    pub goes_on: GoesOn,
+    pub goes_on: TurnContinues,
 }
 
 /// Where a turn goes on once it has its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum GoesOn {
+pub enum TurnContinues {
     /// In the process that took the answer.
     Here,
     /// In the process that runs it.
@@ -36,40 +37,45 @@ impl Agent {
     pub async fn open_approvals(
         &self,
         session: Option<SessionId>,
-    ) -> Result<Vec<Approval>, AgentError> {
+    ) -> Result<Vec<StoredApproval>, AgentError> {
         let mut open = self.store().open_approvals().await?;
         let now = Moment::now();
-        let is_here = |approval: &Approval| session.is_none_or(|id| id == approval.session);
+        let is_here = |approval: &StoredApproval| session.is_none_or(|id| id == approval.session);
         open.retain(|approval| is_here(approval) && approval.question.expires >= now);
         Ok(open)
     }
 
     /// Answers a question, and lets its turn go on.
-    pub async fn answer(&self, id: ApprovalId, answer: Answer) -> Result<Answered, AgentError> {
+    pub async fn answer(
+        &self,
+        id: ApprovalId,
+        answer: ApprovalAnswer,
+    ) -> Result<AnsweredApproval, AgentError> {
         let approval = self.shared.answer_approval(id, answer).await?;
         let turn = self.store().turn(approval.turn).await?;
         let owner = turn.and_then(|turn| turn.owner);
         let asked = self.store().approvals_of(approval.turn).await?;
         let goes_on = if asked.iter().any(|approval| approval.answer.is_none()) {
-            GoesOn::WhenAllAreAnswered
-        } else if owner == Some(Owner::Elsewhere) {
-            GoesOn::Elsewhere
+            TurnContinues::WhenAllAreAnswered
+        } else if owner == Some(TurnOwner::Elsewhere) {
+            TurnContinues::Elsewhere
         } else {
-            GoesOn::Here
+            TurnContinues::Here
         };
-        if owner == Some(Owner::Gone) && goes_on == GoesOn::Here {
-            self.take_up(&approval).await?;
+        if owner == Some(TurnOwner::Gone) && goes_on == TurnContinues::Here {
+            self.resume_turns(&approval).await?;
         }
-        Ok(Answered { approval, goes_on })
+        Ok(AnsweredApproval { approval, goes_on })
     }
 
     /// Lets a turn go on whose process is gone, and then what waits behind it.
-    async fn take_up(&self, approval: &Approval) -> Result<(), AgentError> {
+    async fn resume_turns(&self, approval: &StoredApproval) -> Result<(), AgentError> {
         let open = self.store().open_turns().await?.turns;
-        let waits =
-            |turn: &&Turn| turn.session == approval.session && turn.owner == Some(Owner::Gone);
+        let waits = |turn: &&StoredTurn| {
+            turn.session == approval.session && turn.owner == Some(TurnOwner::Gone)
+        };
         for turn in open.iter().filter(waits).filter(|turn| turn.id >= approval.turn) {
-            let mail = Mail::Open(turn.id, self.shared.begin_work());
+            let mail = MailboxItem::Open(turn.id, self.shared.begin_work());
             self.with_mailbox(approval.session, |mailbox| mailbox.post(mail));
         }
         Ok(())
@@ -80,8 +86,8 @@ impl Agent {
         &self,
         session: SessionId,
         id: Option<ApprovalId>,
-        answer: Answer,
-    ) -> Result<Answered, AgentError> {
+        answer: ApprovalAnswer,
+    ) -> Result<AnsweredApproval, AgentError> {
         let open = self.open_approvals(Some(session)).await?;
         let asked = match id {
             None => open.first().ok_or(AgentError::NothingAsked)?.id,
@@ -89,7 +95,7 @@ impl Agent {
             Some(id) => match self.store().approval(id).await? {
                 // Of another session, which this one may not speak for.
                 Some(approval) if approval.session != session => {
-                    return Err(StoreError::NotFound(Thing::Approval(id)).into());
+                    return Err(StoreError::NotFound(RowId::Approval(id)).into());
                 }
                 _ => id,
             },

@@ -6,36 +6,38 @@
 
 mod parse;
 
-use recto_context::{Marks, RequestContext, Who};
-use recto_store::{ApprovalId, Owner, Session, SessionFilter, SessionId, SessionSummary, Turn};
-use recto_workspace::{Added, TextMarks};
+use recto_context::{AudienceKind, MemoryMarks, RequestContext};
+use recto_store::{
+    ApprovalId, SessionFilter, SessionId, SessionSummary, StoredSession, StoredTurn, TurnOwner,
+};
+use recto_workspace::{AddedMemory, TextMarks};
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::agent::{Agent, Conversation};
-use crate::approvals::Answered;
+use crate::approvals::AnsweredApproval;
 use crate::error::AgentError;
 use crate::items::ItemChange;
-use crate::memories::Wish;
+use crate::memories::RememberRequest;
 use crate::options::SessionSettings;
 use crate::record;
-use crate::why::Why;
+use crate::why::ItemExplanation;
 
 pub use parse::CommandProblem;
 
 /// A command, as it can be typed.
 #[derive(Debug, Clone, PartialEq)]
 #[allow(missing_docs, reason = "a command without arguments is typed as its name")]
-pub enum Command {
+pub enum ChatCommand {
     New,
     Help,
     Context,
     /// `/model`, or `/model NAME` to answer with another one.
-    Model(Option<Change>),
+    Model(Option<SettingChange>),
     /// `/mode`, or `/mode full` to set it.
-    Mode(Option<Change>),
+    Mode(Option<SettingChange>),
     /// `/set`, or `/set KEY VALUE` to change a setting.
-    Set(Option<Change>),
+    Set(Option<SettingChange>),
     /// `/add` with the name of an item.
     Add(String),
     /// `/remove` with the name of an item.
@@ -43,7 +45,7 @@ pub enum Command {
     /// `/why` with the name of an item.
     Why(String),
     /// `/approve`, `/approve session`, `/approve 3`.
-    Approve(Option<ApprovalId>, Scope),
+    Approve(Option<ApprovalId>, ApprovalScope),
     /// `/deny`, or `/deny 3` for one of several questions.
     Deny(Option<ApprovalId>),
     /// `/remember` with what is to be kept.
@@ -54,7 +56,7 @@ pub enum Command {
 
 /// For how long a tool is allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
+pub enum ApprovalScope {
     /// For the call that was asked about.
     Once,
     /// For every call of it in this session.
@@ -63,7 +65,7 @@ pub enum Scope {
 
 /// A change of one of the session's settings.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Change {
+pub struct SettingChange {
     /// The name of the setting, as the store keeps it.
     key: &'static str,
     /// Its new value in the form of the store; `None` for what the agent has.
@@ -105,22 +107,22 @@ pub const COMMANDS: &[CommandHelp] = &[
 
 /// The data that a command answers with.
 #[derive(Debug)]
-pub enum Answer {
+pub enum CommandReply {
     /// [`COMMANDS`] is to be shown.
     Help,
     /// A new session began.
-    Began(Session),
+    Began(StoredSession),
     /// The last request, if there is one.
     Context(Option<Box<RequestContext>>),
     /// What became of an item.
     Item(ItemChange),
     /// Why an item was on the last page or was not; nothing where no item has
     /// the name, or nothing was asked yet.
-    Why(Vec<Why>),
+    Why(Vec<ItemExplanation>),
     /// What is remembered, and whether it was before.
-    Remembered(Added),
+    Remembered(AddedMemory),
     /// A question was answered.
-    Answered(Answered),
+    Answered(AnsweredApproval),
     /// The model entries, and which one answers.
     #[allow(missing_docs, reason = "the fields say it")]
     Models { names: Vec<String>, current: Option<String> },
@@ -129,13 +131,13 @@ pub enum Answer {
     /// The sessions, newest first.
     Sessions(Vec<SessionSummary>),
     /// What became of the wish to stop.
-    Stopped(Stopping),
+    Stopped(StopOutcome),
 }
 
 /// What became of the wish to stop a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Stopping {
+pub enum StopOutcome {
     /// It is being stopped.
     Now,
     /// It runs in another process, which alone can stop it.
@@ -152,85 +154,92 @@ impl Agent {
         &self,
         conversation: &Conversation,
         session: SessionId,
-        command: Command,
-    ) -> Result<Answer, AgentError> {
+        command: ChatCommand,
+    ) -> Result<CommandReply, AgentError> {
         Ok(match command {
-            Command::Help => Answer::Help,
-            Command::Stop => Answer::Stopped(self.try_to_stop(session).await?),
-            Command::New => Answer::Began(self.renew(conversation, session).await?),
-            Command::Sessions => {
-                Answer::Sessions(self.store().sessions(SessionFilter::default()).await?)
+            ChatCommand::Help => CommandReply::Help,
+            ChatCommand::Stop => CommandReply::Stopped(self.try_to_stop(session).await?),
+            ChatCommand::New => CommandReply::Began(self.renew(conversation, session).await?),
+            ChatCommand::Sessions => {
+                CommandReply::Sessions(self.store().sessions(SessionFilter::default()).await?)
             }
-            Command::Context => {
+            ChatCommand::Context => {
                 let last = record::last_of_session(self.store(), session).await?;
-                Answer::Context(last.map(Box::new))
+                CommandReply::Context(last.map(Box::new))
             }
-            Command::Add(name) => Answer::Item(self.add_item(session, &name).await?),
-            Command::Remove(name) => Answer::Item(self.remove_item(session, &name).await?),
-            Command::Why(name) => {
+            ChatCommand::Add(name) => CommandReply::Item(self.add_item(session, &name).await?),
+            ChatCommand::Remove(name) => {
+                CommandReply::Item(self.remove_item(session, &name).await?)
+            }
+            ChatCommand::Why(name) => {
                 let Some(last) = self.store().last_request(session).await? else {
-                    return Ok(Answer::Why(Vec::new()));
+                    return Ok(CommandReply::Why(Vec::new()));
                 };
-                let request = record::restore(self.store(), &last).await?;
+                let request = record::restore_request(self.store(), &last).await?;
                 // What the session may not see is not there for those who talk in it.
                 let others = &[];
-                Answer::Why(
+                CommandReply::Why(
                     self.memories().why(self.store(), &last, &request, &name, others).await?,
                 )
             }
-            Command::Approve(id, scope) => {
+            ChatCommand::Approve(id, scope) => {
                 let answer = match scope {
-                    Scope::Once => recto_store::Answer::Once,
-                    Scope::Session => recto_store::Answer::Session,
+                    ApprovalScope::Once => recto_store::ApprovalAnswer::Once,
+                    ApprovalScope::Session => recto_store::ApprovalAnswer::Session,
                 };
-                Answer::Answered(self.answer_in(session, id, answer).await?)
+                CommandReply::Answered(self.answer_in(session, id, answer).await?)
             }
-            Command::Deny(id) => {
-                let answer = recto_store::Answer::Denied;
-                Answer::Answered(self.answer_in(session, id, answer).await?)
+            ChatCommand::Deny(id) => {
+                let answer = recto_store::ApprovalAnswer::Denied;
+                CommandReply::Answered(self.answer_in(session, id, answer).await?)
             }
-            Command::Remember(text) => Answer::Remembered(self.remember(session, &text).await?),
-            Command::Model(None) => self.models_of(session).await?,
-            Command::Model(Some(change)) => {
+            ChatCommand::Remember(text) => {
+                CommandReply::Remembered(self.remember(session, &text).await?)
+            }
+            ChatCommand::Model(None) => self.models_of(session).await?,
+            ChatCommand::Model(Some(change)) => {
                 self.change(session, change).await?;
                 self.models_of(session).await?
             }
-            Command::Mode(Some(change)) | Command::Set(Some(change)) => {
+            ChatCommand::Mode(Some(change)) | ChatCommand::Set(Some(change)) => {
                 self.change(session, change).await?
             }
-            Command::Mode(None) | Command::Set(None) => {
-                Answer::Settings(self.settings(session).await?)
+            ChatCommand::Mode(None) | ChatCommand::Set(None) => {
+                CommandReply::Settings(self.settings(session).await?)
             }
         })
     }
 
-    async fn remember(&self, session: SessionId, text: &str) -> Result<Added, AgentError> {
+    async fn remember(&self, session: SessionId, text: &str) -> Result<AddedMemory, AgentError> {
         let audience = self.settings(session).await?.audience();
         let marks_in_text = match audience.who {
-            Who::Owner => TextMarks::Taken,
+            AudienceKind::Owner => TextMarks::Taken,
             // What is shared is for the owner to say.
-            Who::Guest | Who::Group | Who::SubAgent => TextMarks::Ignored,
+            AudienceKind::Guest | AudienceKind::Group | AudienceKind::SubAgent => {
+                TextMarks::Ignored
+            }
         };
-        let wish = Wish { text, scope: None, marks: Marks::default(), marks_in_text };
+        let wish =
+            RememberRequest { text, scope: None, marks: MemoryMarks::default(), marks_in_text };
         Ok(self.memories().remember(&wish, &audience).await?)
     }
 
-    async fn try_to_stop(&self, session: SessionId) -> Result<Stopping, AgentError> {
+    async fn try_to_stop(&self, session: SessionId) -> Result<StopOutcome, AgentError> {
         if self.stop(session) {
-            return Ok(Stopping::Now);
+            return Ok(StopOutcome::Now);
         }
         let asked = self.open_approvals(Some(session)).await?;
         for approval in &asked {
-            self.answer(approval.id, recto_store::Answer::Denied).await?;
+            self.answer(approval.id, recto_store::ApprovalAnswer::Denied).await?;
         }
         if !asked.is_empty() {
-            return Ok(Stopping::Denied);
+            return Ok(StopOutcome::Denied);
         }
         let open = self.store().open_turns().await?.turns;
         let elsewhere =
-            |turn: &Turn| turn.session == session && turn.owner == Some(Owner::Elsewhere);
+            |turn: &StoredTurn| turn.session == session && turn.owner == Some(TurnOwner::Elsewhere);
         let found = open.iter().any(elsewhere);
-        Ok(if found { Stopping::Elsewhere } else { Stopping::NothingRuns })
+        Ok(if found { StopOutcome::Elsewhere } else { StopOutcome::NothingRuns })
     }
 
     pub(crate) async fn settings(&self, session: SessionId) -> Result<SessionSettings, AgentError> {
@@ -240,25 +249,29 @@ impl Agent {
         }))
     }
 
-    async fn models_of(&self, session: SessionId) -> Result<Answer, AgentError> {
+    async fn models_of(&self, session: SessionId) -> Result<CommandReply, AgentError> {
         let names: Vec<String> = self.models().iter().map(|entry| entry.name.to_string()).collect();
         let current = self.settings(session).await?.model.or_else(|| names.first().cloned());
-        Ok(Answer::Models { names, current })
+        Ok(CommandReply::Models { names, current })
     }
 
-    async fn change(&self, session: SessionId, change: Change) -> Result<Answer, AgentError> {
+    async fn change(
+        &self,
+        session: SessionId,
+        change: SettingChange,
+    ) -> Result<CommandReply, AgentError> {
         if let ("model", Some(Value::String(name))) = (change.key, &change.value) {
             self.model(name)?;
         }
         let settings = self.settings(session).await?.changed(change);
         self.store().set_settings(session, settings.to_store()).await?;
-        Ok(Answer::Settings(settings))
+        Ok(CommandReply::Settings(settings))
     }
 }
 
 impl SessionSettings {
     /// These settings with one of them changed.
-    fn changed(&self, change: Change) -> Self {
+    fn changed(&self, change: SettingChange) -> Self {
         let mut settings = self.to_store();
         match change.value {
             Some(value) => settings.insert(change.key.to_owned(), value),

@@ -2,10 +2,10 @@
 
 use recto_context::{Layer, OverBudget};
 use recto_llm::LlmError;
-use recto_store::{NameError, RequestId, StoreError};
+use recto_store::{RequestId, SessionNameError, StoreError};
 use strum::EnumMessage;
 
-use crate::event::Trouble;
+use crate::event::TurnError;
 use crate::memories::RememberError;
 use crate::options::ModelEntry;
 
@@ -65,7 +65,7 @@ pub enum AgentError {
     /// A name that no session can have.
     #[error("{0}")]
     #[strum(serialize = "session_name")]
-    Name(#[from] NameError),
+    Name(#[from] SessionNameError),
     /// A record that can't be made whole again.
     #[error("the record of request {request} is damaged: {problem}")]
     Record { request: RequestId, problem: String },
@@ -121,12 +121,12 @@ impl AgentError {
     }
 
     /// The error as listeners and the transcript are told of it.
-    pub(crate) fn trouble(&self) -> Trouble {
-        Trouble { code: self.code(), message: self.to_string(), hint: self.hint() }
+    pub(crate) fn trouble(&self) -> TurnError {
+        TurnError { code: self.code(), message: self.to_string(), hint: self.hint() }
     }
 }
 
-impl Trouble {
+impl TurnError {
     /// What the transcript keeps of it.
     pub(crate) fn text(&self) -> String {
         match &self.hint {

@@ -5,7 +5,8 @@
 //! slow and missed some reads the reply there.
 
 use recto_store::{
-    Answer, Approval, ApprovalId, Ending, Extent, Moment, RequestId, SessionId, TurnId,
+    ApprovalAnswer, ApprovalExtent, ApprovalId, Moment, RequestId, SessionId, StoredApproval,
+    TurnEnding, TurnId,
 };
 use serde::Serialize;
 
@@ -16,14 +17,14 @@ pub struct TurnEvent {
     pub session: SessionId,
     pub turn: TurnId,
     #[serde(flatten)]
-    pub event: Event,
+    pub event: EventKind,
 }
 
 /// The kinds of things that happen in a turn, as programs read them.
 #[derive(Debug, Clone, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 #[allow(missing_docs, reason = "fields that say it have no text of their own")]
-pub enum Event {
+pub enum EventKind {
     /// The message is stored; it is this turn's now.
     Accepted,
     /// A request is recorded and goes out.
@@ -47,9 +48,9 @@ pub enum Event {
     /// A piece of the model's reasoning.
     Thinking { text: String },
     /// A person has to say whether a tool may run.
-    Asked(Question),
+    Asked(ApprovalQuestion),
     /// The person has said whether it may.
-    Decided { approval: ApprovalId, answer: Answer },
+    Decided { approval: ApprovalId, answer: ApprovalAnswer },
     /// A tool begins to run, with the arguments as the model wrote them.
     Call { id: String, name: String, arguments: String },
     /// A tool has run to its end.
@@ -66,21 +67,21 @@ pub enum Event {
     /// Something that the person should know.
     Notice { text: String },
     /// The turn is over, and all of it is stored.
-    Finished(Finished),
+    Finished(FinishedTurn),
 }
 
-impl Event {
+impl EventKind {
     /// The end of a turn that got no reply.
-    pub(crate) fn ended_without_reply(status: Ending, error: Trouble) -> Self {
-        let (error, usage) = (Some(error), Totals::default());
-        Event::Finished(Finished { status, reply: None, error, usage })
+    pub(crate) fn ended_without_reply(status: TurnEnding, error: TurnError) -> Self {
+        let (error, usage) = (Some(error), UsageTotals::default());
+        EventKind::Finished(FinishedTurn { status, reply: None, error, usage })
     }
 }
 
 /// A question whether a tool may run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[allow(missing_docs, reason = "fields that say it have no text of their own")]
-pub struct Question {
+pub struct ApprovalQuestion {
     pub approval: ApprovalId,
     /// The tool, as people name it.
     pub tool: String,
@@ -94,15 +95,15 @@ pub struct Question {
     pub expires: Moment,
 }
 
-impl Question {
+impl ApprovalQuestion {
     /// The question of an approval.
-    pub fn of(approval: &Approval) -> Self {
-        Question {
+    pub fn from_approval(approval: &StoredApproval) -> Self {
+        ApprovalQuestion {
             approval: approval.id,
             tool: approval.question.tool.key(),
             title: approval.question.title.clone(),
             detail: approval.question.detail.clone(),
-            only_once: approval.question.extent == Extent::Call,
+            only_once: approval.question.extent == ApprovalExtent::Call,
             expires: approval.question.expires,
         }
     }
@@ -110,21 +111,21 @@ impl Question {
 
 /// How a turn ended, and what it cost.
 #[derive(Debug, Clone, Serialize)]
-pub struct Finished {
+pub struct FinishedTurn {
     /// Whether it was done, stopped, interrupted or failed.
-    pub status: Ending,
+    pub status: TurnEnding,
     /// The model's last words, whole; absent when there are none.
     pub reply: Option<String>,
     /// What went wrong, for the person.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<Trouble>,
+    pub error: Option<TurnError>,
     /// What the turn's requests cost together.
-    pub usage: Totals,
+    pub usage: UsageTotals,
 }
 
 /// Something that went wrong, with what a person can do about it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Trouble {
+pub struct TurnError {
     /// A short name that never changes, for programs.
     pub code: &'static str,
     /// The text for people, without a hint.
@@ -137,7 +138,7 @@ pub struct Trouble {
 /// Tokens as the server counted them, over all requests of a turn. What a server
 /// does not tell is absent: fresh and cached tokens are never made up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-pub struct Totals {
+pub struct UsageTotals {
     /// How many requests the turn made.
     pub requests: u32,
     /// Tokens of the prompts, cached parts included.
@@ -151,8 +152,8 @@ pub struct Totals {
     pub completion: Option<u32>,
 }
 
-impl Totals {
-    pub(crate) fn add(&mut self, usage: &recto_llm::Usage) {
+impl UsageTotals {
+    pub(crate) fn add(&mut self, usage: &recto_llm::TokenUsage) {
         let sum = |total: Option<u32>, new: Option<u32>| match (total, new) {
             (Some(total), Some(new)) => Some(total.saturating_add(new)),
             (known, None) | (None, known) => known,

@@ -1,7 +1,7 @@
 //! Messages on their way in, before the store has them.
 
 use recto_context::ContentPart;
-use recto_store::{Moment, NewTurn, SessionId, Turn};
+use recto_store::{Moment, NewTurn, SessionId, StoredTurn};
 
 use crate::error::AgentError;
 use crate::options::SessionSettings;
@@ -51,7 +51,7 @@ pub(crate) struct ArrivedMessage {
 impl ArrivedMessage {
     /// What a stored turn was begun with. Once a turn has its message, the
     /// transcript has it.
-    pub(crate) fn of_turn(turn: &Turn, session: &LoadedSession) -> Self {
+    pub(crate) fn of_turn(turn: &StoredTurn, session: &LoadedSession) -> Self {
         let said = || turn.first_message.and_then(|id| session.message(id));
         let content = match &turn.inbound {
             Some(content) => content.clone(),

@@ -3,8 +3,10 @@
 
 use std::borrow::Cow;
 
-use recto_context::{Catalog, Include, ItemId, ItemKind, Joined, MessageId, SessionItem, nearest};
-use recto_store::{Having, ItemState, SessionId};
+use recto_context::{
+    Catalog, IncludeMode, ItemId, ItemKind, ItemOrigin, MessageId, SessionItem, nearest_name,
+};
+use recto_store::{ItemState, SessionCursor, SessionId};
 use serde::Serialize;
 
 use crate::agent::Agent;
@@ -62,7 +64,7 @@ pub fn typed_name(id: &ItemId) -> String {
 
 /// The items that a message mentions, and the mentions that lead nowhere.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Mentioned {
+pub struct MentionedItems {
     /// Items that were not in the session.
     pub new: Vec<SessionItem>,
     /// What is wrong with other mentions, for the person.
@@ -74,29 +76,29 @@ pub fn join_mentioned(
     message: &str,
     catalog: &Catalog,
     session: &mut Vec<SessionItem>,
-) -> Mentioned {
-    let Mentions { items, problems } = Mentions::of(message, catalog);
+) -> MentionedItems {
+    let MessageMentions { items, problems } = MessageMentions::scan(message, catalog);
     let is_new = |id: &ItemId| session.iter().all(|item| item.item != *id);
     let new = items.into_iter().filter(is_new);
-    let new: Vec<_> = new.map(|item| SessionItem { item, joined: Joined::ByHand }).collect();
+    let new: Vec<_> = new.map(|item| SessionItem { item, joined: ItemOrigin::ByHand }).collect();
     session.extend(new.iter().cloned());
-    Mentioned { new, problems }
+    MentionedItems { new, problems }
 }
 
 /// The mentions of a message, as they are found one by one.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Mentions {
+struct MessageMentions {
     /// Items of the catalog, each once.
     items: Vec<ItemId>,
     /// What is wrong with the others, for the person.
     problems: Vec<String>,
 }
 
-impl Mentions {
+impl MessageMentions {
     /// Reads the mentions in a message. Names may have spaces: the longest one
     /// that the catalog knows is meant.
-    fn of(message: &str, catalog: &Catalog) -> Mentions {
-        let mut mentions = Mentions::default();
+    fn scan(message: &str, catalog: &Catalog) -> MessageMentions {
+        let mut mentions = MessageMentions::default();
         let mut known: Option<Vec<ItemId>> = None;
         let mut followed = 0;
         for (at, _) in message.match_indices('@') {
@@ -196,7 +198,7 @@ fn unknown(kind: ItemKind, rest: &str, known: &[ItemId]) -> String {
     let word: String = rest.chars().take_while(|c| is_of_word(*c)).take(80).collect();
     let word = word.trim_end_matches('.');
     let names = known.iter().filter(|id| id.kind == kind).map(|id| &*id.name);
-    match nearest(word, names) {
+    match nearest_name(word, names) {
         Some(meant) => format!("there is no {kind} `{word}`; did you mean `{meant}`?"),
         None => format!("there is no {kind} `{word}`, so nothing was added to the session"),
     }
@@ -207,7 +209,7 @@ fn unknown(kind: ItemKind, rest: &str, known: &[ItemId]) -> String {
 #[allow(missing_docs, reason = "the fields say it")]
 pub struct ItemChange {
     pub item: ItemId,
-    pub include: Include,
+    pub include: IncludeMode,
     pub change: ItemOutcome,
 }
 
@@ -230,9 +232,9 @@ impl Agent {
         let (item, include, state) = self.item_in(session, name).await?;
         let change = match state {
             Some(ItemState::In(_)) => ItemOutcome::AlreadyThere,
-            None if include == Include::Always => ItemOutcome::AlreadyThere,
+            None if include == IncludeMode::Always => ItemOutcome::AlreadyThere,
             Some(ItemState::Removed) | None => {
-                let by_hand = ItemState::In(Joined::ByHand);
+                let by_hand = ItemState::In(ItemOrigin::ByHand);
                 self.store().set_item(session, item.clone(), by_hand).await?;
                 ItemOutcome::Added
             }
@@ -250,7 +252,7 @@ impl Agent {
         let change = match state {
             Some(ItemState::Removed) => ItemOutcome::NotThere,
             // A skill's name is listed even where nobody added it.
-            None if include == Include::Manual && item.kind != ItemKind::Skill => {
+            None if include == IncludeMode::Manual && item.kind != ItemKind::Skill => {
                 ItemOutcome::NotThere
             }
             Some(ItemState::In(_)) | None => {
@@ -266,9 +268,9 @@ impl Agent {
         &self,
         session: SessionId,
         name: &str,
-    ) -> Result<(ItemId, Include, Option<ItemState>), AgentError> {
+    ) -> Result<(ItemId, IncludeMode, Option<ItemState>), AgentError> {
         // The items alone, without what was said.
-        let having = Having { messages_up_to: Some(MessageId(u64::MAX >> 1)), items: None };
+        let having = SessionCursor { messages_up_to: Some(MessageId(u64::MAX >> 1)), items: None };
         let stored = self.store().load(session, having).await?.items.unwrap_or_default();
         let catalog = self.catalog().await;
         let (item, include) = resolve(name, &catalog, stored.iter().map(|(id, _)| id))?;
@@ -283,18 +285,20 @@ fn resolve<'a>(
     name: &str,
     catalog: &Catalog,
     of_session: impl Iterator<Item = &'a ItemId>,
-) -> Result<(ItemId, Include), AgentError> {
+) -> Result<(ItemId, IncludeMode), AgentError> {
     let wanted = ItemName::parse(name);
-    let mut items: Vec<(ItemId, Include)> = catalog.items().collect();
+    let mut items: Vec<(ItemId, IncludeMode)> = catalog.items().collect();
     let is_gone = |id: &&ItemId| items.iter().all(|(known, _)| known != *id);
-    let gone: Vec<_> = of_session.filter(is_gone).map(|id| (id.clone(), Include::Manual)).collect();
+    let gone: Vec<_> =
+        of_session.filter(is_gone).map(|id| (id.clone(), IncludeMode::Manual)).collect();
     items.extend(gone);
     let mut meant: Vec<_> = items.iter().filter(|(id, _)| wanted.means(id)).cloned().collect();
     match meant.len() {
         1 => Ok(meant.remove(0)),
         0 => Err(AgentError::NoSuchItem {
             name: name.trim().to_owned(),
-            nearest: nearest(wanted.name, items.iter().map(|(id, _)| &*id.name)).map(str::to_owned),
+            nearest: nearest_name(wanted.name, items.iter().map(|(id, _)| &*id.name))
+                .map(str::to_owned),
         }),
         _ => Err(AgentError::AmbiguousItem {
             name: name.trim().to_owned(),
@@ -305,25 +309,25 @@ fn resolve<'a>(
 
 #[cfg(test)]
 mod tests {
-    use recto_context::{Document, Priority, Source};
+    use recto_context::{CatalogDocument, ContentSource, Priority};
 
     use super::*;
 
     fn catalog(rules: &[&str]) -> Catalog {
-        let rule = |name: &&str| Document {
+        let rule = |name: &&str| CatalogDocument {
             name: (*name).into(),
             description: None,
             priority: Priority::default(),
-            include: Include::Manual,
+            include: IncludeMode::Manual,
             text: "text".into(),
-            source: Source::BuiltIn,
+            source: ContentSource::BuiltIn,
         };
         Catalog { rules: rules.iter().map(rule).collect(), ..Catalog::default() }
     }
 
     fn mentioned(message: &str) -> Vec<String> {
         let catalog = catalog(&["tone", "tone of voice", "v1.2", "größe"]);
-        let mentions = Mentions::of(message, &catalog);
+        let mentions = MessageMentions::scan(message, &catalog);
         mentions.items.iter().map(|id| id.name.to_string()).collect()
     }
 
@@ -348,7 +352,7 @@ mod tests {
 
     #[test]
     fn a_mention_of_what_is_not_there_is_told() {
-        let problems = |message: &str| Mentions::of(message, &catalog(&["tone"])).problems;
+        let problems = |message: &str| MessageMentions::scan(message, &catalog(&["tone"])).problems;
         assert_eq!(problems("@rule:tine!"), ["there is no rule `tine`; did you mean `tone`?"]);
         assert_eq!(
             problems("@skill:pdf"),
@@ -359,7 +363,7 @@ mod tests {
     #[test]
     fn a_message_full_of_mentions_is_not_followed_to_its_end() {
         let message = "@rule:nothing ".repeat(10_000);
-        let problems = Mentions::of(&message, &catalog(&["tone"])).problems;
+        let problems = MessageMentions::scan(&message, &catalog(&["tone"])).problems;
         let told = [
             "there is no rule `nothing`, so nothing was added to the session",
             "only the first 32 mentions were followed",

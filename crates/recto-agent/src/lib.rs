@@ -11,15 +11,15 @@
 //! is decided above it. It knows no vendor's JSON and no SQL either.
 
 mod agent;
+mod agent_catalog;
 mod approvals;
 mod commands;
-mod counts;
 mod error;
 mod event;
+mod exact_counts;
 mod inbound;
 mod items;
 mod mailbox;
-mod markdown;
 mod memories;
 mod options;
 mod preview;
@@ -28,35 +28,38 @@ mod recover;
 mod search;
 mod selection;
 mod session_cache;
+mod session_files;
 mod shared;
 pub mod step;
-mod stock;
 mod stop;
 mod turn;
 mod why;
 
 pub use agent::{Agent, Conversation, Submission};
-pub use approvals::{Answered, GoesOn};
-pub use commands::{Answer, COMMANDS, Command, CommandHelp, CommandProblem, Scope, Stopping};
-pub use counts::assemble_for;
+pub use agent_catalog::{add_tools, remove_disabled, skill_changed_notice};
+pub use approvals::{AnsweredApproval, TurnContinues};
+pub use commands::{
+    ApprovalScope, COMMANDS, ChatCommand, CommandHelp, CommandProblem, CommandReply, StopOutcome,
+};
 pub use error::AgentError;
-pub use event::{Event, Finished, Question, Totals, Trouble, TurnEvent};
+pub use event::{ApprovalQuestion, EventKind, FinishedTurn, TurnError, TurnEvent, UsageTotals};
+pub use exact_counts::assemble_for;
 pub use inbound::Inbound;
-pub use items::{ItemChange, ItemOutcome, Mentioned, join_mentioned, typed_name};
+pub use items::{ItemChange, ItemOutcome, MentionedItems, join_mentioned, typed_name};
 pub use memories::{
-    Besides, Choosing, Chosen, Memories, Recall, Recalled, Recollection, RememberError, Remembered,
-    memory_tools, runnable_tools,
+    AgentMemories, ChosenMemories, KnownMessages, MemoryCriteria, RecallOutcome, RecallQuery,
+    RecalledContent, Recollection, RememberError, memory_tools, runnable_tools,
 };
 pub use options::{
-    AgentOptions, ApprovalSetting, CompactionSetting, ModelEntry, Parts, SessionSettings,
+    AgentOptions, AgentParts, ApprovalSetting, CompactionSetting, ModelEntry, SessionSettings,
 };
-pub use preview::Preview;
-pub use record::{Verdict, rebuild, restore, verify};
-pub use recover::settle;
+pub use preview::RequestPreview;
+pub use record::{ReplayVerdict, rebuild_body, restore_request, verify_body};
+pub use recover::settle_open_turns;
 pub use search::{
-    Groups, How, IsCandidate, Patience, Progress, Ranked, SearchParts, Searcher, WhyWords,
+    EmbeddingProgress, IsCandidate, RankedGroups, RankedItems, RankingBasis, SearchParts,
+    SearchPatience, Searcher, WordsOnlyReason,
 };
-pub use selection::{Found, SearchSetting, Wanted};
-pub use shared::window_of;
-pub use stock::{add_tools, changed, leave_out};
-pub use why::{Why, WhyReason, why};
+pub use selection::{ItemQuery, SearchOutcome, SearchSetting};
+pub use shared::probe_window_of;
+pub use why::{ItemExplanation, ItemReason, explain_item};

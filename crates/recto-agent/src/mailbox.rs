@@ -14,17 +14,18 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use parking_lot::Mutex;
 use recto_store::{
-    Ending, Moment, Outcome, Owner, SessionId, StoreError, Turn, TurnId, TurnStatus,
+    Moment, SessionId, StoreError, StoredTurn, TurnEnding, TurnId, TurnOutcome, TurnOwner,
+    TurnStatus,
 };
 use tokio::sync::{Notify, broadcast, mpsc, oneshot};
 
 use crate::error::AgentError;
-use crate::event::{Event, Trouble, TurnEvent};
+use crate::event::{EventKind, TurnError, TurnEvent};
 use crate::inbound::{ArrivedMessage, Inbound};
-use crate::preview::{Preview, preview};
+use crate::preview::{RequestPreview, preview_request};
 use crate::session_cache::SessionCache;
-use crate::shared::{AtWork, Shared};
-use crate::stop::Stop;
+use crate::shared::{AgentShared, WorkGuard};
+use crate::stop::StopSignal;
 use crate::turn::TurnRunner;
 
 /// How many events a listener may be behind before it misses some.
@@ -37,43 +38,45 @@ const LOOK_AGAIN: Duration = Duration::from_millis(50);
 /// The way to a session's task.
 #[derive(Debug)]
 pub(crate) struct Mailbox {
-    post: mpsc::UnboundedSender<Mail>,
-    events: Outlet,
-    running: Running,
+    post: mpsc::UnboundedSender<MailboxItem>,
+    events: EventSender,
+    running: RunningTurn,
 }
 
 /// How to stop the turn that runs, if one does.
-type Running = Arc<Mutex<Option<Arc<Stop>>>>;
+type RunningTurn = Arc<Mutex<Option<Arc<StopSignal>>>>;
 
 /// Tells the sender that the message is stored, or why not.
-pub(crate) type Ack = oneshot::Sender<Result<TurnId, AgentError>>;
+pub(crate) type AckSender = oneshot::Sender<Result<TurnId, AgentError>>;
 
 /// What a session's task is given to do.
 #[derive(Debug)]
-pub(crate) enum Mail {
+pub(crate) enum MailboxItem {
     /// A message that nobody has stored yet.
-    Message(ArrivedMessage, Ack, AtWork),
+    Message(ArrivedMessage, AckSender, WorkGuard),
     /// A turn that is stored already, and that its process left unfinished.
-    Open(TurnId, AtWork),
+    Open(TurnId, WorkGuard),
     /// A question what a model would be sent.
-    Preview(Inbound, Look),
+    Preview(Inbound, PreviewSender),
 }
 
 /// Takes the answer to the question what a model would be sent.
-pub(crate) type Look = oneshot::Sender<Result<Preview, AgentError>>;
+pub(crate) type PreviewSender = oneshot::Sender<Result<RequestPreview, AgentError>>;
 
 impl Mailbox {
     /// Starts the session's task. `forget` is called when it has been idle for
     /// long; it says whether the task may end.
     pub(crate) fn start(
-        shared: Arc<Shared>,
+        shared: Arc<AgentShared>,
         session: SessionId,
-        forget: impl Fn(&mut mpsc::UnboundedReceiver<Mail>) -> Option<Mail> + Send + 'static,
+        forget: impl Fn(&mut mpsc::UnboundedReceiver<MailboxItem>) -> Option<MailboxItem>
+        + Send
+        + 'static,
     ) -> Self {
         let (post, mail) = mpsc::unbounded_channel();
-        let events = Outlet::new();
-        let running = Running::default();
-        let task = Task {
+        let events = EventSender::new();
+        let running = RunningTurn::default();
+        let task = MailboxTask {
             shared,
             session: SessionCache::new(session),
             waiting: VecDeque::new(),
@@ -85,7 +88,7 @@ impl Mailbox {
     }
 
     /// Hands in mail. The task is there as long as the mailbox is.
-    pub(crate) fn post(&self, mail: Mail) {
+    pub(crate) fn post(&self, mail: MailboxItem) {
         // A task that is gone drops the mail, and with it the sender of its
         // answer, which tells the one who waits for it.
         let _ = self.post.send(mail);
@@ -111,23 +114,23 @@ impl Mailbox {
     /// Stops the turn that runs, and says whether one did.
     pub(crate) fn stop(&self) -> bool {
         let running = self.running.lock();
-        running.as_ref().inspect(|stop| stop.wish()).is_some()
+        running.as_ref().inspect(|stop| stop.request()).is_some()
     }
 }
 
 /// The way of a session's events to those who listen.
 #[derive(Debug, Clone)]
-pub(crate) struct Outlet {
+pub(crate) struct EventSender {
     /// Reaches those who may miss some.
     heard: broadcast::Sender<TurnEvent>,
     /// Reaches those who may miss none.
     taps: Arc<Mutex<Vec<mpsc::UnboundedSender<TurnEvent>>>>,
 }
 
-impl Outlet {
+impl EventSender {
     fn new() -> Self {
         let (heard, _) = broadcast::channel(EVENTS_KEPT);
-        Outlet { heard, taps: Arc::default() }
+        EventSender { heard, taps: Arc::default() }
     }
 
     /// Sends an event to whoever listens; nobody may be.
@@ -139,34 +142,34 @@ impl Outlet {
 
 /// Those who hear of a turn: whoever sent its message, and whoever watches.
 #[derive(Debug)]
-pub(crate) struct Listeners {
+pub(crate) struct TurnListeners {
     session: SessionId,
-    events: Outlet,
-    waiting: Mutex<Waiting>,
+    events: EventSender,
+    waiting: Mutex<AwaitedStage>,
     /// Rings when the message is stored.
     stored: Notify,
 }
 
 /// What the sender of a message waits for.
 #[derive(Debug)]
-enum Waiting {
+enum AwaitedStage {
     /// The word that the message is stored.
-    ForAck(Ack),
+    ForAck(AckSender),
     /// The end of the turn.
     ForEnd(TurnId),
 }
 
-impl Listeners {
-    fn new(events: &Outlet, session: SessionId, waiting: Waiting) -> Self {
+impl TurnListeners {
+    fn new(events: &EventSender, session: SessionId, waiting: AwaitedStage) -> Self {
         let (events, waiting) = (events.clone(), Mutex::new(waiting));
-        Listeners { session, events, waiting, stored: Notify::new() }
+        TurnListeners { session, events, waiting, stored: Notify::new() }
     }
 
     /// Tells that the message is stored, unless that was told.
     pub(crate) fn accepted(&self, turn: TurnId) {
-        let before = std::mem::replace(&mut *self.waiting.lock(), Waiting::ForEnd(turn));
-        if let Waiting::ForAck(ack) = before {
-            self.emit(turn, Event::Accepted);
+        let before = std::mem::replace(&mut *self.waiting.lock(), AwaitedStage::ForEnd(turn));
+        if let AwaitedStage::ForAck(ack) = before {
+            self.emit(turn, EventKind::Accepted);
             let _ = ack.send(Ok(turn));
             self.stored.notify_one();
         }
@@ -174,67 +177,67 @@ impl Listeners {
 
     /// Whether the message is not stored yet.
     pub(crate) fn wait_for_ack(&self) -> bool {
-        matches!(*self.waiting.lock(), Waiting::ForAck(_))
+        matches!(*self.waiting.lock(), AwaitedStage::ForAck(_))
     }
 
     /// Tells of what went wrong and could not be stored. Whoever waits hears of
     /// it: as the answer to the message, or as the end of its turn.
     fn failed(self, error: AgentError) {
-        let Listeners { session, events, waiting, .. } = self;
+        let TurnListeners { session, events, waiting, .. } = self;
         match waiting.into_inner() {
-            Waiting::ForAck(ack) => {
+            AwaitedStage::ForAck(ack) => {
                 let _ = ack.send(Err(error));
             }
-            Waiting::ForEnd(turn) => {
-                let event = Event::ended_without_reply(Ending::Failed, error.trouble());
+            AwaitedStage::ForEnd(turn) => {
+                let event = EventKind::ended_without_reply(TurnEnding::Failed, error.trouble());
                 events.send(TurnEvent { session, turn, event });
             }
         }
     }
 
     /// Sends an event of a turn to whoever listens.
-    pub(crate) fn emit(&self, turn: TurnId, event: Event) {
+    pub(crate) fn emit(&self, turn: TurnId, event: EventKind) {
         self.events.send(TurnEvent { session: self.session, turn, event });
     }
 }
 
 /// A turn to be run, and who waits for it.
-struct Work {
-    started: Started,
-    waiting: Waiting,
-    _at_work: AtWork,
+struct QueuedTurn {
+    started: TurnOrigin,
+    waiting: AwaitedStage,
+    _at_work: WorkGuard,
 }
 
-enum Started {
+enum TurnOrigin {
     Fresh(Box<ArrivedMessage>),
     Open(TurnId),
 }
 
-impl Work {
-    fn fresh(message: ArrivedMessage, ack: Ack, at_work: AtWork) -> Self {
-        let (started, waiting) = (Started::Fresh(Box::new(message)), Waiting::ForAck(ack));
-        Work { started, waiting, _at_work: at_work }
+impl QueuedTurn {
+    fn fresh(message: ArrivedMessage, ack: AckSender, at_work: WorkGuard) -> Self {
+        let (started, waiting) = (TurnOrigin::Fresh(Box::new(message)), AwaitedStage::ForAck(ack));
+        QueuedTurn { started, waiting, _at_work: at_work }
     }
 
-    fn open(turn: TurnId, at_work: AtWork) -> Self {
-        let (started, waiting) = (Started::Open(turn), Waiting::ForEnd(turn));
-        Work { started, waiting, _at_work: at_work }
+    fn open(turn: TurnId, at_work: WorkGuard) -> Self {
+        let (started, waiting) = (TurnOrigin::Open(turn), AwaitedStage::ForEnd(turn));
+        QueuedTurn { started, waiting, _at_work: at_work }
     }
 }
 
-struct Task {
-    shared: Arc<Shared>,
+struct MailboxTask {
+    shared: Arc<AgentShared>,
     session: SessionCache,
-    waiting: VecDeque<Work>,
-    events: Outlet,
-    running: Running,
+    waiting: VecDeque<QueuedTurn>,
+    events: EventSender,
+    running: RunningTurn,
 }
 
-impl Task {
+impl MailboxTask {
     async fn serve(
         mut self,
-        mut mail: mpsc::UnboundedReceiver<Mail>,
-        forget: impl Fn(&mut mpsc::UnboundedReceiver<Mail>) -> Option<Mail>,
+        mut mail: mpsc::UnboundedReceiver<MailboxItem>,
+        forget: impl Fn(&mut mpsc::UnboundedReceiver<MailboxItem>) -> Option<MailboxItem>,
     ) {
         loop {
             if let Some(work) = self.waiting.pop_front() {
@@ -246,14 +249,14 @@ impl Task {
                 Err(_) => forget(&mut mail),
             };
             match arrived {
-                Some(Mail::Message(message, ack, at_work)) => {
-                    self.work(Work::fresh(message, ack, at_work), &mut mail).await;
+                Some(MailboxItem::Message(message, ack, at_work)) => {
+                    self.work(QueuedTurn::fresh(message, ack, at_work), &mut mail).await;
                 }
-                Some(Mail::Open(turn, at_work)) => {
-                    self.work(Work::open(turn, at_work), &mut mail).await;
+                Some(MailboxItem::Open(turn, at_work)) => {
+                    self.work(QueuedTurn::open(turn, at_work), &mut mail).await;
                 }
-                Some(Mail::Preview(inbound, answer)) => {
-                    let asked = preview(&self.shared, &mut self.session, &inbound).await;
+                Some(MailboxItem::Preview(inbound, answer)) => {
+                    let asked = preview_request(&self.shared, &mut self.session, &inbound).await;
                     let _ = answer.send(asked);
                 }
                 None => return,
@@ -262,11 +265,11 @@ impl Task {
     }
 
     /// Runs one turn, and tells whoever waits when it went wrong.
-    async fn work(&mut self, work: Work, mail: &mut mpsc::UnboundedReceiver<Mail>) {
-        let stop = Arc::new(Stop::default());
+    async fn work(&mut self, work: QueuedTurn, mail: &mut mpsc::UnboundedReceiver<MailboxItem>) {
+        let stop = Arc::new(StopSignal::default());
         *self.running.lock() = Some(stop.clone());
-        let Work { started, waiting, _at_work } = work;
-        let listeners = Listeners::new(&self.events, self.session.id, waiting);
+        let QueuedTurn { started, waiting, _at_work } = work;
+        let listeners = TurnListeners::new(&self.events, self.session.id, waiting);
         let ran = self.run(&listeners, &stop, started, mail).await;
         *self.running.lock() = None;
         if let Err(error) = ran {
@@ -280,14 +283,14 @@ impl Task {
     /// message that is not stored yet waits for that, so that the order stays.
     async fn run(
         &mut self,
-        listeners: &Listeners,
-        stop: &Stop,
-        started: Started,
-        mail: &mut mpsc::UnboundedReceiver<Mail>,
+        listeners: &TurnListeners,
+        stop: &StopSignal,
+        started: TurnOrigin,
+        mail: &mut mpsc::UnboundedReceiver<MailboxItem>,
     ) -> Result<(), AgentError> {
         let shared = &self.shared;
         let mut runner = TurnRunner { shared, session: &mut self.session, listeners, stop };
-        let mut stored = matches!(started, Started::Open(_));
+        let mut stored = matches!(started, TurnOrigin::Open(_));
         let turn = run(&mut runner, started);
         tokio::pin!(turn);
         let mut open = true;
@@ -301,19 +304,19 @@ impl Task {
                 arrived = mail.recv(), if open && stored => arrived,
             };
             match arrived {
-                Some(Mail::Message(message, ack, at_work)) => {
+                Some(MailboxItem::Message(message, ack, at_work)) => {
                     let accepted = accept(shared, &self.events, &message, ack).await;
-                    self.waiting.extend(accepted.map(|turn| Work::open(turn, at_work)));
+                    self.waiting.extend(accepted.map(|turn| QueuedTurn::open(turn, at_work)));
                 }
-                Some(Mail::Open(turn, at_work)) => {
-                    self.waiting.push_back(Work::open(turn, at_work));
+                Some(MailboxItem::Open(turn, at_work)) => {
+                    self.waiting.push_back(QueuedTurn::open(turn, at_work));
                 }
-                Some(Mail::Preview(inbound, answer)) => {
+                Some(MailboxItem::Preview(inbound, answer)) => {
                     // What the turn knows of the session is in use, and it goes on meanwhile.
                     let (shared, mut session) =
                         (shared.clone(), SessionCache::new(listeners.session));
                     tokio::spawn(async move {
-                        let _ = answer.send(preview(&shared, &mut session, &inbound).await);
+                        let _ = answer.send(preview_request(&shared, &mut session, &inbound).await);
                     });
                 }
                 None => open = false,
@@ -324,12 +327,12 @@ impl Task {
 
 /// Stores a message that has to wait.
 async fn accept(
-    shared: &Shared,
-    events: &Outlet,
+    shared: &AgentShared,
+    events: &EventSender,
     message: &ArrivedMessage,
-    ack: Ack,
+    ack: AckSender,
 ) -> Option<TurnId> {
-    let listeners = Listeners::new(events, message.session, Waiting::ForAck(ack));
+    let listeners = TurnListeners::new(events, message.session, AwaitedStage::ForAck(ack));
     match shared.parts.store.accept(message.to_store()).await {
         Ok(turn) => {
             listeners.accepted(turn.id);
@@ -343,10 +346,10 @@ async fn accept(
 }
 
 /// Runs a turn to its end. An error means that the store did not take something.
-async fn run(runner: &mut TurnRunner<'_>, started: Started) -> Result<(), AgentError> {
+async fn run(runner: &mut TurnRunner<'_>, started: TurnOrigin) -> Result<(), AgentError> {
     let turn = match started {
-        Started::Open(turn) => Some(turn),
-        Started::Fresh(message) => {
+        TurnOrigin::Open(turn) => Some(turn),
+        TurnOrigin::Fresh(message) => {
             let ran = AssertUnwindSafe(runner.run_fresh(&message)).catch_unwind().await;
             ran.map_err(|panic| fault(&*panic))??
         }
@@ -373,8 +376,8 @@ async fn run_when_free(runner: &mut TurnRunner<'_>, id: TurnId) -> Result<(), Ag
         }
         match store.claim(id, Moment::now()).await {
             Ok(turn) => return run_claimed(runner, &turn).await,
-            Err(StoreError::Busy { turn: older, owner: Owner::Elsewhere }) => {
-                if wait_for(runner, id, older).await? == Waited::Stopped {
+            Err(StoreError::Busy { turn: older, owner: TurnOwner::Elsewhere }) => {
+                if wait_for(runner, id, older).await? == WaitOutcome::Stopped {
                     return withdraw(runner, id).await;
                 }
             }
@@ -388,7 +391,7 @@ async fn run_when_free(runner: &mut TurnRunner<'_>, id: TurnId) -> Result<(), Ag
 
 /// Why a wait is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Waited {
+enum WaitOutcome {
     /// The way is free, or may be.
     Enough,
     /// The person would not wait any longer.
@@ -400,17 +403,17 @@ async fn wait_for(
     runner: &TurnRunner<'_>,
     turn: TurnId,
     older: TurnId,
-) -> Result<Waited, StoreError> {
+) -> Result<WaitOutcome, StoreError> {
     let text = "another process is talking in this session; this message waits for it";
-    runner.listeners.emit(turn, Event::Notice { text: text.to_owned() });
+    runner.listeners.emit(turn, EventKind::Notice { text: text.to_owned() });
     let store = &runner.shared.parts.store;
-    while store.turn(older).await?.is_some_and(|turn| turn.owner == Some(Owner::Elsewhere)) {
+    while store.turn(older).await?.is_some_and(|turn| turn.owner == Some(TurnOwner::Elsewhere)) {
         tokio::select! {
-            () = runner.stop.wished() => return Ok(Waited::Stopped),
+            () = runner.stop.requested() => return Ok(WaitOutcome::Stopped),
             () = tokio::time::sleep(LOOK_AGAIN) => {}
         }
     }
-    Ok(Waited::Enough)
+    Ok(WaitOutcome::Enough)
 }
 
 /// Takes a turn back that has not begun. Its message is kept with it, and not in
@@ -418,17 +421,17 @@ async fn wait_for(
 async fn withdraw(runner: &TurnRunner<'_>, turn: TurnId) -> Result<(), AgentError> {
     let message = "stopped while it waited for another process; the message was not sent";
     let detail = Some(message.to_owned());
-    let outcome = Outcome { ending: Ending::Stopped, detail, at: Moment::now() };
+    let outcome = TurnOutcome { ending: TurnEnding::Stopped, detail, at: Moment::now() };
     runner.shared.parts.store.withdraw(turn, outcome).await?;
-    let error = Trouble { code: "stopped", message: message.to_owned(), hint: None };
-    runner.listeners.emit(turn, Event::ended_without_reply(Ending::Stopped, error));
+    let error = TurnError { code: "stopped", message: message.to_owned(), hint: None };
+    runner.listeners.emit(turn, EventKind::ended_without_reply(TurnEnding::Stopped, error));
     Ok(())
 }
 
 /// Runs a turn that is this process's. One that can never be run (the model that
 /// it is for is gone, its record is damaged, it makes Recto panic) is closed: it
 /// would stand in the way for ever.
-async fn run_claimed(runner: &mut TurnRunner<'_>, turn: &Turn) -> Result<(), AgentError> {
+async fn run_claimed(runner: &mut TurnRunner<'_>, turn: &StoredTurn) -> Result<(), AgentError> {
     match AssertUnwindSafe(runner.run_claimed(turn)).catch_unwind().await {
         Ok(Err(error)) if is_hopeless(&error) => runner.give_up(turn, &error).await,
         Ok(ran) => ran,

@@ -1,12 +1,12 @@
 //! What an agent remembers beyond a session: the entries of its memory files, and
 //! what was said in past sessions.
 //!
-//! For a turn, entries are ranked by what was said ([`Memories::rank`]); whoever asks
-//! outright gets past messages, too ([`Memories::recall`]). Who may see what is decided
+//! For a turn, entries are ranked by what was said ([`AgentMemories::rank`]); whoever asks
+//! outright gets past messages, too ([`AgentMemories::recall`]). Who may see what is decided
 //! by `recto_context`, where files are read and where sessions are chosen, and nowhere
 //! in between.
 
-mod past;
+mod past_messages;
 mod recall;
 mod tools;
 
@@ -18,19 +18,21 @@ use jiff::Timestamp;
 use parking_lot::Mutex;
 use recto_context::mode::words;
 use recto_context::{
-    Audience, ContentHash, Counter, ItemId, Limits, Memory, MessageId, Pick, Pool, Snapshot,
-    choose_snapshot, fingerprint, fit_whole, recency,
+    Audience, ContentHash, ContextLimits, ItemId, Memory, MemoryPool, MemorySnapshot, MessageId,
+    Pick, TokenCounter, choose_snapshot, memories_fit, memory_fingerprint, recency_weight,
 };
-use recto_search::{Choice, ChoiceOptions, Double, Entry, Index, Query, SearchOptions};
+use recto_search::{
+    ChoiceOptions, DuplicatePick, GroupChoice, SearchEntry, SearchIndex, SearchOptions, SearchQuery,
+};
 use recto_store::Store;
-use recto_workspace::{MemoryFiles, View};
+use recto_workspace::{MemoryFiles, MemoryView};
 
-use crate::search::{Holding, How, IsCandidate, Patience, Searcher, is_dense};
-use past::Past;
+use crate::search::{IndexContent, IsCandidate, RankingBasis, SearchPatience, Searcher, is_dense};
+use past_messages::PastMessages;
 
-pub use past::Besides;
-pub use recall::{Recall, Recalled, Recollection, Remembered};
-pub(crate) use tools::Wish;
+pub use past_messages::KnownMessages;
+pub use recall::{RecallOutcome, RecallQuery, RecalledContent, Recollection};
+pub(crate) use tools::RememberRequest;
 pub use tools::{RememberError, memory_tools, runnable_tools};
 
 /// From which cosine on two entries say the same.
@@ -46,22 +48,22 @@ const RANKED: usize = 200;
 /// The memories of an agent: the entries of its files, and past sessions. Cheap to
 /// clone.
 #[derive(Clone)]
-pub struct Memories(Arc<Inner>);
+pub struct AgentMemories(Arc<Inner>);
 
 struct Inner {
     agent: Arc<str>,
     files: MemoryFiles,
     searcher: Searcher,
     /// What the index is to hold, made of what was last read.
-    entries: SingleCache<[Memory], Arc<[Entry]>>,
+    entries: SingleCache<[Memory], Arc<[SearchEntry]>>,
     /// What the last one who asked may see.
-    seen: SingleCache<View, Arc<Seen>>,
+    seen: SingleCache<MemoryView, Arc<ViewDigest>>,
     /// What was said, where there is a store that has it.
-    past: Option<Past>,
+    past: Option<PastMessages>,
 }
 
 /// What is worked out once for a view.
-struct Seen {
+struct ViewDigest {
     /// Since when each memory is known.
     since: HashMap<ItemId, Option<i64>>,
     fingerprint: ContentHash,
@@ -69,44 +71,44 @@ struct Seen {
 
 /// The limits and the page that memories are chosen for.
 #[derive(Debug, Clone, Copy)]
-pub struct Choosing<'a> {
+pub struct MemoryCriteria<'a> {
     /// How many may stand on the page.
-    pub limits: &'a Limits,
+    pub limits: &'a ContextLimits,
     /// How many may be recalled.
     pub options: &'a SearchOptions,
     /// How their tokens are counted.
-    pub counter: &'a Counter<'a>,
+    pub counter: &'a TokenCounter<'a>,
     /// The first message that is still on the page.
     pub history_from: MessageId,
 }
 
 /// Memories in their order for a message.
 #[derive(Debug, Default)]
-pub(crate) struct Ranking {
+pub(crate) struct MemoryRanking {
     /// The memories that fit, the best first.
     pub(crate) best: Vec<Pick>,
     /// Those that say what a better one says.
-    pub(crate) doubles: Vec<Double>,
+    pub(crate) doubles: Vec<DuplicatePick>,
 }
 
 /// Memories that were chosen.
 #[derive(Debug)]
-pub struct Chosen {
+pub struct ChosenMemories {
     /// What stands on the page.
-    pub snapshot: Snapshot,
+    pub snapshot: MemorySnapshot,
     /// What is recalled beside it, and what is not.
-    pub choice: Choice,
+    pub choice: GroupChoice,
     /// What the ranking rests on, where there was one.
-    pub how: Option<How>,
+    pub how: Option<RankingBasis>,
 }
 
-impl fmt::Debug for Memories {
+impl fmt::Debug for AgentMemories {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Memories").field("agent", &self.0.agent).finish_non_exhaustive()
     }
 }
 
-impl Memories {
+impl AgentMemories {
     /// What an agent remembers in its files, and in the sessions of a store, if there
     /// is one.
     pub fn new(
@@ -115,13 +117,13 @@ impl Memories {
         searcher: &Searcher,
         store: Option<Store>,
     ) -> Self {
-        Memories(Arc::new(Inner {
+        AgentMemories(Arc::new(Inner {
             agent: agent.clone(),
             files,
-            searcher: searcher.beside("memories"),
+            searcher: searcher.sibling("memories"),
             entries: Mutex::default(),
             seen: Mutex::default(),
-            past: store.map(|store| Past::new(agent, store, searcher.beside("messages"))),
+            past: store.map(|store| PastMessages::new(agent, store, searcher.sibling("messages"))),
         }))
     }
 
@@ -139,25 +141,25 @@ impl Memories {
     /// recalled beside it. Where everything fits on the page, nothing is searched.
     pub async fn choose(
         &self,
-        view: &Arc<View>,
+        view: &Arc<MemoryView>,
         message: &str,
-        before: Option<Snapshot>,
-        by: &Choosing<'_>,
-    ) -> Chosen {
-        let Choosing { limits, options, counter, history_from } = *by;
+        before: Option<MemorySnapshot>,
+        by: &MemoryCriteria<'_>,
+    ) -> ChosenMemories {
+        let MemoryCriteria { limits, options, counter, history_from } = *by;
         // However close: what is remembered comes in small numbers.
         let few = ChoiceOptions { include_score: f32::INFINITY, ..options.memories };
-        let all_fit = fit_whole(&view.memories, limits, counter);
+        let all_fit = memories_fit(&view.memories, limits, counter);
         let nothing = !options.enabled || limits.memory_entries == 0;
         let (ranked, how) = if nothing || all_fit || !is_worth_a_search(message, view) {
             (Vec::new(), None)
         } else {
             let now = Timestamp::now();
-            let (ranking, how) = self.rank(view, message, now, Patience::OneSecond).await;
+            let (ranking, how) = self.rank(view, message, now, SearchPatience::OneSecond).await;
             (ranking.best, Some(how))
         };
-        let recalled = Choice::among(ranked.iter().cloned(), &few).taken;
-        let pool = Pool {
+        let recalled = GroupChoice::among(ranked.iter().cloned(), &few).taken;
+        let pool = MemoryPool {
             memories: &view.memories,
             fingerprint: self.seen(view).fingerprint,
             ranked: &ranked,
@@ -167,48 +169,50 @@ impl Memories {
         let snapshot = choose_snapshot(before, &pool, limits, counter);
         let on_page: HashSet<&ItemId> = snapshot.entries.iter().map(|entry| &entry.item).collect();
         let beyond = ranked.into_iter().filter(|pick| !on_page.contains(&pick.item));
-        let choice = Choice::among(beyond, &few);
-        Chosen { snapshot, choice, how }
+        let choice = GroupChoice::among(beyond, &few);
+        ChosenMemories { snapshot, choice, how }
     }
 
     /// The entries of a view for a message, best first: what search says of each,
     /// times what its age leaves of it; of those that say the same, the best one.
     pub(crate) async fn rank(
         &self,
-        view: &Arc<View>,
+        view: &Arc<MemoryView>,
         query: &str,
         now: Timestamp,
-        patience: Patience,
-    ) -> (Ranking, How) {
+        patience: SearchPatience,
+    ) -> (MemoryRanking, RankingBasis) {
         let seen = self.seen(view);
         let known = seen.clone();
         let is_candidate: IsCandidate = Arc::new(move |id| known.since.contains_key(id));
-        let judge = move |index: &Index, query: &Query<'_>| {
+        let judge = move |index: &SearchIndex, query: &SearchQuery<'_>| {
             let ranked = index.rank_best(query, |id| seen.since.contains_key(id), RANKED);
             let dense = ranked.first().is_none_or(is_dense);
             let since = |pick: &Pick| seen.since.get(&pick.item).copied().flatten();
-            let dated = |pick: Pick| Dated { since: since(&pick), pick, what: () };
-            let mut ranked: Vec<Dated<()>> = ranked.into_iter().map(dated).collect();
-            by_age(&mut ranked, now);
+            let dated = |pick: Pick| DatedMemory { since: since(&pick), pick, what: () };
+            let mut ranked: Vec<DatedMemory<()>> = ranked.into_iter().map(dated).collect();
+            sort_by_age(&mut ranked, now);
             let ranked = ranked.into_iter().map(|dated| dated.pick).collect();
-            let (best, doubles) = distinct(index, ranked);
-            (Ranking { best, doubles }, dense)
+            let (best, doubles) = drop_doubles(index, ranked);
+            (MemoryRanking { best, doubles }, dense)
         };
-        let holding = Holding::Exactly(self.entries(&view.everything));
-        self.0.searcher.ask(holding, query, is_candidate, patience, judge).await
+        let holding = IndexContent::Exactly(self.entries(&view.everything));
+        self.0.searcher.query_index(holding, query, is_candidate, patience, judge).await
     }
 
     /// What is known of a view; the same as before while nothing changed.
-    fn seen(&self, view: &Arc<View>) -> Arc<Seen> {
+    fn seen(&self, view: &Arc<MemoryView>) -> Arc<ViewDigest> {
         get_or_make(&self.0.seen, view, || {
             let since = view.memories.iter().map(|memory| (memory.id(), memory.added)).collect();
-            Arc::new(Seen { since, fingerprint: fingerprint(&view.memories) })
+            Arc::new(ViewDigest { since, fingerprint: memory_fingerprint(&view.memories) })
         })
     }
 
     /// Memories as search sees them; the same as before while nothing changed.
-    fn entries(&self, memories: &Arc<[Memory]>) -> Arc<[Entry]> {
-        get_or_make(&self.0.entries, memories, || memories.iter().map(Entry::memory).collect())
+    fn entries(&self, memories: &Arc<[Memory]>) -> Arc<[SearchEntry]> {
+        get_or_make(&self.0.entries, memories, || {
+            memories.iter().map(SearchEntry::memory).collect()
+        })
     }
 }
 
@@ -231,7 +235,7 @@ fn get_or_make<K: ?Sized, T: Clone>(
 /// Whether a message can find anything. A greeting finds what speaks of greetings;
 /// mostly nothing does, and then nobody waits until all memories are indexed. Words of
 /// two letters are in everything.
-fn is_worth_a_search(message: &str, view: &View) -> bool {
+fn is_worth_a_search(message: &str, view: &MemoryView) -> bool {
     let each_word = |text| str::split(text, |c: char| !c.is_alphanumeric());
     let said: Vec<&str> = each_word(message).filter(|word| word.len() > 2).collect();
     let is_said = |word: &str| said.iter().any(|said| said.eq_ignore_ascii_case(word));
@@ -240,20 +244,20 @@ fn is_worth_a_search(message: &str, view: &View) -> bool {
 }
 
 /// Something that was found, and since when it is known.
-struct Dated<T> {
+struct DatedMemory<T> {
     pick: Pick,
     since: Option<i64>,
     what: T,
 }
 
 /// Lets age count, and puts what is then best first; of equals the newest.
-fn by_age<T>(found: &mut [Dated<T>], now: Timestamp) {
-    for Dated { pick, since, .. } in &mut *found {
-        let recency = recency(*since, now.as_second());
+fn sort_by_age<T>(found: &mut [DatedMemory<T>], now: Timestamp) {
+    for DatedMemory { pick, since, .. } in &mut *found {
+        let recency = recency_weight(*since, now.as_second());
         pick.scores.recency = Some(recency);
         pick.scores.probability = pick.scores.probability.map(|found| found * recency);
     }
-    let probability = |found: &Dated<T>| found.pick.scores.probability.unwrap_or(0.0);
+    let probability = |found: &DatedMemory<T>| found.pick.scores.probability.unwrap_or(0.0);
     found.sort_by(|a, b| {
         probability(b).total_cmp(&probability(a)).then_with(|| b.since.cmp(&a.since))
     });
@@ -263,6 +267,6 @@ fn by_age<T>(found: &mut [Dated<T>], now: Timestamp) {
 }
 
 /// Of entries that say the same, the first; and the others.
-fn distinct(index: &Index, picks: Vec<Pick>) -> (Vec<Pick>, Vec<Double>) {
-    index.without_doubles(picks, SAME, COMPARED)
+fn drop_doubles(index: &SearchIndex, picks: Vec<Pick>) -> (Vec<Pick>, Vec<DuplicatePick>) {
+    index.without_duplicates(picks, SAME, COMPARED)
 }

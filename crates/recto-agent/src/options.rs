@@ -4,11 +4,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use recto_context::mode::{ModeSetting, Uncertain};
-use recto_context::{Audience, ContextMode, Layout, Limits, SummaryBy, Tokens, ToolSpec, Who};
-use recto_llm::{CallOptions, Client};
+use recto_context::mode::{ModeSetting, UncertainMode};
+use recto_context::{
+    Audience, AudienceKind, ContextLimits, ContextMode, PageLayout, SummaryBy, Tokens, ToolSpec,
+};
+use recto_llm::{CallOptions, ModelClient};
 use recto_store::Store;
-use recto_tools::{Approval, Toolbox};
+use recto_tools::{ApprovalMode, Toolbox};
 use recto_workspace::{MemoryFiles, Workspace};
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +20,7 @@ use crate::selection::SearchSetting;
 /// All that an agent is made of.
 #[derive(Debug)]
 #[allow(missing_docs, reason = "fields that say it have no text of their own")]
-pub struct Parts {
+pub struct AgentParts {
     pub options: AgentOptions,
     /// The models that can answer. The first is taken where nothing else is chosen.
     pub models: Vec<ModelEntry>,
@@ -63,7 +65,7 @@ pub struct ModelEntry {
     /// Why it is this one that answers, for people and for the record.
     pub chosen: Arc<str>,
     /// The way to its server.
-    pub client: Client,
+    pub client: ModelClient,
     /// What is said in each call.
     pub call: CallOptions,
     /// Its window, where a person set it.
@@ -71,11 +73,11 @@ pub struct ModelEntry {
     /// Whether its turns are minimal or full, or each message decides.
     pub mode: ModeSetting,
     /// What *auto* does when nothing decides.
-    pub uncertain: Uncertain,
+    pub uncertain: UncertainMode,
     /// The form of the page.
-    pub layout: Layout,
+    pub layout: PageLayout,
     /// What a request may hold.
-    pub limits: Limits,
+    pub limits: ContextLimits,
 }
 
 impl ModelEntry {
@@ -173,12 +175,12 @@ pub enum ApprovalSetting {
     PerTool,
 }
 
-impl From<ApprovalSetting> for Approval {
+impl From<ApprovalSetting> for ApprovalMode {
     fn from(setting: ApprovalSetting) -> Self {
         match setting {
-            ApprovalSetting::Always => Approval::Always,
-            ApprovalSetting::Never => Approval::Never,
-            ApprovalSetting::PerTool => Approval::PerTool,
+            ApprovalSetting::Always => ApprovalMode::Always,
+            ApprovalSetting::Never => ApprovalMode::Never,
+            ApprovalSetting::PerTool => ApprovalMode::PerTool,
         }
     }
 }
@@ -186,26 +188,26 @@ impl From<ApprovalSetting> for Approval {
 impl SessionSettings {
     /// The settings that the store has kept. What can't be read any more counts as
     /// unset, because a setting must not keep a session from going on.
-    pub(crate) fn from_store(settings: &recto_store::Settings) -> Self {
+    pub(crate) fn from_store(settings: &recto_store::SettingsMap) -> Self {
         if let Ok(settings) = Self::deserialize(settings) {
             return settings;
         }
         // One that can't be read takes none of the others along.
         let one = |key: &String, value: &serde_json::Value| {
-            let alone = recto_store::Settings::from_iter([(key.clone(), value.clone())]);
+            let alone = recto_store::SettingsMap::from_iter([(key.clone(), value.clone())]);
             Self::deserialize(&alone).is_ok()
         };
         let readable = settings.iter().filter(|(key, value)| one(key, value));
-        let readable: recto_store::Settings =
+        let readable: recto_store::SettingsMap =
             readable.map(|(key, value)| (key.clone(), value.clone())).collect();
         Self::deserialize(&readable).unwrap_or_default()
     }
 
     /// The settings as the store keeps them.
-    pub(crate) fn to_store(&self) -> recto_store::Settings {
+    pub(crate) fn to_store(&self) -> recto_store::SettingsMap {
         match serde_json::to_value(self) {
             Ok(serde_json::Value::Object(settings)) => settings,
-            _ => recto_store::Settings::default(),
+            _ => recto_store::SettingsMap::default(),
         }
     }
 
@@ -231,7 +233,7 @@ impl SessionSettings {
         if let Some(tokens) = self.max_output_tokens {
             entry.limits.reply = Tokens::new(tokens);
         }
-        if self.audience().who == Who::Group {
+        if self.audience().who == AudienceKind::Group {
             entry.limits = entry.limits.in_channel();
         }
         entry

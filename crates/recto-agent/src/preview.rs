@@ -3,19 +3,19 @@
 use recto_context::{MessageId, RequestContext, SummaryBy, TurnNumber};
 use recto_store::{Moment, NewCompaction};
 
+use crate::agent_catalog::CatalogPurpose;
 use crate::error::AgentError;
 use crate::inbound::Inbound;
 use crate::session_cache::SessionCache;
-use crate::shared::Shared;
-use crate::stock::Purpose;
+use crate::shared::AgentShared;
 use crate::turn::{
-    Compacted, RequestContent, RequestDraft, TurnInputs, TurnModel, resolve_window, stamp,
+    CompactedRequest, RequestContent, RequestDraft, TurnInputs, TurnModel, resolve_window, stamp,
     visible_text,
 };
 
 /// A turn's first request.
 #[derive(Debug)]
-pub struct Preview {
+pub struct RequestPreview {
     /// What the model would be sent.
     pub request: RequestContext,
     /// The summary that would be made for it.
@@ -26,11 +26,11 @@ pub struct Preview {
 }
 
 /// Assembles the request for a message. Nothing is stored.
-pub(crate) async fn preview(
-    shared: &Shared,
+pub(crate) async fn preview_request(
+    shared: &AgentShared,
     session: &mut SessionCache,
     inbound: &Inbound,
-) -> Result<Preview, AgentError> {
+) -> Result<RequestPreview, AgentError> {
     let text = visible_text(&inbound.content);
     session.refresh(shared).await?;
     let (session, previous) = session.loaded()?;
@@ -38,7 +38,8 @@ pub(crate) async fn preview(
     let window = resolve_window(shared, &chosen.0, session, previous.as_ref()).await;
     let model = TurnModel::prepare(shared, chosen, window).await?;
     let stamp = stamp(Moment::now());
-    let mut inputs = TurnInputs::gather(shared, session, model, &text, stamp, Purpose::Look).await;
+    let mut inputs =
+        TurnInputs::gather(shared, session, model, &text, stamp, CatalogPurpose::Look).await;
     let found = inputs.search(shared, session, &text).await;
     let mode = inputs.decide_mode(session, &found, &text);
     let draft = RequestDraft {
@@ -62,9 +63,9 @@ pub(crate) async fn preview(
         None => None,
     };
     Ok(match compacted {
-        Some(Compacted { request, compaction }) => {
-            Preview { request, compaction: Some(compaction), summary_by }
+        Some(CompactedRequest { request, compaction }) => {
+            RequestPreview { request, compaction: Some(compaction), summary_by }
         }
-        None => Preview { request, compaction: None, summary_by: None },
+        None => RequestPreview { request, compaction: None, summary_by: None },
     })
 }

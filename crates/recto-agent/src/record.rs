@@ -12,7 +12,8 @@ use std::fmt::Display;
 use std::sync::Arc;
 
 use recto_context::{
-    Contents, Message, MessageId, MessageRef, Record, Recorded, RequestContext, Text,
+    ContextRecord, Message, MessageId, MessageRef, RecordBundle, RecordContents, RequestContext,
+    Text,
 };
 use recto_llm::{CallOptions, Wire};
 use recto_store::{RequestId, RequestRecord, SessionId, Store};
@@ -24,13 +25,13 @@ use crate::error::AgentError;
 pub(crate) use pieces::pieces;
 
 /// A request's record in the form in which the store keeps it.
-pub(crate) struct Document {
+pub(crate) struct RecordDocument {
     pub(crate) json: String,
     pub(crate) texts: Vec<Text>,
 }
 
 #[derive(Serialize, Deserialize)]
-struct Kept<'a> {
+struct StoredRecord<'a> {
     /// As it was written: the core looks at its version before it reads it.
     #[serde(borrow)]
     record: &'a RawValue,
@@ -40,28 +41,33 @@ struct Kept<'a> {
     forms: Vec<Arc<Message>>,
 }
 
-impl Document {
-    pub(crate) fn of(
-        recorded: Recorded,
+impl RecordDocument {
+    pub(crate) fn from_recorded(
+        recorded: RecordBundle,
         transcript: &HashMap<MessageId, &Arc<Message>>,
-    ) -> Document {
-        let Recorded { record, texts, messages } = recorded;
+    ) -> RecordDocument {
+        let RecordBundle { record, texts, messages } = recorded;
         let is_there = |message: &Arc<Message>| {
             transcript.get(&message.id).is_some_and(|known| known.hash() == message.hash())
         };
         let forms = messages.into_iter().filter(|message| !is_there(message)).collect();
         // A record is plain data: writing it down can't fail.
         let json = to_raw_value(&record)
-            .and_then(|record| serde_json::to_string(&Kept { record: &record, forms }))
+            .and_then(|record| serde_json::to_string(&StoredRecord { record: &record, forms }))
             .unwrap_or_default();
-        Document { json, texts }
+        RecordDocument { json, texts }
     }
 }
 
 /// Makes a recorded request whole again.
-pub async fn restore(store: &Store, request: &RequestRecord) -> Result<RequestContext, AgentError> {
-    let kept: Kept<'_> = serde_json::from_str(&request.context).map_err(damaged(request.id))?;
-    let record = Record::from_json(kept.record.get().as_bytes()).map_err(damaged(request.id))?;
+pub async fn restore_request(
+    store: &Store,
+    request: &RequestRecord,
+) -> Result<RequestContext, AgentError> {
+    let kept: StoredRecord<'_> =
+        serde_json::from_str(&request.context).map_err(damaged(request.id))?;
+    let record =
+        ContextRecord::from_json(kept.record.get().as_bytes()).map_err(damaged(request.id))?;
     let texts = store.contents(record.text_hashes().into_iter().collect()).await?;
     let wanted = record.message_refs();
     let transcript = match (wanted.first(), wanted.last()) {
@@ -71,7 +77,7 @@ pub async fn restore(store: &Store, request: &RequestRecord) -> Result<RequestCo
         _ => Vec::new(),
     };
     let messages = transcript.into_iter().map(|stored| stored.message).chain(kept.forms);
-    let contents = Contents { texts, messages: by_reference(&wanted, messages) };
+    let contents = RecordContents { texts, messages: by_reference(&wanted, messages) };
     record.restore(&contents).map_err(damaged(request.id))
 }
 
@@ -84,7 +90,7 @@ fn by_reference(
 ) -> HashMap<MessageRef, Arc<Message>> {
     let mut found: HashMap<MessageRef, Arc<Message>> = HashMap::new();
     for message in messages {
-        let reference = MessageRef::of(&message);
+        let reference = MessageRef::to_message(&message);
         if wanted.contains(&reference) {
             found.insert(reference, message);
             continue;
@@ -102,7 +108,7 @@ pub(crate) async fn last_of_session(
     session: SessionId,
 ) -> Result<Option<RequestContext>, AgentError> {
     match store.last_request(session).await? {
-        Some(request) => restore(store, &request).await.map(Some),
+        Some(request) => restore_request(store, &request).await.map(Some),
         None => Ok(None),
     }
 }
@@ -112,8 +118,8 @@ fn damaged<E: Display>(request: RequestId) -> impl FnOnce(E) -> AgentError {
 }
 
 /// Writes a recorded request's body anew, from its parts and options.
-pub async fn rebuild(store: &Store, request: &RequestRecord) -> Result<String, AgentError> {
-    let context = restore(store, request).await?;
+pub async fn rebuild_body(store: &Store, request: &RequestRecord) -> Result<String, AgentError> {
+    let context = restore_request(store, request).await?;
     let wire: Wire =
         serde_json::from_value(request.wire.as_str().into()).map_err(damaged(request.id))?;
     let options: CallOptions =
@@ -124,7 +130,7 @@ pub async fn rebuild(store: &Store, request: &RequestRecord) -> Result<String, A
 /// Whether a body written anew is the one that was sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the fields say it")]
-pub enum Verdict {
+pub enum ReplayVerdict {
     /// They agree byte for byte.
     Identical { bytes: usize },
     /// They part at this byte.
@@ -132,12 +138,15 @@ pub enum Verdict {
 }
 
 /// Writes a recorded request's body anew and compares it with the one sent.
-pub async fn verify(store: &Store, request: &RequestRecord) -> Result<Verdict, AgentError> {
-    let rebuilt = rebuild(store, request).await?;
+pub async fn verify_body(
+    store: &Store,
+    request: &RequestRecord,
+) -> Result<ReplayVerdict, AgentError> {
+    let rebuilt = rebuild_body(store, request).await?;
     let sent = store.body(request.id).await?;
     if rebuilt.as_bytes() == sent {
-        return Ok(Verdict::Identical { bytes: sent.len() });
+        return Ok(ReplayVerdict::Identical { bytes: sent.len() });
     }
     let at = rebuilt.bytes().zip(&sent).take_while(|(a, b)| a == *b).count();
-    Ok(Verdict::Different { at })
+    Ok(ReplayVerdict::Different { at })
 }

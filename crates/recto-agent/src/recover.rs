@@ -8,32 +8,33 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use recto_context::{Body, Message, MessageId, Text};
+use recto_context::{Message, MessageBody, MessageId, Text};
 use recto_store::{
-    Ending, Moment, NewMessage, Outcome, Owner, SessionId, Store, StoreError, Turn, TurnCommit,
-    TurnId,
+    Moment, NewMessage, SessionId, Store, StoreError, StoredTurn, TurnCommit, TurnEnding, TurnId,
+    TurnOutcome, TurnOwner,
 };
 
 use crate::error::AgentError;
-use crate::step::{Closing, Effect, Input, TurnState};
+use crate::step::{TurnClosing, TurnEffect, TurnInput, TurnState};
 use crate::turn::open_calls;
 
 /// Closes what can't be finished, and gives the turns that can, oldest first.
 /// Needs no model, so that every command can do it before it looks.
-pub async fn settle(store: &Store) -> Result<Vec<Turn>, AgentError> {
+pub async fn settle_open_turns(store: &Store) -> Result<Vec<StoredTurn>, AgentError> {
     let mut unfinished = Vec::new();
     let open = store.open_turns().await?;
     for (turn, error) in open.damaged {
         close_damaged(store, turn, &error).await?;
     }
     let asked = open_questions(store).await?;
-    let waits = |turn: &&Turn| turn.owner == Some(Owner::Elsewhere) || asked.contains(&turn.id);
+    let waits =
+        |turn: &&StoredTurn| turn.owner == Some(TurnOwner::Elsewhere) || asked.contains(&turn.id);
     let waiting: HashSet<SessionId> =
         open.turns.iter().filter(waits).map(|turn| turn.session).collect();
     for turn in open.turns {
         // What waits in a session where another process is at work, or a person has
         // to be asked, is taken up when that is done, by whoever talks there next.
-        if turn.owner != Some(Owner::Gone) || waiting.contains(&turn.session) {
+        if turn.owner != Some(TurnOwner::Gone) || waiting.contains(&turn.session) {
             continue;
         }
         match interrupted(store, &turn).await {
@@ -60,7 +61,7 @@ async fn open_questions(store: &Store) -> Result<HashSet<TurnId>, AgentError> {
 /// session for ever, and of every other command.
 async fn close_damaged(store: &Store, turn: TurnId, error: &StoreError) -> Result<(), AgentError> {
     let detail = Some(format!("it can't be read any more: {error}"));
-    let outcome = Outcome { ending: Ending::Interrupted, detail, at: Moment::now() };
+    let outcome = TurnOutcome { ending: TurnEnding::Interrupted, detail, at: Moment::now() };
     match store.end_unread(turn, outcome).await {
         // Its process lives and will find out by itself, or somebody was faster.
         Err(StoreError::NotOurs { .. } | StoreError::NotFound(_)) => Ok(()),
@@ -79,44 +80,44 @@ async fn close(store: &Store, turn: TurnId, commit: TurnCommit) -> Result<(), Ag
 }
 
 /// How to close a turn, if it can't be finished.
-async fn interrupted(store: &Store, turn: &Turn) -> Result<Option<TurnCommit>, AgentError> {
+async fn interrupted(store: &Store, turn: &StoredTurn) -> Result<Option<TurnCommit>, AgentError> {
     let (Some(kept), Some(first)) = (&turn.state, turn.first_message) else { return Ok(None) };
     let messages = store.messages(turn.session, Some(first)).await?;
     let messages: Vec<_> = messages.into_iter().map(|stored| stored.message).collect();
     let calls = open_calls(&messages);
     let effect = match TurnState::read(kept) {
-        Some(mut state) => state.step(Input::Resume),
+        Some(mut state) => state.step(TurnInput::Resume),
         None if calls.is_empty() => return Ok(None),
-        None => Effect::End(Closing::interrupted(calls)),
+        None => TurnEffect::End(TurnClosing::interrupted(calls)),
     };
-    let Effect::End(closing) = effect else { return Ok(None) };
+    let TurnEffect::End(closing) = effect else { return Ok(None) };
     let last = messages.last().map_or(first, |message| message.id);
     Ok(Some(commit_of(&closing, last)))
 }
 
-fn commit_of(closing: &Closing, last: MessageId) -> TurnCommit {
+fn commit_of(closing: &TurnClosing, last: MessageId) -> TurnCommit {
     let results = closing.unanswered.iter().map(|call| call.answered(closing.outcome));
     let notice = closing.outcome.notice();
-    let told = notice.iter().map(|notice| Body::Error(Text::from(notice.as_str())));
-    closing_commit(results.chain(told), last, Ending::Interrupted, notice.clone())
+    let told = notice.iter().map(|notice| MessageBody::Error(Text::from(notice.as_str())));
+    closing_commit(results.chain(told), last, TurnEnding::Interrupted, notice.clone())
 }
 
 /// The last commit of a turn: what is still to be said behind `last`, and how it
 /// ended.
 pub(crate) fn closing_commit(
-    said: impl Iterator<Item = Body>,
+    said: impl Iterator<Item = MessageBody>,
     last: MessageId,
-    ending: Ending,
+    ending: TurnEnding,
     detail: Option<String>,
 ) -> TurnCommit {
     let now = Moment::now();
-    let message = |(index, body): (u64, Body)| NewMessage {
+    let message = |(index, body): (u64, MessageBody)| NewMessage {
         message: Arc::new(Message { id: MessageId(last.0 + index), body }),
         at: now,
     };
     TurnCommit {
         messages: (1..).zip(said).map(message).collect(),
-        outcome: Some(Outcome { ending, detail, at: now }),
+        outcome: Some(TurnOutcome { ending, detail, at: now }),
         ..TurnCommit::default()
     }
 }

@@ -16,7 +16,9 @@ use std::time::Duration;
 use parking_lot::{RwLock, RwLockReadGuard};
 use recto_context::mode::words;
 use recto_context::{ItemId, Pick};
-use recto_search::{Encoder, EncoderFiles, Entry, Group, Index, Query, SearchOptions};
+use recto_search::{
+    Encoder, EncoderFiles, ItemGroup, SearchEntry, SearchIndex, SearchOptions, SearchQuery,
+};
 use recto_store::Store;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Mutex, watch};
@@ -24,7 +26,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 use encoder::LazyEncoder;
-use vectors::Cache;
+use vectors::VectorCache;
 
 /// How long a reply may wait for an index and for vectors, and how long for the
 /// ranking itself: together a second.
@@ -50,7 +52,7 @@ pub struct SearchParts {
 
 /// How long a search may wait until everything has its vector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Patience {
+pub enum SearchPatience {
     /// As long as a turn can.
     OneSecond,
     /// As long as it takes.
@@ -59,7 +61,7 @@ pub enum Patience {
 
 /// How far the embedding of texts is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Progress {
+pub struct EmbeddingProgress {
     /// Texts that have their vector.
     pub done: usize,
     /// Texts that need one.
@@ -68,31 +70,31 @@ pub struct Progress {
 
 /// All candidates in their order.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Ranked {
+pub struct RankedItems {
     /// Best first, for each group that has candidates.
-    pub groups: Groups,
+    pub groups: RankedGroups,
     /// What the order rests on.
-    pub how: How,
+    pub how: RankingBasis,
 }
 
 /// The candidates of each group, best first.
-pub type Groups = Vec<(Group, Vec<Pick>)>;
+pub type RankedGroups = Vec<(ItemGroup, Vec<Pick>)>;
 
 /// The basis of a ranking: meaning and words, or words alone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum How {
+pub enum RankingBasis {
     /// Meaning and words together.
     Dense,
     /// Words alone, for this reason.
-    Words(WhyWords),
+    Words(WordsOnlyReason),
 }
 
 /// The reason why words alone decided.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs, reason = "the fields say it")]
-pub enum WhyWords {
+pub enum WordsOnlyReason {
     /// There is no embedding model.
     NoModel,
     /// There is one, and it can't be used.
@@ -106,36 +108,36 @@ pub enum WhyWords {
     Failed,
 }
 
-impl fmt::Display for How {
+impl fmt::Display for RankingBasis {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            How::Dense => write!(f, "by meaning and words ({})", Encoder::NAME),
-            How::Words(why) => write!(f, "by words alone: {why}"),
+            RankingBasis::Dense => write!(f, "by meaning and words ({})", Encoder::NAME),
+            RankingBasis::Words(why) => write!(f, "by words alone: {why}"),
         }
     }
 }
 
-impl fmt::Display for WhyWords {
+impl fmt::Display for WordsOnlyReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            WhyWords::NoModel => {
+            WordsOnlyReason::NoModel => {
                 f.write_str("there is no embedding model (`recto models pull minilm` gets it)")
             }
-            WhyWords::Unusable { problem, hint } => write!(f, "{problem} ({hint})"),
-            WhyWords::NothingNamed => f.write_str("the message names nothing to look for"),
-            WhyWords::NotReady { total: 0, .. } => f.write_str("items are still being read"),
-            WhyWords::NotReady { done, total } => {
+            WordsOnlyReason::Unusable { problem, hint } => write!(f, "{problem} ({hint})"),
+            WordsOnlyReason::NothingNamed => f.write_str("the message names nothing to look for"),
+            WordsOnlyReason::NotReady { total: 0, .. } => f.write_str("items are still being read"),
+            WordsOnlyReason::NotReady { done, total } => {
                 write!(f, "{done} of {total} texts are embedded so far")
             }
-            WhyWords::Failed => f.write_str("the search failed (please report it)"),
+            WordsOnlyReason::Failed => f.write_str("the search failed (please report it)"),
         }
     }
 }
 
 /// Whether a query is worth its embedding. A turn does without where nothing is named;
 /// who searches on purpose gets what was asked for.
-fn is_worth_it(query: &str, patience: Patience) -> bool {
-    patience == Patience::UntilDone || !words::names_nothing(query)
+fn is_worth_it(query: &str, patience: SearchPatience) -> bool {
+    patience == SearchPatience::UntilDone || !words::names_nothing(query)
 }
 
 /// As much of a query as is read.
@@ -147,11 +149,11 @@ fn beginning(query: &str) -> &str {
 pub type IsCandidate = Arc<dyn Fn(&ItemId) -> bool + Send + Sync>;
 
 /// The entries that an index is to hold.
-pub(crate) enum Holding {
+pub(crate) enum IndexContent {
     /// These entries and no others.
-    Exactly(Arc<[Entry]>),
+    Exactly(Arc<[SearchEntry]>),
     /// These behind those that it holds.
-    And(Vec<Entry>),
+    And(Vec<SearchEntry>),
 }
 
 /// Ranks items for messages. Cheap to clone; clones share the index.
@@ -161,14 +163,14 @@ pub struct Searcher(Arc<Inner>);
 struct Inner {
     options: SearchOptions,
     /// Locked only where waiting keeps no task waiting.
-    index: RwLock<Index>,
+    index: RwLock<SearchIndex>,
     /// What the index holds. Locked while it is made to hold something else.
-    holds: Mutex<Option<Arc<[Entry]>>>,
+    holds: Mutex<Option<Arc<[SearchEntry]>>>,
     encoder: Option<Arc<LazyEncoder>>,
-    cache: Cache,
+    cache: VectorCache,
     /// Held while texts are embedded: one batch after the other.
     embedding: Mutex<()>,
-    progress: watch::Sender<Progress>,
+    progress: watch::Sender<EmbeddingProgress>,
     /// Whether a person was told that the encoder can't be used.
     told: AtomicBool,
 }
@@ -184,17 +186,21 @@ impl Searcher {
     /// the process.
     pub fn new(parts: SearchParts, store: Option<Store>, agent: &str) -> Searcher {
         let encoder = parts.encoder.map(|files| Arc::new(LazyEncoder::new(files)));
-        Searcher::with(parts.options, encoder, Cache::new(store, agent, "items"))
+        Searcher::with(parts.options, encoder, VectorCache::new(store, agent, "items"))
     }
 
     /// A search of something else that the agent has: with the same encoder, and an
     /// index and a shelf of its own.
-    pub(crate) fn beside(&self, shelf: &str) -> Searcher {
+    pub(crate) fn sibling(&self, shelf: &str) -> Searcher {
         let Inner { options, encoder, cache, .. } = &*self.0;
-        Searcher::with(*options, encoder.clone(), cache.beside(shelf))
+        Searcher::with(*options, encoder.clone(), cache.sibling(shelf))
     }
 
-    fn with(options: SearchOptions, encoder: Option<Arc<LazyEncoder>>, cache: Cache) -> Searcher {
+    fn with(
+        options: SearchOptions,
+        encoder: Option<Arc<LazyEncoder>>,
+        cache: VectorCache,
+    ) -> Searcher {
         Searcher(Arc::new(Inner {
             options,
             index: RwLock::default(),
@@ -213,31 +219,36 @@ impl Searcher {
     }
 
     /// How far the embedding of texts is, as it goes on.
-    pub fn progress(&self) -> watch::Receiver<Progress> {
+    pub fn progress(&self) -> watch::Receiver<EmbeddingProgress> {
         self.0.progress.subscribe()
     }
 
     /// Whether a person should know what a search rests on: while vectors are on
     /// their way, and once when they can't be had though there is a model.
-    pub(crate) fn should_tell(&self, how: &How) -> bool {
+    pub(crate) fn should_tell(&self, how: &RankingBasis) -> bool {
         match how {
-            How::Dense | How::Words(WhyWords::NoModel | WhyWords::NothingNamed) => false,
-            How::Words(WhyWords::NotReady { .. } | WhyWords::Failed) => true,
-            How::Words(WhyWords::Unusable { .. }) => !self.0.told.swap(true, Ordering::Relaxed),
+            RankingBasis::Dense
+            | RankingBasis::Words(WordsOnlyReason::NoModel | WordsOnlyReason::NothingNamed) => {
+                false
+            }
+            RankingBasis::Words(WordsOnlyReason::NotReady { .. } | WordsOnlyReason::Failed) => true,
+            RankingBasis::Words(WordsOnlyReason::Unusable { .. }) => {
+                !self.0.told.swap(true, Ordering::Relaxed)
+            }
         }
     }
 
     /// Ranks the entries that are candidates, as [`Searcher::search_each`] does.
     pub async fn search(
         &self,
-        entries: Arc<[Entry]>,
+        entries: Arc<[SearchEntry]>,
         query: &str,
         is_candidate: IsCandidate,
-        patience: Patience,
-    ) -> Ranked {
+        patience: SearchPatience,
+    ) -> RankedItems {
         let (mut rankings, how) =
             self.search_each(entries, query, vec![is_candidate], patience).await;
-        Ranked { groups: rankings.pop().unwrap_or_default(), how }
+        RankedItems { groups: rankings.pop().unwrap_or_default(), how }
     }
 
     /// Ranks the entries of each set of candidates by themselves. `entries` is all
@@ -246,57 +257,60 @@ impl Searcher {
     /// found.
     pub(crate) async fn search_each(
         &self,
-        entries: Arc<[Entry]>,
+        entries: Arc<[SearchEntry]>,
         query: &str,
         sets: Vec<IsCandidate>,
-        patience: Patience,
-    ) -> (Vec<Groups>, How) {
+        patience: SearchPatience,
+    ) -> (Vec<RankedGroups>, RankingBasis) {
         let of_any = sets.clone();
         let is_candidate: IsCandidate = Arc::new(move |id| of_any.iter().any(|set| set(id)));
-        let rank = move |index: &Index, query: &Query<'_>| {
-            let rankings: Vec<Groups> = sets.iter().map(|set| groups(index, query, set)).collect();
+        let rank = move |index: &SearchIndex, query: &SearchQuery<'_>| {
+            let rankings: Vec<RankedGroups> =
+                sets.iter().map(|set| groups(index, query, set)).collect();
             // An item may have changed since its vectors were there.
             let is_first_dense =
-                |(_, picks): &(Group, Vec<Pick>)| picks.first().is_none_or(is_dense);
+                |(_, picks): &(ItemGroup, Vec<Pick>)| picks.first().is_none_or(is_dense);
             let dense = rankings.iter().flatten().all(is_first_dense);
             (rankings, dense)
         };
-        self.ask(Holding::Exactly(entries), query, is_candidate, patience, rank).await
+        self.query_index(IndexContent::Exactly(entries), query, is_candidate, patience, rank).await
     }
 
     /// Makes the index hold something, gives the candidates their vectors, and has
     /// `judge` look into it, which also says whether vectors decided. When time is up,
     /// what is not ready goes on in the background.
-    pub(crate) async fn ask<T: Default + Send + 'static>(
+    pub(crate) async fn query_index<T: Default + Send + 'static>(
         &self,
-        holding: Holding,
+        holding: IndexContent,
         query: &str,
         is_candidate: IsCandidate,
-        patience: Patience,
-        judge: impl FnOnce(&Index, &Query<'_>) -> (T, bool) + Send + 'static,
-    ) -> (T, How) {
-        let encoder = match self.at_hand(&holding).filter(|_| is_worth_it(query, patience)) {
+        patience: SearchPatience,
+        judge: impl FnOnce(&SearchIndex, &SearchQuery<'_>) -> (T, bool) + Send + 'static,
+    ) -> (T, RankingBasis) {
+        let encoder = match self.ready_encoder(&holding).filter(|_| is_worth_it(query, patience)) {
             Some(encoder) => Ok(encoder),
             None => self.prepared(holding, query, is_candidate, patience).await,
         };
         let query = beginning(query).to_owned();
         let ranking = self.clone().rank(query, encoder, judge);
         let ranked = match patience {
-            Patience::UntilDone => Ok(ranking.await),
-            Patience::OneSecond => timeout(TO_RANK, ranking).await,
+            SearchPatience::UntilDone => Ok(ranking.await),
+            SearchPatience::OneSecond => timeout(TO_RANK, ranking).await,
         };
-        let nothing = |why| (T::default(), How::Words(why));
+        let nothing = |why| (T::default(), RankingBasis::Words(why));
         match ranked {
-            Ok(ranked) => ranked.unwrap_or_else(|| nothing(WhyWords::Failed)),
+            Ok(ranked) => ranked.unwrap_or_else(|| nothing(WordsOnlyReason::Failed)),
             Err(_) => nothing(self.not_ready()),
         }
     }
 
     /// The encoder, where there is nothing to prepare.
-    fn at_hand(&self, holding: &Holding) -> Option<Encoder> {
+    fn ready_encoder(&self, holding: &IndexContent) -> Option<Encoder> {
         let is_held = match holding {
-            Holding::Exactly(entries) => is_same(self.0.holds.try_lock().ok()?.as_ref(), entries),
-            Holding::And(entries) => entries.is_empty(),
+            IndexContent::Exactly(entries) => {
+                is_same(self.0.holds.try_lock().ok()?.as_ref(), entries)
+            }
+            IndexContent::And(entries) => entries.is_empty(),
         };
         let encoder = self.0.encoder.as_ref()?.loaded()?;
         (is_held && self.0.index.try_read()?.is_complete()).then_some(encoder)
@@ -305,63 +319,63 @@ impl Searcher {
     /// Prepares everything, as far as there is time for it.
     async fn prepared(
         &self,
-        holding: Holding,
+        holding: IndexContent,
         query: &str,
         is_candidate: IsCandidate,
-        patience: Patience,
-    ) -> Result<Encoder, WhyWords> {
+        patience: SearchPatience,
+    ) -> Result<Encoder, WordsOnlyReason> {
         let is_worth_it = is_worth_it(query, patience);
         let preparing = tokio::spawn(self.clone().prepare(holding, is_candidate, is_worth_it));
         let prepared = match patience {
-            Patience::UntilDone => Ok(preparing.await),
-            Patience::OneSecond => timeout(self.time_to_prepare(), preparing).await,
+            SearchPatience::UntilDone => Ok(preparing.await),
+            SearchPatience::OneSecond => timeout(self.time_to_prepare(), preparing).await,
         };
         match prepared {
             Ok(Ok(prepared)) => prepared,
-            Ok(Err(_)) => Err(WhyWords::Failed),
+            Ok(Err(_)) => Err(WordsOnlyReason::Failed),
             Err(_) => Err(self.not_ready()),
         }
     }
 
     /// How long a reply waits: not for what will not be ready in time anyway.
     fn time_to_prepare(&self) -> Duration {
-        let Progress { done, total } = *self.0.progress.borrow();
+        let EmbeddingProgress { done, total } = *self.0.progress.borrow();
         if total - done > FAR { SHORT } else { TO_PREPARE }
     }
 
-    fn not_ready(&self) -> WhyWords {
-        let Progress { done, total } = *self.0.progress.borrow();
-        WhyWords::NotReady { done, total }
+    fn not_ready(&self) -> WordsOnlyReason {
+        let EmbeddingProgress { done, total } = *self.0.progress.borrow();
+        WordsOnlyReason::NotReady { done, total }
     }
 
     /// Makes the index hold the entries, and, where that is worth it, gives the
     /// candidates their vectors.
     async fn prepare(
         self,
-        holding: Holding,
+        holding: IndexContent,
         is_candidate: IsCandidate,
         is_worth_it: bool,
-    ) -> Result<Encoder, WhyWords> {
+    ) -> Result<Encoder, WordsOnlyReason> {
         let held = match holding {
-            Holding::Exactly(entries) => self.follow(entries).await,
-            Holding::And(entries) => self.extend(entries).await,
+            IndexContent::Exactly(entries) => self.follow(entries).await,
+            IndexContent::And(entries) => self.extend(entries).await,
         };
-        held.ok_or(WhyWords::Failed)?;
+        held.ok_or(WordsOnlyReason::Failed)?;
         if !is_worth_it {
-            return Err(WhyWords::NothingNamed);
+            return Err(WordsOnlyReason::NothingNamed);
         }
-        let encoder = self.0.encoder.as_ref().ok_or(WhyWords::NoModel)?.get().await?;
-        self.embed_missing(&encoder, is_candidate).await.ok_or(WhyWords::Failed)?;
+        let encoder = self.0.encoder.as_ref().ok_or(WordsOnlyReason::NoModel)?.get().await?;
+        self.embed_missing(&encoder, is_candidate).await.ok_or(WordsOnlyReason::Failed)?;
         Ok(encoder)
     }
 
     /// Makes the index hold these entries, unless it does.
-    async fn follow(&self, entries: Arc<[Entry]>) -> Option<()> {
+    async fn follow(&self, entries: Arc<[SearchEntry]>) -> Option<()> {
         let mut holds = self.0.holds.lock().await;
         if is_same(holds.as_ref(), &entries) {
             return Some(());
         }
-        self.0.progress.send_replace(Progress::default());
+        self.0.progress.send_replace(EmbeddingProgress::default());
         let new = entries.to_vec();
         let orphaned = self.change(move |index| index.update(new)).await?.orphaned;
         *holds = Some(entries);
@@ -373,7 +387,7 @@ impl Searcher {
     }
 
     /// Makes the index hold these entries, too.
-    pub(crate) async fn extend(&self, entries: Vec<Entry>) -> Option<()> {
+    pub(crate) async fn extend(&self, entries: Vec<SearchEntry>) -> Option<()> {
         if entries.is_empty() {
             return Some(());
         }
@@ -382,10 +396,10 @@ impl Searcher {
 
     async fn change<T: Send + 'static>(
         &self,
-        change: impl FnOnce(&mut Index) -> T + Send + 'static,
+        change: impl FnOnce(&mut SearchIndex) -> T + Send + 'static,
     ) -> Option<T> {
         let searcher = self.clone();
-        aside(move || {
+        run_blocking(move || {
             let mut index = searcher.0.index.write();
             change(&mut index)
         })
@@ -396,19 +410,19 @@ impl Searcher {
     async fn rank<T: Send + 'static>(
         self,
         query: String,
-        encoder: Result<Encoder, WhyWords>,
-        judge: impl FnOnce(&Index, &Query<'_>) -> (T, bool) + Send + 'static,
-    ) -> Option<(T, How)> {
-        aside(move || {
+        encoder: Result<Encoder, WordsOnlyReason>,
+        judge: impl FnOnce(&SearchIndex, &SearchQuery<'_>) -> (T, bool) + Send + 'static,
+    ) -> Option<(T, RankingBasis)> {
+        run_blocking(move || {
             let lazy = self.0.encoder.as_ref();
             let embedding = lazy.zip(encoder.as_ref().ok());
             let embedding = embedding.map(|(lazy, encoder)| lazy.query(encoder, &query));
-            let query = Query { text: &query, embedding: embedding.as_ref() };
+            let query = SearchQuery { text: &query, embedding: embedding.as_ref() };
             let (ranked, dense) = judge(&self.index(), &query);
             let how = match encoder {
-                Ok(_) if dense => How::Dense,
-                Ok(_) => How::Words(self.not_ready()),
-                Err(why) => How::Words(why),
+                Ok(_) if dense => RankingBasis::Dense,
+                Ok(_) => RankingBasis::Words(self.not_ready()),
+                Err(why) => RankingBasis::Words(why),
             };
             (ranked, how)
         })
@@ -416,22 +430,26 @@ impl Searcher {
     }
 
     /// The index to be read. Whoever panicked while writing left one that can be updated.
-    fn index(&self) -> RwLockReadGuard<'_, Index> {
+    fn index(&self) -> RwLockReadGuard<'_, SearchIndex> {
         self.0.index.read()
     }
 }
 
-fn is_same(held: Option<&Arc<[Entry]>>, entries: &Arc<[Entry]>) -> bool {
+fn is_same(held: Option<&Arc<[SearchEntry]>>, entries: &Arc<[SearchEntry]>) -> bool {
     held.is_some_and(|held| Arc::ptr_eq(held, entries))
 }
 
-fn groups(index: &Index, query: &Query<'_>, is_candidate: &IsCandidate) -> Groups {
+fn groups(
+    index: &SearchIndex,
+    query: &SearchQuery<'_>,
+    is_candidate: &IsCandidate,
+) -> RankedGroups {
     let of_group = |group| {
-        let is_of_group = |id: &ItemId| Group::of(id.kind) == group && is_candidate(id);
+        let is_of_group = |id: &ItemId| ItemGroup::of_kind(id.kind) == group && is_candidate(id);
         let ranked = index.rank(query, is_of_group);
         (!ranked.is_empty()).then_some((group, ranked))
     };
-    Group::ALL.into_iter().filter_map(of_group).collect()
+    ItemGroup::ALL.into_iter().filter_map(of_group).collect()
 }
 
 pub(crate) fn is_dense(pick: &Pick) -> bool {
@@ -440,6 +458,6 @@ pub(crate) fn is_dense(pick: &Pick) -> bool {
 
 /// Does heavy work where it keeps no other task waiting. Nothing comes of it when
 /// it panics, or when the process is about to end.
-async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+async fn run_blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     spawn_blocking(work).await.ok()
 }

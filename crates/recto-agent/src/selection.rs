@@ -3,13 +3,13 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use recto_context::{Catalog, Include, ItemId, ItemKind, Pick, SessionItem, Snapshot};
-use recto_search::{Choice, Entry, Preset, SearchOptions};
+use recto_context::{Catalog, IncludeMode, ItemId, ItemKind, MemorySnapshot, Pick, SessionItem};
+use recto_search::{GroupChoice, SearchEntry, SearchOptions, SearchPreset};
 use serde::{Deserialize, Serialize};
 
-use crate::memories::Chosen;
+use crate::memories::ChosenMemories;
 use crate::options::SessionSettings;
-use crate::search::{How, IsCandidate, Patience, Searcher};
+use crate::search::{IsCandidate, RankingBasis, SearchPatience, Searcher};
 
 /// How much of the way from the floor to certainty a tool or skill has to be to
 /// speak for tools.
@@ -18,7 +18,7 @@ const CLEARLY: f32 = 1.0 / 3.0;
 /// What search brought for a message. It is kept with the turn, because all of
 /// its requests show the same, whoever makes them.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct Found {
+pub struct SearchOutcome {
     /// What was taken, the most probable first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub picks: Vec<Pick>,
@@ -30,18 +30,22 @@ pub struct Found {
     pub for_tools: Option<Pick>,
     /// What the search rests on; absent when there was nothing to search.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub how: Option<How>,
+    pub how: Option<RankingBasis>,
 }
 
-impl Found {
+impl SearchOutcome {
     /// Adds memories that are recalled beside those on the page, which it gives back.
-    pub fn add(&mut self, chosen: Chosen) -> Snapshot {
+    pub fn add(&mut self, chosen: ChosenMemories) -> MemorySnapshot {
         self.picks.extend(chosen.choice.taken);
         self.candidates.extend(chosen.choice.left);
         self.sort();
         // What rests on words alone has to be said of all of it.
         let (own, of_memories) = (self.how.take(), chosen.how);
-        self.how = if own.is_none() || own == Some(How::Dense) { of_memories.or(own) } else { own };
+        self.how = if own.is_none() || own == Some(RankingBasis::Dense) {
+            of_memories.or(own)
+        } else {
+            own
+        };
         chosen.snapshot
     }
 
@@ -53,18 +57,18 @@ impl Found {
 
     /// Whether there is nothing to keep.
     pub(crate) fn is_empty(&self) -> bool {
-        *self == Found::default()
+        *self == SearchOutcome::default()
     }
 }
 
 /// A message, and what may be brought for it.
 #[derive(Debug)]
 #[allow(missing_docs, reason = "fields that say it have no text of their own")]
-pub struct Wanted<'a> {
+pub struct ItemQuery<'a> {
     /// All that the agent has.
     pub catalog: &'a Catalog,
     /// The same as search sees it.
-    pub entries: Arc<[Entry]>,
+    pub entries: Arc<[SearchEntry]>,
     /// What the session has anyway.
     pub session: &'a [SessionItem],
     /// What a person took out of it.
@@ -77,13 +81,13 @@ pub struct Wanted<'a> {
     pub message: &'a str,
 }
 
-impl Wanted<'_> {
+impl ItemQuery<'_> {
     /// Items whose include mode is *agent*, but for those that are in the session
     /// anyway and those that a person removed from it.
     fn candidates(&self) -> HashSet<ItemId> {
         let here = self.session.iter().map(|item| &item.item);
         let here: HashSet<&ItemId> = here.chain(self.removed).collect();
-        let of_agent = self.catalog.items().filter(|(_, include)| *include == Include::Agent);
+        let of_agent = self.catalog.items().filter(|(_, include)| *include == IncludeMode::Agent);
         let of_agent = of_agent.map(|(id, _)| id);
         of_agent.filter(|id| !here.contains(id) && !self.is_of_removed_skill(id)).collect()
     }
@@ -105,30 +109,30 @@ impl Wanted<'_> {
 
 impl Searcher {
     /// Finds what fits a message, within the time that a turn has for it.
-    pub async fn find(&self, wanted: &Wanted<'_>) -> Found {
+    pub async fn find(&self, wanted: &ItemQuery<'_>) -> SearchOutcome {
         let candidates = wanted.candidates();
         let of_mode = wanted.of_mode(&candidates);
         let options = &wanted.options;
         let nothing_to_find = candidates.is_empty() && (of_mode.is_empty() || !wanted.decides_mode);
         if !options.enabled || nothing_to_find || wanted.message.trim().is_empty() {
-            return Found::default();
+            return SearchOutcome::default();
         }
         let sets: Vec<IsCandidate> = [candidates, of_mode]
             .map(|set| -> IsCandidate { Arc::new(move |id: &ItemId| set.contains(id)) })
             .into();
         let entries = wanted.entries.clone();
         let (rankings, how) =
-            self.search_each(entries, wanted.message, sets, Patience::OneSecond).await;
+            self.search_each(entries, wanted.message, sets, SearchPatience::OneSecond).await;
         let mut rankings = rankings.into_iter();
-        let mut found = Found { how: Some(how), ..Found::default() };
+        let mut found = SearchOutcome { how: Some(how), ..SearchOutcome::default() };
         for (group, picks) in rankings.next().unwrap_or_default() {
-            let Choice { taken, left } = Choice::among(picks, options.of(group));
+            let GroupChoice { taken, left } = GroupChoice::among(picks, options.for_group(group));
             found.picks.extend(taken);
             found.candidates.extend(left);
         }
         found.sort();
         let best = rankings.next().unwrap_or_default().into_iter().filter_map(|(group, picks)| {
-            let floor = options.of(group).floor;
+            let floor = options.for_group(group).floor;
             let clearly = floor + (1.0 - floor) * CLEARLY;
             picks.into_iter().next().filter(|pick| probability(pick) >= clearly)
         });
@@ -149,7 +153,7 @@ pub enum SearchSetting {
     Off,
     /// Messages are searched for as the preset says.
     #[serde(untagged)]
-    Preset(Preset),
+    Preset(SearchPreset),
 }
 
 impl SessionSettings {

@@ -7,17 +7,18 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use recto_context::{
-    Audience, Carry, Catalog, Include, ItemId, Joined, Message, MessageId, RequestContext,
-    SessionItem, Summary,
+    Audience, Carry, Catalog, HistorySummary, IncludeMode, ItemId, ItemOrigin, Message, MessageId,
+    RequestContext, SessionItem,
 };
 use recto_store::{
-    CompactionId, Having, ItemState, ItemsRevision, Session, SessionBasis, SessionId, StoreError,
+    CompactionId, ItemState, ItemsRevision, SessionBasis, SessionCursor, SessionId, StoreError,
+    StoredSession,
 };
-use recto_workspace::{Problem, View};
+use recto_workspace::{MemoryView, WorkspaceProblem};
 
 use crate::error::AgentError;
 use crate::options::SessionSettings;
-use crate::shared::Shared;
+use crate::shared::AgentShared;
 
 /// A session as the last look at the store found it, with the last request that
 /// was made for it.
@@ -34,7 +35,7 @@ pub(crate) struct SessionCache {
 /// A session as a look at the store brings it.
 #[derive(Debug)]
 pub(crate) struct LoadedSession {
-    pub(crate) session: Session,
+    pub(crate) session: StoredSession,
     pub(crate) settings: SessionSettings,
     pub(crate) carry: Carry,
     /// Those that can still be on a page, oldest first.
@@ -48,7 +49,7 @@ pub(crate) struct LoadedSession {
     /// How many turns the session has had.
     pub(crate) turns: u32,
     /// What stands for messages that have left the page.
-    pub(crate) summary: Option<Summary>,
+    pub(crate) summary: Option<HistorySummary>,
     summary_id: Option<CompactionId>,
     catalog: Option<SessionCatalog>,
 }
@@ -57,7 +58,7 @@ pub(crate) struct LoadedSession {
 #[derive(Debug)]
 struct SessionCatalog {
     items: Arc<Catalog>,
-    view: Arc<View>,
+    view: Arc<MemoryView>,
     catalog: Arc<Catalog>,
 }
 
@@ -83,21 +84,20 @@ impl SessionCache {
     /// Reads what is new in the store.
     pub(crate) async fn refresh(
         &mut self,
-        shared: &Shared,
+        shared: &AgentShared,
     ) -> Result<&mut LoadedSession, StoreError> {
         let store = &shared.parts.store;
         #[cfg(test)]
         shared.readings.count_session();
-        let having = self.loaded.as_ref().map_or_else(Having::default, |loaded| Having {
-            messages_up_to: Some(loaded.last),
-            items: Some(loaded.items_revision),
+        let having = self.loaded.as_ref().map_or_else(SessionCursor::default, |loaded| {
+            SessionCursor { messages_up_to: Some(loaded.last), items: Some(loaded.items_revision) }
         });
         let mut state = store.load(self.id, having).await?;
         let mut before = self.loaded.take();
         if before.as_ref().is_some_and(|before| is_back(&before.carry, &state.carry)) {
             // What had left was let go, and is wanted again.
             before = None;
-            state = store.load(self.id, Having::default()).await?;
+            state = store.load(self.id, SessionCursor::default()).await?;
         }
         let (mut messages, mut stored, catalog) = match before {
             Some(before) => (before.messages, before.stored, before.catalog),
@@ -166,10 +166,10 @@ impl LoadedSession {
         // The turn that is about to run may be stored and counted already, so the
         // session has also just begun while its transcript is empty.
         let begins = self.turns == 0 || self.last == MessageId(0);
-        let joined = if begins { Joined::AtStart } else { Joined::Late };
+        let joined = if begins { ItemOrigin::AtStart } else { ItemOrigin::Late };
         let there: HashSet<&ItemId> = self.items.iter().map(|item| &item.item).collect();
         let is_new = |id: &ItemId| !there.contains(id) && !self.stored.removed.contains(id);
-        let always = catalog.items().filter(|(_, include)| *include == Include::Always);
+        let always = catalog.items().filter(|(_, include)| *include == IncludeMode::Always);
         let new: Vec<SessionItem> = always
             .filter(|(id, _)| is_new(id))
             .map(|(item, _)| SessionItem { item, joined })
@@ -180,7 +180,7 @@ impl LoadedSession {
 
     /// All that the agent has, with the memories that this session may see; the same
     /// as before while nothing changed.
-    pub(crate) fn catalog(&mut self, items: &Arc<Catalog>, view: &Arc<View>) -> Arc<Catalog> {
+    pub(crate) fn catalog(&mut self, items: &Arc<Catalog>, view: &Arc<MemoryView>) -> Arc<Catalog> {
         if let Some(made) = &self.catalog
             && Arc::ptr_eq(&made.items, items)
             && Arc::ptr_eq(&made.view, view)
@@ -189,7 +189,7 @@ impl LoadedSession {
         }
         let mut catalog = Catalog::clone(items);
         catalog.memories.clone_from(&view.memories);
-        catalog.notices.extend(view.problems.iter().filter_map(Problem::notice));
+        catalog.notices.extend(view.problems.iter().filter_map(WorkspaceProblem::notice));
         let catalog = Arc::new(catalog);
         let (items, view) = (items.clone(), view.clone());
         self.catalog = Some(SessionCatalog { items, view, catalog: catalog.clone() });

@@ -8,25 +8,26 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use recto_context::{
-    Calibration, Counter, Observed, Rates, RequestContext, Tokens, Window, WindowSource,
+    Calibration, ObservationOutcome, RequestContext, TokenCounter, TokenRates, Tokens, Window,
+    WindowSource,
 };
 use recto_llm::{LlmError, ServerWindow};
-use recto_store::{Answer, Approval, ApprovalId, Moment};
+use recto_store::{ApprovalAnswer, ApprovalId, Moment, StoredApproval};
 use tokio::sync::{Notify, watch};
 
-use crate::counts::Counts;
+use crate::agent_catalog::{AgentCatalog, CatalogCache, CatalogPurpose};
 use crate::error::AgentError;
-use crate::markdown::SessionFiles;
-use crate::memories::{Memories, runnable_tools};
-use crate::options::{ModelEntry, Parts};
+use crate::exact_counts::ExactCounts;
+use crate::memories::{AgentMemories, runnable_tools};
+use crate::options::{AgentParts, ModelEntry};
 use crate::search::Searcher;
-use crate::stock::{Purpose, Stock, Stockroom};
+use crate::session_files::SessionFiles;
 
 /// What all sessions of an agent have in common.
 #[derive(Debug)]
-pub(crate) struct Shared {
-    pub(crate) parts: Parts,
-    pub(crate) stockroom: Stockroom,
+pub(crate) struct AgentShared {
+    pub(crate) parts: AgentParts,
+    pub(crate) stockroom: CatalogCache,
     /// What people were told of tools that are not there.
     told: Mutex<HashSet<String>>,
     /// Rings when a person has answered a question.
@@ -36,32 +37,32 @@ pub(crate) struct Shared {
     /// Rates by what [`ModelEntry::counted_as`] says.
     calibrations: Mutex<HashMap<String, Calibration>>,
     /// Exact counts by model entry, where its tokenizer is at hand.
-    counts: Mutex<HashMap<Arc<str>, Arc<Counts>>>,
+    counts: Mutex<HashMap<Arc<str>, Arc<ExactCounts>>>,
     /// What finds the items that fit a message.
     pub(crate) searcher: Searcher,
     /// What the agent remembers.
-    pub(crate) memories: Memories,
+    pub(crate) memories: AgentMemories,
     /// Where sessions are also kept as Markdown, if they are.
     pub(crate) session_files: Option<SessionFiles>,
     /// How many messages and turns wait or run, over all sessions.
     work: watch::Sender<usize>,
     #[cfg(test)]
-    pub(crate) readings: readings::Readings,
+    pub(crate) readings: readings::ReadingCounts,
 }
 
-impl Shared {
-    pub(crate) fn new(mut parts: Parts) -> Self {
+impl AgentShared {
+    pub(crate) fn new(mut parts: AgentParts) -> Self {
         let (search, store) = (parts.search.clone(), parts.store.clone());
         let agent = &parts.options.name;
         let searcher = Searcher::new(search, Some(store.clone()), agent);
-        let memories = Memories::new(agent, parts.memory.clone(), &searcher, Some(store));
+        let memories = AgentMemories::new(agent, parts.memory.clone(), &searcher, Some(store));
         runnable_tools(&memories).for_each(|tool| parts.tools.add(tool));
-        Shared {
+        AgentShared {
             searcher,
             memories,
             session_files: parts.options.session_files.clone().map(SessionFiles::new),
             parts,
-            stockroom: Stockroom::default(),
+            stockroom: CatalogCache::default(),
             told: Mutex::default(),
             answered: Notify::new(),
             windows: Mutex::default(),
@@ -69,17 +70,17 @@ impl Shared {
             counts: Mutex::default(),
             work: watch::Sender::default(),
             #[cfg(test)]
-            readings: readings::Readings::default(),
+            readings: readings::ReadingCounts::default(),
         }
     }
 
     /// All that the agent has now. Before a turn a server whose tools are not known
     /// yet is asked for them; one that was asked before is not started for it.
-    pub(crate) async fn stock(&self, purpose: Purpose) -> Stock {
+    pub(crate) async fn stock(&self, purpose: CatalogPurpose) -> AgentCatalog {
         #[cfg(test)]
         self.readings.count_workspace();
-        if purpose == Purpose::Turn {
-            self.parts.tools.servers().learn().await;
+        if purpose == CatalogPurpose::Turn {
+            self.parts.tools.servers().learn_tools().await;
         }
         self.stockroom.stock(&self.parts, purpose).await
     }
@@ -94,8 +95,8 @@ impl Shared {
     pub(crate) async fn answer_approval(
         &self,
         id: ApprovalId,
-        answer: Answer,
-    ) -> Result<Approval, AgentError> {
+        answer: ApprovalAnswer,
+    ) -> Result<StoredApproval, AgentError> {
         let stored = self.parts.store.answer_approval(id, answer, Moment::now()).await;
         self.answered.notify_waiters();
         Ok(stored?)
@@ -118,7 +119,7 @@ impl Shared {
         if let Some(window) = self.known_window(entry) {
             return Ok(window);
         }
-        let window = window_of(entry, self.parts.options.window_cap).await?;
+        let window = probe_window_of(entry, self.parts.options.window_cap).await?;
         self.windows.lock().insert(entry.name.clone(), window);
         Ok(window)
     }
@@ -155,34 +156,34 @@ impl Shared {
         let kept = self.parts.store.calibration(&key).await?;
         // A state of an older form is left behind, and learning begins anew.
         let read = kept.and_then(|kept| serde_json::from_value(kept).ok());
-        let calibration = read.unwrap_or_else(|| Calibration::new(Rates::default()));
+        let calibration = read.unwrap_or_else(|| Calibration::new(TokenRates::default()));
         self.calibrations.lock().insert(key, calibration.clone());
         Ok(calibration)
     }
 
     /// Exact counts for a model, if its own tokenizer can be had. What keeps it from
     /// being had will also keep the model from answering, and is told then.
-    pub(crate) async fn counts(&self, entry: &ModelEntry) -> Option<Arc<Counts>> {
+    pub(crate) async fn counts(&self, entry: &ModelEntry) -> Option<Arc<ExactCounts>> {
         if let Some(known) = self.counts.lock().get(&entry.name) {
             return Some(known.clone());
         }
         let tokenizer = entry.client.tokenizer().await.ok().flatten()?;
-        let counts = Arc::new(Counts::new(tokenizer, entry));
+        let counts = Arc::new(ExactCounts::new(tokenizer, entry));
         self.counts.lock().insert(entry.name.clone(), counts.clone());
         Some(counts)
     }
 
     /// Something is to be done, until what this gives is dropped.
-    pub(crate) fn begin_work(self: &Arc<Self>) -> AtWork {
+    pub(crate) fn begin_work(self: &Arc<Self>) -> WorkGuard {
         self.work.send_modify(|work| *work += 1);
-        AtWork(self.clone())
+        WorkGuard(self.clone())
     }
 
     /// What is under way waits for a person, and counts as no work until what this
     /// gives is dropped.
-    pub(crate) fn rest(&self) -> Resting<'_> {
+    pub(crate) fn rest(&self) -> RestGuard<'_> {
         self.work.send_modify(|work| *work = work.saturating_sub(1));
-        Resting(self)
+        RestGuard(self)
     }
 
     pub(crate) fn has_work(&self) -> bool {
@@ -202,11 +203,11 @@ impl Shared {
         entry: &ModelEntry,
         request: &RequestContext,
         counted: Tokens,
-    ) -> (Observed, Calibration) {
+    ) -> (ObservationOutcome, Calibration) {
         let mut calibrations = self.calibrations.lock();
         let calibration = calibrations
             .entry(entry.counted_as())
-            .or_insert_with(|| Calibration::new(Rates::default()));
+            .or_insert_with(|| Calibration::new(TokenRates::default()));
         let (profile, messages) = request.profile();
         (calibration.observe(&profile, messages, counted), calibration.clone())
     }
@@ -214,18 +215,18 @@ impl Shared {
 
 /// Stands for a message or a turn that waits or runs.
 #[derive(Debug)]
-pub(crate) struct AtWork(Arc<Shared>);
+pub(crate) struct WorkGuard(Arc<AgentShared>);
 
-impl Drop for AtWork {
+impl Drop for WorkGuard {
     fn drop(&mut self) {
         self.0.work.send_modify(|work| *work = work.saturating_sub(1));
     }
 }
 
 /// Stands for a turn that waits for a person.
-pub(crate) struct Resting<'a>(&'a Shared);
+pub(crate) struct RestGuard<'a>(&'a AgentShared);
 
-impl Drop for Resting<'_> {
+impl Drop for RestGuard<'_> {
     fn drop(&mut self) {
         self.0.work.send_modify(|work| *work += 1);
     }
@@ -233,7 +234,7 @@ impl Drop for Resting<'_> {
 
 /// A model's window: as set, or as its server says. Of what a model was trained
 /// for at most `cap` is used, because a window costs memory.
-pub async fn window_of(entry: &ModelEntry, cap: Tokens) -> Result<Window, LlmError> {
+pub async fn probe_window_of(entry: &ModelEntry, cap: Tokens) -> Result<Window, LlmError> {
     if let Some(tokens) = entry.window {
         return Ok(Window::from_config(tokens));
     }
@@ -254,9 +255,9 @@ pub async fn window_of(entry: &ModelEntry, cap: Tokens) -> Result<Window, LlmErr
 }
 
 /// The counter that a calibration makes.
-pub(crate) fn counter(calibration: &Calibration) -> Counter<'static> {
+pub(crate) fn counter_from(calibration: &Calibration) -> TokenCounter<'static> {
     match calibration.observations() {
-        0 => Counter::estimated(),
-        _ => Counter::calibrated(calibration.rates()),
+        0 => TokenCounter::estimated(),
+        _ => TokenCounter::calibrated(calibration.rates()),
     }
 }

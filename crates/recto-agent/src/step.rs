@@ -11,10 +11,10 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use recto_context::{Body, CallId, ContentHash, ContentPart, ModeDecision, ToolCall};
+use recto_context::{CallId, ContentHash, ContentPart, MessageBody, ModeDecision, ToolCall};
 use serde::{Deserialize, Serialize};
 
-use crate::selection::Found;
+use crate::selection::SearchOutcome;
 
 /// The form of the kept state. Another form is not guessed at: the turn then
 /// counts as interrupted.
@@ -32,7 +32,7 @@ const MOST_RESUMES: u32 = 3;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TurnState {
     version: u32,
-    phase: Phase,
+    phase: TurnPhase,
     /// Minimal or full; decided once a turn.
     mode: ModeDecision,
     /// The model entry that answers this turn.
@@ -40,8 +40,8 @@ pub struct TurnState {
     rounds: u32,
     max_rounds: u32,
     /// What search brought; searched once a turn.
-    #[serde(default, skip_serializing_if = "Found::is_empty")]
-    found: Found,
+    #[serde(default, skip_serializing_if = "SearchOutcome::is_empty")]
+    found: SearchOutcome,
     /// How often the turn was taken up after its process had ended.
     #[serde(default)]
     resumed: u32,
@@ -52,19 +52,19 @@ pub struct TurnState {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Phase {
+enum TurnPhase {
     /// A model is asked, or about to be.
     Calling,
     /// A person is asked whether these calls may run.
-    Asking(Vec<KeptCall>),
-    Running(Vec<KeptCall>),
+    Asking(Vec<PendingCall>),
+    Running(Vec<PendingCall>),
     Ended,
 }
 
 /// A call as the state keeps it: enough to answer it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the fields say it")]
-pub struct KeptCall {
+pub struct PendingCall {
     pub id: String,
     pub name: String,
 }
@@ -72,11 +72,11 @@ pub struct KeptCall {
 /// Something that happened to a turn, from which the next step follows.
 #[derive(Debug)]
 #[allow(missing_docs, reason = "the fields say it")]
-pub enum Input<'a> {
+pub enum TurnInput<'a> {
     /// The turn is to begin.
     Begin,
     /// The model replied with calls that it wants run, or with text.
-    Reply { calls: &'a [ToolCall], text: Said },
+    Reply { calls: &'a [ToolCall], text: ReplyText },
     /// The model could not be asked, or failed to reply.
     CallFailed,
     /// Some calls of the round need a person's word first.
@@ -93,7 +93,7 @@ pub enum Input<'a> {
 
 /// Whether a reply says anything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Said {
+pub enum ReplyText {
     /// There is text in it.
     Something,
     /// There is nothing but white space in it.
@@ -102,7 +102,7 @@ pub enum Said {
 
 /// The one thing to do now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Effect {
+pub enum TurnEffect {
     /// Assemble a request, record it, send it.
     Call,
     /// Run the calls of the reply.
@@ -110,24 +110,24 @@ pub enum Effect {
     /// Wait until the person has said which of them may run.
     Wait,
     /// Answer what is unanswered, tell the person, and close the turn.
-    End(Closing),
+    End(TurnClosing),
 }
 
 /// The end of a turn, as it is to be carried out.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Closing {
+pub struct TurnClosing {
     /// Why the turn is over.
-    pub outcome: Outcome,
+    pub outcome: TurnResult,
     /// Calls that will not run any more, or of which nobody knows whether they
     /// did. Each gets a result that says so.
-    pub unanswered: Vec<KeptCall>,
+    pub unanswered: Vec<PendingCall>,
 }
 
 /// Why a turn is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
-pub enum Outcome {
+pub enum TurnResult {
     /// The model said its last word.
     Answered,
     /// The model's last word was blank.
@@ -149,25 +149,29 @@ pub enum Outcome {
     Repeated,
 }
 
-impl Outcome {
+impl TurnResult {
     /// What a call's result says when the turn ended before it ran to its end.
     pub fn result_text(self) -> String {
         match self {
-            Outcome::Stopped => "stopped by the person before it gave a result; whether it took \
+            TurnResult::Stopped => {
+                "stopped by the person before it gave a result; whether it took \
                 effect is unknown"
-                .to_owned(),
-            Outcome::Interrupted => "interrupted: Recto was ended while this ran; whether it took \
+                    .to_owned()
+            }
+            TurnResult::Interrupted => {
+                "interrupted: Recto was ended while this ran; whether it took \
                 effect is unknown"
-                .to_owned(),
-            Outcome::TooManyRounds { limit } => {
+                    .to_owned()
+            }
+            TurnResult::TooManyRounds { limit } => {
                 format!("not run: the turn has reached its limit of {limit} rounds of tool calls")
             }
-            Outcome::Repeated => {
+            TurnResult::Repeated => {
                 format!(
                     "not run: the turn ended, because it asked for the same call {SAME_CALL} times"
                 )
             }
-            Outcome::Answered | Outcome::Empty | Outcome::Failed | Outcome::GivenUp => {
+            TurnResult::Answered | TurnResult::Empty | TurnResult::Failed | TurnResult::GivenUp => {
                 "not run: the turn is over".to_owned()
             }
         }
@@ -176,22 +180,22 @@ impl Outcome {
     /// What the person is told, where the reply itself does not.
     pub fn notice(self) -> Option<String> {
         match self {
-            Outcome::Answered | Outcome::Failed => None,
-            Outcome::Empty => Some("the model's answer was empty".to_owned()),
-            Outcome::Stopped => Some("stopped".to_owned()),
-            Outcome::Interrupted => Some(
+            TurnResult::Answered | TurnResult::Failed => None,
+            TurnResult::Empty => Some("the model's answer was empty".to_owned()),
+            TurnResult::Stopped => Some("stopped".to_owned()),
+            TurnResult::Interrupted => Some(
                 "interrupted: Recto was ended while tools ran, so this turn was not finished; \
                  ask again to go on"
                     .to_owned(),
             ),
-            Outcome::GivenUp => Some(format!(
+            TurnResult::GivenUp => Some(format!(
                 "given up: Recto was ended {MOST_RESUMES} times while the model was asked; ask \
                  again to go on"
             )),
-            Outcome::TooManyRounds { limit } => Some(format!(
+            TurnResult::TooManyRounds { limit } => Some(format!(
                 "ended after {limit} rounds of tool calls without an answer (tools.max_rounds)"
             )),
-            Outcome::Repeated => Some(format!(
+            TurnResult::Repeated => Some(format!(
                 "ended because the model asked for the same tool call {SAME_CALL} times"
             )),
         }
@@ -203,30 +207,30 @@ impl TurnState {
     pub fn new(mode: ModeDecision, model: impl Into<String>, max_rounds: u32) -> Self {
         TurnState {
             version: VERSION,
-            phase: Phase::Calling,
+            phase: TurnPhase::Calling,
             mode,
             model: model.into(),
             rounds: 0,
             max_rounds,
-            found: Found::default(),
+            found: SearchOutcome::default(),
             resumed: 0,
             asked: BTreeMap::new(),
         }
     }
 
     /// The same, with what search brought for it.
-    pub(crate) fn with_found(self, found: Found) -> Self {
+    pub(crate) fn with_found(self, found: SearchOutcome) -> Self {
         TurnState { found, ..self }
     }
 
     /// The items that search brought for it.
-    pub(crate) fn found(&self) -> &Found {
+    pub(crate) fn found(&self) -> &SearchOutcome {
         &self.found
     }
 
     /// A turn of which only the transcript is left, with calls that may have run.
-    pub(crate) fn with_open_calls(self, calls: Vec<KeptCall>) -> Self {
-        TurnState { phase: Phase::Running(calls), ..self }
+    pub(crate) fn with_open_calls(self, calls: Vec<PendingCall>) -> Self {
+        TurnState { phase: TurnPhase::Running(calls), ..self }
     }
 
     /// The kept state, if this version can read it.
@@ -252,74 +256,77 @@ impl TurnState {
 
     /// Whether it waits for a person's word.
     pub fn is_asking(&self) -> bool {
-        matches!(self.phase, Phase::Asking(_))
+        matches!(self.phase, TurnPhase::Asking(_))
     }
 
     /// Decides what to do now, from where the turn stands and what came in.
-    pub fn step(&mut self, input: Input<'_>) -> Effect {
-        match (input, std::mem::replace(&mut self.phase, Phase::Ended)) {
-            (Input::Begin, Phase::Calling) | (Input::Results, Phase::Running(_)) => self.call(),
-            (Input::Resume, Phase::Calling) => self.resume(),
-            (Input::Reply { calls: [], text }, Phase::Calling) => end(match text {
-                Said::Something => Outcome::Answered,
-                Said::Nothing => Outcome::Empty,
+    pub fn step(&mut self, input: TurnInput<'_>) -> TurnEffect {
+        match (input, std::mem::replace(&mut self.phase, TurnPhase::Ended)) {
+            (TurnInput::Begin, TurnPhase::Calling)
+            | (TurnInput::Results, TurnPhase::Running(_)) => self.call(),
+            (TurnInput::Resume, TurnPhase::Calling) => self.resume(),
+            (TurnInput::Reply { calls: [], text }, TurnPhase::Calling) => end(match text {
+                ReplyText::Something => TurnResult::Answered,
+                ReplyText::Nothing => TurnResult::Empty,
             }),
-            (Input::Reply { calls, .. }, Phase::Calling) => self.run(calls),
-            (Input::Asked, Phase::Running(calls)) => self.wait(calls),
-            (Input::Decided, Phase::Asking(calls)) => {
-                self.phase = Phase::Running(calls);
-                Effect::Run
+            (TurnInput::Reply { calls, .. }, TurnPhase::Calling) => self.run(calls),
+            (TurnInput::Asked, TurnPhase::Running(calls)) => self.wait(calls),
+            (TurnInput::Decided, TurnPhase::Asking(calls)) => {
+                self.phase = TurnPhase::Running(calls);
+                TurnEffect::Run
             }
             // Nothing has run, so the question stands, whoever asks it.
-            (Input::Resume, Phase::Asking(calls)) => self.wait(calls),
-            (Input::CallFailed, _) => end(Outcome::Failed),
-            (Input::Stop, Phase::Running(calls) | Phase::Asking(calls)) => {
-                end_with(Outcome::Stopped, calls)
+            (TurnInput::Resume, TurnPhase::Asking(calls)) => self.wait(calls),
+            (TurnInput::CallFailed, _) => end(TurnResult::Failed),
+            (TurnInput::Stop, TurnPhase::Running(calls) | TurnPhase::Asking(calls)) => {
+                end_with(TurnResult::Stopped, calls)
             }
-            (Input::Stop, _) => end(Outcome::Stopped),
-            (Input::Resume, Phase::Running(calls)) => end_with(Outcome::Interrupted, calls),
+            (TurnInput::Stop, _) => end(TurnResult::Stopped),
+            (TurnInput::Resume, TurnPhase::Running(calls)) => {
+                end_with(TurnResult::Interrupted, calls)
+            }
             // A turn that is over stays so; what comes in between is not for it.
             (
-                Input::Begin
-                | Input::Resume
-                | Input::Asked
-                | Input::Decided
-                | Input::Results
-                | Input::Reply { .. },
+                TurnInput::Begin
+                | TurnInput::Resume
+                | TurnInput::Asked
+                | TurnInput::Decided
+                | TurnInput::Results
+                | TurnInput::Reply { .. },
                 _,
-            ) => end(Outcome::Interrupted),
+            ) => end(TurnResult::Interrupted),
         }
     }
 
-    fn call(&mut self) -> Effect {
-        self.phase = Phase::Calling;
-        Effect::Call
+    fn call(&mut self) -> TurnEffect {
+        self.phase = TurnPhase::Calling;
+        TurnEffect::Call
     }
 
-    fn wait(&mut self, calls: Vec<KeptCall>) -> Effect {
-        self.phase = Phase::Asking(calls);
-        Effect::Wait
+    fn wait(&mut self, calls: Vec<PendingCall>) -> TurnEffect {
+        self.phase = TurnPhase::Asking(calls);
+        TurnEffect::Wait
     }
 
     /// Calls again, but not for ever: a turn that ends its process each time is
     /// better given up.
-    fn resume(&mut self) -> Effect {
+    fn resume(&mut self) -> TurnEffect {
         self.resumed += 1;
-        if self.resumed > MOST_RESUMES { end(Outcome::GivenUp) } else { self.call() }
+        if self.resumed > MOST_RESUMES { end(TurnResult::GivenUp) } else { self.call() }
     }
 
     /// Runs the calls unless they would be a round too many, or a repetition.
-    fn run(&mut self, calls: &[ToolCall]) -> Effect {
-        let kept: Vec<KeptCall> = calls.iter().map(KeptCall::of).collect();
+    fn run(&mut self, calls: &[ToolCall]) -> TurnEffect {
+        let kept: Vec<PendingCall> = calls.iter().map(PendingCall::from_call).collect();
         if self.rounds >= self.max_rounds {
-            return end_with(Outcome::TooManyRounds { limit: self.max_rounds }, kept);
+            return end_with(TurnResult::TooManyRounds { limit: self.max_rounds }, kept);
         }
         if self.is_repetition(calls) {
-            return end_with(Outcome::Repeated, kept);
+            return end_with(TurnResult::Repeated, kept);
         }
         self.rounds += 1;
-        self.phase = Phase::Running(kept);
-        Effect::Run
+        self.phase = TurnPhase::Running(kept);
+        TurnEffect::Run
     }
 
     /// Counts the calls. The same call twice in one round counts once: models
@@ -345,7 +352,7 @@ fn call_key(call: &ToolCall) -> String {
         Ok(value) => sorted(value).to_string(),
         Err(_) => call.arguments.as_str().to_owned(),
     };
-    let hash = ContentHash::of(arguments.as_bytes()).to_string();
+    let hash = ContentHash::of_bytes(arguments.as_bytes()).to_string();
     format!("{}:{}", call.name, &hash[..16])
 }
 
@@ -362,29 +369,29 @@ fn sorted(value: serde_json::Value) -> serde_json::Value {
     }
 }
 
-fn end(outcome: Outcome) -> Effect {
+fn end(outcome: TurnResult) -> TurnEffect {
     end_with(outcome, Vec::new())
 }
 
-fn end_with(outcome: Outcome, unanswered: Vec<KeptCall>) -> Effect {
-    Effect::End(Closing { outcome, unanswered })
+fn end_with(outcome: TurnResult, unanswered: Vec<PendingCall>) -> TurnEffect {
+    TurnEffect::End(TurnClosing { outcome, unanswered })
 }
 
-impl Closing {
+impl TurnClosing {
     /// The end of a turn whose calls may have run.
-    pub(crate) fn interrupted(unanswered: Vec<KeptCall>) -> Self {
-        Closing { outcome: Outcome::Interrupted, unanswered }
+    pub(crate) fn interrupted(unanswered: Vec<PendingCall>) -> Self {
+        TurnClosing { outcome: TurnResult::Interrupted, unanswered }
     }
 }
 
-impl KeptCall {
-    pub(crate) fn of(call: &ToolCall) -> Self {
-        KeptCall { id: call.id.0.to_string(), name: call.name.to_string() }
+impl PendingCall {
+    pub(crate) fn from_call(call: &ToolCall) -> Self {
+        PendingCall { id: call.id.0.to_string(), name: call.name.to_string() }
     }
 
     /// The result that it gets when its turn ends without one.
-    pub(crate) fn answered(&self, outcome: Outcome) -> Body {
-        Body::Tool {
+    pub(crate) fn answered(&self, outcome: TurnResult) -> MessageBody {
+        MessageBody::Tool {
             call: CallId(self.id.as_str().into()),
             name: self.name.as_str().into(),
             content: vec![ContentPart::Text(outcome.result_text().into())],

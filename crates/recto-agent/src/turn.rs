@@ -6,7 +6,7 @@
 //! a process that is killed anywhere leaves a turn that another one can finish
 //! or mark, and never a call without a result.
 
-mod approve;
+mod approvals;
 mod assemble;
 mod compact;
 mod inputs;
@@ -18,28 +18,30 @@ mod tools;
 use std::sync::Arc;
 
 use recto_context::{
-    Body, CallId, ContentPart, Framing, Message, MessageId, RequestContext, Stamp, Text, Tokens,
-    ToolCall, ToolCalls, TurnNumber, UserMessage, read_calls,
+    CallId, ContentPart, Framing, Message, MessageBody, MessageId, MessageStamp, RequestContext,
+    Text, Tokens, ToolCall, ToolCalls, TurnNumber, UserMessage, read_calls,
 };
-use recto_llm::{LlmError, Reply, Usage};
+use recto_llm::{LlmError, ModelReply, TokenUsage};
 use recto_store::{
-    Ending, Moment, NewMessage, RequestAnswer, RequestId, Store, StoreError, TurnCommit, TurnId,
+    Moment, NewMessage, RequestAnswer, RequestId, Store, StoreError, TurnCommit, TurnEnding, TurnId,
 };
-use recto_tools::{Permit, ToolOutcome};
+use recto_tools::{CallPermit, ToolOutcome};
 use serde_json::json;
 
 use crate::error::AgentError;
-use crate::event::{Event, Finished, Totals, Trouble};
+use crate::event::{EventKind, FinishedTurn, TurnError, UsageTotals};
 use crate::inbound::ArrivedMessage;
-use crate::mailbox::Listeners;
+use crate::mailbox::TurnListeners;
 use crate::options::ModelEntry;
 use crate::record::pieces;
 use crate::session_cache::LoadedSession;
-use crate::shared::Shared;
-use crate::step::{Closing, Effect, Input, KeptCall, Outcome, Said, TurnState};
-use crate::stop::Stop;
+use crate::shared::AgentShared;
+use crate::step::{
+    PendingCall, ReplyText, TurnClosing, TurnEffect, TurnInput, TurnResult, TurnState,
+};
+use crate::stop::StopSignal;
 pub(crate) use assemble::{RequestContent, RequestDraft};
-pub(crate) use compact::Compacted;
+pub(crate) use compact::CompactedRequest;
 pub(crate) use inputs::{TurnInputs, TurnModel, today};
 use model_call::{CallOutcome, StreamedReply};
 use notices::PromptCut;
@@ -51,11 +53,11 @@ const LOCKED_TRIES: usize = 5;
 
 /// A turn that runs, with all that it needs and all that it has done so far.
 pub(crate) struct TurnRun<'a> {
-    pub(crate) shared: &'a Shared,
+    pub(crate) shared: &'a AgentShared,
     pub(crate) session: &'a mut LoadedSession,
     pub(crate) previous: &'a mut Option<RequestContext>,
-    pub(crate) listeners: &'a Listeners,
-    pub(crate) stop: &'a Stop,
+    pub(crate) listeners: &'a TurnListeners,
+    pub(crate) stop: &'a StopSignal,
     /// The message, as it arrived.
     pub(crate) arrived: &'a ArrivedMessage,
     /// Absent until the first commit, which stores message and request at once.
@@ -72,10 +74,10 @@ pub(crate) struct TurnRun<'a> {
     /// The calls that the last reply asked for.
     pub(crate) calls: Vec<ToolCall>,
     /// Which of them may run, once that is decided.
-    pub(crate) permits: Option<Vec<Permit>>,
-    pub(crate) trouble: Option<Trouble>,
+    pub(crate) permits: Option<Vec<CallPermit>>,
+    pub(crate) trouble: Option<TurnError>,
     pub(crate) said: Option<String>,
-    pub(crate) totals: Totals,
+    pub(crate) totals: UsageTotals,
     /// Whether the message is what does not fit.
     pub(crate) never_fits: bool,
     /// What of the last request does not agree with the one before it, where
@@ -86,14 +88,14 @@ pub(crate) struct TurnRun<'a> {
 impl TurnRun<'_> {
     /// Runs the turn to its end. An error means that the store did not take
     /// something; everything else ends in a reply.
-    pub(crate) async fn play(&mut self, first: Input<'_>) -> Result<(), AgentError> {
+    pub(crate) async fn run_to_end(&mut self, first: TurnInput<'_>) -> Result<(), AgentError> {
         let mut effect = self.state.step(first);
         loop {
             effect = match effect {
-                Effect::Call => self.call().await?,
-                Effect::Run => self.run_tools().await?,
-                Effect::Wait => self.wait_for_answers().await?,
-                Effect::End(closing) => return self.end(&closing).await,
+                TurnEffect::Call => self.call().await?,
+                TurnEffect::Run => self.run_tools().await?,
+                TurnEffect::Wait => self.wait_for_answers().await?,
+                TurnEffect::End(closing) => return self.end(&closing).await,
             };
         }
     }
@@ -104,7 +106,7 @@ impl TurnRun<'_> {
     }
 
     /// Assembles a request, records it, sends it, and stores what comes back.
-    async fn call(&mut self) -> Result<Effect, AgentError> {
+    async fn call(&mut self) -> Result<TurnEffect, AgentError> {
         self.said = None;
         let request = match self.assemble_compacted().await {
             Ok(request) => request,
@@ -134,7 +136,7 @@ impl TurnRun<'_> {
         request: &RequestContext,
         id: RequestId,
         outcome: CallOutcome,
-    ) -> Effect {
+    ) -> TurnEffect {
         match outcome {
             CallOutcome::Reply(reply, streamed) => self.store_reply(request, id, *reply, &streamed),
             CallOutcome::Failed(error, mut streamed) => {
@@ -148,7 +150,7 @@ impl TurnRun<'_> {
             CallOutcome::Stopped(mut streamed) => {
                 self.show_all(&mut streamed);
                 self.keep_partial(id, &streamed, None);
-                self.state.step(Input::Stop)
+                self.state.step(TurnInput::Stop)
             }
         }
     }
@@ -157,13 +159,13 @@ impl TurnRun<'_> {
         &mut self,
         request: &RequestContext,
         id: RequestId,
-        reply: Reply,
+        reply: ModelReply,
         streamed: &StreamedReply,
-    ) -> Effect {
+    ) -> TurnEffect {
         self.totals.add(&reply.usage);
         let cut = self.learn(request, &reply.usage);
         self.tell_of_finish(&reply.finish);
-        let Reply { content, calls, finish, usage } = reply;
+        let ModelReply { content, calls, finish, usage } = reply;
         let (content, calls) = match request.tool_calls {
             ToolCalls::Native => (content, calls),
             ToolCalls::Text => calls_from_text(content, calls, self.next_message()),
@@ -172,11 +174,12 @@ impl TurnRun<'_> {
         if request.tool_calls == ToolCalls::Text {
             self.show_words(streamed, &text);
         }
-        let said = if text.trim().is_empty() { Said::Nothing } else { Said::Something };
-        self.said = (said == Said::Something).then_some(text);
+        let said = if text.trim().is_empty() { ReplyText::Nothing } else { ReplyText::Something };
+        self.said = (said == ReplyText::Something).then_some(text);
         self.calls.clone_from(&calls);
-        let is_blank = said == Said::Nothing && calls.is_empty();
-        let message = (!is_blank).then(|| self.say(Body::Assistant { content, calls }));
+        let is_blank = said == ReplyText::Nothing && calls.is_empty();
+        let message =
+            (!is_blank).then(|| self.push_message(MessageBody::Assistant { content, calls }));
         let result = json!({
             "finish": finish,
             "first_token": streamed.first_token_at,
@@ -184,7 +187,7 @@ impl TurnRun<'_> {
         });
         self.store_answer(id, message, &usage, result);
         let calls = std::mem::take(&mut self.calls);
-        let effect = self.state.step(Input::Reply { calls: &calls, text: said });
+        let effect = self.state.step(TurnInput::Reply { calls: &calls, text: said });
         self.calls = calls;
         effect
     }
@@ -195,11 +198,11 @@ impl TurnRun<'_> {
         let message = (!streamed.text.trim().is_empty()).then(|| {
             self.said = Some(streamed.text.clone());
             let content = vec![ContentPart::Text(streamed.text.as_str().into())];
-            self.say(Body::Assistant { content, calls: Vec::new() })
+            self.push_message(MessageBody::Assistant { content, calls: Vec::new() })
         });
         let error = error.map(|error| json!({"code": error.code(), "message": error.to_string()}));
         let result = json!({"error": error, "first_token": streamed.first_token_at});
-        self.store_answer(id, message, &Usage::default(), result);
+        self.store_answer(id, message, &TokenUsage::default(), result);
     }
 
     /// Has what came back for a request stored with the next commit.
@@ -207,28 +210,28 @@ impl TurnRun<'_> {
         &mut self,
         request: RequestId,
         reply: Option<MessageId>,
-        usage: &Usage,
+        usage: &TokenUsage,
         result: serde_json::Value,
     ) {
-        let Usage { prompt, cached, completion } = *usage;
-        let usage = recto_store::Usage { prompt, cached, completion };
+        let TokenUsage { prompt, cached, completion } = *usage;
+        let usage = recto_store::RequestUsage { prompt, cached, completion };
         self.pending.answer =
             Some(RequestAnswer { request, at: Moment::now(), reply, usage, result });
     }
 
-    pub(crate) fn fail(&mut self, error: &AgentError) -> Effect {
+    pub(crate) fn fail(&mut self, error: &AgentError) -> TurnEffect {
         self.trouble = Some(error.trouble());
-        self.state.step(Input::CallFailed)
+        self.state.step(TurnInput::CallFailed)
     }
 
     /// Answers what is unanswered, tells the person, and closes the turn.
-    async fn end(&mut self, closing: &Closing) -> Result<(), AgentError> {
-        self.say_the_message();
+    async fn end(&mut self, closing: &TurnClosing) -> Result<(), AgentError> {
+        self.push_user_message();
         for call in &closing.unanswered {
             self.answer_unrun(call, closing.outcome);
         }
         if self.trouble.is_none() {
-            self.trouble = closing.outcome.notice().map(|message| Trouble {
+            self.trouble = closing.outcome.notice().map(|message| TurnError {
                 code: closing.outcome.into(),
                 message,
                 hint: None,
@@ -236,16 +239,16 @@ impl TurnRun<'_> {
         }
         if let Some(trouble) = &self.trouble {
             let text = Text::from(trouble.text());
-            self.say(Body::Error(text));
+            self.push_message(MessageBody::Error(text));
         }
         let status = closing.outcome.status();
-        let detail = self.trouble.as_ref().map(Trouble::text);
+        let detail = self.trouble.as_ref().map(TurnError::text);
         self.pending.outcome =
-            Some(recto_store::Outcome { ending: status, detail, at: Moment::now() });
+            Some(recto_store::TurnOutcome { ending: status, detail, at: Moment::now() });
         self.commit().await?;
         self.tell_notices();
         self.keep_as_markdown().await;
-        self.emit(Event::Finished(Finished {
+        self.emit(EventKind::Finished(FinishedTurn {
             status,
             reply: self.said.clone(),
             error: self.trouble.clone(),
@@ -264,25 +267,25 @@ impl TurnRun<'_> {
         }
     }
 
-    fn answer_unrun(&mut self, call: &KeptCall, outcome: Outcome) {
+    fn answer_unrun(&mut self, call: &PendingCall, outcome: TurnResult) {
         let id = CallId(call.id.as_str().into());
-        let is_answer = |message: &NewMessage| matches!(&message.message.body, Body::Tool { call, .. } if *call == id);
+        let is_answer = |message: &NewMessage| matches!(&message.message.body, MessageBody::Tool { call, .. } if *call == id);
         // A stop may come when some calls of the round have their results.
         if self.pending.messages.iter().any(is_answer) {
             return;
         }
         let text = outcome.result_text();
-        self.emit(Event::Result {
+        self.emit(EventKind::Result {
             id: call.id.clone(),
             name: call.name.clone(),
             outcome: ToolOutcome::Refused.name(),
             text,
         });
-        self.say(call.answered(outcome));
+        self.push_message(call.answered(outcome));
     }
 
     /// Adds a message to what the next commit stores.
-    pub(crate) fn say(&mut self, body: Body) -> MessageId {
+    pub(crate) fn push_message(&mut self, body: MessageBody) -> MessageId {
         let id = self.next_message();
         let message = Arc::new(Message { id, body });
         self.pending.messages.push(NewMessage { message, at: Moment::now() });
@@ -295,7 +298,7 @@ impl TurnRun<'_> {
     }
 
     /// The user's message stands in the transcript also when no request was made.
-    fn say_the_message(&mut self) {
+    fn push_user_message(&mut self) {
         if self.session.last >= self.message || !self.pending.messages.is_empty() {
             return;
         }
@@ -305,7 +308,7 @@ impl TurnRun<'_> {
             framing: if self.never_fits { Framing::Unsent } else { Framing::Plain },
             ..UserMessage::default()
         };
-        let message = Arc::new(Message { id: self.message, body: Body::User(user) });
+        let message = Arc::new(Message { id: self.message, body: MessageBody::User(user) });
         self.pending.messages.push(NewMessage { message, at: self.arrived.at });
     }
 
@@ -355,28 +358,28 @@ impl TurnRun<'_> {
 
     /// Tells the person something that they should know.
     pub(crate) fn notify(&self, text: String) {
-        self.emit(Event::Notice { text });
+        self.emit(EventKind::Notice { text });
     }
 
     /// Sends an event to whoever listens, once the turn is stored.
-    pub(crate) fn emit(&self, event: Event) {
+    pub(crate) fn emit(&self, event: EventKind) {
         if let Some(turn) = self.turn {
             self.listeners.emit(turn, event);
         }
     }
 }
 
-impl Outcome {
+impl TurnResult {
     /// The ending under which the store keeps it.
-    fn status(self) -> Ending {
+    fn status(self) -> TurnEnding {
         match self {
-            Outcome::Answered => Ending::Done,
-            Outcome::Stopped => Ending::Stopped,
-            Outcome::Interrupted | Outcome::GivenUp => Ending::Interrupted,
-            Outcome::Empty
-            | Outcome::Failed
-            | Outcome::TooManyRounds { .. }
-            | Outcome::Repeated => Ending::Failed,
+            TurnResult::Answered => TurnEnding::Done,
+            TurnResult::Stopped => TurnEnding::Stopped,
+            TurnResult::Interrupted | TurnResult::GivenUp => TurnEnding::Interrupted,
+            TurnResult::Empty
+            | TurnResult::Failed
+            | TurnResult::TooManyRounds { .. }
+            | TurnResult::Repeated => TurnEnding::Failed,
         }
     }
 }
@@ -414,9 +417,9 @@ fn calls_from_text(
 }
 
 /// The date and time that stand in front of a message, in the person's zone.
-pub(crate) fn stamp(at: Moment) -> Stamp {
+pub(crate) fn stamp(at: Moment) -> MessageStamp {
     let local = at.timestamp().to_zoned(jiff::tz::TimeZone::system());
-    Stamp::new(&local.strftime("%Y-%m-%d %H:%M").to_string())
+    MessageStamp::new(&local.strftime("%Y-%m-%d %H:%M").to_string())
 }
 
 /// Whether another process was faster: its turn stands in the way, or has said

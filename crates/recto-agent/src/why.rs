@@ -11,8 +11,8 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use recto_context::{
-    DropReason, Include, ItemId, ItemKind, Layer, Pick, Reason, RequestContext, Scores, Tokens,
-    TypedMemory, Who,
+    AudienceKind, DropReason, IncludeMode, ItemId, ItemKind, Layer, PartReason, Pick,
+    RequestContext, Scores, Tokens, TypedMemory,
 };
 use serde::Serialize;
 
@@ -24,23 +24,23 @@ const QUOTED: usize = 120;
 /// An item of which somebody asks why, and what became of it in a request.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[allow(missing_docs, reason = "fields that say it have no text of their own")]
-pub struct Why {
+pub struct ItemExplanation {
     pub item: ItemId,
     /// What it costs, or would have cost.
     pub tokens: Tokens,
     #[serde(flatten)]
-    pub reason: WhyReason,
+    pub reason: ItemReason,
 }
 
 /// The reason why an item was on the page of a request, or was not.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "status", rename_all = "snake_case")]
 #[allow(missing_docs, reason = "fields that say it have no text of their own")]
-pub enum WhyReason {
+pub enum ItemReason {
     /// It stands on the page.
     OnPage {
         layer: Layer,
-        reason: Reason,
+        reason: PartReason,
         /// What search said of it, where search brought it.
         #[serde(skip_serializing_if = "Option::is_none")]
         found: Option<Pick>,
@@ -81,63 +81,68 @@ pub enum WhyReason {
         all: usize,
     },
     /// A memory that those for whom the page was made may not see.
-    NotSeen { by: Who },
+    NotSeen { by: AudienceKind },
 }
 
 /// Explains by the record of a request every item that answers to a name. A memory answers to the
 /// beginning of its digits, too, where nothing has exactly that name.
-pub fn why(request: &RequestContext, name: &str) -> Vec<Why> {
-    match recorded(request, &Wanted::Name(ItemName::parse(name))) {
-        none if none.is_empty() => recorded(request, &Wanted::Memory(TypedMemory::new(name))),
+pub fn explain_item(request: &RequestContext, name: &str) -> Vec<ItemExplanation> {
+    match recorded(request, &NamedItem::Name(ItemName::parse(name))) {
+        none if none.is_empty() => recorded(request, &NamedItem::Memory(TypedMemory::new(name))),
         exactly => exactly,
     }
 }
 
-fn recorded(request: &RequestContext, wanted: &Wanted<'_>) -> Vec<Why> {
+fn recorded(request: &RequestContext, wanted: &NamedItem<'_>) -> Vec<ItemExplanation> {
     let mut answers = Vec::new();
-    on_page(request, wanted, Shown::Whole, &mut answers);
+    on_page(request, wanted, ItemForm::Whole, &mut answers);
     left_out(request, wanted, &mut answers);
     not_taken(request, wanted, &mut answers);
     // That its name is listed says least of an item.
-    on_page(request, wanted, Shown::ByName, &mut answers);
+    on_page(request, wanted, ItemForm::ByName, &mut answers);
     not_there(request, wanted, &mut answers);
     answers
 }
 
 /// The name that is asked about.
-enum Wanted<'a> {
+enum NamedItem<'a> {
     Name(ItemName<'a>),
     /// Memories, by what their ids begin with.
     Memory(TypedMemory<'a>),
 }
 
-impl Wanted<'_> {
+impl NamedItem<'_> {
     fn means(&self, id: &ItemId) -> bool {
         match self {
-            Wanted::Name(name) => name.means(id),
-            Wanted::Memory(name) => id.kind == ItemKind::Memory && name.can_mean(&id.name),
+            NamedItem::Name(name) => name.means(id),
+            NamedItem::Memory(name) => id.kind == ItemKind::Memory && name.can_mean(&id.name),
         }
     }
 }
 
 /// How much of an item stands on the page.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Shown {
+enum ItemForm {
     Whole,
     /// A skill in the list of skills.
     ByName,
 }
 
-impl Shown {
-    fn of(reason: &Reason) -> Shown {
+impl ItemForm {
+    fn from_reason(reason: &PartReason) -> ItemForm {
         match reason {
-            Reason::Listed | Reason::ListedForRoom => Shown::ByName,
-            _ => Shown::Whole,
+            PartReason::Listed | PartReason::ListedForRoom => ItemForm::ByName,
+            _ => ItemForm::Whole,
         }
     }
 }
 
-fn on_page(request: &RequestContext, wanted: &Wanted<'_>, shown: Shown, answers: &mut Vec<Why>) {
+fn on_page(
+    request: &RequestContext,
+    wanted: &NamedItem<'_>,
+    shown: ItemForm,
+    answers: &mut Vec<ItemExplanation>,
+) {
     let parts = request
         .parts
         .iter()
@@ -146,59 +151,64 @@ fn on_page(request: &RequestContext, wanted: &Wanted<'_>, shown: Shown, answers:
     let tools = request.tools.iter();
     let tools = tools.map(|tool| (&tool.item, Layer::Tools, tool.tokens, &tool.reason));
     for (item, layer, tokens, reason) in parts.chain(tools) {
-        if !wanted.means(&item.id) || Shown::of(reason) != shown {
+        if !wanted.means(&item.id) || ItemForm::from_reason(reason) != shown {
             continue;
         }
-        let is_told = |why: &Why| why.item == item.id && !why.is_at(layer);
-        if shown == Shown::ByName && answers.iter().any(is_told) {
+        let is_told = |why: &ItemExplanation| why.item == item.id && !why.is_at(layer);
+        if shown == ItemForm::ByName && answers.iter().any(is_told) {
             continue;
         }
         let found = request.found.iter().find(|pick| pick.item == item.id).cloned();
-        let reason = WhyReason::OnPage { layer, reason: reason.clone(), found };
+        let reason = ItemReason::OnPage { layer, reason: reason.clone(), found };
         match answers.iter_mut().find(|why| why.item == item.id && why.is_at(layer)) {
             Some(known) => known.tokens += tokens,
-            None => answers.push(Why { item: item.id.clone(), tokens, reason }),
+            None => answers.push(ItemExplanation { item: item.id.clone(), tokens, reason }),
         }
     }
 }
 
-fn left_out(request: &RequestContext, wanted: &Wanted<'_>, answers: &mut Vec<Why>) {
+fn left_out(request: &RequestContext, wanted: &NamedItem<'_>, answers: &mut Vec<ItemExplanation>) {
     for dropped in &request.dropped {
         let Some(item) = item_of(&dropped.what).filter(|item| wanted.means(item)) else { continue };
         // What was left out in one form may stand on the page in another.
         if answers.iter().any(|why| why.item == item) {
             continue;
         }
-        let reason = WhyReason::LeftOut { layer: dropped.layer, reason: dropped.reason.clone() };
-        answers.push(Why { item, tokens: dropped.before, reason });
+        let reason = ItemReason::LeftOut { layer: dropped.layer, reason: dropped.reason.clone() };
+        answers.push(ItemExplanation { item, tokens: dropped.before, reason });
     }
 }
 
-fn not_taken(request: &RequestContext, wanted: &Wanted<'_>, answers: &mut Vec<Why>) {
+fn not_taken(request: &RequestContext, wanted: &NamedItem<'_>, answers: &mut Vec<ItemExplanation>) {
     for candidate in &request.candidates {
-        let reason = WhyReason::NotTaken { candidate: candidate.clone() };
+        let reason = ItemReason::NotTaken { candidate: candidate.clone() };
         add(answers, wanted, &candidate.item, reason);
     }
 }
 
-fn not_there(request: &RequestContext, wanted: &Wanted<'_>, answers: &mut Vec<Why>) {
+fn not_there(request: &RequestContext, wanted: &NamedItem<'_>, answers: &mut Vec<ItemExplanation>) {
     for item in &request.removed {
-        add(answers, wanted, item, WhyReason::Removed);
+        add(answers, wanted, item, ItemReason::Removed);
     }
     for (item, include) in &request.available {
         let reason = match include {
-            Include::Always => WhyReason::NotJoined,
-            Include::Manual => WhyReason::NotAdded,
-            Include::Agent => WhyReason::NotRanked,
+            IncludeMode::Always => ItemReason::NotJoined,
+            IncludeMode::Manual => ItemReason::NotAdded,
+            IncludeMode::Agent => ItemReason::NotRanked,
         };
         add(answers, wanted, item, reason);
     }
 }
 
 /// Adds what became of an item that nothing is told of yet.
-fn add(answers: &mut Vec<Why>, wanted: &Wanted<'_>, item: &ItemId, reason: WhyReason) {
+fn add(
+    answers: &mut Vec<ItemExplanation>,
+    wanted: &NamedItem<'_>,
+    item: &ItemId,
+    reason: ItemReason,
+) {
     if wanted.means(item) && answers.iter().all(|why| why.item != *item) {
-        answers.push(Why { item: item.clone(), tokens: Tokens::ZERO, reason });
+        answers.push(ItemExplanation { item: item.clone(), tokens: Tokens::ZERO, reason });
     }
 }
 
@@ -214,22 +224,22 @@ fn item_of(what: &str) -> Option<ItemId> {
     }
 }
 
-impl Why {
+impl ItemExplanation {
     fn is_at(&self, at: Layer) -> bool {
-        matches!(self.reason, WhyReason::OnPage { layer, .. } if layer == at)
+        matches!(self.reason, ItemReason::OnPage { layer, .. } if layer == at)
     }
 }
 
-impl fmt::Display for Why {
+impl fmt::Display for ItemExplanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Why { item, tokens, reason } = self;
+        let ItemExplanation { item, tokens, reason } = self;
         match reason {
-            WhyReason::OnPage { layer, reason, found } => {
+            ItemReason::OnPage { layer, reason, found } => {
                 write!(f, "{item} was on the page ({layer}, {tokens} tokens): ")?;
                 f.write_str(&reason.describe())?;
-                found.as_ref().map_or(Ok(()), |pick| write!(f, "; {}", Said(pick)))
+                found.as_ref().map_or(Ok(()), |pick| write!(f, "; {}", ScoresText(pick)))
             }
-            WhyReason::LeftOut { layer, reason } => {
+            ItemReason::LeftOut { layer, reason } => {
                 write!(f, "{item} was left out ({layer}, {tokens} tokens): {}", reason.describe())
             }
             absent => {
@@ -240,60 +250,64 @@ impl fmt::Display for Why {
     }
 }
 
-impl WhyReason {
+impl ItemReason {
     /// Says why an item was not on the page.
     fn fmt_absence(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let words = match self {
             // These say it themselves.
-            WhyReason::OnPage { .. } | WhyReason::LeftOut { .. } => return Ok(()),
-            WhyReason::NotTaken { candidate } => {
-                return write!(f, "search looked at it and did not take it; {}", Said(candidate));
+            ItemReason::OnPage { .. } | ItemReason::LeftOut { .. } => return Ok(()),
+            ItemReason::NotTaken { candidate } => {
+                return write!(
+                    f,
+                    "search looked at it and did not take it; {}",
+                    ScoresText(candidate)
+                );
             }
-            WhyReason::Removed => "a person removed it from the session (/add brings it back)",
-            WhyReason::NotAdded => "its include mode is manual, and nobody added it (/add does)",
-            WhyReason::NotRanked => {
+            ItemReason::Removed => "a person removed it from the session (/add brings it back)",
+            ItemReason::NotAdded => "its include mode is manual, and nobody added it (/add does)",
+            ItemReason::NotRanked => {
                 "its include mode is agent, and search was off or had others to look at before it"
             }
-            WhyReason::NotJoined => "it had not joined the session",
-            WhyReason::NotYet { added } => {
+            ItemReason::NotJoined => "it had not joined the session",
+            ItemReason::NotYet { added } => {
                 let added = added.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S");
                 return write!(f, "it was remembered later, at {added}");
             }
-            WhyReason::OldNote { day } => {
+            ItemReason::OldNote { day } => {
                 return write!(
                     f,
                     "it is a note of {day}, and after 30 days notes don't come by themselves (the \
                      tool recall finds them)"
                 );
             }
-            WhyReason::NoMemories { reason } => {
+            ItemReason::NoMemories { reason } => {
                 let reason = reason.describe();
                 return write!(f, "no memories were, and search did not bring it; {reason}");
             }
-            WhyReason::NotSearched => {
+            ItemReason::NotSearched => {
                 "it is not in the session's snapshot, and search looked at no memories for this \
                  message"
             }
-            WhyReason::SaysTheSame { of } => {
+            ItemReason::SaysTheSame { of } => {
                 return write!(f, "it says the same as {of}, which fits the message better");
             }
-            WhyReason::Outranked { looked_at, now, best, all } => {
+            ItemReason::Outranked { looked_at, now, best, all } => {
                 write!(
                     f,
                     "it is not in the session's snapshot, and was not among the {looked_at} that \
                      search looked at; asked again, "
                 )?;
                 return match now {
-                    Some(pick) => write!(f, "search says of it, among {all}: {}", Said(pick)),
+                    Some(pick) => write!(f, "search says of it, among {all}: {}", ScoresText(pick)),
                     None => write!(f, "search has it behind the {best} best of {all}"),
                 };
             }
-            WhyReason::NotSeen { by } => {
+            ItemReason::NotSeen { by } => {
                 let whose = match by {
-                    Who::Owner => "yours",
-                    Who::Guest => "a guest's",
-                    Who::Group => "a group's",
-                    Who::SubAgent => "another agent's",
+                    AudienceKind::Owner => "yours",
+                    AudienceKind::Guest => "a guest's",
+                    AudienceKind::Group => "a group's",
+                    AudienceKind::SubAgent => "another agent's",
                 };
                 return write!(f, "it is not for this session, which is {whose}");
             }
@@ -303,9 +317,9 @@ impl WhyReason {
 }
 
 /// What search said of an item, in words.
-struct Said<'a>(&'a Pick);
+struct ScoresText<'a>(&'a Pick);
 
-impl fmt::Display for Said<'_> {
+impl fmt::Display for ScoresText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Scores { cosine, lexical, fused, probability, recency, rank } = self.0.scores;
         let number =

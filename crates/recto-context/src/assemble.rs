@@ -5,9 +5,9 @@ use std::sync::Arc;
 use crate::budget::OverBudget;
 use crate::compose::sent_message;
 use crate::context::{RequestContext, ToolChoice};
-use crate::fit::{Fitted, fit};
-use crate::inputs::Inputs;
-use crate::page::render;
+use crate::fit::{FittedPlan, fit_plan};
+use crate::inputs::AssemblyInputs;
+use crate::page::render_messages;
 use crate::plan::Plan;
 
 /// Decides exactly what a model is sent.
@@ -16,8 +16,8 @@ use crate::plan::Plan;
 /// window, in a fixed order; and rendered into messages. The same inputs give
 /// the same bytes. When what may not be cut does not fit, nothing is sent and
 /// the error says what each layer needs.
-pub fn assemble(inputs: &Inputs<'_>) -> Result<RequestContext, OverBudget> {
-    let Fitted { plan, parts, budget } = fit(inputs)?;
+pub fn assemble(inputs: &AssemblyInputs<'_>) -> Result<RequestContext, OverBudget> {
+    let FittedPlan { plan, parts, budget } = fit_plan(inputs)?;
     Ok(RequestContext {
         model: inputs.model.clone(),
         day: inputs.bootstrap.day.clone(),
@@ -25,7 +25,7 @@ pub fn assemble(inputs: &Inputs<'_>) -> Result<RequestContext, OverBudget> {
         window: inputs.window,
         budget,
         counted: inputs.counter.kind(&parts, &plan.tools),
-        messages: render(&parts),
+        messages: render_messages(&parts),
         parts,
         tool_calls: inputs.layout.tool_calls,
         tool_choice: tool_choice(&plan),

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::item::ItemId;
-use crate::memory::Snapshot;
+use crate::memory::MemorySnapshot;
 use crate::message::MessageId;
 use crate::tokens::Tokens;
 
@@ -21,20 +21,20 @@ pub struct Carry {
     /// The message that the last request was for.
     pub message: Option<MessageId>,
     /// The model that it was for.
-    pub made_for: Option<MadeFor>,
+    pub made_for: Option<TargetModel>,
     /// How often something had to leave to make room.
     pub trims: u32,
     /// The first message that is still sent; everything before it has left.
     pub history_from: Option<MessageId>,
     /// What has left so far.
-    pub trimmed: Trimmed,
+    pub trimmed: TrimTotals,
     /// Picks kept with messages before this one have left.
     pub picks_from: Option<MessageId>,
     /// Tools that search found and that stay offered, in the order they came.
     pub found_tools: Vec<ItemId>,
     /// The memories that stand on the page; absent until some are chosen.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub snapshot: Option<Snapshot>,
+    pub snapshot: Option<MemorySnapshot>,
     /// Memories and skill bodies that did not fit. They stay out until the next
     /// trim, when the prefix breaks anyway.
     pub shed: BTreeSet<ItemId>,
@@ -50,7 +50,7 @@ pub struct Carry {
 
 /// The model that a request was made for, with its window.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct MadeFor {
+pub struct TargetModel {
     /// The name of the model entry.
     pub model: Arc<str>,
     /// The size of its window then.
@@ -59,7 +59,7 @@ pub struct MadeFor {
 
 /// The sum of the messages that left the history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Trimmed {
+pub struct TrimTotals {
     /// How many messages left.
     pub messages: usize,
     /// What those messages cost together.

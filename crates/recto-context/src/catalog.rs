@@ -9,7 +9,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::item::{Include, ItemId, ItemKind, Joined, Priority, SessionItem, Source};
+use crate::item::{
+    ContentSource, IncludeMode, ItemId, ItemKind, ItemOrigin, Priority, SessionItem,
+};
 use crate::memory::Memory;
 use crate::text::Text;
 
@@ -19,46 +21,46 @@ pub struct Catalog {
     /// SOUL, IDENTITY, AGENTS and USER, those that are there.
     pub system: SystemFiles,
     /// The text of TOOLS.md, if there is one.
-    pub tools_doc: Option<File>,
+    pub tools_doc: Option<WorkspaceFile>,
     /// What is remembered and may be seen, the newest first.
     pub memories: Vec<Memory>,
     /// In merged order: by folder as searched, then by name.
     pub skills: Vec<Skill>,
     /// In order of name.
-    pub rules: Vec<Document>,
+    pub rules: Vec<CatalogDocument>,
     /// In order of name.
-    pub references: Vec<Document>,
+    pub references: Vec<CatalogDocument>,
     /// Built-in tools and those of MCP servers. A skill's tools travel with it.
     pub tools: Vec<ToolSpec>,
     /// Files that could not be used. The turn goes on without them.
-    pub notices: Vec<Notice>,
+    pub notices: Vec<FileNotice>,
 }
 
 /// The files of the system layer. Blank files count as missing.
 #[derive(Debug, Clone, Default)]
 pub struct SystemFiles {
     /// SOUL.md: personality and name.
-    pub soul: Option<File>,
+    pub soul: Option<WorkspaceFile>,
     /// IDENTITY.md: who the agent is, in facts.
-    pub identity: Option<File>,
+    pub identity: Option<WorkspaceFile>,
     /// AGENTS.md: how the agent behaves.
-    pub agents: Option<File>,
+    pub agents: Option<WorkspaceFile>,
     /// USER.md: who the agent works for.
-    pub user: Option<File>,
+    pub user: Option<WorkspaceFile>,
 }
 
 /// A text file of the workspace, trimmed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct File {
+pub struct WorkspaceFile {
     /// The content without blanks around it.
     pub text: Text,
     /// Where it was read.
-    pub source: Source,
+    pub source: ContentSource,
 }
 
 /// A rule or a reference.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Document {
+pub struct CatalogDocument {
     /// Its name, unique among its kind.
     pub name: Arc<str>,
     /// What it is about.
@@ -66,11 +68,11 @@ pub struct Document {
     /// Its place among the others.
     pub priority: Priority,
     /// When it is included.
-    pub include: Include,
+    pub include: IncludeMode,
     /// The text without its frontmatter.
     pub text: Text,
     /// Where it was read.
-    pub source: Source,
+    pub source: ContentSource,
 }
 
 /// A skill, with its two forms on the page.
@@ -81,7 +83,7 @@ pub struct Skill {
     /// When to use it.
     pub description: Option<Arc<str>>,
     /// When its body is included.
-    pub include: Include,
+    pub include: IncludeMode,
     /// SKILL.md without its frontmatter.
     pub body: Text,
     /// What stands before the body when it is shown in full.
@@ -91,7 +93,7 @@ pub struct Skill {
     /// The tools that travel with it.
     pub tools: Vec<ToolSpec>,
     /// Where its SKILL.md was read.
-    pub source: Source,
+    pub source: ContentSource,
 }
 
 impl Skill {
@@ -107,12 +109,12 @@ impl Skill {
         Skill {
             name,
             description: description.map(Arc::from),
-            include: Include::Always,
+            include: IncludeMode::Always,
             body,
             heading: heading.into(),
             entry: entry.into(),
             tools: Vec::new(),
-            source: Source::BuiltIn,
+            source: ContentSource::BuiltIn,
         }
     }
 }
@@ -133,9 +135,9 @@ pub struct ToolSpec {
     /// records. It holds the description and the parameters as they stand above.
     pub schema: Text,
     /// When it is offered.
-    pub include: Include,
+    pub include: IncludeMode,
     /// Where it was declared.
-    pub source: Source,
+    pub source: ContentSource,
 }
 
 impl ToolSpec {
@@ -148,8 +150,8 @@ impl ToolSpec {
             called,
             description,
             parameters: Arc::new(parameters),
-            include: Include::Always,
-            source: Source::BuiltIn,
+            include: IncludeMode::Always,
+            source: ContentSource::BuiltIn,
         }
     }
 
@@ -167,7 +169,7 @@ impl ToolSpec {
         let called = function.get("name")?.as_str()?.into();
         let description = function.get("description")?.as_str()?.into();
         let parameters = Arc::new(function.get_mut("parameters")?.take());
-        let (include, source) = (Include::Always, Source::BuiltIn);
+        let (include, source) = (IncludeMode::Always, ContentSource::BuiltIn);
         Some(ToolSpec { id, called, description, parameters, schema, include, source })
     }
 }
@@ -183,15 +185,15 @@ fn schema_of(called: &str, description: &str, parameters: &Value) -> Text {
 
 /// A file that could not be used as it stands, for the record and the person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Notice {
+pub struct FileNotice {
     /// The file that the notice is about.
-    pub source: Source,
+    pub source: ContentSource,
     /// What is wrong with it, in one sentence.
     pub problem: Arc<str>,
 }
 
 /// A skill's tools come no sooner than the skill itself.
-fn tools_of(skill: &Skill) -> impl Iterator<Item = (ItemId, Include)> + '_ {
+fn tools_of(skill: &Skill) -> impl Iterator<Item = (ItemId, IncludeMode)> + '_ {
     skill.tools.iter().map(|tool| (tool.id.clone(), tool.include.max(skill.include)))
 }
 
@@ -199,13 +201,13 @@ impl Catalog {
     /// The items that a new session begins with: those included always.
     pub fn session_at_start(&self) -> Vec<SessionItem> {
         self.items()
-            .filter(|(_, include)| *include == Include::Always)
-            .map(|(item, _)| SessionItem { item, joined: Joined::AtStart })
+            .filter(|(_, include)| *include == IncludeMode::Always)
+            .map(|(item, _)| SessionItem { item, joined: ItemOrigin::AtStart })
             .collect()
     }
 
     /// Every item that a session can hold, with its include mode.
-    pub fn items(&self) -> impl Iterator<Item = (ItemId, Include)> + '_ {
+    pub fn items(&self) -> impl Iterator<Item = (ItemId, IncludeMode)> + '_ {
         let item = |kind, name: &Arc<str>, include| (ItemId::new(kind, name.clone()), include);
         let rules = self.rules.iter();
         let rules = rules.map(move |rule| item(ItemKind::Rule, &rule.name, rule.include));

@@ -19,7 +19,7 @@ mod sentences;
 
 use std::sync::Arc;
 
-use crate::counter::Counter;
+use crate::counter::TokenCounter;
 use crate::layer::Layer;
 use crate::message::Message;
 use crate::text::Text;
@@ -28,7 +28,7 @@ use crate::tokens::Tokens;
 use choose::{PART, SummaryCosts, choose, part_cost};
 use material::{SLIGHT, Statement, SummaryMaterial, WEIGHTY, WeighedFact};
 
-pub use facts::{Fact, FactKind, facts};
+pub use facts::{Fact, FactKind, find_facts};
 pub use prompt::summary_prompt;
 
 /// How often the room is corrected by what a summary really costs.
@@ -36,7 +36,7 @@ const TRIES: usize = 6;
 
 /// What a summary is made of.
 #[derive(Debug, Clone, Copy)]
-pub struct Compaction<'a> {
+pub struct CompactionInput<'a> {
     /// The summary of what left earlier.
     pub before: Option<&'a str>,
     /// What leaves now, oldest first.
@@ -44,10 +44,10 @@ pub struct Compaction<'a> {
     /// The most that the summary may cost.
     pub room: Tokens,
     /// How tokens are counted.
-    pub counter: &'a Counter<'a>,
+    pub counter: &'a TokenCounter<'a>,
 }
 
-impl Compaction<'_> {
+impl CompactionInput<'_> {
     /// What the messages and the summary before them cost on the page.
     pub fn cost(&self) -> Tokens {
         let visible = self.messages.iter().filter(|message| message.is_for_models());
@@ -69,13 +69,13 @@ impl Compaction<'_> {
 
 /// The summary by extraction; `None` when nothing worth keeping fits, or when it would
 /// not be smaller than what it stands for.
-pub fn extract(compaction: &Compaction<'_>) -> Option<String> {
+pub fn extract_summary(compaction: &CompactionInput<'_>) -> Option<String> {
     fill(compaction, &SummaryMaterial::from_compaction(compaction), "")
 }
 
 /// What the originals hold and a summary does not: facts as they are, decisions and open
 /// questions as the sentences that state them.
-pub fn lost(compaction: &Compaction<'_>, summary: &str) -> Vec<Fact> {
+pub fn lost_facts(compaction: &CompactionInput<'_>, summary: &str) -> Vec<Fact> {
     let missing = missing(SummaryMaterial::from_compaction(compaction), summary);
     let statements = missing.statements.into_iter().map(|statement| {
         let small = cues::small(&statement.text);
@@ -89,13 +89,13 @@ pub fn lost(compaction: &Compaction<'_>, summary: &str) -> Vec<Fact> {
 
 /// A model's summary, completed by what it lost; `None` when it is not smaller then than
 /// what it stands for. One that leaves no room is condensed like an earlier summary.
-pub fn complete(summary: &str, compaction: &Compaction<'_>) -> Option<String> {
+pub fn complete_summary(summary: &str, compaction: &CompactionInput<'_>) -> Option<String> {
     let summary = summary.trim();
     let cost = compaction.counter.text(&Text::new(summary));
     if cost > compaction.room {
         let before: Vec<&str> = compaction.before.into_iter().chain([summary]).collect();
         let before = before.join("\n");
-        let filled = Compaction { before: Some(&before), ..*compaction };
+        let filled = CompactionInput { before: Some(&before), ..*compaction };
         let text = fill(&filled, &SummaryMaterial::from_compaction(&filled), "")?;
         return compaction.checked(text);
     }
@@ -104,7 +104,11 @@ pub fn complete(summary: &str, compaction: &Compaction<'_>) -> Option<String> {
 }
 
 /// Fills the room behind `head` with the best of the material.
-fn fill(compaction: &Compaction<'_>, material: &SummaryMaterial, head: &str) -> Option<String> {
+fn fill(
+    compaction: &CompactionInput<'_>,
+    material: &SummaryMaterial,
+    head: &str,
+) -> Option<String> {
     let costs = SummaryCosts::of_material(material, compaction.counter);
     let most = u64::from(compaction.room.get().min(compaction.cost().get())) * PART;
     let mut room = most.saturating_sub(part_cost(compaction.counter, head));

@@ -12,14 +12,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use crate::context::{OfferedTool, RequestContext};
-use crate::item::{ItemId, Source};
+use crate::item::{ContentSource, ItemId};
 use crate::layer::Layer;
 use crate::layout::ToolCalls;
-use crate::page::{ChatMessage, ContentPiece, Part, Reason};
+use crate::page::{ChatMessage, ContentPiece, Part, PartReason};
 use crate::text::ContentHash;
 use crate::tokens::Tokens;
 
-pub use cause::Cause;
+pub use cause::ChangeCause;
 
 /// How far two requests agree from their start, and what changed between them.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -34,7 +34,7 @@ pub struct Comparison {
     pub agreed_parts: usize,
     /// Where and why the agreement ends; absent when the earlier request is
     /// wholly contained in the later.
-    pub change: Option<Change>,
+    pub change: Option<PromptChange>,
     /// Items that came onto the page.
     pub added: Vec<ItemId>,
     /// Items that left it.
@@ -45,7 +45,7 @@ pub struct Comparison {
 
 /// The place where two prompts stop to agree, and why.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Change {
+pub struct PromptChange {
     /// The message in which it is; `None` among the tool schemas.
     pub message: Option<usize>,
     /// The byte within that message's text, or within all schemas.
@@ -55,13 +55,13 @@ pub struct Change {
     /// The item, if one is concerned.
     pub item: Option<ItemId>,
     /// Where the text comes from that is another, came or left.
-    pub source: Option<Source>,
+    pub source: Option<ContentSource>,
     /// Why the agreement ends there.
-    pub cause: Cause,
+    pub cause: ChangeCause,
 }
 
 /// Compares a request with one before it.
-pub fn compare(before: &RequestContext, after: &RequestContext) -> Comparison {
+pub fn compare_requests(before: &RequestContext, after: &RequestContext) -> Comparison {
     let point = divergence(before, after);
     let agreed_tokens = agreed_tokens(after, &point);
     let (added, removed, changed) = item_changes(before, after);
@@ -85,11 +85,11 @@ struct Divergence {
     /// The first part of each that is not wholly agreed on.
     before_part: usize,
     after_part: usize,
-    place: Option<Place>,
+    place: Option<DivergencePlace>,
 }
 
 #[derive(Clone, Copy)]
-enum Place {
+enum DivergencePlace {
     Tool { byte: usize },
     Message { message: usize, byte: usize },
 }
@@ -97,7 +97,7 @@ enum Place {
 fn divergence(before: &RequestContext, after: &RequestContext) -> Divergence {
     if before.model != after.model {
         // Another model has read nothing yet, whatever the bytes.
-        let place = Some(Place::Message { message: 0, byte: 0 });
+        let place = Some(DivergencePlace::Message { message: 0, byte: 0 });
         return Divergence { place, ..Divergence::default() };
     }
     if after.tool_calls == ToolCalls::Text {
@@ -111,7 +111,7 @@ fn divergence(before: &RequestContext, after: &RequestContext) -> Divergence {
         let differing = before.tools.get(agreed_tools).zip(after.tools.get(agreed_tools));
         let common = differing.map_or(0, |(a, b)| common_prefix(&a.spec.schema, &b.spec.schema));
         let agreed_bytes = tool_bytes + common;
-        let place = Some(Place::Tool { byte: agreed_bytes });
+        let place = Some(DivergencePlace::Tool { byte: agreed_bytes });
         return Divergence { agreed_bytes, agreed_tools, place, ..Divergence::default() };
     }
     message_divergence(before, after, tool_bytes)
@@ -136,7 +136,7 @@ fn message_divergence(
         before_part = part_at(before, agreed, byte);
         after_part = part_at(after, agreed, byte);
         agreed_bytes += byte;
-        place = Some(Place::Message { message: agreed, byte });
+        place = Some(DivergencePlace::Message { message: agreed, byte });
     }
     Divergence { agreed_bytes, agreed_tools: after.tools.len(), before_part, after_part, place }
 }
@@ -191,27 +191,27 @@ fn describe(
     before: &RequestContext,
     after: &RequestContext,
     point: &Divergence,
-    place: Place,
-) -> Change {
+    place: DivergencePlace,
+) -> PromptChange {
     match place {
-        Place::Tool { byte } => {
+        DivergencePlace::Tool { byte } => {
             let (a, b) =
                 (before.tools.get(point.agreed_tools), after.tools.get(point.agreed_tools));
             let named = b.filter(|tool| !offers(before, tool)).or(a).or(b);
             let item = named.map(|tool| tool.spec.id.clone());
             let source = named.map(|tool| tool.spec.source.clone());
-            let cause = cause::of_tools(before, after, a, b);
-            Change { message: None, byte, layer: Layer::Tools, item, source, cause }
+            let cause = cause::tools_cause(before, after, a, b);
+            PromptChange { message: None, byte, layer: Layer::Tools, item, source, cause }
         }
-        Place::Message { message, byte } => {
+        DivergencePlace::Message { message, byte } => {
             let old = before.parts.get(point.before_part);
             let new = after.parts.get(point.after_part);
-            let cause = cause::of_parts(before, after, old, new);
+            let cause = cause::parts_cause(before, after, old, new);
             let layer = changed_layer(old, new);
             let part = concerned_part(before, old, new, layer);
             let item = part.and_then(item_id).cloned();
             let source = part.map(|part| part.source.clone());
-            Change { message: Some(message), byte, layer, item, source, cause }
+            PromptChange { message: Some(message), byte, layer, item, source, cause }
         }
     }
 }
@@ -272,20 +272,20 @@ fn item_changes(before: &RequestContext, after: &RequestContext) -> ItemChanges 
 
 /// What an item shows in one place: the hashes of its heading, if it has one, and
 /// of its text.
-type Showing = (Option<ContentHash>, ContentHash);
+type ShownHashes = (Option<ContentHash>, ContentHash);
 
 /// The items on the page, with what they show. A note that one stands further up
 /// shows nothing of it.
-fn items(context: &RequestContext) -> BTreeMap<ItemId, BTreeSet<Showing>> {
+fn items(context: &RequestContext) -> BTreeMap<ItemId, BTreeSet<ShownHashes>> {
     let shows = |part: &&Part| {
-        part.layer != Layer::History && !matches!(part.reason, Reason::StandsAbove(_))
+        part.layer != Layer::History && !matches!(part.reason, PartReason::StandsAbove(_))
     };
     let parts = context.parts.iter().filter(shows);
     let parts = parts
         .filter_map(|part| Some((item_id(part)?.clone(), (Some(part.lead.hash()), part.hash()))));
     let tools =
         context.tools.iter().map(|tool| (tool.spec.id.clone(), (None, tool.spec.schema.hash())));
-    let mut items: BTreeMap<ItemId, BTreeSet<Showing>> = BTreeMap::new();
+    let mut items: BTreeMap<ItemId, BTreeSet<ShownHashes>> = BTreeMap::new();
     for (id, showing) in parts.chain(tools) {
         items.entry(id).or_default().insert(showing);
     }

@@ -3,28 +3,28 @@
 //! All that the presets and rendering settings mean for the look of the page is
 //! decided here, layer by layer in the order of [`Layer`], and nowhere else.
 
-mod as_text;
 mod picks;
 mod shorten;
 mod system;
+mod text_calls;
 
 use std::sync::{Arc, LazyLock};
 
 use crate::carry::Carry;
-use crate::inputs::Inputs;
-use crate::item::{ItemKind, Source};
+use crate::inputs::AssemblyInputs;
+use crate::item::{ContentSource, ItemKind};
 use crate::layer::Layer;
 use crate::layout::{PickPlacement, SystemMessages, ToolCalls};
-use crate::message::{Body, Framing, KeptPick, Message, UserMessage};
-use crate::page::{ChatRole, Content, Join, Part, Reason};
+use crate::message::{Framing, KeptPick, Message, MessageBody, UserMessage};
+use crate::page::{ChatRole, Part, PartContent, PartJoin, PartReason};
 use crate::plan::{Plan, PlannedPick, shows_kept_picks};
-use crate::summary::Summary;
+use crate::summary::HistorySummary;
 use crate::text::Text;
 use crate::tokens::Tokens;
 
-pub use as_text::{before_calls, read_calls};
-use as_text::{calls_as_text, result_lead};
 pub(crate) use shorten::shorten;
+use text_calls::{calls_as_text, result_lead};
+pub use text_calls::{read_calls, text_before_calls};
 
 /// What minimal mode puts in front of the user's message.
 const CALL_TOOLS: &str = "You must respond by calling one or more of the provided tools. \
@@ -39,7 +39,7 @@ const CALL_TOOLS: &str = "You must respond by calling one or more of the provide
 /// assert_eq!(recto_context::spoken("[2026-11-15 08:07] hello"), "hello");
 /// assert_eq!(recto_context::spoken("[draft] hello"), "[draft] hello");
 /// ```
-pub fn spoken(message: &str) -> &str {
+pub fn spoken_text(message: &str) -> &str {
     let unstamped = message
         .strip_prefix('[')
         .and_then(|rest| rest.split_once("] "))
@@ -76,25 +76,25 @@ pub(crate) fn compose(plan: &Plan<'_>) -> Vec<Part> {
 
 /// Makes parts, and knows what they cost.
 pub(crate) struct Composer<'a> {
-    inputs: &'a Inputs<'a>,
+    inputs: &'a AssemblyInputs<'a>,
     carry: &'a Carry,
 }
 
 impl<'a> Composer<'a> {
-    pub(crate) fn new(inputs: &'a Inputs<'a>, carry: &'a Carry) -> Self {
+    pub(crate) fn new(inputs: &'a AssemblyInputs<'a>, carry: &'a Carry) -> Self {
         Composer { inputs, carry }
     }
 
     /// A part of the system side: joined by an empty line, written by Recto.
-    fn part(&self, layer: Layer, text: &Text, reason: Reason) -> Part {
+    fn part(&self, layer: Layer, text: &Text, reason: PartReason) -> Part {
         Part {
             layer,
             role: ChatRole::System,
-            join: Join::Paragraph,
+            join: PartJoin::Paragraph,
             lead: EMPTY.clone(),
-            content: Content::Text(text.clone()),
+            content: PartContent::Text(text.clone()),
             tokens: Tokens::ZERO,
-            source: Source::BuiltIn,
+            source: ContentSource::BuiltIn,
             item: None,
             reason,
         }
@@ -113,7 +113,7 @@ impl<'a> Composer<'a> {
         let mut before = None;
         for part in &mut parts {
             if before.is_none() || (per_layer && before != Some(part.layer)) {
-                part.join = Join::NewMessage;
+                part.join = PartJoin::NewMessage;
             }
             before = Some(part.layer);
         }
@@ -128,48 +128,48 @@ impl<'a> Composer<'a> {
         let user = message.as_user().filter(|_| shown);
         let mut parts = user.map(|user| self.kept_picks(&user.picks)).unwrap_or_default();
         let join = self.join_behind(!parts.is_empty());
-        parts.push(Part { join, ..self.message_part(message, Layer::History, Reason::Recent) });
+        parts.push(Part { join, ..self.message_part(message, Layer::History, PartReason::Recent) });
         parts.into_iter().map(|part| self.price(part)).collect()
     }
 
     /// What stands for messages that have left: the oldest entry of the history.
-    pub(crate) fn summary(&self, summary: &Summary) -> Part {
-        let Summary { first, last, how, .. } = *summary;
+    pub(crate) fn summary(&self, summary: &HistorySummary) -> Part {
+        let HistorySummary { first, last, how, .. } = *summary;
         self.price(Part {
             role: ChatRole::User,
-            join: Join::NewMessage,
+            join: PartJoin::NewMessage,
             lead: SUMMARY.clone(),
-            source: Source::Session,
-            ..self.part(Layer::History, &summary.text, Reason::Summary { first, last, how })
+            source: ContentSource::Session,
+            ..self.part(Layer::History, &summary.text, PartReason::Summary { first, last, how })
         })
     }
 
     /// A call or result of this turn.
     fn round(&self, message: &Arc<Message>) -> Part {
-        self.price(self.message_part(message, Layer::Rounds, Reason::Round))
+        self.price(self.message_part(message, Layer::Rounds, PartReason::Round))
     }
 
     /// The part of a message, shortened if it was decided to be.
-    fn message_part(&self, message: &Arc<Message>, layer: Layer, reason: Reason) -> Part {
+    fn message_part(&self, message: &Arc<Message>, layer: Layer, reason: PartReason) -> Part {
         let shortened = self.carry.shortened.contains(&message.id);
         let (content, reason) = match shortened.then(|| shorten(message)).flatten() {
-            Some(short) => (Arc::new(short), Reason::Shortened),
+            Some(short) => (Arc::new(short), PartReason::Shortened),
             None => (Arc::clone(message), reason),
         };
         let as_text = self.inputs.layout.tool_calls == ToolCalls::Text;
         let (role, lead) = match &message.body {
-            Body::User(user) => (ChatRole::User, self.user_lead(user)),
-            Body::Assistant { .. } => (ChatRole::Assistant, EMPTY.clone()),
-            Body::Tool { name, .. } if as_text => (ChatRole::User, result_lead(name)),
+            MessageBody::User(user) => (ChatRole::User, self.user_lead(user)),
+            MessageBody::Assistant { .. } => (ChatRole::Assistant, EMPTY.clone()),
+            MessageBody::Tool { name, .. } if as_text => (ChatRole::User, result_lead(name)),
             _ => (ChatRole::Tool, EMPTY.clone()),
         };
         let content = if as_text { calls_as_text(content) } else { content };
         Part {
             role,
-            join: Join::NewMessage,
+            join: PartJoin::NewMessage,
             lead,
-            content: Content::Message(content),
-            source: Source::Session,
+            content: PartContent::Message(content),
+            source: ContentSource::Session,
             ..self.part(layer, &EMPTY, reason)
         }
     }
@@ -192,7 +192,7 @@ impl<'a> Composer<'a> {
         let behind_history = self.inputs.layout.picks != PickPlacement::InLayer;
         let join = self.join_behind(behind_history && !plan.picks.is_empty());
         let sent = Arc::new(sent_message(plan));
-        self.price(Part { join, ..self.message_part(&sent, Layer::Message, Reason::Current) })
+        self.price(Part { join, ..self.message_part(&sent, Layer::Message, PartReason::Current) })
     }
 }
 
@@ -210,7 +210,7 @@ pub(crate) fn sent_message(plan: &Plan<'_>) -> Message {
         };
         user.picks = plan.picks.iter().map(keep).collect();
     }
-    Message { id: inputs.message_id, body: Body::User(user) }
+    Message { id: inputs.message_id, body: MessageBody::User(user) }
 }
 
 /// Stands before a rule or reference of the session.

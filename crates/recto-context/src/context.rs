@@ -10,14 +10,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::budget::{Budget, OverBudget, Window};
 use crate::carry::Carry;
-use crate::catalog::{Notice, ToolSpec};
+use crate::catalog::{FileNotice, ToolSpec};
 use crate::counter::CountKind;
-use crate::item::{Include, ItemId, Pick};
+use crate::item::{IncludeMode, ItemId, Pick};
 use crate::layer::Layer;
 use crate::layout::ToolCalls;
 use crate::message::Message;
 use crate::mode::ModeDecision;
-use crate::page::{ChatMessage, ItemUse, Part, Reason};
+use crate::page::{ChatMessage, ItemUse, Part, PartReason};
 use crate::tokens::Tokens;
 
 /// All that goes into a request, and what was left out of it.
@@ -46,9 +46,9 @@ pub struct RequestContext {
     /// Whether the model must call one of them.
     pub tool_choice: ToolChoice,
     /// What was left out, and why.
-    pub dropped: Vec<Dropped>,
+    pub dropped: Vec<DroppedEntry>,
     /// What the agent has and the session has not, with its include mode.
-    pub available: Vec<(ItemId, Include)>,
+    pub available: Vec<(ItemId, IncludeMode)>,
     /// What a person took out of the session: search does not bring it back.
     pub removed: Vec<ItemId>,
     /// What search took for the message, best first, whatever became of it.
@@ -56,7 +56,7 @@ pub struct RequestContext {
     /// What search looked at and did not take.
     pub candidates: Vec<Pick>,
     /// Files that could not be used.
-    pub notices: Vec<Notice>,
+    pub notices: Vec<FileNotice>,
     /// What the next request needs to know of this one.
     pub carry: Carry,
     /// The message as it was sent, to be stored with the session.
@@ -101,7 +101,7 @@ pub struct OfferedTool {
     /// What its schema costs; for the first tool also what templates say about tools at all.
     pub tokens: Tokens,
     /// Why it is offered.
-    pub reason: Reason,
+    pub reason: PartReason,
 }
 
 /// Whether the model must call a tool, where the wire can say so.
@@ -116,7 +116,7 @@ pub enum ToolChoice {
 
 /// An entry of the list of what was left out or shortened.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Dropped {
+pub struct DroppedEntry {
     /// What it was, for people: `rule tone`, `12 messages`.
     pub what: String,
     /// Where it would have stood.
@@ -129,10 +129,10 @@ pub struct Dropped {
     pub reason: DropReason,
 }
 
-impl Dropped {
+impl DroppedEntry {
     /// Makes an entry for something that is wholly gone.
     pub fn whole(what: String, layer: Layer, tokens: Tokens, reason: DropReason) -> Self {
-        Dropped { what, layer, before: tokens, after: Tokens::ZERO, reason }
+        DroppedEntry { what, layer, before: tokens, after: Tokens::ZERO, reason }
     }
 
     /// The tokens that were saved by it.

@@ -15,21 +15,21 @@ use serde::{Deserialize, Serialize};
 use crate::context::{OfferedTool, RequestContext};
 use crate::layer::Layer;
 use crate::layout::ToolCalls;
-use crate::message::{Body, ContentPart, Message, ToolCall};
-use crate::page::{Content, Join, Part};
+use crate::message::{ContentPart, Message, MessageBody, ToolCall};
+use crate::page::{Part, PartContent, PartJoin};
 use crate::text::{ContentHash, Text};
-use crate::tokens::{Class, Profile, Rates, Tokens};
+use crate::tokens::{TextProfile, TokenClass, TokenRates, Tokens};
 
 /// Templates that explain to the model how it calls tools do so in about as many tokens as they
 /// put around this many tools.
 const EXPLAINED_AS: u32 = 3;
 
-static LINE_BREAK: LazyLock<Profile> = LazyLock::new(|| Profile::of("\n\n"));
+static LINE_BREAK: LazyLock<TextProfile> = LazyLock::new(|| TextProfile::from_text("\n\n"));
 
 /// Counts a model's tokens, by a table of exact counts or by estimate.
 #[derive(Debug, Clone, Default)]
-pub struct Counter<'a> {
-    rates: Rates,
+pub struct TokenCounter<'a> {
+    rates: TokenRates,
     exact: Option<&'a CountTable>,
     calibrated: bool,
 }
@@ -81,20 +81,20 @@ pub enum CountKind {
     Exact,
 }
 
-impl<'a> Counter<'a> {
+impl<'a> TokenCounter<'a> {
     /// Estimates with the default rates.
     pub fn estimated() -> Self {
-        Counter::default()
+        TokenCounter::default()
     }
 
     /// Estimates with rates that a server's counts have corrected.
-    pub fn calibrated(rates: Rates) -> Self {
-        Counter { rates, exact: None, calibrated: true }
+    pub fn calibrated(rates: TokenRates) -> Self {
+        TokenCounter { rates, exact: None, calibrated: true }
     }
 
     /// Takes counts from `table`, and estimates what it lacks.
-    pub fn exact(table: &'a CountTable, rates: Rates) -> Self {
-        Counter { rates, exact: Some(table), calibrated: true }
+    pub fn exact(table: &'a CountTable, rates: TokenRates) -> Self {
+        TokenCounter { rates, exact: Some(table), calibrated: true }
     }
 
     /// What the counts of these parts and tools are worth.
@@ -124,12 +124,12 @@ impl<'a> Counter<'a> {
             return self.profile(&part.profile());
         }
         let join = match part.join {
-            Join::NewMessage => self.per_message(),
-            Join::Paragraph | Join::Line => self.profile(&LINE_BREAK),
+            PartJoin::NewMessage => self.per_message(),
+            PartJoin::Paragraph | PartJoin::Line => self.profile(&LINE_BREAK),
         };
         let content = match &part.content {
-            Content::Text(text) => self.text(text),
-            Content::Message(message) => self.message(message, part.layer),
+            PartContent::Text(text) => self.text(text),
+            PartContent::Message(message) => self.message(message, part.layer),
         };
         join + self.text(&part.lead) + content
     }
@@ -152,7 +152,7 @@ impl<'a> Counter<'a> {
     }
 
     /// What something made like this costs.
-    pub fn profile(&self, profile: &Profile) -> Tokens {
+    pub fn profile(&self, profile: &TextProfile) -> Tokens {
         self.rates.estimate(profile)
     }
 
@@ -169,7 +169,7 @@ impl<'a> Counter<'a> {
         let content: Tokens = message.content_in(layer).map(|part| self.content(part)).sum();
         let calls: Tokens = message.calls().iter().map(|call| self.call(call)).sum();
         let name = match &message.body {
-            Body::Tool { name, .. } => self.profile(&Profile::of(name)),
+            MessageBody::Tool { name, .. } => self.profile(&TextProfile::from_text(name)),
             _ => Tokens::ZERO,
         };
         content + calls + name
@@ -184,7 +184,9 @@ impl<'a> Counter<'a> {
 
     /// A call costs its name, its arguments and the frame that templates put around them.
     fn call(&self, call: &ToolCall) -> Tokens {
-        self.profile(&Profile::of(&call.name)) + self.text(&call.arguments) + self.per_message()
+        self.profile(&TextProfile::from_text(&call.name))
+            + self.text(&call.arguments)
+            + self.per_message()
     }
 }
 
@@ -192,8 +194,8 @@ impl Part {
     /// The texts that a tokenizer counts of the part; `None` for what is no text.
     fn counted_texts(&self) -> impl Iterator<Item = Option<&Text>> {
         let (text, message) = match &self.content {
-            Content::Text(text) => (Some(text), None),
-            Content::Message(message) => (None, Some(message)),
+            PartContent::Text(text) => (Some(text), None),
+            PartContent::Message(message) => (None, Some(message)),
         };
         let said = message.into_iter().flat_map(|message| {
             let content = message.content_in(self.layer).map(ContentPart::as_text);
@@ -203,14 +205,14 @@ impl Part {
     }
 
     /// What the part adds to a prompt; a message that it begins is counted as one.
-    pub fn profile(&self) -> Profile {
+    pub fn profile(&self) -> TextProfile {
         let join = match self.join {
-            Join::NewMessage => Profile::default().with_messages(1),
-            Join::Paragraph | Join::Line => *LINE_BREAK,
+            PartJoin::NewMessage => TextProfile::default().with_messages(1),
+            PartJoin::Paragraph | PartJoin::Line => *LINE_BREAK,
         };
         let content = match &self.content {
-            Content::Text(text) => *text.profile(),
-            Content::Message(message) => message.profile(self.layer),
+            PartContent::Text(text) => *text.profile(),
+            PartContent::Message(message) => message.profile(self.layer),
         };
         join + *self.lead.profile() + content
     }
@@ -224,7 +226,7 @@ impl RequestContext {
     /// Calls count as messages, too, because templates frame them alike.
     ///
     /// [`Calibration::observe`]: crate::Calibration::observe
-    pub fn profile(&self) -> (Profile, u32) {
+    pub fn profile(&self) -> (TextProfile, u32) {
         let parts = self.parts.iter().map(Part::profile);
         let schemas = match self.tool_calls {
             ToolCalls::Native => self.tools.as_slice(),
@@ -232,13 +234,13 @@ impl RequestContext {
         };
         let schemas = schemas.iter().enumerate();
         let schemas = schemas.map(|(place, tool)| tool_profile(&tool.spec.schema, place));
-        let profile: Profile = parts.chain(schemas).sum();
-        (profile, profile.count(Class::Message))
+        let profile: TextProfile = parts.chain(schemas).sum();
+        (profile, profile.count(TokenClass::Message))
     }
 }
 
 /// What the tool at this place, from 0, adds to a prompt.
-fn tool_profile(schema: &Text, place: usize) -> Profile {
+fn tool_profile(schema: &Text, place: usize) -> TextProfile {
     let explained = if place == 0 { EXPLAINED_AS } else { 0 };
     schema.profile().with_tools(1 + explained)
 }

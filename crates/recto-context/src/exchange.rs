@@ -8,10 +8,10 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use crate::context::{DropReason, Dropped};
-use crate::counter::Counter;
+use crate::context::{DropReason, DroppedEntry};
+use crate::counter::TokenCounter;
 use crate::layer::Layer;
-use crate::message::{Body, CallId, ContentPart, Message};
+use crate::message::{CallId, ContentPart, Message, MessageBody};
 use crate::tokens::Tokens;
 
 /// Splits messages into exchanges, oldest first. Messages before the first user
@@ -28,16 +28,16 @@ pub(crate) fn condense(exchange: &[Arc<Message>]) -> Vec<Arc<Message>> {
 }
 
 fn is_reply(message: &Message) -> bool {
-    matches!(&message.body, Body::Assistant { calls, .. } if calls.is_empty())
+    matches!(&message.body, MessageBody::Assistant { calls, .. } if calls.is_empty())
 }
 
 /// The messages that a model may see, every call with its result and every
 /// result with its call. What had to go is added to `dropped`.
-pub(crate) fn mend(
+pub(crate) fn mend_rounds(
     messages: &[Arc<Message>],
     layer: Layer,
-    counter: &Counter<'_>,
-    dropped: &mut Vec<Dropped>,
+    counter: &TokenCounter<'_>,
+    dropped: &mut Vec<DroppedEntry>,
 ) -> Vec<Arc<Message>> {
     let mended = Vec::with_capacity(messages.len());
     let mut mender = Mender { layer, counter, dropped, mended };
@@ -50,8 +50,8 @@ pub(crate) fn mend(
 
 struct Mender<'a> {
     layer: Layer,
-    counter: &'a Counter<'a>,
-    dropped: &'a mut Vec<Dropped>,
+    counter: &'a TokenCounter<'a>,
+    dropped: &'a mut Vec<DroppedEntry>,
     mended: Vec<Arc<Message>>,
 }
 
@@ -93,11 +93,13 @@ impl Mender<'_> {
     /// Keeps a message without the calls that nothing answered, if anything is
     /// left of it.
     fn keep_answered_calls(&mut self, message: &Message, answers: &[Option<Arc<Message>>]) {
-        let Body::Assistant { content, calls } = &message.body else { return };
+        let MessageBody::Assistant { content, calls } = &message.body else { return };
         let answered = calls.iter().zip(answers).filter(|(_, answer)| answer.is_some());
         let calls = answered.map(|(call, _)| call.clone()).collect();
-        let rest =
-            Message { id: message.id, body: Body::Assistant { content: content.clone(), calls } };
+        let rest = Message {
+            id: message.id,
+            body: MessageBody::Assistant { content: content.clone(), calls },
+        };
         let cost = |message: &Message| self.counter.message(message, self.layer);
         let freed = cost(message) - cost(&rest);
         let what = format!("call in message {}", message.id.0);
@@ -109,14 +111,14 @@ impl Mender<'_> {
     }
 
     fn drop(&mut self, what: String, tokens: Tokens, reason: DropReason) {
-        self.dropped.push(Dropped::whole(what, self.layer, tokens, reason));
+        self.dropped.push(DroppedEntry::whole(what, self.layer, tokens, reason));
     }
 }
 
 /// The call that a result answers; `None` for what is no result.
 fn answered_call(message: &Message) -> Option<&CallId> {
     match &message.body {
-        Body::Tool { call, .. } => Some(call),
+        MessageBody::Tool { call, .. } => Some(call),
         _ => None,
     }
 }

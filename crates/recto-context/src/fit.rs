@@ -7,33 +7,35 @@
 use std::collections::BTreeSet;
 
 use crate::budget::{Budget, OverBudget};
-use crate::carry::{Carry, Trimmed};
+use crate::carry::{Carry, TrimTotals};
 use crate::compose::{compose, shorten};
-use crate::context::{DropReason, Dropped, OfferedTool};
-use crate::inputs::{Inputs, Limits};
+use crate::context::{DropReason, DroppedEntry, OfferedTool};
+use crate::inputs::{AssemblyInputs, ContextLimits};
 use crate::item::{ItemId, ItemKind};
 use crate::layer::Layer;
-use crate::message::{Body, Message};
-use crate::page::{Part, Reason};
-use crate::plan::{Exchange, LeftOut, Plan, SkillForm, brings, plan, shed_body, skill_id};
+use crate::message::{Message, MessageBody};
+use crate::page::{Part, PartReason};
+use crate::plan::{
+    DropTally, Exchange, Plan, SkillForm, pick_brings_tool, plan_page, shed_body, skill_id,
+};
 use crate::summary::summary_room;
 use crate::tokens::Tokens;
 
 /// A plan that fits, its parts and its budget.
-pub(crate) struct Fitted<'a> {
+pub(crate) struct FittedPlan<'a> {
     pub plan: Plan<'a>,
     pub parts: Vec<Part>,
     pub budget: Budget,
 }
 
 /// Plans the page, and cuts it until it fits.
-pub(crate) fn fit<'a>(inputs: &'a Inputs<'a>) -> Result<Fitted<'a>, OverBudget> {
-    let mut plan = plan(inputs, inputs.carry.clone());
+pub(crate) fn fit_plan<'a>(inputs: &'a AssemblyInputs<'a>) -> Result<FittedPlan<'a>, OverBudget> {
+    let mut plan = plan_page(inputs, inputs.carry.clone());
     if history_is_within(&plan, &inputs.limits) {
         let (parts, budget) = measure(&plan);
         if budget.fits() {
             note_summary(&mut plan);
-            return Ok(Fitted { plan, parts, budget });
+            return Ok(FittedPlan { plan, parts, budget });
         }
     }
     trim(inputs)
@@ -45,7 +47,7 @@ pub(crate) fn fit<'a>(inputs: &'a Inputs<'a>) -> Result<Fitted<'a>, OverBudget> 
 ///
 /// History is the first to leave: the rest is cut only as far as it would not
 /// fit without any history. What room is left then is the history's.
-fn trim<'a>(inputs: &'a Inputs<'a>) -> Result<Fitted<'a>, OverBudget> {
+fn trim<'a>(inputs: &'a AssemblyInputs<'a>) -> Result<FittedPlan<'a>, OverBudget> {
     let (mut plan, history) = plan_the_rest(inputs)?;
     plan.history = history;
     trim_to_limits(&mut plan, &inputs.limits);
@@ -61,13 +63,15 @@ fn trim<'a>(inputs: &'a Inputs<'a>) -> Result<Fitted<'a>, OverBudget> {
         (parts, budget) = measure(&plan);
     }
     note_summary(&mut plan);
-    Ok(Fitted { plan, parts, budget })
+    Ok(FittedPlan { plan, parts, budget })
 }
 
 /// Everything but the history, cut until it fits, and the history apart.
-fn plan_the_rest<'a>(inputs: &'a Inputs<'a>) -> Result<(Plan<'a>, Vec<Exchange>), OverBudget> {
+fn plan_the_rest<'a>(
+    inputs: &'a AssemblyInputs<'a>,
+) -> Result<(Plan<'a>, Vec<Exchange>), OverBudget> {
     let carry = at_trim(inputs);
-    let mut rest = plan(inputs, carry.clone());
+    let mut rest = plan_page(inputs, carry.clone());
     let mut history = take_history(&mut rest);
     cut_the_rest(&mut rest)?;
     // A body that has to go makes more room than was missing: what else leaves
@@ -76,7 +80,7 @@ fn plan_the_rest<'a>(inputs: &'a Inputs<'a>) -> Result<(Plan<'a>, Vec<Exchange>)
     let bodies: BTreeSet<ItemId> = bodies.cloned().collect();
     if inputs.rounds.is_empty() && !bodies.is_empty() {
         let without = Carry { shed: bodies, made_for: rest.carry.made_for, ..carry };
-        rest = plan(inputs, without);
+        rest = plan_page(inputs, without);
         history = take_history(&mut rest);
         cut_the_rest(&mut rest)?;
     }
@@ -118,7 +122,7 @@ const STAGES: [Stage; 5] =
 /// In the middle of a turn things only leave: bringing a body back, or taking a
 /// tool away that the model may be about to call, would break what stands before
 /// the history, too.
-fn at_trim(inputs: &Inputs<'_>) -> Carry {
+fn at_trim(inputs: &AssemblyInputs<'_>) -> Carry {
     let mut carry = inputs.carry.clone();
     carry.trims = carry.trims.saturating_add(1);
     if inputs.mode.chosen.sends_history() {
@@ -126,7 +130,9 @@ fn at_trim(inputs: &Inputs<'_>) -> Carry {
     }
     if inputs.rounds.is_empty() {
         // Those that search brings again keep their places.
-        carry.found_tools.retain(|tool| inputs.picks.iter().any(|pick| brings(pick, tool)));
+        carry
+            .found_tools
+            .retain(|tool| inputs.picks.iter().any(|pick| pick_brings_tool(pick, tool)));
         // Minimal turns don't show what was shed, so they can't bring it back.
         if !inputs.mode.chosen.is_minimal() {
             carry.shed.clear();
@@ -137,7 +143,7 @@ fn at_trim(inputs: &Inputs<'_>) -> Carry {
 
 /// The parts of the page as planned, and how they share the window.
 fn measure(plan: &Plan<'_>) -> (Vec<Part>, Budget) {
-    let Inputs { window, limits, .. } = plan.inputs;
+    let AssemblyInputs { window, limits, .. } = plan.inputs;
     let tools = plan.tools.iter().map(|tool| tool.tokens).sum();
     let mut budget = Budget::share(*window, limits.reply, tools, limits.target);
     budget.messages = budget.messages - limits.margin;
@@ -170,12 +176,12 @@ fn without_summary(plan: &Plan<'_>, limit: Tokens) -> usize {
     (limit - summary_room(&plan.inputs.limits, limit).max(shown)).get() as usize
 }
 
-fn history_is_within(plan: &Plan<'_>, limits: &Limits) -> bool {
+fn history_is_within(plan: &Plan<'_>, limits: &ContextLimits) -> bool {
     history_messages(plan) <= limits.history_messages
         && history_tokens(plan) + summary_tokens(plan) <= limits.history_tokens
 }
 
-fn trim_to_limits(plan: &mut Plan<'_>, limits: &Limits) {
+fn trim_to_limits(plan: &mut Plan<'_>, limits: &ContextLimits) {
     let limit = limits.history_messages;
     if history_messages(plan) > limit {
         let reason = DropReason::HistoryMessages { limit };
@@ -204,7 +210,7 @@ fn leave_summary_out(plan: &mut Plan<'_>) {
 /// Of what has left, the summary is what is left.
 fn note_summary(plan: &mut Plan<'_>) {
     let after = summary_tokens(plan);
-    let has_left = |dropped: &&mut Dropped| {
+    let has_left = |dropped: &&mut DroppedEntry| {
         use DropReason::{HistoryMessages, HistoryTokens, NoRoom, TrimmedEarlier};
         let for_room = matches!(
             dropped.reason,
@@ -254,7 +260,7 @@ fn trim_history(
             condensed = newest.condensed(plan).filter(|short| measure(short) <= limit);
         }
     }
-    let mut left_out = LeftOut::default();
+    let mut left_out = DropTally::default();
     plan.history.drain(..leaving).for_each(|exchange| left_out.add_exchange(&exchange));
     if let Some(exchange) = condensed {
         left_out.take_back(&exchange);
@@ -275,13 +281,13 @@ fn remember_condensed(plan: &mut Plan<'_>, exchange: &Exchange) {
 }
 
 /// From now on the history begins at the first message that is left.
-fn remember_trim(plan: &mut Plan<'_>, left_out: &LeftOut) {
+fn remember_trim(plan: &mut Plan<'_>, left_out: &DropTally) {
     let first = plan.history.first().and_then(Exchange::first);
     let first = first.unwrap_or(plan.inputs.message_id);
     let Carry { history_from, trimmed, condensed, shortened, .. } = &mut plan.carry;
     *history_from = Some(first);
     condensed.retain(|id| *id >= first);
-    *trimmed = Trimmed {
+    *trimmed = TrimTotals {
         messages: trimmed.messages + left_out.count,
         tokens: trimmed.tokens + left_out.tokens,
     };
@@ -313,7 +319,7 @@ fn cut_picks(plan: &mut Plan<'_>, over: Tokens) -> bool {
 /// turn, when the model may be about to call one.
 fn cut_found_tools(plan: &mut Plan<'_>, _over: Tokens) -> bool {
     let found = |tool: &OfferedTool| {
-        matches!(tool.reason, Reason::Found | Reason::FoundEarlier | Reason::OfSkill(_))
+        matches!(tool.reason, PartReason::Found | PartReason::FoundEarlier | PartReason::OfSkill(_))
     };
     let last = plan.tools.iter().rposition(found).filter(|_| plan.inputs.rounds.is_empty());
     let Some(at) = last else { return false };
@@ -343,14 +349,14 @@ fn shorten_results(plan: &mut Plan<'_>, over: Tokens) -> bool {
         freed += (before - after).max(Tokens::new(1));
         let what = result_name(message);
         let reason = DropReason::Shortened;
-        plan.dropped.push(Dropped { what, layer: Layer::Rounds, before, after, reason });
+        plan.dropped.push(DroppedEntry { what, layer: Layer::Rounds, before, after, reason });
     }
     freed > Tokens::ZERO
 }
 
 fn result_name(message: &Message) -> String {
     match &message.body {
-        Body::Tool { name, .. } => format!("result of {name} in message {}", message.id.0),
+        MessageBody::Tool { name, .. } => format!("result of {name} in message {}", message.id.0),
         _ => format!("message {}", message.id.0),
     }
 }
@@ -386,7 +392,7 @@ fn cut_skill_bodies(plan: &mut Plan<'_>, over: Tokens) -> bool {
             continue;
         }
         planned.form = SkillForm::Listed;
-        planned.reason = Reason::ListedForRoom;
+        planned.reason = PartReason::ListedForRoom;
         let dropped = shed_body(planned.skill, counter);
         freed += dropped.tokens().max(Tokens::new(1));
         plan.dropped.push(dropped);

@@ -7,12 +7,12 @@ use crate::budget::{OverBudget, Window};
 use crate::carry::Carry;
 use crate::catalog::Catalog;
 use crate::context::RequestContext;
-use crate::counter::Counter;
+use crate::counter::TokenCounter;
 use crate::item::{ItemId, Pick, SessionItem};
-use crate::layout::Layout;
-use crate::message::{ContentPart, Message, MessageId, Stamp, TurnNumber, UserMessage};
+use crate::layout::PageLayout;
+use crate::message::{ContentPart, Message, MessageId, MessageStamp, TurnNumber, UserMessage};
 use crate::mode::ModeDecision;
-use crate::summary::Summary;
+use crate::summary::HistorySummary;
 use crate::tokens::Tokens;
 
 /// All that an assembly needs. Everything but the catalog and the message has a
@@ -30,13 +30,13 @@ use crate::tokens::Tokens;
 /// # Ok::<(), recto_context::OverBudget>(())
 /// ```
 #[derive(Debug, Clone)]
-pub struct Inputs<'a> {
+pub struct AssemblyInputs<'a> {
     pub(crate) catalog: &'a Catalog,
     pub(crate) message_id: MessageId,
     pub(crate) message: UserMessage,
     pub(crate) model: Arc<str>,
     pub(crate) session: &'a [SessionItem],
-    pub(crate) summary: Option<&'a Summary>,
+    pub(crate) summary: Option<&'a HistorySummary>,
     pub(crate) history: &'a [Arc<Message>],
     pub(crate) rounds: &'a [Arc<Message>],
     pub(crate) removed: &'a [ItemId],
@@ -44,9 +44,9 @@ pub struct Inputs<'a> {
     pub(crate) candidates: &'a [Pick],
     pub(crate) mode: ModeDecision,
     pub(crate) window: Window,
-    pub(crate) limits: Limits,
-    pub(crate) layout: Layout,
-    pub(crate) counter: Counter<'a>,
+    pub(crate) limits: ContextLimits,
+    pub(crate) layout: PageLayout,
+    pub(crate) counter: TokenCounter<'a>,
     pub(crate) bootstrap: Bootstrap,
     pub(crate) carry: Carry,
     pub(crate) turn: TurnNumber,
@@ -54,7 +54,7 @@ pub struct Inputs<'a> {
 
 /// Every limit on what a request may hold, in one place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct ContextLimits {
     /// The most messages of the history: `history.max_messages`.
     pub history_messages: usize,
     /// The most tokens of the history: `history.max_tokens`.
@@ -78,9 +78,9 @@ pub struct Limits {
     pub margin: Tokens,
 }
 
-impl Default for Limits {
+impl Default for ContextLimits {
     fn default() -> Self {
-        Limits {
+        ContextLimits {
             history_messages: 50,
             history_tokens: Tokens::new(8_192),
             channel_messages: 20,
@@ -95,10 +95,10 @@ impl Default for Limits {
     }
 }
 
-impl Limits {
+impl ContextLimits {
     /// The limits for a place where several people talk.
     pub fn in_channel(self) -> Self {
-        Limits { history_messages: self.history_messages.min(self.channel_messages), ..self }
+        ContextLimits { history_messages: self.history_messages.min(self.channel_messages), ..self }
     }
 }
 
@@ -120,10 +120,10 @@ pub struct Bootstrap {
     pub surface: Arc<str>,
 }
 
-impl<'a> Inputs<'a> {
+impl<'a> AssemblyInputs<'a> {
     /// Begins with a fresh session's first message and nothing but the catalog.
     pub fn new(catalog: &'a Catalog, message: impl Into<crate::text::Text>) -> Self {
-        Inputs {
+        AssemblyInputs {
             catalog,
             message_id: MessageId(u64::MAX),
             message: UserMessage::text(message),
@@ -137,9 +137,9 @@ impl<'a> Inputs<'a> {
             candidates: &[],
             mode: ModeDecision::without_tools(),
             window: Window::ASSUMED,
-            limits: Limits::default(),
-            layout: Layout::default(),
-            counter: Counter::default(),
+            limits: ContextLimits::default(),
+            layout: PageLayout::default(),
+            counter: TokenCounter::default(),
             bootstrap: Bootstrap::default(),
             carry: Carry::default(),
             turn: TurnNumber(1),
@@ -159,7 +159,7 @@ impl<'a> Inputs<'a> {
     }
 
     /// Sets the date and time that stand in front of the message.
-    pub fn stamp(mut self, stamp: Stamp) -> Self {
+    pub fn stamp(mut self, stamp: MessageStamp) -> Self {
         self.message.stamp = Some(stamp);
         self
     }
@@ -189,7 +189,7 @@ impl<'a> Inputs<'a> {
     }
 
     /// Sets the summary that stands for messages which have left the history.
-    pub fn summary(mut self, summary: Option<&'a Summary>) -> Self {
+    pub fn summary(mut self, summary: Option<&'a HistorySummary>) -> Self {
         self.summary = summary;
         self
     }
@@ -225,19 +225,19 @@ impl<'a> Inputs<'a> {
     }
 
     /// Sets the limits on what the request may hold.
-    pub fn limits(mut self, limits: Limits) -> Self {
+    pub fn limits(mut self, limits: ContextLimits) -> Self {
         self.limits = limits;
         self
     }
 
     /// Sets the layout of the page.
-    pub fn layout(mut self, layout: Layout) -> Self {
+    pub fn layout(mut self, layout: PageLayout) -> Self {
         self.layout = layout;
         self
     }
 
     /// Sets how tokens are counted.
-    pub fn counter(mut self, counter: Counter<'a>) -> Self {
+    pub fn counter(mut self, counter: TokenCounter<'a>) -> Self {
         self.counter = counter;
         self
     }

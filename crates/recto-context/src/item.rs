@@ -82,7 +82,7 @@ impl fmt::Display for ItemId {
 /// The include mode of an item: when it is on the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Include {
+pub enum IncludeMode {
     /// Joins every session by itself.
     Always,
     /// Joins a session when a person adds it.
@@ -91,18 +91,18 @@ pub enum Include {
     Agent,
 }
 
-impl Include {
+impl IncludeMode {
     /// The name that frontmatter, records and the config use.
     pub fn name(self) -> &'static str {
         match self {
-            Include::Always => "always",
-            Include::Manual => "manual",
-            Include::Agent => "agent",
+            IncludeMode::Always => "always",
+            IncludeMode::Manual => "manual",
+            IncludeMode::Agent => "agent",
         }
     }
 }
 
-impl fmt::Display for Include {
+impl fmt::Display for IncludeMode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }
@@ -157,7 +157,7 @@ impl fmt::Display for Priority {
 /// The origin of a text: a file, Recto, the session or a server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Source {
+pub enum ContentSource {
     /// A file of the workspace or of Recto's home.
     File(Arc<Path>),
     /// Recto itself: defaults, headings, generated docs.
@@ -168,16 +168,16 @@ pub enum Source {
     Server(Arc<str>),
 }
 
-impl Source {
+impl ContentSource {
     /// The source for a file at this path.
     pub fn file(path: impl AsRef<Path>) -> Self {
-        Source::File(Arc::from(path.as_ref()))
+        ContentSource::File(Arc::from(path.as_ref()))
     }
 
     /// The name without what leads to it: of a file its last part.
     pub fn name(&self) -> String {
         match self {
-            Source::File(path) => {
+            ContentSource::File(path) => {
                 path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
             }
             other => other.to_string(),
@@ -185,13 +185,13 @@ impl Source {
     }
 }
 
-impl fmt::Display for Source {
+impl fmt::Display for ContentSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Source::File(path) => write!(f, "{}", path.display()),
-            Source::BuiltIn => f.write_str("built-in"),
-            Source::Session => f.write_str("session"),
-            Source::Server(name) => write!(f, "server {name}"),
+            ContentSource::File(path) => write!(f, "{}", path.display()),
+            ContentSource::BuiltIn => f.write_str("built-in"),
+            ContentSource::Session => f.write_str("session"),
+            ContentSource::Server(name) => write!(f, "server {name}"),
         }
     }
 }
@@ -238,13 +238,13 @@ pub struct SessionItem {
     /// The item that the session has.
     pub item: ItemId,
     /// How it came in.
-    pub joined: Joined,
+    pub joined: ItemOrigin,
 }
 
 /// How an item came into the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Joined {
+pub enum ItemOrigin {
     /// Its include mode is *always*, and it was there when the session began.
     AtStart,
     /// Its include mode is *always*, and it appeared while the session was open.
@@ -253,12 +253,12 @@ pub enum Joined {
     ByHand,
 }
 
-impl Joined {
+impl ItemOrigin {
     /// The include mode that a record shows for it.
-    pub fn include(self) -> Include {
+    pub fn include(self) -> IncludeMode {
         match self {
-            Joined::AtStart | Joined::Late => Include::Always,
-            Joined::ByHand => Include::Manual,
+            ItemOrigin::AtStart | ItemOrigin::Late => IncludeMode::Always,
+            ItemOrigin::ByHand => IncludeMode::Manual,
         }
     }
 }

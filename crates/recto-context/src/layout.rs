@@ -1,14 +1,14 @@
 //! How the page is laid out: presets, and the settings that a model can change.
 //!
 //! Layers never change their order. A preset decides what it shows of them, and
-//! which layer an item is placed in; see [`Preset`].
+//! which layer an item is placed in; see [`LayoutPreset`].
 
 use serde::{Deserialize, Serialize};
 
 /// A named form of the page, from which a layout starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Preset {
+pub enum LayoutPreset {
     /// Everything that Recto has to offer.
     #[default]
     Recto,
@@ -20,20 +20,20 @@ pub enum Preset {
     Layered,
 }
 
-impl Preset {
+impl LayoutPreset {
     /// The name that the config uses.
     pub fn name(self) -> &'static str {
         match self {
-            Preset::Recto => "recto",
-            Preset::Plain => "plain",
-            Preset::Attached => "attached",
-            Preset::Layered => "layered",
+            LayoutPreset::Recto => "recto",
+            LayoutPreset::Plain => "plain",
+            LayoutPreset::Attached => "attached",
+            LayoutPreset::Layered => "layered",
         }
     }
 
     /// The layout that the preset starts from.
-    pub fn layout(self) -> Layout {
-        let recto = Layout {
+    pub fn layout(self) -> PageLayout {
+        let recto = PageLayout {
             preset: self,
             system_messages: SystemMessages::Single,
             pick_messages: PickMessages::Merged,
@@ -42,9 +42,9 @@ impl Preset {
             tool_calls: ToolCalls::Native,
         };
         match self {
-            Preset::Recto | Preset::Plain => recto,
-            Preset::Attached => Layout { pick_messages: PickMessages::Separate, ..recto },
-            Preset::Layered => Layout {
+            LayoutPreset::Recto | LayoutPreset::Plain => recto,
+            LayoutPreset::Attached => PageLayout { pick_messages: PickMessages::Separate, ..recto },
+            LayoutPreset::Layered => PageLayout {
                 system_messages: SystemMessages::PerLayer,
                 picks: PickPlacement::InLayer,
                 skills: SkillRender::Description,
@@ -55,35 +55,35 @@ impl Preset {
 
     /// Whether built-in texts stand in for missing SOUL.md and AGENTS.md.
     pub(crate) fn has_defaults(self) -> bool {
-        matches!(self, Preset::Recto | Preset::Layered)
+        matches!(self, LayoutPreset::Recto | LayoutPreset::Layered)
     }
 
     /// Whether the page says where the agent runs.
     pub(crate) fn has_bootstrap(self) -> bool {
-        matches!(self, Preset::Recto | Preset::Layered)
+        matches!(self, LayoutPreset::Recto | LayoutPreset::Layered)
     }
 
     /// Whether messages are stamped with their time.
     pub(crate) fn has_stamps(self) -> bool {
-        self == Preset::Recto
+        self == LayoutPreset::Recto
     }
 
     /// Whether only AGENTS.md and skills are shown.
     pub(crate) fn is_plain(self) -> bool {
-        self == Preset::Plain
+        self == LayoutPreset::Plain
     }
 
     /// Whether the session's rules and references stand behind the history.
     pub(crate) fn attaches_items(self) -> bool {
-        self == Preset::Attached
+        self == LayoutPreset::Attached
     }
 }
 
 /// A preset with the settings of a model applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Layout {
+pub struct PageLayout {
     /// The form it starts from.
-    pub preset: Preset,
+    pub preset: LayoutPreset,
     /// One system message, or one a layer.
     pub system_messages: SystemMessages,
     /// Picks in front of the message, or in a message of their own.
@@ -96,9 +96,9 @@ pub struct Layout {
     pub tool_calls: ToolCalls,
 }
 
-impl Default for Layout {
+impl Default for PageLayout {
     fn default() -> Self {
-        Preset::default().layout()
+        LayoutPreset::default().layout()
     }
 }
 

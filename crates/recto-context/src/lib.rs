@@ -1,7 +1,7 @@
 //! What a model is sent: layer by layer, in one order, inside the window, with
 //! everything that was left out and why.
 //!
-//! Start at [`assemble`]. It takes [`Inputs`] (the agent's [`Catalog`], the
+//! Start at [`assemble`]. It takes [`AssemblyInputs`] (the agent's [`Catalog`], the
 //! session's items and history, what search picked, the model's window) and
 //! gives a [`RequestContext`]: the parts of the page, the messages they make,
 //! the tools offered, what was dropped, and the [`Carry`] for the next request.
@@ -35,7 +35,7 @@ mod plan;
 mod record;
 mod report;
 mod room;
-mod skills;
+mod skill_texts;
 mod summary;
 mod text;
 mod tokens;
@@ -43,36 +43,47 @@ mod word_list;
 
 pub use assemble::assemble;
 pub use budget::{Budget, OverBudget, Window, WindowSource};
-pub use carry::{Carry, MadeFor, Trimmed};
-pub use catalog::{Catalog, Document, File, Notice, Skill, SystemFiles, ToolSpec};
-pub use compact::{Compaction, Fact, FactKind, complete, extract, facts, lost, summary_prompt};
-pub use compare::{Cause, Change, Comparison, compare};
-pub use compose::{before_calls, read_calls, spoken};
-pub use context::{DropReason, Dropped, OfferedTool, RequestContext, ToolChoice};
-pub use counter::{CountKind, CountTable, Counter};
-pub use inputs::{Bootstrap, Inputs, Limits};
-pub use item::{Include, ItemId, ItemKind, Joined, Pick, Priority, Scores, SessionItem, Source};
+pub use carry::{Carry, TargetModel, TrimTotals};
+pub use catalog::{
+    Catalog, CatalogDocument, FileNotice, Skill, SystemFiles, ToolSpec, WorkspaceFile,
+};
+pub use compact::{
+    CompactionInput, Fact, FactKind, complete_summary, extract_summary, find_facts, lost_facts,
+    summary_prompt,
+};
+pub use compare::{ChangeCause, Comparison, PromptChange, compare_requests};
+pub use compose::{read_calls, spoken_text, text_before_calls};
+pub use context::{DropReason, DroppedEntry, OfferedTool, RequestContext, ToolChoice};
+pub use counter::{CountKind, CountTable, TokenCounter};
+pub use inputs::{AssemblyInputs, Bootstrap, ContextLimits};
+pub use item::{
+    ContentSource, IncludeMode, ItemId, ItemKind, ItemOrigin, Pick, Priority, Scores, SessionItem,
+};
 pub use layer::Layer;
 pub use layout::{
-    Layout, PickMessages, PickPlacement, Preset, SkillRender, SystemMessages, ToolCalls,
+    LayoutPreset, PageLayout, PickMessages, PickPlacement, SkillRender, SystemMessages, ToolCalls,
 };
 pub use memory::{
-    Audience, Marks, Memory, PinReason, Pinned, Pool, Scope, Snapshot, TypedMemory, Who,
-    choose_snapshot, fingerprint, fit_whole, may_recall, may_remember, may_see, recency,
+    Audience, AudienceKind, Memory, MemoryMarks, MemoryPool, MemoryScope, MemorySnapshot,
+    PinReason, PinnedMemory, TypedMemory, choose_snapshot, may_recall, may_remember, may_see,
+    memories_fit, memory_fingerprint, recency_weight,
 };
 pub use message::{
-    Body, CallId, ContentPart, Framing, HistoryProblem, Image, KeptPick, MarkdownHeader,
-    MarkdownMessage, MarkdownSession, Message, MessageId, Opaque, OpaqueKind, Shown, Stamp,
-    TimedMessage, ToolCall, TurnNumber, UserMessage, from_markdown, more_markdown, read_jsonl,
-    to_markdown,
+    CallId, ContentPart, Framing, HistoryProblem, Image, KeptPick, MarkdownHeader, MarkdownMessage,
+    MarkdownSession, Message, MessageBody, MessageId, MessageStamp, Opaque, OpaqueKind,
+    PickDisplay, TimedMessage, ToolCall, TurnNumber, UserMessage, from_markdown, more_markdown,
+    read_jsonl, to_markdown,
 };
 pub use mode::{ContextMode, Mode, ModeDecision, ModeReason};
-pub use nearest::{folded, nearest};
+pub use nearest::{fold_name, nearest_name};
 pub use page::{
-    ChatMessage, ChatRole, Content, ContentPiece, ItemUse, Join, Part, Reason, Span, render,
+    ChatMessage, ChatRole, ContentPiece, ItemUse, Part, PartContent, PartJoin, PartReason,
+    PartSpan, render_messages,
 };
 pub use plan::has_tools;
-pub use record::{Contents, MessageRef, Record, Recorded, Referred, RestoreError};
-pub use summary::{Summary, SummaryBy, summary_room};
+pub use record::{
+    ContentRef, ContextRecord, MessageRef, RecordBundle, RecordContents, RestoreError,
+};
+pub use summary::{HistorySummary, SummaryBy, summary_room};
 pub use text::{ContentHash, ParseHashError, Text};
-pub use tokens::{Calibration, Class, Observed, Profile, Rates, Tokens};
+pub use tokens::{Calibration, ObservationOutcome, TextProfile, TokenClass, TokenRates, Tokens};

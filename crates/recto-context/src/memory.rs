@@ -7,11 +7,14 @@ mod typed;
 
 use std::sync::Arc;
 
-use crate::item::{ItemId, ItemKind, Source};
+use crate::item::{ContentSource, ItemId, ItemKind};
 use crate::text::{ContentHash, Text};
 
-pub use rights::{Audience, Scope, Who, may_recall, may_remember, may_see};
-pub use snapshot::{PinReason, Pinned, Pool, Snapshot, choose_snapshot, fingerprint, fit_whole};
+pub use rights::{Audience, AudienceKind, MemoryScope, may_recall, may_remember, may_see};
+pub use snapshot::{
+    MemoryPool, MemorySnapshot, PinReason, PinnedMemory, choose_snapshot, memories_fit,
+    memory_fingerprint,
+};
 pub use typed::TypedMemory;
 
 /// An entry of what an agent remembers, as it was read from a file.
@@ -23,21 +26,21 @@ pub struct Memory {
     /// What is remembered, without marks and time.
     pub text: Text,
     /// To whom it belongs.
-    pub scope: Scope,
+    pub scope: MemoryScope,
     /// What a person says of it beside its text.
-    pub marks: Marks,
+    pub marks: MemoryMarks,
     /// When it was added, in seconds since 1970; the beginning of its day where only
     /// that is known.
     pub added: Option<i64>,
     /// What stands before the text on the page.
     pub lead: Text,
     /// Where it was read.
-    pub source: Source,
+    pub source: ContentSource,
 }
 
 /// What a person says of a memory beside its text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Marks {
+pub struct MemoryMarks {
     /// `[important]`: it is on the page of every session that may see it.
     pub important: bool,
     /// `[shared]`: guests and groups may see it, too.
@@ -48,16 +51,16 @@ impl Memory {
     /// Something remembered in a file, perhaps on a known day (`YYYY-MM-DD`).
     pub fn new(file: &str, text: impl Into<Text>, day: Option<&str>) -> Self {
         let text = text.into();
-        let hash = ContentHash::of(text.as_bytes()).to_string();
+        let hash = ContentHash::of_bytes(text.as_bytes()).to_string();
         let lead = day.map_or_else(|| "- ".to_owned(), |day| format!("- [{day}] "));
         Memory {
             name: format!("{file}#{}", &hash[..8]).into(),
             text,
-            scope: Scope::Global,
-            marks: Marks::default(),
+            scope: MemoryScope::Global,
+            marks: MemoryMarks::default(),
             added: None,
             lead: lead.into(),
-            source: Source::BuiltIn,
+            source: ContentSource::BuiltIn,
         }
     }
 
@@ -85,7 +88,7 @@ const HALF_LIFE: f64 = 30.0 * 24.0 * 60.0 * 60.0;
 const LEAST: f32 = 0.5;
 
 /// How much a memory counts by its age. One without a date may be of any age.
-pub fn recency(added: Option<i64>, now: i64) -> f32 {
+pub fn recency_weight(added: Option<i64>, now: i64) -> f32 {
     let Some(added) = added else { return LEAST };
     let age = now.saturating_sub(added).max(0) as f64;
     (0.5_f64.powf(age / HALF_LIFE) as f32).max(LEAST)
@@ -100,14 +103,14 @@ mod tests {
     #[test]
     fn a_month_halves_what_a_memory_counts_and_nothing_takes_more() {
         let now = 1_000 * DAY;
-        assert!((recency(Some(now), now) - 1.0).abs() < 1e-6);
-        assert!((recency(Some(now - 15 * DAY), now) - 0.707).abs() < 1e-3);
-        assert!((recency(Some(now - 30 * DAY), now) - 0.5).abs() < 1e-6);
-        assert!((recency(Some(0), now) - 0.5).abs() < 1e-6);
-        assert!((recency(None, now) - 0.5).abs() < 1e-6);
+        assert!((recency_weight(Some(now), now) - 1.0).abs() < 1e-6);
+        assert!((recency_weight(Some(now - 15 * DAY), now) - 0.707).abs() < 1e-3);
+        assert!((recency_weight(Some(now - 30 * DAY), now) - 0.5).abs() < 1e-6);
+        assert!((recency_weight(Some(0), now) - 0.5).abs() < 1e-6);
+        assert!((recency_weight(None, now) - 0.5).abs() < 1e-6);
         // A clock that was wrong makes nothing newer than new.
-        assert!((recency(Some(now + DAY), now) - 1.0).abs() < 1e-6);
-        assert!((recency(Some(i64::MIN), i64::MAX) - 0.5).abs() < 1e-6);
+        assert!((recency_weight(Some(now + DAY), now) - 1.0).abs() < 1e-6);
+        assert!((recency_weight(Some(i64::MIN), i64::MAX) - 0.5).abs() < 1e-6);
     }
 
     #[test]

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::item::ItemId;
 use crate::layer::Layer;
 use crate::text::Text;
-use crate::tokens::Profile;
+use crate::tokens::TextProfile;
 
 pub use json::{HistoryProblem, read_jsonl};
 pub(crate) use json::{call_json, part_json};
@@ -51,12 +51,12 @@ pub struct Message {
     /// Its number within the session.
     pub id: MessageId,
     /// Who said it, and what was said.
-    pub body: Body,
+    pub body: MessageBody,
 }
 
 /// The body of a message, by who said it. The last two kinds are for people; models never see them.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Body {
+pub enum MessageBody {
     /// A message that a person wrote.
     User(UserMessage),
     /// A model's reply, with the calls it asks for.
@@ -87,7 +87,7 @@ pub struct UserMessage {
     /// What the person wrote, byte for byte.
     pub content: Vec<ContentPart>,
     /// Date and time in front of it. Stored with the message and never changed.
-    pub stamp: Option<Stamp>,
+    pub stamp: Option<MessageStamp>,
     /// Whether it was sent behind the instruction to call tools.
     pub framing: Framing,
     /// Picks that stay in front of it (`context.picks = "kept"`).
@@ -124,12 +124,12 @@ impl Framing {
 /// A short stamp of date and time, such as `2026-11-15 08:07`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Stamp(Arc<str>);
+pub struct MessageStamp(Arc<str>);
 
-impl Stamp {
+impl MessageStamp {
     /// Keeps the first line, so that a stamp can't pose as a message.
     pub fn new(text: &str) -> Self {
-        Stamp(Arc::from(text.lines().next().unwrap_or_default().trim()))
+        MessageStamp(Arc::from(text.lines().next().unwrap_or_default().trim()))
     }
 
     /// The text of the stamp.
@@ -146,24 +146,24 @@ pub struct KeptPick {
     /// The turn since which it is on the page.
     pub since: TurnNumber,
     /// What the model was shown: the item, or a note that it stands above.
-    pub shown: Shown,
+    pub shown: PickDisplay,
 }
 
 /// What the model was shown of a kept pick.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Shown {
+pub enum PickDisplay {
     /// The item's text as it was sent.
     Text(Text),
     /// Only that the item stands further up.
     Above,
 }
 
-impl Shown {
+impl PickDisplay {
     /// The item's text, unless it stands further up.
     pub(crate) fn text(&self) -> Option<&Text> {
         match self {
-            Shown::Text(text) => Some(text),
-            Shown::Above => None,
+            PickDisplay::Text(text) => Some(text),
+            PickDisplay::Above => None,
         }
     }
 }
@@ -230,21 +230,21 @@ pub struct ToolCall {
 impl Message {
     /// A plain user message.
     pub fn user(id: u64, text: impl Into<Text>) -> Self {
-        Message { id: MessageId(id), body: Body::User(UserMessage::text(text)) }
+        Message { id: MessageId(id), body: MessageBody::User(UserMessage::text(text)) }
     }
 
     /// A reply without calls.
     pub fn assistant(id: u64, text: impl Into<Text>) -> Self {
         let content = vec![ContentPart::Text(text.into())];
-        Message { id: MessageId(id), body: Body::Assistant { content, calls: Vec::new() } }
+        Message { id: MessageId(id), body: MessageBody::Assistant { content, calls: Vec::new() } }
     }
 
     /// Whether a model may see it.
     pub fn is_for_models(&self) -> bool {
         match &self.body {
-            Body::User(user) => user.framing != Framing::Unsent,
-            Body::Error(_) | Body::Approval(_) => false,
-            Body::Assistant { .. } | Body::Tool { .. } => true,
+            MessageBody::User(user) => user.framing != Framing::Unsent,
+            MessageBody::Error(_) | MessageBody::Approval(_) => false,
+            MessageBody::Assistant { .. } | MessageBody::Tool { .. } => true,
         }
     }
 
@@ -255,7 +255,7 @@ impl Message {
 
     pub(crate) fn as_user(&self) -> Option<&UserMessage> {
         match &self.body {
-            Body::User(user) => Some(user),
+            MessageBody::User(user) => Some(user),
             _ => None,
         }
     }
@@ -263,20 +263,20 @@ impl Message {
     /// Its content; empty for the kinds that models don't see.
     pub fn content(&self) -> &[ContentPart] {
         match &self.body {
-            Body::User(user) => &user.content,
-            Body::Assistant { content, .. } | Body::Tool { content, .. } => content,
-            Body::Error(_) | Body::Approval(_) => &[],
+            MessageBody::User(user) => &user.content,
+            MessageBody::Assistant { content, .. } | MessageBody::Tool { content, .. } => content,
+            MessageBody::Error(_) | MessageBody::Approval(_) => &[],
         }
     }
 
     /// What its content, its calls and the name of its tool are made of, as far as they cost
     /// anything in `layer`; not the overhead of the message itself, which it may share with what
     /// stands in front of it.
-    pub fn profile(&self, layer: Layer) -> Profile {
+    pub fn profile(&self, layer: Layer) -> TextProfile {
         let content = self.content_in(layer).map(ContentPart::profile);
         let calls = self.calls().iter().map(ToolCall::profile);
         let name = match &self.body {
-            Body::Tool { name, .. } => Some(Profile::of(name)),
+            MessageBody::Tool { name, .. } => Some(TextProfile::from_text(name)),
             _ => None,
         };
         content.chain(calls).chain(name).sum()
@@ -291,7 +291,7 @@ impl Message {
     /// The calls it asks for.
     pub fn calls(&self) -> &[ToolCall] {
         match &self.body {
-            Body::Assistant { calls, .. } => calls,
+            MessageBody::Assistant { calls, .. } => calls,
             _ => &[],
         }
     }
@@ -300,9 +300,9 @@ impl Message {
 impl ToolCall {
     /// What it is made of: name, arguments, and the frame that templates put around them, which
     /// is much like a message's.
-    pub fn profile(&self) -> Profile {
-        let frame = Profile::default().with_messages(1);
-        Profile::of(&self.name) + *self.arguments.profile() + frame
+    pub fn profile(&self) -> TextProfile {
+        let frame = TextProfile::default().with_messages(1);
+        TextProfile::from_text(&self.name) + *self.arguments.profile() + frame
     }
 }
 
@@ -328,10 +328,10 @@ impl ContentPart {
     }
 
     /// What it is made of. An image costs by the piece, not by its bytes.
-    pub fn profile(&self) -> Profile {
+    pub fn profile(&self) -> TextProfile {
         match self {
             ContentPart::Text(text) => *text.profile(),
-            ContentPart::Image(_) => Profile::default().with_images(1),
+            ContentPart::Image(_) => TextProfile::default().with_images(1),
             ContentPart::Opaque(opaque) => *opaque.json.profile(),
         }
     }

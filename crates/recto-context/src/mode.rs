@@ -63,7 +63,7 @@ pub enum ContextMode {
 /// What *auto* does when the message does not tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Uncertain {
+pub enum UncertainMode {
     /// A short page, so that tools stay reliable.
     #[default]
     Minimal,
@@ -121,7 +121,7 @@ pub enum ModeSetting {
 
 /// Settings that hold, and what a person should know about them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Resolved {
+pub struct ResolvedMode {
     /// The setting that holds from now on.
     pub setting: ModeSetting,
     /// `context_mode = "auto"` stands beside an explicit pair, which wins.
@@ -134,7 +134,7 @@ pub struct Resolved {
     "`context_mode = \"{}\"` contradicts `toolTurnContext` and `ollamaMinimalSystem`, which mean {}",
     asked.name(), pair.name()
 )]
-pub struct Contradiction {
+pub struct ModeContradiction {
     /// What `context_mode` asks for.
     pub asked: Mode,
     /// What the pair asks for.
@@ -145,7 +145,7 @@ pub struct Contradiction {
 pub fn resolve(
     context_mode: Option<ContextMode>,
     pair: OlderPair,
-) -> Result<Resolved, Contradiction> {
+) -> Result<ResolvedMode, ModeContradiction> {
     let is_auto = context_mode == Some(ContextMode::Auto);
     let asked = match context_mode {
         Some(ContextMode::Full) => Some(Mode::Full),
@@ -153,21 +153,23 @@ pub fn resolve(
         Some(ContextMode::Auto) | None => None,
     };
     let setting = match (asked, pair.mode()) {
-        (Some(asked), Some(pair)) if asked != pair => return Err(Contradiction { asked, pair }),
+        (Some(asked), Some(pair)) if asked != pair => {
+            return Err(ModeContradiction { asked, pair });
+        }
         (Some(mode), _) | (None, Some(mode)) => ModeSetting::Fixed(mode),
         (None, None) if is_auto => ModeSetting::Auto,
         (None, None) => ModeSetting::Unset,
     };
-    Ok(Resolved { setting, pair_wins_over_auto: is_auto && setting != ModeSetting::Auto })
+    Ok(ResolvedMode { setting, pair_wins_over_auto: is_auto && setting != ModeSetting::Auto })
 }
 
 /// All that the decision looks at.
 #[derive(Debug, Clone, Copy)]
-pub struct Question<'a> {
+pub struct ModeQuestion<'a> {
     /// What the model's settings say together.
     pub setting: ModeSetting,
     /// What *auto* does when nothing else decides.
-    pub uncertain: Uncertain,
+    pub uncertain: UncertainMode,
     /// What a person marked this turn or session with.
     pub mark: Option<ContextMode>,
     /// Whether there is any tool to offer.
@@ -205,7 +207,7 @@ pub enum ModeReason {
     /// Search found this tool or skill.
     Found(String),
     /// The words of the message say so.
-    Words(words::Sign),
+    Words(words::MessageSign),
     /// Nothing decided: `auto_uncertain` did.
     Uncertain,
 }
@@ -239,7 +241,7 @@ impl ModeDecision {
 }
 
 /// Decides the mode of a turn.
-pub fn decide(question: &Question<'_>) -> ModeDecision {
+pub fn decide(question: &ModeQuestion<'_>) -> ModeDecision {
     if !question.has_tools {
         return ModeDecision::without_tools();
     }
@@ -254,7 +256,7 @@ pub fn decide(question: &Question<'_>) -> ModeDecision {
 
 /// Words that are certain come first, then what search found, then words that
 /// are only likely.
-fn decide_by_evidence(question: &Question<'_>) -> ModeDecision {
+fn decide_by_evidence(question: &ModeQuestion<'_>) -> ModeDecision {
     if let Some(reading) = words::find_path(question.message) {
         return by_words(Mode::Minimal, reading);
     }
@@ -268,12 +270,12 @@ fn decide_by_evidence(question: &Question<'_>) -> ModeDecision {
         return by_words(Mode::Minimal, reading);
     }
     let chosen = match question.uncertain {
-        Uncertain::Minimal => Mode::Minimal,
-        Uncertain::Full => Mode::Full,
+        UncertainMode::Minimal => Mode::Minimal,
+        UncertainMode::Full => Mode::Full,
     };
     ModeDecision::new(chosen, ModeReason::Uncertain)
 }
 
-fn by_words(chosen: Mode, reading: words::Reading) -> ModeDecision {
+fn by_words(chosen: Mode, reading: words::MessageReading) -> ModeDecision {
     ModeDecision { chosen, reason: ModeReason::Words(reading.sign), matched: reading.matched }
 }

@@ -6,23 +6,23 @@ const MAX_COMPARED: usize = 64;
 
 /// The known name that `asked` was probably meant to be. Case, `_` and `-` make
 /// no difference; of two equally near names the first wins.
-pub fn nearest<'a>(asked: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest_name<'a>(asked: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     if asked.len() > MAX_COMPARED {
         return None;
     }
-    let asked = folded(asked);
+    let asked = fold_name(asked);
     // One slip in a short name, one more for every four letters of a longer one.
     let allowed = 1 + asked.chars().count() / 4;
     known
         .into_iter()
-        .map(|name| (strsim::damerau_levenshtein(&asked, &folded(name)), name))
+        .map(|name| (strsim::damerau_levenshtein(&asked, &fold_name(name)), name))
         .filter(|(distance, name)| *distance <= allowed && *distance < name.chars().count())
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, name)| name)
 }
 
 /// The name without what people vary: case and the marks between words.
-pub fn folded(name: &str) -> String {
+pub fn fold_name(name: &str) -> String {
     name.chars().filter(|c| !matches!(c, '_' | '-')).flat_map(char::to_lowercase).collect()
 }
 
@@ -33,18 +33,18 @@ mod tests {
     #[test]
     fn finds_slips_and_other_spellings() {
         let known = ["preset", "picks", "target_tokens"];
-        assert_eq!(nearest("prest", known), Some("preset"));
-        assert_eq!(nearest("pikcs", known), Some("picks"));
-        assert_eq!(nearest("Target-Tokens", known), Some("target_tokens"));
-        assert_eq!(nearest("TargetToken", known), Some("target_tokens"));
+        assert_eq!(nearest_name("prest", known), Some("preset"));
+        assert_eq!(nearest_name("pikcs", known), Some("picks"));
+        assert_eq!(nearest_name("Target-Tokens", known), Some("target_tokens"));
+        assert_eq!(nearest_name("TargetToken", known), Some("target_tokens"));
     }
 
     #[test]
     fn finds_nothing_where_nothing_is_near() {
         let known = ["preset", "picks", "a"];
-        assert_eq!(nearest("temperature", known), None);
-        assert_eq!(nearest("", known), None);
-        assert_eq!(nearest("b", known), None);
-        assert_eq!(nearest(&"preset".repeat(100_000), known), None);
+        assert_eq!(nearest_name("temperature", known), None);
+        assert_eq!(nearest_name("", known), None);
+        assert_eq!(nearest_name("b", known), None);
+        assert_eq!(nearest_name(&"preset".repeat(100_000), known), None);
     }
 }

@@ -10,10 +10,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::item::{Include, ItemId, Priority, Scores, Source};
+use crate::item::{ContentSource, IncludeMode, ItemId, Priority, Scores};
 use crate::layer::Layer;
 use crate::memory::PinReason;
-use crate::message::{Body, CallId, ContentPart, Message, MessageId, ToolCall, TurnNumber};
+use crate::message::{CallId, ContentPart, Message, MessageBody, MessageId, ToolCall, TurnNumber};
 use crate::summary::SummaryBy;
 use crate::text::{ContentHash, Text};
 use crate::tokens::Tokens;
@@ -26,24 +26,24 @@ pub struct Part {
     /// The role of the message that it is in.
     pub role: ChatRole,
     /// How it follows the part before it.
-    pub join: Join,
+    pub join: PartJoin,
     /// What Recto puts in front of the content: a heading, a stamp.
     pub lead: Text,
     /// The text or message that it shows.
-    pub content: Content,
+    pub content: PartContent,
     /// What it costs, lead and the message's overhead included.
     pub tokens: Tokens,
     /// Where the content comes from.
-    pub source: Source,
+    pub source: ContentSource,
     /// The item it shows, if it shows one.
     pub item: Option<ItemUse>,
     /// Why it is there.
-    pub reason: Reason,
+    pub reason: PartReason,
 }
 
 /// The content of a part: a text, or a message of the session.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Content {
+pub enum PartContent {
     /// A text of Recto's, of a file or of an item.
     Text(Text),
     /// A message of the session.
@@ -53,7 +53,7 @@ pub enum Content {
 /// How a part follows the one before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Join {
+pub enum PartJoin {
     /// Begins a message of its own.
     NewMessage,
     /// Goes on in the same message after an empty line.
@@ -62,12 +62,12 @@ pub enum Join {
     Line,
 }
 
-impl Join {
+impl PartJoin {
     fn text(self) -> &'static str {
         match self {
-            Join::NewMessage => "",
-            Join::Paragraph => "\n\n",
-            Join::Line => "\n",
+            PartJoin::NewMessage => "",
+            PartJoin::Paragraph => "\n\n",
+            PartJoin::Line => "\n",
         }
     }
 }
@@ -79,7 +79,7 @@ pub struct ItemUse {
     #[serde(flatten)]
     pub id: ItemId,
     /// How it came in.
-    pub include: Include,
+    pub include: IncludeMode,
     /// Its place among others, for rules and references.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<Priority>,
@@ -91,7 +91,7 @@ pub struct ItemUse {
 /// Why a part is on the page. Records keep the names of the variants.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Reason {
+pub enum PartReason {
     /// The workspace has this file.
     WorkspaceFile,
     /// The workspace has no such file, or it is blank or can't be read.
@@ -145,40 +145,44 @@ pub enum Reason {
     Shortened,
 }
 
-impl Reason {
+impl PartReason {
     /// The reason in words.
     pub fn describe(&self) -> String {
         match self {
-            Reason::WorkspaceFile => "file in the workspace".to_owned(),
-            Reason::DefaultForMissing(file) => {
+            PartReason::WorkspaceFile => "file in the workspace".to_owned(),
+            PartReason::DefaultForMissing(file) => {
                 format!("built-in default: {file} is missing, blank or unreadable")
             }
-            Reason::Generated => "written by Recto".to_owned(),
-            Reason::Heading => "heading".to_owned(),
-            Reason::Always => "always included".to_owned(),
-            Reason::JoinedLate => "always included, joined while the session was open".to_owned(),
-            Reason::AddedByHand => "added by hand".to_owned(),
-            Reason::Listed => "listed by name; its body is not always included".to_owned(),
-            Reason::ListedForRoom => "listed by name; its body did not fit".to_owned(),
-            Reason::OfSkill(skill) => format!("comes with skill {skill}"),
-            Reason::FewTools => "minimal mode offers all tools while they are few".to_owned(),
-            Reason::Snapshot => "in the session's memory snapshot".to_owned(),
-            Reason::Pinned(why) => format!("in the session's memory snapshot: {}", why.describe()),
-            Reason::Recent => "recent message".to_owned(),
-            Reason::Summary { first, last, how } => {
+            PartReason::Generated => "written by Recto".to_owned(),
+            PartReason::Heading => "heading".to_owned(),
+            PartReason::Always => "always included".to_owned(),
+            PartReason::JoinedLate => {
+                "always included, joined while the session was open".to_owned()
+            }
+            PartReason::AddedByHand => "added by hand".to_owned(),
+            PartReason::Listed => "listed by name; its body is not always included".to_owned(),
+            PartReason::ListedForRoom => "listed by name; its body did not fit".to_owned(),
+            PartReason::OfSkill(skill) => format!("comes with skill {skill}"),
+            PartReason::FewTools => "minimal mode offers all tools while they are few".to_owned(),
+            PartReason::Snapshot => "in the session's memory snapshot".to_owned(),
+            PartReason::Pinned(why) => {
+                format!("in the session's memory snapshot: {}", why.describe())
+            }
+            PartReason::Recent => "recent message".to_owned(),
+            PartReason::Summary { first, last, how } => {
                 let by = match how {
                     SummaryBy::Extract => "by extraction",
                     SummaryBy::Summary => "by a model",
                 };
                 format!("summary {by} of messages {} to {}", first.0, last.0)
             }
-            Reason::KeptSince(turn) => format!("kept from turn {turn} until the next trim"),
-            Reason::StandsAbove(turn) => format!("found again; stands above since turn {turn}"),
-            Reason::Found => "found by search".to_owned(),
-            Reason::FoundEarlier => "found by search in an earlier turn".to_owned(),
-            Reason::Current => "the message".to_owned(),
-            Reason::Round => "this turn".to_owned(),
-            Reason::Shortened => "shortened in the middle to make room".to_owned(),
+            PartReason::KeptSince(turn) => format!("kept from turn {turn} until the next trim"),
+            PartReason::StandsAbove(turn) => format!("found again; stands above since turn {turn}"),
+            PartReason::Found => "found by search".to_owned(),
+            PartReason::FoundEarlier => "found by search in an earlier turn".to_owned(),
+            PartReason::Current => "the message".to_owned(),
+            PartReason::Round => "this turn".to_owned(),
+            PartReason::Shortened => "shortened in the middle to make room".to_owned(),
         }
     }
 }
@@ -221,7 +225,7 @@ pub struct ChatMessage {
     /// The call that a tool message answers, and the tool's name.
     pub answers: Option<(CallId, Arc<str>)>,
     /// Which part each stretch of the first text comes from.
-    pub spans: Vec<Span>,
+    pub spans: Vec<PartSpan>,
 }
 
 /// A piece of a rendered message.
@@ -235,7 +239,7 @@ pub enum ContentPiece {
 
 /// A stretch of a message's first text, and the part that it shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Span {
+pub struct PartSpan {
     /// The index of the part on the page.
     pub part: usize,
     /// The bytes, joining line breaks included.
@@ -246,16 +250,16 @@ impl Part {
     /// The hash of the content: of a text its own, of a message all its parts'.
     pub fn hash(&self) -> ContentHash {
         match &self.content {
-            Content::Text(text) => text.hash(),
-            Content::Message(message) => message.hash(),
+            PartContent::Text(text) => text.hash(),
+            PartContent::Message(message) => message.hash(),
         }
     }
 
     /// The content's text, the way a person would read it.
     pub fn text(&self) -> &str {
         match &self.content {
-            Content::Text(text) => text,
-            Content::Message(message) => {
+            PartContent::Text(text) => text,
+            PartContent::Message(message) => {
                 message.content().iter().find_map(ContentPart::as_text).map_or("", |text| text)
             }
         }
@@ -280,7 +284,7 @@ impl ContentPiece {
 }
 
 /// Renders the parts of a page into the messages that they make.
-pub fn render(parts: &[Part]) -> Vec<ChatMessage> {
+pub fn render_messages(parts: &[Part]) -> Vec<ChatMessage> {
     let mut messages: Vec<ChatMessage> = Vec::new();
     let mut rest = parts;
     while let Some(first) = rest.first() {
@@ -293,7 +297,7 @@ pub fn render(parts: &[Part]) -> Vec<ChatMessage> {
 }
 
 fn continues(first: &Part, part: &Part) -> bool {
-    part.join != Join::NewMessage && part.role == first.role
+    part.join != PartJoin::NewMessage && part.role == first.role
 }
 
 /// One message from its parts, which stand at `offset` on the page.
@@ -311,16 +315,16 @@ fn render_message(group: &[Part], offset: usize) -> ChatMessage {
         text.push_str(if index == 0 { "" } else { part.join.text() });
         text.push_str(&part.lead);
         let others = match &part.content {
-            Content::Text(content) => {
+            PartContent::Text(content) => {
                 text.push_str(content);
                 &[]
             }
-            Content::Message(content) => {
+            PartContent::Message(content) => {
                 describe_message(&mut message, content);
                 push_leading_text(&mut text, content.content())
             }
         };
-        message.spans.push(Span { part: offset + index, bytes: start..text.len() });
+        message.spans.push(PartSpan { part: offset + index, bytes: start..text.len() });
         if !others.is_empty() {
             flush(&mut message.content, &mut text);
             message.content.extend(others.iter().map(piece));
@@ -332,8 +336,8 @@ fn render_message(group: &[Part], offset: usize) -> ChatMessage {
 
 fn text_length(part: &Part) -> usize {
     let content = match &part.content {
-        Content::Text(text) => text.len(),
-        Content::Message(message) => {
+        PartContent::Text(text) => text.len(),
+        PartContent::Message(message) => {
             message.content().first().and_then(ContentPart::as_text).map_or(0, |text| text.len())
         }
     };
@@ -353,7 +357,7 @@ fn push_leading_text<'a>(text: &mut String, content: &'a [ContentPart]) -> &'a [
 
 fn describe_message(message: &mut ChatMessage, content: &Message) {
     message.calls.extend_from_slice(content.calls());
-    if let Body::Tool { call, name, .. } = &content.body {
+    if let MessageBody::Tool { call, name, .. } = &content.body {
         message.answers = Some((call.clone(), name.clone()));
     }
 }

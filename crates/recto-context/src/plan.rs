@@ -10,30 +10,30 @@ mod tools;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::carry::{Carry, MadeFor};
-use crate::catalog::{Catalog, Document, Skill};
+use crate::carry::{Carry, TargetModel};
+use crate::catalog::{Catalog, CatalogDocument, Skill};
 use crate::compose::item_lead;
-use crate::context::{DropReason, Dropped, OfferedTool};
-use crate::counter::Counter;
-use crate::exchange::mend;
-use crate::inputs::Inputs;
-use crate::item::{Include, ItemId, ItemKind, Joined, Pick, Scores};
+use crate::context::{DropReason, DroppedEntry, OfferedTool};
+use crate::counter::TokenCounter;
+use crate::exchange::mend_rounds;
+use crate::inputs::AssemblyInputs;
+use crate::item::{IncludeMode, ItemId, ItemKind, ItemOrigin, Pick, Scores};
 use crate::layer::Layer;
 use crate::layout::{PickPlacement, SkillRender};
-use crate::memory::{Memory, Pinned, Snapshot};
+use crate::memory::{Memory, MemorySnapshot, PinnedMemory};
 use crate::message::Message;
-use crate::page::{Part, Reason};
+use crate::page::{Part, PartReason};
 use crate::text::Text;
 use crate::tokens::Tokens;
 
 pub(crate) use history::Exchange;
 pub(crate) use picks::{PlannedPick, shows_kept_picks};
-pub(crate) use tools::brings;
 pub use tools::has_tools;
+pub(crate) use tools::pick_brings_tool;
 
 /// Everything that belongs on the page, in units that can be cut.
 pub(crate) struct Plan<'a> {
-    pub inputs: &'a Inputs<'a>,
+    pub inputs: &'a AssemblyInputs<'a>,
     /// What will be handed to the next request.
     pub carry: Carry,
     pub tools: Vec<OfferedTool>,
@@ -46,21 +46,21 @@ pub(crate) struct Plan<'a> {
     pub history: Vec<Exchange>,
     pub picks: Vec<PlannedPick>,
     pub rounds: Vec<Arc<Message>>,
-    pub dropped: Vec<Dropped>,
+    pub dropped: Vec<DroppedEntry>,
 }
 
 /// A memory of the session's snapshot.
 pub(crate) struct PlannedMemory<'a> {
     pub memory: &'a Memory,
     /// Why it was chosen, if anybody chose.
-    pub pinned: Option<Pinned>,
+    pub pinned: Option<PinnedMemory>,
 }
 
 pub(crate) struct PlannedSkill<'a> {
     pub skill: &'a Skill,
     pub form: SkillForm,
-    pub include: Include,
-    pub reason: Reason,
+    pub include: IncludeMode,
+    pub reason: PartReason,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -72,18 +72,18 @@ pub(crate) enum SkillForm {
 /// A rule or reference of the session.
 pub(crate) struct PlannedItem<'a> {
     pub kind: ItemKind,
-    pub document: &'a Document,
-    pub include: Include,
-    pub reason: Reason,
+    pub document: &'a CatalogDocument,
+    pub include: IncludeMode,
+    pub reason: PartReason,
 }
 
 /// Plans the page for `inputs`, going on from `carry`.
-pub(crate) fn plan<'a>(inputs: &'a Inputs<'a>, mut carry: Carry) -> Plan<'a> {
+pub(crate) fn plan_page<'a>(inputs: &'a AssemblyInputs<'a>, mut carry: Carry) -> Plan<'a> {
     if carry.message != Some(inputs.message_id) {
         carry.message = Some(inputs.message_id);
         carry.cut_picks.clear();
     }
-    let made_for = MadeFor { model: inputs.model.clone(), window: inputs.window.tokens };
+    let made_for = TargetModel { model: inputs.model.clone(), window: inputs.window.tokens };
     if carry.made_for.as_ref() != Some(&made_for) {
         // Another model reads everything anew, and may have more room.
         carry.made_for = Some(made_for);
@@ -112,32 +112,32 @@ pub(crate) fn plan<'a>(inputs: &'a Inputs<'a>, mut carry: Carry) -> Plan<'a> {
     plan.plan_history();
     plan.plan_summary();
     plan.plan_picks(&session);
-    plan.rounds = mend(inputs.rounds, Layer::Rounds, &inputs.counter, &mut plan.dropped);
+    plan.rounds = mend_rounds(inputs.rounds, Layer::Rounds, &inputs.counter, &mut plan.dropped);
     plan
 }
 
 /// How each item of the session came into it.
-type Session<'a> = HashMap<&'a ItemId, Joined>;
+type SessionLookup<'a> = HashMap<&'a ItemId, ItemOrigin>;
 
-fn reason(joined: Joined) -> Reason {
+fn reason(joined: ItemOrigin) -> PartReason {
     match joined {
-        Joined::AtStart => Reason::Always,
-        Joined::Late => Reason::JoinedLate,
-        Joined::ByHand => Reason::AddedByHand,
+        ItemOrigin::AtStart => PartReason::Always,
+        ItemOrigin::Late => PartReason::JoinedLate,
+        ItemOrigin::ByHand => PartReason::AddedByHand,
     }
 }
 
 impl<'a> Plan<'a> {
     pub(crate) fn drop(&mut self, what: String, layer: Layer, tokens: Tokens, reason: DropReason) {
-        self.dropped.push(Dropped::whole(what, layer, tokens, reason));
+        self.dropped.push(DroppedEntry::whole(what, layer, tokens, reason));
     }
 
     fn drop_vanished(&mut self, item: &ItemId) {
-        self.drop(item.to_string(), layer_of(item.kind), Tokens::ZERO, DropReason::Vanished);
+        self.drop(item.to_string(), item_layer(item.kind), Tokens::ZERO, DropReason::Vanished);
     }
 
     /// Items that the session has and the workspace no longer does.
-    fn note_vanished_items(&mut self, session: &Session<'_>) {
+    fn note_vanished_items(&mut self, session: &SessionLookup<'_>) {
         if session.is_empty() {
             return;
         }
@@ -147,8 +147,8 @@ impl<'a> Plan<'a> {
     }
 
     /// Items that are neither in the session nor brought for this turn.
-    pub(crate) fn available(&self) -> Vec<(ItemId, Include)> {
-        let Inputs { catalog, session, picks, .. } = self.inputs;
+    pub(crate) fn available(&self) -> Vec<(ItemId, IncludeMode)> {
+        let AssemblyInputs { catalog, session, picks, .. } = self.inputs;
         let here: HashSet<&ItemId> = session.iter().map(|item| &item.item).collect();
         let brought = |id: &ItemId| {
             picks.iter().any(|pick| pick.item == *id)
@@ -159,7 +159,7 @@ impl<'a> Plan<'a> {
 
     /// Files that the mode or the preset has no place for.
     fn note_hidden_files(&mut self) {
-        let Inputs { catalog, layout, mode, .. } = self.inputs;
+        let AssemblyInputs { catalog, layout, mode, .. } = self.inputs;
         let system = &catalog.system;
         let tools = (Layer::Tools, &catalog.tools_doc);
         let in_system = [&system.soul, &system.identity, &system.user];
@@ -185,16 +185,16 @@ impl<'a> Plan<'a> {
     /// as the limits allow. One that did not fit into the window keeps its place
     /// among them: another in its stead would change the layer once more.
     fn plan_memories(&mut self) {
-        let Inputs { limits, counter, catalog, .. } = self.inputs;
+        let AssemblyInputs { limits, counter, catalog, .. } = self.inputs;
         let hidden = self.hides_layer(Layer::Memory);
         let snapshot = self.carry.snapshot.clone();
-        let chosen = chosen(catalog, snapshot.as_ref());
-        let mut others = LeftOut::default();
+        let chosen = snapshot_memories(catalog, snapshot.as_ref());
+        let mut others = DropTally::default();
         let names: HashSet<&str> = chosen.iter().map(|(memory, _)| &*memory.name).collect();
         for memory in catalog.memories.iter().filter(|memory| !names.contains(&*memory.name)) {
             others.add(counter.line(&memory.lead, &memory.text));
         }
-        let mut left_out = LeftOut::default();
+        let mut left_out = DropTally::default();
         let (mut taken, mut used) = (0, Tokens::ZERO);
         for (memory, pinned) in chosen {
             let tokens = counter.line(&memory.lead, &memory.text);
@@ -217,13 +217,13 @@ impl<'a> Plan<'a> {
         self.dropped.extend(left_out.dropped(Layer::Memory, names, reason));
     }
 
-    fn plan_skills(&mut self, session: &Session<'_>) {
-        let Inputs { catalog, layout, mode, .. } = self.inputs;
+    fn plan_skills(&mut self, session: &SessionLookup<'_>) {
+        let AssemblyInputs { catalog, layout, mode, .. } = self.inputs;
         let mut skills: Vec<&Skill> = catalog.skills.iter().collect();
         if !layout.preset.is_plain() {
             skills.sort_by(|a, b| a.name.cmp(&b.name));
         }
-        let mut left_out = LeftOut::default();
+        let mut left_out = DropTally::default();
         for skill in skills {
             if self.inputs.removed.contains(&skill_id(skill)) {
                 continue;
@@ -241,12 +241,12 @@ impl<'a> Plan<'a> {
             let bodies = layout.skills == SkillRender::Full && !mode.chosen.is_minimal();
             let shed = self.carry.shed.contains(&skill_id(skill));
             let (form, reason) = match joined {
-                Some(_) if bodies && shed => (SkillForm::Listed, Reason::ListedForRoom),
+                Some(_) if bodies && shed => (SkillForm::Listed, PartReason::ListedForRoom),
                 Some(joined) if bodies => (SkillForm::Full, reason(joined)),
                 Some(joined) => (SkillForm::Listed, reason(joined)),
-                None => (SkillForm::Listed, Reason::Listed),
+                None => (SkillForm::Listed, PartReason::Listed),
             };
-            let include = joined.map_or(skill.include, Joined::include);
+            let include = joined.map_or(skill.include, ItemOrigin::include);
             self.skills.push(PlannedSkill { skill, form, include, reason });
         }
         let names = ["skill", "skills"];
@@ -257,11 +257,11 @@ impl<'a> Plan<'a> {
     /// Bodies that have been out since an earlier turn are still missing.
     fn note_shed_bodies(&mut self) {
         let counter = &self.inputs.counter;
-        let shed = self.skills.iter().filter(|planned| planned.reason == Reason::ListedForRoom);
+        let shed = self.skills.iter().filter(|planned| planned.reason == PartReason::ListedForRoom);
         self.dropped.extend(shed.map(|planned| shed_body(planned.skill, counter)));
     }
 
-    fn plan_items(&mut self, session: &Session<'_>) {
+    fn plan_items(&mut self, session: &SessionLookup<'_>) {
         let catalog = self.inputs.catalog;
         let kinds = [(ItemKind::Rule, &catalog.rules), (ItemKind::Reference, &catalog.references)];
         for (kind, documents) in kinds {
@@ -283,7 +283,7 @@ impl<'a> Plan<'a> {
 
     /// Why a whole layer is left out, if it is.
     fn hides_layer(&self, layer: Layer) -> Option<DropReason> {
-        let Inputs { layout, mode, .. } = self.inputs;
+        let AssemblyInputs { layout, mode, .. } = self.inputs;
         match layer {
             _ if layout.preset.is_plain() => Some(DropReason::Preset(layout.preset.name().into())),
             Layer::Memory if mode.chosen.is_minimal() => Some(DropReason::Mode),
@@ -298,7 +298,7 @@ impl<'a> Plan<'a> {
 }
 
 /// The layer in which an item of this kind stands when the session has it.
-pub(crate) fn layer_of(kind: ItemKind) -> Layer {
+pub(crate) fn item_layer(kind: ItemKind) -> Layer {
     match kind {
         ItemKind::Rule | ItemKind::Reference => Layer::Items,
         ItemKind::Skill => Layer::Skills,
@@ -308,16 +308,16 @@ pub(crate) fn layer_of(kind: ItemKind) -> Layer {
 }
 
 /// The memories that are to stand on the page, best first.
-fn chosen<'a, 's>(
+fn snapshot_memories<'a, 's>(
     catalog: &'a Catalog,
-    snapshot: Option<&'s Snapshot>,
-) -> Vec<(&'a Memory, Option<&'s Pinned>)> {
+    snapshot: Option<&'s MemorySnapshot>,
+) -> Vec<(&'a Memory, Option<&'s PinnedMemory>)> {
     let Some(snapshot) = snapshot else {
         return catalog.memories.iter().map(|memory| (memory, None)).collect();
     };
     let by_name: HashMap<&str, &Memory> =
         catalog.memories.iter().map(|memory| (&*memory.name, memory)).collect();
-    let entry = |pinned: &'s Pinned| Some((*by_name.get(&*pinned.item.name)?, Some(pinned)));
+    let entry = |pinned: &'s PinnedMemory| Some((*by_name.get(&*pinned.item.name)?, Some(pinned)));
     snapshot.entries.iter().filter_map(entry).collect()
 }
 
@@ -326,8 +326,8 @@ pub(crate) fn skill_id(skill: &Skill) -> ItemId {
 }
 
 /// A skill's body that became a line in the list.
-pub(crate) fn shed_body(skill: &Skill, counter: &Counter<'_>) -> Dropped {
-    Dropped {
+pub(crate) fn shed_body(skill: &Skill, counter: &TokenCounter<'_>) -> DroppedEntry {
+    DroppedEntry {
         what: format!("body of skill {}", skill.name),
         layer: Layer::Skills,
         before: counter.line(&skill.heading, &skill.body),
@@ -338,12 +338,12 @@ pub(crate) fn shed_body(skill: &Skill, counter: &Counter<'_>) -> Dropped {
 
 /// Several things left out for one reason, reported as one.
 #[derive(Default)]
-pub(crate) struct LeftOut {
+pub(crate) struct DropTally {
     pub count: usize,
     pub tokens: Tokens,
 }
 
-impl LeftOut {
+impl DropTally {
     pub(crate) fn add(&mut self, tokens: Tokens) {
         self.count += 1;
         self.tokens += tokens;
@@ -365,10 +365,10 @@ impl LeftOut {
         layer: Layer,
         [one, many]: [&str; 2],
         reason: DropReason,
-    ) -> Option<Dropped> {
+    ) -> Option<DroppedEntry> {
         let name = if self.count == 1 { one } else { many };
         let what = format!("{} {name}", Tokens::new(self.count as u32));
-        (self.count > 0).then(|| Dropped::whole(what, layer, self.tokens, reason))
+        (self.count > 0).then(|| DroppedEntry::whole(what, layer, self.tokens, reason))
     }
 }
 

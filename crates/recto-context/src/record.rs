@@ -6,7 +6,7 @@
 //! while the part does, with the token counts in lists of their own, because a
 //! calibration moves them all at once.
 //!
-//! [`Record::restore`] makes the same request from a record and the contents it
+//! [`ContextRecord::restore`] makes the same request from a record and the contents it
 //! names. It never looks at a workspace, a catalog or a setting of today, and
 //! every content is held against its hash: what was changed since is an error.
 //!
@@ -24,16 +24,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::budget::{Budget, Window};
 use crate::carry::Carry;
-use crate::catalog::Notice;
+use crate::catalog::FileNotice;
 use crate::context::ToolChoice;
 use crate::counter::CountKind;
-use crate::item::{Include, ItemId};
+use crate::item::{IncludeMode, ItemId};
 use crate::layout::ToolCalls;
 use crate::message::{Message, MessageId};
 use crate::mode::ModeDecision;
 use crate::text::{ContentHash, Text};
 
-use rows::{CandidateRow, ContentRow, Counts, DroppedRow, PartRow, SentRow, TextRef, ToolRow};
+use rows::{CandidateRow, ContentRow, DroppedRow, PartRow, RowCounts, SentRow, TextRef, ToolRow};
 
 /// The form of today's records. A change that older versions could not read, or
 /// that could not be read from older records, needs the next number and a reader
@@ -42,9 +42,9 @@ const VERSION: u32 = 1;
 
 /// What is kept of a request: every part's place and reason, the texts only by hash.
 ///
-/// It is written by serde, best as compact JSON, and read by [`Record::from_json`].
+/// It is written by serde, best as compact JSON, and read by [`ContextRecord::from_json`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Record {
+pub struct ContextRecord {
     version: u32,
     model: Arc<str>,
     #[serde(default, skip_serializing_if = "str::is_empty")]
@@ -52,9 +52,9 @@ pub struct Record {
     tool_calls: ToolCalls,
     // What stays from turn to turn stands in front.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    notices: Vec<Notice>,
+    notices: Vec<FileNotice>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    available: Vec<(ItemId, Include)>,
+    available: Vec<(ItemId, IncludeMode)>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     removed: Vec<ItemId>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -73,14 +73,14 @@ pub struct Record {
     window: Window,
     counted: CountKind,
     budget: Budget,
-    tokens: Counts,
+    tokens: RowCounts,
 }
 
 /// A record, together with all texts and messages that it refers to.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Recorded {
+pub struct RecordBundle {
     /// The record itself, without texts.
-    pub record: Record,
+    pub record: ContextRecord,
     /// The texts that it refers to, each once.
     pub texts: Vec<Text>,
     /// The messages that it refers to, each once. One that stands on the page as
@@ -101,7 +101,7 @@ pub struct MessageRef {
 
 impl MessageRef {
     /// The reference to `message`.
-    pub fn of(message: &Message) -> Self {
+    pub fn to_message(message: &Message) -> Self {
         MessageRef { id: message.id, hash: message.hash() }
     }
 }
@@ -121,7 +121,7 @@ impl From<MessageRef> for (MessageId, ContentHash) {
 /// What a record refers to, as it was found: under the hash that the record
 /// names, whether it still has that hash or not.
 #[derive(Debug, Clone, Default)]
-pub struct Contents {
+pub struct RecordContents {
     /// Texts, by the hash that the record names.
     pub texts: HashMap<ContentHash, Text>,
     /// Messages. Their stamps, framing and kept picks don't matter.
@@ -130,18 +130,18 @@ pub struct Contents {
 
 /// A reference of a record to a text or a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Referred {
+pub enum ContentRef {
     /// A text, by its hash.
     Text(ContentHash),
     /// A message, by number and hash.
     Message(MessageRef),
 }
 
-impl fmt::Display for Referred {
+impl fmt::Display for ContentRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Referred::Text(hash) => write!(f, "text {hash}"),
-            Referred::Message(MessageRef { id, hash }) => write!(f, "message {} ({hash})", id.0),
+            ContentRef::Text(hash) => write!(f, "text {hash}"),
+            ContentRef::Message(MessageRef { id, hash }) => write!(f, "message {} ({hash})", id.0),
         }
     }
 }
@@ -165,27 +165,27 @@ pub enum RestoreError {
     #[error("{what} is missing")]
     Missing {
         /// The text or message that is missing.
-        what: Referred,
+        what: ContentRef,
     },
     /// Something that it refers to is not what it was.
     #[error("{expected} was changed: it is {found} now")]
     Changed {
         /// What the record refers to.
-        expected: Referred,
+        expected: ContentRef,
         /// What is there instead.
-        found: Referred,
+        found: ContentRef,
     },
 }
 
-impl Record {
+impl ContextRecord {
     /// Reads a record. Its form is looked at first, so that one of another form is told from one
     /// that is damaged.
     pub fn from_json(json: &[u8]) -> Result<Self, RestoreError> {
         #[derive(Deserialize)]
-        struct Form {
+        struct RecordVersion {
             version: u32,
         }
-        let Form { version } = serde_json::from_slice(json).map_err(unreadable)?;
+        let RecordVersion { version } = serde_json::from_slice(json).map_err(unreadable)?;
         check_version(version)?;
         serde_json::from_slice(json).map_err(unreadable)
     }

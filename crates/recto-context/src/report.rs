@@ -3,12 +3,12 @@
 
 use serde_json::{Value, json};
 
-use crate::context::{Dropped, OfferedTool, RequestContext};
-use crate::item::{Include, ItemId, Pick, Source};
+use crate::context::{DroppedEntry, OfferedTool, RequestContext};
+use crate::item::{ContentSource, IncludeMode, ItemId, Pick};
 use crate::layer::Layer;
 use crate::layout::ToolCalls;
 use crate::message::{call_json, part_json};
-use crate::page::{ChatMessage, Content, ContentPiece, ItemUse, Part, Reason};
+use crate::page::{ChatMessage, ContentPiece, ItemUse, Part, PartContent, PartReason};
 use crate::text::ContentHash;
 use crate::tokens::Tokens;
 
@@ -68,10 +68,10 @@ fn tool_row(OfferedTool { spec, item, tokens, reason }: &OfferedTool) -> Value {
 fn row(
     kind: &str,
     name: &str,
-    source: &Source,
+    source: &ContentSource,
     item: Option<&ItemUse>,
     tokens: Tokens,
-    reason: &Reason,
+    reason: &PartReason,
     hash: ContentHash,
 ) -> Value {
     json!({
@@ -93,9 +93,9 @@ impl Part {
     pub fn kind(&self) -> &'static str {
         match (&self.item, &self.content, &self.source) {
             (Some(item), _, _) => item.id.kind.name(),
-            (None, Content::Message(_), _) => "message",
-            (None, Content::Text(_), Source::File(_)) => "file",
-            (None, Content::Text(_), _) => "built_in",
+            (None, PartContent::Message(_), _) => "message",
+            (None, PartContent::Text(_), ContentSource::File(_)) => "file",
+            (None, PartContent::Text(_), _) => "built_in",
         }
     }
 
@@ -103,11 +103,13 @@ impl Part {
     pub fn name(&self) -> String {
         match (&self.item, &self.content, &self.source) {
             (Some(item), _, _) => item.id.name.to_string(),
-            (None, Content::Message(_), _) if self.layer == Layer::Message => "message".to_owned(),
-            (None, Content::Message(message), _) => {
+            (None, PartContent::Message(_), _) if self.layer == Layer::Message => {
+                "message".to_owned()
+            }
+            (None, PartContent::Message(message), _) => {
                 format!("{} {}", self.role.name(), message.id.0)
             }
-            (None, _, Source::File(_)) => self.source.name(),
+            (None, _, ContentSource::File(_)) => self.source.name(),
             _ => self.reason.describe(),
         }
     }
@@ -151,7 +153,7 @@ fn tool_json(tool: &OfferedTool) -> Value {
     })
 }
 
-fn dropped_json(dropped: &Dropped) -> Value {
+fn dropped_json(dropped: &DroppedEntry) -> Value {
     json!({
         "what": dropped.what,
         "layer": dropped.layer,
@@ -166,7 +168,7 @@ fn item_json(item: &ItemId) -> Value {
     json!({"kind": item.kind, "name": &*item.name, "server": item.server.as_deref()})
 }
 
-fn available_json((item, include): &(ItemId, Include)) -> Value {
+fn available_json((item, include): &(ItemId, IncludeMode)) -> Value {
     let mut json = item_json(item);
     json["include"] = json!(include);
     json

@@ -2,9 +2,9 @@
 
 use crate::compose::shorten;
 use crate::context::RequestContext;
-use crate::counter::Counter;
+use crate::counter::TokenCounter;
 use crate::layer::Layer;
-use crate::page::Content;
+use crate::page::PartContent;
 use crate::tokens::Tokens;
 
 impl RequestContext {
@@ -16,7 +16,7 @@ impl RequestContext {
     /// older results shortened: so one large result does not empty the history,
     /// and the rounds behind it have room, too. Everything is counted as `counter`
     /// counts now, which may have learned since the request was made.
-    pub fn room_for_round(&self, counter: &Counter<'_>) -> Tokens {
+    pub fn room_for_round(&self, counter: &TokenCounter<'_>) -> Tokens {
         let (profile, messages) = self.profile();
         let now = counter.profile(&profile.with_messages(messages));
         let all = self.budget.messages + self.budget.tools;
@@ -24,17 +24,19 @@ impl RequestContext {
         Tokens::new((all + gives - now).get() / 2)
     }
 
-    fn history_tokens(&self, counter: &Counter<'_>) -> Tokens {
+    fn history_tokens(&self, counter: &TokenCounter<'_>) -> Tokens {
         let history = self.layer(Layer::History);
         history.map(|part| counter.profile(&part.profile()) + counter.per_message()).sum()
     }
 
     /// What the results of this turn cost beyond their shortened forms.
-    fn saved_by_shortening(&self, counter: &Counter<'_>) -> Tokens {
+    fn saved_by_shortening(&self, counter: &TokenCounter<'_>) -> Tokens {
         let cost = |message: &_| counter.message(message, Layer::Rounds);
         let saved = self.layer(Layer::Rounds).filter_map(|part| match &part.content {
-            Content::Message(message) => shorten(message).map(|short| cost(message) - cost(&short)),
-            Content::Text(_) => None,
+            PartContent::Message(message) => {
+                shorten(message).map(|short| cost(message) - cost(&short))
+            }
+            PartContent::Text(_) => None,
         });
         saved.sum()
     }

@@ -3,14 +3,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::inputs::Limits;
+use crate::inputs::ContextLimits;
 use crate::message::MessageId;
 use crate::text::Text;
 use crate::tokens::Tokens;
 
 /// What stands for messages that have left the page.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Summary {
+pub struct HistorySummary {
     /// The summary itself, as the model reads it.
     pub text: Text,
     /// The first message that it stands for.
@@ -45,6 +45,6 @@ impl SummaryBy {
 
 /// How much of the history's room a summary may take, where there is to be one: at
 /// most a quarter of it, so that what is summarised is never most of what is said.
-pub fn summary_room(limits: &Limits, history: Tokens) -> Tokens {
+pub fn summary_room(limits: &ContextLimits, history: Tokens) -> Tokens {
     limits.summary_tokens.min(Tokens::new(history.get() / 4))
 }

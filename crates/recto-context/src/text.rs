@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::tokens::Profile;
+use crate::tokens::TextProfile;
 
 /// An immutable, cheaply cloned text with its hash and profile.
 #[derive(Clone, Deserialize)]
@@ -21,15 +21,15 @@ pub struct Text(Arc<Inner>);
 struct Inner {
     content: Box<str>,
     hash: ContentHash,
-    profile: Profile,
+    profile: TextProfile,
 }
 
 impl Text {
     /// Reads `content` once, for its hash and its profile.
     pub fn new(content: impl Into<Box<str>>) -> Self {
         let content = content.into();
-        let hash = ContentHash::of(content.as_bytes());
-        let profile = Profile::of(&content);
+        let hash = ContentHash::of_bytes(content.as_bytes());
+        let profile = TextProfile::from_text(&content);
         Text(Arc::new(Inner { content, hash, profile }))
     }
 
@@ -44,7 +44,7 @@ impl Text {
     }
 
     /// What the text is made of, for estimates of its tokens.
-    pub fn profile(&self) -> &Profile {
+    pub fn profile(&self) -> &TextProfile {
         &self.0.profile
     }
 }
@@ -107,7 +107,7 @@ pub struct ContentHash([u8; 32]);
 
 impl ContentHash {
     /// Hashes these bytes with BLAKE3.
-    pub fn of(bytes: &[u8]) -> Self {
+    pub fn of_bytes(bytes: &[u8]) -> Self {
         ContentHash(*blake3::hash(bytes).as_bytes())
     }
 
@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn a_hash_survives_its_text_form() {
-        let hash = ContentHash::of(b"recto");
+        let hash = ContentHash::of_bytes(b"recto");
         assert_eq!(hash.to_string().parse(), Ok(hash));
         assert_eq!("xyz".parse::<ContentHash>(), Err(ParseHashError));
     }

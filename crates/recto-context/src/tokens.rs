@@ -1,7 +1,7 @@
 //! Counts tokens where no tokenizer of the model is at hand.
 //!
-//! A text is read once and reduced to a [`Profile`]: how many words, digits, Han characters and so
-//! on it holds. A model's [`Rates`] turn a profile into [`Tokens`]. The default rates were fitted
+//! A text is read once and reduced to a [`TextProfile`]: how many words, digits, Han characters and so
+//! on it holds. A model's [`TokenRates`] turn a profile into [`Tokens`]. The default rates were fitted
 //! on six tokenizers in use today and lean to the safe side; a [`Calibration`] then moves them to
 //! what one model's server really counts.
 //!
@@ -21,9 +21,9 @@ use std::ops::{Add, AddAssign, Sub};
 
 use serde::{Deserialize, Serialize};
 
-pub use calibration::{Calibration, Observed};
-pub use profile::{Class, Profile};
-pub use rates::Rates;
+pub use calibration::{Calibration, ObservationOutcome};
+pub use profile::{TextProfile, TokenClass};
+pub use rates::TokenRates;
 
 /// A number of tokens. Arithmetic saturates: a budget that wraps around is worse than one that is
 /// pinned.

@@ -6,63 +6,63 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::count;
-use crate::gate::Gate;
-use crate::reaction::{Pace, Step};
+use crate::gate::AnswerGate;
+use crate::reaction::{AnswerStep, Pace};
 
 /// The answer to one chat.
 #[derive(Debug, Clone)]
-pub enum Answer {
+pub enum FakeAnswer {
     /// What a model says.
-    Reply(Reply),
+    Reply(FakeReply),
     /// An error before the first byte of a reply.
-    Refusal(Refusal),
+    Refusal(FakeRefusal),
     /// Nothing, not even headers, for as long as the client waits.
     Silence,
 }
 
-impl Answer {
+impl FakeAnswer {
     /// A reply of this text, sent word by word.
-    pub fn text(text: impl Into<String>) -> Reply {
-        Reply::default().text(text)
+    pub fn text(text: impl Into<String>) -> FakeReply {
+        FakeReply::default().text(text)
     }
 
     /// A reply that calls these tools.
-    pub fn calls(calls: impl IntoIterator<Item = Call>) -> Reply {
-        Reply::default().calls(calls)
+    pub fn calls(calls: impl IntoIterator<Item = FakeCall>) -> FakeReply {
+        FakeReply::default().calls(calls)
     }
 
     /// A reply that begins with thoughts, sent word by word.
-    pub fn thinking(thoughts: impl Into<String>) -> Reply {
-        Reply::default().thinking(thoughts)
+    pub fn thinking(thoughts: impl Into<String>) -> FakeReply {
+        FakeReply::default().thinking(thoughts)
     }
 
     /// An error of this status; the body is sent as it is.
-    pub fn refusal(status: u16, body: impl Into<String>) -> Refusal {
-        Refusal { status, headers: Vec::new(), body: body.into() }
+    pub fn refusal(status: u16, body: impl Into<String>) -> FakeRefusal {
+        FakeRefusal { status, headers: Vec::new(), body: body.into() }
     }
 }
 
-impl From<Reply> for Answer {
-    fn from(reply: Reply) -> Self {
-        Answer::Reply(reply)
+impl From<FakeReply> for FakeAnswer {
+    fn from(reply: FakeReply) -> Self {
+        FakeAnswer::Reply(reply)
     }
 }
 
-impl From<Refusal> for Answer {
-    fn from(refusal: Refusal) -> Self {
-        Answer::Refusal(refusal)
+impl From<FakeRefusal> for FakeAnswer {
+    fn from(refusal: FakeRefusal) -> Self {
+        FakeAnswer::Refusal(refusal)
     }
 }
 
 /// An error before the first byte of a reply.
 #[derive(Debug, Clone)]
-pub struct Refusal {
+pub struct FakeRefusal {
     pub(crate) status: u16,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: String,
 }
 
-impl Refusal {
+impl FakeRefusal {
     /// Adds a header, such as `retry-after`. The type is JSON unless one says
     /// otherwise.
     pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
@@ -77,25 +77,25 @@ impl Refusal {
 /// of a call. The end of the reply, with its reason and its usage, is a piece
 /// of its own, which none of the `…_after` comes behind.
 #[derive(Debug, Clone, Default)]
-pub struct Reply {
-    pub(crate) pieces: Vec<Piece>,
+pub struct FakeReply {
+    pub(crate) pieces: Vec<FakePiece>,
     pub(crate) pace: Pace,
     out_of_tokens: bool,
     prompt: Option<u32>,
     cached: u32,
     completion: Option<u32>,
-    trouble: Option<(usize, Trouble)>,
+    trouble: Option<(usize, ReplyFault)>,
 }
 
 #[derive(Debug, Clone)]
-pub(crate) enum Piece {
+pub(crate) enum FakePiece {
     Text(String),
     Thinking(String),
-    Call(Call),
+    Call(FakeCall),
 }
 
 #[derive(Debug, Clone)]
-enum Trouble {
+enum ReplyFault {
     Cut,
     Stall,
     InvalidJson,
@@ -104,29 +104,29 @@ enum Trouble {
 
 /// Why a reply ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Finish {
+pub(crate) enum FakeFinish {
     Stop,
     ToolCalls,
     Length,
 }
 
 /// How a wire writes what goes wrong in the middle of a reply.
-pub(crate) struct Mishaps {
+pub(crate) struct FaultBytes {
     pub(crate) error: fn(&str) -> Vec<u8>,
     pub(crate) invalid_json: &'static [u8],
 }
 
-impl Reply {
+impl FakeReply {
     /// Adds a text, sent word by word.
     pub fn text(mut self, text: impl Into<String>) -> Self {
         let words = text.into();
-        self.pieces.extend(words.split_inclusive(' ').map(|word| Piece::Text(word.into())));
+        self.pieces.extend(words.split_inclusive(' ').map(|word| FakePiece::Text(word.into())));
         self
     }
 
     /// Adds a text that is sent in one piece.
     pub fn piece(mut self, text: impl Into<String>) -> Self {
-        self.pieces.push(Piece::Text(text.into()));
+        self.pieces.push(FakePiece::Text(text.into()));
         self
     }
 
@@ -134,13 +134,13 @@ impl Reply {
     /// `reasoning_content` that OpenAI-compatible servers have in common.
     pub fn thinking(mut self, thoughts: impl Into<String>) -> Self {
         let words = thoughts.into();
-        self.pieces.extend(words.split_inclusive(' ').map(|word| Piece::Thinking(word.into())));
+        self.pieces.extend(words.split_inclusive(' ').map(|word| FakePiece::Thinking(word.into())));
         self
     }
 
     /// Adds calls of tools, in their order.
-    pub fn calls(mut self, calls: impl IntoIterator<Item = Call>) -> Self {
-        self.pieces.extend(calls.into_iter().map(Piece::Call));
+    pub fn calls(mut self, calls: impl IntoIterator<Item = FakeCall>) -> Self {
+        self.pieces.extend(calls.into_iter().map(FakePiece::Call));
         self
     }
 
@@ -151,7 +151,7 @@ impl Reply {
     }
 
     /// Reports this usage, instead of what the fake counts.
-    pub fn usage(mut self, usage: Usage) -> Self {
+    pub fn usage(mut self, usage: FakeUsage) -> Self {
         self.prompt = Some(usage.prompt);
         self.cached = usage.cached;
         self.completion = Some(usage.completion);
@@ -167,23 +167,23 @@ impl Reply {
 
     /// Breaks the connection off after so many pieces.
     pub fn cut_after(self, pieces: usize) -> Self {
-        self.troubled(pieces, Trouble::Cut)
+        self.troubled(pieces, ReplyFault::Cut)
     }
 
     /// Sends nothing more after so many pieces, and keeps the connection.
     pub fn stall_after(self, pieces: usize) -> Self {
-        self.troubled(pieces, Trouble::Stall)
+        self.troubled(pieces, ReplyFault::Stall)
     }
 
     /// Sends something that is no JSON after so many pieces, and then the rest.
     pub fn invalid_json_after(self, pieces: usize) -> Self {
-        self.troubled(pieces, Trouble::InvalidJson)
+        self.troubled(pieces, ReplyFault::InvalidJson)
     }
 
     /// Ends with the server's own error object after so many pieces. This is
     /// what becomes of an error 500 when the status 200 has left already.
     pub fn error_after(self, pieces: usize, message: impl Into<String>) -> Self {
-        self.troubled(pieces, Trouble::Error(message.into()))
+        self.troubled(pieces, ReplyFault::Error(message.into()))
     }
 
     /// Waits so long before each piece.
@@ -193,30 +193,30 @@ impl Reply {
     }
 
     /// Waits at the gate before each piece. The headers leave at once.
-    pub fn held(mut self, gate: &Gate) -> Self {
+    pub fn held(mut self, gate: &AnswerGate) -> Self {
         self.pace.gate = Some(gate.clone());
         self
     }
 
-    fn troubled(mut self, pieces: usize, trouble: Trouble) -> Self {
+    fn troubled(mut self, pieces: usize, trouble: ReplyFault) -> Self {
         self.trouble = Some((pieces, trouble));
         self
     }
 
-    pub(crate) fn finish(&self) -> Finish {
+    pub(crate) fn finish(&self) -> FakeFinish {
         if self.out_of_tokens {
-            Finish::Length
-        } else if self.pieces.iter().any(|piece| matches!(piece, Piece::Call(_))) {
-            Finish::ToolCalls
+            FakeFinish::Length
+        } else if self.pieces.iter().any(|piece| matches!(piece, FakePiece::Call(_))) {
+            FakeFinish::ToolCalls
         } else {
-            Finish::Stop
+            FakeFinish::Stop
         }
     }
 
     /// The usage to report, where the prompt was counted as `prompt` tokens.
-    pub(crate) fn reported(&self, prompt: u32) -> Usage {
-        let said = || count::tokens(self.pieces.iter().map(Piece::bytes).sum());
-        Usage {
+    pub(crate) fn reported(&self, prompt: u32) -> FakeUsage {
+        let said = || count::tokens(self.pieces.iter().map(FakePiece::bytes).sum());
+        FakeUsage {
             prompt: self.prompt.unwrap_or(prompt),
             cached: self.cached,
             completion: self.completion.unwrap_or_else(said),
@@ -229,21 +229,21 @@ impl Reply {
         &self,
         mut pieces: Vec<Vec<u8>>,
         end: Vec<u8>,
-        mishaps: &Mishaps,
-    ) -> Vec<Step> {
+        mishaps: &FaultBytes,
+    ) -> Vec<AnswerStep> {
         let Some((after, trouble)) = &self.trouble else {
             pieces.push(end);
-            return pieces.into_iter().map(Step::Send).collect();
+            return pieces.into_iter().map(AnswerStep::Send).collect();
         };
         let rest = pieces.split_off((*after).min(pieces.len()));
-        let mut steps: Vec<Step> = pieces.into_iter().map(Step::Send).collect();
+        let mut steps: Vec<AnswerStep> = pieces.into_iter().map(AnswerStep::Send).collect();
         match trouble {
-            Trouble::Cut => steps.push(Step::Cut),
-            Trouble::Stall => steps.push(Step::Stall),
-            Trouble::Error(message) => steps.push(Step::Send((mishaps.error)(message))),
-            Trouble::InvalidJson => {
-                steps.push(Step::Send(mishaps.invalid_json.to_vec()));
-                steps.extend(rest.into_iter().chain([end]).map(Step::Send));
+            ReplyFault::Cut => steps.push(AnswerStep::Cut),
+            ReplyFault::Stall => steps.push(AnswerStep::Stall),
+            ReplyFault::Error(message) => steps.push(AnswerStep::Send((mishaps.error)(message))),
+            ReplyFault::InvalidJson => {
+                steps.push(AnswerStep::Send(mishaps.invalid_json.to_vec()));
+                steps.extend(rest.into_iter().chain([end]).map(AnswerStep::Send));
             }
         }
         steps
@@ -251,41 +251,41 @@ impl Reply {
 
     /// All of its text.
     pub(crate) fn whole_text(&self) -> String {
-        self.joined(|piece| if let Piece::Text(text) = piece { Some(text) } else { None })
+        self.joined(|piece| if let FakePiece::Text(text) = piece { Some(text) } else { None })
     }
 
     /// All of its thoughts.
     pub(crate) fn whole_thinking(&self) -> String {
-        self.joined(|piece| if let Piece::Thinking(text) = piece { Some(text) } else { None })
+        self.joined(|piece| if let FakePiece::Thinking(text) = piece { Some(text) } else { None })
     }
 
-    fn joined<'a>(&'a self, part: impl Fn(&'a Piece) -> Option<&'a String>) -> String {
+    fn joined<'a>(&'a self, part: impl Fn(&'a FakePiece) -> Option<&'a String>) -> String {
         self.pieces.iter().filter_map(part).map(String::as_str).collect()
     }
 }
 
-impl Piece {
+impl FakePiece {
     fn bytes(&self) -> usize {
         match self {
-            Piece::Text(text) | Piece::Thinking(text) => text.len(),
-            Piece::Call(call) => call.name.len() + call.arguments_text().len(),
+            FakePiece::Text(text) | FakePiece::Thinking(text) => text.len(),
+            FakePiece::Call(call) => call.name.len() + call.arguments_text().len(),
         }
     }
 }
 
 /// A call that a model makes.
 #[derive(Debug, Clone)]
-pub struct Call {
+pub struct FakeCall {
     pub(crate) name: String,
     pub(crate) arguments: Value,
 }
 
-impl Call {
+impl FakeCall {
     /// A call of a tool. The arguments are an object as a rule. A string goes
     /// out as it is on wires where arguments are text, so that a test can play
     /// a model that writes broken JSON.
     pub fn new(name: impl Into<String>, arguments: impl Into<Value>) -> Self {
-        Call { name: name.into(), arguments: arguments.into() }
+        FakeCall { name: name.into(), arguments: arguments.into() }
     }
 
     pub(crate) fn arguments_text(&self) -> String {
@@ -298,7 +298,7 @@ impl Call {
 
 /// Tokens, as a server counts them. `prompt` includes `cached`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Usage {
+pub struct FakeUsage {
     /// Of the whole prompt.
     pub prompt: u32,
     /// Of the part of it that the server had read before. Not told by Ollama.

@@ -13,7 +13,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 /// Holds an answer before each of its pieces until it is released. Clones are
 /// the same gate.
 #[derive(Debug, Clone)]
-pub struct Gate {
+pub struct AnswerGate {
     inner: Arc<Inner>,
 }
 
@@ -26,12 +26,12 @@ struct Inner {
     arrived: Condvar,
 }
 
-impl Gate {
+impl AnswerGate {
     /// A gate that lets nothing pass yet.
     pub fn new() -> Self {
         let inner =
             Inner { permits: Semaphore::new(0), arrivals: Mutex::new(0), arrived: Condvar::new() };
-        Gate { inner: Arc::new(inner) }
+        AnswerGate { inner: Arc::new(inner) }
     }
 
     /// Lets so many more pieces pass.
@@ -68,8 +68,8 @@ impl Gate {
     }
 }
 
-impl Default for Gate {
+impl Default for AnswerGate {
     fn default() -> Self {
-        Gate::new()
+        AnswerGate::new()
     }
 }

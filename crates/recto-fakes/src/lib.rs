@@ -1,13 +1,13 @@
 //! Strict fakes of model servers, for tests only.
 //!
-//! A [`Fake`] is a server on loopback, in the test's own process, that speaks
+//! A [`FakeServer`] is a server on loopback, in the test's own process, that speaks
 //! the protocol of Ollama or of an OpenAI-compatible server. It is written from
 //! what the vendors publish, not from what Recto sends: it refuses what the
 //! real servers refuse, with their status and their words, and keeps why. So a
 //! test that passes against it says something about the real thing.
 //!
 //! What it answers is up to the test: each chat that passes the checks takes
-//! the next [`Answer`] of a queue, and when the queue is empty, the fake repeats
+//! the next [`FakeAnswer`] of a queue, and when the queue is empty, the fake repeats
 //! the last user message. An answer can go wrong in every way a server can.
 //!
 //! ```
@@ -35,7 +35,7 @@
 mod answer;
 mod base64;
 mod count;
-mod fake;
+mod fake_server;
 mod gate;
 mod log;
 mod model;
@@ -44,9 +44,9 @@ mod openai;
 mod reaction;
 mod server;
 
-pub use answer::{Answer, Call, Refusal, Reply, Usage};
-pub use fake::{Fake, FakeBuilder};
-pub use gate::Gate;
-pub use log::{Ending, Received};
-pub use model::{Capability, Model};
-pub use openai::Dialect;
+pub use answer::{FakeAnswer, FakeCall, FakeRefusal, FakeReply, FakeUsage};
+pub use fake_server::{FakeBuilder, FakeServer};
+pub use gate::AnswerGate;
+pub use log::{AnswerEnding, ReceivedRequest};
+pub use model::{Capability, FakeModel};
+pub use openai::FakeDialect;

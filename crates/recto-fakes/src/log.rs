@@ -9,7 +9,7 @@ use crate::gate::PATIENCE;
 
 /// A request, and what became of it.
 #[derive(Debug, Clone)]
-pub struct Received {
+pub struct ReceivedRequest {
     /// Its method, in capitals.
     pub method: String,
     /// Its path, without the query.
@@ -26,12 +26,12 @@ pub struct Received {
     /// test asked for is no rejection.
     pub rejected: Option<String>,
     /// How far the answer came.
-    pub ending: Ending,
+    pub ending: AnswerEnding,
 }
 
 /// How far the answer to a request came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ending {
+pub enum AnswerEnding {
     /// It has not ended yet.
     Open,
     /// The fake sent all it meant to, also when that was to be cut off.
@@ -40,7 +40,7 @@ pub enum Ending {
     ClientLeft,
 }
 
-impl Received {
+impl ReceivedRequest {
     /// A header, by its name in lower case.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).map(String::as_str)
@@ -64,36 +64,36 @@ impl Received {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Log {
-    entries: Mutex<Vec<Received>>,
+pub(crate) struct RequestLog {
+    entries: Mutex<Vec<ReceivedRequest>>,
     changed: Condvar,
 }
 
-impl Log {
+impl RequestLog {
     /// Adds a request; its number is what the other calls take.
-    pub(crate) fn add(&self, received: Received) -> usize {
+    pub(crate) fn add(&self, received: ReceivedRequest) -> usize {
         let mut entries = self.entries.lock();
         entries.push(received);
         self.changed.notify_all();
         entries.len() - 1
     }
 
-    pub(crate) fn update(&self, number: usize, change: impl FnOnce(&mut Received)) {
+    pub(crate) fn update(&self, number: usize, change: impl FnOnce(&mut ReceivedRequest)) {
         if let Some(entry) = self.entries.lock().get_mut(number) {
             change(entry);
         }
         self.changed.notify_all();
     }
 
-    pub(crate) fn entries(&self) -> Vec<Received> {
+    pub(crate) fn entries(&self) -> Vec<ReceivedRequest> {
         self.entries.lock().clone()
     }
 
     /// Blocks until `reached` holds; gives `None` when it never does.
     pub(crate) fn wait_until(
         &self,
-        mut reached: impl FnMut(&[Received]) -> bool,
-    ) -> Option<Vec<Received>> {
+        mut reached: impl FnMut(&[ReceivedRequest]) -> bool,
+    ) -> Option<Vec<ReceivedRequest>> {
         let mut entries = self.entries.lock();
         let waited = self.changed.wait_while_for(&mut entries, |all| !reached(all), PATIENCE);
         (!waited.timed_out()).then(|| entries.clone())

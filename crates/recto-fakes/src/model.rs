@@ -26,7 +26,7 @@ impl Capability {
 
 /// A model that a fake serves.
 #[derive(Debug, Clone)]
-pub struct Model {
+pub struct FakeModel {
     pub(crate) name: String,
     /// The longest prompt that the model was made for.
     pub(crate) trained: u32,
@@ -35,13 +35,13 @@ pub struct Model {
     pub(crate) capabilities: Vec<Capability>,
 }
 
-impl Model {
+impl FakeModel {
     /// The model that a fake serves when it is given none.
     pub const DEFAULT_NAME: &'static str = "fake";
 
     /// A model that talks and calls tools, and was trained for 32,768 tokens.
     pub fn new(name: impl Into<String>) -> Self {
-        Model {
+        FakeModel {
             name: name.into(),
             trained: 32_768,
             window: None,
@@ -78,15 +78,15 @@ impl Model {
     }
 }
 
-impl From<&str> for Model {
+impl From<&str> for FakeModel {
     fn from(name: &str) -> Self {
-        Model::new(name)
+        FakeModel::new(name)
     }
 }
 
 /// What the builder sets, whatever the server.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Settings {
-    pub(crate) models: Vec<Model>,
+pub(crate) struct FakeSettings {
+    pub(crate) models: Vec<FakeModel>,
     pub(crate) api_key: Option<String>,
 }

@@ -11,11 +11,11 @@ use std::collections::BTreeMap;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use crate::answer::Answer;
-use crate::log::Received;
-use crate::model::{Model, Settings};
+use crate::answer::FakeAnswer;
+use crate::log::ReceivedRequest;
+use crate::model::{FakeModel, FakeSettings};
 use crate::reaction::{Reaction, Rejection};
-use options::Options;
+use options::FakeOptions;
 
 /// The window when neither the request nor the model says one.
 const DEFAULT_WINDOW: u32 = 4_096;
@@ -27,13 +27,13 @@ const FAMILY: &str = "llama";
 const A_DAY: &str = "2026-01-01T00:00:00Z";
 
 #[derive(Debug)]
-pub(crate) struct Ollama {
-    settings: Settings,
-    state: Mutex<State>,
+pub(crate) struct FakeOllama {
+    settings: FakeSettings,
+    state: Mutex<OllamaState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct OllamaState {
     /// What is in memory, by the models' full names.
     loaded: BTreeMap<String, Launch>,
     loads: usize,
@@ -47,9 +47,9 @@ struct Launch {
     shift: bool,
 }
 
-impl Ollama {
-    pub(crate) fn new(settings: Settings) -> Self {
-        Ollama { settings, state: Mutex::default() }
+impl FakeOllama {
+    pub(crate) fn new(settings: FakeSettings) -> Self {
+        FakeOllama { settings, state: Mutex::default() }
     }
 
     pub(crate) fn loads(&self) -> usize {
@@ -58,8 +58,8 @@ impl Ollama {
 
     pub(crate) fn react(
         &self,
-        received: &Received,
-        answer: impl FnOnce(&[Value]) -> Answer,
+        received: &ReceivedRequest,
+        answer: impl FnOnce(&[Value]) -> FakeAnswer,
     ) -> Result<Reaction, Rejection> {
         if let Some(key) = &self.settings.api_key
             && !received.bears(key)
@@ -86,7 +86,7 @@ impl Ollama {
 
     fn running(&self) -> Value {
         let state = self.state.lock();
-        let running = |model: &Model| {
+        let running = |model: &FakeModel| {
             let launch = state.loaded.get(&full_name(&model.name))?;
             let mut entry = listed(model);
             entry["context_length"] = launch.window.into();
@@ -97,7 +97,7 @@ impl Ollama {
         json!({ "models": models })
     }
 
-    fn show(&self, received: &Received) -> Result<Value, Rejection> {
+    fn show(&self, received: &ReceivedRequest) -> Result<Value, Rejection> {
         let body = check::show(&received.body)?;
         let model = self.model(&body)?;
         let capabilities: Vec<&str> = model.capabilities.iter().map(|it| it.name()).collect();
@@ -124,13 +124,13 @@ impl Ollama {
     /// error that a request with two faults gets.
     fn chat(
         &self,
-        received: &Received,
-        answer: impl FnOnce(&[Value]) -> Answer,
+        received: &ReceivedRequest,
+        answer: impl FnOnce(&[Value]) -> FakeAnswer,
     ) -> Result<Reaction, Rejection> {
         let chat = check::chat(&received.body)?;
         let model = self.model(&chat.model)?;
         check::abilities(&chat, model)?;
-        let options = Options::read(&chat.options)?;
+        let options = FakeOptions::read(&chat.options)?;
         let window = options.window.or(model.window).unwrap_or(DEFAULT_WINDOW).min(model.trained);
         self.load(model, Launch { window, shift: chat.shift });
         if chat.messages.is_empty() {
@@ -144,13 +144,13 @@ impl Ollama {
     }
 
     /// A model by the name that a client gives.
-    fn model(&self, name: &str) -> Result<&Model, Rejection> {
+    fn model(&self, name: &str) -> Result<&FakeModel, Rejection> {
         let wanted = full_name(name);
         let found = self.settings.models.iter().find(|model| full_name(&model.name) == wanted);
         found.ok_or_else(|| error(404, format!("model '{name}' not found")))
     }
 
-    fn load(&self, model: &Model, launch: Launch) {
+    fn load(&self, model: &FakeModel, launch: Launch) {
         let mut state = self.state.lock();
         if state.loaded.insert(full_name(&model.name), launch) != Some(launch) {
             state.loads += 1;
@@ -184,7 +184,7 @@ fn full_name(name: &str) -> String {
     if last.contains(':') { name.to_owned() } else { format!("{name}:latest") }
 }
 
-fn listed(model: &Model) -> Value {
+fn listed(model: &FakeModel) -> Value {
     let name = full_name(&model.name);
     json!({
         "name": name,

@@ -13,20 +13,20 @@ mod write;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use crate::answer::Answer;
+use crate::answer::FakeAnswer;
 use crate::count;
-use crate::log::Received;
-use crate::model::{Capability, Model, Settings};
+use crate::log::ReceivedRequest;
+use crate::model::{Capability, FakeModel, FakeSettings};
 use crate::reaction::{Reaction, Rejection};
-use check::Chat;
-use problem::{Problem, error};
+use check::FakeOpenAiChat;
+use problem::{OpenAiProblem, error};
 
 /// A time for all that has one.
 const A_DAY: u64 = 1_767_225_600;
 
 /// Which of the servers that speak OpenAI's protocol a fake plays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Dialect {
+pub enum FakeDialect {
     /// OpenAI's own server.
     OpenAi,
     /// vLLM: the model list tells the window (`max_model_len`).
@@ -38,46 +38,48 @@ pub enum Dialect {
 }
 
 #[derive(Debug)]
-pub(crate) struct OpenAi {
-    dialect: Dialect,
-    settings: Settings,
-    ids: Mutex<Ids>,
+pub(crate) struct FakeOpenAi {
+    dialect: FakeDialect,
+    settings: FakeSettings,
+    ids: Mutex<IdCounters>,
 }
 
 /// Numbers for what needs a name of its own.
 #[derive(Debug, Default)]
-struct Ids {
+struct IdCounters {
     replies: usize,
     calls: usize,
 }
 
-impl OpenAi {
-    pub(crate) fn new(dialect: Dialect, settings: Settings) -> Self {
-        OpenAi { dialect, settings, ids: Mutex::default() }
+impl FakeOpenAi {
+    pub(crate) fn new(dialect: FakeDialect, settings: FakeSettings) -> Self {
+        FakeOpenAi { dialect, settings, ids: Mutex::default() }
     }
 
     pub(crate) fn react(
         &self,
-        received: &Received,
-        answer: impl FnOnce(&[Value]) -> Answer,
+        received: &ReceivedRequest,
+        answer: impl FnOnce(&[Value]) -> FakeAnswer,
     ) -> Result<Reaction, Rejection> {
         self.authorize(received)?;
         match (received.method.as_str(), received.path.as_str(), self.dialect) {
             ("POST", "/v1/chat/completions", _) => self.chat(received, answer),
             ("GET", "/v1/models", _) => Ok(Reaction::Json(self.list())),
-            ("GET", "/props", Dialect::LlamaCpp) => Ok(Reaction::Json(self.properties())),
-            ("GET", "/api/v0/models", Dialect::LmStudio) => Ok(Reaction::Json(self.studio_list())),
+            ("GET", "/props", FakeDialect::LlamaCpp) => Ok(Reaction::Json(self.properties())),
+            ("GET", "/api/v0/models", FakeDialect::LmStudio) => {
+                Ok(Reaction::Json(self.studio_list()))
+            }
             (method, path @ ("/v1/chat/completions" | "/v1/models"), _) => {
                 let why = format!("Not allowed to {method} on {path}.");
-                Err(Problem::new(why).code("method_not_supported").rejection(405))
+                Err(OpenAiProblem::new(why).code("method_not_supported").rejection(405))
             }
             (method, path, _) => {
-                Err(Problem::new(format!("Invalid URL ({method} {path})")).rejection(404))
+                Err(OpenAiProblem::new(format!("Invalid URL ({method} {path})")).rejection(404))
             }
         }
     }
 
-    fn authorize(&self, received: &Received) -> Result<(), Rejection> {
+    fn authorize(&self, received: &ReceivedRequest) -> Result<(), Rejection> {
         let Some(key) = &self.settings.api_key else { return Ok(()) };
         if received.bears(key) {
             return Ok(());
@@ -85,40 +87,41 @@ impl OpenAi {
         if received.header("authorization").is_none() {
             let why = "You didn't provide an API key. You need to provide your API key in an \
                        Authorization header using Bearer auth.";
-            return Err(Problem::new(why).rejection(401));
+            return Err(OpenAiProblem::new(why).rejection(401));
         }
         let why = "Incorrect API key provided: ***. You can find your API key in your account.";
-        Err(Problem::new(why).code("invalid_api_key").rejection(401))
+        Err(OpenAiProblem::new(why).code("invalid_api_key").rejection(401))
     }
 
     fn chat(
         &self,
-        received: &Received,
-        answer: impl FnOnce(&[Value]) -> Answer,
+        received: &ReceivedRequest,
+        answer: impl FnOnce(&[Value]) -> FakeAnswer,
     ) -> Result<Reaction, Rejection> {
         let chat = check::chat(received).map_err(|problem| problem.rejection(400))?;
         let model = self.model(&chat.model)?;
         let tokens = count::prompt(chat.messages.iter().chain(&chat.tools));
         self.fit(model, &chat, tokens)?;
-        let writer = write::Writer { dialect: self.dialect, chat: &chat, id: self.next_reply() };
+        let writer =
+            write::CompletionWriter { dialect: self.dialect, chat: &chat, id: self.next_reply() };
         Ok(Reaction::play(answer(&chat.messages), |reply| {
             writer.reply(reply, tokens, || self.next_call())
         }))
     }
 
-    fn model(&self, name: &str) -> Result<&Model, Rejection> {
+    fn model(&self, name: &str) -> Result<&FakeModel, Rejection> {
         let found = self.settings.models.iter().find(|model| model.name == name);
         found.ok_or_else(|| {
             let why = format!("The model `{name}` does not exist or you do not have access to it.");
-            Problem::new(why).code("model_not_found").rejection(404)
+            OpenAiProblem::new(why).code("model_not_found").rejection(404)
         })
     }
 
     /// Refuses what does not fit in the window: llama.cpp looks at the prompt
     /// alone, the others at the room for the reply, too.
-    fn fit(&self, model: &Model, chat: &Chat, prompt: u32) -> Result<(), Rejection> {
+    fn fit(&self, model: &FakeModel, chat: &FakeOpenAiChat, prompt: u32) -> Result<(), Rejection> {
         let window = model.loaded_window();
-        let reply = if self.dialect == Dialect::LlamaCpp { 0 } else { chat.reply_tokens };
+        let reply = if self.dialect == FakeDialect::LlamaCpp { 0 } else { chat.reply_tokens };
         if prompt.saturating_add(reply) <= window {
             return Ok(());
         }
@@ -126,7 +129,7 @@ impl OpenAi {
     }
 
     fn list(&self) -> Value {
-        let entry = |model: &Model| {
+        let entry = |model: &FakeModel| {
             let mut entry = json!({
                 "id": model.name,
                 "object": "model",
@@ -134,16 +137,16 @@ impl OpenAi {
                 "owned_by": "fake",
             });
             match self.dialect {
-                Dialect::Vllm => entry["max_model_len"] = model.loaded_window().into(),
-                Dialect::LlamaCpp => entry["meta"] = json!({ "n_ctx_train": model.trained }),
-                Dialect::OpenAi | Dialect::LmStudio => {}
+                FakeDialect::Vllm => entry["max_model_len"] = model.loaded_window().into(),
+                FakeDialect::LlamaCpp => entry["meta"] = json!({ "n_ctx_train": model.trained }),
+                FakeDialect::OpenAi | FakeDialect::LmStudio => {}
             }
             entry
         };
         self.list_of(entry)
     }
 
-    fn list_of(&self, entry: impl Fn(&Model) -> Value) -> Value {
+    fn list_of(&self, entry: impl Fn(&FakeModel) -> Value) -> Value {
         let data: Vec<Value> = self.settings.models.iter().map(entry).collect();
         json!({ "object": "list", "data": data })
     }
@@ -154,7 +157,7 @@ impl OpenAi {
         json!({
             "default_generation_settings": {
                 "id": 0,
-                "n_ctx": model.map(Model::loaded_window),
+                "n_ctx": model.map(FakeModel::loaded_window),
                 "params": { "n_predict": -1 },
             },
             "total_slots": 1,
@@ -165,7 +168,7 @@ impl OpenAi {
 
     /// A model without a window set is one that is not loaded yet.
     fn studio_list(&self) -> Value {
-        let entry = |model: &Model| {
+        let entry = |model: &FakeModel| {
             let mut entry = json!({
                 "id": model.name,
                 "object": "model",
@@ -200,13 +203,13 @@ impl OpenAi {
     }
 }
 
-fn overflow(dialect: Dialect, prompt: u32, reply: u32, window: u32) -> Rejection {
+fn overflow(dialect: FakeDialect, prompt: u32, reply: u32, window: u32) -> Rejection {
     match dialect {
-        Dialect::LlamaCpp => {
+        FakeDialect::LlamaCpp => {
             let (why, problem) = count::llama_overflow(prompt, window);
             error(400, &why, &problem)
         }
-        Dialect::Vllm => {
+        FakeDialect::Vllm => {
             let why = format!(
                 "This model's maximum context length is {window} tokens. However, you requested \
                  {reply} output tokens and your prompt contains at least {prompt} input tokens. \
@@ -221,7 +224,7 @@ fn overflow(dialect: Dialect, prompt: u32, reply: u32, window: u32) -> Rejection
             });
             error(400, &why, &problem)
         }
-        Dialect::OpenAi | Dialect::LmStudio => {
+        FakeDialect::OpenAi | FakeDialect::LmStudio => {
             let total = prompt.saturating_add(reply);
             let why = format!(
                 "This model's maximum context length is {window} tokens. However, you requested \
@@ -229,7 +232,7 @@ fn overflow(dialect: Dialect, prompt: u32, reply: u32, window: u32) -> Rejection
                  reduce the length of the messages or completion."
             );
             let code = "context_length_exceeded";
-            Problem::new(why).param("messages").code(code).rejection(400)
+            OpenAiProblem::new(why).param("messages").code(code).rejection(400)
         }
     }
 }

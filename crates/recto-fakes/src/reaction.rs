@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::answer::{Answer, Refusal, Reply};
-use crate::gate::Gate;
+use crate::answer::{FakeAnswer, FakeRefusal, FakeReply};
+use crate::gate::AnswerGate;
 
 #[derive(Debug)]
 pub(crate) enum Reaction {
@@ -15,9 +15,9 @@ pub(crate) enum Reaction {
     /// Refused by the rules of the server.
     Rejected(Rejection),
     /// Refused because the test wants it so.
-    Refused(Refusal),
+    Refused(FakeRefusal),
     /// An answer to a chat, whole or in pieces.
-    Stream { media_type: &'static str, steps: Vec<Step>, pace: Pace },
+    Stream { media_type: &'static str, steps: Vec<AnswerStep>, pace: Pace },
     /// Nothing at all, for as long as the client waits.
     Silence,
 }
@@ -25,13 +25,13 @@ pub(crate) enum Reaction {
 impl Reaction {
     /// Plays an answer; `write` puts a reply in the words of the wire.
     pub(crate) fn play(
-        answer: Answer,
-        write: impl FnOnce(&Reply) -> (&'static str, Vec<Step>),
+        answer: FakeAnswer,
+        write: impl FnOnce(&FakeReply) -> (&'static str, Vec<AnswerStep>),
     ) -> Self {
         match answer {
-            Answer::Silence => Reaction::Silence,
-            Answer::Refusal(refusal) => Reaction::Refused(refusal),
-            Answer::Reply(reply) => {
+            FakeAnswer::Silence => Reaction::Silence,
+            FakeAnswer::Refusal(refusal) => Reaction::Refused(refusal),
+            FakeAnswer::Reply(reply) => {
                 let (media_type, steps) = write(&reply);
                 Reaction::Stream { media_type, steps, pace: reply.pace }
             }
@@ -62,7 +62,7 @@ impl Rejection {
 
 /// A step of an answer under way.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum AnswerStep {
     /// Sends these bytes as one piece.
     Send(Vec<u8>),
     /// Breaks the connection off.
@@ -74,6 +74,6 @@ pub(crate) enum Step {
 /// What an answer waits for before each of its steps.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Pace {
-    pub(crate) gate: Option<Gate>,
+    pub(crate) gate: Option<AnswerGate>,
     pub(crate) delay: Duration,
 }

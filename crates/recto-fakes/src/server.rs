@@ -19,25 +19,25 @@ use futures_util::{Stream, stream};
 use tokio::runtime;
 use tokio::sync::oneshot;
 
-use crate::answer::Refusal;
-use crate::fake::Shared;
-use crate::log::{Ending, Received};
-use crate::reaction::{Pace, Reaction, Rejection, Step};
+use crate::answer::FakeRefusal;
+use crate::fake_server::FakeState;
+use crate::log::{AnswerEnding, ReceivedRequest};
+use crate::reaction::{AnswerStep, Pace, Reaction, Rejection};
 
 /// No test sends more than this.
 const LONGEST_BODY: usize = 256 * 1024 * 1024;
 
 /// A server's thread. Dropping it stops the server.
 #[derive(Debug)]
-pub(crate) struct Running {
+pub(crate) struct ServerThread {
     address: SocketAddr,
     /// Dropped to stop it.
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Running {
-    pub(crate) fn start(shared: Arc<Shared>) -> Self {
+impl ServerThread {
+    pub(crate) fn start(shared: Arc<FakeState>) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("loopback has ports");
         listener.set_nonblocking(true).expect("sockets can be non-blocking");
         let address = listener.local_addr().expect("a bound socket has an address");
@@ -46,7 +46,7 @@ impl Running {
             .name("fake model server".into())
             .spawn(move || run(listener, shared, stopped))
             .expect("the machine has threads");
-        Running { address, stop: Some(stop), thread: Some(thread) }
+        ServerThread { address, stop: Some(stop), thread: Some(thread) }
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
@@ -54,7 +54,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for ServerThread {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
@@ -67,7 +67,7 @@ impl Drop for Running {
 
 /// Serves until the other end of `stopped` is gone. The runtime goes with it,
 /// and all connections go with the runtime.
-fn run(listener: TcpListener, shared: Arc<Shared>, stopped: oneshot::Receiver<()>) {
+fn run(listener: TcpListener, shared: Arc<FakeState>, stopped: oneshot::Receiver<()>) {
     let runtime = runtime::Builder::new_current_thread().enable_all().build();
     runtime.expect("the machine has room for a runtime").block_on(async {
         let listener = tokio::net::TcpListener::from_std(listener)
@@ -83,13 +83,13 @@ fn run(listener: TcpListener, shared: Arc<Shared>, stopped: oneshot::Receiver<()
     });
 }
 
-async fn handle(State(shared): State<Arc<Shared>>, request: Request) -> Response {
+async fn handle(State(shared): State<Arc<FakeState>>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let Ok(body) = to_bytes(body, LONGEST_BODY).await else {
         return StatusCode::PAYLOAD_TOO_LARGE.into_response();
     };
     let received = received(&parts, &body);
-    let watch = Watch::new(shared.clone(), received.clone());
+    let watch = RequestWatch::new(shared.clone(), received.clone());
     match shared.react(&received) {
         Reaction::Json(body) => {
             watch.sent(200);
@@ -99,7 +99,7 @@ async fn handle(State(shared): State<Arc<Shared>>, request: Request) -> Response
             watch.rejected(status, why);
             respond(status, media_type, &[], body)
         }
-        Reaction::Refused(Refusal { status, headers, body }) => {
+        Reaction::Refused(FakeRefusal { status, headers, body }) => {
             watch.sent(status);
             respond(status, "application/json", &headers, body)
         }
@@ -111,8 +111,8 @@ async fn handle(State(shared): State<Arc<Shared>>, request: Request) -> Response
     }
 }
 
-fn received(parts: &Parts, body: &Bytes) -> Received {
-    Received {
+fn received(parts: &Parts, body: &Bytes) -> ReceivedRequest {
+    ReceivedRequest {
         method: parts.method.to_string(),
         path: parts.uri.path().to_owned(),
         headers: headers(&parts.headers),
@@ -120,7 +120,7 @@ fn received(parts: &Parts, body: &Bytes) -> Received {
         json: serde_json::from_slice(body).ok(),
         status: None,
         rejected: None,
-        ending: Ending::Open,
+        ending: AnswerEnding::Open,
     }
 }
 
@@ -151,18 +151,18 @@ fn respond(
 
 /// The steps of an answer as a body, each when its time has come.
 fn play(
-    steps: Vec<Step>,
+    steps: Vec<AnswerStep>,
     pace: Pace,
-    watch: Watch,
+    watch: RequestWatch,
 ) -> impl Stream<Item = io::Result<Vec<u8>>> + Send + 'static {
     stream::unfold((steps.into_iter(), pace, watch), async |(mut steps, pace, watch)| {
         let step = steps.next()?;
         wait(&pace).await;
         let item = match step {
-            Step::Send(bytes) => Ok(bytes),
+            AnswerStep::Send(bytes) => Ok(bytes),
             // An error in a body makes the server drop the connection.
-            Step::Cut => Err(io::Error::other("cut off, as the test wants it")),
-            Step::Stall => pending().await,
+            AnswerStep::Cut => Err(io::Error::other("cut off, as the test wants it")),
+            AnswerStep::Stall => pending().await,
         };
         // Before the client can have it: many leave as soon as they know the
         // end, and have not left early then.
@@ -188,15 +188,15 @@ async fn wait(pace: &Pace) {
 
 /// Keeps the log's entry for a request up to date. When it is dropped before
 /// the answer has ended, the client is gone.
-struct Watch {
-    shared: Arc<Shared>,
+struct RequestWatch {
+    shared: Arc<FakeState>,
     number: usize,
 }
 
-impl Watch {
-    fn new(shared: Arc<Shared>, received: Received) -> Self {
+impl RequestWatch {
+    fn new(shared: Arc<FakeState>, received: ReceivedRequest) -> Self {
         let number = shared.log.add(received);
-        Watch { shared, number }
+        RequestWatch { shared, number }
     }
 
     fn begun(&self, status: u16) {
@@ -206,7 +206,7 @@ impl Watch {
     fn sent(&self, status: u16) {
         self.shared.log.update(self.number, |entry| {
             entry.status = Some(status);
-            entry.ending = Ending::Sent;
+            entry.ending = AnswerEnding::Sent;
         });
     }
 
@@ -214,16 +214,16 @@ impl Watch {
         self.shared.log.update(self.number, |entry| {
             entry.status = Some(status);
             entry.rejected = Some(why);
-            entry.ending = Ending::Sent;
+            entry.ending = AnswerEnding::Sent;
         });
     }
 }
 
-impl Drop for Watch {
+impl Drop for RequestWatch {
     fn drop(&mut self) {
         self.shared.log.update(self.number, |entry| {
-            if entry.ending == Ending::Open {
-                entry.ending = Ending::ClientLeft;
+            if entry.ending == AnswerEnding::Open {
+                entry.ending = AnswerEnding::ClientLeft;
             }
         });
     }

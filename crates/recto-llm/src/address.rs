@@ -10,7 +10,7 @@ use crate::wire::Wire;
 
 /// The addresses of a server and of its interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Address {
+pub(crate) struct ServerAddress {
     root: String,
     /// What the addresses of its calls begin with.
     interface: String,
@@ -19,7 +19,7 @@ pub(crate) struct Address {
     is_encrypted: bool,
 }
 
-impl Address {
+impl ServerAddress {
     /// Reads `base_url`. A key in it is refused: addresses are shown and logged.
     pub(crate) fn new(wire: Wire, base_url: &str) -> Result<Self, LlmError> {
         let url = parse(base_url)?;
@@ -30,7 +30,7 @@ impl Address {
             Wire::OpenAi | Wire::Embedded => openai(path),
         };
         let origin = url.origin().ascii_serialization();
-        Ok(Address {
+        Ok(ServerAddress {
             root: format!("{origin}{root}"),
             interface: format!("{origin}{interface}"),
             wire,
@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     fn check(wire: Wire, base_url: &str, chat: &str, root: &str) {
-        let address = Address::new(wire, base_url).unwrap();
+        let address = ServerAddress::new(wire, base_url).unwrap();
         assert_eq!((address.chat().as_str(), address.root()), (chat, root));
     }
 
@@ -171,7 +171,7 @@ mod tests {
             "http://h#hunter2",
         ];
         for base_url in refused {
-            let error = Address::new(Wire::OpenAi, base_url).unwrap_err();
+            let error = ServerAddress::new(Wire::OpenAi, base_url).unwrap_err();
             assert_eq!(error.code(), "options");
             assert!(!format!("{error} {error:?}").contains("hunter2"), "{error}");
         }
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn this_machine_is_recognised() {
-        let is_local = |base: &str| Address::new(Wire::Ollama, base).unwrap().is_local();
+        let is_local = |base: &str| ServerAddress::new(Wire::Ollama, base).unwrap().is_local();
         for base in ["http://localhost", "http://127.9.9.9:1", "http://[::1]:2", "http://0.0.0.0"] {
             assert!(is_local(base), "{base}");
         }

@@ -8,14 +8,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::address::Address;
-use crate::embedded::{Embedded, Lane, Tokenizer};
+use crate::address::ServerAddress;
+use crate::api_key::ApiKey;
+use crate::embedded::{EmbeddedModel, ModelTokenizer, PromptCacheKey};
 use crate::error::LlmError;
-use crate::http::Http;
+use crate::http::HttpTransport;
 use crate::provider::Provider;
 use crate::retry::RetryPolicy;
 use crate::script::Script;
-use crate::secret::Secret;
 use crate::stream::ReplyStream;
 use crate::wire::{ChatTemplate, Wire};
 
@@ -28,7 +28,7 @@ pub struct ClientOptions {
     /// provider's usual address when absent.
     pub base_url: Option<String>,
     /// The key, for servers that want one.
-    pub api_key: Option<Secret>,
+    pub api_key: Option<ApiKey>,
     /// The file of answers of a scripted model.
     pub script: Option<PathBuf>,
     /// The file of an embedded model, in the format GGUF.
@@ -79,25 +79,25 @@ impl Default for TimeLimits {
 
 /// A client of one model entry's server. Clones share connections, and a script's place.
 #[derive(Clone)]
-pub struct Client(Arc<Inner>);
+pub struct ModelClient(Arc<ClientInner>);
 
-pub(crate) struct Inner {
+pub(crate) struct ClientInner {
     pub(crate) provider: Provider,
     pub(crate) transport: Transport,
     pub(crate) url: String,
-    pub(crate) key: Option<Secret>,
+    pub(crate) key: Option<ApiKey>,
     pub(crate) limits: TimeLimits,
     pub(crate) retry: RetryPolicy,
 }
 
 /// How a body gets an answer.
 pub(crate) enum Transport {
-    Http(Http),
+    Http(HttpTransport),
     Script(Script),
-    Embedded(Embedded),
+    Embedded(EmbeddedModel),
 }
 
-impl Client {
+impl ModelClient {
     /// Prepares a client, without connecting. A script is read here, and the
     /// header of an embedded model's file; what is wrong with that is told when
     /// the model is asked.
@@ -105,7 +105,7 @@ impl Client {
         let ClientOptions { provider, base_url, api_key, script, file, limits, retry } = options;
         let (transport, url) = match (base_url.as_deref(), provider.default_base_url()) {
             (_, None) if provider == Provider::Embedded => {
-                let embedded = Embedded::new(file);
+                let embedded = EmbeddedModel::new(file);
                 let url = embedded.describe();
                 (Transport::Embedded(embedded), url)
             }
@@ -115,13 +115,21 @@ impl Client {
                 (Transport::Script(script), url)
             }
             (given, Some(usual)) => {
-                let address = Address::new(provider.wire(), given.unwrap_or(usual))?;
+                let address = ServerAddress::new(provider.wire(), given.unwrap_or(usual))?;
                 let url = address.root().to_owned();
-                let http = Http::new(provider.wire(), address, api_key.clone(), limits.connect)?;
+                let http =
+                    HttpTransport::new(provider.wire(), address, api_key.clone(), limits.connect)?;
                 (Transport::Http(http), url)
             }
         };
-        Ok(Client(Arc::new(Inner { provider, transport, url, key: api_key, limits, retry })))
+        Ok(ModelClient(Arc::new(ClientInner {
+            provider,
+            transport,
+            url,
+            key: api_key,
+            limits,
+            retry,
+        })))
     }
 
     /// The kind of server that answers.
@@ -146,9 +154,9 @@ impl Client {
         ReplyStream::new(Arc::clone(&self.0), body.into(), None)
     }
 
-    /// Does the same as [`Client::stream`], for a conversation that will go on: an
+    /// Does the same as [`ModelClient::stream`], for a conversation that will go on: an
     /// embedded model then remembers what it has read of it.
-    pub fn stream_in(&self, lane: Lane, body: impl Into<Vec<u8>>) -> ReplyStream {
+    pub fn stream_cached(&self, lane: PromptCacheKey, body: impl Into<Vec<u8>>) -> ReplyStream {
         ReplyStream::new(Arc::clone(&self.0), body.into(), Some(lane))
     }
 
@@ -162,19 +170,19 @@ impl Client {
     }
 
     /// The model's own tokenizer, where it can be had.
-    pub async fn tokenizer(&self) -> Result<Option<Tokenizer>, LlmError> {
+    pub async fn tokenizer(&self) -> Result<Option<ModelTokenizer>, LlmError> {
         match &self.0.transport {
             Transport::Embedded(embedded) => embedded.tokenizer().await.map(Some),
             Transport::Http(_) | Transport::Script(_) => Ok(None),
         }
     }
 
-    pub(crate) fn inner(&self) -> &Inner {
+    pub(crate) fn inner(&self) -> &ClientInner {
         &self.0
     }
 }
 
-impl fmt::Debug for Client {
+impl fmt::Debug for ModelClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Client")
             .field("provider", &self.0.provider)

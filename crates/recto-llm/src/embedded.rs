@@ -27,12 +27,12 @@ use tokio::sync::mpsc;
 use crate::error::LlmError;
 use crate::probe::ServerWindow;
 use crate::wire::ChatTemplate;
-use engine::Engine;
-use gguf::{FileProblem, ModelFile};
-use memory::Fit;
+use engine::EmbeddedEngine;
+use gguf::{ModelFile, ModelFileProblem};
+use memory::MemoryFit;
 
-pub use engine::Tokenizer;
-pub use pool::Lane;
+pub use engine::ModelTokenizer;
+pub use pool::PromptCacheKey;
 
 /// Whether this build can run models itself.
 pub const IS_BUILT_IN: bool = cfg!(feature = "embedded");
@@ -40,14 +40,14 @@ pub const IS_BUILT_IN: bool = cfg!(feature = "embedded");
 /// A model file that can be used, and the memory there was for it when that was first
 /// asked. A model that is loaded takes of it, and must not be counted twice.
 #[derive(Clone)]
-pub(crate) struct Model {
+pub(crate) struct ModelSource {
     pub(crate) file: Arc<ModelFile>,
     pub(crate) memory: Option<u64>,
 }
 
-impl Model {
+impl ModelSource {
     /// What fits into the memory.
-    pub(crate) fn fit(&self) -> Result<Fit, LlmError> {
+    pub(crate) fn fit(&self) -> Result<MemoryFit, LlmError> {
         memory::fit(&self.file, self.memory).map_err(|problem| LlmError::NoMemory { problem })
     }
 
@@ -64,20 +64,20 @@ impl Model {
 }
 
 /// A model file, and the engine that runs it once it is asked something.
-pub(crate) struct Embedded {
+pub(crate) struct EmbeddedModel {
     /// What is wrong with the file is told when the model is asked, so that one
     /// bad entry of a config leaves the others alone.
-    model: Result<Arc<Model>, LlmError>,
+    model: Result<Arc<ModelSource>, LlmError>,
     path: Option<PathBuf>,
-    engine: Engine,
+    engine: EmbeddedEngine,
 }
 
 /// The pieces of a reply as bytes of the wire. Dropping it ends the call within
 /// one token, or one chunk of the prompt.
-pub(crate) type Replies = mpsc::UnboundedReceiver<Result<Vec<u8>, LlmError>>;
+pub(crate) type ReplyReceiver = mpsc::UnboundedReceiver<Result<Vec<u8>, LlmError>>;
 
 /// Whether a file is a model that could be run here, as far as its header tells.
-pub fn check_file(path: &Path) -> Result<(), FileProblem> {
+pub fn check_file(path: &Path) -> Result<(), ModelFileProblem> {
     ModelFile::read(path).map(drop)
 }
 
@@ -86,7 +86,7 @@ pub(crate) fn stopped() -> LlmError {
     LlmError::Engine { problem: "it stopped without a word".to_owned() }
 }
 
-impl Embedded {
+impl EmbeddedModel {
     /// Looks at the header of the file; loads nothing.
     pub(crate) fn new(path: Option<PathBuf>) -> Self {
         let file = match &path {
@@ -94,8 +94,8 @@ impl Embedded {
             None => Err(LlmError::NoFile),
         };
         let memory = memory::available();
-        let model = file.map(|file| Arc::new(Model { file: Arc::new(file), memory }));
-        Embedded { model, path, engine: Engine::default() }
+        let model = file.map(|file| Arc::new(ModelSource { file: Arc::new(file), memory }));
+        EmbeddedModel { model, path, engine: EmbeddedEngine::default() }
     }
 
     /// The file's path, for people.
@@ -130,7 +130,7 @@ impl Embedded {
     /// Whether it could answer, as far as that can be told without loading it.
     pub(crate) fn check(&self) -> Result<(), LlmError> {
         self.window()?;
-        Engine::check()
+        EmbeddedEngine::check()
     }
 
     /// Fails for a window that the model or the memory has no room for.
@@ -139,18 +139,22 @@ impl Embedded {
     }
 
     /// Hands a request to the model, which is loaded if this is the first.
-    pub(crate) fn ask(&self, body: &[u8], lane: Option<Lane>) -> Result<Replies, LlmError> {
+    pub(crate) fn ask(
+        &self,
+        body: &[u8],
+        lane: Option<PromptCacheKey>,
+    ) -> Result<ReplyReceiver, LlmError> {
         let model = self.model()?;
         model.file.check_length().map_err(|problem| LlmError::File { problem })?;
         self.engine.ask(model, body, lane)
     }
 
     /// The model's own tokenizer. Loads the vocabulary, if this is the first time.
-    pub(crate) async fn tokenizer(&self) -> Result<Tokenizer, LlmError> {
+    pub(crate) async fn tokenizer(&self) -> Result<ModelTokenizer, LlmError> {
         self.engine.tokenizer(self.model()?).await
     }
 
-    fn model(&self) -> Result<&Arc<Model>, LlmError> {
+    fn model(&self) -> Result<&Arc<ModelSource>, LlmError> {
         self.model.as_ref().map_err(Clone::clone)
     }
 }

@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use strum::EnumMessage;
 
-use crate::embedded::gguf::FileProblem;
-use crate::embedded::memory::TooLarge;
-use crate::secret::Secret;
+use crate::api_key::ApiKey;
+use crate::embedded::gguf::ModelFileProblem;
+use crate::embedded::memory::MemoryShortage;
 use crate::wire::Wire;
 
 /// Why a call has no reply. Texts from servers are kept short, and without
@@ -111,7 +111,7 @@ pub enum LlmError {
     /// The file of an embedded model cannot be used.
     #[error("{problem}")]
     #[strum(serialize = "model_file")]
-    File { problem: FileProblem },
+    File { problem: ModelFileProblem },
     /// An embedded model is named whose file is not there.
     #[error("the file of the embedded model is not there")]
     #[strum(serialize = "no_model_file")]
@@ -128,7 +128,7 @@ pub enum LlmError {
     Processor { missing: String },
     /// The model needs more memory than there is.
     #[error("{problem}")]
-    NoMemory { problem: TooLarge },
+    NoMemory { problem: MemoryShortage },
     /// The window is larger than what the model was trained for.
     #[error(
         "a window of {window} tokens is more than the {trained} that the model was trained for"
@@ -211,7 +211,7 @@ impl LlmError {
     /// some servers repeat the key that they refuse, and then no longer than it
     /// takes to recognise them. Cut before, they could end in a part of the key,
     /// so nothing else shortens a text.
-    pub(crate) fn told(mut self, secret: Option<&Secret>) -> Self {
+    pub(crate) fn redacted(mut self, secret: Option<&ApiKey>) -> Self {
         for text in self.foreign_texts().into_iter().flatten() {
             *text = match secret {
                 Some(secret) => excerpt(&secret.redact(text)),
@@ -288,7 +288,7 @@ mod tests {
     /// Wherever the cut falls, and whichever text the key is in.
     #[test]
     fn no_part_of_a_key_stays_where_a_text_is_cut() {
-        let key = Secret::new("hunter-hunter-hunter");
+        let key = ApiKey::new("hunter-hunter-hunter");
         for start in 470..=510 {
             let text = format!("{}{}{}", "x".repeat(start), key.expose(), "y".repeat(600));
             let errors = [
@@ -300,7 +300,7 @@ mod tests {
                 LlmError::Malformed { what: text.clone(), sample: text.clone() },
             ];
             for error in errors {
-                let shown = format!("{:?}", error.told(Some(&key)));
+                let shown = format!("{:?}", error.redacted(Some(&key)));
                 assert!(!shown.contains("hu") && shown.contains('…'), "{shown}");
             }
         }

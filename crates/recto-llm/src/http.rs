@@ -4,7 +4,7 @@
 //! could carry the key elsewhere, and uses the system's proxies only for servers
 //! on other machines. The key is in its headers from the start, marked as
 //! sensitive, so that no request has to know it. What a server says is handed on
-//! whole: whoever tells an error to someone else calls [`LlmError::told`].
+//! whole: whoever tells an error to someone else calls [`LlmError::redacted`].
 
 use std::error::Error;
 use std::io;
@@ -17,22 +17,22 @@ use reqwest::{Certificate, Client, RequestBuilder, Response};
 use serde_json::Value;
 use tokio::time::timeout;
 
-use crate::address::Address;
+use crate::address::ServerAddress;
+use crate::api_key::ApiKey;
 use crate::error::{LlmError, WaitingFor};
 use crate::retry::retry_after;
-use crate::secret::Secret;
 use crate::wire::Wire;
-use crate::wire::failure::{self, Answer};
+use crate::wire::failure::{self, ErrorResponse};
 
 /// As much as is read of an answer that is no reply.
 const LONGEST_ANSWER: usize = 8 * 1024 * 1024;
 
 /// Sends requests to one server.
-pub(crate) struct Http {
+pub(crate) struct HttpTransport {
     client: Client,
     wire: Wire,
-    address: Address,
-    key: Option<Secret>,
+    address: ServerAddress,
+    key: Option<ApiKey>,
     connect_limit: Duration,
 }
 
@@ -42,11 +42,11 @@ pub(crate) struct HttpAnswer {
     response: Response,
 }
 
-impl Http {
+impl HttpTransport {
     pub(crate) fn new(
         wire: Wire,
-        address: Address,
-        key: Option<Secret>,
+        address: ServerAddress,
+        key: Option<ApiKey>,
         connect_limit: Duration,
     ) -> Result<Self, LlmError> {
         // Someone else may have chosen a provider of cryptography before.
@@ -69,10 +69,10 @@ impl Http {
         let client = builder.build().map_err(|error| LlmError::Options {
             problem: format!("cannot set up connections: {}", innermost(&error)),
         })?;
-        Ok(Http { client, wire, address, key, connect_limit })
+        Ok(HttpTransport { client, wire, address, key, connect_limit })
     }
 
-    pub(crate) fn address(&self) -> &Address {
+    pub(crate) fn address(&self) -> &ServerAddress {
         &self.address
     }
 
@@ -136,14 +136,14 @@ impl Http {
             |text: &str| self.key.as_ref().map_or_else(|| text.to_owned(), |key| key.redact(text));
         let header = |name| answer.response.headers().get(name)?.to_str().ok();
         let location = header(LOCATION).map(redact);
-        let told = Answer {
+        let told = ErrorResponse {
             url: &answer.url,
             status: answer.response.status().as_u16(),
             retry_after: header(RETRY_AFTER).and_then(|text| retry_after(text, Timestamp::now())),
             location: location.as_deref(),
             body: &redact(&String::from_utf8_lossy(&body)),
         };
-        failure::of_answer(self.wire, &told, model)
+        failure::error_from_response(self.wire, &told, model)
     }
 
     /// Why there is no answer.
@@ -200,7 +200,7 @@ impl HttpAnswer {
     }
 }
 
-fn headers(wire: Wire, key: Option<&Secret>) -> Result<HeaderMap, LlmError> {
+fn headers(wire: Wire, key: Option<&ApiKey>) -> Result<HeaderMap, LlmError> {
     let mut headers = HeaderMap::new();
     if wire == Wire::Anthropic {
         headers.insert("anthropic-version", HeaderValue::from_static("2023-06-01"));

@@ -1,6 +1,6 @@
 //! Model servers, and what their wires look like.
 //!
-//! The rest of Recto knows one page, the [`RequestContext`], and one [`Reply`].
+//! The rest of Recto knows one page, the [`RequestContext`], and one [`ModelReply`].
 //! This crate knows how each vendor wants the one written down and how it writes
 //! the other, where its server listens, what it refuses and how it says so.
 //! Nothing outside of it names a field of a vendor's JSON.
@@ -13,11 +13,11 @@
 //!   what a wire refuses; each such case is named where it is handled. It never
 //!   alters a text, never fails, and never sees a credential: those travel in
 //!   headers, not in bodies.
-//! - [`Decoder`]: bytes, cut anywhere, to a reply. What the model wrote stays as
+//! - [`ReplyDecoder`]: bytes, cut anywhere, to a reply. What the model wrote stays as
 //!   it wrote it; what its provider wants back verbatim is kept so.
 //!
-//! The other half talks. A [`Client`] stands for one model entry's server; its
-//! [`stream`](Client::stream) is the only way to call a model, and whoever wants
+//! The other half talks. A [`ModelClient`] stands for one model entry's server; its
+//! [`stream`](ModelClient::stream) is the only way to call a model, and whoever wants
 //! the reply whole [`collect`]s it. Its limits:
 //!
 //! - It sends a body exactly as given, and keeps nothing of a conversation.
@@ -28,6 +28,7 @@
 //! [`RequestContext`]: recto_context::RequestContext
 
 mod address;
+mod api_key;
 mod client;
 mod embedded;
 mod error;
@@ -37,19 +38,18 @@ mod provider;
 mod reply;
 mod retry;
 mod script;
-mod secret;
 mod stream;
 mod wire;
 
-pub use client::{Client, ClientOptions, TimeLimits};
-pub use embedded::gguf::{FileProblem, Looks};
-pub use embedded::memory::TooLarge;
-pub use embedded::{IS_BUILT_IN, Lane, Tokenizer, check_file};
+pub use api_key::ApiKey;
+pub use client::{ClientOptions, ModelClient, TimeLimits};
+pub use embedded::gguf::{GuessedFormat, ModelFileProblem};
+pub use embedded::memory::MemoryShortage;
+pub use embedded::{IS_BUILT_IN, ModelTokenizer, PromptCacheKey, check_file};
 pub use error::{LlmError, WaitingFor};
-pub use probe::{ModelHealth, Presence, ServerWindow, Support};
+pub use probe::{FeatureSupport, ModelHealth, ModelPresence, ServerWindow};
 pub use provider::Provider;
-pub use reply::{Finish, Reply, StreamEvent, Usage};
+pub use reply::{FinishReason, ModelReply, StreamEvent, TokenUsage};
 pub use retry::RetryPolicy;
-pub use secret::Secret;
 pub use stream::{ReplyStream, collect};
-pub use wire::{CallOptions, CallStyle, ChatTemplate, Decoder, Delta, Wire, encode};
+pub use wire::{CallOptions, CallStyle, ChatTemplate, ReplyDecoder, ReplyDelta, Wire, encode};

@@ -14,9 +14,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::client::{Client, Transport};
+use crate::client::{ModelClient, Transport};
 use crate::error::LlmError;
-use crate::http::Http;
+use crate::http::HttpTransport;
 use crate::provider::Provider;
 
 /// How long one question may take.
@@ -41,18 +41,18 @@ pub enum ServerWindow {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelHealth {
     /// Whether the server has the model.
-    pub presence: Presence,
+    pub presence: ModelPresence,
     /// The model's window, as far as the server tells.
     pub window: ServerWindow,
     /// Where in the server's interface the window was found.
     pub window_source: Option<&'static str>,
     /// Whether the model can call tools.
-    pub tools: Support,
+    pub tools: FeatureSupport,
 }
 
 /// Whether a server has a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Presence {
+pub enum ModelPresence {
     /// The server lists the model.
     Listed,
     /// The server lists others instead. Those with a single model may answer to any
@@ -68,7 +68,7 @@ pub enum Presence {
 /// Whether a model can do something; unknown where its server does not say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names of the answers say it")]
-pub enum Support {
+pub enum FeatureSupport {
     Yes,
     No,
     Unknown,
@@ -76,22 +76,28 @@ pub enum Support {
 
 /// A window, and where in the server's interface it was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct Found {
+struct ProbedWindow {
     window: ServerWindow,
     source: Option<&'static str>,
 }
 
-impl Found {
+impl ProbedWindow {
     fn loaded(tokens: Option<u32>, source: &'static str) -> Option<Self> {
-        tokens.map(|tokens| Found { window: ServerWindow::Loaded(tokens), source: Some(source) })
+        tokens.map(|tokens| ProbedWindow {
+            window: ServerWindow::Loaded(tokens),
+            source: Some(source),
+        })
     }
 
     fn trained(tokens: Option<u32>, source: &'static str) -> Option<Self> {
-        tokens.map(|tokens| Found { window: ServerWindow::Trained(tokens), source: Some(source) })
+        tokens.map(|tokens| ProbedWindow {
+            window: ServerWindow::Trained(tokens),
+            source: Some(source),
+        })
     }
 }
 
-impl Client {
+impl ModelClient {
     /// The window of `model`, as far as the server tells. Fails when the server
     /// gave no answer that could be relied on later: it is not there, hangs, is
     /// still loading, or does not take the key.
@@ -124,8 +130,8 @@ impl Client {
     pub async fn served_models(&self) -> Result<Vec<String>, LlmError> {
         let Transport::Http(http) = &self.inner().transport else { return Ok(Vec::new()) };
         self.told(match self.provider() {
-            Provider::Ollama => ollama::served(http).await,
-            _ => openai::served(http).await,
+            Provider::Ollama => ollama::served_models(http).await,
+            _ => openai::served_models(http).await,
         })
     }
 
@@ -134,68 +140,68 @@ impl Client {
     /// run for it.
     pub async fn own_models(&self) -> Result<Vec<String>, LlmError> {
         match (&self.inner().transport, self.provider()) {
-            (Transport::Http(http), Provider::Ollama) => self.told(ollama::own(http).await),
+            (Transport::Http(http), Provider::Ollama) => self.told(ollama::own_models(http).await),
             _ => self.served_models().await,
         }
     }
 
     /// Whether `model` can hold a conversation: some only make vectors of texts.
-    pub async fn talks(&self, model: &str) -> Result<Support, LlmError> {
+    pub async fn supports_chat(&self, model: &str) -> Result<FeatureSupport, LlmError> {
         match (&self.inner().transport, self.provider()) {
             (Transport::Http(http), Provider::Ollama) => {
-                self.told(ollama::talks(http, model).await)
+                self.told(ollama::supports_chat(http, model).await)
             }
-            _ => Ok(Support::Unknown),
+            _ => Ok(FeatureSupport::Unknown),
         }
     }
 
-    async fn presence(&self, model: &str) -> Result<Presence, LlmError> {
+    async fn presence(&self, model: &str) -> Result<ModelPresence, LlmError> {
         let is_listed = |served: &[String]| match self.provider() {
             Provider::Ollama => served.iter().any(|name| ollama::is_same(name, model)),
             Provider::Scripted | Provider::Embedded => true,
             _ => served.iter().any(|name| name == model),
         };
         match self.served_models().await {
-            Ok(served) if is_listed(&served) => Ok(Presence::Listed),
-            Ok(served) => Ok(Presence::NotListed { served }),
+            Ok(served) if is_listed(&served) => Ok(ModelPresence::Listed),
+            Ok(served) => Ok(ModelPresence::NotListed { served }),
             // Some servers that speak like OpenAI's have no list.
             Err(LlmError::NoSuchEndpoint { .. }) if self.provider() == Provider::OpenAi => {
-                Ok(Presence::Unknown)
+                Ok(ModelPresence::Unknown)
             }
             Err(error) => Err(error),
         }
     }
 
-    async fn features(&self, model: &str) -> Result<(Found, Support), LlmError> {
+    async fn features(&self, model: &str) -> Result<(ProbedWindow, FeatureSupport), LlmError> {
         let http = match &self.inner().transport {
             Transport::Http(http) => http,
-            Transport::Script(_) => return Ok((Found::default(), Support::Yes)),
+            Transport::Script(_) => return Ok((ProbedWindow::default(), FeatureSupport::Yes)),
             Transport::Embedded(model) => {
                 let source = Some("the model file and the memory of this machine");
-                return Ok((Found { window: model.window()?, source }, Support::Yes));
+                return Ok((ProbedWindow { window: model.window()?, source }, FeatureSupport::Yes));
             }
         };
         self.told(match self.provider() {
-            Provider::Ollama => ollama::features(http, model).await,
-            Provider::OpenAi => {
-                openai::window(http, model).await.map(|found| (found, Support::Unknown))
-            }
+            Provider::Ollama => ollama::probe_features(http, model).await,
+            Provider::OpenAi => openai::probe_window(http, model)
+                .await
+                .map(|found| (found, FeatureSupport::Unknown)),
             // Anthropic's list of models says nothing of either.
             Provider::Anthropic | Provider::Embedded | Provider::Scripted => {
-                Ok((Found::default(), Support::Unknown))
+                Ok((ProbedWindow::default(), FeatureSupport::Unknown))
             }
         })
     }
 
     /// An answer whose error may leave this crate.
     fn told<T>(&self, answer: Result<T, LlmError>) -> Result<T, LlmError> {
-        answer.map_err(|error| error.told(self.inner().key.as_ref()))
+        answer.map_err(|error| error.redacted(self.inner().key.as_ref()))
     }
 }
 
 /// What a server says to a question: nothing, if it knows no such question. Fails when
 /// it could have an answer at another time, or for someone else.
-fn answered(answer: Result<Value, LlmError>) -> Result<Value, LlmError> {
+fn known_answer(answer: Result<Value, LlmError>) -> Result<Value, LlmError> {
     const NOT_IMPLEMENTED: Option<u16> = Some(501);
     answer.or_else(|error| match error {
         LlmError::Server { status: NOT_IMPLEMENTED, .. } => Ok(Value::Null),
@@ -222,10 +228,10 @@ fn value(answer: &Result<Value, LlmError>) -> &Value {
 /// the server does not say, if it is known not to. `main` answers the question
 /// that every server of the kind should know; others are asked `beside` it.
 fn settle<const N: usize>(
-    found: Option<Found>,
+    found: Option<ProbedWindow>,
     main: Result<Value, LlmError>,
     beside: [Result<Value, LlmError>; N],
-) -> Result<Found, LlmError> {
+) -> Result<ProbedWindow, LlmError> {
     if let Some(found) = found {
         return Ok(found);
     }
@@ -234,18 +240,18 @@ fn settle<const N: usize>(
         // Some keys may not ask for models, and are fine for everything else; some
         // servers have a page for people there.
         Err(LlmError::Forbidden { .. } | LlmError::Redirected { .. }) if failures.len() < N => {
-            Ok(Found::default())
+            Ok(ProbedWindow::default())
         }
         Err(error) => Err(error),
         // llama.cpp lists its model while it loads, and says elsewhere that it does.
         Ok(_) => {
             let is_loading = |error: &LlmError| matches!(error, LlmError::Unavailable { .. });
-            failures.into_iter().find(is_loading).map_or_else(|| Ok(Found::default()), Err)
+            failures.into_iter().find(is_loading).map_or_else(|| Ok(ProbedWindow::default()), Err)
         }
     }
 }
 
-async fn get(http: &Http, url: String) -> Result<Value, LlmError> {
+async fn get(http: &HttpTransport, url: String) -> Result<Value, LlmError> {
     http.get(url, LIMIT).await
 }
 

@@ -25,23 +25,23 @@ pub enum StreamEvent {
     /// A piece of what the model thinks before and while it replies.
     Thinking(String),
     /// The whole reply. The texts before add up to its text.
-    Done(Reply),
+    Done(ModelReply),
 }
 
 /// A model's whole reply: what it said, what it wants run, and why it ended.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Reply {
+pub struct ModelReply {
     /// What it said, with what its provider wants back verbatim.
     pub content: Vec<ContentPart>,
     /// What it wants run. Ids are unique within the reply.
     pub calls: Vec<ToolCall>,
     /// Why the server says that it ended.
-    pub finish: Finish,
+    pub finish: FinishReason,
     /// What the server counted.
-    pub usage: Usage,
+    pub usage: TokenUsage,
 }
 
-impl Reply {
+impl ModelReply {
     /// The texts of its content, joined.
     pub fn text(&self) -> String {
         self.content.iter().filter_map(|part| part.as_text().map(Text::as_str)).collect()
@@ -51,7 +51,7 @@ impl Reply {
 /// Why a reply ended.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Finish {
+pub enum FinishReason {
     /// The model was done.
     #[default]
     Stop,
@@ -68,7 +68,7 @@ pub enum Finish {
 
 /// The tokens that the server counted; what it did not say stays unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Usage {
+pub struct TokenUsage {
     /// Tokens of the prompt, those from the server's cache among them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<u32>,
@@ -80,9 +80,9 @@ pub struct Usage {
     pub completion: Option<u32>,
 }
 
-impl Usage {
+impl TokenUsage {
     /// Takes over what a newer report says; what it does not say stays.
-    pub(crate) fn update(&mut self, newer: Usage) {
+    pub(crate) fn update(&mut self, newer: TokenUsage) {
         self.prompt = newer.prompt.or(self.prompt);
         self.cached = newer.cached.or(self.cached);
         self.completion = newer.completion.or(self.completion);

@@ -17,38 +17,38 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use recto_context::spoken;
+use recto_context::spoken_text;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use crate::error::LlmError;
-use crate::wire::failure::{self, Answer};
-use crate::wire::{Wire, model_of};
+use crate::wire::failure::{self, ErrorResponse};
+use crate::wire::{Wire, requested_model};
 
 /// A file of answers, and how far it was played.
 #[derive(Debug)]
 pub(crate) struct Script {
     path: Option<PathBuf>,
-    lines: Vec<Line>,
+    lines: Vec<ScriptLine>,
     next: AtomicUsize,
 }
 
 /// What an answer is played from.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct Line {
+struct ScriptLine {
     content: Option<String>,
-    tool_calls: Vec<Call>,
+    tool_calls: Vec<ScriptCall>,
     /// How long the model thinks before it answers.
     delay_ms: u64,
-    error: Option<Failure>,
-    usage: Option<Counts>,
+    error: Option<ScriptFailure>,
+    usage: Option<ScriptUsage>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Call {
+struct ScriptCall {
     name: String,
     /// An object; or a text, which is sent as it is, JSON or not.
     #[serde(default)]
@@ -57,7 +57,7 @@ struct Call {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Failure {
+struct ScriptFailure {
     status: u16,
     #[serde(default)]
     body: String,
@@ -65,7 +65,7 @@ struct Failure {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Counts {
+struct ScriptUsage {
     prompt: Option<u32>,
     completion: Option<u32>,
     cached: Option<u32>,
@@ -73,9 +73,9 @@ struct Counts {
 
 /// The bytes of a reply, in the pieces in which a server would send them.
 #[derive(Debug, Default)]
-pub(crate) struct Chunks(VecDeque<Vec<u8>>);
+pub(crate) struct ScriptChunks(VecDeque<Vec<u8>>);
 
-impl Chunks {
+impl ScriptChunks {
     pub(crate) fn next(&mut self) -> Option<Vec<u8>> {
         self.0.pop_front()
     }
@@ -103,10 +103,10 @@ impl Script {
     }
 
     /// What the next line says to `body`.
-    pub(crate) async fn answer(&self, body: &[u8]) -> Result<Chunks, LlmError> {
+    pub(crate) async fn answer(&self, body: &[u8]) -> Result<ScriptChunks, LlmError> {
         let Some(line) = self.lines.get(self.next.fetch_add(1, Ordering::Relaxed)) else {
-            let echo = format!("You said: {}", spoken(&last_user_text(body)));
-            return Ok(chunks(&Line { content: Some(echo), ..Line::default() }));
+            let echo = format!("You said: {}", spoken_text(&last_user_text(body)));
+            return Ok(chunks(&ScriptLine { content: Some(echo), ..ScriptLine::default() }));
         };
         sleep(Duration::from_millis(line.delay_ms)).await;
         match &line.error {
@@ -115,21 +115,21 @@ impl Script {
         }
     }
 
-    fn failure(&self, failure: &Failure, body: &[u8]) -> LlmError {
-        let answer = Answer {
+    fn failure(&self, failure: &ScriptFailure, body: &[u8]) -> LlmError {
+        let answer = ErrorResponse {
             url: &self.describe(),
             status: failure.status,
             retry_after: None,
             location: None,
             body: &failure.body,
         };
-        failure::of_answer(Wire::OpenAi, &answer, &model_of(body))
+        failure::error_from_response(Wire::OpenAi, &answer, &requested_model(body))
     }
 }
 
 /// The answers in a file. Blank lines and those that begin with `#` are for
 /// people.
-fn read_lines(path: &Path) -> Result<Vec<Line>, LlmError> {
+fn read_lines(path: &Path) -> Result<Vec<ScriptLine>, LlmError> {
     let at = |line: Option<usize>, problem: String| LlmError::Script {
         path: path.to_owned(),
         line,
@@ -144,8 +144,8 @@ fn read_lines(path: &Path) -> Result<Vec<Line>, LlmError> {
         .collect()
 }
 
-fn parse(text: &str) -> Result<Line, String> {
-    let line: Line = serde_json::from_str(text).map_err(|error| without_place(&error))?;
+fn parse(text: &str) -> Result<ScriptLine, String> {
+    let line: ScriptLine = serde_json::from_str(text).map_err(|error| without_place(&error))?;
     let answers = line.content.is_some() || !line.tool_calls.is_empty();
     match &line.error {
         Some(_) if answers => Err("it is an answer and an error at once".to_owned()),
@@ -169,8 +169,8 @@ fn without_place(error: &serde_json::Error) -> String {
 
 /// A reply as an OpenAI server streams it: the text word by word, calls without
 /// ids, which the decoder then makes unique.
-fn chunks(line: &Line) -> Chunks {
-    let mut chunks = Chunks::default();
+fn chunks(line: &ScriptLine) -> ScriptChunks {
+    let mut chunks = ScriptChunks::default();
     chunks.piece(&json!({ "role": "assistant" }));
     let content = line.content.as_deref().unwrap_or_default();
     for word in content.split_inclusive(char::is_whitespace) {
@@ -190,7 +190,7 @@ fn chunks(line: &Line) -> Chunks {
     chunks
 }
 
-fn arguments(call: &Call) -> String {
+fn arguments(call: &ScriptCall) -> String {
     match &call.arguments {
         Value::Null => "{}".to_owned(),
         Value::String(text) => text.clone(),
@@ -198,7 +198,7 @@ fn arguments(call: &Call) -> String {
     }
 }
 
-fn usage(counts: &Counts) -> Value {
+fn usage(counts: &ScriptUsage) -> Value {
     json!({
         "prompt_tokens": counts.prompt,
         "completion_tokens": counts.completion,

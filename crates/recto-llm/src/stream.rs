@@ -16,14 +16,14 @@ use std::time::Duration;
 use futures_util::{Stream, StreamExt, stream};
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::client::{Inner, Transport};
-use crate::embedded::{Lane, Replies, stopped};
+use crate::client::{ClientInner, Transport};
+use crate::embedded::{PromptCacheKey, ReplyReceiver, stopped};
 use crate::error::{LlmError, WaitingFor};
 use crate::http::HttpAnswer;
-use crate::reply::{Reply, StreamEvent};
+use crate::reply::{ModelReply, StreamEvent};
 use crate::retry::chance;
-use crate::script::Chunks;
-use crate::wire::{Decoder, Delta, model_of};
+use crate::script::ScriptChunks;
+use crate::wire::{ReplyDecoder, ReplyDelta, requested_model};
 
 /// How long the end of the connection is waited for when the reply is complete,
 /// so that the next call can use the same one.
@@ -34,7 +34,7 @@ const GRACE: Duration = Duration::from_millis(100);
 pub struct ReplyStream(Pin<Box<dyn Stream<Item = Result<StreamEvent, LlmError>> + Send>>);
 
 /// Reads a stream to its end, and returns the whole reply.
-pub async fn collect(mut stream: ReplyStream) -> Result<Reply, LlmError> {
+pub async fn collect(mut stream: ReplyStream) -> Result<ModelReply, LlmError> {
     while let Some(event) = stream.next().await {
         if let StreamEvent::Done(reply) = event? {
             return Ok(reply);
@@ -44,10 +44,14 @@ pub async fn collect(mut stream: ReplyStream) -> Result<Reply, LlmError> {
 }
 
 impl ReplyStream {
-    pub(crate) fn new(client: Arc<Inner>, body: Vec<u8>, lane: Option<Lane>) -> Self {
-        let phase = Phase::Sending { earlier: 0 };
-        let call = Call { client, body, lane, phase, ready: VecDeque::new() };
-        ReplyStream(Box::pin(stream::unfold(call, Call::next)))
+    pub(crate) fn new(
+        client: Arc<ClientInner>,
+        body: Vec<u8>,
+        lane: Option<PromptCacheKey>,
+    ) -> Self {
+        let phase = CallPhase::Sending { earlier: 0 };
+        let call = ModelCall { client, body, lane, phase, ready: VecDeque::new() };
+        ReplyStream(Box::pin(stream::unfold(call, ModelCall::next)))
     }
 }
 
@@ -59,16 +63,16 @@ impl Stream for ReplyStream {
     }
 }
 
-struct Call {
-    client: Arc<Inner>,
+struct ModelCall {
+    client: Arc<ClientInner>,
     body: Vec<u8>,
-    lane: Option<Lane>,
-    phase: Phase,
+    lane: Option<PromptCacheKey>,
+    phase: CallPhase,
     /// Events that were made but not read yet.
     ready: VecDeque<Result<StreamEvent, LlmError>>,
 }
 
-enum Phase {
+enum CallPhase {
     /// `earlier` attempts have failed.
     Sending {
         earlier: u32,
@@ -78,13 +82,13 @@ enum Phase {
         wait: Duration,
         earlier: u32,
     },
-    Reading(Box<Reading>),
+    Reading(Box<ReplyReading>),
     Over,
 }
 
-struct Reading {
-    source: Source,
-    decoder: Decoder,
+struct ReplyReading {
+    source: ByteSource,
+    decoder: ReplyDecoder,
     waiting_for: WaitingFor,
     /// How long the next frame may take, and since when. Bytes that are no part
     /// of the reply, such as comments, don't win any time.
@@ -93,94 +97,102 @@ struct Reading {
 }
 
 /// How the bytes of a reply came to an end.
-enum End {
+enum StreamEnd {
     /// As the server meant it.
     Regular,
     Broken(LlmError),
 }
 
 /// Where a reply's bytes come from.
-enum Source {
+enum ByteSource {
     Http(HttpAnswer),
-    Script(Chunks),
-    Embedded(Replies),
+    Script(ScriptChunks),
+    Embedded(ReplyReceiver),
 }
 
-impl Source {
+impl ByteSource {
     async fn chunk(&mut self) -> Result<Option<Vec<u8>>, LlmError> {
         match self {
-            Source::Http(answer) => answer.chunk().await,
-            Source::Script(chunks) => Ok(chunks.next()),
+            ByteSource::Http(answer) => answer.chunk().await,
+            ByteSource::Script(chunks) => Ok(chunks.next()),
             // The last line says that it is the last: who just falls silent is gone.
-            Source::Embedded(replies) => {
+            ByteSource::Embedded(replies) => {
                 replies.recv().await.unwrap_or_else(|| Err(stopped())).map(Some)
             }
         }
     }
 }
 
-impl Call {
+impl ModelCall {
     /// The next event, and the call after it.
     async fn next(mut self) -> Option<(Result<StreamEvent, LlmError>, Self)> {
         loop {
             if let Some(event) = self.ready.pop_front() {
                 return Some((event, self));
             }
-            self.phase = match std::mem::replace(&mut self.phase, Phase::Over) {
-                Phase::Sending { earlier } => self.send(earlier).await,
-                Phase::Waiting { wait, earlier } => {
+            self.phase = match std::mem::replace(&mut self.phase, CallPhase::Over) {
+                CallPhase::Sending { earlier } => self.send(earlier).await,
+                CallPhase::Waiting { wait, earlier } => {
                     sleep(wait).await;
-                    Phase::Sending { earlier }
+                    CallPhase::Sending { earlier }
                 }
-                Phase::Reading(reading) => self.read(reading).await,
-                Phase::Over => return None,
+                CallPhase::Reading(reading) => self.read(reading).await,
+                CallPhase::Over => return None,
             };
         }
     }
 
-    async fn send(&mut self, earlier: u32) -> Phase {
+    async fn send(&mut self, earlier: u32) -> CallPhase {
         let (limit, since) = (self.client.limits.first_byte, Instant::now());
         let waiting_for = WaitingFor::FirstByte;
         let attempt = timeout(limit, self.attempt()).await;
         match attempt.unwrap_or_else(|_| Err(self.late(waiting_for, limit))) {
             Ok(source) => {
-                let decoder = Decoder::new(self.client.provider.wire(), &self.body);
-                let decoder = decoder.keeping(self.client.key.clone());
-                Phase::Reading(Box::new(Reading { source, decoder, waiting_for, limit, since }))
+                let decoder = ReplyDecoder::new(self.client.provider.wire(), &self.body);
+                let decoder = decoder.with_key(self.client.key.clone());
+                CallPhase::Reading(Box::new(ReplyReading {
+                    source,
+                    decoder,
+                    waiting_for,
+                    limit,
+                    since,
+                }))
             }
             Err(error) => self.try_again(earlier, error),
         }
     }
 
     /// A source of bytes, if the server has begun a reply.
-    async fn attempt(&self) -> Result<Source, LlmError> {
+    async fn attempt(&self) -> Result<ByteSource, LlmError> {
         match &self.client.transport {
             Transport::Http(http) => {
                 let answer = http.chat(self.body.clone()).await?;
                 if answer.is_success() {
-                    return Ok(Source::Http(answer));
+                    return Ok(ByteSource::Http(answer));
                 }
-                Err(http.refusal(answer, &model_of(&self.body)).await)
+                Err(http.refusal(answer, &requested_model(&self.body)).await)
             }
-            Transport::Script(script) => script.answer(&self.body).await.map(Source::Script),
-            Transport::Embedded(model) => model.ask(&self.body, self.lane).map(Source::Embedded),
+            Transport::Script(script) => script.answer(&self.body).await.map(ByteSource::Script),
+            Transport::Embedded(model) => {
+                model.ask(&self.body, self.lane).map(ByteSource::Embedded)
+            }
         }
     }
 
-    fn try_again(&mut self, earlier: u32, error: LlmError) -> Phase {
+    fn try_again(&mut self, earlier: u32, error: LlmError) -> CallPhase {
         let wait = self.client.retry.wait(earlier, error.retry_after(), chance());
         let Some(after) = wait.filter(|_| error.is_retryable()) else { return self.fail(error) };
-        let error = error.told(self.client.key.as_ref());
+        let error = error.redacted(self.client.key.as_ref());
         self.ready.push_back(Ok(StreamEvent::Retrying { after, error }));
-        Phase::Waiting { wait: after, earlier: earlier + 1 }
+        CallPhase::Waiting { wait: after, earlier: earlier + 1 }
     }
 
-    async fn read(&mut self, mut reading: Box<Reading>) -> Phase {
+    async fn read(&mut self, mut reading: Box<ReplyReading>) -> CallPhase {
         let left = reading.limit.saturating_sub(reading.since.elapsed());
         let chunk = match &mut reading.source {
             // It answers one after the other, and tells when it has begun. Until then
             // it is not silent but at work for someone else.
-            Source::Embedded(_) if reading.waiting_for == WaitingFor::FirstByte => {
+            ByteSource::Embedded(_) if reading.waiting_for == WaitingFor::FirstByte => {
                 Ok(reading.source.chunk().await)
             }
             source => timeout(left, source.chunk()).await,
@@ -188,12 +200,12 @@ impl Call {
         let chunk = chunk.unwrap_or_else(|_| Err(self.late(reading.waiting_for, reading.limit)));
         match chunk {
             Ok(Some(chunk)) => self.decode(reading, &chunk).await,
-            Ok(None) => self.end(reading.decoder, End::Regular),
-            Err(error) => self.end(reading.decoder, End::Broken(error)),
+            Ok(None) => self.end(reading.decoder, StreamEnd::Regular),
+            Err(error) => self.end(reading.decoder, StreamEnd::Broken(error)),
         }
     }
 
-    async fn decode(&mut self, mut reading: Box<Reading>, chunk: &[u8]) -> Phase {
+    async fn decode(&mut self, mut reading: Box<ReplyReading>, chunk: &[u8]) -> CallPhase {
         let mut deltas = Vec::new();
         let frames = reading.decoder.frames();
         let pushed = reading.decoder.push(chunk, &mut deltas);
@@ -203,7 +215,7 @@ impl Call {
         }
         if reading.decoder.is_complete() {
             let _ = timeout(GRACE, reading.source.chunk()).await;
-            return self.end(reading.decoder, End::Regular);
+            return self.end(reading.decoder, StreamEnd::Regular);
         }
         if reading.decoder.frames() > frames {
             reading.waiting_for = WaitingFor::NextBytes;
@@ -212,39 +224,39 @@ impl Call {
         } else if reading.since.elapsed() >= reading.limit {
             // Bytes that are always there never let the wait for them run out.
             let late = self.late(reading.waiting_for, reading.limit);
-            return self.end(reading.decoder, End::Broken(late));
+            return self.end(reading.decoder, StreamEnd::Broken(late));
         }
-        Phase::Reading(reading)
+        CallPhase::Reading(reading)
     }
 
     /// No more bytes come. A reply that lacks no more than its last formality
     /// is taken, however they ended.
-    fn end(&mut self, mut decoder: Decoder, end: End) -> Phase {
+    fn end(&mut self, mut decoder: ReplyDecoder, end: StreamEnd) -> CallPhase {
         let mut deltas = Vec::new();
         let closed = decoder.close(&mut deltas);
         self.tell(deltas);
         match (closed.and_then(|()| decoder.finish()), end) {
             (Ok(reply), _) => {
                 self.ready.push_back(Ok(StreamEvent::Done(reply)));
-                Phase::Over
+                CallPhase::Over
             }
-            (Err(LlmError::Cut { .. }), End::Broken(error)) => self.fail(error),
+            (Err(LlmError::Cut { .. }), StreamEnd::Broken(error)) => self.fail(error),
             // What the server said itself tells more than how it fell silent.
             (Err(error), _) => self.fail(error),
         }
     }
 
-    fn tell(&mut self, deltas: Vec<Delta>) {
+    fn tell(&mut self, deltas: Vec<ReplyDelta>) {
         let event = |delta| match delta {
-            Delta::Text(text) => StreamEvent::Text(text),
-            Delta::Thinking(thought) => StreamEvent::Thinking(thought),
+            ReplyDelta::Text(text) => StreamEvent::Text(text),
+            ReplyDelta::Thinking(thought) => StreamEvent::Thinking(thought),
         };
         self.ready.extend(deltas.into_iter().map(event).map(Ok));
     }
 
-    fn fail(&mut self, error: LlmError) -> Phase {
-        self.ready.push_back(Err(error.told(self.client.key.as_ref())));
-        Phase::Over
+    fn fail(&mut self, error: LlmError) -> CallPhase {
+        self.ready.push_back(Err(error.redacted(self.client.key.as_ref())));
+        CallPhase::Over
     }
 
     fn late(&self, waiting_for: WaitingFor, after: Duration) -> LlmError {

@@ -23,7 +23,7 @@ use recto_context::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-pub use decode::{Decoder, Delta};
+pub use decode::{ReplyDecoder, ReplyDelta};
 pub use embedded::{CallStyle, ChatTemplate};
 
 /// A vendor's way to write requests down.
@@ -92,12 +92,12 @@ pub fn encode(wire: Wire, options: &CallOptions, request: &RequestContext) -> Va
 
 /// The model that a body asks for, which stands under the same name on every
 /// wire; empty when it names none.
-pub(crate) fn model_of(body: &[u8]) -> String {
+pub(crate) fn requested_model(body: &[u8]) -> String {
     #[derive(Deserialize)]
-    struct Asked {
+    struct RequestedModel {
         model: String,
     }
-    serde_json::from_slice(body).map(|asked: Asked| asked.model).unwrap_or_default()
+    serde_json::from_slice(body).map(|asked: RequestedModel| asked.model).unwrap_or_default()
 }
 
 /// The layer of the page that a message stands in.
@@ -169,7 +169,7 @@ fn images(message: &ChatMessage) -> impl Iterator<Item = &Image> {
 
 /// An opaque part as the provider sent it, if `wire` is the provider's. Anyone
 /// else could not read it, and has no business to.
-fn own(wire: Wire, opaque: &Opaque) -> Option<Map<String, Value>> {
+fn own_opaque(wire: Wire, opaque: &Opaque) -> Option<Map<String, Value>> {
     (&*opaque.provider == wire.name()).then(|| object(&opaque.json)).flatten()
 }
 
@@ -177,18 +177,18 @@ fn own(wire: Wire, opaque: &Opaque) -> Option<Map<String, Value>> {
 /// have fields for them: each is an object of such fields.
 fn own_fields(wire: Wire, message: &ChatMessage) -> impl Iterator<Item = (String, Value)> {
     let opaque = move |piece: &ContentPiece| match piece {
-        ContentPiece::Other(ContentPart::Opaque(opaque)) => own(wire, opaque),
+        ContentPiece::Other(ContentPart::Opaque(opaque)) => own_opaque(wire, opaque),
         _ => None,
     };
     message.content.iter().filter_map(opaque).flatten()
 }
 
 /// A JSON object under construction. Keys stand in the order in which they are added.
-struct Object(Map<String, Value>);
+struct JsonObject(Map<String, Value>);
 
-impl Object {
+impl JsonObject {
     fn new() -> Self {
-        Object(Map::new())
+        JsonObject(Map::new())
     }
 
     fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
@@ -218,8 +218,8 @@ impl Object {
     }
 }
 
-impl From<Object> for Value {
-    fn from(object: Object) -> Value {
+impl From<JsonObject> for Value {
+    fn from(object: JsonObject) -> Value {
         object.0.into()
     }
 }

@@ -18,7 +18,7 @@ pub struct Checksum([u8; 32]);
 /// A text that is no SHA-256.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a SHA-256 has 64 hexadecimal digits")]
-pub struct NoChecksum;
+pub struct InvalidChecksum;
 
 impl Checksum {
     /// The 32 bytes of the sum.
@@ -46,26 +46,26 @@ impl Checksum {
     }
 
     /// The checksum of some bytes.
-    pub fn of(bytes: &[u8]) -> Self {
-        let mut summer = Summer::default();
+    pub fn of_bytes(bytes: &[u8]) -> Self {
+        let mut summer = DigestBuilder::default();
         summer.add(bytes);
-        summer.end().sha256
+        summer.finish().sha256
     }
 
     /// The checksum of a file, and its size.
-    pub(crate) fn of_file(path: &Path) -> io::Result<Sum> {
-        Summer::of_reader(&mut File::open(path)?).map(Summer::end)
+    pub(crate) fn of_file(path: &Path) -> io::Result<FileDigest> {
+        DigestBuilder::of_reader(&mut File::open(path)?).map(DigestBuilder::finish)
     }
 }
 
 impl FromStr for Checksum {
-    type Err = NoChecksum;
+    type Err = InvalidChecksum;
 
-    fn from_str(text: &str) -> Result<Self, NoChecksum> {
+    fn from_str(text: &str) -> Result<Self, InvalidChecksum> {
         let text = text.trim();
         // The hub and many download pages write it with the name in front.
         let digits = text.strip_prefix("sha256:").unwrap_or(text);
-        Checksum::from_hex(digits).ok_or(NoChecksum)
+        Checksum::from_hex(digits).ok_or(InvalidChecksum)
     }
 }
 
@@ -83,22 +83,22 @@ impl fmt::Debug for Checksum {
 
 /// The size and checksum of a file that was read or written to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Sum {
+pub(crate) struct FileDigest {
     pub(crate) size: u64,
     pub(crate) sha256: Checksum,
 }
 
 /// Computes the size and checksum of bytes as they come.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Summer {
+pub(crate) struct DigestBuilder {
     size: u64,
     digest: Sha256,
 }
 
-impl Summer {
+impl DigestBuilder {
     /// The sum of all that a reader gives.
     pub(crate) fn of_reader(reader: &mut impl Read) -> io::Result<Self> {
-        let mut summer = Summer::default();
+        let mut summer = DigestBuilder::default();
         let mut block = vec![0; BLOCK];
         loop {
             match reader.read(&mut block) {
@@ -119,8 +119,8 @@ impl Summer {
         self.size
     }
 
-    pub(crate) fn end(self) -> Sum {
-        Sum { size: self.size, sha256: Checksum(self.digest.finalize().into()) }
+    pub(crate) fn finish(self) -> FileDigest {
+        FileDigest { size: self.size, sha256: Checksum(self.digest.finalize().into()) }
     }
 }
 
@@ -131,20 +131,20 @@ mod tests {
     #[test]
     fn the_checksum_of_known_bytes_is_known() {
         let abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
-        assert_eq!(Checksum::of(b"abc").to_string(), abc);
+        assert_eq!(Checksum::of_bytes(b"abc").to_string(), abc);
         let written = [abc.to_owned(), abc.to_uppercase(), format!(" sha256:{abc}\n")];
         for text in written {
-            assert_eq!(text.parse(), Ok(Checksum::of(b"abc")), "{text}");
+            assert_eq!(text.parse(), Ok(Checksum::of_bytes(b"abc")), "{text}");
         }
     }
 
     #[test]
     fn nothing_else_is_read_as_one() {
-        let abc = Checksum::of(b"abc").to_string();
+        let abc = Checksum::of_bytes(b"abc").to_string();
         let long = format!("{abc}0");
         for text in ["", "abc", &abc[1..], &long, &abc.replace('b', "g"), "é".repeat(32).as_str()]
         {
-            assert_eq!(text.parse::<Checksum>(), Err(NoChecksum), "{text}");
+            assert_eq!(text.parse::<Checksum>(), Err(InvalidChecksum), "{text}");
         }
     }
 }

@@ -10,8 +10,8 @@ use std::time::Duration;
 use strum::EnumMessage;
 
 use crate::checksum::Checksum;
-use crate::progress::Source;
-use crate::size::Size;
+use crate::progress::PullSource;
+use crate::size::ByteSize;
 
 /// Why the library could not do what it was asked to. Beside each message stands
 /// the hint for people, where it is always the same. The name of a variant is its
@@ -68,7 +68,7 @@ pub enum ModelsError {
 #[error("{from}: {error}")]
 #[allow(missing_docs, reason = "the fields say it")]
 pub struct SourceFailure {
-    pub from: Source,
+    pub from: PullSource,
     pub error: SourceError,
 }
 
@@ -85,7 +85,7 @@ pub enum SourceError {
     #[error("the server sent nothing for {}", seconds(*after))]
     Silent { after: Duration },
     /// The file broke off before its end; so many bytes are here.
-    #[error("the file broke off after {}: {cause}", Size(*done))]
+    #[error("the file broke off after {}: {cause}", ByteSize(*done))]
     Cut { done: u64, cause: String },
     /// The server did not give the file.
     #[error("the server answered with status {status}")]
@@ -240,10 +240,10 @@ fn joined(failures: &[SourceFailure]) -> String {
 fn room(needed: Option<u64>, free: Option<u64>) -> String {
     match (needed, free) {
         (Some(needed), Some(free)) => {
-            format!(": {} are needed, and {} are free", Size(needed), Size(free))
+            format!(": {} are needed, and {} are free", ByteSize(needed), ByteSize(free))
         }
-        (Some(needed), None) => format!(": {} are needed", Size(needed)),
-        (None, Some(free)) => format!(": {} are free", Size(free)),
+        (Some(needed), None) => format!(": {} are needed", ByteSize(needed)),
+        (None, Some(free)) => format!(": {} are free", ByteSize(free)),
         (None, None) => String::new(),
     }
 }
@@ -259,19 +259,19 @@ fn with_status(status: Option<i32>) -> String {
 /// Why a file was not had from a source: for a reason of its own, so that another may
 /// be tried, or for one that no other source can help with.
 #[derive(Debug)]
-pub(crate) enum Trouble {
+pub(crate) enum PullError {
     Source(SourceError),
     Fatal(ModelsError),
 }
 
-impl From<SourceError> for Trouble {
+impl From<SourceError> for PullError {
     fn from(error: SourceError) -> Self {
-        Trouble::Source(error)
+        PullError::Source(error)
     }
 }
 
-impl From<ModelsError> for Trouble {
+impl From<ModelsError> for PullError {
     fn from(error: ModelsError) -> Self {
-        Trouble::Fatal(error)
+        PullError::Fatal(error)
     }
 }

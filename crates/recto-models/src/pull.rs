@@ -10,12 +10,12 @@
 mod address;
 mod copy;
 mod download;
-mod given;
-mod known;
+mod given_file;
+mod known_model;
 mod part;
 mod pip;
 mod space;
-mod wanted;
+mod target;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -25,13 +25,13 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
 
-use crate::checksum::{Checksum, Sum};
-use crate::error::{ModelsError, SourceError, Trouble};
+use crate::checksum::{Checksum, FileDigest};
+use crate::entry::LibraryEntry;
+use crate::error::{ModelsError, PullError, SourceError};
 use crate::library::Library;
-use crate::lock::Lock;
-use crate::progress::Progress;
-use crate::shelf::Place;
-use wanted::Wanted;
+use crate::lock::PullLock;
+use crate::progress::PullProgress;
+use target::PullTarget;
 
 /// How a pull is made, besides what to pull.
 #[derive(Debug, Clone)]
@@ -72,7 +72,7 @@ impl Default for PullOptions {
 
 /// A model that a pull has brought, or found in the library.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pulled {
+pub struct PulledModel {
     /// The model's name in the library.
     pub name: String,
     /// Its files, the model itself first.
@@ -102,63 +102,63 @@ impl Library {
         &self,
         wanted: &str,
         options: &PullOptions,
-        progress: &mut (dyn FnMut(Progress) + Send),
-    ) -> Result<Pulled, ModelsError> {
-        let mut pull = Pull { library: self, options, tell: progress };
-        match Wanted::read(wanted, self)? {
-            Wanted::Known(model) => pull.known(model).await,
-            Wanted::Url(url) => pull.url(&url).await,
-            Wanted::Path(path) => pull.path(&path).await,
+        progress: &mut (dyn FnMut(PullProgress) + Send),
+    ) -> Result<PulledModel, ModelsError> {
+        let mut pull = PullJob { library: self, options, tell: progress };
+        match PullTarget::parse(wanted, self)? {
+            PullTarget::Known(model) => pull.known(model).await,
+            PullTarget::Url(url) => pull.url(&url).await,
+            PullTarget::Path(path) => pull.path(&path).await,
         }
     }
 }
 
 /// A pull while it goes on.
-struct Pull<'a> {
+struct PullJob<'a> {
     library: &'a Library,
     options: &'a PullOptions,
-    tell: &'a mut (dyn FnMut(Progress) + Send),
+    tell: &'a mut (dyn FnMut(PullProgress) + Send),
 }
 
-impl Pull<'_> {
-    fn tell(&mut self, progress: Progress) {
+impl PullJob<'_> {
+    fn tell(&mut self, progress: PullProgress) {
         (self.tell)(progress);
     }
 
-    async fn lock(&mut self, name: &str) -> Result<Arc<Lock>, ModelsError> {
-        let waiting = || (self.tell)(Progress::Waiting { name: name.to_owned() });
-        Lock::take(self.library.folder(), name, waiting).await.map(Arc::new)
+    async fn lock(&mut self, name: &str) -> Result<Arc<PullLock>, ModelsError> {
+        let waiting = || (self.tell)(PullProgress::Waiting { name: name.to_owned() });
+        PullLock::take(self.library.folder(), name, waiting).await.map(Arc::new)
     }
 
     /// Gives the part at `from` its name at `to`, if it is what it must be.
     fn install(
         &mut self,
-        from: &Place,
-        to: &Place,
-        sum: Sum,
+        from: &LibraryEntry,
+        to: &LibraryEntry,
+        sum: FileDigest,
         sha256: Option<Checksum>,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), PullError> {
         if let Some(expected) = sha256 {
             if expected != sum.sha256 {
                 from.discard_part();
                 return Err(SourceError::Mismatch { expected, actual: sum.sha256 }.into());
             }
-            self.tell(Progress::Verified { file: to.file().to_owned(), sha256: expected });
+            self.tell(PullProgress::Verified { file: to.file().to_owned(), sha256: expected });
         }
         to.install(&from.part(), sum)?;
         from.discard_part();
-        self.tell(Progress::Done { path: to.path(), size: sum.size });
+        self.tell(PullProgress::Done { path: to.path(), size: sum.size });
         Ok(())
     }
 
     /// Does what takes its time on a thread of its own, and passes on what it
     /// reports.
-    async fn aside<T: Send + 'static>(
+    async fn run_blocking<T: Send + 'static>(
         &mut self,
-        work: impl FnOnce(&Report) -> T + Send + 'static,
+        work: impl FnOnce(&ProgressSender) -> T + Send + 'static,
     ) -> T {
         let (sender, mut receiver) = mpsc::channel(64);
-        let task = spawn_blocking(move || work(&Report(sender)));
+        let task = spawn_blocking(move || work(&ProgressSender(sender)));
         while let Some(progress) = receiver.recv().await {
             self.tell(progress);
         }
@@ -167,14 +167,14 @@ impl Pull<'_> {
 }
 
 /// Sends the progress of work on another thread.
-struct Report(mpsc::Sender<Progress>);
+struct ProgressSender(mpsc::Sender<PullProgress>);
 
 /// The pull was dropped: nobody wants the work any more.
 #[derive(Debug)]
-struct Unwanted;
+struct PullCancelled;
 
-impl Report {
-    fn tell(&self, progress: Progress) -> Result<(), Unwanted> {
-        self.0.blocking_send(progress).map_err(|_| Unwanted)
+impl ProgressSender {
+    fn tell(&self, progress: PullProgress) -> Result<(), PullCancelled> {
+        self.0.blocking_send(progress).map_err(|_| PullCancelled)
     }
 }

@@ -4,9 +4,9 @@ use std::fmt;
 
 /// A number of bytes; shown as `820 B`, `466.2 kB`, `98.4 MB`, `1.2 GB`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Size(pub u64);
+pub struct ByteSize(pub u64);
 
-impl fmt::Display for Size {
+impl fmt::Display for ByteSize {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const UNITS: [&str; 4] = ["kB", "MB", "GB", "TB"];
         if self.0 < 1000 {
@@ -31,9 +31,9 @@ mod tests {
     fn sizes_are_short() {
         let sizes = [0, 999, 1_000, 466_247, 999_999, 98_362_432, 4_900_000_000];
         assert_eq!(
-            sizes.map(|bytes| Size(bytes).to_string()),
+            sizes.map(|bytes| ByteSize(bytes).to_string()),
             ["0 B", "999 B", "1.0 kB", "466.2 kB", "1.0 MB", "98.4 MB", "4.9 GB"]
         );
-        assert!(Size(u64::MAX).to_string().ends_with(" TB"));
+        assert!(ByteSize(u64::MAX).to_string().ends_with(" TB"));
     }
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// A group of item kinds that are ranked and counted together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Group {
+pub enum ItemGroup {
     /// Rules and references alike.
     Documents,
     /// Skills, by their whole SKILL.md.
@@ -16,27 +16,28 @@ pub enum Group {
     Memories,
 }
 
-impl Group {
+impl ItemGroup {
     /// All groups, in their order.
-    pub const ALL: [Group; 4] = [Group::Documents, Group::Skills, Group::Tools, Group::Memories];
+    pub const ALL: [ItemGroup; 4] =
+        [ItemGroup::Documents, ItemGroup::Skills, ItemGroup::Tools, ItemGroup::Memories];
 
     /// The group of a kind.
-    pub fn of(kind: ItemKind) -> Group {
+    pub fn of_kind(kind: ItemKind) -> ItemGroup {
         match kind {
-            ItemKind::Rule | ItemKind::Reference => Group::Documents,
-            ItemKind::Skill => Group::Skills,
-            ItemKind::Tool => Group::Tools,
-            ItemKind::Memory => Group::Memories,
+            ItemKind::Rule | ItemKind::Reference => ItemGroup::Documents,
+            ItemKind::Skill => ItemGroup::Skills,
+            ItemKind::Tool => ItemGroup::Tools,
+            ItemKind::Memory => ItemGroup::Memories,
         }
     }
 
     /// The name that the config uses.
     pub fn name(self) -> &'static str {
         match self {
-            Group::Documents => "documents",
-            Group::Skills => "skills",
-            Group::Tools => "tools",
-            Group::Memories => "memories",
+            ItemGroup::Documents => "documents",
+            ItemGroup::Skills => "skills",
+            ItemGroup::Tools => "tools",
+            ItemGroup::Memories => "memories",
         }
     }
 }
@@ -44,7 +45,7 @@ impl Group {
 /// A named measure of how many items a turn takes, and how sure search has to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Preset {
+pub enum SearchPreset {
     /// Few, and only what fits surely.
     Conservative,
     /// What suits most agents.
@@ -54,13 +55,13 @@ pub enum Preset {
     Aggressive,
 }
 
-impl Preset {
+impl SearchPreset {
     /// What the preset stands for.
     pub fn options(self) -> ChoiceOptions {
         let (floor, top_n) = match self {
-            Preset::Conservative => (0.6, 3),
-            Preset::Normal => (0.4, 5),
-            Preset::Aggressive => (0.25, 8),
+            SearchPreset::Conservative => (0.6, 3),
+            SearchPreset::Normal => (0.4, 5),
+            SearchPreset::Aggressive => (0.25, 8),
         };
         ChoiceOptions { top_k: 20, top_n, include_score: 0.7, floor }
     }
@@ -96,7 +97,7 @@ pub struct SearchOptions {
 
 impl Default for SearchOptions {
     fn default() -> Self {
-        let options = Preset::default().options();
+        let options = SearchPreset::default().options();
         SearchOptions {
             enabled: true,
             documents: options,
@@ -109,46 +110,46 @@ impl Default for SearchOptions {
 
 impl SearchOptions {
     /// The options of a group.
-    pub fn of(&self, group: Group) -> &ChoiceOptions {
+    pub fn for_group(&self, group: ItemGroup) -> &ChoiceOptions {
         match group {
-            Group::Documents => &self.documents,
-            Group::Skills => &self.skills,
-            Group::Tools => &self.tools,
-            Group::Memories => &self.memories,
+            ItemGroup::Documents => &self.documents,
+            ItemGroup::Skills => &self.skills,
+            ItemGroup::Tools => &self.tools,
+            ItemGroup::Memories => &self.memories,
         }
     }
 
     /// Changes the options of every group.
     pub fn set_all(&mut self, change: impl Fn(&mut ChoiceOptions)) {
-        for group in Group::ALL {
-            change(self.of_mut(group));
+        for group in ItemGroup::ALL {
+            change(self.for_group_mut(group));
         }
     }
 
     /// The options of a group, to be changed.
-    pub fn of_mut(&mut self, group: Group) -> &mut ChoiceOptions {
+    pub fn for_group_mut(&mut self, group: ItemGroup) -> &mut ChoiceOptions {
         match group {
-            Group::Documents => &mut self.documents,
-            Group::Skills => &mut self.skills,
-            Group::Tools => &mut self.tools,
-            Group::Memories => &mut self.memories,
+            ItemGroup::Documents => &mut self.documents,
+            ItemGroup::Skills => &mut self.skills,
+            ItemGroup::Tools => &mut self.tools,
+            ItemGroup::Memories => &mut self.memories,
         }
     }
 }
 
 /// The items that a turn takes of a group, and those it looked at and left.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Choice {
+pub struct GroupChoice {
     /// The items that are taken, best first.
     pub taken: Vec<Pick>,
     /// The items that are left, best first.
     pub left: Vec<Pick>,
 }
 
-impl Choice {
+impl GroupChoice {
     /// Chooses among ranked items, best first.
-    pub fn among(ranked: impl IntoIterator<Item = Pick>, options: &ChoiceOptions) -> Choice {
-        let mut choice = Choice::default();
+    pub fn among(ranked: impl IntoIterator<Item = Pick>, options: &ChoiceOptions) -> GroupChoice {
+        let mut choice = GroupChoice::default();
         for pick in ranked.into_iter().take(options.top_k) {
             let is_close = pick.scores.cosine.is_some_and(|cosine| cosine >= options.include_score);
             let fits = pick.scores.probability.is_some_and(|found| found >= options.floor);
@@ -187,7 +188,8 @@ mod tests {
 
     #[test]
     fn a_message_that_nothing_fits_takes_nothing() {
-        let choice = Choice::among(ranked(&[(0.3, 0.39), (0.2, 0.1)]), &Preset::Normal.options());
+        let choice =
+            GroupChoice::among(ranked(&[(0.3, 0.39), (0.2, 0.1)]), &SearchPreset::Normal.options());
         assert_eq!(names(&choice.taken), [""; 0]);
         assert_eq!(names(&choice.left), ["0", "1"]);
     }
@@ -196,7 +198,7 @@ mod tests {
     fn close_ones_come_on_top_of_the_count() {
         let options = ChoiceOptions { top_k: 4, top_n: 1, include_score: 0.7, floor: 0.4 };
         let close = [(0.5, 0.9), (0.5, 0.8), (0.7, 0.1), (0.69, 0.9), (0.9, 0.9)];
-        let choice = Choice::among(ranked(&close), &options);
+        let choice = GroupChoice::among(ranked(&close), &options);
         assert_eq!(names(&choice.taken), ["0", "2"]);
         // The fifth is beyond those that are looked at.
         assert_eq!(names(&choice.left), ["1", "3"]);

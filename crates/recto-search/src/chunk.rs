@@ -30,7 +30,7 @@ const HEADING: usize = 80;
 pub(crate) fn chunks(text: &str) -> Vec<Range<usize>> {
     let mut packer = Packer { text, chunks: Vec::new(), open: None };
     for section in sections(text) {
-        packer.put(section, Cut::Sentences);
+        packer.put(section, CutLevel::Sentences);
         packer.close();
     }
     packer.chunks
@@ -96,7 +96,7 @@ fn is_heading(paragraph: &str) -> bool {
 
 /// Where a piece of text that is too long may be cut, the best places first.
 #[derive(Debug, Clone, Copy)]
-enum Cut {
+enum CutLevel {
     Sentences,
     Lines,
     Words,
@@ -107,27 +107,29 @@ enum Cut {
     Characters,
 }
 
-impl Cut {
+impl CutLevel {
     /// Where to cut what is still too long.
-    fn finer(self) -> Cut {
+    fn finer(self) -> CutLevel {
         match self {
-            Cut::Sentences => Cut::Lines,
-            Cut::Lines => Cut::Words,
-            Cut::Words => Cut::WordBounds,
-            Cut::WordBounds => Cut::Clusters,
-            Cut::Clusters | Cut::Characters => Cut::Characters,
+            CutLevel::Sentences => CutLevel::Lines,
+            CutLevel::Lines => CutLevel::Words,
+            CutLevel::Words => CutLevel::WordBounds,
+            CutLevel::WordBounds => CutLevel::Clusters,
+            CutLevel::Clusters | CutLevel::Characters => CutLevel::Characters,
         }
     }
 
     /// The parts of a text, in order and without gaps.
     fn parts<'a>(self, text: &'a str) -> Box<dyn Iterator<Item = Range<usize>> + 'a> {
         match self {
-            Cut::Sentences => Box::new(ranges(sentences::sentences(text))),
-            Cut::Lines => Box::new(ranges(text.split_inclusive('\n'))),
-            Cut::Words => Box::new(ranges(text.split_inclusive(char::is_whitespace))),
-            Cut::WordBounds => Box::new(words(text)),
-            Cut::Clusters => Box::new(ranges(text.graphemes(true))),
-            Cut::Characters => Box::new(text.char_indices().map(|(at, c)| at..at + c.len_utf8())),
+            CutLevel::Sentences => Box::new(ranges(sentences::sentences(text))),
+            CutLevel::Lines => Box::new(ranges(text.split_inclusive('\n'))),
+            CutLevel::Words => Box::new(ranges(text.split_inclusive(char::is_whitespace))),
+            CutLevel::WordBounds => Box::new(words(text)),
+            CutLevel::Clusters => Box::new(ranges(text.graphemes(true))),
+            CutLevel::Characters => {
+                Box::new(text.char_indices().map(|(at, c)| at..at + c.len_utf8()))
+            }
         }
     }
 }
@@ -137,10 +139,10 @@ struct Packer<'a> {
     text: &'a str,
     chunks: Vec<Range<usize>>,
     /// The chunk that may still grow.
-    open: Option<Open>,
+    open: Option<OpenChunk>,
 }
 
-struct Open {
+struct OpenChunk {
     range: Range<usize>,
     characters: usize,
 }
@@ -148,14 +150,14 @@ struct Open {
 impl Packer<'_> {
     /// Adds a piece to the open chunk, or opens one with it. A piece that no chunk
     /// can hold is cut.
-    fn put(&mut self, piece: Range<usize>, cut: Cut) {
+    fn put(&mut self, piece: Range<usize>, cut: CutLevel) {
         let piece = trimmed(self.text, piece);
         if piece.is_empty() || self.extend(&piece) {
             return;
         }
         if let Some(characters) = count(&self.text[piece.clone()], LIMIT) {
             self.close();
-            self.open = Some(Open { range: piece, characters });
+            self.open = Some(OpenChunk { range: piece, characters });
             return;
         }
         let text = self.text;

@@ -16,7 +16,7 @@ mod forward;
 mod shape;
 mod simd;
 mod tensors;
-mod tokens;
+mod tokenizer;
 mod weights;
 
 use std::cmp::Reverse;
@@ -35,9 +35,9 @@ use sha2::{Digest, Sha256};
 
 pub use embedding::{DIMENSIONS, Embedding};
 pub use error::EncoderError;
-use forward::Workspace;
-use tokens::Tokens;
-use weights::Weights;
+use forward::EncoderBuffers;
+use tokenizer::WordPieceTokenizer;
+use weights::EncoderWeights;
 
 /// The most texts that go through the model together.
 const TEXTS_AT_ONCE: usize = 8;
@@ -63,18 +63,18 @@ pub struct EncoderFiles {
 
 /// A loaded embedding model. Its clones share it.
 #[derive(Clone)]
-pub struct Encoder(Arc<Loaded>);
+pub struct Encoder(Arc<LoadedEncoder>);
 
-struct Loaded {
-    tokens: Tokens,
-    weights: Weights,
+struct LoadedEncoder {
+    tokens: WordPieceTokenizer,
+    weights: EncoderWeights,
     /// For many texts: one thread for each core, each a pool of its own. In a pool of
     /// many, each multiplication would be split among them, which is slower than
     /// that each has its own texts.
     lanes: Vec<ThreadPool>,
     /// For single texts, which don't wait behind many. Here multiplications are split.
     express: Option<ThreadPool>,
-    workspaces: Mutex<Vec<Workspace>>,
+    workspaces: Mutex<Vec<EncoderBuffers>>,
 }
 
 impl Encoder {
@@ -92,8 +92,9 @@ impl Encoder {
         let sha256 = files.sha256.as_ref();
         let (weights, tokens, sum) = thread::scope(|scope| {
             let sum = sha256.map(|_| scope.spawn(|| sum(&files.weights)));
-            let tokens = scope.spawn(|| Tokens::load(&files.tokenizer, sha256.map(|[_, sum]| sum)));
-            let weights = Weights::load(&files.weights);
+            let tokens = scope
+                .spawn(|| WordPieceTokenizer::load(&files.tokenizer, sha256.map(|[_, sum]| sum)));
+            let weights = EncoderWeights::load(&files.weights);
             let tokens = tokens.join().unwrap_or_else(|panic| resume_unwind(panic));
             let sum = sum.map(|sum| sum.join().unwrap_or_else(|panic| resume_unwind(panic)));
             (weights, tokens, sum.transpose())
@@ -104,7 +105,7 @@ impl Encoder {
             return Err(EncoderError::Swapped { path: files.weights.clone() });
         }
         let cores = thread::available_parallelism().map_or(1, usize::from);
-        Ok(Encoder(Arc::new(Loaded {
+        Ok(Encoder(Arc::new(LoadedEncoder {
             tokens,
             weights,
             lanes: (0..cores).filter_map(|core| pool(&format!("encoder-{core}"), 1)).collect(),
@@ -117,7 +118,7 @@ impl Encoder {
     /// is done.
     pub fn encode(&self, texts: &[&str]) -> Vec<Embedding> {
         let loaded = &*self.0;
-        let tokens = loaded.on_all_cores(texts.len(), |index| loaded.tokens.of(texts[index]));
+        let tokens = loaded.on_all_cores(texts.len(), |index| loaded.tokens.tokenize(texts[index]));
         let batches = batches(&tokens, loaded.lanes.len());
         let encoded = loaded.on_all_cores(batches.len(), |index| {
             let batch: Vec<&[u32]> = batches[index].iter().map(|text| &*tokens[*text]).collect();
@@ -132,7 +133,7 @@ impl Encoder {
     /// The embedding of a single text, as soon as can be.
     pub fn encode_one(&self, text: &str) -> Embedding {
         let loaded = &*self.0;
-        let tokens = loaded.tokens.of(text);
+        let tokens = loaded.tokens.tokenize(text);
         let encode = || loaded.encode(&[&tokens]).swap_remove(0);
         match &loaded.express {
             Some(pool) => pool.install(encode),
@@ -147,10 +148,10 @@ impl fmt::Debug for Encoder {
     }
 }
 
-impl Loaded {
+impl LoadedEncoder {
     fn encode(&self, texts: &[&[u32]]) -> Vec<Embedding> {
         let workspace = self.workspaces.lock().pop();
-        let mut workspace = workspace.unwrap_or_else(Workspace::new);
+        let mut workspace = workspace.unwrap_or_else(EncoderBuffers::new);
         let embeddings = workspace.encode(&self.weights, texts);
         self.workspaces.lock().push(workspace);
         embeddings

@@ -5,12 +5,12 @@ mod day;
 
 use std::sync::Arc;
 
-use recto_context::{Catalog, Document, ItemId, ItemKind, Memory, Skill, Text, ToolSpec};
+use recto_context::{Catalog, CatalogDocument, ItemId, ItemKind, Memory, Skill, Text, ToolSpec};
 use serde_json::Value;
 
 /// An item that can be found, as search sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct SearchEntry {
     /// The identity of the item.
     pub item: ItemId,
     /// What it is about, in its author's words.
@@ -25,47 +25,48 @@ pub struct Entry {
     pub when: Option<Arc<str>>,
 }
 
-impl Entry {
+impl SearchEntry {
     /// All items of a catalog. Its memories are searched by themselves.
-    pub fn items_of(catalog: &Catalog) -> Vec<Entry> {
-        let rules = catalog.rules.iter().map(|rule| Entry::document(ItemKind::Rule, rule));
+    pub fn from_catalog(catalog: &Catalog) -> Vec<SearchEntry> {
+        let rules = catalog.rules.iter().map(|rule| SearchEntry::document(ItemKind::Rule, rule));
         let references = &catalog.references;
-        let references =
-            references.iter().map(|reference| Entry::document(ItemKind::Reference, reference));
-        let skills = catalog.skills.iter().map(Entry::skill);
-        let tools = catalog.all_tools().map(Entry::tool);
+        let references = references
+            .iter()
+            .map(|reference| SearchEntry::document(ItemKind::Reference, reference));
+        let skills = catalog.skills.iter().map(SearchEntry::skill);
+        let tools = catalog.all_tools().map(SearchEntry::tool);
         rules.chain(references).chain(skills).chain(tools).collect()
     }
 
     /// A rule or a reference.
-    pub fn document(kind: ItemKind, document: &Document) -> Entry {
+    pub fn document(kind: ItemKind, document: &CatalogDocument) -> SearchEntry {
         let item = ItemId::new(kind, document.name.clone());
-        Entry::new(item, document.description.clone(), document.text.clone())
+        SearchEntry::new(item, document.description.clone(), document.text.clone())
     }
 
     /// A skill, with the whole of its SKILL.md.
-    pub fn skill(skill: &Skill) -> Entry {
+    pub fn skill(skill: &Skill) -> SearchEntry {
         let item = ItemId::new(ItemKind::Skill, skill.name.clone());
-        Entry::new(item, skill.description.clone(), skill.body.clone())
+        SearchEntry::new(item, skill.description.clone(), skill.body.clone())
     }
 
     /// A tool, with the names and descriptions of its parameters.
-    pub fn tool(tool: &ToolSpec) -> Entry {
+    pub fn tool(tool: &ToolSpec) -> SearchEntry {
         let server = tool.id.server.as_ref().map(|server| format!("Server: {server}."));
         let parameters = parameters(&tool.parameters).map(|list| format!("Parameters: {list}"));
         let lines: Vec<String> = server.into_iter().chain(parameters).collect();
         let description = Some(tool.description.clone()).filter(|text| !text.trim().is_empty());
-        Entry::new(tool.id.clone(), description, lines.join("\n").into())
+        SearchEntry::new(tool.id.clone(), description, lines.join("\n").into())
     }
 
     /// Something remembered. Only those of a day's notes are a thread: what stands side by
     /// side in other files was put there by chance.
-    pub fn memory(memory: &Memory) -> Entry {
+    pub fn memory(memory: &Memory) -> SearchEntry {
         let file = memory.name.rsplit_once('#').map_or(&*memory.name, |(file, _)| file);
-        Entry {
+        SearchEntry {
             thread: day::is_note(file).then(|| file.into()),
-            when: day::spelled(&memory.lead).or_else(|| day::spelled(file)),
-            ..Entry::new(memory.id(), None, memory.text.clone())
+            when: day::spell_day(&memory.lead).or_else(|| day::spell_day(file)),
+            ..SearchEntry::new(memory.id(), None, memory.text.clone())
         }
     }
 
@@ -77,16 +78,16 @@ impl Entry {
         text: &str,
         thread: Arc<str>,
         day: Option<&str>,
-    ) -> Entry {
-        Entry {
+    ) -> SearchEntry {
+        SearchEntry {
             thread: Some(thread),
-            when: day.and_then(day::spelled),
-            ..Entry::new(item, None, format!("{speaker}: {text}").into())
+            when: day.and_then(day::spell_day),
+            ..SearchEntry::new(item, None, format!("{speaker}: {text}").into())
         }
     }
 
-    fn new(item: ItemId, description: Option<Arc<str>>, text: Text) -> Entry {
-        Entry { item, description, text, thread: None, when: None }
+    fn new(item: ItemId, description: Option<Arc<str>>, text: Text) -> SearchEntry {
+        SearchEntry { item, description, text, thread: None, when: None }
     }
 }
 
@@ -114,17 +115,19 @@ mod tests {
             "days": {"type": "integer"},
         }});
         let tool = ToolSpec::new(ItemId::tool(Some("weather".into()), "forecast"), "", schema);
-        let entry = Entry::tool(&tool);
+        let entry = SearchEntry::tool(&tool);
         assert_eq!(entry.description, None);
         assert_eq!(&*entry.text, "Server: weather.\nParameters: city: Where to look; days");
         let bare = ToolSpec::new(ItemId::tool(None, "now"), "The time", json!({"type": "object"}));
-        assert_eq!(&*Entry::tool(&bare).text, "");
+        assert_eq!(&*SearchEntry::tool(&bare).text, "");
     }
 
     #[test]
     fn only_notes_of_a_day_are_a_thread() {
         let thread = |file: &str| {
-            Entry::memory(&Memory::new(file, "Buy milk.", None)).thread.map(|name| name.to_string())
+            SearchEntry::memory(&Memory::new(file, "Buy milk.", None))
+                .thread
+                .map(|name| name.to_string())
         };
         assert_eq!(thread("2026-03-01.md").as_deref(), Some("2026-03-01.md"));
         for file in ["MEMORY.md", "people/anna.md", "people/2026-03-01.md", "2026-13-01.md", ""] {
@@ -135,7 +138,7 @@ mod tests {
     #[test]
     fn a_memory_is_found_by_its_day() {
         let when = |file: &str, day: Option<&str>| {
-            let entry = Entry::memory(&Memory::new(file, "Buy milk.", day));
+            let entry = SearchEntry::memory(&Memory::new(file, "Buy milk.", day));
             entry.when.map(|when| when.to_string())
         };
         let expected = Some("1 March 2026, 2026-03-01".to_owned());
@@ -147,10 +150,15 @@ mod tests {
     #[test]
     fn a_message_says_who_spoke_and_where() {
         let item = ItemId::new(ItemKind::Memory, "s1/4");
-        let entry =
-            Entry::message(item.clone(), "Anna", "Rain again.", "s1".into(), Some("2026-03-01"));
+        let entry = SearchEntry::message(
+            item.clone(),
+            "Anna",
+            "Rain again.",
+            "s1".into(),
+            Some("2026-03-01"),
+        );
         let (thread, when) = (Some("s1".into()), Some("1 March 2026, 2026-03-01".into()));
         let text = "Anna: Rain again.".into();
-        assert_eq!(entry, Entry { item, description: None, text, thread, when });
+        assert_eq!(entry, SearchEntry { item, description: None, text, thread, when });
     }
 }

@@ -9,9 +9,9 @@
 //! out. How scores become a rank, `rank` decides. The index makes no vectors, and
 //! keeps nothing on disk.
 
-mod doubles;
+mod duplicates;
 mod item;
-mod spot;
+mod slot;
 mod table;
 
 #[cfg(test)]
@@ -24,14 +24,14 @@ use std::sync::Arc;
 use recto_context::{ContentHash, ItemId, Pick};
 
 use crate::encoder::Embedding;
-use crate::entry::Entry;
+use crate::entry::SearchEntry;
 use crate::lexical::Lexicon;
-use crate::rank::{self, Candidate, Evidence, Ranked, Signals};
-use crate::vectors::Vector;
-pub use doubles::Double;
-use item::Item;
-use spot::{NOWHERE, Spot};
-use table::{Row, Table};
+use crate::rank::{self, Candidate, Evidence, RankSignals, RankedCandidate};
+use crate::vectors::PackedVector;
+pub use duplicates::DuplicatePick;
+use item::IndexedItem;
+use slot::{NOWHERE, SlotSummary};
+use table::{ChunkRow, ChunkTable};
 
 /// To how many of the best their best chunk is attached. Who looks at more than
 /// that wants the order.
@@ -39,11 +39,11 @@ const SHOWN: usize = 1_000;
 
 /// The index that is searched: items with their chunks, vectors and words.
 #[derive(Default)]
-pub struct Index {
+pub struct SearchIndex {
     /// The items by their slots; `None` where a slot is free.
-    items: Vec<Option<Item>>,
+    items: Vec<Option<IndexedItem>>,
     /// What a search reads of each item, by the same slots.
-    spots: Vec<Spot>,
+    spots: Vec<SlotSummary>,
     /// Slots that can be used again.
     free: Vec<u32>,
     slots: HashMap<ItemId, u32>,
@@ -53,13 +53,13 @@ pub struct Index {
     threads: HashMap<Arc<str>, u32>,
     /// The last slot of each thread, by its number.
     ends: Vec<u32>,
-    chunks: Table,
+    chunks: ChunkTable,
     lexicon: Lexicon,
 }
 
 /// The outcome of an update of the index.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Updated {
+pub struct IndexUpdate {
     /// How many items are new, changed or gone.
     pub changed: usize,
     /// Keys of chunks that no entry has any more, in no order.
@@ -68,7 +68,7 @@ pub struct Updated {
 
 /// A chunk that has no vector yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Missing {
+pub struct MissingVector {
     /// The hash of its text, under which its vector is to be supplied.
     pub key: ContentHash,
     /// The text that is to be embedded.
@@ -77,18 +77,18 @@ pub struct Missing {
 
 /// A message that is searched for.
 #[derive(Debug, Clone, Copy)]
-pub struct Query<'a> {
+pub struct SearchQuery<'a> {
     /// The text of the whole message.
     pub text: &'a str,
     /// Its embedding, where there is an encoder.
     pub embedding: Option<&'a Embedding>,
 }
 
-impl Index {
+impl SearchIndex {
     /// Makes the index hold exactly these entries, in this order. What is new or
     /// changed is taken in, what is gone leaves, all else stays untouched. Of several
     /// entries for one item the first counts.
-    pub fn update(&mut self, entries: Vec<Entry>) -> Updated {
+    pub fn update(&mut self, entries: Vec<SearchEntry>) -> IndexUpdate {
         let mut order = Vec::with_capacity(entries.len());
         let mut stays = vec![false; self.items.len()];
         let mut changed = 0;
@@ -122,12 +122,12 @@ impl Index {
         if changed > 0 || !is_same || before != self.order {
             self.link_threads();
         }
-        Updated { changed, orphaned: self.chunks.sweep() }
+        IndexUpdate { changed, orphaned: self.chunks.sweep() }
     }
 
     /// Takes in entries behind all others, which stay untouched. What is there already
     /// stays as it is.
-    pub fn extend(&mut self, entries: impl IntoIterator<Item = Entry>) -> Updated {
+    pub fn extend(&mut self, entries: impl IntoIterator<Item = SearchEntry>) -> IndexUpdate {
         let mut changed = 0;
         for entry in entries {
             if self.slots.contains_key(&entry.item) {
@@ -138,7 +138,7 @@ impl Index {
             self.order.push(slot);
             self.link(slot);
         }
-        Updated { changed, orphaned: Vec::new() }
+        IndexUpdate { changed, orphaned: Vec::new() }
     }
 
     /// How many items there are.
@@ -177,7 +177,7 @@ impl Index {
     }
 
     /// Chunks of candidates that have no vector, each text once.
-    pub fn missing(&self, is_candidate: impl Fn(&ItemId) -> bool) -> Vec<Missing> {
+    pub fn missing(&self, is_candidate: impl Fn(&ItemId) -> bool) -> Vec<MissingVector> {
         if self.is_complete() {
             return Vec::new();
         }
@@ -187,7 +187,7 @@ impl Index {
             for (index, piece) in item.pieces.iter().enumerate() {
                 if !self.chunks.has_vector(piece.row) && rows.insert(piece.row) {
                     let key = self.chunks.key(piece.row);
-                    missing.extend(item.text_of(index).map(|text| Missing { key, text }));
+                    missing.extend(item.text_of(index).map(|text| MissingVector { key, text }));
                 }
             }
         }
@@ -200,7 +200,7 @@ impl Index {
     }
 
     /// Gives chunks their vectors. What belongs to no chunk is left aside.
-    pub fn supply(&mut self, vectors: impl IntoIterator<Item = (ContentHash, Vector)>) {
+    pub fn supply(&mut self, vectors: impl IntoIterator<Item = (ContentHash, PackedVector)>) {
         let vectors = vectors.into_iter();
         self.chunks.expect(vectors.size_hint().0);
         for (key, vector) in vectors {
@@ -213,7 +213,11 @@ impl Index {
     ///
     /// Without the query's embedding, or if a chunk of any candidate has no vector, words
     /// alone decide: half of a comparison would be none.
-    pub fn rank(&self, query: &Query<'_>, is_candidate: impl Fn(&ItemId) -> bool) -> Vec<Pick> {
+    pub fn rank(
+        &self,
+        query: &SearchQuery<'_>,
+        is_candidate: impl Fn(&ItemId) -> bool,
+    ) -> Vec<Pick> {
         self.rank_best(query, is_candidate, usize::MAX)
     }
 
@@ -221,7 +225,7 @@ impl Index {
     /// takes to put all in order.
     pub fn rank_best(
         &self,
-        query: &Query<'_>,
+        query: &SearchQuery<'_>,
         is_candidate: impl Fn(&ItemId) -> bool,
         count: usize,
     ) -> Vec<Pick> {
@@ -233,7 +237,7 @@ impl Index {
     /// once for each thread, not for each item.
     pub fn rank_threads(
         &self,
-        query: &Query<'_>,
+        query: &SearchQuery<'_>,
         is_thread: impl Fn(&str) -> bool,
         count: usize,
     ) -> Vec<Pick> {
@@ -253,18 +257,18 @@ impl Index {
     /// are fitted on it.
     pub fn signals(
         &self,
-        query: &Query<'_>,
+        query: &SearchQuery<'_>,
         is_candidate: impl Fn(&ItemId) -> bool,
-    ) -> (Vec<ItemId>, Signals) {
+    ) -> (Vec<ItemId>, RankSignals) {
         let candidates = self.candidates(is_candidate);
         let (found, ids): (Vec<u32>, Vec<ItemId>) =
             candidates.map(|(slot, item)| (slot, item.entry.item.clone())).unzip();
-        (ids, self.with_evidence(query, &found, Signals::of))
+        (ids, self.with_evidence(query, &found, RankSignals::from_evidence))
     }
 
-    fn best_of(&self, query: &Query<'_>, found: &[u32], count: usize) -> Vec<Pick> {
+    fn best_of(&self, query: &SearchQuery<'_>, found: &[u32], count: usize) -> Vec<Pick> {
         let ranked = self.with_evidence(query, found, |evidence| rank::rank(evidence, count));
-        let pick = |(rank, ranked): (usize, Ranked)| {
+        let pick = |(rank, ranked): (usize, RankedCandidate)| {
             let item = self.item(*found.get(ranked.candidate)?)?;
             let shown = ranked.best_chunk.filter(|_| rank < SHOWN);
             let best_chunk = shown.and_then(|index| item.text_of(index));
@@ -276,7 +280,7 @@ impl Index {
     /// Gathers what speaks for each candidate, and hands it on.
     fn with_evidence<T>(
         &self,
-        query: &Query<'_>,
+        query: &SearchQuery<'_>,
         found: &[u32],
         judge: impl FnOnce(&Evidence<'_>) -> T,
     ) -> T {
@@ -311,7 +315,7 @@ impl Index {
     }
 
     /// The chunks of all pieces of candidates.
-    fn rows(&self, found: &[u32]) -> Vec<Row> {
+    fn rows(&self, found: &[u32]) -> Vec<ChunkRow> {
         let mut rows = Vec::with_capacity(found.len());
         for slot in found {
             let spot = &self.spots[*slot as usize];
@@ -331,7 +335,7 @@ impl Index {
     fn candidates(
         &self,
         is_candidate: impl Fn(&ItemId) -> bool,
-    ) -> impl Iterator<Item = (u32, &Item)> {
+    ) -> impl Iterator<Item = (u32, &IndexedItem)> {
         let items = self.order.iter().filter_map(|slot| Some((*slot, self.item(*slot)?)));
         items.filter(move |(_, item)| is_candidate(&item.entry.item))
     }
@@ -353,29 +357,29 @@ impl Index {
         same_place.filter(is_it).or_else(|| self.slots.get(id).copied())
     }
 
-    fn item(&self, slot: u32) -> Option<&Item> {
+    fn item(&self, slot: u32) -> Option<&IndexedItem> {
         self.items.get(slot as usize)?.as_ref()
     }
 
-    fn item_mut(&mut self, slot: u32) -> Option<&mut Item> {
+    fn item_mut(&mut self, slot: u32) -> Option<&mut IndexedItem> {
         self.items.get_mut(slot as usize)?.as_mut()
     }
 
     /// Takes in an entry, in the place of what its item was before.
-    fn put(&mut self, known: Option<u32>, entry: Entry) -> u32 {
+    fn put(&mut self, known: Option<u32>, entry: SearchEntry) -> u32 {
         let slot = known.or_else(|| self.free.pop()).unwrap_or_else(|| {
             self.items.push(None);
-            self.spots.push(Spot::FREE);
+            self.spots.push(SlotSummary::FREE);
             (self.items.len() - 1) as u32
         });
         self.slots.insert(entry.item.clone(), slot);
-        let item = Item::new(entry, &mut self.chunks);
+        let item = IndexedItem::new(entry, &mut self.chunks);
         if let Some(before) = self.items[slot as usize].take() {
             self.lexicon.remove(slot);
             before.release(&mut self.chunks);
         }
         self.lexicon.add(slot, &item.fields());
-        self.spots[slot as usize] = Spot::of(&item);
+        self.spots[slot as usize] = SlotSummary::from_item(&item);
         self.items[slot as usize] = Some(item);
         slot
     }
@@ -383,7 +387,7 @@ impl Index {
     fn remove(&mut self, slot: u32) {
         if let Some(item) = self.items[slot as usize].take() {
             self.slots.remove(&item.entry.item);
-            self.spots[slot as usize] = Spot::FREE;
+            self.spots[slot as usize] = SlotSummary::FREE;
             self.lexicon.remove(slot);
             item.release(&mut self.chunks);
             self.free.push(slot);
@@ -417,7 +421,7 @@ impl Index {
     }
 }
 
-impl fmt::Debug for Index {
+impl fmt::Debug for SearchIndex {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (items, chunks, vectors) = (self.len(), self.chunk_count(), self.vector_count());
         write!(f, "Index({items} items, {chunks} chunks, {vectors} vectors)")

@@ -10,7 +10,7 @@
 //!
 //! Nothing here knows of embeddings or of probabilities.
 
-mod purpose;
+mod denials;
 mod words;
 
 #[cfg(test)]
@@ -23,7 +23,7 @@ use std::sync::{Arc, LazyLock};
 use recto_context::ContentHash;
 
 /// The parts of an item that are told apart.
-pub(crate) struct Fields<'a> {
+pub(crate) struct EntryFields<'a> {
     pub(crate) name: &'a str,
     pub(crate) description: &'a str,
     pub(crate) text: &'a str,
@@ -44,7 +44,7 @@ pub(crate) struct Lexicon {
     documents: Vec<Vec<u32>>,
     /// The sum of the frequencies of an item's words.
     lengths: Vec<f32>,
-    voices: Vec<Voice>,
+    voices: Vec<SpeakerInfo>,
 }
 
 #[derive(Default)]
@@ -59,12 +59,12 @@ struct Posting {
     slot: u32,
     /// Weighted by where it stands.
     frequency: f32,
-    place: Place,
+    place: TermPlace,
 }
 
 /// Where in an item a word stands.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-enum Place {
+enum TermPlace {
     /// Only in what its description says that it is not for.
     #[default]
     Denied,
@@ -74,15 +74,15 @@ enum Place {
 
 /// What is counted of a word while an item is read.
 #[derive(Default)]
-struct Count {
+struct TermCount {
     frequency: f32,
     /// The one that tells most.
-    place: Place,
+    place: TermPlace,
 }
 
 /// Who speaks in an item, and how.
 #[derive(Clone, Copy, Default)]
-struct Voice {
+struct SpeakerInfo {
     /// Tells speakers apart, also those whose names are words that are left out.
     speaker: Option<NonZeroU32>,
     /// The first word of the speaker's name.
@@ -92,16 +92,16 @@ struct Voice {
 }
 
 /// How the candidates' words meet a query's.
-pub(crate) struct Matches {
+pub(crate) struct WordMatches {
     /// In the order of the candidates.
-    pub(crate) of: Vec<Match>,
+    pub(crate) of: Vec<WordMatch>,
     /// How many different words the query has.
     pub(crate) words: usize,
 }
 
 /// How an item's words meet a query's.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(crate) struct Match {
+pub(crate) struct WordMatch {
     /// The score of the item by BM25.
     pub(crate) score: f32,
     /// The same for each unit of what the query's words tell, so that long and short
@@ -122,7 +122,7 @@ pub(crate) struct Match {
 }
 
 /// A word, or a pair of words, of a query.
-struct Asked<'a> {
+struct QueryTerm<'a> {
     id: Option<u32>,
     postings: &'a [Posting],
     weight: f32,
@@ -155,35 +155,39 @@ const MOST_WORDS: usize = 512;
 
 impl Lexicon {
     /// Takes in an item. The slot must be free.
-    pub(crate) fn add(&mut self, slot: u32, fields: &Fields<'_>) {
-        let mut counts: HashMap<u32, Count> = HashMap::new();
+    pub(crate) fn add(&mut self, slot: u32, fields: &EntryFields<'_>) {
+        let mut counts: HashMap<u32, TermCount> = HashMap::new();
         let mut length = 0.0;
-        let name = [(fields.name, Place::Header, IN_NAME)];
-        let description = purpose::sentences(fields.description).map(|(text, is_for)| {
-            if is_for { (text, Place::Header, IN_DESCRIPTION) } else { (text, Place::Denied, 0.0) }
+        let name = [(fields.name, TermPlace::Header, IN_NAME)];
+        let description = denials::sentences(fields.description).map(|(text, is_for)| {
+            if is_for {
+                (text, TermPlace::Header, IN_DESCRIPTION)
+            } else {
+                (text, TermPlace::Denied, 0.0)
+            }
         });
-        let text = [(fields.text, Place::Text, 1.0), (fields.when, Place::Text, 1.0)];
+        let text = [(fields.text, TermPlace::Text, 1.0), (fields.when, TermPlace::Text, 1.0)];
         for (text, place, weight) in name.into_iter().chain(description).chain(text) {
-            let mut pair = Pair::default();
+            let mut pair = WordPair::default();
             words::for_each(text, |word| {
                 let count = counts.entry(self.id(word)).or_default();
                 count.frequency += weight;
                 count.place = count.place.max(place);
                 length += weight;
-                if let Some(pair) = pair.with(word).filter(|_| place != Place::Denied) {
-                    *counts.entry(self.id(pair)).or_default() = Count { frequency: 1.0, place };
+                if let Some(pair) = pair.with(word).filter(|_| place != TermPlace::Denied) {
+                    *counts.entry(self.id(pair)).or_default() = TermCount { frequency: 1.0, place };
                 }
             });
         }
         let speaker = speaker(fields.text);
-        let voice = Voice {
+        let voice = SpeakerInfo {
             speaker: speaker.and_then(key),
             name: speaker.and_then(|name| self.first_known(name)),
             asks: fields.text.contains('?'),
         };
         let mut terms: Vec<u32> = counts.keys().copied().collect();
         terms.sort_unstable();
-        for (id, Count { frequency, place }) in counts {
+        for (id, TermCount { frequency, place }) in counts {
             let postings = &mut self.terms[id as usize].postings;
             let at = postings.partition_point(|posting| posting.slot < slot);
             postings.insert(at, Posting { slot, frequency, place });
@@ -192,7 +196,7 @@ impl Lexicon {
         if self.documents.len() <= at {
             self.documents.resize(at + 1, Vec::new());
             self.lengths.resize(at + 1, 0.0);
-            self.voices.resize(at + 1, Voice::default());
+            self.voices.resize(at + 1, SpeakerInfo::default());
         }
         self.documents[at] = terms;
         self.lengths[at] = length;
@@ -203,7 +207,7 @@ impl Lexicon {
     pub(crate) fn remove(&mut self, slot: u32) {
         let Some(terms) = self.documents.get_mut(slot as usize) else { return };
         self.lengths[slot as usize] = 0.0;
-        self.voices[slot as usize] = Voice::default();
+        self.voices[slot as usize] = SpeakerInfo::default();
         for id in std::mem::take(terms) {
             let term = &mut self.terms[id as usize];
             if let Ok(at) = term.postings.binary_search_by_key(&slot, |posting| posting.slot) {
@@ -217,7 +221,7 @@ impl Lexicon {
     }
 
     /// How each of the candidates meets the query.
-    pub(crate) fn search(&self, query: &str, slots: &[u32]) -> Matches {
+    pub(crate) fn search(&self, query: &str, slots: &[u32]) -> WordMatches {
         let mut places = vec![NOWHERE; self.documents.len()];
         for (place, slot) in slots.iter().enumerate() {
             if let Some(of_slot) = places.get_mut(*slot as usize) {
@@ -233,25 +237,25 @@ impl Lexicon {
         let length = |slot: u32| self.lengths.get(slot as usize).copied().unwrap_or_default();
         let mean = slots.iter().map(|slot| length(*slot)).sum::<f32>() / slots.len().max(1) as f32;
 
-        let mut of = vec![Match::default(); slots.len()];
-        for Asked { postings, weight, .. } in &words {
+        let mut of = vec![WordMatch::default(); slots.len()];
+        for QueryTerm { postings, weight, .. } in &words {
             for posting in *postings {
                 let Some(place) = place_of(posting) else { continue };
                 let relative = length(posting.slot) / mean;
                 let even = posting.frequency / (1.0 - BY_LENGTH + BY_LENGTH * relative);
                 let found = &mut of[place];
-                if posting.place == Place::Denied {
+                if posting.place == TermPlace::Denied {
                     found.denied_share += weight / total;
                     continue;
                 }
                 found.score += weight * even * (SATURATION + 1.0) / (SATURATION + even);
                 found.share += weight / total;
-                if posting.place == Place::Header {
+                if posting.place == TermPlace::Header {
                     found.header_share += weight / total;
                 }
             }
         }
-        for Asked { postings, weight, .. } in &pairs {
+        for QueryTerm { postings, weight, .. } in &pairs {
             for place in postings.iter().filter_map(place_of) {
                 of[place].pairs += weight / total;
             }
@@ -263,7 +267,7 @@ impl Lexicon {
             let name = self.voices.get(*slot as usize).and_then(|voice| voice.name);
             found.names_speaker = name.is_some_and(is_asked);
         }
-        Matches { of, words: words.len() }
+        WordMatches { of, words: words.len() }
     }
 
     /// Whether an item follows a question that somebody else asked.
@@ -280,10 +284,10 @@ impl Lexicon {
         query: &str,
         candidates: usize,
         is_candidate: impl Fn(&Posting) -> bool,
-    ) -> (Vec<Asked<'a>>, Vec<Asked<'a>>) {
+    ) -> (Vec<QueryTerm<'a>>, Vec<QueryTerm<'a>>) {
         let mut seen: HashSet<Box<str>> = HashSet::new();
         let (mut words, mut pairs) = (Vec::new(), Vec::new());
-        let mut look_up = |term: &str, into: &mut Vec<Asked<'a>>| {
+        let mut look_up = |term: &str, into: &mut Vec<QueryTerm<'a>>| {
             if seen.contains(term) {
                 return;
             }
@@ -291,9 +295,9 @@ impl Lexicon {
             let id = self.ids.get(term).copied();
             let postings = id.map_or(&[][..], |id| &self.terms[id as usize].postings);
             let count = postings.iter().filter(|posting| is_candidate(posting)).count();
-            into.push(Asked { id, postings, weight: weight(term, count, candidates) });
+            into.push(QueryTerm { id, postings, weight: weight(term, count, candidates) });
         };
-        let mut pair = Pair::default();
+        let mut pair = WordPair::default();
         words::for_each(query, |word| {
             look_up(word, &mut words);
             if let Some(pair) = pair.with(word) {
@@ -333,13 +337,13 @@ impl Lexicon {
 
 /// Two words that stand side by side, as a term.
 #[derive(Default)]
-struct Pair {
+struct WordPair {
     term: String,
     /// Where the second word begins.
     second: usize,
 }
 
-impl Pair {
+impl WordPair {
     /// The pair that a word makes with the one before it.
     fn with(&mut self, word: &str) -> Option<&str> {
         let is_first = self.term.is_empty();
@@ -367,7 +371,7 @@ fn speaker(text: &str) -> Option<&str> {
 
 /// Tells names apart, whatever their case.
 fn key(name: &str) -> Option<NonZeroU32> {
-    let hash = ContentHash::of(name.trim().to_lowercase().as_bytes());
+    let hash = ContentHash::of_bytes(name.trim().to_lowercase().as_bytes());
     NonZeroU32::new(u32::from_le_bytes(std::array::from_fn(|index| hash.as_bytes()[index])))
 }
 

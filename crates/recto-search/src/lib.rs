@@ -22,10 +22,10 @@ mod lexical;
 mod rank;
 mod vectors;
 
-pub use choose::{Choice, ChoiceOptions, Group, Preset, SearchOptions};
+pub use choose::{ChoiceOptions, GroupChoice, ItemGroup, SearchOptions, SearchPreset};
 pub use encoder::{DIMENSIONS, Embedding, Encoder, EncoderError, EncoderFiles};
-pub use entry::Entry;
-pub use index::{Double, Index, Missing, Query, Updated};
+pub use entry::SearchEntry;
+pub use index::{DuplicatePick, IndexUpdate, MissingVector, SearchIndex, SearchQuery};
 pub use lexical::words;
-pub use rank::{FITNESS, ITEM, Signals};
-pub use vectors::{Vector, Vectors};
+pub use rank::{FITNESS, ITEM, RankSignals};
+pub use vectors::{PackedVector, VectorBlock};

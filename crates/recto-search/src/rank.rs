@@ -19,12 +19,12 @@ mod tests;
 
 use recto_context::{ItemKind, Scores};
 
-use crate::choose::Group;
+use crate::choose::ItemGroup;
 use crate::encoder::Embedding;
 use crate::lexical::Lexicon;
 use signals::HEADER;
-pub use signals::{FITNESS, ITEM, Signals};
-use weights::{Weights, of_group};
+pub use signals::{FITNESS, ITEM, RankSignals};
+use weights::{RankWeights, group_weights};
 
 /// What there is to rank by.
 pub(crate) struct Evidence<'a> {
@@ -51,7 +51,7 @@ pub(crate) struct Candidate<'a> {
 }
 
 /// A candidate with its scores.
-pub(crate) struct Ranked {
+pub(crate) struct RankedCandidate {
     /// Its place in the list of candidates.
     pub(crate) candidate: usize,
     pub(crate) scores: Scores,
@@ -86,17 +86,17 @@ const APART: f32 = 0.1;
 const NEAR: f32 = 0.3;
 
 /// The first `count` of all candidates, best first; equal ones by their names.
-pub(crate) fn rank(evidence: &Evidence<'_>, count: usize) -> Vec<Ranked> {
+pub(crate) fn rank(evidence: &Evidence<'_>, count: usize) -> Vec<RankedCandidate> {
     let Some(first) = evidence.candidates.first() else { return Vec::new() };
-    let group = Group::of(first.kind);
-    let signals = Signals::of(evidence);
-    let weights = of_group(group, signals.is_dense());
-    let mut fused = signals.fused(&of_signals(group, weights));
+    let group = ItemGroup::of_kind(first.kind);
+    let signals = RankSignals::from_evidence(evidence);
+    let weights = group_weights(group, signals.is_dense());
+    let mut fused = signals.fused(&signal_weights(group, weights));
     let fits = fits(&signals.fitness(&fused), weights);
     for (fused, found) in fused.iter_mut().zip(&signals.matches) {
         *fused -= DENIED * found.denied_share;
     }
-    if group == Group::Memories {
+    if group == ItemGroup::Memories {
         fused = with_thread(&fused, evidence, &signals);
     }
     let order = best_first(&fused, evidence, count);
@@ -108,12 +108,12 @@ pub(crate) fn rank(evidence: &Evidence<'_>, count: usize) -> Vec<Ranked> {
             return 0.0;
         }
         let behind = weights.contrast * (fused[place] - best);
-        let nearness = cosine.filter(|_| group == Group::Documents).map_or(1.0, nearness);
+        let nearness = cosine.filter(|_| group == ItemGroup::Documents).map_or(1.0, nearness);
         behind.exp() * (1.0 - DOUBT * found.denied_share).max(0.0) * nearness
     };
     let ranked = |(rank, place): (usize, usize)| {
         let (best_chunk, cosine) = signals.best_chunk(&evidence.candidates[place]).unzip();
-        Ranked {
+        RankedCandidate {
             candidate: place,
             scores: Scores {
                 cosine,
@@ -131,9 +131,9 @@ pub(crate) fn rank(evidence: &Evidence<'_>, count: usize) -> Vec<Ranked> {
 
 /// What an item's signals weigh. A memory has no header: what stands for it is its text
 /// once more, which would count twice.
-fn of_signals(group: Group, weights: &Weights) -> [f32; ITEM] {
+fn signal_weights(group: ItemGroup, weights: &RankWeights) -> [f32; ITEM] {
     let mut signals = weights.signals;
-    if group == Group::Memories {
+    if group == ItemGroup::Memories {
         signals[HEADER] = 0.0;
     }
     signals
@@ -162,13 +162,13 @@ fn nearness(cosine: f32) -> f32 {
 }
 
 /// The probability that anything fits.
-fn fits(fitness: &[f32; FITNESS], weights: &Weights) -> f32 {
+fn fits(fitness: &[f32; FITNESS], weights: &RankWeights) -> f32 {
     let sum: f32 = fitness.iter().zip(weights.fitness).map(|(value, weight)| value * weight).sum();
     1.0 / (1.0 + (-(sum + weights.bias)).exp())
 }
 
 /// Memories by what stands around them and by who spoke.
-fn with_thread(fused: &[f32], evidence: &Evidence<'_>, signals: &Signals) -> Vec<f32> {
+fn with_thread(fused: &[f32], evidence: &Evidence<'_>, signals: &RankSignals) -> Vec<f32> {
     let candidates = &evidence.candidates;
     let at = |place: Option<usize>| place.map_or(0.0, |place| fused[place]);
     let of = |(place, candidate): (usize, &Candidate<'_>)| {

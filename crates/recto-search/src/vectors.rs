@@ -36,12 +36,12 @@ const THREADS: usize = 8;
 /// An embedding in 388 bytes: whole numbers from -127 to 127, and the factor that
 /// gives them the length 1.
 #[derive(Clone, PartialEq)]
-pub struct Vector {
+pub struct PackedVector {
     values: [i8; DIMENSIONS],
     scale: f32,
 }
 
-impl Vector {
+impl PackedVector {
     /// How many bytes it takes.
     pub const BYTES: usize = PACKED;
 
@@ -57,7 +57,7 @@ impl Vector {
     }
 
     /// Reads what `to_bytes` wrote; nothing if it can't have been written by it.
-    pub fn from_bytes(bytes: &[u8]) -> Option<Vector> {
+    pub fn from_bytes(bytes: &[u8]) -> Option<PackedVector> {
         let bytes: &[u8; PACKED] = bytes.try_into().ok()?;
         let (packed, factor) = bytes.split_at(DIMENSIONS);
         let mut values = [0; DIMENSIONS];
@@ -67,16 +67,16 @@ impl Vector {
         let scale = f32::from_le_bytes(factor.try_into().ok()?);
         // Damage shows in the length, which nothing but the values decides.
         let expected = scale_of(values.iter().map(|value| i64::from(*value)));
-        ((scale - expected).abs() <= expected * 1e-3).then_some(Vector { values, scale })
+        ((scale - expected).abs() <= expected * 1e-3).then_some(PackedVector { values, scale })
     }
 
     /// Its cosine with an embedding.
     pub fn cosine(&self, embedding: &Embedding) -> f32 {
-        Probe::of(embedding).cosine(&self.values, self.scale)
+        QueryVector::from_embedding(embedding).cosine(&self.values, self.scale)
     }
 }
 
-impl From<&Embedding> for Vector {
+impl From<&Embedding> for PackedVector {
     fn from(embedding: &Embedding) -> Self {
         let factor = 127.0 / largest(embedding.as_slice());
         let mut values = [0; DIMENSIONS];
@@ -84,11 +84,11 @@ impl From<&Embedding> for Vector {
             // What is not a number becomes 0.
             *value = (exact * factor).round() as i8;
         }
-        Vector { values, scale: scale_of(values.iter().map(|value| i64::from(*value))) }
+        PackedVector { values, scale: scale_of(values.iter().map(|value| i64::from(*value))) }
     }
 }
 
-impl std::fmt::Debug for Vector {
+impl std::fmt::Debug for PackedVector {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Vector({}, {}, {}, …)", self.values[0], self.values[1], self.values[2])
     }
@@ -96,12 +96,12 @@ impl std::fmt::Debug for Vector {
 
 /// Vectors side by side in one block without gaps.
 #[derive(Default, Clone)]
-pub struct Vectors {
+pub struct VectorBlock {
     values: Vec<[i8; DIMENSIONS]>,
     scales: Vec<f32>,
 }
 
-impl Vectors {
+impl VectorBlock {
     /// How many there are.
     pub fn len(&self) -> usize {
         self.values.len()
@@ -119,7 +119,7 @@ impl Vectors {
     }
 
     /// Adds a vector behind the last.
-    pub fn push(&mut self, vector: &Vector) {
+    pub fn push(&mut self, vector: &PackedVector) {
         make_room(&mut self.values);
         make_room(&mut self.scales);
         self.values.push(vector.values);
@@ -127,7 +127,7 @@ impl Vectors {
     }
 
     /// Puts a vector in the place of another. Without effect if there is no such place.
-    pub fn replace(&mut self, place: usize, vector: &Vector) {
+    pub fn replace(&mut self, place: usize, vector: &PackedVector) {
         if let (Some(values), Some(scale)) =
             (self.values.get_mut(place), self.scales.get_mut(place))
         {
@@ -154,7 +154,7 @@ impl Vectors {
     /// The cosines of a query with the vectors at `places`, in that order; 0 where
     /// there is none.
     pub fn cosines(&self, query: &Embedding, places: &[u32]) -> Vec<f32> {
-        let probe = Probe::of(query);
+        let probe = QueryVector::from_embedding(query);
         if places.len() >= self.len() / LEAP {
             let all = self.all(&probe);
             let cosine = |place: &u32| all.get(*place as usize).copied().unwrap_or_default();
@@ -163,17 +163,17 @@ impl Vectors {
         let mut found = vec![0.0; places.len()];
         share(&mut found, |start, found| {
             let rows = places[start..].iter().map(|place| self.row(*place));
-            Scan { rows, probe: &probe, found }.dispatch();
+            CosineScan { rows, probe: &probe, found }.dispatch();
         });
         found
     }
 
     /// The cosines of all, in their order.
-    fn all(&self, probe: &Probe) -> Vec<f32> {
+    fn all(&self, probe: &QueryVector) -> Vec<f32> {
         let mut found = vec![0.0; self.len()];
         share(&mut found, |start, found| {
             let rows = self.values[start..].iter().zip(&self.scales[start..]).map(Some);
-            Scan { rows, probe, found }.dispatch();
+            CosineScan { rows, probe, found }.dispatch();
         });
         found
     }
@@ -200,26 +200,26 @@ impl Vectors {
     }
 }
 
-impl std::fmt::Debug for Vectors {
+impl std::fmt::Debug for VectorBlock {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Vectors({})", self.len())
     }
 }
 
 /// A query as the scan takes it: whole numbers from -32,767 to 32,767.
-struct Probe {
+struct QueryVector {
     values: [i16; DIMENSIONS],
     scale: f32,
 }
 
-impl Probe {
-    fn of(embedding: &Embedding) -> Probe {
+impl QueryVector {
+    fn from_embedding(embedding: &Embedding) -> QueryVector {
         let factor = 32_767.0 / largest(embedding.as_slice());
         let mut values = [0; DIMENSIONS];
         for (value, exact) in values.iter_mut().zip(embedding.as_slice()) {
             *value = (exact * factor).round() as i16;
         }
-        Probe { values, scale: scale_of(values.iter().map(|value| i64::from(*value))) }
+        QueryVector { values, scale: scale_of(values.iter().map(|value| i64::from(*value))) }
     }
 
     #[inline(always)]
@@ -235,13 +235,13 @@ impl Probe {
 
 /// The loop over vectors, compiled once for each set of instructions; the processor
 /// at hand decides.
-struct Scan<'a, R> {
+struct CosineScan<'a, R> {
     rows: R,
-    probe: &'a Probe,
+    probe: &'a QueryVector,
     found: &'a mut [f32],
 }
 
-impl<'a, R: Iterator<Item = Option<(&'a [i8; DIMENSIONS], &'a f32)>>> SimdOp for Scan<'a, R> {
+impl<'a, R: Iterator<Item = Option<(&'a [i8; DIMENSIONS], &'a f32)>>> SimdOp for CosineScan<'a, R> {
     type Output = ();
 
     #[inline(always)]

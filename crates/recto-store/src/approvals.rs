@@ -9,9 +9,9 @@ use rusqlite::{Connection, Row, params};
 use serde::Serialize;
 
 use crate::codec;
-use crate::error::{Fault, StoreError, Thing};
+use crate::error::{DbError, RowId, StoreError};
 use crate::ids::{ApprovalId, Moment, SessionId, TurnId};
-use crate::rows::{self, Outcome};
+use crate::rows::{self, DbResult};
 use crate::store::Store;
 
 /// A question whether a tool may run, to be stored with the step that waits for it.
@@ -32,7 +32,7 @@ pub struct NewApproval {
     /// The hash of what the tool is.
     pub identity: ContentHash,
     /// How much the person can allow.
-    pub extent: Extent,
+    pub extent: ApprovalExtent,
     /// When it is asked.
     pub asked: Moment,
     /// When nobody need answer any more.
@@ -41,7 +41,7 @@ pub struct NewApproval {
 
 /// How much a person can allow with one answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Extent {
+pub enum ApprovalExtent {
     /// For this call alone.
     Call,
     /// For this call, or for all calls of the tool in the session.
@@ -50,7 +50,7 @@ pub enum Extent {
 
 /// A question whether a tool may run, with its answer if there is one.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Approval {
+pub struct StoredApproval {
     /// The number that people answer it by.
     pub id: ApprovalId,
     /// The session whose model made the call.
@@ -60,13 +60,13 @@ pub struct Approval {
     /// What was asked, as it was shown.
     pub question: NewApproval,
     /// What was said, and when.
-    pub answer: Option<(Answer, Moment)>,
+    pub answer: Option<(ApprovalAnswer, Moment)>,
 }
 
 /// What was said to a question, or became of it without anybody saying something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Answer {
+pub enum ApprovalAnswer {
     /// This call may run.
     Once,
     /// The tool may run whenever this session calls it.
@@ -79,18 +79,23 @@ pub enum Answer {
     Withdrawn,
 }
 
-impl Answer {
-    const ALL: [Answer; 5] =
-        [Answer::Once, Answer::Session, Answer::Denied, Answer::Expired, Answer::Withdrawn];
+impl ApprovalAnswer {
+    const ALL: [ApprovalAnswer; 5] = [
+        ApprovalAnswer::Once,
+        ApprovalAnswer::Session,
+        ApprovalAnswer::Denied,
+        ApprovalAnswer::Expired,
+        ApprovalAnswer::Withdrawn,
+    ];
 
     /// The name that records and people use.
     pub fn name(self) -> &'static str {
         match self {
-            Answer::Once => "once",
-            Answer::Session => "session",
-            Answer::Denied => "denied",
-            Answer::Expired => "expired",
-            Answer::Withdrawn => "withdrawn",
+            ApprovalAnswer::Once => "once",
+            ApprovalAnswer::Session => "session",
+            ApprovalAnswer::Denied => "denied",
+            ApprovalAnswer::Expired => "expired",
+            ApprovalAnswer::Withdrawn => "withdrawn",
         }
     }
 
@@ -101,7 +106,7 @@ impl Answer {
 
 impl Store {
     /// All questions that nobody has answered, oldest first.
-    pub async fn open_approvals(&self) -> Result<Vec<Approval>, StoreError> {
+    pub async fn open_approvals(&self) -> Result<Vec<StoredApproval>, StoreError> {
         self.read(|db| {
             let sql = "SELECT * FROM approvals INDEXED BY open_approvals
                        WHERE answer IS NULL ORDER BY id";
@@ -111,7 +116,7 @@ impl Store {
     }
 
     /// The questions of a turn, in the order in which they were asked.
-    pub async fn approvals_of(&self, turn: TurnId) -> Result<Vec<Approval>, StoreError> {
+    pub async fn approvals_of(&self, turn: TurnId) -> Result<Vec<StoredApproval>, StoreError> {
         self.read(move |db| {
             let sql = "SELECT * FROM approvals WHERE turn = ?1 ORDER BY round, place";
             rows::all(db, sql, [turn.0], read)
@@ -120,7 +125,7 @@ impl Store {
     }
 
     /// A question by its number.
-    pub async fn approval(&self, id: ApprovalId) -> Result<Option<Approval>, StoreError> {
+    pub async fn approval(&self, id: ApprovalId) -> Result<Option<StoredApproval>, StoreError> {
         self.read(move |db| find(db, id)).await
     }
 
@@ -146,35 +151,37 @@ impl Store {
     pub async fn answer_approval(
         &self,
         id: ApprovalId,
-        answer: Answer,
+        answer: ApprovalAnswer,
         at: Moment,
-    ) -> Result<Approval, StoreError> {
+    ) -> Result<StoredApproval, StoreError> {
         self.write(move |db| {
-            let approval = find(db, id)?.ok_or(StoreError::NotFound(Thing::Approval(id)))?;
+            let approval = find(db, id)?.ok_or(StoreError::NotFound(RowId::Approval(id)))?;
             if let Some((answer, _)) = approval.answer {
                 return Err(StoreError::Decided { approval: id, answer }.into());
             }
             let answer = match answer {
-                Answer::Withdrawn => answer,
-                _ if at > approval.question.expires => Answer::Expired,
-                Answer::Session if approval.question.extent == Extent::Call => Answer::Once,
+                ApprovalAnswer::Withdrawn => answer,
+                _ if at > approval.question.expires => ApprovalAnswer::Expired,
+                ApprovalAnswer::Session if approval.question.extent == ApprovalExtent::Call => {
+                    ApprovalAnswer::Once
+                }
                 _ => answer,
             };
             let sql = "UPDATE approvals SET answer = ?2, answered = ?3 WHERE id = ?1";
             rows::execute(db, sql, params![id.0, answer.name(), at.microseconds()])?;
-            Ok(Approval { answer: Some((answer, at)), ..approval })
+            Ok(StoredApproval { answer: Some((answer, at)), ..approval })
         })
         .await
     }
 }
 
 /// Writes the questions of a step.
-pub(crate) fn ask(
+pub(crate) fn insert_questions(
     db: &Connection,
     session: SessionId,
     turn: TurnId,
     questions: &[NewApproval],
-) -> Outcome<()> {
+) -> DbResult<()> {
     let mut insert = db.prepare_cached(
         "INSERT INTO approvals
              (session, turn, round, place, tool, title, detail, action, identity, single,
@@ -192,7 +199,7 @@ pub(crate) fn ask(
             codec::pack(&question.detail),
             question.action.as_bytes(),
             question.identity.as_bytes(),
-            question.extent == Extent::Call,
+            question.extent == ApprovalExtent::Call,
             question.asked.microseconds(),
             question.expires.microseconds(),
         ])?;
@@ -201,24 +208,25 @@ pub(crate) fn ask(
 }
 
 /// Takes back what a turn that ends has asked.
-pub(crate) fn withdraw(db: &Connection, turn: TurnId, at: Moment) -> Outcome<()> {
+pub(crate) fn withdraw(db: &Connection, turn: TurnId, at: Moment) -> DbResult<()> {
     let sql = "UPDATE approvals SET answer = 'withdrawn', answered = ?2
                WHERE turn = ?1 AND answer IS NULL";
     rows::execute(db, sql, params![turn.0, at.microseconds()]).map(drop)
 }
 
-fn find(db: &Connection, id: ApprovalId) -> Outcome<Option<Approval>> {
+fn find(db: &Connection, id: ApprovalId) -> DbResult<Option<StoredApproval>> {
     rows::first(db, "SELECT * FROM approvals WHERE id = ?1", [id.0], read)
 }
 
-fn read(row: &Row<'_>) -> Outcome<Approval> {
+fn read(row: &Row<'_>) -> DbResult<StoredApproval> {
     let id = ApprovalId(row.get("id")?);
-    let damaged = || Fault::damaged(format!("approval {id}"));
+    let damaged = || DbError::damaged(format!("approval {id}"));
     let answer: Option<String> = row.get("answer")?;
-    let answer = answer.map(|name| Answer::from_name(&name).ok_or_else(damaged)).transpose()?;
+    let answer =
+        answer.map(|name| ApprovalAnswer::from_name(&name).ok_or_else(damaged)).transpose()?;
     let answered = rows::optional_moment(row, "answered")?;
     let detail: Vec<u8> = row.get("detail")?;
-    Ok(Approval {
+    Ok(StoredApproval {
         id,
         session: SessionId(row.get("session")?),
         turn: TurnId(row.get("turn")?),
@@ -230,7 +238,7 @@ fn read(row: &Row<'_>) -> Outcome<Approval> {
             detail: codec::unpack(&detail).map_err(|_| damaged())?,
             action: ContentHash::from_bytes(row.get("action")?),
             identity: ContentHash::from_bytes(row.get("identity")?),
-            extent: if row.get("single")? { Extent::Call } else { Extent::Tool },
+            extent: if row.get("single")? { ApprovalExtent::Call } else { ApprovalExtent::Tool },
             asked: rows::moment(row, "asked")?,
             expires: rows::moment(row, "expires")?,
         },

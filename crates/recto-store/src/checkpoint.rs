@@ -18,23 +18,23 @@ const LARGE: i64 = 16 << 10;
 
 /// The thread; it ends when this is dropped.
 pub(crate) struct Checkpointer {
-    bell: Bell,
+    bell: CheckpointSignal,
     thread: Option<JoinHandle<()>>,
 }
 
 /// Tells the thread that something was committed.
 #[derive(Clone, Default)]
-pub(crate) struct Bell(Arc<Shared>);
+pub(crate) struct CheckpointSignal(Arc<SignalInner>);
 
 #[derive(Default)]
-struct Shared {
-    state: Mutex<State>,
+struct SignalInner {
+    state: Mutex<SignalState>,
     changed: Condvar,
     log_is_large: AtomicBool,
 }
 
 #[derive(Default, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum SignalState {
     #[default]
     Quiet,
     Rung,
@@ -44,7 +44,7 @@ enum State {
 impl Checkpointer {
     /// Moves what is committed whenever the bell is rung.
     pub(crate) fn start(db: Connection) -> Self {
-        let bell = Bell::default();
+        let bell = CheckpointSignal::default();
         let mine = bell.clone();
         let work = move || {
             while mine.wait() {
@@ -56,14 +56,14 @@ impl Checkpointer {
         Checkpointer { bell, thread }
     }
 
-    pub(crate) fn bell(&self) -> Bell {
+    pub(crate) fn bell(&self) -> CheckpointSignal {
         self.bell.clone()
     }
 }
 
 impl Drop for Checkpointer {
     fn drop(&mut self) {
-        self.bell.set(State::Closing);
+        self.bell.set(SignalState::Closing);
         if let Some(thread) = self.thread.take() {
             // A panic of the thread has harmed nothing but the log's size.
             let _ = thread.join();
@@ -71,7 +71,7 @@ impl Drop for Checkpointer {
     }
 }
 
-impl Bell {
+impl CheckpointSignal {
     /// Something was committed by `db`, which has no transaction open. Where the
     /// log has become large, it is moved at once: with nobody writing, the next
     /// commit begins at its start again.
@@ -79,12 +79,12 @@ impl Bell {
         if self.0.log_is_large.swap(false, Ordering::Relaxed) {
             checkpoint(db);
         }
-        self.set(State::Rung);
+        self.set(SignalState::Rung);
     }
 
-    fn set(&self, state: State) {
+    fn set(&self, state: SignalState) {
         let mut current = self.0.state.lock();
-        if *current != state && *current != State::Closing {
+        if *current != state && *current != SignalState::Closing {
             *current = state;
             self.0.changed.notify_all();
         }
@@ -93,12 +93,12 @@ impl Bell {
     /// Waits until it rings, and a little longer; false when it is time to end.
     fn wait(&self) -> bool {
         let mut state = self.0.state.lock();
-        self.0.changed.wait_while(&mut state, |state| *state == State::Quiet);
-        self.0.changed.wait_while_for(&mut state, |state| *state != State::Closing, PAUSE);
-        if *state == State::Closing {
+        self.0.changed.wait_while(&mut state, |state| *state == SignalState::Quiet);
+        self.0.changed.wait_while_for(&mut state, |state| *state != SignalState::Closing, PAUSE);
+        if *state == SignalState::Closing {
             return false;
         }
-        *state = State::Quiet;
+        *state = SignalState::Quiet;
         true
     }
 }

@@ -29,7 +29,7 @@ const LONG: usize = 64 << 10;
 
 /// The bytes are not what was packed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Unreadable;
+pub(crate) struct CodecError;
 
 /// Packs a text by itself.
 pub(crate) fn pack(text: &str) -> Vec<u8> {
@@ -41,11 +41,11 @@ pub(crate) fn pack(text: &str) -> Vec<u8> {
 }
 
 /// Gives the text back that [`pack`] was given.
-pub(crate) fn unpack(packed: &[u8]) -> Result<String, Unreadable> {
+pub(crate) fn unpack(packed: &[u8]) -> Result<String, CodecError> {
     if packed.starts_with(&FRAME) {
         return decompress(packed, None);
     }
-    String::from_utf8(packed.to_vec()).map_err(|_| Unreadable)
+    String::from_utf8(packed.to_vec()).map_err(|_| CodecError)
 }
 
 /// Undoes [`pack`] for one text after the other. What zstd needs for it is set up
@@ -58,7 +58,7 @@ pub(crate) struct Unpacker {
 
 impl Unpacker {
     /// The text, until the next one.
-    pub(crate) fn unpack<'a>(&'a mut self, packed: &'a [u8]) -> Result<&'a str, Unreadable> {
+    pub(crate) fn unpack<'a>(&'a mut self, packed: &'a [u8]) -> Result<&'a str, CodecError> {
         let text = if packed.starts_with(&FRAME) {
             let context = match &mut self.context {
                 Some(context) => context,
@@ -69,7 +69,7 @@ impl Unpacker {
         } else {
             packed
         };
-        str::from_utf8(text).map_err(|_| Unreadable)
+        str::from_utf8(text).map_err(|_| CodecError)
     }
 }
 
@@ -79,7 +79,7 @@ pub(crate) fn pack_against(parent: &str, text: &str) -> Option<Vec<u8>> {
 }
 
 /// Gives the text back that [`pack_against`] was given, by the same parent.
-pub(crate) fn unpack_against(parent: &str, packed: &[u8]) -> Result<String, Unreadable> {
+pub(crate) fn unpack_against(parent: &str, packed: &[u8]) -> Result<String, CodecError> {
     decompress(packed, Some(parent))
 }
 
@@ -106,31 +106,31 @@ fn window_log(length: usize) -> u32 {
     bits.clamp(WINDOW_LOGS.0, WINDOW_LOGS.1)
 }
 
-fn decompress(frame: &[u8], parent: Option<&str>) -> Result<String, Unreadable> {
+fn decompress(frame: &[u8], parent: Option<&str>) -> Result<String, CodecError> {
     let mut text = Vec::new();
     let mut context = decoder()?;
     if let Some(parent) = parent {
-        context.ref_prefix(parent.as_bytes()).map_err(|_| Unreadable)?;
+        context.ref_prefix(parent.as_bytes()).map_err(|_| CodecError)?;
     }
     read_into(&mut text, &mut context, frame)?;
-    String::from_utf8(text).map_err(|_| Unreadable)
+    String::from_utf8(text).map_err(|_| CodecError)
 }
 
-fn decoder<'a>() -> Result<DCtx<'a>, Unreadable> {
-    let mut context = DCtx::try_create().ok_or(Unreadable)?;
+fn decoder<'a>() -> Result<DCtx<'a>, CodecError> {
+    let mut context = DCtx::try_create().ok_or(CodecError)?;
     let set = context.set_parameter(DParameter::WindowLogMax(WINDOW_LOGS.1));
-    set.map(|_| context).map_err(|_| Unreadable)
+    set.map(|_| context).map_err(|_| CodecError)
 }
 
 /// Replaces what is in `text` by what the frame holds.
-fn read_into(text: &mut Vec<u8>, context: &mut DCtx<'_>, frame: &[u8]) -> Result<(), Unreadable> {
-    let length = get_frame_content_size(frame).ok().flatten().ok_or(Unreadable)?;
-    let length = usize::try_from(length.min(LARGEST + 1)).map_err(|_| Unreadable)?;
+fn read_into(text: &mut Vec<u8>, context: &mut DCtx<'_>, frame: &[u8]) -> Result<(), CodecError> {
+    let length = get_frame_content_size(frame).ok().flatten().ok_or(CodecError)?;
+    let length = usize::try_from(length.min(LARGEST + 1)).map_err(|_| CodecError)?;
     text.clear();
     if length as u64 > LARGEST || text.try_reserve_exact(length).is_err() {
-        return Err(Unreadable);
+        return Err(CodecError);
     }
-    context.decompress(text, frame).map(drop).map_err(|_| Unreadable)
+    context.decompress(text, frame).map(drop).map_err(|_| CodecError)
 }
 
 #[cfg(test)]
@@ -170,8 +170,8 @@ mod tests {
         let parent = "some words that occur in both of them, ".repeat(20);
         let packed = pack_against(&parent, &format!("{parent}and more")).unwrap();
         let other = parent.replace("both", "none");
-        assert_eq!(unpack_against(&other, &packed), Err(Unreadable));
-        assert_eq!(unpack(&packed), Err(Unreadable));
+        assert_eq!(unpack_against(&other, &packed), Err(CodecError));
+        assert_eq!(unpack(&packed), Err(CodecError));
     }
 
     #[test]
@@ -180,7 +180,7 @@ mod tests {
         let mut frame = FRAME.to_vec();
         frame.push(0b1110_0000);
         frame.extend((1_u64 << 60).to_le_bytes());
-        assert_eq!(unpack(&frame), Err(Unreadable));
+        assert_eq!(unpack(&frame), Err(CodecError));
     }
 
     /// Texts with much and with little in common.

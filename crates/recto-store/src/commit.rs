@@ -10,13 +10,13 @@ use crate::approvals::{self, NewApproval};
 use crate::codec;
 use crate::compactions::{self, NewCompaction};
 use crate::documents::{NewRequest, PackedRequest};
-use crate::error::{Fault, StoreError, Thing};
+use crate::error::{DbError, RowId, StoreError};
 use crate::ids::{CompactionId, Moment, RequestId, SessionId, TurnId};
 use crate::items::{self, ItemState};
 use crate::records::RequestAnswer;
-use crate::rows::{self, Outcome as Done};
+use crate::rows::{self, DbResult as Done};
 use crate::transcript;
-use crate::turns::Ending;
+use crate::turns::TurnEnding;
 
 /// What one step of a turn adds. What is absent stays as it is.
 #[derive(Debug, Clone, Default)]
@@ -32,7 +32,7 @@ pub struct TurnCommit {
     /// The request that is about to be sent.
     pub request: Option<NewRequest>,
     /// How the turn ended; without it, the turn goes on.
-    pub outcome: Option<Outcome>,
+    pub outcome: Option<TurnOutcome>,
     /// What the request hands to the next.
     pub carry: Option<Carry>,
     /// A summary that the request shows for the first time, in place of messages
@@ -70,9 +70,9 @@ pub struct NewMessage {
 
 /// The end of a turn: how, why and when.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Outcome {
+pub struct TurnOutcome {
     /// Which of the ways to end it was.
-    pub ending: Ending,
+    pub ending: TurnEnding,
     /// More about it, for people.
     pub detail: Option<String>,
     /// When the turn ended.
@@ -81,7 +81,7 @@ pub struct Outcome {
 
 /// A turn that has begun, with the numbers that the store gave to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Begun {
+pub struct StartedTurn {
     /// The turn's number, counted over all sessions.
     pub turn: TurnId,
     /// Its number within the session.
@@ -185,7 +185,7 @@ pub(crate) fn apply(
         transcript::put_carry(db, session, carry)?;
     }
     items::put(db, session, &commit.items)?;
-    approvals::ask(db, session, turn, &commit.approvals)?;
+    approvals::insert_questions(db, session, turn, &commit.approvals)?;
     if let Some((model, state)) = &commit.calibration {
         let sql = "INSERT OR REPLACE INTO calibrations (model, state) VALUES (?1, ?2)";
         rows::execute(db, sql, params![model, rows::to_json(state)?])?;
@@ -241,20 +241,20 @@ fn put_answer(
     if changed == 1 { Ok(()) } else { Err(unanswerable(db, turn, answer.request)?) }
 }
 
-fn unanswerable(db: &Connection, turn: TurnId, request: RequestId) -> Done<Fault> {
+fn unanswerable(db: &Connection, turn: TurnId, request: RequestId) -> Done<DbError> {
     let is_there = db
         .prepare_cached("SELECT 1 FROM requests WHERE id = ?1 AND turn = ?2")?
         .exists([request.0, turn.0])?;
     let error = if is_there {
         StoreError::Answered { request }
     } else {
-        StoreError::NotFound(Thing::Request(request))
+        StoreError::NotFound(RowId::Request(request))
     };
     Ok(error.into())
 }
 
-pub(crate) fn end(db: &Connection, turn: TurnId, outcome: &Outcome) -> Done<()> {
-    let Outcome { ending, detail, at } = outcome;
+pub(crate) fn end(db: &Connection, turn: TurnId, outcome: &TurnOutcome) -> Done<()> {
+    let TurnOutcome { ending, detail, at } = outcome;
     let sql = "UPDATE turns SET status = ?2, detail = ?3, ended = ?4, owner = NULL, state = NULL
                WHERE id = ?1";
     rows::execute(db, sql, params![turn.0, ending.name(), detail, at.microseconds()])?;
@@ -263,7 +263,7 @@ pub(crate) fn end(db: &Connection, turn: TurnId, outcome: &Outcome) -> Done<()> 
 
 #[cfg(test)]
 mod tests {
-    use recto_context::{Summary, SummaryBy, Tokens};
+    use recto_context::{HistorySummary, SummaryBy, Tokens};
 
     use super::*;
     use crate::documents::Fidelity;
@@ -284,7 +284,7 @@ mod tests {
             notes: Value::Null,
         };
         let message = NewMessage { message: Arc::new(Message::user(1, "m")), at: moment };
-        let summary = Summary {
+        let summary = HistorySummary {
             text: "s".repeat(5_000).into(),
             first: MessageId(1),
             last: MessageId(2),

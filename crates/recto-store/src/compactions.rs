@@ -5,14 +5,14 @@
 //! began before the first. How a summary is made, and whether it is worth its
 //! place, is not known here; nor is one part of a transcript.
 
-use recto_context::{MessageId, Summary, SummaryBy, Text, Tokens, Trimmed};
+use recto_context::{HistorySummary, MessageId, SummaryBy, Text, Tokens, TrimTotals};
 use rusqlite::{Connection, Row, params};
 
 use crate::codec;
-use crate::error::{Fault, StoreError};
+use crate::error::{DbError, StoreError};
 use crate::ids::{CompactionId, Moment, SessionId};
-use crate::owner::Owners;
-use crate::rows::{self, Outcome};
+use crate::owner::OwnerRegistry;
+use crate::rows::{self, DbResult};
 use crate::sessions;
 use crate::store::Store;
 use crate::transcript;
@@ -22,7 +22,7 @@ use crate::turns;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewCompaction {
     /// What stands for which messages.
-    pub summary: Summary,
+    pub summary: HistorySummary,
     /// The model entry that wrote it, if one did.
     pub model: Option<String>,
     /// What the page took with all that the summary stands for.
@@ -35,7 +35,7 @@ pub struct NewCompaction {
 
 /// A summary that was stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Compaction {
+pub struct StoredCompaction {
     /// Its number, counted over all sessions.
     pub id: CompactionId,
     /// The session in which it stands or stood.
@@ -43,7 +43,7 @@ pub struct Compaction {
     /// The one that it replaced.
     pub parent: Option<CompactionId>,
     /// What stands for which messages.
-    pub summary: Summary,
+    pub summary: HistorySummary,
     /// The model entry that wrote it, if one did.
     pub model: Option<String>,
     /// What the page took with all that the summary stands for.
@@ -59,7 +59,10 @@ pub struct Compaction {
 impl Store {
     /// All summaries of a session, oldest first, also those that were replaced or
     /// undone.
-    pub async fn compactions(&self, session: SessionId) -> Result<Vec<Compaction>, StoreError> {
+    pub async fn compactions(
+        &self,
+        session: SessionId,
+    ) -> Result<Vec<StoredCompaction>, StoreError> {
         self.read(move |db| {
             sessions::must_exist(db, session)?;
             let sql = "SELECT * FROM compactions WHERE session = ?1 ORDER BY id";
@@ -77,7 +80,7 @@ impl Store {
         &self,
         session: SessionId,
         at: Moment,
-    ) -> Result<Option<Compaction>, StoreError> {
+    ) -> Result<Option<StoredCompaction>, StoreError> {
         let owners = self.owners();
         self.write(move |db| expand(db, &owners, session, at)).await
     }
@@ -90,7 +93,7 @@ pub(crate) fn insert(
     session: SessionId,
     compaction: &NewCompaction,
     text: Option<&[u8]>,
-) -> Outcome<()> {
+) -> DbResult<()> {
     let NewCompaction { summary, model, tokens_before, tokens_after, made } = compaction;
     let trimmed = trimmed_before(db, session, summary.first)?;
     let sql = "INSERT INTO compactions
@@ -118,10 +121,10 @@ pub(crate) fn insert(
 }
 
 /// What had left when the page still began at `first`.
-fn trimmed_before(db: &Connection, session: SessionId, first: MessageId) -> Outcome<Trimmed> {
+fn trimmed_before(db: &Connection, session: SessionId, first: MessageId) -> DbResult<TrimTotals> {
     let carry = transcript::carry(db, session)?;
     let is_before = carry.history_from.is_none_or(|from| from <= first);
-    Ok(if is_before { carry.trimmed } else { Trimmed::default() })
+    Ok(if is_before { carry.trimmed } else { TrimTotals::default() })
 }
 
 /// No session has so many messages that the number has no place.
@@ -130,12 +133,12 @@ fn count_column(count: usize) -> i64 {
 }
 
 /// The summary that stands: the newest that is not undone.
-pub(crate) fn standing(db: &Connection, session: SessionId) -> Outcome<Option<Compaction>> {
+pub(crate) fn standing(db: &Connection, session: SessionId) -> DbResult<Option<StoredCompaction>> {
     rows::first(db, STANDING, [session.0], read)
 }
 
 /// The number of the summary that stands.
-pub(crate) fn standing_id(db: &Connection, session: SessionId) -> Outcome<Option<CompactionId>> {
+pub(crate) fn standing_id(db: &Connection, session: SessionId) -> DbResult<Option<CompactionId>> {
     rows::first(db, STANDING, [session.0], |row| Ok(CompactionId(row.get("id")?)))
 }
 
@@ -144,10 +147,10 @@ const STANDING: &str = "SELECT * FROM compactions WHERE session = ?1 AND undone 
 
 fn expand(
     db: &Connection,
-    owners: &Owners,
+    owners: &OwnerRegistry,
     session: SessionId,
     at: Moment,
-) -> Outcome<Option<Compaction>> {
+) -> DbResult<Option<StoredCompaction>> {
     sessions::must_exist(db, session)?;
     turns::must_be_idle(db, owners, session)?;
     let standing = rows::first(db, STANDING, [session.0], |row| {
@@ -159,17 +162,17 @@ fn expand(
     begin_page_again(db, session)?;
     let sql = "UPDATE compactions SET undone = ?2 WHERE session = ?1 AND undone IS NULL";
     rows::execute(db, sql, params![session.0, at.microseconds()])?;
-    Ok(Some(Compaction { undone: Some(at), ..standing }))
+    Ok(Some(StoredCompaction { undone: Some(at), ..standing }))
 }
 
 /// Lets the page begin where the oldest of the summaries that stand began.
-fn begin_page_again(db: &Connection, session: SessionId) -> Outcome<()> {
+fn begin_page_again(db: &Connection, session: SessionId) -> DbResult<()> {
     let sql = "SELECT first, trimmed_messages, trimmed_tokens FROM compactions
                WHERE session = ?1 AND undone IS NULL ORDER BY id LIMIT 1";
     let oldest = rows::first(db, sql, [session.0], |row| {
         let messages = rows::unsigned(row, "trimmed_messages")?.unwrap_or_default();
         let tokens = rows::unsigned(row, "trimmed_tokens")?.map(Tokens::new).unwrap_or_default();
-        Ok((message(row, "first")?, Trimmed { messages, tokens }))
+        Ok((message(row, "first")?, TrimTotals { messages, tokens }))
     })?;
     let mut carry = transcript::carry(db, session)?;
     // A carry that was lost hides nothing.
@@ -185,29 +188,29 @@ fn begin_page_again(db: &Connection, session: SessionId) -> Outcome<()> {
 }
 
 /// Reads a whole row of `compactions`.
-fn read(row: &Row<'_>) -> Outcome<Compaction> {
+fn read(row: &Row<'_>) -> DbResult<StoredCompaction> {
     read_with(row, read_text(row)?)
 }
 
-fn read_text(row: &Row<'_>) -> Outcome<Text> {
+fn read_text(row: &Row<'_>) -> DbResult<Text> {
     let packed = row.get_ref("text")?.as_blob().map_err(|_| damaged(row))?;
     codec::unpack(packed).map(Text::from).map_err(|_| damaged(row))
 }
 
 /// Reads all but the text.
-fn read_with(row: &Row<'_>, text: Text) -> Outcome<Compaction> {
+fn read_with(row: &Row<'_>, text: Text) -> DbResult<StoredCompaction> {
     let how = row.get_ref("how")?.as_str().ok().and_then(by_name);
-    let summary = Summary {
+    let summary = HistorySummary {
         text,
         first: message(row, "first")?,
         last: message(row, "last")?,
         messages: rows::unsigned(row, "messages")?.ok_or_else(|| damaged(row))?,
         how: how.ok_or_else(|| damaged(row))?,
     };
-    let tokens = |column| -> Outcome<Tokens> {
+    let tokens = |column| -> DbResult<Tokens> {
         rows::unsigned(row, column)?.map(Tokens::new).ok_or_else(|| damaged(row))
     };
-    Ok(Compaction {
+    Ok(StoredCompaction {
         id: CompactionId(row.get("id")?),
         session: SessionId(row.get("session")?),
         parent: row.get::<_, Option<i64>>("parent")?.map(CompactionId),
@@ -220,15 +223,16 @@ fn read_with(row: &Row<'_>, text: Text) -> Outcome<Compaction> {
     })
 }
 
-fn message(row: &Row<'_>, column: &str) -> Outcome<MessageId> {
-    rows::message_id(row, column)?.ok_or_else(|| Fault::damaged(format!("a message in `{column}`")))
+fn message(row: &Row<'_>, column: &str) -> DbResult<MessageId> {
+    rows::message_id(row, column)?
+        .ok_or_else(|| DbError::damaged(format!("a message in `{column}`")))
 }
 
 fn by_name(name: &str) -> Option<SummaryBy> {
     [SummaryBy::Extract, SummaryBy::Summary].into_iter().find(|how| how.name() == name)
 }
 
-fn damaged(row: &Row<'_>) -> Fault {
+fn damaged(row: &Row<'_>) -> DbError {
     let id: i64 = row.get("id").unwrap_or_default();
-    Fault::damaged(format!("the summary {id} of a session"))
+    DbError::damaged(format!("the summary {id} of a session"))
 }

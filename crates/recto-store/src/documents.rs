@@ -35,9 +35,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::codec;
-use crate::error::{Fault, StoreError};
+use crate::error::{DbError, StoreError};
 use crate::ids::{Moment, RequestId, SessionId, TurnId};
-use crate::rows::{self, Outcome};
+use crate::rows::{self, DbResult};
 
 /// How many documents are kept each against the one before.
 const ROW: i64 = 16;
@@ -98,19 +98,19 @@ pub(crate) struct PartKey([u8; 16]);
 
 /// The first line of a document: all but the context.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Header {
+pub(crate) struct DocumentHeader {
     pub(crate) model: String,
     pub(crate) wire: String,
     pub(crate) fidelity: Fidelity,
     pub(crate) options: Value,
     pub(crate) notes: Value,
-    pub(crate) body: Vec<Piece>,
+    pub(crate) body: Vec<BodyPiece>,
 }
 
 /// A piece of a body.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(untagged)]
-pub(crate) enum Piece {
+pub(crate) enum BodyPiece {
     /// A short text, kept within the document.
     Inline(String),
     /// A part. In a list of its own, so that no text can pose as one.
@@ -161,11 +161,11 @@ impl PackedRequest {
         request: &NewRequest,
         last: Option<&LastDocument>,
     ) -> Result<Self, StoreError> {
-        let mut parts = Parts { last, known: HashSet::new(), new: Vec::new() };
+        let mut parts = PartCollector { last, known: HashSet::new(), new: Vec::new() };
         for text in &request.contents {
             parts.refer(text.hash(), text);
         }
-        let header = Header {
+        let header = DocumentHeader {
             model: request.model.clone(),
             wire: request.wire.clone(),
             fidelity: request.fidelity,
@@ -179,7 +179,7 @@ impl PackedRequest {
             number: request.number,
             at: request.at,
             document: PackedDocument::new(&text, last),
-            body_hash: ContentHash::of(body.as_bytes()),
+            body_hash: ContentHash::of_bytes(body.as_bytes()),
             body_length: i64::try_from(body.len()).unwrap_or(i64::MAX),
             last: last.map(|last| last.this.request),
             new_parts: parts.new,
@@ -189,14 +189,14 @@ impl PackedRequest {
     }
 
     /// Whether the document that it builds on is missing.
-    pub(crate) fn is_orphaned(&self, db: &Connection) -> Outcome<bool> {
+    pub(crate) fn is_orphaned(&self, db: &Connection) -> DbResult<bool> {
         let Some(last) = self.last else { return Ok(false) };
         let mut select = db.prepare_cached("SELECT 1 FROM requests WHERE id = ?1")?;
         Ok(!select.exists([last.0])?)
     }
 
     /// Writes it with the parts that are new.
-    pub(crate) fn insert(&self, db: &Connection, turn: TurnId) -> Outcome<RequestId> {
+    pub(crate) fn insert(&self, db: &Connection, turn: TurnId) -> DbResult<RequestId> {
         let mut part = db.prepare_cached(
             "INSERT INTO parts (key, data) VALUES (?1, ?2) ON CONFLICT (key) DO NOTHING",
         )?;
@@ -253,16 +253,16 @@ impl PackedDocument {
 }
 
 /// The parts of a request, as they are found.
-struct Parts<'a> {
+struct PartCollector<'a> {
     last: Option<&'a LastDocument>,
     known: HashSet<PartKey>,
     /// Those that the last document does not have.
     new: Vec<(PartKey, Vec<u8>)>,
 }
 
-impl Parts<'_> {
+impl PartCollector<'_> {
     fn refer(&mut self, hash: ContentHash, text: &str) -> PartKey {
-        let key = PartKey::of(hash);
+        let key = PartKey::from_hash(hash);
         let is_first = self.known.insert(key);
         let last_has_it = self.last.is_some_and(|last| last.known.contains(&key));
         if is_first && !last_has_it {
@@ -272,15 +272,16 @@ impl Parts<'_> {
     }
 }
 
-fn pieces(body: &[String], parts: &mut Parts<'_>) -> Vec<Piece> {
+fn pieces(body: &[String], parts: &mut PartCollector<'_>) -> Vec<BodyPiece> {
     let mut pieces = Vec::new();
     for text in body {
         if text.len() >= SHORTEST_PART {
-            pieces.push(Piece::Part([parts.refer(ContentHash::of(text.as_bytes()), text)]));
-        } else if let Some(Piece::Inline(before)) = pieces.last_mut() {
+            pieces
+                .push(BodyPiece::Part([parts.refer(ContentHash::of_bytes(text.as_bytes()), text)]));
+        } else if let Some(BodyPiece::Inline(before)) = pieces.last_mut() {
             before.push_str(text);
         } else {
-            pieces.push(Piece::Inline(text.clone()));
+            pieces.push(BodyPiece::Inline(text.clone()));
         }
     }
     pieces
@@ -288,27 +289,27 @@ fn pieces(body: &[String], parts: &mut Parts<'_>) -> Vec<Piece> {
 
 /// The session's last document as the database has it. One that can't be read
 /// is no reason to refuse the next: that one stands by itself.
-pub(crate) fn last(db: &Connection, session: SessionId) -> Outcome<Option<LastDocument>> {
+pub(crate) fn last_document(db: &Connection, session: SessionId) -> DbResult<Option<LastDocument>> {
     let sql = "SELECT requests.id FROM turns JOIN requests ON requests.turn = turns.id
                WHERE turns.session = ?1
                ORDER BY turns.number DESC, requests.number DESC LIMIT 1";
     let found = rows::first(db, sql, [session.0], |row| Ok(RequestId(row.get("id")?)))?;
-    match found.map(|id| Documents::default().read_last(db, id)) {
-        Some(Err(Fault::Store(StoreError::Damaged { .. }))) | None => Ok(None),
+    match found.map(|id| DocumentReader::default().read_last(db, id)) {
+        Some(Err(DbError::Store(StoreError::Damaged { .. }))) | None => Ok(None),
         Some(last) => last.map(Some),
     }
 }
 
 /// A request's document as it was read: its header, and the context behind that.
-pub(crate) struct Document {
-    pub(crate) header: Header,
+pub(crate) struct RequestDocument {
+    pub(crate) header: DocumentHeader,
     text: Arc<str>,
 }
 
-impl Document {
+impl RequestDocument {
     fn new(text: Arc<str>) -> Option<Self> {
         let (line, _) = text.split_once('\n')?;
-        Some(Document { header: serde_json::from_str(line).ok()?, text })
+        Some(RequestDocument { header: serde_json::from_str(line).ok()?, text })
     }
 
     /// The caller's context, byte for byte.
@@ -319,19 +320,19 @@ impl Document {
 
 /// Reads documents; those of one chain are worked out once.
 #[derive(Default)]
-pub(crate) struct Documents {
+pub(crate) struct DocumentReader {
     read: HashMap<RequestId, Arc<str>>,
 }
 
-impl Documents {
-    pub(crate) fn read(&mut self, db: &Connection, id: RequestId) -> Outcome<Document> {
-        let damaged = || Fault::damaged(format!("the record of request {id}"));
+impl DocumentReader {
+    pub(crate) fn read(&mut self, db: &Connection, id: RequestId) -> DbResult<RequestDocument> {
+        let damaged = || DbError::damaged(format!("the record of request {id}"));
         let text = self.text(db, id)?.ok_or_else(damaged)?;
-        Document::new(text).ok_or_else(damaged)
+        RequestDocument::new(text).ok_or_else(damaged)
     }
 
     /// A document, and what is needed to keep another one against it.
-    fn read_last(&mut self, db: &Connection, id: RequestId) -> Outcome<LastDocument> {
+    fn read_last(&mut self, db: &Connection, id: RequestId) -> DbResult<LastDocument> {
         let document = self.read(db, id)?;
         let place: i64 = db
             .prepare_cached("SELECT place FROM requests WHERE id = ?1")?
@@ -349,7 +350,7 @@ impl Documents {
     }
 
     /// Walks up to a document that is known or stands by itself, and back.
-    fn text(&mut self, db: &Connection, id: RequestId) -> Outcome<Option<Arc<str>>> {
+    fn text(&mut self, db: &Connection, id: RequestId) -> DbResult<Option<Arc<str>>> {
         let sql = "SELECT parent, document FROM requests WHERE id = ?1";
         let mut chain: Vec<(RequestId, Vec<u8>)> = Vec::new();
         let mut next = Some(id);
@@ -377,21 +378,21 @@ impl Documents {
     }
 }
 
-impl Header {
+impl DocumentHeader {
     fn part_keys(&self) -> impl Iterator<Item = PartKey> {
         self.body.iter().filter_map(|piece| match piece {
-            Piece::Part([key]) => Some(*key),
-            Piece::Inline(_) => None,
+            BodyPiece::Part([key]) => Some(*key),
+            BodyPiece::Inline(_) => None,
         })
     }
 
     /// Puts the body together again.
-    pub(crate) fn body(&self, db: &Connection) -> Outcome<String> {
+    pub(crate) fn body(&self, db: &Connection) -> DbResult<String> {
         let mut body = String::new();
         for piece in &self.body {
             match piece {
-                Piece::Inline(text) => body.push_str(text),
-                Piece::Part([key]) => body.push_str(&part(db, *key)?),
+                BodyPiece::Inline(text) => body.push_str(text),
+                BodyPiece::Part([key]) => body.push_str(&part(db, *key)?),
             }
         }
         Ok(body)
@@ -399,15 +400,15 @@ impl Header {
 }
 
 /// A part's text. Whether it is the right one is for the caller to check.
-pub(crate) fn part(db: &Connection, key: PartKey) -> Outcome<String> {
-    let damaged = || Fault::damaged(format!("the text {key:?}"));
+pub(crate) fn part(db: &Connection, key: PartKey) -> DbResult<String> {
+    let damaged = || DbError::damaged(format!("the text {key:?}"));
     let sql = "SELECT data FROM parts WHERE key = ?1";
     let data: Option<Vec<u8>> = rows::first(db, sql, [key.0], |row| Ok(row.get("data")?))?;
     codec::unpack(&data.ok_or_else(damaged)?).map_err(|_| damaged())
 }
 
 impl PartKey {
-    pub(crate) fn of(hash: ContentHash) -> Self {
+    pub(crate) fn from_hash(hash: ContentHash) -> Self {
         let mut key = [0; 16];
         key.copy_from_slice(&hash.as_bytes()[..16]);
         PartKey(key)
@@ -442,19 +443,19 @@ const REMEMBERED_BYTES: usize = 8 << 20;
 
 /// The last documents of the sessions that were written last.
 #[derive(Default)]
-pub(crate) struct LastDocuments {
-    documents: HashMap<SessionId, Remembered>,
+pub(crate) struct DocumentCache {
+    documents: HashMap<SessionId, CachedDocument>,
     bytes: usize,
     /// Counts uses, to know which is the oldest.
     uses: u64,
 }
 
-struct Remembered {
+struct CachedDocument {
     document: Arc<LastDocument>,
     used: u64,
 }
 
-impl LastDocuments {
+impl DocumentCache {
     pub(crate) fn get(&mut self, session: SessionId) -> Option<Arc<LastDocument>> {
         let remembered = self.documents.get_mut(&session)?;
         self.uses += 1;
@@ -466,7 +467,7 @@ impl LastDocuments {
         self.forget(session);
         self.uses += 1;
         self.bytes += document.size();
-        self.documents.insert(session, Remembered { document, used: self.uses });
+        self.documents.insert(session, CachedDocument { document, used: self.uses });
         while self.documents.len() > REMEMBERED || self.bytes > REMEMBERED_BYTES {
             let oldest = self.documents.iter().min_by_key(|(_, remembered)| remembered.used);
             let Some(oldest) = oldest.map(|(session, _)| *session) else { return };

@@ -10,12 +10,12 @@ use recto_context::ContentHash;
 use rusqlite::{Connection, params};
 
 use crate::error::StoreError;
-use crate::rows::{self, Outcome};
+use crate::rows::{self, DbResult};
 use crate::store::Store;
 
 /// The shelf on which vectors are kept, and the encoder that made them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Embedder {
+pub struct EmbeddingKey {
     /// The shelf: the items of one agent, or past messages.
     pub shelf: Arc<str>,
     /// The encoder and its version.
@@ -26,7 +26,7 @@ impl Store {
     /// All vectors of a shelf that this encoder made.
     pub async fn embeddings(
         &self,
-        by: Embedder,
+        by: EmbeddingKey,
     ) -> Result<Vec<(ContentHash, Vec<u8>)>, StoreError> {
         self.read(move |db| {
             let sql = "SELECT text, vector FROM embeddings WHERE shelf = ?1 AND model = ?2";
@@ -40,7 +40,7 @@ impl Store {
     /// Keeps vectors of texts.
     pub async fn keep_embeddings(
         &self,
-        by: Embedder,
+        by: EmbeddingKey,
         vectors: Vec<(ContentHash, Vec<u8>)>,
     ) -> Result<(), StoreError> {
         self.write(move |db| {
@@ -60,7 +60,7 @@ impl Store {
     /// these texts, and says how many went.
     pub async fn retain_embeddings(
         &self,
-        by: Embedder,
+        by: EmbeddingKey,
         texts: HashSet<ContentHash>,
     ) -> Result<usize, StoreError> {
         self.write(move |db| {
@@ -72,7 +72,11 @@ impl Store {
     }
 }
 
-fn remove_all_but(db: &Connection, by: &Embedder, texts: &HashSet<ContentHash>) -> Outcome<usize> {
+fn remove_all_but(
+    db: &Connection,
+    by: &EmbeddingKey,
+    texts: &HashSet<ContentHash>,
+) -> DbResult<usize> {
     let sql = "SELECT text FROM embeddings WHERE shelf = ?1 AND model = ?2";
     let kept = rows::all(db, sql, params![by.shelf, by.model], |row| {
         Ok(ContentHash::from_bytes(row.get("text")?))

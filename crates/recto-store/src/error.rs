@@ -1,6 +1,6 @@
 //! What can go wrong, told apart by SQLite's codes and never by its texts.
 //!
-//! Inside the crate work fails with a [`Fault`], which doesn't know where the
+//! Inside the crate work fails with a [`DbError`], which doesn't know where the
 //! database is; at the door it becomes a [`StoreError`], which does.
 
 use std::io;
@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use recto_context::MessageId;
 use rusqlite::ErrorCode;
 
-use crate::approvals::Answer;
+use crate::approvals::ApprovalAnswer;
 use crate::ids::{ApprovalId, RequestId, SessionId, TurnId};
-use crate::owner::Owner;
+use crate::owner::TurnOwner;
 use crate::turns::TurnStatus;
 
 /// Why the store did not do what it was asked for.
@@ -21,10 +21,10 @@ use crate::turns::TurnStatus;
 pub enum StoreError {
     /// Another turn of the session comes first.
     #[error("turn {turn} of this session is not finished ({owner})")]
-    Busy { turn: TurnId, owner: Owner },
+    Busy { turn: TurnId, owner: TurnOwner },
     /// The turn belongs to another process.
     #[error("turn {turn} belongs to another process ({owner})")]
-    NotOurs { turn: TurnId, owner: Owner },
+    NotOurs { turn: TurnId, owner: TurnOwner },
     /// The turn is not at the point that the call needs.
     #[error("turn {turn} is {status}")]
     WrongStatus { turn: TurnId, status: TurnStatus },
@@ -46,13 +46,13 @@ pub enum StoreError {
     Answered { request: RequestId },
     /// The question has its answer already.
     #[error("approval {approval} is {} already", .answer.name())]
-    Decided { approval: ApprovalId, answer: Answer },
+    Decided { approval: ApprovalId, answer: ApprovalAnswer },
     /// An open session has this name.
     #[error("an open session is named `{name}` already")]
     NameTaken { name: String },
     /// There is no such row.
     #[error("there is no {0}")]
-    NotFound(Thing),
+    NotFound(RowId),
     /// A later version of Recto has written the database.
     #[error("the database `{}` has version {version}, and this Recto knows {known}", .path.display())]
     Newer {
@@ -128,7 +128,7 @@ impl StoreError {
 
 /// Something that is looked up by its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Thing {
+pub enum RowId {
     /// A session by its number.
     Session(SessionId),
     /// A turn by its number.
@@ -139,13 +139,13 @@ pub enum Thing {
     Approval(ApprovalId),
 }
 
-impl std::fmt::Display for Thing {
+impl std::fmt::Display for RowId {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Thing::Session(id) => write!(f, "session {id}"),
-            Thing::Turn(id) => write!(f, "turn {id}"),
-            Thing::Request(id) => write!(f, "request {id}"),
-            Thing::Approval(id) => write!(f, "approval {id}"),
+            RowId::Session(id) => write!(f, "session {id}"),
+            RowId::Turn(id) => write!(f, "turn {id}"),
+            RowId::Request(id) => write!(f, "request {id}"),
+            RowId::Approval(id) => write!(f, "approval {id}"),
         }
     }
 }
@@ -153,22 +153,22 @@ impl std::fmt::Display for Thing {
 /// Why a piece of work on a connection failed.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
-pub(crate) enum Fault {
+pub(crate) enum DbError {
     /// SQLite refused, with its code.
     Sqlite(#[from] rusqlite::Error),
     /// The store has its own reason.
     Store(#[from] StoreError),
 }
 
-impl Fault {
+impl DbError {
     /// Something stored that can't be trusted.
     pub(crate) fn damaged(what: impl Into<String>) -> Self {
-        Fault::Store(StoreError::Damaged { what: what.into() })
+        DbError::Store(StoreError::Damaged { what: what.into() })
     }
 
     /// Whether a unique column had the value already.
     pub(crate) fn is_duplicate(&self) -> bool {
-        let Fault::Sqlite(rusqlite::Error::SqliteFailure(error, _)) = self else { return false };
+        let DbError::Sqlite(rusqlite::Error::SqliteFailure(error, _)) = self else { return false };
         error.extended_code == rusqlite::ffi::SQLITE_CONSTRAINT_UNIQUE
     }
 
@@ -176,9 +176,9 @@ impl Fault {
     /// for which it could not be read just now.
     pub(crate) fn is_damage(&self) -> bool {
         match self {
-            Fault::Store(error) => matches!(error, StoreError::Damaged { .. }),
+            DbError::Store(error) => matches!(error, StoreError::Damaged { .. }),
             // What has no code is a column that holds what was never written there.
-            Fault::Sqlite(error) => {
+            DbError::Sqlite(error) => {
                 matches!(error.sqlite_error_code(), None | Some(ErrorCode::DatabaseCorrupt))
             }
         }
@@ -187,8 +187,8 @@ impl Fault {
     /// As seen by whoever asked, for the database at `path`.
     pub(crate) fn at(self, path: &Path) -> StoreError {
         match self {
-            Fault::Store(error) => error,
-            Fault::Sqlite(error) => from_sqlite(&error, path.to_path_buf()),
+            DbError::Store(error) => error,
+            DbError::Sqlite(error) => from_sqlite(&error, path.to_path_buf()),
         }
     }
 }

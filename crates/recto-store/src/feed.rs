@@ -9,7 +9,7 @@ use rusqlite::Connection;
 use crate::codec::Unpacker;
 use crate::error::StoreError;
 use crate::ids::SessionId;
-use crate::rows::{self, Outcome};
+use crate::rows::{self, DbResult};
 use crate::store::Store;
 use crate::transcript::{self, StoredMessage};
 
@@ -30,13 +30,13 @@ impl Store {
     }
 }
 
-type Entry = (MessagePosition, SessionId, StoredMessage);
+type FeedEntry = (MessagePosition, SessionId, StoredMessage);
 
 fn messages_after(
     db: &Connection,
     position: Option<MessagePosition>,
     limit: usize,
-) -> Outcome<Vec<Entry>> {
+) -> DbResult<Vec<FeedEntry>> {
     let mut unpacker = Unpacker::default();
     let mut found = Vec::new();
     let mut last = position;
@@ -57,7 +57,7 @@ fn positions_after(
     db: &Connection,
     position: Option<MessagePosition>,
     limit: usize,
-) -> Outcome<Vec<MessagePosition>> {
+) -> DbResult<Vec<MessagePosition>> {
     let sql = "SELECT position FROM messages WHERE position > ?1 ORDER BY position LIMIT ?2";
     let after = position.map_or(i64::MIN, |position| position.0);
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
@@ -68,7 +68,7 @@ fn message_at(
     db: &Connection,
     position: MessagePosition,
     unpacker: &mut Unpacker,
-) -> Outcome<Option<Entry>> {
+) -> DbResult<Option<FeedEntry>> {
     let sql = "SELECT session, id, turn, at, body FROM messages WHERE position = ?1";
     rows::first(db, sql, [position.0], |row| {
         Ok((position, SessionId(row.get("session")?), transcript::read(row, unpacker)?))

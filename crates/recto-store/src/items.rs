@@ -1,12 +1,12 @@
 //! What belongs to a session's context, and what a person took out of it.
 
-use recto_context::{ItemId, Joined};
+use recto_context::{ItemId, ItemOrigin};
 use rusqlite::{Connection, params};
 use serde::{Deserialize, Serialize};
 
 use crate::error::StoreError;
 use crate::ids::SessionId;
-use crate::rows::{self, Outcome};
+use crate::rows::{self, DbResult};
 use crate::sessions;
 use crate::store::Store;
 
@@ -15,7 +15,7 @@ use crate::store::Store;
 #[serde(rename_all = "snake_case")]
 pub enum ItemState {
     /// It belongs to the session.
-    In(Joined),
+    In(ItemOrigin),
     /// A person removed it, and it does not come back by itself.
     Removed,
 }
@@ -47,7 +47,7 @@ pub(crate) fn put(
     db: &Connection,
     session: SessionId,
     items: &[(ItemId, ItemState)],
-) -> Outcome<()> {
+) -> DbResult<()> {
     let mut set = db.prepare_cached(
         "INSERT INTO session_items (session, item, state) VALUES (?1, ?2, ?3)
          ON CONFLICT (session, item) DO UPDATE SET state = excluded.state",
@@ -57,7 +57,7 @@ pub(crate) fn put(
          ON CONFLICT (session, item) DO NOTHING",
     )?;
     for (item, state) in items {
-        let by_itself = matches!(state, ItemState::In(Joined::AtStart | Joined::Late));
+        let by_itself = matches!(state, ItemState::In(ItemOrigin::AtStart | ItemOrigin::Late));
         let statement = if by_itself { &mut join } else { &mut set };
         statement.execute(params![session.0, rows::to_json(item)?, rows::to_json(state)?])?;
     }
@@ -68,13 +68,16 @@ pub(crate) fn put(
 }
 
 /// Which state of its items a session is in.
-pub(crate) fn revision(db: &Connection, session: SessionId) -> Outcome<ItemsRevision> {
+pub(crate) fn revision(db: &Connection, session: SessionId) -> DbResult<ItemsRevision> {
     let mut select = db.prepare_cached("SELECT items FROM sessions WHERE id = ?1")?;
     Ok(ItemsRevision(select.query_row([session.0], rows::only)?))
 }
 
 /// The session's items, in the order in which they were first set.
-pub(crate) fn of(db: &Connection, session: SessionId) -> Outcome<Vec<(ItemId, ItemState)>> {
+pub(crate) fn session_items(
+    db: &Connection,
+    session: SessionId,
+) -> DbResult<Vec<(ItemId, ItemState)>> {
     let sql = "SELECT item, state FROM session_items WHERE session = ?1 ORDER BY id";
     rows::all(db, sql, [session.0], |row| Ok((rows::json(row, "item")?, rows::json(row, "state")?)))
 }

@@ -1,7 +1,7 @@
 //! Sessions, turns and the record of every request, kept for good.
 //!
-//! Start at [`Store`]. It has what was said ([`Session`], [`StoredMessage`]),
-//! what is being worked on ([`Turn`], [`TurnCommit`]) and what was sent and
+//! Start at [`Store`]. It has what was said ([`StoredSession`], [`StoredMessage`]),
+//! what is being worked on ([`StoredTurn`], [`TurnCommit`]) and what was sent and
 //! came back ([`NewRequest`], [`RequestRecord`]). A turn goes through it like
 //! this:
 //!
@@ -51,21 +51,23 @@ mod trusted;
 mod turns;
 mod writer;
 
-pub use approvals::{Answer, Approval, Extent, NewApproval};
-pub use commit::{Begun, NewMessage, Outcome, SessionBasis, TurnCommit};
-pub use compactions::{Compaction, NewCompaction};
+pub use approvals::{ApprovalAnswer, ApprovalExtent, NewApproval, StoredApproval};
+pub use commit::{NewMessage, SessionBasis, StartedTurn, TurnCommit, TurnOutcome};
+pub use compactions::{NewCompaction, StoredCompaction};
 pub use documents::{Fidelity, NewRequest};
-pub use embeddings::Embedder;
-pub use error::{StoreError, Thing};
+pub use embeddings::EmbeddingKey;
+pub use error::{RowId, StoreError};
 pub use feed::MessagePosition;
 pub use ids::{ApprovalId, CompactionId, Moment, ParseIdError, RequestId, SessionId, TurnId};
 pub use items::{ItemState, ItemsRevision};
-pub use names::{NameError, SessionName};
-pub use owner::Owner;
-pub use records::{RequestAnswer, RequestRecord, Usage};
-pub use search::{Hit, Role};
-pub use sessions::{BindingKey, NewSession, Session, SessionFilter, SessionSummary, Settings};
+pub use names::{SessionName, SessionNameError};
+pub use owner::TurnOwner;
+pub use records::{RequestAnswer, RequestRecord, RequestUsage};
+pub use search::{MessageHit, MessageRole};
+pub use sessions::{
+    BindingKey, NewSession, SessionFilter, SessionSummary, SettingsMap, StoredSession,
+};
 pub use store::{Store, StoreOptions};
-pub use transcript::{Having, SessionState, StoredMessage};
-pub use trusted::Sight;
-pub use turns::{Ending, NewTurn, OpenTurns, Turn, TurnStatus};
+pub use transcript::{SessionCursor, SessionState, StoredMessage};
+pub use trusted::TrustUpdate;
+pub use turns::{NewTurn, OpenTurns, StoredTurn, TurnEnding, TurnStatus};

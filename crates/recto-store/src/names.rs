@@ -13,7 +13,7 @@ pub struct SessionName(String);
 
 /// The text can't be a session's name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NameError {
+pub enum SessionNameError {
     /// Nothing is left of it without the spaces around it.
     #[error("a session's name can't be empty")]
     Empty,
@@ -33,16 +33,16 @@ impl SessionName {
     pub const LONGEST: usize = 128;
 
     /// Takes the spaces around it away.
-    pub fn new(text: &str) -> Result<Self, NameError> {
+    pub fn new(text: &str) -> Result<Self, SessionNameError> {
         let name = text.trim();
         if name.is_empty() {
-            Err(NameError::Empty)
+            Err(SessionNameError::Empty)
         } else if name.chars().any(char::is_control) {
-            Err(NameError::Control)
+            Err(SessionNameError::Control)
         } else if name.chars().count() > Self::LONGEST {
-            Err(NameError::TooLong)
+            Err(SessionNameError::TooLong)
         } else if name.bytes().all(|byte| byte.is_ascii_digit()) {
-            Err(NameError::Number)
+            Err(SessionNameError::Number)
         } else {
             Ok(SessionName(name.to_owned()))
         }
@@ -61,17 +61,17 @@ impl fmt::Display for SessionName {
 }
 
 impl FromStr for SessionName {
-    type Err = NameError;
+    type Err = SessionNameError;
 
-    fn from_str(text: &str) -> Result<Self, NameError> {
+    fn from_str(text: &str) -> Result<Self, SessionNameError> {
         SessionName::new(text)
     }
 }
 
 impl TryFrom<String> for SessionName {
-    type Error = NameError;
+    type Error = SessionNameError;
 
-    fn try_from(text: String) -> Result<Self, NameError> {
+    fn try_from(text: String) -> Result<Self, SessionNameError> {
         SessionName::new(&text)
     }
 }
@@ -96,9 +96,9 @@ mod tests {
 
     #[test]
     fn what_is_no_name_is_refused_with_its_reason() {
-        assert_eq!(SessionName::new(" \n "), Err(NameError::Empty));
-        assert_eq!(SessionName::new("a\nb"), Err(NameError::Control));
-        assert_eq!(SessionName::new("a\0"), Err(NameError::Control));
-        assert_eq!(SessionName::new(&"ü".repeat(129)), Err(NameError::TooLong));
+        assert_eq!(SessionName::new(" \n "), Err(SessionNameError::Empty));
+        assert_eq!(SessionName::new("a\nb"), Err(SessionNameError::Control));
+        assert_eq!(SessionName::new("a\0"), Err(SessionNameError::Control));
+        assert_eq!(SessionName::new(&"ü".repeat(129)), Err(SessionNameError::TooLong));
     }
 }

@@ -16,7 +16,7 @@ use recto_fs::{create_private_folder, private_options};
 
 /// Who has a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Owner {
+pub enum TurnOwner {
     /// This store.
     Here,
     /// Another process, which lives.
@@ -25,12 +25,12 @@ pub enum Owner {
     Gone,
 }
 
-impl fmt::Display for Owner {
+impl fmt::Display for TurnOwner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Owner::Here => "in this process",
-            Owner::Elsewhere => "in another process",
-            Owner::Gone => "its process has ended",
+            TurnOwner::Here => "in this process",
+            TurnOwner::Elsewhere => "in another process",
+            TurnOwner::Gone => "its process has ended",
         })
     }
 }
@@ -52,21 +52,21 @@ impl OwnerId {
 
 /// This owner and the folder where it can be looked up.
 #[derive(Debug)]
-pub(crate) struct Owners {
+pub(crate) struct OwnerRegistry {
     folder: PathBuf,
     own: OwnerId,
     /// Locked as long as it is open.
     _lock: File,
 }
 
-impl Owners {
+impl OwnerRegistry {
     /// Becomes an owner, and clears away those that ended.
     pub(crate) fn join(folder: PathBuf) -> io::Result<Self> {
         create_private_folder(&folder)?;
         sweep(&folder);
         let own = OwnerId::random();
         let lock = lock_own_file(&folder, own)?;
-        Ok(Owners { folder, own, _lock: lock })
+        Ok(OwnerRegistry { folder, own, _lock: lock })
     }
 
     /// This owner's number.
@@ -75,16 +75,16 @@ impl Owners {
     }
 
     /// Looks whether an owner lives.
-    pub(crate) fn look(&self, id: OwnerId) -> Owner {
+    pub(crate) fn look(&self, id: OwnerId) -> TurnOwner {
         match id {
-            id if id == self.own => Owner::Here,
-            id if is_dead(&self.folder.join(id.file_name())) => Owner::Gone,
-            _ => Owner::Elsewhere,
+            id if id == self.own => TurnOwner::Here,
+            id if is_dead(&self.folder.join(id.file_name())) => TurnOwner::Gone,
+            _ => TurnOwner::Elsewhere,
         }
     }
 }
 
-impl Drop for Owners {
+impl Drop for OwnerRegistry {
     fn drop(&mut self) {
         // What can't be removed is swept by the next owner.
         let _ = fs::remove_file(self.folder.join(self.own.file_name()));
@@ -147,14 +147,14 @@ mod tests {
     #[test]
     fn an_owner_lives_until_it_is_dropped() {
         let folder = tempfile::tempdir().unwrap();
-        let ours = Owners::join(folder.path().join("owners")).unwrap();
-        let other = Owners::join(folder.path().join("owners")).unwrap();
-        assert_eq!(ours.look(ours.own()), Owner::Here);
-        assert_eq!(ours.look(other.own()), Owner::Elsewhere);
-        assert_eq!(other.look(ours.own()), Owner::Elsewhere);
+        let ours = OwnerRegistry::join(folder.path().join("owners")).unwrap();
+        let other = OwnerRegistry::join(folder.path().join("owners")).unwrap();
+        assert_eq!(ours.look(ours.own()), TurnOwner::Here);
+        assert_eq!(ours.look(other.own()), TurnOwner::Elsewhere);
+        assert_eq!(other.look(ours.own()), TurnOwner::Elsewhere);
         let gone = other.own();
         drop(other);
-        assert_eq!(ours.look(gone), Owner::Gone);
+        assert_eq!(ours.look(gone), TurnOwner::Gone);
     }
 
     #[test]
@@ -164,9 +164,9 @@ mod tests {
         for path in &stale {
             fs::write(path, "").unwrap();
         }
-        let owners = Owners::join(folder.path().to_path_buf()).unwrap();
+        let owners = OwnerRegistry::join(folder.path().to_path_buf()).unwrap();
         assert!(stale.iter().all(|path| !path.exists()));
-        assert_eq!(owners.look(OwnerId(0xaa)), Owner::Gone);
+        assert_eq!(owners.look(OwnerId(0xaa)), TurnOwner::Gone);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 
@@ -177,10 +177,10 @@ mod tests {
         // A link to itself: opening it fails, for root, too.
         let unreadable = folder.path().join(OwnerId(0xaa).file_name());
         std::os::unix::fs::symlink(&unreadable, &unreadable).unwrap();
-        let owners = Owners::join(folder.path().to_path_buf()).unwrap();
+        let owners = OwnerRegistry::join(folder.path().to_path_buf()).unwrap();
         assert!(fs::symlink_metadata(&unreadable).is_ok(), "it was swept");
-        assert_eq!(owners.look(OwnerId(0xaa)), Owner::Elsewhere);
+        assert_eq!(owners.look(OwnerId(0xaa)), TurnOwner::Elsewhere);
         fs::remove_file(&unreadable).unwrap();
-        assert_eq!(owners.look(OwnerId(0xaa)), Owner::Gone);
+        assert_eq!(owners.look(OwnerId(0xaa)), TurnOwner::Gone);
     }
 }

@@ -10,16 +10,16 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
-use crate::error::{Fault, StoreError};
-use crate::rows::Outcome;
-use crate::schema::{self, Purpose};
+use crate::error::{DbError, StoreError};
+use crate::rows::DbResult;
+use crate::schema::{self, ConnectionMode};
 
 /// How many read at once. They are as many connections, and reads are short.
 const AT_ONCE: usize = 8;
 
 /// Connections that read.
 #[derive(Debug)]
-pub(crate) struct Readers {
+pub(crate) struct ReaderPool {
     path: PathBuf,
     busy: Duration,
     permits: Semaphore,
@@ -27,10 +27,10 @@ pub(crate) struct Readers {
     idle: Mutex<Vec<Connection>>,
 }
 
-impl Readers {
+impl ReaderPool {
     pub(crate) fn new(path: PathBuf, busy: Duration, first: Connection) -> Self {
         let idle = Mutex::new(vec![first]);
-        Readers { path, busy, permits: Semaphore::new(AT_ONCE), idle }
+        ReaderPool { path, busy, permits: Semaphore::new(AT_ONCE), idle }
     }
 
     /// The database that they read.
@@ -41,7 +41,7 @@ impl Readers {
     /// Runs `work` on a blocking thread.
     pub(crate) async fn read<T: Send + 'static>(
         readers: &Arc<Self>,
-        work: impl FnOnce(&Connection) -> Outcome<T> + Send + 'static,
+        work: impl FnOnce(&Connection) -> DbResult<T> + Send + 'static,
     ) -> Result<T, StoreError> {
         let _permit = readers.permits.acquire().await.map_err(|_| StoreError::Closed)?;
         let mine = readers.clone();
@@ -60,10 +60,10 @@ impl Readers {
         }
     }
 
-    fn take(&self) -> Outcome<Connection> {
+    fn take(&self) -> DbResult<Connection> {
         match self.idle.lock().pop() {
             Some(db) => Ok(db),
-            None => schema::connect(&self.path, Purpose::Reading, self.busy),
+            None => schema::connect(&self.path, ConnectionMode::Reading, self.busy),
         }
     }
 }
@@ -71,8 +71,8 @@ impl Readers {
 /// Several queries see the same instant only within a transaction.
 fn in_transaction<T>(
     db: &Connection,
-    work: impl FnOnce(&Connection) -> Outcome<T>,
-) -> Result<T, Fault> {
+    work: impl FnOnce(&Connection) -> DbResult<T>,
+) -> Result<T, DbError> {
     let transaction = Transaction::new_unchecked(db, TransactionBehavior::Deferred)?;
     let found = work(&transaction)?;
     // Nothing was changed. A commit would fail after a row that SQLite could not

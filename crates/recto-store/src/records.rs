@@ -7,10 +7,10 @@ use rusqlite::{Connection, Row};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::documents::{self, Document, Documents, Fidelity, PartKey};
-use crate::error::{Fault, StoreError, Thing};
+use crate::documents::{self, DocumentReader, Fidelity, PartKey, RequestDocument};
+use crate::error::{DbError, RowId, StoreError};
 use crate::ids::{Moment, RequestId, SessionId, TurnId};
-use crate::rows::{self, Outcome};
+use crate::rows::{self, DbResult};
 use crate::store::Store;
 
 /// What is known of a request, but for its body.
@@ -54,14 +54,14 @@ pub struct RequestAnswer {
     /// The message that it became.
     pub reply: Option<MessageId>,
     /// What the server counted.
-    pub usage: Usage,
+    pub usage: RequestUsage,
     /// More about it: why it finished, when the first token came, the error.
     pub result: Value,
 }
 
 /// What a server counted; what it did not say is absent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Usage {
+pub struct RequestUsage {
     /// Tokens of the prompt, with those from the cache.
     pub prompt: Option<u32>,
     /// Tokens of the prompt that came from the cache.
@@ -74,7 +74,7 @@ impl Store {
     /// The requests of a turn, in order.
     pub async fn requests(&self, turn: TurnId) -> Result<Vec<RequestRecord>, StoreError> {
         self.read(move |db| {
-            let mut documents = Documents::default();
+            let mut documents = DocumentReader::default();
             let sql = select("requests.turn = ?1 ORDER BY requests.number");
             rows::all(db, &sql, [turn.0], |row| read(db, row, &mut documents))
         })
@@ -137,16 +137,16 @@ fn select(condition: &str) -> String {
     )
 }
 
-fn read_first(db: &Connection, condition: &str, id: i64) -> Outcome<Option<RequestRecord>> {
-    rows::first(db, &select(condition), [id], |row| read(db, row, &mut Documents::default()))
+fn read_first(db: &Connection, condition: &str, id: i64) -> DbResult<Option<RequestRecord>> {
+    rows::first(db, &select(condition), [id], |row| read(db, row, &mut DocumentReader::default()))
 }
 
-fn read(db: &Connection, row: &Row<'_>, documents: &mut Documents) -> Outcome<RequestRecord> {
+fn read(db: &Connection, row: &Row<'_>, documents: &mut DocumentReader) -> DbResult<RequestRecord> {
     let id = RequestId(row.get("id")?);
     let document = documents.read(db, id)?;
     let context = document.context().to_owned();
-    let Document { header, .. } = document;
-    let missing = || Fault::damaged(format!("the record of request {id}"));
+    let RequestDocument { header, .. } = document;
+    let missing = || DbError::damaged(format!("the record of request {id}"));
     Ok(RequestRecord {
         id,
         turn: TurnId(row.get("turn")?),
@@ -164,9 +164,9 @@ fn read(db: &Connection, row: &Row<'_>, documents: &mut Documents) -> Outcome<Re
     })
 }
 
-fn read_answer(row: &Row<'_>, request: RequestId) -> Outcome<Option<RequestAnswer>> {
+fn read_answer(row: &Row<'_>, request: RequestId) -> DbResult<Option<RequestAnswer>> {
     let Some(at) = rows::optional_moment(row, "ended")? else { return Ok(None) };
-    let usage = Usage {
+    let usage = RequestUsage {
         prompt: rows::unsigned(row, "prompt")?,
         cached: rows::unsigned(row, "cached")?,
         completion: rows::unsigned(row, "completion")?,
@@ -180,23 +180,23 @@ fn read_answer(row: &Row<'_>, request: RequestId) -> Outcome<Option<RequestAnswe
     }))
 }
 
-fn body(db: &Connection, id: RequestId) -> Outcome<Vec<u8>> {
+fn body(db: &Connection, id: RequestId) -> DbResult<Vec<u8>> {
     let sql = "SELECT body_hash, body_length FROM requests WHERE id = ?1";
     let expected = rows::first(db, sql, [id.0], |row| {
         Ok((row.get::<_, Vec<u8>>("body_hash")?, rows::unsigned::<usize>(row, "body_length")?))
     })?;
-    let (hash, length) = expected.ok_or(StoreError::NotFound(Thing::Request(id)))?;
-    let body = Documents::default().read(db, id)?.header.body(db)?.into_bytes();
+    let (hash, length) = expected.ok_or(StoreError::NotFound(RowId::Request(id)))?;
+    let body = DocumentReader::default().read(db, id)?.header.body(db)?.into_bytes();
     let is_intact =
-        Some(body.len()) == length && ContentHash::of(&body).as_bytes().as_slice() == hash;
-    if is_intact { Ok(body) } else { Err(Fault::damaged(format!("the body of request {id}"))) }
+        Some(body.len()) == length && ContentHash::of_bytes(&body).as_bytes().as_slice() == hash;
+    if is_intact { Ok(body) } else { Err(DbError::damaged(format!("the body of request {id}"))) }
 }
 
-fn content(db: &Connection, hash: ContentHash) -> Outcome<(ContentHash, Text)> {
-    let text = Text::new(documents::part(db, PartKey::of(hash))?);
+fn content(db: &Connection, hash: ContentHash) -> DbResult<(ContentHash, Text)> {
+    let text = Text::new(documents::part(db, PartKey::from_hash(hash))?);
     if text.hash() == hash {
         Ok((hash, text))
     } else {
-        Err(Fault::damaged(format!("the text {hash}")))
+        Err(DbError::damaged(format!("the text {hash}")))
     }
 }

@@ -8,14 +8,14 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::codec;
-use crate::error::{Fault, StoreError};
+use crate::error::{DbError, StoreError};
 use crate::ids::Moment;
 
 /// The result of work on a connection.
-pub(crate) type Outcome<T> = Result<T, Fault>;
+pub(crate) type DbResult<T> = Result<T, DbError>;
 
 /// Runs a statement that changes rows, and says how many.
-pub(crate) fn execute(db: &Connection, sql: &str, values: impl Params) -> Outcome<usize> {
+pub(crate) fn execute(db: &Connection, sql: &str, values: impl Params) -> DbResult<usize> {
     Ok(db.prepare_cached(sql)?.execute(values)?)
 }
 
@@ -24,8 +24,8 @@ pub(crate) fn first<T>(
     db: &Connection,
     sql: &str,
     values: impl Params,
-    read: impl FnOnce(&Row<'_>) -> Outcome<T>,
-) -> Outcome<Option<T>> {
+    read: impl FnOnce(&Row<'_>) -> DbResult<T>,
+) -> DbResult<Option<T>> {
     db.prepare_cached(sql)?.query(values)?.next()?.map(read).transpose()
 }
 
@@ -34,8 +34,8 @@ pub(crate) fn all<T>(
     db: &Connection,
     sql: &str,
     values: impl Params,
-    mut read: impl FnMut(&Row<'_>) -> Outcome<T>,
-) -> Outcome<Vec<T>> {
+    mut read: impl FnMut(&Row<'_>) -> DbResult<T>,
+) -> DbResult<Vec<T>> {
     let mut select = db.prepare_cached(sql)?;
     let mut rows = select.query(values)?;
     let mut found = Vec::new();
@@ -46,7 +46,7 @@ pub(crate) fn all<T>(
 }
 
 /// What was read; nothing where that is damaged. For what can be done without.
-pub(crate) fn unless_damaged<T>(read: Outcome<Option<T>>) -> Outcome<Option<T>> {
+pub(crate) fn unless_damaged<T>(read: DbResult<Option<T>>) -> DbResult<Option<T>> {
     match read {
         Err(fault) if fault.is_damage() => Ok(None),
         read => read,
@@ -54,38 +54,38 @@ pub(crate) fn unless_damaged<T>(read: Outcome<Option<T>>) -> Outcome<Option<T>> 
 }
 
 /// A moment from its column.
-pub(crate) fn moment(row: &Row<'_>, column: &str) -> Outcome<Moment> {
-    optional_moment(row, column)?.ok_or_else(|| Fault::damaged(format!("a time in `{column}`")))
+pub(crate) fn moment(row: &Row<'_>, column: &str) -> DbResult<Moment> {
+    optional_moment(row, column)?.ok_or_else(|| DbError::damaged(format!("a time in `{column}`")))
 }
 
 /// A moment that may be absent.
-pub(crate) fn optional_moment(row: &Row<'_>, column: &str) -> Outcome<Option<Moment>> {
+pub(crate) fn optional_moment(row: &Row<'_>, column: &str) -> DbResult<Option<Moment>> {
     let Some(microseconds) = row.get::<_, Option<i64>>(column)? else { return Ok(None) };
     let moment = Moment::from_microseconds(microseconds);
-    moment.map(Some).ok_or_else(|| Fault::damaged(format!("a time in `{column}`")))
+    moment.map(Some).ok_or_else(|| DbError::damaged(format!("a time in `{column}`")))
 }
 
 /// A message's number from its column, where it may be absent.
-pub(crate) fn message_id(row: &Row<'_>, column: &str) -> Outcome<Option<MessageId>> {
+pub(crate) fn message_id(row: &Row<'_>, column: &str) -> DbResult<Option<MessageId>> {
     let number = unsigned::<u64>(row, column)?;
     Ok(number.map(MessageId))
 }
 
 /// A turn's number within its session.
-pub(crate) fn turn_number(row: &Row<'_>, column: &str) -> Outcome<TurnNumber> {
+pub(crate) fn turn_number(row: &Row<'_>, column: &str) -> DbResult<TurnNumber> {
     let number = unsigned::<u32>(row, column)?;
-    number.map(TurnNumber).ok_or_else(|| Fault::damaged(format!("a number in `{column}`")))
+    number.map(TurnNumber).ok_or_else(|| DbError::damaged(format!("a number in `{column}`")))
 }
 
 /// A number without sign that may be absent.
-pub(crate) fn unsigned<T: TryFrom<i64>>(row: &Row<'_>, column: &str) -> Outcome<Option<T>> {
+pub(crate) fn unsigned<T: TryFrom<i64>>(row: &Row<'_>, column: &str) -> DbResult<Option<T>> {
     let Some(number) = row.get::<_, Option<i64>>(column)? else { return Ok(None) };
     let number = T::try_from(number);
-    number.map(Some).map_err(|_| Fault::damaged(format!("a number in `{column}`")))
+    number.map(Some).map_err(|_| DbError::damaged(format!("a number in `{column}`")))
 }
 
 /// A value kept as plain JSON.
-pub(crate) fn json<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> Outcome<T> {
+pub(crate) fn json<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> DbResult<T> {
     from_json(&row.get::<_, String>(column)?, column)
 }
 
@@ -93,22 +93,22 @@ pub(crate) fn json<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> Outcome<
 pub(crate) fn optional_json<T: DeserializeOwned>(
     row: &Row<'_>,
     column: &str,
-) -> Outcome<Option<T>> {
+) -> DbResult<Option<T>> {
     let text: Option<String> = row.get(column)?;
     text.map(|text| from_json(&text, column)).transpose()
 }
 
 /// A value kept as packed JSON, where it may be absent.
-pub(crate) fn packed_json<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> Outcome<Option<T>> {
+pub(crate) fn packed_json<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> DbResult<Option<T>> {
     let Some(packed) = row.get::<_, Option<Vec<u8>>>(column)? else { return Ok(None) };
-    let text = codec::unpack(&packed).map_err(|_| Fault::damaged(format!("`{column}`")))?;
+    let text = codec::unpack(&packed).map_err(|_| DbError::damaged(format!("`{column}`")))?;
     from_json(&text, column).map(Some)
 }
 
 /// A value from JSON that stands in `what`. What serde says about it is left out:
 /// it would quote what people wrote.
-pub(crate) fn from_json<T: DeserializeOwned>(text: &str, what: &str) -> Outcome<T> {
-    serde_json::from_str(text).map_err(|_| Fault::damaged(format!("`{what}`")))
+pub(crate) fn from_json<T: DeserializeOwned>(text: &str, what: &str) -> DbResult<T> {
+    serde_json::from_str(text).map_err(|_| DbError::damaged(format!("`{what}`")))
 }
 
 /// A value as JSON.
@@ -117,7 +117,7 @@ pub(crate) fn to_json(value: &impl Serialize) -> Result<String, StoreError> {
 }
 
 /// A message's number as its column has it; the largest numbers have no place.
-pub(crate) fn message_column(id: MessageId) -> Outcome<i64> {
+pub(crate) fn message_column(id: MessageId) -> DbResult<i64> {
     let too_large = StoreError::OutOfOrder { message: id, last: MessageId(i64::MAX as u64) };
     i64::try_from(id.0).map_err(|_| too_large.into())
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
 
-use crate::error::{Fault, StoreError};
+use crate::error::{DbError, StoreError};
 
 /// One after the other; the database's version is how many have run.
 const MIGRATIONS: [&str; 4] = [
@@ -34,16 +34,20 @@ const MOMENT: Duration = Duration::from_millis(5);
 
 /// Whether a connection reads or writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Purpose {
+pub(crate) enum ConnectionMode {
     Reading,
     Writing,
 }
 
 /// Opens a connection to a database that is there, and sets it up.
-pub(crate) fn connect(path: &Path, purpose: Purpose, busy: Duration) -> Result<Connection, Fault> {
+pub(crate) fn connect(
+    path: &Path,
+    purpose: ConnectionMode,
+    busy: Duration,
+) -> Result<Connection, DbError> {
     let access = match purpose {
-        Purpose::Reading => OpenFlags::SQLITE_OPEN_READ_ONLY,
-        Purpose::Writing => OpenFlags::SQLITE_OPEN_READ_WRITE,
+        ConnectionMode::Reading => OpenFlags::SQLITE_OPEN_READ_ONLY,
+        ConnectionMode::Writing => OpenFlags::SQLITE_OPEN_READ_WRITE,
     };
     // Each connection is used by one thread at a time.
     let db = Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
@@ -52,7 +56,7 @@ pub(crate) fn connect(path: &Path, purpose: Purpose, busy: Duration) -> Result<C
     db.pragma_update(None, "foreign_keys", true)?;
     // Nothing of a conversation goes to a folder for temporary files.
     db.pragma_update(None, "temp_store", "MEMORY")?;
-    if purpose == Purpose::Writing {
+    if purpose == ConnectionMode::Writing {
         db.pragma_update(None, "synchronous", "FULL")?;
         db.pragma_update(None, "wal_autocheckpoint", 0)?;
         db.pragma_update(None, "journal_size_limit", WAL_FILE_LIMIT)?;
@@ -61,12 +65,12 @@ pub(crate) fn connect(path: &Path, purpose: Purpose, busy: Duration) -> Result<C
 }
 
 /// Brings the database to the present version.
-pub(crate) fn migrate(db: &Connection, path: &Path, busy: Duration) -> Result<(), Fault> {
+pub(crate) fn migrate(db: &Connection, path: &Path, busy: Duration) -> Result<(), DbError> {
     if db.is_readonly("main")? {
         return Err(StoreError::ReadOnly { path: path.to_path_buf() }.into());
     }
     let version = checked_version(db, path)?;
-    keep_a_log(db, path, busy)?;
+    enable_wal(db, path, busy)?;
     if version == MIGRATIONS.len() {
         return Ok(());
     }
@@ -82,7 +86,7 @@ pub(crate) fn migrate(db: &Connection, path: &Path, busy: Duration) -> Result<()
 }
 
 /// How many migrations have run.
-fn checked_version(db: &Connection, path: &Path) -> Result<usize, Fault> {
+fn checked_version(db: &Connection, path: &Path) -> Result<usize, DbError> {
     // In one statement, so that a database which another process is just making
     // is seen either before or after.
     let (application, version, tables): (i64, i64, i64) = db.query_row(
@@ -102,7 +106,7 @@ fn checked_version(db: &Connection, path: &Path) -> Result<usize, Fault> {
 }
 
 /// Write-ahead logging, which lets readers read while somebody writes.
-fn keep_a_log(db: &Connection, path: &Path, busy: Duration) -> Result<(), Fault> {
+fn enable_wal(db: &Connection, path: &Path, busy: Duration) -> Result<(), DbError> {
     let deadline = Instant::now() + busy;
     let mode: String = loop {
         match db.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0)) {

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use recto_context::{Body, ContentPart, Message, MessageId};
+use recto_context::{ContentPart, Message, MessageBody, MessageId};
 use rusqlite::Connection;
 use serde::Serialize;
 
@@ -14,7 +14,7 @@ use crate::codec::Unpacker;
 use crate::error::StoreError;
 use crate::ids::{Moment, SessionId};
 use crate::names::SessionName;
-use crate::rows::{self, Outcome};
+use crate::rows::{self, DbResult};
 use crate::store::Store;
 use crate::transcript;
 
@@ -23,7 +23,7 @@ const AROUND: usize = 60;
 
 /// A message that has every word of the query.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Hit {
+pub struct MessageHit {
     /// The session that it was said in.
     pub session: SessionId,
     /// The name of that session, if it has one.
@@ -31,7 +31,7 @@ pub struct Hit {
     /// The message's number within the session.
     pub message: MessageId,
     /// Who said the message.
-    pub role: Role,
+    pub role: MessageRole,
     /// When it was said.
     pub at: Moment,
     /// Some of its text around the first word that was found, on one line.
@@ -43,7 +43,7 @@ pub struct Hit {
 /// Who said a message: a person, a model, a tool or Recto itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Role {
+pub enum MessageRole {
     /// A person who wrote to the agent.
     User,
     /// The model, with or without calls.
@@ -56,26 +56,26 @@ pub enum Role {
     Approval,
 }
 
-impl Role {
+impl MessageRole {
     /// Who said a message.
-    pub fn of(message: &Message) -> Self {
+    pub fn from_message(message: &Message) -> Self {
         match message.body {
-            Body::User(_) => Role::User,
-            Body::Assistant { .. } => Role::Assistant,
-            Body::Tool { .. } => Role::Tool,
-            Body::Error(_) => Role::Error,
-            Body::Approval(_) => Role::Approval,
+            MessageBody::User(_) => MessageRole::User,
+            MessageBody::Assistant { .. } => MessageRole::Assistant,
+            MessageBody::Tool { .. } => MessageRole::Tool,
+            MessageBody::Error(_) => MessageRole::Error,
+            MessageBody::Approval(_) => MessageRole::Approval,
         }
     }
 
     /// The name that messages have it by.
     pub fn name(self) -> &'static str {
         match self {
-            Role::User => "user",
-            Role::Assistant => "assistant",
-            Role::Tool => "tool",
-            Role::Error => "error",
-            Role::Approval => "approval",
+            MessageRole::User => "user",
+            MessageRole::Assistant => "assistant",
+            MessageRole::Tool => "tool",
+            MessageRole::Error => "error",
+            MessageRole::Approval => "approval",
         }
     }
 }
@@ -83,14 +83,19 @@ impl Role {
 impl Store {
     /// Messages that have all words of `query`, in any case and also as parts
     /// of longer words; those stored last come first.
-    pub async fn search(&self, query: &str, limit: usize) -> Result<Vec<Hit>, StoreError> {
+    pub async fn search(&self, query: &str, limit: usize) -> Result<Vec<MessageHit>, StoreError> {
         let words: Vec<String> = query.split_whitespace().map(fold).collect();
         let sieve = Sieve::new(&words)?;
         self.read(move |db| search(db, &words, sieve, limit)).await
     }
 }
 
-fn search(db: &Connection, words: &[String], mut sieve: Sieve, limit: usize) -> Outcome<Vec<Hit>> {
+fn search(
+    db: &Connection,
+    words: &[String],
+    mut sieve: Sieve,
+    limit: usize,
+) -> DbResult<Vec<MessageHit>> {
     let mut hits = Vec::new();
     if words.is_empty() || limit == 0 {
         return Ok(hits);
@@ -105,11 +110,11 @@ fn search(db: &Connection, words: &[String], mut sieve: Sieve, limit: usize) -> 
         let message = transcript::read_message(row, &mut sieve.unpacker)?;
         let Some((snippet, found)) = find(&texts(&message), words) else { continue };
         let session = SessionId(row.get("session")?);
-        hits.push(Hit {
+        hits.push(MessageHit {
             session,
             name: session_name(db, session)?,
             message: message.id,
-            role: Role::of(&message),
+            role: MessageRole::from_message(&message),
             at: rows::moment(row, "at")?,
             snippet,
             found,
@@ -153,14 +158,14 @@ impl Sieve {
 /// What a person could look for in a message.
 fn texts(message: &Message) -> Vec<&str> {
     match &message.body {
-        Body::Error(text) | Body::Approval(text) => vec![text.as_str()],
+        MessageBody::Error(text) | MessageBody::Approval(text) => vec![text.as_str()],
         _ => {
             message.content().iter().filter_map(ContentPart::as_text).map(|t| t.as_str()).collect()
         }
     }
 }
 
-fn session_name(db: &Connection, session: SessionId) -> Outcome<Option<SessionName>> {
+fn session_name(db: &Connection, session: SessionId) -> DbResult<Option<SessionName>> {
     let sql = "SELECT name FROM sessions WHERE id = ?1";
     let name: Option<Option<String>> = rows::first(db, sql, [session.0], |row| Ok(row.get(0)?))?;
     Ok(name.flatten().and_then(|name| SessionName::try_from(name).ok()))
@@ -168,7 +173,7 @@ fn session_name(db: &Connection, session: SessionId) -> Outcome<Option<SessionNa
 
 /// The snippet around the word that comes first, if all words are there.
 fn find(texts: &[&str], words: &[String]) -> Option<(String, Range<usize>)> {
-    let folded: Vec<Folded> = texts.iter().map(|text| Folded::new(text)).collect();
+    let folded: Vec<FoldedText> = texts.iter().map(|text| FoldedText::new(text)).collect();
     let mut first: Option<(usize, Range<usize>)> = None;
     for word in words {
         let place =
@@ -224,16 +229,16 @@ fn fold_char(c: char) -> impl Iterator<Item = char> {
 }
 
 /// A folded text that knows where its letters came from.
-struct Folded {
+struct FoldedText {
     text: String,
     /// For each byte of the folded text the character of the original that it
     /// came from.
     origins: Vec<Range<usize>>,
 }
 
-impl Folded {
+impl FoldedText {
     fn new(original: &str) -> Self {
-        let mut folded = Folded { text: String::new(), origins: Vec::new() };
+        let mut folded = FoldedText { text: String::new(), origins: Vec::new() };
         for (at, c) in original.char_indices() {
             folded.text.extend(fold_char(c));
             folded.origins.resize(folded.text.len(), at..at + c.len_utf8());

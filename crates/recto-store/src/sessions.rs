@@ -7,19 +7,19 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::commit::{NewMessage, PackedMessage};
-use crate::error::{Fault, StoreError, Thing};
+use crate::error::{DbError, RowId, StoreError};
 use crate::ids::{Moment, SessionId};
 use crate::names::SessionName;
-use crate::rows::{self, Outcome};
+use crate::rows::{self, DbResult};
 use crate::store::Store;
 use crate::transcript;
 
 /// A session's own settings, over those of its agent: a JSON object.
-pub type Settings = Map<String, Value>;
+pub type SettingsMap = Map<String, Value>;
 
 /// A conversation as it is stored.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Session {
+pub struct StoredSession {
     /// The number that people can name it by.
     pub id: SessionId,
     /// Its name, if somebody gave it one.
@@ -33,10 +33,10 @@ pub struct Session {
     /// Since when it is archived.
     pub archived: Option<Moment>,
     /// Its own settings, over those of its agent.
-    pub settings: Settings,
+    pub settings: SettingsMap,
 }
 
-impl Session {
+impl StoredSession {
     /// What people call it: its name, or else its number.
     pub fn label(&self) -> String {
         self.name.as_ref().map_or_else(|| self.id.to_string(), ToString::to_string)
@@ -55,7 +55,7 @@ pub struct NewSession {
     /// When the conversation begins.
     pub at: Moment,
     /// Its own settings, over those of its agent.
-    pub settings: Settings,
+    pub settings: SettingsMap,
 }
 
 /// The place where a conversation is held. The parts are kept apart, so that
@@ -88,7 +88,7 @@ pub enum SessionFilter {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SessionSummary {
     /// The session that is listed.
-    pub session: Session,
+    pub session: StoredSession,
     /// How many messages it has.
     pub messages: u64,
     /// How many turns it has had.
@@ -101,7 +101,11 @@ pub struct SessionSummary {
 
 impl Store {
     /// The open session bound to `key`, or a new one bound to it.
-    pub async fn bind(&self, key: BindingKey, new: NewSession) -> Result<Session, StoreError> {
+    pub async fn bind(
+        &self,
+        key: BindingKey,
+        new: NewSession,
+    ) -> Result<StoredSession, StoreError> {
         let key = key_column(&key)?;
         self.write(move |db| match bound(db, &key)? {
             Some(session) => Ok(session),
@@ -111,13 +115,13 @@ impl Store {
     }
 
     /// A session by its number.
-    pub async fn session(&self, id: SessionId) -> Result<Option<Session>, StoreError> {
+    pub async fn session(&self, id: SessionId) -> Result<Option<StoredSession>, StoreError> {
         self.read(move |db| find(db, id)).await
     }
 
     /// A session by its name, open ones first, then the one archived last; or
     /// else by its number.
-    pub async fn find_session(&self, name: &str) -> Result<Option<Session>, StoreError> {
+    pub async fn find_session(&self, name: &str) -> Result<Option<StoredSession>, StoreError> {
         let name = name.trim().to_owned();
         self.read(move |db| match by_name(db, &name)? {
             Some(session) => Ok(Some(session)),
@@ -133,7 +137,7 @@ impl Store {
 
     /// All sessions, oldest first, without what a list shows of each. One that is
     /// damaged is left out.
-    pub async fn sessions_brief(&self) -> Result<Vec<Session>, StoreError> {
+    pub async fn sessions_brief(&self) -> Result<Vec<StoredSession>, StoreError> {
         self.read(|db| {
             // What a request handed on can be long, and is not read.
             let sql = "SELECT id, name, agent, surface, created, archived, settings
@@ -146,7 +150,11 @@ impl Store {
 
     /// Gives a session another name. A conversation that is called by the old one
     /// goes by the new one: the old name is free for another session.
-    pub async fn rename(&self, id: SessionId, name: SessionName) -> Result<Session, StoreError> {
+    pub async fn rename(
+        &self,
+        id: SessionId,
+        name: SessionName,
+    ) -> Result<StoredSession, StoreError> {
         self.write(move |db| {
             if let Some(old) = must_exist(db, id)?.name {
                 move_binding(db, id, &old, &name)?;
@@ -160,12 +168,12 @@ impl Store {
     }
 
     /// Puts a session away. The next message of its conversation begins another.
-    pub async fn archive(&self, id: SessionId, at: Moment) -> Result<Session, StoreError> {
+    pub async fn archive(&self, id: SessionId, at: Moment) -> Result<StoredSession, StoreError> {
         self.write(move |db| set_archived(db, id, Some(at))).await
     }
 
     /// Opens an archived session again.
-    pub async fn unarchive(&self, id: SessionId) -> Result<Session, StoreError> {
+    pub async fn unarchive(&self, id: SessionId) -> Result<StoredSession, StoreError> {
         self.write(move |db| set_archived(db, id, None)).await
     }
 
@@ -173,8 +181,8 @@ impl Store {
     pub async fn set_settings(
         &self,
         id: SessionId,
-        settings: Settings,
-    ) -> Result<Session, StoreError> {
+        settings: SettingsMap,
+    ) -> Result<StoredSession, StoreError> {
         let settings = rows::to_json(&settings)?;
         self.write(move |db| {
             let sql = "UPDATE sessions SET settings = ?2 WHERE id = ?1";
@@ -191,7 +199,7 @@ impl Store {
         key: BindingKey,
         new: NewSession,
         messages: Vec<NewMessage>,
-    ) -> Result<Session, StoreError> {
+    ) -> Result<StoredSession, StoreError> {
         let pack = move || messages.iter().map(PackedMessage::new).collect::<Result<Vec<_>, _>>();
         let messages = recto_fs::blocking(pack).await?;
         let key = key_column(&key)?;
@@ -209,13 +217,13 @@ fn key_column(key: &BindingKey) -> Result<String, StoreError> {
     rows::to_json(&(agent, surface, account, conversation, user))
 }
 
-fn bound(db: &Connection, key: &str) -> Outcome<Option<Session>> {
+fn bound(db: &Connection, key: &str) -> DbResult<Option<StoredSession>> {
     let sql = "SELECT sessions.* FROM bindings JOIN sessions ON sessions.id = bindings.session
                WHERE bindings.key = ?1 AND sessions.archived IS NULL";
     rows::first(db, sql, [key], read)
 }
 
-fn bind_new(db: &Connection, key: &str, new: &NewSession) -> Outcome<Session> {
+fn bind_new(db: &Connection, key: &str, new: &NewSession) -> DbResult<StoredSession> {
     let session = insert(db, new)?;
     let sql = "INSERT INTO bindings (key, session) VALUES (?1, ?2)
                ON CONFLICT (key) DO UPDATE SET session = excluded.session";
@@ -229,14 +237,14 @@ fn move_binding(
     session: SessionId,
     old: &SessionName,
     new: &SessionName,
-) -> Outcome<()> {
+) -> DbResult<()> {
     // What another session left under the new key is of an archived one.
     let sql = "UPDATE OR REPLACE bindings SET key = json_set(key, '$[3]', ?3)
                WHERE session = ?1 AND key ->> '$[3]' = ?2";
     rows::execute(db, sql, params![session.0, old.as_str(), new.as_str()]).map(drop)
 }
 
-fn insert(db: &Connection, new: &NewSession) -> Outcome<Session> {
+fn insert(db: &Connection, new: &NewSession) -> DbResult<StoredSession> {
     let name = new.name.as_ref().map(SessionName::as_str);
     let settings = rows::to_json(&new.settings)?;
     let id = db
@@ -247,11 +255,19 @@ fn insert(db: &Connection, new: &NewSession) -> Outcome<Session> {
         .insert(params![name, new.agent, new.surface, new.at.microseconds(), settings])
         .map_err(|error| name_taken(error.into(), new.name.as_ref()))?;
     let NewSession { agent, name, surface, at, settings } = new.clone();
-    Ok(Session { id: SessionId(id), name, agent, surface, created: at, archived: None, settings })
+    Ok(StoredSession {
+        id: SessionId(id),
+        name,
+        agent,
+        surface,
+        created: at,
+        archived: None,
+        settings,
+    })
 }
 
 /// Says which name it was that another open session has.
-fn name_taken(fault: Fault, name: Option<&SessionName>) -> Fault {
+fn name_taken(fault: DbError, name: Option<&SessionName>) -> DbError {
     match name {
         Some(name) if fault.is_duplicate() => {
             StoreError::NameTaken { name: name.as_str().to_owned() }.into()
@@ -261,7 +277,7 @@ fn name_taken(fault: Fault, name: Option<&SessionName>) -> Fault {
 }
 
 /// Archives a session, or opens it again. Doing it twice changes nothing.
-fn set_archived(db: &Connection, id: SessionId, at: Option<Moment>) -> Outcome<Session> {
+fn set_archived(db: &Connection, id: SessionId, at: Option<Moment>) -> DbResult<StoredSession> {
     let session = must_exist(db, id)?;
     if session.archived.is_some() == at.is_some() {
         return Ok(session);
@@ -273,15 +289,15 @@ fn set_archived(db: &Connection, id: SessionId, at: Option<Moment>) -> Outcome<S
 }
 
 /// The session, which the caller takes to be there.
-pub(crate) fn must_exist(db: &Connection, id: SessionId) -> Outcome<Session> {
-    find(db, id)?.ok_or_else(|| StoreError::NotFound(Thing::Session(id)).into())
+pub(crate) fn must_exist(db: &Connection, id: SessionId) -> DbResult<StoredSession> {
+    find(db, id)?.ok_or_else(|| StoreError::NotFound(RowId::Session(id)).into())
 }
 
-fn find(db: &Connection, id: SessionId) -> Outcome<Option<Session>> {
+fn find(db: &Connection, id: SessionId) -> DbResult<Option<StoredSession>> {
     rows::first(db, "SELECT * FROM sessions WHERE id = ?1", [id.0], read)
 }
 
-fn by_name(db: &Connection, name: &str) -> Outcome<Option<Session>> {
+fn by_name(db: &Connection, name: &str) -> DbResult<Option<StoredSession>> {
     let open = "SELECT * FROM sessions WHERE name = ?1 AND archived IS NULL";
     if let Some(session) = rows::first(db, open, [name], read)? {
         return Ok(Some(session));
@@ -292,11 +308,11 @@ fn by_name(db: &Connection, name: &str) -> Outcome<Option<Session>> {
 }
 
 /// Reads a session from its row.
-pub(crate) fn read(row: &Row<'_>) -> Outcome<Session> {
+pub(crate) fn read(row: &Row<'_>) -> DbResult<StoredSession> {
     let name = row.get::<_, Option<String>>("name")?.map(SessionName::try_from).transpose();
-    Ok(Session {
+    Ok(StoredSession {
         id: SessionId(row.get("id")?),
-        name: name.map_err(|error| Fault::damaged(format!("a session's name ({error})")))?,
+        name: name.map_err(|error| DbError::damaged(format!("a session's name ({error})")))?,
         agent: row.get("agent")?,
         surface: row.get("surface")?,
         created: rows::moment(row, "created")?,
@@ -305,7 +321,7 @@ pub(crate) fn read(row: &Row<'_>) -> Outcome<Session> {
     })
 }
 
-fn list(db: &Connection, filter: SessionFilter) -> Outcome<Vec<SessionSummary>> {
+fn list(db: &Connection, filter: SessionFilter) -> DbResult<Vec<SessionSummary>> {
     let sql = match filter {
         SessionFilter::Open => "SELECT * FROM sessions WHERE archived IS NULL",
         SessionFilter::All => "SELECT * FROM sessions",
@@ -315,7 +331,7 @@ fn list(db: &Connection, filter: SessionFilter) -> Outcome<Vec<SessionSummary>> 
     Ok(summaries)
 }
 
-fn summarise(db: &Connection, session: Session) -> Outcome<SessionSummary> {
+fn summarise(db: &Connection, session: StoredSession) -> DbResult<SessionSummary> {
     let id = session.id.0;
     let count = |sql| db.prepare_cached(sql)?.query_row([id], |row| row.get::<_, i64>(0));
     let messages = count("SELECT count(*) FROM messages WHERE session = ?1")?;

@@ -11,15 +11,15 @@ use rusqlite::Connection;
 
 use crate::checkpoint::Checkpointer;
 use crate::commit::{PackedCommit, TurnCommit};
-use crate::documents::{self, LastDocument, LastDocuments, PackedRequest};
-use crate::error::{Fault, StoreError, cannot_open};
+use crate::documents::{self, DocumentCache, LastDocument, PackedRequest};
+use crate::error::{DbError, StoreError, cannot_open};
 use crate::files;
 use crate::ids::{RequestId, SessionId};
-use crate::owner::Owners;
-use crate::readers::Readers;
-use crate::rows::Outcome;
-use crate::schema::{self, Purpose};
-use crate::writer::Writer;
+use crate::owner::OwnerRegistry;
+use crate::readers::ReaderPool;
+use crate::rows::DbResult;
+use crate::schema::{self, ConnectionMode};
+use crate::writer::StoreWriter;
 
 /// How long to wait for another process that is writing.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -51,12 +51,12 @@ pub struct Store(Arc<Inner>);
 struct Inner {
     // Dropped in this order: when this owner's lock is free, nothing of it is
     // at work any more.
-    writer: Writer,
-    readers: Arc<Readers>,
+    writer: StoreWriter,
+    readers: Arc<ReaderPool>,
     _checkpointer: Checkpointer,
     /// A panic leaves nothing behind that could be wrong here: what is remembered was written.
-    last_documents: Mutex<LastDocuments>,
-    owners: Arc<Owners>,
+    last_documents: Mutex<DocumentCache>,
+    owners: Arc<OwnerRegistry>,
 }
 
 impl std::fmt::Debug for Store {
@@ -75,18 +75,18 @@ impl Store {
         files::private_database(path).map_err(|error| cannot_open(path, &error))?;
         let connect = |purpose| schema::connect(path, purpose, *busy_timeout);
         let open = || {
-            let writing = connect(Purpose::Writing)?;
+            let writing = connect(ConnectionMode::Writing)?;
             schema::migrate(&writing, path, *busy_timeout)?;
-            Ok((writing, connect(Purpose::Writing)?, connect(Purpose::Reading)?))
+            Ok((writing, connect(ConnectionMode::Writing)?, connect(ConnectionMode::Reading)?))
         };
-        let (writing, checkpointing, reading) = open().map_err(|fault: Fault| fault.at(path))?;
+        let (writing, checkpointing, reading) = open().map_err(|fault: DbError| fault.at(path))?;
         let owners_folder = folder.join("owners");
-        let owners = Owners::join(owners_folder.clone())
+        let owners = OwnerRegistry::join(owners_folder.clone())
             .map_err(|error| cannot_open(&owners_folder, &error))?;
         let checkpointer = Checkpointer::start(checkpointing);
         Ok(Store(Arc::new(Inner {
-            writer: Writer::start(writing, path.clone(), checkpointer.bell()),
-            readers: Arc::new(Readers::new(path.clone(), *busy_timeout, reading)),
+            writer: StoreWriter::start(writing, path.clone(), checkpointer.bell()),
+            readers: Arc::new(ReaderPool::new(path.clone(), *busy_timeout, reading)),
             _checkpointer: checkpointer,
             last_documents: Mutex::default(),
             owners: Arc::new(owners),
@@ -98,23 +98,23 @@ impl Store {
         self.0.readers.path()
     }
 
-    pub(crate) fn owners(&self) -> Arc<Owners> {
+    pub(crate) fn owners(&self) -> Arc<OwnerRegistry> {
         self.0.owners.clone()
     }
 
     /// Reads as of one instant, without waiting for anybody who writes.
     pub(crate) async fn read<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Connection) -> Outcome<T> + Send + 'static,
+        work: impl FnOnce(&Connection) -> DbResult<T> + Send + 'static,
     ) -> Result<T, StoreError> {
-        Readers::read(&self.0.readers, work).await
+        ReaderPool::read(&self.0.readers, work).await
     }
 
     /// Writes in a transaction. The work may be done more than once, as long as
     /// nothing of it is committed.
     pub(crate) async fn write<T: Send + 'static>(
         &self,
-        work: impl FnMut(&Connection) -> Outcome<T> + Send + 'static,
+        work: impl FnMut(&Connection) -> DbResult<T> + Send + 'static,
     ) -> Result<T, StoreError> {
         self.0.writer.write(work).await
     }
@@ -129,7 +129,7 @@ impl Store {
     ) -> Result<T, StoreError>
     where
         T: Send + 'static,
-        W: Fn(&Connection, &PackedCommit) -> Outcome<(T, Option<RequestId>)>,
+        W: Fn(&Connection, &PackedCommit) -> DbResult<(T, Option<RequestId>)>,
         W: Send + Sync + 'static,
     {
         let (commit, work) = (Arc::new(commit), Arc::new(work));
@@ -155,7 +155,7 @@ impl Store {
     ) -> Result<Option<T>, StoreError>
     where
         T: Send + 'static,
-        W: Fn(&Connection, &PackedCommit) -> Outcome<(T, Option<RequestId>)>,
+        W: Fn(&Connection, &PackedCommit) -> DbResult<(T, Option<RequestId>)>,
         W: Send + Sync + 'static,
     {
         let packed = Arc::new(pack(commit.clone(), last.clone()).await?);
@@ -180,7 +180,7 @@ impl Store {
         if let Some(document) = self.0.last_documents.lock().get(session) {
             return Ok(Some(document));
         }
-        Ok(self.read(move |db| documents::last(db, session)).await?.map(Arc::new))
+        Ok(self.read(move |db| documents::last_document(db, session)).await?.map(Arc::new))
     }
 
     fn remember(&self, session: SessionId, document: Option<LastDocument>) {

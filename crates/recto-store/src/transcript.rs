@@ -10,12 +10,12 @@ use serde::Serialize;
 
 use crate::codec::Unpacker;
 use crate::commit::PackedMessage;
-use crate::compactions::{self, Compaction};
-use crate::error::{Fault, StoreError};
+use crate::compactions::{self, StoredCompaction};
+use crate::error::{DbError, StoreError};
 use crate::ids::{Moment, SessionId, TurnId};
 use crate::items::{self, ItemState, ItemsRevision};
-use crate::rows::{self, Outcome};
-use crate::sessions::{self, Session};
+use crate::rows::{self, DbResult};
+use crate::sessions::{self, StoredSession};
 use crate::store::Store;
 use crate::turns;
 
@@ -32,7 +32,7 @@ pub struct StoredMessage {
 
 /// How far a caller has read a session already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Having {
+pub struct SessionCursor {
     /// The last message that it has, with all before it that can still be sent.
     pub messages_up_to: Option<MessageId>,
     /// The state of the items that it has.
@@ -43,12 +43,12 @@ pub struct Having {
 #[derive(Debug, Clone, PartialEq)]
 pub struct SessionState {
     /// The session with its settings.
-    pub session: Session,
+    pub session: StoredSession,
     /// What its last request handed on; a fresh session's where that is damaged.
     pub carry: Carry,
     /// What stands for messages that have left the page; nothing where that is
     /// damaged.
-    pub compaction: Option<Compaction>,
+    pub compaction: Option<StoredCompaction>,
     /// Its items, and those that a person removed, in the order they came; absent
     /// when the caller has them.
     pub items: Option<Vec<(ItemId, ItemState)>>,
@@ -104,13 +104,13 @@ impl Store {
     pub async fn load(
         &self,
         session: SessionId,
-        having: Having,
+        having: SessionCursor,
     ) -> Result<SessionState, StoreError> {
         self.read(move |db| load(db, session, having)).await
     }
 }
 
-fn load(db: &Connection, session: SessionId, having: Having) -> Outcome<SessionState> {
+fn load(db: &Connection, session: SessionId, having: SessionCursor) -> DbResult<SessionState> {
     let session_row = sessions::must_exist(db, session)?;
     let carry = carry(db, session)?;
     let left = || carry.history_from.and_then(before);
@@ -121,7 +121,7 @@ fn load(db: &Connection, session: SessionId, having: Having) -> Outcome<SessionS
         session: session_row,
         carry,
         compaction: rows::unless_damaged(compactions::standing(db, session))?,
-        items: changed.then(|| items::of(db, session)).transpose()?,
+        items: changed.then(|| items::session_items(db, session)).transpose()?,
         items_revision: revision,
         messages: messages_behind(db, session, known_up_to, LAST)?,
         last_message: last_message(db, session)?,
@@ -144,7 +144,7 @@ fn messages_behind(
     session: SessionId,
     known: Option<MessageId>,
     last: MessageId,
-) -> Outcome<Vec<StoredMessage>> {
+) -> DbResult<Vec<StoredMessage>> {
     let column = |id: MessageId| i64::try_from(id.0).unwrap_or(i64::MAX);
     // No number is below zero.
     let known = known.map_or(-1, column);
@@ -157,7 +157,7 @@ fn messages_behind(
 fn messages_at(
     db: &Connection,
     places: &[(SessionId, MessageId)],
-) -> Outcome<Vec<(SessionId, StoredMessage)>> {
+) -> DbResult<Vec<(SessionId, StoredMessage)>> {
     let sql = "SELECT id, turn, at, body FROM messages WHERE session = ?1 AND id = ?2";
     let mut unpacker = Unpacker::default();
     let mut found = Vec::with_capacity(places.len());
@@ -170,7 +170,7 @@ fn messages_at(
 }
 
 /// Reads `id`, `turn`, `at` and `body` of a message.
-pub(crate) fn read(row: &Row<'_>, unpacker: &mut Unpacker) -> Outcome<StoredMessage> {
+pub(crate) fn read(row: &Row<'_>, unpacker: &mut Unpacker) -> DbResult<StoredMessage> {
     Ok(StoredMessage {
         message: Arc::new(read_message(row, unpacker)?),
         at: rows::moment(row, "at")?,
@@ -179,9 +179,9 @@ pub(crate) fn read(row: &Row<'_>, unpacker: &mut Unpacker) -> Outcome<StoredMess
 }
 
 /// Reads `id` and `body` of a message.
-pub(crate) fn read_message(row: &Row<'_>, unpacker: &mut Unpacker) -> Outcome<Message> {
+pub(crate) fn read_message(row: &Row<'_>, unpacker: &mut Unpacker) -> DbResult<Message> {
     let id: i64 = row.get("id")?;
-    let damaged = || Fault::damaged(format!("message {id}"));
+    let damaged = || DbError::damaged(format!("message {id}"));
     let packed = row.get_ref("body")?.as_blob().map_err(|_| damaged())?;
     let json = unpacker.unpack(packed).map_err(|_| damaged())?;
     let message: Message = serde_json::from_str(json).map_err(|_| damaged())?;
@@ -189,13 +189,13 @@ pub(crate) fn read_message(row: &Row<'_>, unpacker: &mut Unpacker) -> Outcome<Me
 }
 
 /// The message that began the session.
-pub(crate) fn first_message(db: &Connection, session: SessionId) -> Outcome<Option<Message>> {
+pub(crate) fn first_message(db: &Connection, session: SessionId) -> DbResult<Option<Message>> {
     let sql = "SELECT id, body FROM messages WHERE session = ?1 ORDER BY id LIMIT 1";
     rows::first(db, sql, [session.0], |row| read_message(row, &mut Unpacker::default()))
 }
 
 /// The number of the session's last message.
-pub(crate) fn last_message(db: &Connection, session: SessionId) -> Outcome<Option<MessageId>> {
+pub(crate) fn last_message(db: &Connection, session: SessionId) -> DbResult<Option<MessageId>> {
     let sql = "SELECT max(id) AS id FROM messages WHERE session = ?1";
     Ok(rows::first(db, sql, [session.0], |row| rows::message_id(row, "id"))?.flatten())
 }
@@ -207,7 +207,7 @@ pub(crate) fn append(
     session: SessionId,
     turn: Option<TurnId>,
     messages: &[PackedMessage],
-) -> Outcome<()> {
+) -> DbResult<()> {
     let mut last = last_message(db, session)?;
     let mut insert = db.prepare_cached(
         "INSERT INTO messages (session, id, turn, at, body) VALUES (?1, ?2, ?3, ?4, ?5)",
@@ -227,14 +227,14 @@ pub(crate) fn append(
 
 /// What the session's last request handed on. A session can go on without it:
 /// what has left the page is decided anew.
-pub(crate) fn carry(db: &Connection, session: SessionId) -> Outcome<Carry> {
+pub(crate) fn carry(db: &Connection, session: SessionId) -> DbResult<Carry> {
     let sql = "SELECT carry FROM sessions WHERE id = ?1";
     let carry = rows::first(db, sql, [session.0], |row| rows::optional_json(row, "carry"));
     Ok(rows::unless_damaged(carry)?.flatten().unwrap_or_default())
 }
 
 /// Keeps what a request hands on, as JSON.
-pub(crate) fn put_carry(db: &Connection, session: SessionId, carry: &str) -> Outcome<()> {
+pub(crate) fn put_carry(db: &Connection, session: SessionId, carry: &str) -> DbResult<()> {
     let sql = "UPDATE sessions SET carry = ?2 WHERE id = ?1";
     rows::execute(db, sql, params![session.0, carry]).map(drop)
 }

@@ -11,7 +11,7 @@ use crate::store::Store;
 
 /// Whether a hash takes the place of one that is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sight {
+pub enum TrustUpdate {
     /// The folder is seen for the first time; what is known of it stays.
     First,
     /// A person has looked at what changed.
@@ -36,14 +36,14 @@ impl Store {
         &self,
         agent: &str,
         folders: Vec<(String, ContentHash)>,
-        sight: Sight,
+        sight: TrustUpdate,
         at: Moment,
     ) -> Result<(), StoreError> {
         let agent = agent.to_owned();
         self.write(move |db| {
             let known = match sight {
-                Sight::First => "IGNORE",
-                Sight::Again => "REPLACE",
+                TrustUpdate::First => "IGNORE",
+                TrustUpdate::Again => "REPLACE",
             };
             let mut insert = db.prepare_cached(&format!(
                 "INSERT OR {known} INTO trusted (agent, folder, hash, at) VALUES (?1, ?2, ?3, ?4)"

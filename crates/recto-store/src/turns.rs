@@ -7,19 +7,19 @@
 use std::fmt;
 use std::path::Path;
 
-use recto_context::{Body, ContentPart, Message, MessageId, TurnNumber, UserMessage};
+use recto_context::{ContentPart, Message, MessageBody, MessageId, TurnNumber, UserMessage};
 use rusqlite::{Connection, Row, params};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::codec;
-use crate::commit::{self, Begun, PackedCommit, SessionBasis, TurnCommit};
+use crate::commit::{self, PackedCommit, SessionBasis, StartedTurn, TurnCommit};
 use crate::compactions;
-use crate::error::{Fault, StoreError, Thing};
+use crate::error::{DbError, RowId, StoreError};
 use crate::ids::{Moment, RequestId, SessionId, TurnId};
-use crate::owner::{Owner, OwnerId, Owners};
-use crate::rows::{self, Outcome};
-use crate::sessions::{self, Settings};
+use crate::owner::{OwnerId, OwnerRegistry, TurnOwner};
+use crate::rows::{self, DbResult};
+use crate::sessions::{self, SettingsMap};
 use crate::store::Store;
 use crate::transcript;
 
@@ -35,12 +35,12 @@ pub struct NewTurn {
     /// Who said it, where several people can.
     pub sender: Option<String>,
     /// What holds for this turn alone: a JSON object.
-    pub settings: Settings,
+    pub settings: SettingsMap,
 }
 
 /// A turn as it is stored: one message that came in, and all that was done for it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Turn {
+pub struct StoredTurn {
     /// Its number, counted over all sessions.
     pub id: TurnId,
     /// The session that it belongs to.
@@ -50,11 +50,11 @@ pub struct Turn {
     /// How far it is.
     pub status: TurnStatus,
     /// Who runs it or is to run it; nobody once it has ended.
-    pub owner: Option<Owner>,
+    pub owner: Option<TurnOwner>,
     /// Who asked for it, where several people can.
     pub sender: Option<String>,
     /// What holds for this turn alone: a JSON object.
-    pub settings: Settings,
+    pub settings: SettingsMap,
     /// What was received, until it stands in the transcript as the turn's first
     /// message.
     pub inbound: Option<Vec<ContentPart>>,
@@ -76,7 +76,7 @@ pub struct Turn {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct OpenTurns {
     /// Those that can be read, oldest first.
-    pub turns: Vec<Turn>,
+    pub turns: Vec<StoredTurn>,
     /// Those that can't, each with what is wrong with it.
     pub damaged: Vec<(TurnId, StoreError)>,
 }
@@ -89,13 +89,13 @@ pub enum TurnStatus {
     /// A process is working on it.
     Running,
     /// It is over, in this way.
-    Ended(Ending),
+    Ended(TurnEnding),
 }
 
 /// How a turn ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Ending {
+pub enum TurnEnding {
     /// With a reply of the model.
     Done,
     /// With an error that people were shown.
@@ -106,16 +106,17 @@ pub enum Ending {
     Interrupted,
 }
 
-impl Ending {
-    const ALL: [Ending; 4] = [Ending::Done, Ending::Failed, Ending::Stopped, Ending::Interrupted];
+impl TurnEnding {
+    const ALL: [TurnEnding; 4] =
+        [TurnEnding::Done, TurnEnding::Failed, TurnEnding::Stopped, TurnEnding::Interrupted];
 
     /// The name that records and people use.
     pub fn name(self) -> &'static str {
         match self {
-            Ending::Done => "done",
-            Ending::Failed => "failed",
-            Ending::Stopped => "stopped",
-            Ending::Interrupted => "interrupted",
+            TurnEnding::Done => "done",
+            TurnEnding::Failed => "failed",
+            TurnEnding::Stopped => "stopped",
+            TurnEnding::Interrupted => "interrupted",
         }
     }
 }
@@ -131,7 +132,7 @@ impl TurnStatus {
     }
 
     fn from_name(name: &str) -> Option<Self> {
-        let ended = Ending::ALL.map(TurnStatus::Ended);
+        let ended = TurnEnding::ALL.map(TurnStatus::Ended);
         let mut all = [TurnStatus::Queued, TurnStatus::Running].into_iter().chain(ended);
         all.find(|status| status.name() == name)
     }
@@ -151,7 +152,7 @@ impl Serialize for TurnStatus {
 
 impl Store {
     /// Stores what came in, to be run later by this process.
-    pub async fn accept(&self, inbound: NewTurn) -> Result<Turn, StoreError> {
+    pub async fn accept(&self, inbound: NewTurn) -> Result<StoredTurn, StoreError> {
         let owners = self.owners();
         let content = pack_content(&inbound.content)?;
         self.write(move |db| {
@@ -164,7 +165,11 @@ impl Store {
     /// Stores what came in together with the turn's first step. Refused as
     /// [`StoreError::Busy`] while another turn of the session is open; then the
     /// inbound can be [accepted](Store::accept).
-    pub async fn begin(&self, inbound: NewTurn, commit: TurnCommit) -> Result<Begun, StoreError> {
+    pub async fn begin(
+        &self,
+        inbound: NewTurn,
+        commit: TurnCommit,
+    ) -> Result<StartedTurn, StoreError> {
         // Where the commit has the message itself, it need not be stored twice.
         let has_message = commit.messages.first().is_some_and(|new| new.message.is_user());
         let content = (!has_message).then(|| pack_content(&inbound.content)).transpose()?;
@@ -178,7 +183,7 @@ impl Store {
 
     /// Starts to run a queued turn of this process. Refused as
     /// [`StoreError::Busy`] while an older turn of the session is open.
-    pub async fn claim(&self, turn: TurnId, at: Moment) -> Result<Turn, StoreError> {
+    pub async fn claim(&self, turn: TurnId, at: Moment) -> Result<StoredTurn, StoreError> {
         let owners = self.owners();
         self.write(move |db| claim(db, &owners, turn, at)).await
     }
@@ -206,13 +211,17 @@ impl Store {
 
     /// Makes an open turn whose owner is gone one of this process. It stays
     /// queued or running as it was.
-    pub async fn take_over(&self, turn: TurnId) -> Result<Turn, StoreError> {
+    pub async fn take_over(&self, turn: TurnId) -> Result<StoredTurn, StoreError> {
         let owners = self.owners();
         self.write(move |db| take_over(db, &owners, turn)).await
     }
 
     /// Ends a turn of this process that has not begun.
-    pub async fn withdraw(&self, turn: TurnId, outcome: commit::Outcome) -> Result<(), StoreError> {
+    pub async fn withdraw(
+        &self,
+        turn: TurnId,
+        outcome: commit::TurnOutcome,
+    ) -> Result<(), StoreError> {
         let owners = self.owners();
         self.write(move |db| {
             check(&owners, turn, standing(db, turn)?, TurnStatus::Queued)?;
@@ -226,7 +235,7 @@ impl Store {
     pub async fn end_unread(
         &self,
         turn: TurnId,
-        outcome: commit::Outcome,
+        outcome: commit::TurnOutcome,
     ) -> Result<(), StoreError> {
         let owners = self.owners();
         self.write(move |db| {
@@ -235,22 +244,22 @@ impl Store {
                 .prepare_cached("SELECT owner FROM turns WHERE id = ?1")?
                 .query_row([turn.0], rows::only)?;
             match owner.map(|id| owners.look(OwnerId(id))) {
-                Some(Owner::Gone) => commit::end(db, turn, &outcome),
+                Some(TurnOwner::Gone) => commit::end(db, turn, &outcome),
                 Some(owner) => Err(StoreError::NotOurs { turn, owner }.into()),
-                None => Err(StoreError::NotFound(Thing::Turn(turn)).into()),
+                None => Err(StoreError::NotFound(RowId::Turn(turn)).into()),
             }
         })
         .await
     }
 
     /// A turn by its number.
-    pub async fn turn(&self, id: TurnId) -> Result<Option<Turn>, StoreError> {
+    pub async fn turn(&self, id: TurnId) -> Result<Option<StoredTurn>, StoreError> {
         let owners = self.owners();
         self.read(move |db| find(db, &owners, id)).await
     }
 
     /// A session's turns, oldest first.
-    pub async fn turns(&self, session: SessionId) -> Result<Vec<Turn>, StoreError> {
+    pub async fn turns(&self, session: SessionId) -> Result<Vec<StoredTurn>, StoreError> {
         let owners = self.owners();
         self.read(move |db| {
             let sql = "SELECT * FROM turns WHERE session = ?1 ORDER BY number";
@@ -260,7 +269,10 @@ impl Store {
     }
 
     /// The last turn of a session, or of all.
-    pub async fn last_turn(&self, session: Option<SessionId>) -> Result<Option<Turn>, StoreError> {
+    pub async fn last_turn(
+        &self,
+        session: Option<SessionId>,
+    ) -> Result<Option<StoredTurn>, StoreError> {
         let owners = self.owners();
         self.read(move |db| match session {
             Some(session) => {
@@ -285,17 +297,17 @@ impl Store {
 
 fn begin(
     db: &Connection,
-    owners: &Owners,
+    owners: &OwnerRegistry,
     inbound: &NewTurn,
     content: Option<&[u8]>,
     commit: &PackedCommit,
-) -> Outcome<Begun> {
+) -> DbResult<StartedTurn> {
     let session = inbound.session;
     must_be_idle(db, owners, session)?;
     must_be_unchanged(db, session, commit.commit.basis)?;
     let (turn, number) = insert(db, owners.own(), inbound, TurnStatus::Running, content)?;
     let request = commit::apply(db, session, turn, commit)?;
-    Ok(Begun { turn, number, request })
+    Ok(StartedTurn { turn, number, request })
 }
 
 /// Passes a session that is as it was when it was read.
@@ -303,7 +315,7 @@ fn must_be_unchanged(
     db: &Connection,
     session: SessionId,
     basis: Option<SessionBasis>,
-) -> Outcome<()> {
+) -> DbResult<()> {
     let Some(basis) = basis else { return Ok(()) };
     let last = transcript::last_message(db, session)?.unwrap_or_default();
     let summary = compactions::standing_id(db, session)?;
@@ -314,23 +326,27 @@ fn must_be_unchanged(
 }
 
 /// Passes a session that has no open turn.
-pub(crate) fn must_be_idle(db: &Connection, owners: &Owners, session: SessionId) -> Outcome<()> {
+pub(crate) fn must_be_idle(
+    db: &Connection,
+    owners: &OwnerRegistry,
+    session: SessionId,
+) -> DbResult<()> {
     must_be_first(db, owners, session, None)
 }
 
 /// Passes a session whose oldest open turn is this one, or that has none.
 fn must_be_first(
     db: &Connection,
-    owners: &Owners,
+    owners: &OwnerRegistry,
     session: SessionId,
     turn: Option<TurnId>,
-) -> Outcome<()> {
+) -> DbResult<()> {
     let sql =
         "SELECT id, owner FROM turns WHERE session = ?1 AND ended IS NULL ORDER BY id LIMIT 1";
     let oldest = rows::first(db, sql, [session.0], |row| {
         let owner: Option<i64> = row.get("owner")?;
         // An open turn always has an owner.
-        let owner = owner.map_or(Owner::Gone, |id| owners.look(OwnerId(id)));
+        let owner = owner.map_or(TurnOwner::Gone, |id| owners.look(OwnerId(id)));
         Ok((TurnId(row.get("id")?), owner))
     })?;
     match oldest.filter(|(oldest, _)| turn != Some(*oldest)) {
@@ -339,7 +355,7 @@ fn must_be_first(
     }
 }
 
-fn claim(db: &Connection, owners: &Owners, id: TurnId, at: Moment) -> Outcome<Turn> {
+fn claim(db: &Connection, owners: &OwnerRegistry, id: TurnId, at: Moment) -> DbResult<StoredTurn> {
     let standing = standing(db, id)?;
     check(owners, id, standing, TurnStatus::Queued)?;
     must_be_first(db, owners, standing.session, Some(id))?;
@@ -348,11 +364,11 @@ fn claim(db: &Connection, owners: &Owners, id: TurnId, at: Moment) -> Outcome<Tu
     must_exist(db, owners, id)
 }
 
-fn take_over(db: &Connection, owners: &Owners, id: TurnId) -> Outcome<Turn> {
-    let Standing { status, owner, .. } = standing(db, id)?;
+fn take_over(db: &Connection, owners: &OwnerRegistry, id: TurnId) -> DbResult<StoredTurn> {
+    let TurnStanding { status, owner, .. } = standing(db, id)?;
     match owner.map(|id| owners.look(id)) {
-        Some(Owner::Here) => {}
-        Some(Owner::Gone) => {
+        Some(TurnOwner::Here) => {}
+        Some(TurnOwner::Gone) => {
             let sql = "UPDATE turns SET owner = ?2 WHERE id = ?1";
             rows::execute(db, sql, [id.0, owners.own().0])?;
         }
@@ -364,28 +380,33 @@ fn take_over(db: &Connection, owners: &Owners, id: TurnId) -> Outcome<Turn> {
 
 /// What decides who may do something with a turn.
 #[derive(Debug, Clone, Copy)]
-struct Standing {
+struct TurnStanding {
     session: SessionId,
     status: TurnStatus,
     owner: Option<OwnerId>,
 }
 
-fn standing(db: &Connection, id: TurnId) -> Outcome<Standing> {
+fn standing(db: &Connection, id: TurnId) -> DbResult<TurnStanding> {
     let sql = "SELECT session, status, owner FROM turns WHERE id = ?1";
     let standing = rows::first(db, sql, [id.0], |row| {
-        Ok(Standing {
+        Ok(TurnStanding {
             session: SessionId(row.get("session")?),
             status: read_status(row, id)?,
             owner: row.get::<_, Option<i64>>("owner")?.map(OwnerId),
         })
     })?;
-    standing.ok_or_else(|| StoreError::NotFound(Thing::Turn(id)).into())
+    standing.ok_or_else(|| StoreError::NotFound(RowId::Turn(id)).into())
 }
 
 /// Passes a turn that this process has, at the status that it should have.
-fn check(owners: &Owners, turn: TurnId, standing: Standing, status: TurnStatus) -> Outcome<()> {
+fn check(
+    owners: &OwnerRegistry,
+    turn: TurnId,
+    standing: TurnStanding,
+    status: TurnStatus,
+) -> DbResult<()> {
     match standing.owner.map(|id| owners.look(id)) {
-        Some(owner) if owner != Owner::Here => Err(StoreError::NotOurs { turn, owner }.into()),
+        Some(owner) if owner != TurnOwner::Here => Err(StoreError::NotOurs { turn, owner }.into()),
         _ if standing.status != status => {
             Err(StoreError::WrongStatus { turn, status: standing.status }.into())
         }
@@ -399,7 +420,7 @@ fn insert(
     inbound: &NewTurn,
     status: TurnStatus,
     content: Option<&[u8]>,
-) -> Outcome<(TurnId, TurnNumber)> {
+) -> DbResult<(TurnId, TurnNumber)> {
     sessions::must_exist(db, inbound.session)?;
     let last = last_number(db, inbound.session)?.map_or(0, |last| last.0);
     let number = TurnNumber(last.saturating_add(1));
@@ -430,19 +451,19 @@ fn insert(
 /// Content is kept in the form of a user's message, which is what it becomes.
 fn pack_content(content: &[ContentPart]) -> Result<Vec<u8>, StoreError> {
     let user = UserMessage { content: content.to_vec(), ..UserMessage::default() };
-    let message = Message { id: MessageId::default(), body: Body::User(user) };
+    let message = Message { id: MessageId::default(), body: MessageBody::User(user) };
     rows::to_json(&message).map(|json| codec::pack(&json))
 }
 
 /// The number of the session's last turn.
-pub(crate) fn last_number(db: &Connection, session: SessionId) -> Outcome<Option<TurnNumber>> {
+pub(crate) fn last_number(db: &Connection, session: SessionId) -> DbResult<Option<TurnNumber>> {
     let sql = "SELECT number FROM turns WHERE session = ?1 ORDER BY number DESC LIMIT 1";
     rows::first(db, sql, [session.0], |row| rows::turn_number(row, "number"))
 }
 
 /// Every row is read by itself: a query over all of them ends at the first that
 /// SQLite can't read.
-fn open_turns(db: &Connection, owners: &Owners, path: &Path) -> Outcome<OpenTurns> {
+fn open_turns(db: &Connection, owners: &OwnerRegistry, path: &Path) -> DbResult<OpenTurns> {
     let sql = "SELECT id FROM turns INDEXED BY open_turns WHERE ended IS NULL ORDER BY id";
     let ids = rows::all(db, sql, [], |row| Ok(TurnId(row.get("id")?)))?;
     let mut open = OpenTurns::default();
@@ -456,20 +477,20 @@ fn open_turns(db: &Connection, owners: &Owners, path: &Path) -> Outcome<OpenTurn
     Ok(open)
 }
 
-fn must_exist(db: &Connection, owners: &Owners, id: TurnId) -> Outcome<Turn> {
-    find(db, owners, id)?.ok_or_else(|| StoreError::NotFound(Thing::Turn(id)).into())
+fn must_exist(db: &Connection, owners: &OwnerRegistry, id: TurnId) -> DbResult<StoredTurn> {
+    find(db, owners, id)?.ok_or_else(|| StoreError::NotFound(RowId::Turn(id)).into())
 }
 
-fn find(db: &Connection, owners: &Owners, id: TurnId) -> Outcome<Option<Turn>> {
+fn find(db: &Connection, owners: &OwnerRegistry, id: TurnId) -> DbResult<Option<StoredTurn>> {
     rows::first(db, "SELECT * FROM turns WHERE id = ?1", [id.0], |row| read(row, owners))
 }
 
 /// Reads a whole row of `turns`.
-fn read(row: &Row<'_>, owners: &Owners) -> Outcome<Turn> {
+fn read(row: &Row<'_>, owners: &OwnerRegistry) -> DbResult<StoredTurn> {
     let id = TurnId(row.get("id")?);
     let inbound: Option<Message> = rows::packed_json(row, "inbound")?;
     let owner: Option<i64> = row.get("owner")?;
-    Ok(Turn {
+    Ok(StoredTurn {
         id,
         session: SessionId(row.get("session")?),
         number: rows::turn_number(row, "number")?,
@@ -487,7 +508,7 @@ fn read(row: &Row<'_>, owners: &Owners) -> Outcome<Turn> {
     })
 }
 
-fn read_status(row: &Row<'_>, id: TurnId) -> Outcome<TurnStatus> {
+fn read_status(row: &Row<'_>, id: TurnId) -> DbResult<TurnStatus> {
     let status = row.get_ref("status")?.as_str().ok().and_then(TurnStatus::from_name);
-    status.ok_or_else(|| Fault::damaged(format!("turn {id}")))
+    status.ok_or_else(|| DbError::damaged(format!("turn {id}")))
 }

@@ -16,23 +16,23 @@ use std::thread::{self, JoinHandle};
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tokio::sync::oneshot;
 
-use crate::checkpoint::Bell;
-use crate::error::{Fault, StoreError};
-use crate::rows::Outcome;
+use crate::checkpoint::CheckpointSignal;
+use crate::error::{DbError, StoreError};
+use crate::rows::DbResult;
 
 /// So many jobs share a commit at most; those behind them wait no longer.
 const AT_ONCE: usize = 256;
 
 /// The way to the thread; it ends when this is dropped.
-pub(crate) struct Writer {
+pub(crate) struct StoreWriter {
     path: Arc<PathBuf>,
-    jobs: Option<Sender<Box<dyn Job>>>,
+    jobs: Option<Sender<Box<dyn WriteJob>>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Writer {
+impl StoreWriter {
     /// Starts to write to `db`, the database at `path`.
-    pub(crate) fn start(db: Connection, path: PathBuf, bell: Bell) -> Self {
+    pub(crate) fn start(db: Connection, path: PathBuf, bell: CheckpointSignal) -> Self {
         let (sender, jobs) = channel();
         let path = Arc::new(path);
         let mine = path.clone();
@@ -40,23 +40,23 @@ impl Writer {
             .name("recto-writer".into())
             .spawn(move || run(&db, &jobs, &mine, &bell))
             .ok();
-        Writer { path, jobs: Some(sender), thread }
+        StoreWriter { path, jobs: Some(sender), thread }
     }
 
     /// Does `work` in a transaction; once this answers, it is on the disk.
     pub(crate) async fn write<T: Send + 'static>(
         &self,
-        work: impl FnMut(&Connection) -> Outcome<T> + Send + 'static,
+        work: impl FnMut(&Connection) -> DbResult<T> + Send + 'static,
     ) -> Result<T, StoreError> {
         let (reply, answer) = oneshot::channel();
-        let job = Task { work, done: None, reply, path: self.path.clone() };
+        let job = WriteTask { work, done: None, reply, path: self.path.clone() };
         let jobs = self.jobs.as_ref().ok_or(StoreError::Closed)?;
         jobs.send(Box::new(job)).map_err(|_| StoreError::Closed)?;
         answer.await.unwrap_or(Err(StoreError::Closed))
     }
 }
 
-impl Drop for Writer {
+impl Drop for StoreWriter {
     fn drop(&mut self) {
         // What is in the channel is still done.
         self.jobs = None;
@@ -67,7 +67,7 @@ impl Drop for Writer {
 }
 
 /// A piece of writing that waits for its transaction.
-trait Job: Send {
+trait WriteJob: Send {
     /// Does it, possibly for a second time. What it gave is kept for the answer.
     fn attempt(&mut self, db: &Connection) -> Attempt;
 
@@ -81,17 +81,17 @@ enum Attempt {
     Failed,
 }
 
-struct Task<T, W> {
+struct WriteTask<T, W> {
     work: W,
-    done: Option<Outcome<T>>,
+    done: Option<DbResult<T>>,
     reply: oneshot::Sender<Result<T, StoreError>>,
     path: Arc<PathBuf>,
 }
 
-impl<T, W> Job for Task<T, W>
+impl<T, W> WriteJob for WriteTask<T, W>
 where
     T: Send,
-    W: FnMut(&Connection) -> Outcome<T> + Send,
+    W: FnMut(&Connection) -> DbResult<T> + Send,
 {
     fn attempt(&mut self, db: &Connection) -> Attempt {
         // What a job that panicked has written is rolled back with it.
@@ -114,14 +114,14 @@ where
     }
 }
 
-fn run(db: &Connection, jobs: &Receiver<Box<dyn Job>>, path: &Path, bell: &Bell) {
+fn run(db: &Connection, jobs: &Receiver<Box<dyn WriteJob>>, path: &Path, bell: &CheckpointSignal) {
     while let Ok(first) = jobs.recv() {
         let mut batch = vec![first];
         batch.extend(jobs.try_iter().take(AT_ONCE - 1));
-        match together(db, &mut batch) {
-            Err(Lost::Midway(_)) if batch.len() > 1 => {
+        match commit_batch(db, &mut batch) {
+            Err(TransactionError::Midway(_)) if batch.len() > 1 => {
                 for mut job in batch {
-                    let done = together(db, slice::from_mut(&mut job));
+                    let done = commit_batch(db, slice::from_mut(&mut job));
                     job.answer(done.map_err(|lost| lost.at(path)));
                 }
             }
@@ -135,25 +135,25 @@ fn run(db: &Connection, jobs: &Receiver<Box<dyn Job>>, path: &Path, bell: &Bell)
 }
 
 /// Why nothing of a transaction was committed.
-enum Lost {
+enum TransactionError {
     /// It could not begin.
-    AtStart(Fault),
+    AtStart(DbError),
     /// It could not go on, or not be committed.
-    Midway(Fault),
+    Midway(DbError),
 }
 
-impl Lost {
+impl TransactionError {
     fn at(self, path: &Path) -> StoreError {
-        let (Lost::AtStart(fault) | Lost::Midway(fault)) = self;
+        let (TransactionError::AtStart(fault) | TransactionError::Midway(fault)) = self;
         fault.at(path)
     }
 }
 
 /// Does all jobs in one transaction and commits it.
-fn together(db: &Connection, jobs: &mut [Box<dyn Job>]) -> Result<(), Lost> {
+fn commit_batch(db: &Connection, jobs: &mut [Box<dyn WriteJob>]) -> Result<(), TransactionError> {
     let begun = Transaction::new_unchecked(db, TransactionBehavior::Immediate);
-    let transaction = begun.map_err(|error| Lost::AtStart(error.into()))?;
-    let midway = |error: rusqlite::Error| Lost::Midway(error.into());
+    let transaction = begun.map_err(|error| TransactionError::AtStart(error.into()))?;
+    let midway = |error: rusqlite::Error| TransactionError::Midway(error.into());
     for job in jobs {
         attempt(&transaction, job.as_mut()).map_err(midway)?;
     }
@@ -162,7 +162,7 @@ fn together(db: &Connection, jobs: &mut [Box<dyn Job>]) -> Result<(), Lost> {
 
 /// Does one job within its savepoint. Fails only when the whole transaction is
 /// lost.
-fn attempt(db: &Connection, job: &mut dyn Job) -> rusqlite::Result<()> {
+fn attempt(db: &Connection, job: &mut dyn WriteJob) -> rusqlite::Result<()> {
     let step = |sql| db.prepare_cached(sql)?.execute([]).map(drop);
     step("SAVEPOINT job")?;
     if job.attempt(db) == Attempt::Failed {

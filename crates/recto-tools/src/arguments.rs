@@ -4,17 +4,17 @@ use serde_json::{Map, Value};
 
 /// The arguments of a call. Always a JSON object.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Arguments(Value);
+pub struct CallArguments(Value);
 
-impl Arguments {
+impl CallArguments {
     /// Reads what a model wrote. Nothing at all stands for no arguments. An
     /// error is written for the model.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         if text.trim().is_empty() {
-            return Ok(Arguments(Value::Object(Map::new())));
+            return Ok(CallArguments(Value::Object(Map::new())));
         }
         match serde_json::from_str(text) {
-            Ok(value @ Value::Object(_)) => Ok(Arguments(value)),
+            Ok(value @ Value::Object(_)) => Ok(CallArguments(value)),
             Ok(other) => {
                 Err(format!("the arguments must be a JSON object, not {}", kind_of(&other)))
             }
@@ -69,27 +69,27 @@ mod tests {
 
     #[test]
     fn an_object_is_needed_and_nothing_will_do() {
-        assert_eq!(Arguments::parse(" \n").unwrap().as_value(), &Value::Object(Map::new()));
+        assert_eq!(CallArguments::parse(" \n").unwrap().as_value(), &Value::Object(Map::new()));
         assert_eq!(
-            Arguments::parse("[]").unwrap_err(),
+            CallArguments::parse("[]").unwrap_err(),
             "the arguments must be a JSON object, not an array"
         );
         assert_eq!(
-            Arguments::parse("null").unwrap_err(),
+            CallArguments::parse("null").unwrap_err(),
             "the arguments must be a JSON object, not null"
         );
         assert!(
-            Arguments::parse("{\"a\": ")
+            CallArguments::parse("{\"a\": ")
                 .unwrap_err()
                 .starts_with("the arguments are not valid JSON: EOF")
         );
-        assert!(Arguments::parse(&"[".repeat(100_000)).is_err());
+        assert!(CallArguments::parse(&"[".repeat(100_000)).is_err());
     }
 
     #[test]
     fn whole_numbers_may_be_written_as_floats() {
         let arguments =
-            Arguments::parse(r#"{"a": 2, "b": 2.0, "c": 2.5, "d": -1, "e": 1e300, "f": "2"}"#);
+            CallArguments::parse(r#"{"a": 2, "b": 2.0, "c": 2.5, "d": -1, "e": 1e300, "f": "2"}"#);
         let arguments = arguments.unwrap();
         let numbers = ["a", "b", "c", "d", "e", "f"].map(|name| arguments.whole_number(name));
         assert_eq!(numbers, [Some(2), Some(2), None, None, Some(u64::MAX), None]);

@@ -16,9 +16,9 @@ mod runners;
 mod skill;
 mod spec;
 
-pub(crate) use argv::{Invocation, Prepared, Surroundings};
-pub use json::Flaw;
-pub(crate) use report::report;
+pub(crate) use argv::{Invocation, InvocationScope, PreparedInvocation};
+pub use json::DeclarationFlaw;
+pub(crate) use report::report_result;
 pub(crate) use skill::SkillTools;
 pub use skill::trust_hash;
 
@@ -28,15 +28,15 @@ use crate::shorten::shorten;
 const MAX_PROBLEM: usize = 300;
 
 /// Everything that is wrong with a tools.json, by line.
-pub fn check(text: &str) -> Vec<Flaw> {
-    let contents = read::read(text);
+pub fn check_declaration(text: &str) -> Vec<DeclarationFlaw> {
+    let contents = read::read_tools_json(text);
     let mut flaws = contents.flaws;
     for (line, tool, parameters) in contents.schemas {
         if let Err(error) = jsonschema::options().offline().build(&parameters) {
             let problem = shorten(error.masked_with("it").to_string(), MAX_PROBLEM);
             let place = error.instance_path();
             let what = format!("the parameters of tool `{tool}` are no schema: {place}: {problem}");
-            flaws.push(Flaw { line, what });
+            flaws.push(DeclarationFlaw { line, what });
         }
     }
     flaws.sort_by_key(|flaw| flaw.line);

@@ -17,16 +17,16 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::future::{BoxFuture, FutureExt};
-use recto_context::{Catalog, ItemId, ToolSpec, Who};
+use recto_context::{AudienceKind, Catalog, ItemId, ToolSpec};
 
-use crate::arguments::Arguments;
+use crate::arguments::CallArguments;
 use crate::blocking::{Stop, blocking};
 use crate::options::ToolOptions;
-use crate::tool::{Action, CallContext, Class, Consent, Tool, ToolError, ToolOutput};
+use crate::tool::{CallContext, Consent, Tool, ToolAction, ToolClass, ToolError, ToolOutput};
 pub(crate) use guard::{is_protected, protected_paths};
-pub(crate) use problem::FileProblem;
-pub(crate) use walk::{LastLink, Place, Root};
-pub(crate) use write::{Made, create_empty};
+pub(crate) use problem::FileToolError;
+pub(crate) use walk::{LastLink, ResolvedPath, WorkspaceRoot};
+pub(crate) use write::{CreatedFile, create_empty};
 
 /// Bytes of a call's output that stay free for notes on what was left out.
 const NOTE_ROOM: usize = 512;
@@ -36,23 +36,27 @@ const PRIVATE: [&str; 2] = ["memory", "agents"];
 
 /// The settings that the file tools share.
 #[derive(Debug)]
-pub(crate) struct Files {
+pub(crate) struct FileToolOptions {
     workspace: PathBuf,
     protected: Vec<PathBuf>,
     /// Bytes of content that fit into a call's output.
     room: usize,
 }
 
-impl Files {
+impl FileToolOptions {
     pub(crate) fn new(options: ToolOptions) -> Self {
         let ToolOptions { workspace, protected, limits, .. } = options;
-        Files { workspace, protected, room: limits.max_output_bytes.saturating_sub(NOTE_ROOM) }
+        FileToolOptions {
+            workspace,
+            protected,
+            room: limits.max_output_bytes.saturating_sub(NOTE_ROOM),
+        }
     }
 
     /// Keeps files of memories from those who are not the owner in private: what they may
     /// see of them, they recall.
-    fn keep_private(&self, arguments: &Arguments, who: Who) -> Result<(), ToolError> {
-        let Some(path) = arguments.text("path").filter(|_| who != Who::Owner) else {
+    fn keep_private(&self, arguments: &CallArguments, who: AudienceKind) -> Result<(), ToolError> {
+        let Some(path) = arguments.text("path").filter(|_| who != AudienceKind::Owner) else {
             return Ok(());
         };
         let steps = Path::new(path).components();
@@ -71,13 +75,13 @@ impl Files {
         if is_named || leads_there { Err(ToolError::new(refusal)) } else { Ok(()) }
     }
 
-    fn open(&self) -> Result<Root, FileProblem> {
-        Root::open(&self.workspace)
+    fn open(&self) -> Result<WorkspaceRoot, FileToolError> {
+        WorkspaceRoot::open(&self.workspace)
     }
 }
 
 /// Makes the file tools, in the order in which they are offered.
-pub(crate) fn tools(files: Files) -> [Arc<dyn Tool>; 3] {
+pub(crate) fn file_tools(files: FileToolOptions) -> [Arc<dyn Tool>; 3] {
     let files = Arc::new(files);
     [read::tool(files.clone()), write::tool(files.clone()), list::tool(files)]
         .map(|tool| Arc::new(tool) as Arc<dyn Tool>)
@@ -87,14 +91,19 @@ pub(crate) fn tools(files: Files) -> [Arc<dyn Tool>; 3] {
 /// that may wait for the disk.
 struct FileTool {
     spec: ToolSpec,
-    files: Arc<Files>,
-    class: Class,
-    describe: fn(&Files, &Arguments, &Catalog) -> Result<Action, FileProblem>,
-    run: fn(&Files, &Arguments, &Site<'_>, &Stop) -> Result<String, FileProblem>,
+    files: Arc<FileToolOptions>,
+    class: ToolClass,
+    describe: fn(&FileToolOptions, &CallArguments, &Catalog) -> Result<ToolAction, FileToolError>,
+    run: fn(
+        &FileToolOptions,
+        &CallArguments,
+        &FileCallContext<'_>,
+        &Stop,
+    ) -> Result<String, FileToolError>,
 }
 
 /// The catalog and the consent that a call comes with.
-pub(crate) struct Site<'a> {
+pub(crate) struct FileCallContext<'a> {
     pub(crate) catalog: &'a Catalog,
     pub(crate) consent: Consent,
 }
@@ -108,15 +117,15 @@ impl Tool for FileTool {
         Some(&self.spec)
     }
 
-    fn class(&self) -> Class {
+    fn class(&self) -> ToolClass {
         self.class
     }
 
     fn describe<'a>(
         &'a self,
-        arguments: &'a Arguments,
+        arguments: &'a CallArguments,
         context: &'a CallContext,
-    ) -> BoxFuture<'a, Result<Action, ToolError>> {
+    ) -> BoxFuture<'a, Result<ToolAction, ToolError>> {
         let (describe, files) = (self.describe, self.files.clone());
         let (arguments, catalog) = (arguments.clone(), context.catalog.clone());
         let who = context.caller.audience.who;
@@ -129,7 +138,7 @@ impl Tool for FileTool {
 
     fn run<'a>(
         &'a self,
-        arguments: Arguments,
+        arguments: CallArguments,
         context: &'a CallContext,
         consent: Consent,
     ) -> BoxFuture<'a, ToolOutput> {
@@ -137,7 +146,7 @@ impl Tool for FileTool {
         let who = context.caller.audience.who;
         let work = move |stop: &Stop| {
             files.keep_private(&arguments, who)?;
-            let site = Site { catalog: &catalog, consent };
+            let site = FileCallContext { catalog: &catalog, consent };
             Ok(run(&files, &arguments, &site, stop)?)
         };
         blocking(work).boxed()
@@ -146,6 +155,10 @@ impl Tool for FileTool {
 
 /// Describes a call that only looks at something, for where a person is asked before
 /// every call.
-fn describe_look(_: &Files, arguments: &Arguments, _: &Catalog) -> Result<Action, FileProblem> {
-    Ok(Action::of_arguments("look at", arguments))
+fn describe_look(
+    _: &FileToolOptions,
+    arguments: &CallArguments,
+    _: &Catalog,
+) -> Result<ToolAction, FileToolError> {
+    Ok(ToolAction::from_arguments("look at", arguments))
 }

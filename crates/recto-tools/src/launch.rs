@@ -21,9 +21,9 @@ use std::io::{self, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, ExitCode};
 
-use confine::confine;
+use confine::confine_process;
 pub(crate) use keep::{KEEP, KEPT, LET_GO};
-pub(crate) use spec::{Ceilings, LaunchSpec, Trouble};
+pub(crate) use spec::{KernelLimits, LaunchFailure, LaunchSpec};
 
 /// The command that confines itself and becomes a program.
 pub(crate) const LAUNCH: &str = "__launch";
@@ -52,11 +52,11 @@ fn launch(mut arguments: ArgsOs) -> ExitCode {
     let (Ok(spec), Some(program)) = (LaunchSpec::read_from_stdin(), arguments.next()) else {
         return ExitCode::from(NOT_STARTED);
     };
-    let (trouble, text) = match confine(&spec) {
-        Err(text) => (Trouble::Confinement, text),
+    let (trouble, text) = match confine_process(&spec) {
+        Err(text) => (LaunchFailure::Confinement, text),
         Ok(()) => {
             let error = Command::new(&program).args(arguments).exec();
-            (Trouble::Start, format!("can't start {}: {error}", program.display()))
+            (LaunchFailure::Start, format!("can't start {}: {error}", program.display()))
         }
     };
     // Without stderr there is nobody to tell.

@@ -18,6 +18,7 @@
 
 mod arguments;
 mod blocking;
+mod clip;
 mod declared;
 mod files;
 mod launch;
@@ -26,7 +27,6 @@ mod options;
 mod policy;
 mod process;
 mod programs;
-mod repeated;
 mod sandbox;
 mod schema;
 mod shorten;
@@ -34,19 +34,23 @@ mod skill;
 mod tool;
 mod toolbox;
 
-pub use arguments::Arguments;
-pub use declared::{Flaw, check as check_declaration, trust_hash};
+pub use arguments::CallArguments;
+pub use declared::{DeclarationFlaw, check_declaration, trust_hash};
 pub use launch::launch_if_asked;
-pub use mcp::{ServerError, ServerProblem, ServerReport, ServerStatus, ServerTools, Servers};
-pub use options::{
-    CallLimits, Grants, Key, Network, ProgramOptions, Sandbox, Scripts, ServerOptions,
-    ServerTransport, ToolOptions,
+pub use mcp::{
+    ServerError, ServerProblem, ServerRegistry, ServerReport, ServerStatus, ServerTools,
 };
-pub use policy::{Approval, Permission, Policy};
+pub use options::{
+    CallLimits, Grants, NetworkAccess, ProgramOptions, SandboxPolicy, ScriptPolicy, ServerKey,
+    ServerOptions, ServerTransport, ToolOptions,
+};
+pub use policy::{ApprovalMode, ToolPermission, ToolPolicy};
 pub use sandbox::{Guards, guards};
 pub use shorten::shorten;
 pub use tool::{
-    Action, CallContext, Caller, Class, Consent, Needs, Tool, ToolError, ToolOutcome, ToolOutput,
-    ToolResult,
+    ApprovalNeed, CallContext, Caller, Consent, Tool, ToolAction, ToolClass, ToolError,
+    ToolOutcome, ToolOutput, ToolResult,
 };
-pub use toolbox::{Leave, Permit, Question, Refusal, Toolbox, Verdict};
+pub use toolbox::{
+    ApprovalRequest, CallPermit, CallRefusal, SessionLeave, ToolCallVerdict, Toolbox,
+};

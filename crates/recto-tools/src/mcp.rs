@@ -1,6 +1,6 @@
 //! MCP servers and their tools, for all sessions of a Recto process.
 //!
-//! [`Servers`] tells what tools there are without starting anything: from
+//! [`ServerRegistry`] tells what tools there are without starting anything: from
 //! memory, or from the cache of an earlier run. A server is started when one of
 //! its tools is first called, or when its tools are not known yet; there is one
 //! connection to each, which all calls share. A server that fails is reported
@@ -30,12 +30,12 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use parking_lot::Mutex;
-use recto_context::{ItemId, Notice, Source, ToolSpec, nearest};
+use recto_context::{ContentSource, FileNotice, ItemId, ToolSpec, nearest_name};
 
 pub use self::error::{ServerError, ServerProblem};
-use self::listing::{Listed, Listing};
+use self::listing::{ListedTool, ServerListing};
 use self::names::model_name;
-use self::server::{Server, Surroundings};
+use self::server::{ConfiguredServer, ServerEnvironment};
 use self::tool::ServerTool;
 use crate::options::ServerOptions;
 use crate::process::Keeper;
@@ -43,12 +43,12 @@ use crate::tool::Tool;
 
 /// All MCP servers. Cheap to clone; they end with the last clone.
 #[derive(Clone)]
-pub struct Servers {
+pub struct ServerRegistry {
     inner: Arc<Inner>,
 }
 
 struct Inner {
-    servers: Vec<Arc<Server>>,
+    servers: Vec<Arc<ConfiguredServer>>,
     tools: Mutex<Arc<ServerTools>>,
 }
 
@@ -61,7 +61,7 @@ pub struct ServerTools {
     /// server by name.
     pub specs: Vec<ToolSpec>,
     /// Problems of servers, or of single tools.
-    pub notices: Vec<Notice>,
+    pub notices: Vec<FileNotice>,
 }
 
 /// The state of a server as far as it is known without asking it.
@@ -98,7 +98,7 @@ pub struct ServerReport {
     pub listed_in: Duration,
 }
 
-impl Servers {
+impl ServerRegistry {
     /// Makes a registry of these servers. Nothing is started yet; what an earlier run
     /// kept in the folder `cache` is read. What servers write to stderr goes to `logs`.
     pub(crate) fn new(
@@ -108,7 +108,7 @@ impl Servers {
         search_path: Option<OsString>,
         keeper: Keeper,
     ) -> Self {
-        let surroundings = Surroundings { cache, logs, search_path, keeper };
+        let surroundings = ServerEnvironment { cache, logs, search_path, keeper };
         let inner = Arc::new_cyclic(|inner: &Weak<Inner>| {
             let new = |options| {
                 let inner = inner.clone();
@@ -117,12 +117,12 @@ impl Servers {
                         inner.refresh();
                     }
                 });
-                Arc::new(Server::new(options, surroundings.clone(), on_change))
+                Arc::new(ConfiguredServer::new(options, surroundings.clone(), on_change))
             };
             Inner { servers: servers.into_iter().map(new).collect(), tools: Mutex::default() }
         });
         inner.refresh();
-        Servers { inner }
+        ServerRegistry { inner }
     }
 
     /// The tools of all servers as models are told of them. Starts nothing and waits
@@ -136,13 +136,13 @@ impl Servers {
     /// to start but never for more than ten seconds; one that failed before is
     /// tried again after a pause, and not waited for. A start that is not waited
     /// for any more goes on, also when this future is dropped: its tools join late.
-    pub async fn learn(&self) {
-        join_all(self.inner.servers.iter().map(Server::learn)).await;
+    pub async fn learn_tools(&self) {
+        join_all(self.inner.servers.iter().map(ConfiguredServer::learn)).await;
     }
 
     /// The tool of that spec, if it is one of a server's.
     pub(crate) fn tool(&self, spec: &ToolSpec) -> Option<Arc<dyn Tool>> {
-        let Source::Server(name) = &spec.source else { return None };
+        let ContentSource::Server(name) = &spec.source else { return None };
         let server = self.inner.server(name)?;
         let is_its_own = spec.id.server.as_ref() == Some(name);
         let is_off = server.options().disabled_tools.iter().any(|tool| **tool == *spec.id.name);
@@ -157,7 +157,7 @@ impl Servers {
 
     /// The state of each server, without asking it.
     pub fn status(&self) -> Vec<ServerStatus> {
-        let status = |server: &Arc<Server>| ServerStatus {
+        let status = |server: &Arc<ConfiguredServer>| ServerStatus {
             name: server.name().clone(),
             place: server.place(),
             tools: server.listing().map(|listing| self.inner.specs(server, listing).count()),
@@ -172,7 +172,7 @@ impl Servers {
     pub async fn check(&self, name: &str) -> Result<ServerReport, ServerError> {
         let Some(server) = self.inner.server(name) else {
             let names = self.inner.servers.iter().map(|server| &**server.name());
-            let near = nearest(name, names).map(str::to_owned);
+            let near = nearest_name(name, names).map(str::to_owned);
             let problem = ServerProblem::Unknown { near };
             return Err(ServerError { server: name.into(), problem, stderr: String::new() });
         };
@@ -185,14 +185,14 @@ impl Servers {
     }
 }
 
-impl fmt::Debug for Servers {
+impl fmt::Debug for ServerRegistry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Servers").field("names", &self.names()).finish()
     }
 }
 
 impl Inner {
-    fn server(&self, name: &str) -> Option<&Arc<Server>> {
+    fn server(&self, name: &str) -> Option<&Arc<ConfiguredServer>> {
         self.servers.iter().find(|server| **server.name() == *name)
     }
 
@@ -203,8 +203,8 @@ impl Inner {
         let mut names = BTreeSet::new();
         for server in &self.servers {
             let mut notice = |problem: String| {
-                let source = Source::Server(server.name().clone());
-                notices.push(Notice { source, problem: problem.into() });
+                let source = ContentSource::Server(server.name().clone());
+                notices.push(FileNotice { source, problem: problem.into() });
             };
             if let Some(trouble) = server.trouble() {
                 notice(trouble.to_string());
@@ -226,7 +226,11 @@ impl Inner {
     }
 
     /// The specs of a server's tools, without those that are disabled.
-    fn specs(&self, server: &Server, listing: Listing) -> impl Iterator<Item = ToolSpec> + use<'_> {
+    fn specs(
+        &self,
+        server: &ConfiguredServer,
+        listing: ServerListing,
+    ) -> impl Iterator<Item = ToolSpec> + use<'_> {
         let (name, options) = (server.name().clone(), server.options().clone());
         listing.tools.into_iter().filter_map(move |tool| {
             let is_off = options.disabled_tools.contains(&tool.name);
@@ -234,7 +238,7 @@ impl Inner {
         })
     }
 
-    fn spec(&self, server: &Arc<str>, options: &ServerOptions, tool: Listed) -> ToolSpec {
+    fn spec(&self, server: &Arc<str>, options: &ServerOptions, tool: ListedTool) -> ToolSpec {
         let servers = self.servers.iter().map(|server| &**server.name());
         let called = model_name(server, &tool.name, servers);
         let include = options.tool_includes.get(&tool.name).copied().unwrap_or(options.include);
@@ -242,7 +246,7 @@ impl Inner {
         // So that a model and a person see whose words these are.
         let description = format!("[server {server}] {}", tool.description);
         let spec = ToolSpec::new(id, description, tool.parameters).with_called(called);
-        ToolSpec { include, source: Source::Server(server.clone()), ..spec }
+        ToolSpec { include, source: ContentSource::Server(server.clone()), ..spec }
     }
 }
 

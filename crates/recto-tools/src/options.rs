@@ -6,9 +6,9 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use recto_context::Include;
+use recto_context::IncludeMode;
 
-use crate::policy::Policy;
+use crate::policy::ToolPolicy;
 
 /// The options of a toolbox: what tools may reach, and how far a call may go.
 #[derive(Debug, Clone, Default)]
@@ -23,7 +23,7 @@ pub struct ToolOptions {
     /// The limits of every call.
     pub limits: CallLimits,
     /// When a person is asked.
-    pub policy: Policy,
+    pub policy: ToolPolicy,
     /// How the programs of skills are run.
     pub programs: ProgramOptions,
     /// The MCP servers that the config sets up.
@@ -66,9 +66,9 @@ pub struct ProgramOptions {
     /// Where programs are searched, in the form of `PATH`.
     pub search_path: Option<OsString>,
     /// Whether a program may run where not all guards hold.
-    pub sandbox: Sandbox,
+    pub sandbox: SandboxPolicy,
     /// Whether skills may run their own scripts.
-    pub scripts: Scripts,
+    pub scripts: ScriptPolicy,
     /// What a person granted to skills, by the skill's name.
     pub grants: BTreeMap<String, Grants>,
     /// Folders inside the workspace where skills are kept, besides `skills/`. No
@@ -79,7 +79,7 @@ pub struct ProgramOptions {
 
 /// Whether a program may run where not all guards hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Sandbox {
+pub enum SandboxPolicy {
     /// The program runs with the guards there are, and a person is told what is missing.
     #[default]
     BestEffort,
@@ -89,7 +89,7 @@ pub enum Sandbox {
 
 /// Whether skills may run their own scripts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Scripts {
+pub enum ScriptPolicy {
     /// No skill runs a script of its own.
     #[default]
     Refused,
@@ -105,7 +105,7 @@ pub struct Grants {
     /// Paths that its programs may read and write.
     pub write: Vec<PathBuf>,
     /// Whether its programs may use the network, where the skill asks for it.
-    pub network: Network,
+    pub network: NetworkAccess,
     /// Variables that its programs get, with their values.
     pub environment: Vec<(String, String)>,
 }
@@ -125,7 +125,7 @@ impl fmt::Debug for Grants {
 
 /// Whether a program may use the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Network {
+pub enum NetworkAccess {
     /// It can open no socket, not even a local one.
     #[default]
     Refused,
@@ -141,9 +141,9 @@ pub struct ServerOptions {
     /// How it is reached.
     pub transport: ServerTransport,
     /// How its tools come into a session, unless the tool is set otherwise.
-    pub include: Include,
+    pub include: IncludeMode,
     /// How single tools of it come into a session, by their names.
-    pub tool_includes: BTreeMap<String, Include>,
+    pub tool_includes: BTreeMap<String, IncludeMode>,
     /// Tools of it that are left out, by their names.
     pub disabled_tools: Vec<String>,
     /// How long it may take to start.
@@ -172,7 +172,7 @@ pub enum ServerTransport {
         /// The http or https address.
         url: String,
         /// The key that is sent as a bearer token.
-        key: Option<Key>,
+        key: Option<ServerKey>,
     },
 }
 
@@ -194,12 +194,12 @@ impl fmt::Debug for ServerTransport {
 
 /// A secret key that no debug output shows.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Key(String);
+pub struct ServerKey(String);
 
-impl Key {
+impl ServerKey {
     /// Wraps a key, so that no debug output shows it.
     pub fn new(text: impl Into<String>) -> Self {
-        Key(text.into())
+        ServerKey(text.into())
     }
 
     /// The key itself, for the one place that sends it.
@@ -208,7 +208,7 @@ impl Key {
     }
 }
 
-impl fmt::Debug for Key {
+impl fmt::Debug for ServerKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Key(…)")
     }

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use recto_context::{Source, ToolSpec};
+use recto_context::{ContentSource, ToolSpec};
 
-use crate::tool::Class;
+use crate::tool::ToolClass;
 
 /// The rule by which a person is asked before calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Approval {
+pub enum ApprovalMode {
     /// A person is asked before every call.
     Always,
     /// Nobody is asked; what can't be done without asking is refused.
@@ -18,19 +18,19 @@ pub enum Approval {
     PerTool,
 }
 
-impl Approval {
+impl ApprovalMode {
     /// The name that the config and `/set` use.
     pub fn name(self) -> &'static str {
         match self {
-            Approval::Always => "always",
-            Approval::Never => "never",
-            Approval::PerTool => "per_tool",
+            ApprovalMode::Always => "always",
+            ApprovalMode::Never => "never",
+            ApprovalMode::PerTool => "per_tool",
         }
     }
 
     /// Finds the rule that the config and `/set` call by this name.
     pub fn from_name(name: &str) -> Option<Self> {
-        [Approval::Always, Approval::Never, Approval::PerTool]
+        [ApprovalMode::Always, ApprovalMode::Never, ApprovalMode::PerTool]
             .into_iter()
             .find(|approval| approval.name() == name)
     }
@@ -38,7 +38,7 @@ impl Approval {
 
 /// The setting for a tool, a skill or a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Permission {
+pub enum ToolPermission {
     /// A person is asked before each call.
     Ask,
     /// Calls run without asking.
@@ -47,26 +47,26 @@ pub enum Permission {
 
 /// The settings that decide whether a call needs a person.
 #[derive(Debug, Clone, Default)]
-pub struct Policy {
+pub struct ToolPolicy {
     /// The agent's own rule; a session may have another.
-    pub approval: Approval,
+    pub approval: ApprovalMode,
     /// Set for a tool: `server.tool`, `skill.tool`, or the name of a built-in one.
-    pub tools: BTreeMap<String, Permission>,
+    pub tools: BTreeMap<String, ToolPermission>,
     /// Set for all tools of a skill.
-    pub skills: BTreeMap<String, Permission>,
+    pub skills: BTreeMap<String, ToolPermission>,
     /// Set for all tools of an MCP server.
-    pub servers: BTreeMap<String, Permission>,
+    pub servers: BTreeMap<String, ToolPermission>,
 }
 
-impl Policy {
+impl ToolPolicy {
     /// Whether a call of this tool needs a person's word. `approval` is the
     /// session's, where it has one.
-    pub fn asks(&self, spec: &ToolSpec, class: Class, approval: Approval) -> bool {
+    pub fn asks(&self, spec: &ToolSpec, class: ToolClass, approval: ApprovalMode) -> bool {
         match approval {
-            Approval::Always => true,
-            Approval::Never => false,
-            Approval::PerTool => match self.permission(spec) {
-                Some(permission) => permission == Permission::Ask,
+            ApprovalMode::Always => true,
+            ApprovalMode::Never => false,
+            ApprovalMode::PerTool => match self.permission(spec) {
+                Some(permission) => permission == ToolPermission::Ask,
                 None => class.asks(),
             },
         }
@@ -75,11 +75,11 @@ impl Policy {
     /// What a person set for the tool, or for what brings it. A name without what
     /// brings the tool may mean another one, so it can hold a tool back, and not
     /// more.
-    fn permission(&self, spec: &ToolSpec) -> Option<Permission> {
+    fn permission(&self, spec: &ToolSpec) -> Option<ToolPermission> {
         let own = self.tools.get(&spec.id.key());
-        let plain = self.tools.get(&*spec.id.name).filter(|set| **set == Permission::Ask);
+        let plain = self.tools.get(&*spec.id.name).filter(|set| **set == ToolPermission::Ask);
         let bringers = match spec.source {
-            Source::Server(_) => &self.servers,
+            ContentSource::Server(_) => &self.servers,
             _ => &self.skills,
         };
         let of_bringer = || spec.id.server.as_ref().and_then(|name| bringers.get(&**name));

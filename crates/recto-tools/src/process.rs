@@ -28,14 +28,14 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, ChildStdin, Command};
 use tokio::time::{sleep, timeout};
 
-use capture::Capture;
-pub(crate) use capture::Captured;
-pub(crate) use group::Group;
+pub(crate) use capture::CapturedOutput;
+use capture::OutputCapture;
+pub(crate) use group::ProcessGroup;
 pub(crate) use keeper::Keeper;
 use watch::watch;
 
-use crate::launch::{Ceilings, LAUNCH, LaunchSpec, Trouble};
-use crate::options::Sandbox;
+use crate::launch::{KernelLimits, LAUNCH, LaunchFailure, LaunchSpec};
+use crate::options::SandboxPolicy;
 use crate::sandbox::Confinement;
 
 /// How long the last of its output is waited for after everything was killed.
@@ -62,7 +62,7 @@ pub(crate) struct ProgramCall {
     /// All variables that it gets; it inherits none.
     pub(crate) environment: Vec<(OsString, OsString)>,
     pub(crate) confinement: Confinement,
-    pub(crate) sandbox: Sandbox,
+    pub(crate) sandbox: SandboxPolicy,
     pub(crate) limits: RunLimits,
 }
 
@@ -76,15 +76,15 @@ pub(crate) struct RunLimits {
 
 /// The end of a program, and what it wrote.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Finished {
-    pub(crate) end: End,
-    pub(crate) stdout: Captured,
-    pub(crate) stderr: Captured,
+pub(crate) struct ProgramOutcome {
+    pub(crate) end: ProgramEnd,
+    pub(crate) stdout: CapturedOutput,
+    pub(crate) stderr: CapturedOutput,
 }
 
 /// How a program ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum End {
+pub(crate) enum ProgramEnd {
     /// By itself, with this exit code.
     Exit(i32),
     /// By the signal of this number.
@@ -133,16 +133,16 @@ impl Launcher {
     }
 
     /// Runs a program to its end. If the future is dropped, the program ends too.
-    pub(crate) async fn run(&self, call: &ProgramCall) -> Result<Finished, RunProblem> {
+    pub(crate) async fn run(&self, call: &ProgramCall) -> Result<ProgramOutcome, RunProblem> {
         let executable = self.executable.as_deref().ok_or(RunProblem::NoLauncher)?;
         let spec = launch_spec(call);
         let mut child = spawn(executable, call)
             .map_err(|cause| RunProblem::Spawn { program: call.program.clone(), cause })?;
         // The launcher waits for its orders until the keeper knows of it, so that
         // a program is never without someone who ends it.
-        let group = Group::of(&child, &self.keeper);
-        let mut stdout = Capture::new(call.limits.output_bytes);
-        let mut stderr = Capture::new(call.limits.output_bytes);
+        let group = ProcessGroup::from_child(&child, &self.keeper);
+        let mut stdout = OutputCapture::new(call.limits.output_bytes);
+        let mut stderr = OutputCapture::new(call.limits.output_bytes);
         let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let orders = spec.encode();
         let end = {
@@ -169,9 +169,9 @@ impl Launcher {
         _ = timeout(LAST_BREATH, child.wait()).await;
         let (stdout, stderr) = (stdout.finish(), stderr.finish());
         match spec.read_trouble(&stderr.head) {
-            Some((Trouble::Confinement, text)) => Err(RunProblem::Confinement(text)),
-            Some((Trouble::Start, text)) => Err(RunProblem::Start(text)),
-            None => Ok(Finished { end: end.map_err(RunProblem::Wait)?, stdout, stderr }),
+            Some((LaunchFailure::Confinement, text)) => Err(RunProblem::Confinement(text)),
+            Some((LaunchFailure::Start, text)) => Err(RunProblem::Start(text)),
+            None => Ok(ProgramOutcome { end: end.map_err(RunProblem::Wait)?, stdout, stderr }),
         }
     }
 }
@@ -188,7 +188,7 @@ fn launch_spec(call: &ProgramCall) -> LaunchSpec {
         nonce: LaunchSpec::nonce(),
         sandbox: call.sandbox,
         network: *network,
-        ceilings: Ceilings {
+        ceilings: KernelLimits {
             address_space: resources.address_space,
             data: resources.data,
             file_size: resources.file_size,
@@ -222,21 +222,21 @@ fn spawn(executable: &Path, call: &ProgramCall) -> io::Result<Child> {
         .spawn()
 }
 
-async fn ended(child: &mut Child, call: &ProgramCall) -> io::Result<End> {
+async fn ended(child: &mut Child, call: &ProgramCall) -> io::Result<ProgramEnd> {
     let id = child.id();
     tokio::select! {
         biased;
         // First: what it ends, it kills.
         end = watch(id, call.confinement.resources) => Ok(end),
         status = child.wait() => status.map(end_of),
-        () = sleep(call.limits.time) => Ok(End::TimedOut(call.limits.time)),
+        () = sleep(call.limits.time) => Ok(ProgramEnd::TimedOut(call.limits.time)),
     }
 }
 
-fn end_of(status: ExitStatus) -> End {
-    let by_signal = || status.signal().map(End::Signal);
+fn end_of(status: ExitStatus) -> ProgramEnd {
+    let by_signal = || status.signal().map(ProgramEnd::Signal);
     // There is no third way, but the types don't know.
-    status.code().map(End::Exit).or_else(by_signal).unwrap_or(End::Exit(-1))
+    status.code().map(ProgramEnd::Exit).or_else(by_signal).unwrap_or(ProgramEnd::Exit(-1))
 }
 
 /// A program need not read all that it is given: a closed pipe is no failure.
@@ -248,7 +248,7 @@ async fn feed(pipe: Option<ChildStdin>, orders: &[u8], text: &[u8]) {
     }
 }
 
-async fn collect(pipe: Option<impl AsyncRead + Unpin>, capture: &mut Capture) {
+async fn collect(pipe: Option<impl AsyncRead + Unpin>, capture: &mut OutputCapture) {
     let Some(mut pipe) = pipe else { return };
     let mut chunk = vec![0; CHUNK];
     while let Ok(count @ 1..) = pipe.read(&mut chunk).await {

@@ -5,8 +5,8 @@
 //! the one that a person has seen, so that nothing runs that changed in between.
 //! Where a person was shown the call, what is run is held against that as well.
 
+mod cleanup;
 mod secrets;
-mod traces;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -16,26 +16,30 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::{BoxFuture, FutureExt};
-use recto_context::{Catalog, ContentHash, ItemId, Source, ToolSpec};
+use recto_context::{Catalog, ContentHash, ContentSource, ItemId, ToolSpec};
 use serde_json::{Value, json};
 
-use crate::arguments::Arguments;
+use crate::arguments::CallArguments;
 use crate::blocking::{Stop, blocking};
-use crate::declared::{Invocation, Prepared, SkillTools, Surroundings, report};
-use crate::files::{Root, is_protected, protected_paths};
-use crate::options::{CallLimits, Grants, Network, ProgramOptions, Sandbox, ToolOptions};
-use crate::process::{Finished, Launcher, ProgramCall, RunLimits};
+use crate::declared::{Invocation, InvocationScope, PreparedInvocation, SkillTools, report_result};
+use crate::files::{WorkspaceRoot, is_protected, protected_paths};
+use crate::options::{
+    CallLimits, Grants, NetworkAccess, ProgramOptions, SandboxPolicy, ToolOptions,
+};
+use crate::process::{Launcher, ProgramCall, ProgramOutcome, RunLimits};
 use crate::sandbox::{Bounds, guards};
-use crate::tool::{Action, CallContext, Class, Consent, Needs, Tool, ToolError, ToolOutput};
-use secrets::Secrets;
-use traces::Traces;
+use crate::tool::{
+    ApprovalNeed, CallContext, Consent, Tool, ToolAction, ToolClass, ToolError, ToolOutput,
+};
+use cleanup::CallCleanup;
+use secrets::GrantedSecrets;
 
 /// Where programs look for others; what a person has beside these is not theirs.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// Makes tools of the programs that skills declare.
 #[derive(Debug, Clone)]
-pub(crate) struct Programs(Arc<Inner>);
+pub(crate) struct SkillPrograms(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
@@ -47,9 +51,9 @@ struct Inner {
     options: ProgramOptions,
 }
 
-impl Programs {
+impl SkillPrograms {
     pub(crate) fn new(launcher: Launcher, options: &ToolOptions) -> Self {
-        Programs(Arc::new(Inner {
+        SkillPrograms(Arc::new(Inner {
             launcher,
             workspace: options.workspace.clone(),
             protected: [&*options.protected, &options.programs.skill_folders].concat(),
@@ -64,39 +68,39 @@ impl Programs {
             Some(&skill.name) == spec.id.server.as_ref()
                 && skill.tools.iter().any(|tool| tool.id == spec.id)
         })?;
-        let Source::File(path) = &skill.source else { return None };
+        let ContentSource::File(path) = &skill.source else { return None };
         let folder = path.parent()?.to_path_buf();
-        Some(Arc::new(Program { programs: self.0.clone(), id: spec.id.clone(), folder }))
+        Some(Arc::new(ProgramTool { programs: self.0.clone(), id: spec.id.clone(), folder }))
     }
 }
 
 /// A tool that a skill declares and that runs a program.
 #[derive(Clone)]
-struct Program {
+struct ProgramTool {
     programs: Arc<Inner>,
     id: ItemId,
     folder: PathBuf,
 }
 
-impl Tool for Program {
+impl Tool for ProgramTool {
     fn id(&self) -> &ItemId {
         &self.id
     }
 
-    fn class(&self) -> Class {
-        Class::Program
+    fn class(&self) -> ToolClass {
+        ToolClass::Program
     }
 
     fn identity(&self, context: &CallContext) -> ContentHash {
         let declaration = context.trusted.get(&self.folder).map(ToString::to_string);
-        ContentHash::of(format!("{} {declaration:?}", self.id).as_bytes())
+        ContentHash::of_bytes(format!("{} {declaration:?}", self.id).as_bytes())
     }
 
     fn describe<'a>(
         &'a self,
-        arguments: &'a Arguments,
+        arguments: &'a CallArguments,
         context: &'a CallContext,
-    ) -> BoxFuture<'a, Result<Action, ToolError>> {
+    ) -> BoxFuture<'a, Result<ToolAction, ToolError>> {
         let work = self.work(context);
         let arguments = arguments.clone();
         blocking(move |_| work.describe(&arguments)).boxed()
@@ -104,7 +108,7 @@ impl Tool for Program {
 
     fn run<'a>(
         &'a self,
-        arguments: Arguments,
+        arguments: CallArguments,
         context: &'a CallContext,
         consent: Consent,
     ) -> BoxFuture<'a, ToolOutput> {
@@ -112,18 +116,18 @@ impl Tool for Program {
     }
 }
 
-impl Program {
-    fn work(&self, context: &CallContext) -> Work {
-        let Program { programs, id, folder } = self.clone();
+impl ProgramTool {
+    fn work(&self, context: &CallContext) -> ProgramRun {
+        let ProgramTool { programs, id, folder } = self.clone();
         let grants = id.server.as_deref().and_then(|skill| programs.options.grants.get(skill));
         let grants = grants.cloned().unwrap_or_default();
-        Work { programs, id, folder, grants, context: context.clone() }
+        ProgramRun { programs, id, folder, grants, context: context.clone() }
     }
 }
 
 /// One call of a skill's tool, with all that it needs on another thread.
 #[derive(Clone)]
-struct Work {
+struct ProgramRun {
     programs: Arc<Inner>,
     id: ItemId,
     folder: PathBuf,
@@ -131,13 +135,13 @@ struct Work {
     context: CallContext,
 }
 
-impl Work {
-    fn describe(&self, arguments: &Arguments) -> Result<Action, ToolError> {
+impl ProgramRun {
+    fn describe(&self, arguments: &CallArguments) -> Result<ToolAction, ToolError> {
         let (declared, prepared) = self.prepare(arguments)?;
         let hash = self.action_hash(declared, &prepared);
         let invocation = prepared.preview();
-        let steps: Vec<Vec<String>> = prepared.steps().map(argv).collect();
-        let argv = argv(invocation);
+        let steps: Vec<Vec<String>> = prepared.steps().map(argv_of).collect();
+        let argv = argv_of(invocation);
         let confinement = self.bounds(invocation, Path::new(""), &self.protected()).confinement();
         let limit = self.time(invocation);
         let mut detail = String::new();
@@ -162,9 +166,9 @@ impl Work {
         if !guards().all_hold() {
             detail += &format!("warning: not all guards hold here: {}\n", guards());
         }
-        Ok(Action {
+        Ok(ToolAction {
             title: argv.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "),
-            needs: Needs::Leave,
+            needs: ApprovalNeed::Leave,
             hash,
             data: json!({
                 "argv": argv,
@@ -176,7 +180,7 @@ impl Work {
                     "read": lossy(&confinement.read),
                     "write": lossy(&confinement.write),
                     "execute": lossy(&confinement.execute),
-                    "network": confinement.network == Network::Granted,
+                    "network": confinement.network == NetworkAccess::Granted,
                 },
                 "guards": guards().to_string(),
                 "time_limit": limit.as_secs(),
@@ -188,7 +192,7 @@ impl Work {
     /// The hash of all that decides what is run and how far it reaches. It does not change
     /// with the values of variables, nor with what is in the workspace: files come and
     /// go while a person thinks.
-    fn action_hash(&self, declared: ContentHash, prepared: &Prepared) -> ContentHash {
+    fn action_hash(&self, declared: ContentHash, prepared: &PreparedInvocation) -> ContentHash {
         let Grants { read, write, environment, .. } = &self.grants;
         let names: Vec<&str> = environment.iter().map(|(name, _)| name.as_str()).collect();
         let steps: Vec<Value> = prepared.steps().map(|step| self.decisive(step)).collect();
@@ -198,10 +202,10 @@ impl Work {
             steps,
             [exact(read), exact(write)],
             names,
-            self.programs.options.sandbox == Sandbox::Required,
+            self.programs.options.sandbox == SandboxPolicy::Required,
             guards().to_string(),
         ]);
-        ContentHash::of(decides.to_string().as_bytes())
+        ContentHash::of_bytes(decides.to_string().as_bytes())
     }
 
     /// Everything about a single program that the hash of an action covers.
@@ -217,19 +221,20 @@ impl Work {
             "output": self.output_bytes(invocation),
             "success": success,
             "writes": exact(writes),
-            "network": self.network(invocation) == Network::Granted,
+            "network": self.network(invocation) == NetworkAccess::Granted,
             "script": invocation.is_script,
         })
     }
 
-    async fn run(self, arguments: Arguments, consent: Consent) -> ToolOutput {
+    async fn run(self, arguments: CallArguments, consent: Consent) -> ToolOutput {
         let grants = self.grants.clone();
-        let hidden =
-            |error: ToolError| ToolError::new(Secrets::of(&grants).hide(&error.to_string()));
+        let hidden = |error: ToolError| {
+            ToolError::new(GrantedSecrets::from_grants(&grants).hide(&error.to_string()))
+        };
         self.run_prepared(arguments, consent).await.map_err(hidden)
     }
 
-    async fn run_prepared(self, arguments: Arguments, consent: Consent) -> ToolOutput {
+    async fn run_prepared(self, arguments: CallArguments, consent: Consent) -> ToolOutput {
         let work = self.clone();
         let (declared, prepared) = blocking(move |_| work.prepare(&arguments)).await?;
         if let Consent::To(hash) = consent
@@ -258,17 +263,20 @@ impl Work {
             .map_err(|error| ToolError::new(format!("a value could not be resolved: {error}")))
     }
 
-    fn reported(&self, invocation: &Invocation, finished: &Finished) -> ToolOutput {
-        let secrets = Secrets::of(&self.grants);
+    fn reported(&self, invocation: &Invocation, finished: &ProgramOutcome) -> ToolOutput {
+        let secrets = GrantedSecrets::from_grants(&self.grants);
         let (stdout, stderr) =
             (secrets.hide_in(&finished.stdout), secrets.hide_in(&finished.stderr));
         let limit = self.output_bytes(invocation);
-        report(finished.end, &invocation.success, &stdout, &stderr, limit)
+        report_result(finished.end, &invocation.success, &stdout, &stderr, limit)
     }
 
     /// Checks the call as far as it can be before other commands have run; with the
     /// hash of the declaration that it was checked against.
-    fn prepare(&self, arguments: &Arguments) -> Result<(ContentHash, Prepared), ToolError> {
+    fn prepare(
+        &self,
+        arguments: &CallArguments,
+    ) -> Result<(ContentHash, PreparedInvocation), ToolError> {
         let declared = SkillTools::read(&self.folder)?;
         if self.context.trusted.get(&self.folder) != Some(&declared.hash()) {
             return Err(ToolError::new(format!(
@@ -285,16 +293,16 @@ impl Work {
 
     fn with_surroundings<T>(
         &self,
-        work: impl FnOnce(&Surroundings<'_>) -> Result<T, ToolError>,
+        work: impl FnOnce(&InvocationScope<'_>) -> Result<T, ToolError>,
     ) -> Result<T, ToolError> {
         let Inner { workspace, protected, options, .. } = &*self.programs;
-        let root = Root::open(workspace)?;
+        let root = WorkspaceRoot::open(workspace)?;
         let is_protected =
             |path: &Path| is_protected(&root, path, protected, &self.context.catalog);
         // One skill's program must not be another's doing.
         let planted: Vec<PathBuf> =
             options.grants.values().flat_map(|grants| grants.write.iter().cloned()).collect();
-        work(&Surroundings {
+        work(&InvocationScope {
             workspace,
             skill_folder: &self.folder,
             search_path: options.search_path.as_deref(),
@@ -306,7 +314,7 @@ impl Work {
         })
     }
 
-    async fn launch(&self, invocation: &Invocation) -> Result<Finished, ToolError> {
+    async fn launch(&self, invocation: &Invocation) -> Result<ProgramOutcome, ToolError> {
         let (work, invocation) = (self.clone(), invocation.clone());
         let prepared = blocking(move |_| work.call(&invocation)).await;
         let (call, traces) = prepared.map_err(|error| ToolError::new(error.to_string()))?;
@@ -316,8 +324,8 @@ impl Work {
         finished.map_err(|problem| ToolError::new(problem.to_string()))
     }
 
-    fn call(&self, invocation: &Invocation) -> std::io::Result<(ProgramCall, Traces)> {
-        let mut traces = Traces::new()?;
+    fn call(&self, invocation: &Invocation) -> std::io::Result<(ProgramCall, CallCleanup)> {
+        let mut traces = CallCleanup::new()?;
         for path in &invocation.writes {
             traces.make(&self.programs.workspace, path)?;
         }
@@ -341,7 +349,7 @@ impl Work {
     }
 }
 
-impl Work {
+impl ProgramRun {
     /// Every path that no program may change.
     fn protected(&self) -> Vec<PathBuf> {
         protected_paths(&self.programs.protected, &self.context.catalog)
@@ -366,10 +374,10 @@ impl Work {
     }
 
     /// Whether the network is both asked for and granted.
-    fn network(&self, invocation: &Invocation) -> Network {
+    fn network(&self, invocation: &Invocation) -> NetworkAccess {
         match (invocation.network, self.grants.network) {
-            (Network::Granted, Network::Granted) => Network::Granted,
-            _ => Network::Refused,
+            (NetworkAccess::Granted, NetworkAccess::Granted) => NetworkAccess::Granted,
+            _ => NetworkAccess::Refused,
         }
     }
 
@@ -414,7 +422,7 @@ fn exact(paths: &[PathBuf]) -> Vec<String> {
 }
 
 /// The program with its arguments.
-fn argv(invocation: &Invocation) -> Vec<String> {
+fn argv_of(invocation: &Invocation) -> Vec<String> {
     let program = invocation.program.to_string_lossy().into_owned();
     [program].into_iter().chain(invocation.arguments.iter().cloned()).collect()
 }

@@ -6,13 +6,13 @@
 
 mod bounds;
 #[cfg(target_os = "linux")]
-pub(crate) mod calls;
+pub(crate) mod capabilities;
 #[cfg(target_os = "linux")]
-pub(crate) mod files;
+pub(crate) mod landlock_rules;
 #[cfg(target_os = "linux")]
-pub(crate) mod powers;
+pub(crate) mod seccomp_rules;
 #[cfg(target_os = "linux")]
-mod system;
+mod system_paths;
 
 use std::fmt::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ use std::sync::OnceLock;
 
 pub(crate) use bounds::{Bounds, WHAT_IT_IS, without_links};
 
-use crate::options::Network;
+use crate::options::NetworkAccess;
 
 const MIB: u64 = 1024 * 1024;
 
@@ -52,7 +52,7 @@ pub fn guards() -> Guards {
     static GUARDS: OnceLock<Guards> = OnceLock::new();
     *GUARDS.get_or_init(|| {
         #[cfg(target_os = "linux")]
-        return Guards { landlock: files::probe(), seccomp: calls::probe() };
+        return Guards { landlock: landlock_rules::probe(), seccomp: seccomp_rules::probe() };
         #[cfg(not(target_os = "linux"))]
         return Guards { landlock: None, seccomp: false };
     })
@@ -85,13 +85,13 @@ pub(crate) struct Confinement {
     pub(crate) write: Vec<PathBuf>,
     /// May be read and executed.
     pub(crate) execute: Vec<PathBuf>,
-    pub(crate) network: Network,
-    pub(crate) resources: Resources,
+    pub(crate) network: NetworkAccess,
+    pub(crate) resources: ResourceLimits,
 }
 
 /// The limits on how much of the machine a program may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Resources {
+pub(crate) struct ResourceLimits {
     /// Processes at a time, the program itself included.
     pub(crate) processes: usize,
     /// Threads at a time, of all its processes.
@@ -108,9 +108,9 @@ pub(crate) struct Resources {
     pub(crate) open_files: u64,
 }
 
-impl Default for Resources {
+impl Default for ResourceLimits {
     fn default() -> Self {
-        Resources {
+        ResourceLimits {
             processes: 64,
             threads: 512,
             memory: 2048 * MIB,
@@ -125,8 +125,8 @@ impl Default for Resources {
 impl Confinement {
     /// Describes it to a person, with a line for each kind.
     pub(crate) fn describe(&self) -> String {
-        let network = if self.network == Network::Granted { "allowed" } else { "none" };
-        let Resources { processes, memory, file_size, .. } = self.resources;
+        let network = if self.network == NetworkAccess::Granted { "allowed" } else { "none" };
+        let ResourceLimits { processes, memory, file_size, .. } = self.resources;
         let (memory, file) = (memory / MIB, file_size / MIB);
         let writes = if self.write.is_empty() { "nothing" } else { &listed(&self.write, "") };
         let (reads, executes) = (listed(&self.read, ", "), listed(&self.execute, ", "));

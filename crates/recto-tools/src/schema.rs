@@ -11,11 +11,11 @@ use std::sync::Arc;
 use jsonschema::Validator;
 use jsonschema::error::{TypeKind, ValidationError, ValidationErrorKind};
 use parking_lot::Mutex;
-use recto_context::{ContentHash, ToolSpec, nearest};
+use recto_context::{ContentHash, ToolSpec, nearest_name};
 use serde_json::Value;
 
-use crate::arguments::{Arguments, kind_of};
-use crate::repeated::repeated;
+use crate::arguments::{CallArguments, kind_of};
+use crate::clip::clip_name;
 use crate::shorten::shorten;
 
 /// More schemas than an agent ever has at once.
@@ -27,23 +27,23 @@ const MAX_PROBLEM: usize = 300;
 
 /// Schemas made ready for checking, each once.
 #[derive(Debug, Default)]
-pub(crate) struct Schemas {
-    ready: Mutex<HashMap<ContentHash, Arc<Schema>>>,
+pub(crate) struct SchemaCache {
+    ready: Mutex<HashMap<ContentHash, Arc<CompiledSchema>>>,
 }
 
-impl Schemas {
+impl SchemaCache {
     /// Whether the arguments fit. An error is written for the model.
-    pub(crate) fn check(&self, spec: &ToolSpec, arguments: &Arguments) -> Result<(), String> {
+    pub(crate) fn check(&self, spec: &ToolSpec, arguments: &CallArguments) -> Result<(), String> {
         self.schema_of(spec).check(arguments)
     }
 
-    fn schema_of(&self, spec: &ToolSpec) -> Arc<Schema> {
+    fn schema_of(&self, spec: &ToolSpec) -> Arc<CompiledSchema> {
         let key = spec.schema.hash();
         if let Some(schema) = self.ready.lock().get(&key) {
             return schema.clone();
         }
         // Outside the lock: other calls need not wait for a large schema.
-        let schema = Arc::new(Schema::new(&spec.parameters));
+        let schema = Arc::new(CompiledSchema::new(&spec.parameters));
         let mut ready = self.ready.lock();
         if ready.len() >= MAX_KEPT {
             ready.clear();
@@ -55,23 +55,26 @@ impl Schemas {
 
 /// A schema made ready for checking.
 #[derive(Debug)]
-struct Schema {
+struct CompiledSchema {
     /// The problem with the schema, if it is not valid.
     validator: Result<Validator, String>,
-    parameters: Parameters,
+    parameters: SchemaParameters,
 }
 
-impl Schema {
+impl CompiledSchema {
     fn new(schema: &Value) -> Self {
         let validator = jsonschema::options().offline().build(schema);
         let problem = |error: ValidationError<'_>| {
             let text = format!("{}: {}", place_of(&error), error.masked_with("it"));
             shorten(text, MAX_PROBLEM)
         };
-        Schema { validator: validator.map_err(problem), parameters: Parameters::of(schema) }
+        CompiledSchema {
+            validator: validator.map_err(problem),
+            parameters: SchemaParameters::from_schema(schema),
+        }
     }
 
-    fn check(&self, arguments: &Arguments) -> Result<(), String> {
+    fn check(&self, arguments: &CallArguments) -> Result<(), String> {
         let validator = self.validator.as_ref().map_err(|problem| {
             let who = "only a person can mend that";
             format!("the schema of its parameters is not valid; {who}.\n- {problem}")
@@ -92,7 +95,7 @@ impl Schema {
             | ValidationErrorKind::UnevaluatedProperties { unexpected } => {
                 let describe = |name: &String| match at_top {
                     true => self.parameters.refusal(name),
-                    false => format!("{place} must not have `{}`", repeated(name)),
+                    false => format!("{place} must not have `{}`", clip_name(name)),
                 };
                 unexpected.iter().map(describe).collect()
             }
@@ -155,13 +158,13 @@ fn place_of(error: &ValidationError<'_>) -> String {
 
 /// The parameters that a schema declares.
 #[derive(Debug, Default)]
-struct Parameters {
-    declared: Vec<Parameter>,
-    others: Others,
+struct SchemaParameters {
+    declared: Vec<SchemaParameter>,
+    others: UndeclaredParameters,
 }
 
 #[derive(Debug)]
-struct Parameter {
+struct SchemaParameter {
     name: String,
     /// `string, required` and the like.
     remark: String,
@@ -169,15 +172,15 @@ struct Parameter {
 
 /// What a schema says of parameters that it does not name.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Others {
+enum UndeclaredParameters {
     #[default]
     Refused,
     LeftToTheSchema,
 }
 
-impl Parameters {
-    fn of(schema: &Value) -> Self {
-        let mut parameters = Parameters::default();
+impl SchemaParameters {
+    fn from_schema(schema: &Value) -> Self {
+        let mut parameters = SchemaParameters::default();
         parameters.gather(schema, schema, &mut HashSet::new());
         parameters
     }
@@ -191,7 +194,7 @@ impl Parameters {
             }
         }
         if leaves_others_open(schema) {
-            self.others = Others::LeftToTheSchema;
+            self.others = UndeclaredParameters::LeftToTheSchema;
         }
         let lists = ["allOf", "anyOf", "oneOf"].map(|key| schema.get(key)?.as_array());
         let parts = ["if", "then", "else"].map(|key| schema.get(key)).into_iter().flatten();
@@ -215,7 +218,7 @@ impl Parameters {
         let kind = property.get("type").and_then(Value::as_str);
         let remarks = [kind, required.then_some("required")];
         let remark = remarks.into_iter().flatten().collect::<Vec<_>>().join(", ");
-        self.declared.push(Parameter { name: name.to_owned(), remark });
+        self.declared.push(SchemaParameter { name: name.to_owned(), remark });
     }
 
     fn names(&self) -> impl Iterator<Item = &str> {
@@ -224,21 +227,22 @@ impl Parameters {
 
     /// What to say of a parameter, if it was not declared.
     fn undeclared(&self, name: &str) -> Option<String> {
-        let fits = self.others == Others::LeftToTheSchema || self.names().any(|it| it == name);
+        let fits = self.others == UndeclaredParameters::LeftToTheSchema
+            || self.names().any(|it| it == name);
         (!fits).then(|| self.refusal(name))
     }
 
     fn refusal(&self, name: &str) -> String {
-        let hint = nearest(name, self.names()).filter(|near| *near != name);
+        let hint = nearest_name(name, self.names()).filter(|near| *near != name);
         let hint = hint.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-        format!("`{}` is not a parameter{hint}", repeated(name))
+        format!("`{}` is not a parameter{hint}", clip_name(name))
     }
 
     fn describe(&self) -> String {
         if self.declared.is_empty() {
             return "It takes no parameters.".to_owned();
         }
-        let describe = |parameter: &Parameter| match parameter.remark.as_str() {
+        let describe = |parameter: &SchemaParameter| match parameter.remark.as_str() {
             "" => parameter.name.clone(),
             remark => format!("{} ({remark})", parameter.name),
         };

@@ -3,11 +3,11 @@
 //! which offers it with that list.
 
 use futures_util::future::{BoxFuture, FutureExt, ready};
-use recto_context::{Catalog, ItemId, ItemKind, Skill, nearest};
+use recto_context::{Catalog, ItemId, ItemKind, Skill, nearest_name};
 
-use crate::arguments::Arguments;
-use crate::repeated::repeated;
-use crate::tool::{Action, CallContext, Consent, Tool, ToolError, ToolOutput};
+use crate::arguments::CallArguments;
+use crate::clip::clip_name;
+use crate::tool::{CallContext, Consent, Tool, ToolAction, ToolError, ToolOutput};
 
 /// Gives back the body of a skill, without its frontmatter.
 #[derive(Debug)]
@@ -28,15 +28,15 @@ impl Tool for ReadSkill {
 
     fn describe<'a>(
         &'a self,
-        arguments: &'a Arguments,
+        arguments: &'a CallArguments,
         _: &'a CallContext,
-    ) -> BoxFuture<'a, Result<Action, ToolError>> {
-        ready(Ok(Action::of_arguments("read a skill", arguments))).boxed()
+    ) -> BoxFuture<'a, Result<ToolAction, ToolError>> {
+        ready(Ok(ToolAction::from_arguments("read a skill", arguments))).boxed()
     }
 
     fn run<'a>(
         &'a self,
-        arguments: Arguments,
+        arguments: CallArguments,
         context: &'a CallContext,
         _: Consent,
     ) -> BoxFuture<'a, ToolOutput> {
@@ -44,7 +44,7 @@ impl Tool for ReadSkill {
     }
 }
 
-fn read(catalog: &Catalog, arguments: &Arguments) -> ToolOutput {
+fn read(catalog: &Catalog, arguments: &CallArguments) -> ToolOutput {
     let asked = arguments.text("skill_name").unwrap_or_default().trim();
     match catalog.skills.iter().find(|skill| *skill.name == *asked) {
         Some(skill) => Ok(skill.body.as_str().to_owned()),
@@ -53,11 +53,11 @@ fn read(catalog: &Catalog, arguments: &Arguments) -> ToolOutput {
 }
 
 fn no_skill(asked: &str, skills: &[Skill]) -> ToolError {
-    let hint = match nearest(asked, skills.iter().map(|skill| &*skill.name)) {
+    let hint = match nearest_name(asked, skills.iter().map(|skill| &*skill.name)) {
         Some(name) => format!("did you mean `{name}`?"),
         None => "use a name from the list of skills".to_owned(),
     };
-    ToolError::new(format!("there is no skill `{}`; {hint}", repeated(asked)))
+    ToolError::new(format!("there is no skill `{}`; {hint}", clip_name(asked)))
 }
 
 #[cfg(test)]
@@ -69,7 +69,7 @@ mod tests {
             .map(|name| Skill::new(name, Some("Some."), format!("How to use {name}.\n").into()));
         let catalog = Catalog { skills: skills.into(), ..Catalog::default() };
         let arguments = serde_json::json!({ "skill_name": name }).to_string();
-        read(&catalog, &Arguments::parse(&arguments).unwrap())
+        read(&catalog, &CallArguments::parse(&arguments).unwrap())
     }
 
     #[test]

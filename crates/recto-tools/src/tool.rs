@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 use recto_context::{Audience, CallId, Catalog, ContentHash, ItemId, MessageId, ToolSpec};
 use serde_json::Value;
 
-use crate::arguments::Arguments;
+use crate::arguments::CallArguments;
 
 /// Something that a model can call.
 pub trait Tool: Send + Sync {
@@ -22,23 +22,23 @@ pub trait Tool: Send + Sync {
     }
 
     /// The class that its calls belong to.
-    fn class(&self) -> Class {
-        Class::Reads
+    fn class(&self) -> ToolClass {
+        ToolClass::Reads
     }
 
     /// The hash of what the tool is now: whoever allows it for a whole session allows this, and
     /// not what may come under its name later.
     fn identity(&self, _: &CallContext) -> ContentHash {
-        ContentHash::of(self.id().to_string().as_bytes())
+        ContentHash::of_bytes(self.id().to_string().as_bytes())
     }
 
     /// Describes exactly what a call would do, for a person who is asked to allow it.
     /// Does nothing yet, but may find that the call can't be made.
     fn describe<'a>(
         &'a self,
-        arguments: &'a Arguments,
+        arguments: &'a CallArguments,
         context: &'a CallContext,
-    ) -> BoxFuture<'a, Result<Action, ToolError>>;
+    ) -> BoxFuture<'a, Result<ToolAction, ToolError>>;
 
     /// Answers one call. The arguments fit the schema of the tool as it was
     /// offered. A tool that waits for a disk or computes for long does so on
@@ -48,7 +48,7 @@ pub trait Tool: Send + Sync {
     /// refuses where that has changed.
     fn run<'a>(
         &'a self,
-        arguments: Arguments,
+        arguments: CallArguments,
         context: &'a CallContext,
         consent: Consent,
     ) -> BoxFuture<'a, ToolOutput>;
@@ -56,7 +56,7 @@ pub trait Tool: Send + Sync {
 
 /// The class of a tool: what its calls do, and so how careful one is with them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Class {
+pub enum ToolClass {
     /// It looks at something inside the workspace.
     Reads,
     /// It changes something inside the workspace.
@@ -70,47 +70,47 @@ pub enum Class {
     Server,
 }
 
-impl Class {
+impl ToolClass {
     /// Whether a person is asked, unless something is set.
     pub fn asks(self) -> bool {
-        !matches!(self, Class::Reads | Class::Remembers)
+        !matches!(self, ToolClass::Reads | ToolClass::Remembers)
     }
 
     /// Whether it can change files that another call might see.
     pub(crate) fn writes(self) -> bool {
-        matches!(self, Class::Writes | Class::Remembers | Class::Program)
+        matches!(self, ToolClass::Writes | ToolClass::Remembers | ToolClass::Program)
     }
 
     /// Whether it ends in time by itself, because its time is set elsewhere.
     pub(crate) fn keeps_time(self) -> bool {
-        matches!(self, Class::Program | Class::Server)
+        matches!(self, ToolClass::Program | ToolClass::Server)
     }
 }
 
 /// The action that a call would do, as a person is shown it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Action {
+pub struct ToolAction {
     /// The action in one line, such as the program with its arguments.
     pub title: String,
     /// The whole action: the exact argv and the guards, or a diff, or the arguments.
     pub detail: String,
     /// Whether settings may allow it, or only a person.
-    pub needs: Needs,
+    pub needs: ApprovalNeed,
     /// The hash of everything that the person was shown or that decides what is run.
     pub hash: ContentHash,
     /// The whole action as JSON, for programs.
     pub data: Value,
 }
 
-impl Action {
+impl ToolAction {
     /// Makes an action of which the arguments say everything.
-    pub fn of_arguments(title: &str, arguments: &Arguments) -> Self {
+    pub fn from_arguments(title: &str, arguments: &CallArguments) -> Self {
         let data = arguments.as_value();
-        Action {
+        ToolAction {
             title: title.to_owned(),
             detail: format!("{data:#}"),
-            needs: Needs::Leave,
-            hash: ContentHash::of(data.to_string().as_bytes()),
+            needs: ApprovalNeed::Leave,
+            hash: ContentHash::of_bytes(data.to_string().as_bytes()),
             data: data.clone(),
         }
     }
@@ -118,7 +118,7 @@ impl Action {
 
 /// The authority that an action needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Needs {
+pub enum ApprovalNeed {
     /// A person or a setting may allow it.
     Leave,
     /// Only a person may allow it, whatever is set: it changes what the agent is.

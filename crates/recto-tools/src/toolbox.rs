@@ -10,22 +10,24 @@ use std::time::Duration;
 
 use futures_util::future::FutureExt;
 use futures_util::stream::{self, Stream, StreamExt};
-use recto_context::{Catalog, ContentHash, ItemId, ToolCall, ToolSpec, nearest};
+use recto_context::{Catalog, ContentHash, ItemId, ToolCall, ToolSpec, nearest_name};
 use tokio::time::timeout;
 
-use crate::arguments::Arguments;
+use crate::arguments::CallArguments;
 use crate::blocking::{Stop, blocking};
-use crate::files::{self, Files};
-use crate::mcp::Servers;
+use crate::clip::clip_name;
+use crate::files::{self, FileToolOptions};
+use crate::mcp::ServerRegistry;
 use crate::options::{CallLimits, ToolOptions};
-use crate::policy::{Approval, Policy};
+use crate::policy::{ApprovalMode, ToolPolicy};
 use crate::process::Launcher;
-use crate::programs::Programs;
-use crate::repeated::repeated;
-use crate::schema::Schemas;
+use crate::programs::SkillPrograms;
+use crate::schema::SchemaCache;
 use crate::shorten::shorten;
 use crate::skill::ReadSkill;
-use crate::tool::{Action, CallContext, Class, Consent, Needs, Tool, ToolOutcome, ToolResult};
+use crate::tool::{
+    ApprovalNeed, CallContext, Consent, Tool, ToolAction, ToolClass, ToolOutcome, ToolResult,
+};
 
 /// Calls of one round that run at the same time. Further ones wait their turn,
 /// so that a model can't open files or threads without end.
@@ -40,18 +42,18 @@ const MAX_NAMED: usize = 20;
 /// The tools that Recto can run.
 pub struct Toolbox {
     built_in: Vec<Arc<dyn Tool>>,
-    programs: Programs,
-    servers: Servers,
-    policy: Policy,
+    programs: SkillPrograms,
+    servers: ServerRegistry,
+    policy: ToolPolicy,
     limits: CallLimits,
-    schemas: Arc<Schemas>,
+    schemas: Arc<SchemaCache>,
 }
 
 /// The calls that a session allows without a question.
 #[derive(Debug, Clone, Default)]
-pub struct Leave {
+pub struct SessionLeave {
     /// When a person is asked.
-    pub approval: Approval,
+    pub approval: ApprovalMode,
     /// Tools that a person has allowed for the session, each with what it was then:
     /// what has changed since is asked about again.
     pub tools: HashMap<ItemId, ContentHash>,
@@ -59,30 +61,30 @@ pub struct Leave {
 
 /// The judgement on one call: it runs, a person is asked, or it can't be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
+pub enum ToolCallVerdict {
     /// The call may run.
     Go(Consent),
     /// A person has to allow it, and is shown this.
-    Ask(Box<Question>),
+    Ask(Box<ApprovalRequest>),
     /// It can't be made, and so need not be asked about. It is not tried, either:
     /// another call of the round could make it possible in between.
-    No(Refusal),
+    No(CallRefusal),
 }
 
 /// A question to a person: whether this action may be done.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Question {
+pub struct ApprovalRequest {
     /// The tool that was called.
     pub tool: ItemId,
     /// The hash of what the tool is now, for a person who allows it for the session.
     pub identity: ContentHash,
     /// The action that the call would do.
-    pub action: Action,
+    pub action: ToolAction,
 }
 
 /// The reason why a call is not made, as its result tells the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refusal {
+pub struct CallRefusal {
     /// Whether it was refused, denied, or has failed.
     pub outcome: ToolOutcome,
     /// What the model is told.
@@ -91,18 +93,18 @@ pub struct Refusal {
 
 /// The decision about a call, by settings or by a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Permit {
+pub enum CallPermit {
     /// The call may run.
     Go(Consent),
     /// A person said no, or nobody answered; the model is told this.
     Denied(String),
     /// The call can't be made.
-    No(Refusal),
+    No(CallRefusal),
 }
 
 impl Toolbox {
     /// Makes a toolbox with these tools and no others.
-    pub fn of(tools: Vec<Arc<dyn Tool>>, limits: CallLimits) -> Self {
+    pub fn with_tools(tools: Vec<Arc<dyn Tool>>, limits: CallLimits) -> Self {
         let options = ToolOptions { limits, ..ToolOptions::new("") };
         Toolbox { built_in: tools, ..Toolbox::new(options) }
     }
@@ -111,7 +113,7 @@ impl Toolbox {
     /// files), those that skills declare, and those of MCP servers.
     pub fn new(options: ToolOptions) -> Self {
         let launcher = Launcher::new(options.programs.launcher.clone());
-        let servers = Servers::new(
+        let servers = ServerRegistry::new(
             options.servers.clone(),
             options.server_cache.clone(),
             options.server_logs.clone(),
@@ -119,9 +121,9 @@ impl Toolbox {
             launcher.keeper().clone(),
         );
         let (limits, policy) = (options.limits, options.policy.clone());
-        let programs = Programs::new(launcher, &options);
+        let programs = SkillPrograms::new(launcher, &options);
         let mut built_in: Vec<Arc<dyn Tool>> = vec![Arc::new(ReadSkill::new())];
-        built_in.extend(files::tools(Files::new(options)));
+        built_in.extend(files::file_tools(FileToolOptions::new(options)));
         Toolbox { built_in, programs, servers, policy, limits, schemas: Arc::default() }
     }
 
@@ -137,18 +139,18 @@ impl Toolbox {
     }
 
     /// The MCP servers that tools are called on.
-    pub fn servers(&self) -> &Servers {
+    pub fn servers(&self) -> &ServerRegistry {
         &self.servers
     }
 
     /// The rule by which a person is asked, where a session sets no other.
-    pub fn approval(&self) -> Approval {
+    pub fn approval(&self) -> ApprovalMode {
         self.policy.approval
     }
 
     /// Whether calls of a tool need a person.
-    pub fn asks(&self, spec: &ToolSpec, catalog: &Catalog, approval: Approval) -> bool {
-        let class = self.tool(spec, catalog).map_or(Class::Reads, |tool| tool.class());
+    pub fn asks(&self, spec: &ToolSpec, catalog: &Catalog, approval: ApprovalMode) -> bool {
+        let class = self.tool(spec, catalog).map_or(ToolClass::Reads, |tool| tool.class());
         self.policy.asks(spec, class, approval)
     }
 
@@ -159,8 +161,8 @@ impl Toolbox {
         calls: &[ToolCall],
         offered: &[ToolSpec],
         context: &CallContext,
-        leave: &Leave,
-    ) -> Vec<Verdict> {
+        leave: &SessionLeave,
+    ) -> Vec<ToolCallVerdict> {
         let mut verdicts = Vec::new();
         for call in calls {
             verdicts.push(self.judge_one(call, offered, context, leave).await);
@@ -173,13 +175,13 @@ impl Toolbox {
         call: &ToolCall,
         offered: &[ToolSpec],
         context: &CallContext,
-        leave: &Leave,
-    ) -> Verdict {
-        const GO: Verdict = Verdict::Go(Consent::Unasked);
+        leave: &SessionLeave,
+    ) -> ToolCallVerdict {
+        const GO: ToolCallVerdict = ToolCallVerdict::Go(Consent::Unasked);
         let Some((spec, tool)) = self.find(call, offered, &context.catalog) else { return GO };
         let class = tool.class();
         let asks = self.policy.asks(spec, class, leave.approval);
-        if !asks && class != Class::Writes {
+        if !asks && class != ToolClass::Writes {
             return GO;
         }
         let described = self.described(call, spec, &*tool, context);
@@ -187,24 +189,24 @@ impl Toolbox {
             Ok(Ok(action)) => action,
             // Whatever becomes of it, nobody has to be asked.
             _ if !asks => return GO,
-            Ok(Err(refusal)) => return Verdict::No(refusal),
+            Ok(Err(refusal)) => return ToolCallVerdict::No(refusal),
             Err(_) => {
                 let text = format!("{} was not run: looking at it took too long", spec.called);
-                return Verdict::No(Refusal { outcome: ToolOutcome::Refused, text });
+                return ToolCallVerdict::No(CallRefusal { outcome: ToolOutcome::Refused, text });
             }
         };
         let identity = tool.identity(context);
         match action.needs {
             // Nobody is to be asked, so the tool will refuse it.
-            Needs::Person if leave.approval == Approval::Never => return GO,
-            Needs::Person => {}
-            Needs::Leave if !asks => return GO,
-            Needs::Leave if leave.tools.get(&spec.id) == Some(&identity) => {
-                return Verdict::Go(Consent::ToTool);
+            ApprovalNeed::Person if leave.approval == ApprovalMode::Never => return GO,
+            ApprovalNeed::Person => {}
+            ApprovalNeed::Leave if !asks => return GO,
+            ApprovalNeed::Leave if leave.tools.get(&spec.id) == Some(&identity) => {
+                return ToolCallVerdict::Go(Consent::ToTool);
             }
-            Needs::Leave => {}
+            ApprovalNeed::Leave => {}
         }
-        Verdict::Ask(Box::new(Question { tool: spec.id.clone(), identity, action }))
+        ToolCallVerdict::Ask(Box::new(ApprovalRequest { tool: spec.id.clone(), identity, action }))
     }
 
     /// Says what a call would do, without doing it; or why it can't be made.
@@ -213,7 +215,7 @@ impl Toolbox {
         call: &ToolCall,
         offered: &[ToolSpec],
         context: &CallContext,
-    ) -> Result<Action, String> {
+    ) -> Result<ToolAction, String> {
         let Some((spec, tool)) = self.find(call, offered, &context.catalog) else {
             return Err(not_offered(&call.name, offered));
         };
@@ -227,13 +229,13 @@ impl Toolbox {
         spec: &ToolSpec,
         tool: &dyn Tool,
         context: &CallContext,
-    ) -> Result<Action, Refusal> {
+    ) -> Result<ToolAction, CallRefusal> {
         let name = &spec.called;
-        let arguments = self.arguments(call, spec).await.map_err(|advice| Refusal {
+        let arguments = self.arguments(call, spec).await.map_err(|advice| CallRefusal {
             outcome: ToolOutcome::Refused,
             text: format!("{name} was not run: {advice}"),
         })?;
-        tool.describe(&arguments, context).await.map_err(|error| Refusal {
+        tool.describe(&arguments, context).await.map_err(|error| CallRefusal {
             outcome: ToolOutcome::Failed,
             text: format!("{name} failed: {error}"),
         })
@@ -249,7 +251,7 @@ impl Toolbox {
     pub fn run_each<'a>(
         &'a self,
         calls: &'a [ToolCall],
-        permits: &'a [Permit],
+        permits: &'a [CallPermit],
         offered: &'a [ToolSpec],
         context: &'a CallContext,
     ) -> impl Stream<Item = (usize, ToolResult)> + Send + 'a {
@@ -284,14 +286,14 @@ impl Toolbox {
     async fn run(
         &self,
         call: &ToolCall,
-        permit: Option<&Permit>,
+        permit: Option<&CallPermit>,
         offered: &[ToolSpec],
         context: &CallContext,
     ) -> ToolResult {
         let answer = AssertUnwindSafe(self.answer(call, permit, offered, context)).catch_unwind();
-        let name = repeated(&call.name);
+        let name = clip_name(&call.name);
         let class = self.find(call, offered, &context.catalog).map(|(_, tool)| tool.class());
-        let keeps_time = class.is_some_and(Class::keeps_time);
+        let keeps_time = class.is_some_and(ToolClass::keeps_time);
         let limit = if keeps_time { LONGEST } else { self.limits.time_limit };
         let (outcome, text) = match timeout(limit, answer).await {
             Ok(Ok(answer)) => answer,
@@ -311,7 +313,7 @@ impl Toolbox {
     async fn answer(
         &self,
         call: &ToolCall,
-        permit: Option<&Permit>,
+        permit: Option<&CallPermit>,
         offered: &[ToolSpec],
         context: &CallContext,
     ) -> (ToolOutcome, String) {
@@ -324,11 +326,11 @@ impl Toolbox {
             return (ToolOutcome::Failed, text);
         };
         let consent = match permit {
-            Some(Permit::Go(consent)) => *consent,
-            Some(Permit::Denied(why)) => {
+            Some(CallPermit::Go(consent)) => *consent,
+            Some(CallPermit::Denied(why)) => {
                 return (ToolOutcome::Denied, format!("{name} was not run: {why}"));
             }
-            Some(Permit::No(refusal)) => return (refusal.outcome, refusal.text.clone()),
+            Some(CallPermit::No(refusal)) => return (refusal.outcome, refusal.text.clone()),
             None => return (ToolOutcome::Denied, format!("{name} was not run: nobody allowed it")),
         };
         let arguments = match self.arguments(call, spec).await {
@@ -343,11 +345,11 @@ impl Toolbox {
 
     /// The arguments of a call, if they fit. On another thread: a schema can be
     /// made so that checking takes very long, and then the time limit must hold.
-    async fn arguments(&self, call: &ToolCall, spec: &ToolSpec) -> Result<Arguments, String> {
+    async fn arguments(&self, call: &ToolCall, spec: &ToolSpec) -> Result<CallArguments, String> {
         let schemas = self.schemas.clone();
         let (text, spec) = (call.arguments.clone(), spec.clone());
         let check = move |_: &Stop| {
-            let arguments = Arguments::parse(&text)?;
+            let arguments = CallArguments::parse(&text)?;
             schemas.check(&spec, &arguments)?;
             Ok(arguments)
         };
@@ -365,7 +367,7 @@ impl fmt::Debug for Toolbox {
 /// Tells a model that called a tool which it was not offered.
 fn not_offered(asked: &str, offered: &[ToolSpec]) -> String {
     let names = || offered.iter().map(|spec| &*spec.called);
-    let hint = match nearest(asked, names()) {
+    let hint = match nearest_name(asked, names()) {
         Some(name) => format!("did you mean `{name}`?"),
         None if offered.is_empty() => "there are no tools in this turn".to_owned(),
         None => {
@@ -374,7 +376,7 @@ fn not_offered(asked: &str, offered: &[ToolSpec]) -> String {
             format!("the tools are {}{more}", named.join(", "))
         }
     };
-    format!("there is no tool `{}`; {hint}", repeated(asked))
+    format!("there is no tool `{}`; {hint}", clip_name(asked))
 }
 
 /// What a panic said, where it said something.

@@ -4,19 +4,19 @@
 
 use std::path::Path;
 
-use recto_context::{Document, Include, Source, Text};
+use recto_context::{CatalogDocument, ContentSource, IncludeMode, Text};
 
-use crate::fields::{Fields, Report};
+use crate::fields::{FileReport, FrontmatterFields};
 use crate::frontmatter::split_or_report;
-use crate::problem::Problem;
+use crate::problem::WorkspaceProblem;
 
 /// Reads a rule or a reference. `None` when it cannot be used; the report says why.
-pub(crate) fn read_document(content: &str, report: &mut Report<'_>) -> Option<Document> {
+pub(crate) fn read_document(content: &str, report: &mut FileReport<'_>) -> Option<CatalogDocument> {
     let path = report.path();
     let page = split_or_report(content, report)?;
     let body = page.body.trim();
     if body.is_empty() {
-        report.add(Problem::warning(path, "has no text").left_out());
+        report.add(WorkspaceProblem::warning(path, "has no text").left_out());
         return None;
     }
     let fields = &page.fields;
@@ -26,13 +26,13 @@ pub(crate) fn read_document(content: &str, report: &mut Report<'_>) -> Option<Do
         Some(include) => include,
         None => default_include(path, fields, description.as_deref()),
     };
-    Some(Document {
+    Some(CatalogDocument {
         name: name.into(),
         description: description.map(Into::into),
         priority: fields.priority(report).unwrap_or_default(),
         include,
         text: Text::from(body),
-        source: Source::File(path.clone()),
+        source: ContentSource::File(path.clone()),
     })
 }
 
@@ -41,15 +41,19 @@ fn stem(path: &Path) -> String {
 }
 
 /// What Cursor would do with a `.mdc` file; manual for all others.
-fn default_include(path: &Path, fields: &Fields<'_>, description: Option<&str>) -> Include {
+fn default_include(
+    path: &Path,
+    fields: &FrontmatterFields<'_>,
+    description: Option<&str>,
+) -> IncludeMode {
     if !path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("mdc")) {
-        Include::Manual
+        IncludeMode::Manual
     } else if fields.is_true("alwaysApply") {
-        Include::Always
+        IncludeMode::Always
     } else if description.is_some() {
-        Include::Agent
+        IncludeMode::Agent
     } else {
-        Include::Manual
+        IncludeMode::Manual
     }
 }
 
@@ -64,7 +68,7 @@ mod tests {
     #[track_caller]
     fn check(file: &str, content: &str, expected: &Expect) {
         let path: Arc<Path> = Arc::from(Path::new(file));
-        let mut report = Report::new(&path);
+        let mut report = FileReport::new(&path);
         let mut shown = match read_document(content, &mut report) {
             Some(d) => format!(
                 "{} {} {} {:?} {:?}\n",

@@ -4,14 +4,14 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use recto_context::{Include, Priority};
+use recto_context::{IncludeMode, Priority};
 use serde_json::{Map, Value};
 
-use crate::problem::Problem;
+use crate::problem::WorkspaceProblem;
 
 /// The fields of one file.
 #[derive(Debug, Default)]
-pub(crate) struct Fields<'a> {
+pub(crate) struct FrontmatterFields<'a> {
     block: &'a str,
     /// The line of the file on which the block begins.
     first_line: usize,
@@ -20,16 +20,16 @@ pub(crate) struct Fields<'a> {
 
 /// Collects what is wrong with one file while it is parsed.
 #[derive(Debug)]
-pub(crate) struct Report<'a> {
+pub(crate) struct FileReport<'a> {
     path: &'a Arc<Path>,
-    pub problems: Vec<Problem>,
+    pub problems: Vec<WorkspaceProblem>,
 }
 
-impl<'a> Fields<'a> {
+impl<'a> FrontmatterFields<'a> {
     /// `values` are what was read from `block`, which begins on `first_line`
     /// of its file.
     pub(crate) fn new(block: &'a str, first_line: usize, values: Map<String, Value>) -> Self {
-        Fields { block, first_line, values }
+        FrontmatterFields { block, first_line, values }
     }
 
     /// A field as it is; nothing when it is empty.
@@ -44,7 +44,7 @@ impl<'a> Fields<'a> {
     }
 
     /// A text, trimmed; a blank one counts as absent.
-    pub(crate) fn text(&self, key: &str, report: &mut Report<'_>) -> Option<String> {
+    pub(crate) fn text(&self, key: &str, report: &mut FileReport<'_>) -> Option<String> {
         let text = match self.get(key)? {
             Value::String(text) => text.trim().to_owned(),
             value @ (Value::Number(_) | Value::Bool(_)) => value.to_string(),
@@ -57,7 +57,7 @@ impl<'a> Fields<'a> {
     }
 
     /// A text that fits on one line, as names must.
-    pub(crate) fn line_of_text(&self, key: &str, report: &mut Report<'_>) -> Option<String> {
+    pub(crate) fn line_of_text(&self, key: &str, report: &mut FileReport<'_>) -> Option<String> {
         let text = self.text(key, report)?;
         Some(text.split_whitespace().collect::<Vec<_>>().join(" "))
     }
@@ -72,12 +72,13 @@ impl<'a> Fields<'a> {
     }
 
     /// The include mode, if it is a known one.
-    pub(crate) fn include(&self, report: &mut Report<'_>) -> Option<Include> {
-        const KNOWN: [Include; 3] = [Include::Always, Include::Manual, Include::Agent];
+    pub(crate) fn include(&self, report: &mut FileReport<'_>) -> Option<IncludeMode> {
+        const KNOWN: [IncludeMode; 3] =
+            [IncludeMode::Always, IncludeMode::Manual, IncludeMode::Agent];
         let name = self.text("include", report)?;
         let include = KNOWN.into_iter().find(|include| include.name() == name);
         if include.is_none() {
-            let hint = format!("known are {}", KNOWN.map(Include::name).join(", "));
+            let hint = format!("known are {}", KNOWN.map(IncludeMode::name).join(", "));
             report.warn_with_hint(
                 self.line("include"),
                 format!("unknown include mode `{name}`"),
@@ -88,7 +89,7 @@ impl<'a> Fields<'a> {
     }
 
     /// The priority, if it is one.
-    pub(crate) fn priority(&self, report: &mut Report<'_>) -> Option<Priority> {
+    pub(crate) fn priority(&self, report: &mut FileReport<'_>) -> Option<Priority> {
         let text = self.text("priority", report)?;
         let priority = whole_number(&text).and_then(Priority::new);
         if priority.is_none() {
@@ -114,9 +115,9 @@ fn whole_number(text: &str) -> Option<u16> {
     (0..=Priority::LAST.get()).find(|whole| f64::from(*whole) == number)
 }
 
-impl<'a> Report<'a> {
+impl<'a> FileReport<'a> {
     pub(crate) fn new(path: &'a Arc<Path>) -> Self {
-        Report { path, problems: Vec::new() }
+        FileReport { path, problems: Vec::new() }
     }
 
     pub(crate) fn path(&self) -> &'a Arc<Path> {
@@ -125,7 +126,7 @@ impl<'a> Report<'a> {
 
     /// Something is odd, but the file is used.
     pub(crate) fn warn(&mut self, line: Option<usize>, what: impl Into<String>) {
-        self.add(Problem::warning(self.path, what).at(line));
+        self.add(WorkspaceProblem::warning(self.path, what).at(line));
     }
 
     pub(crate) fn warn_with_hint(
@@ -134,15 +135,15 @@ impl<'a> Report<'a> {
         what: impl Into<String>,
         hint: impl Into<String>,
     ) {
-        self.add(Problem::warning(self.path, what).at(line).hint(hint));
+        self.add(WorkspaceProblem::warning(self.path, what).at(line).hint(hint));
     }
 
     /// The file, or a part of it, cannot be used.
     pub(crate) fn refuse(&mut self, line: impl Into<Option<usize>>, what: impl Into<String>) {
-        self.add(Problem::error(self.path, what).at(line));
+        self.add(WorkspaceProblem::error(self.path, what).at(line));
     }
 
-    pub(crate) fn add(&mut self, problem: Problem) {
+    pub(crate) fn add(&mut self, problem: WorkspaceProblem) {
         self.problems.push(problem);
     }
 }
@@ -150,13 +151,16 @@ impl<'a> Report<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frontmatter::read_page;
+    use crate::frontmatter::split_frontmatter;
 
     #[track_caller]
-    fn problems(content: &str, read: impl FnOnce(&Fields<'_>, &mut Report<'_>)) -> Vec<String> {
+    fn problems(
+        content: &str,
+        read: impl FnOnce(&FrontmatterFields<'_>, &mut FileReport<'_>),
+    ) -> Vec<String> {
         let path: Arc<Path> = Arc::from(Path::new("a.md"));
-        let mut report = Report::new(&path);
-        read(&read_page(content).unwrap().fields, &mut report);
+        let mut report = FileReport::new(&path);
+        read(&split_frontmatter(content).unwrap().fields, &mut report);
         report.problems.iter().map(ToString::to_string).collect()
     }
 

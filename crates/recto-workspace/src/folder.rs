@@ -8,85 +8,86 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use crate::place::{Place, Shelf};
-use crate::problem::Problem;
-use crate::stamp::{self, Failure, Kind, Seen, look};
+use crate::problem::WorkspaceProblem;
+use crate::source_files::{FolderKind, SourceFile};
+use crate::stamp::{self, IoFailure, PathKind, PathState, stat_path};
 
 /// A folder and what was last seen of it.
 #[derive(Debug)]
 pub(crate) struct Folder {
     path: Arc<Path>,
-    shelf: Shelf,
-    last: Option<Look>,
+    shelf: FolderKind,
+    last: Option<FolderScan>,
 }
 
 /// What a look at a folder found.
 #[derive(Debug)]
-struct Look {
-    seen: Seen,
+struct FolderScan {
+    seen: PathState,
     at: SystemTime,
-    listing: Listing,
+    listing: ItemListing,
 }
 
 /// The names of the entries that may be items, and what is wrong with others.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Listing {
+struct ItemListing {
     names: Vec<String>,
-    problems: Vec<Problem>,
+    problems: Vec<WorkspaceProblem>,
 }
 
 /// Whether a look found something new.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum News {
+pub(crate) enum RefreshOutcome {
     Same,
     Changed,
 }
 
 impl Folder {
-    pub(crate) fn new(path: &Path, shelf: Shelf) -> Self {
+    pub(crate) fn new(path: &Path, shelf: FolderKind) -> Self {
         Folder { path: path.into(), shelf, last: None }
     }
 
     /// Lists the folder again, unless it surely is as it was.
-    pub(crate) fn refresh(&mut self) -> News {
-        let seen = look(&self.path);
+    pub(crate) fn refresh(&mut self) -> RefreshOutcome {
+        let seen = stat_path(&self.path);
         if self.last.as_ref().is_some_and(|last| last.seen == seen && !seen.is_racy(last.at)) {
-            return News::Same;
+            return RefreshOutcome::Same;
         }
         let at = SystemTime::now();
         let listing = self.list(&seen);
         let news = match &self.last {
-            Some(last) if last.listing == listing => News::Same,
-            _ => News::Changed,
+            Some(last) if last.listing == listing => RefreshOutcome::Same,
+            _ => RefreshOutcome::Changed,
         };
-        self.last = Some(Look { seen, at, listing });
+        self.last = Some(FolderScan { seen, at, listing });
         news
     }
 
     /// The files of its items, in order.
-    pub(crate) fn places(&self) -> impl Iterator<Item = Place> + '_ {
+    pub(crate) fn places(&self) -> impl Iterator<Item = SourceFile> + '_ {
         let names = self.last.iter().flat_map(|last| &last.listing.names);
         names.flat_map(|name| self.shelf.places(&self.path, name))
     }
 
     /// What is wrong with the folder itself.
-    pub(crate) fn problems(&self) -> &[Problem] {
+    pub(crate) fn problems(&self) -> &[WorkspaceProblem] {
         self.last.as_ref().map_or(&[], |last| &last.listing.problems)
     }
 
-    fn list(&self, seen: &Seen) -> Listing {
-        let mut listing = Listing::default();
+    fn list(&self, seen: &PathState) -> ItemListing {
+        let mut listing = ItemListing::default();
         let kind = format!("{}s", self.shelf.kind());
         let entries = list_folder(&self.path, seen, &kind).unwrap_or_else(|what| {
-            listing.problems.push(Problem::error(&self.path, what));
+            listing.problems.push(WorkspaceProblem::error(&self.path, what));
             Vec::new()
         });
         for entry in entries.iter().filter(|entry| self.is_candidate(entry)) {
             match entry.file_name().into_string() {
                 Ok(name) => listing.names.push(name),
-                Err(_) => listing
-                    .problems
-                    .push(Problem::error(&entry.path().into(), "has a name that is not UTF-8")),
+                Err(_) => listing.problems.push(WorkspaceProblem::error(
+                    &entry.path().into(),
+                    "has a name that is not UTF-8",
+                )),
             }
         }
         listing.names.sort_unstable();
@@ -103,21 +104,27 @@ impl Folder {
         }
         match self.shelf {
             // Links are followed; a broken one is kept, to be reported.
-            Shelf::Skills => fs::metadata(entry.path()).map_or(true, |target| target.is_dir()),
-            Shelf::Rules | Shelf::References => is_markdown(&name),
+            FolderKind::Skills => fs::metadata(entry.path()).map_or(true, |target| target.is_dir()),
+            FolderKind::Rules | FolderKind::References => is_markdown(&name),
         }
     }
 }
 
 /// The entries of a folder that looked as `seen`, none where there is no such folder,
 /// or what is wrong with it; `kind` says what it should hold.
-pub(crate) fn list_folder(path: &Path, seen: &Seen, kind: &str) -> Result<Vec<DirEntry>, String> {
+pub(crate) fn list_folder(
+    path: &Path,
+    seen: &PathState,
+    kind: &str,
+) -> Result<Vec<DirEntry>, String> {
     match seen.stamp()? {
         None => Ok(Vec::new()),
-        Some(stamp) if stamp.kind != Kind::Folder => Err(format!("is not a folder of {kind}")),
+        Some(stamp) if stamp.kind != PathKind::Folder => Err(format!("is not a folder of {kind}")),
         Some(_) => match fs::read_dir(path).and_then(Iterator::collect) {
             Err(error) if stamp::is_missing(&error) => Ok(Vec::new()),
-            listed => listed.map_err(|e| format!("cannot be listed: {}", Failure::of(&e))),
+            listed => {
+                listed.map_err(|e| format!("cannot be listed: {}", IoFailure::from_error(&e)))
+            }
         },
     }
 }
@@ -135,12 +142,12 @@ mod tests {
     fn a_folder_that_changed_a_moment_ago_is_listed_again() {
         let home = tempfile::tempdir().unwrap();
         fs::write(home.path().join("a.md"), "text").unwrap();
-        let mut folder = Folder::new(home.path(), Shelf::Rules);
-        assert_eq!(folder.refresh(), News::Changed);
-        assert_eq!(folder.refresh(), News::Same);
+        let mut folder = Folder::new(home.path(), FolderKind::Rules);
+        assert_eq!(folder.refresh(), RefreshOutcome::Changed);
+        assert_eq!(folder.refresh(), RefreshOutcome::Same);
         // As if the file had come within the same tick of the clock.
-        folder.last.as_mut().unwrap().listing = Listing::default();
-        assert_eq!(folder.refresh(), News::Changed);
+        folder.last.as_mut().unwrap().listing = ItemListing::default();
+        assert_eq!(folder.refresh(), RefreshOutcome::Changed);
         assert_eq!(folder.places().count(), 1);
     }
 }

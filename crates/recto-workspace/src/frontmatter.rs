@@ -9,13 +9,13 @@
 use serde_json::{Map, Value};
 use serde_saphyr::{DuplicateKeyPolicy, MessageFormatter, UserMessageFormatter};
 
-use crate::fields::{Fields, Report};
+use crate::fields::{FileReport, FrontmatterFields};
 use crate::lenient::{looks_like_fields, quote_plain_values};
 
 /// A file in two parts: the fields of its frontmatter, and its body.
 #[derive(Debug)]
-pub(crate) struct Page<'a> {
-    pub fields: Fields<'a>,
+pub(crate) struct FrontmatterFile<'a> {
+    pub fields: FrontmatterFields<'a>,
     /// What follows the frontmatter, trimmed; the whole content, as it is,
     /// when there is no frontmatter.
     pub body: &'a str,
@@ -39,7 +39,7 @@ pub(crate) struct BrokenYaml {
 /// assert_eq!(strip_skill_frontmatter("# A\n\n---\n\nmore\n"), "# A\n\n---\n\nmore\n");
 /// ```
 pub fn strip_skill_frontmatter(content: &str) -> &str {
-    match (read_page(content), fenced(content)) {
+    match (split_frontmatter(content), fenced(content)) {
         (Ok(page), _) => page.body,
         (Err(_), Some(fenced)) => fenced.rest.trim(),
         (Err(_), None) => content,
@@ -48,14 +48,17 @@ pub fn strip_skill_frontmatter(content: &str) -> &str {
 
 /// Parts a file into frontmatter and body; `None` when that is broken, and the report
 /// says so.
-pub(crate) fn split_or_report<'a>(content: &'a str, report: &mut Report<'_>) -> Option<Page<'a>> {
-    read_page(content).map_err(|broken| report.refuse(broken.line, broken.what)).ok()
+pub(crate) fn split_or_report<'a>(
+    content: &'a str,
+    report: &mut FileReport<'_>,
+) -> Option<FrontmatterFile<'a>> {
+    split_frontmatter(content).map_err(|broken| report.refuse(broken.line, broken.what)).ok()
 }
 
 /// Parts a file into frontmatter and body.
-pub(crate) fn read_page(content: &str) -> Result<Page<'_>, BrokenYaml> {
-    let bare = Page { fields: Fields::default(), body: content };
-    let Some(Fenced { block, first_line, rest }) = fenced(content) else {
+pub(crate) fn split_frontmatter(content: &str) -> Result<FrontmatterFile<'_>, BrokenYaml> {
+    let bare = FrontmatterFile { fields: FrontmatterFields::default(), body: content };
+    let Some(FencedBlock { block, first_line, rest }) = fenced(content) else {
         return Ok(bare);
     };
     let is_at_top = first_line == FIRST_LINE;
@@ -64,8 +67,8 @@ pub(crate) fn read_page(content: &str) -> Result<Page<'_>, BrokenYaml> {
         Err(broken) if is_at_top => return Err(broken),
         Err(_) => None,
     };
-    Ok(values.map_or(bare, |values| Page {
-        fields: Fields::new(block, first_line, values),
+    Ok(values.map_or(bare, |values| FrontmatterFile {
+        fields: FrontmatterFields::new(block, first_line, values),
         body: rest.trim(),
     }))
 }
@@ -74,7 +77,7 @@ pub(crate) fn read_page(content: &str) -> Result<Page<'_>, BrokenYaml> {
 const FIRST_LINE: usize = 2;
 
 /// A file whose first lines with content are between two fences.
-struct Fenced<'a> {
+struct FencedBlock<'a> {
     block: &'a str,
     /// The line of the file, from 1, on which the block begins.
     first_line: usize,
@@ -82,7 +85,7 @@ struct Fenced<'a> {
     rest: &'a str,
 }
 
-fn fenced(content: &str) -> Option<Fenced<'_>> {
+fn fenced(content: &str) -> Option<FencedBlock<'_>> {
     let content = content.strip_prefix('\u{feff}').unwrap_or(content);
     let mut end = 0;
     let mut lines = content.split_inclusive('\n').map(|line| {
@@ -95,7 +98,7 @@ fn fenced(content: &str) -> Option<Fenced<'_>> {
         return None;
     }
     let (last, end) = lines.find(|(line, _)| is_fence(line))?;
-    Some(Fenced {
+    Some(FencedBlock {
         block: &content[start..end - last.len()],
         first_line: blank_lines + FIRST_LINE,
         rest: &content[end..],
@@ -172,7 +175,7 @@ mod tests {
     /// Shows the fields as JSON and the body as a Rust string.
     #[track_caller]
     fn check(content: &str, expected: &Expect) {
-        let shown = match read_page(content) {
+        let shown = match split_frontmatter(content) {
             Ok(page) => format!("{}\n{:?}", page.fields.to_json(), page.body),
             Err(broken) => format!("line {}: {}", broken.line, broken.what),
         };
@@ -290,13 +293,13 @@ mod tests {
     fn behind_blank_lines_only_a_mapping_is_frontmatter() {
         for block in ["Just some words.", "- a list", "# A title", "", "a: [1", "*a: b*", "5"] {
             let content = format!("\n\n---\n{block}\n---\nmore\n");
-            let page = read_page(&content).unwrap();
+            let page = split_frontmatter(&content).unwrap();
             assert_eq!((&*page.fields.to_json(), page.body), ("{}", &*content));
             assert_eq!(strip_skill_frontmatter(&content), content);
         }
         for content in ["\n---\nname: a\n", "\n ---\nname: a\n---\n", "\nx\n---\na: b\n---\n", "\n"]
         {
-            assert_eq!(read_page(content).unwrap().body, content);
+            assert_eq!(split_frontmatter(content).unwrap().body, content);
         }
     }
 
@@ -395,7 +398,7 @@ mod tests {
             block += &format!("  a{level}: &a{level} [{aliases}]\n");
         }
         let content = format!("---\n{block}---\nbody");
-        assert!(read_page(&content).is_err());
+        assert!(split_frontmatter(&content).is_err());
         assert_eq!(strip_skill_frontmatter(&content), "body");
     }
 
@@ -403,7 +406,7 @@ mod tests {
         /// Promise: `cuts-keep-characters`
         #[test]
         fn no_text_makes_the_parser_panic(content in "\n{0,2}(---\n)?[-a-c: #\"'\\[\\]{}|>&*!\n\r\té€😀]{0,60}(\n---\n)?.{0,10}") {
-            let _ = read_page(&content);
+            let _ = split_frontmatter(&content);
             let body = strip_skill_frontmatter(&content);
             proptest::prop_assert!(content.contains(body));
         }

@@ -1,10 +1,10 @@
 //! An agent's files, as typed values.
 //!
 //! Start at [`Workspace`]. It knows where an agent's files are and gives, at
-//! each call of [`Workspace::catalog`], a [`Snapshot`]: the
+//! each call of [`Workspace::catalog`], a [`WorkspaceSnapshot`]: the
 //! [`Catalog`](recto_context::Catalog) of souls, skills, rules and references,
-//! what is wrong with them ([`Problem`]), and what was left out on purpose
-//! ([`Skipped`]). What the agent remembers is apart, because it depends on who
+//! what is wrong with them ([`WorkspaceProblem`]), and what was left out on purpose
+//! ([`SkippedItem`]). What the agent remembers is apart, because it depends on who
 //! asks: [`MemoryFiles`].
 //!
 //! A call goes through four steps, each in its own module:
@@ -24,7 +24,7 @@
 //! than refuse.
 //!
 //! This crate writes nothing but memories, starts no program, and knows nothing of models,
-//! budgets or the config file: its [`Options`] come in as values.
+//! budgets or the config file: its [`WorkspaceOptions`] come in as values.
 
 mod document;
 mod fields;
@@ -33,12 +33,12 @@ mod frontmatter;
 mod lenient;
 mod memories;
 mod options;
-mod place;
 mod problem;
 mod programs;
 mod read;
 mod skill;
 mod snapshot;
+mod source_files;
 mod stamp;
 mod state;
 mod tools_json;
@@ -46,10 +46,11 @@ mod workspace;
 
 pub use frontmatter::strip_skill_frontmatter;
 pub use memories::{
-    Added, Finding, FindingKind, Forgotten, Horizon, MemoryError, MemoryFiles, NewMemory,
-    OfEverybody, Secret, TextMarks, View, find_secret, is_lasting,
+    AddedMemory, AllMemories, FindingKind, ForgottenMemory, Horizon, MemoryError, MemoryFiles,
+    MemoryFinding, MemoryView, NewMemory, SecretMatch, TextMarks, find_secret,
+    is_lasting_statement,
 };
-pub use options::{Options, Override, Reload};
-pub use problem::{Effect, Problem, Severity};
-pub use snapshot::{SkipReason, Skipped, Snapshot};
+pub use options::{Override, Reload, WorkspaceOptions};
+pub use problem::{ProblemEffect, Severity, WorkspaceProblem};
+pub use snapshot::{SkipReason, SkippedItem, WorkspaceSnapshot};
 pub use workspace::Workspace;

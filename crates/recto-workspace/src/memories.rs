@@ -35,23 +35,23 @@
 //! more than five seconds ago does so, and one that still has what was forgotten, or how
 //! a text was before an edit, brings that back.
 
+mod cache;
 mod change;
 mod check;
 mod compose;
 mod error;
-mod everybody;
 mod journal;
 mod lasting;
 mod layout;
 mod leftover;
 mod load;
 mod lock;
-mod mend;
 mod open;
 mod parse;
+mod read_all;
+mod repair;
 mod revise;
 mod secrets;
-mod shelf;
 mod write;
 
 use std::path::PathBuf;
@@ -59,27 +59,27 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use recto_context::{Audience, Marks, Memory, TypedMemory, may_remember, nearest};
+use recto_context::{Audience, Memory, MemoryMarks, TypedMemory, may_remember, nearest_name};
 use recto_fs::blocking;
 use tokio::sync::Mutex;
 
-use change::Pen;
+use cache::MemoryCache;
+use change::MemoryWriter;
 use journal::{Journal, WINDOW};
-use layout::Layout;
-use lock::Lock;
-use mend::mend;
-use shelf::Shelf;
-use write::Durable;
+use layout::MemoryLayout;
+use lock::MemoryLock;
+use repair::repair_files;
+use write::Durability;
 
-use crate::folder::News;
+use crate::folder::RefreshOutcome;
 
-pub use change::{Added, Forgotten, NewMemory, TextMarks};
-pub use check::{Finding, FindingKind};
+pub use cache::{Horizon, MemoryView};
+pub use change::{AddedMemory, ForgottenMemory, NewMemory, TextMarks};
+pub use check::{FindingKind, MemoryFinding};
 pub use error::MemoryError;
-pub use everybody::OfEverybody;
-pub use lasting::is_lasting;
-pub use secrets::{Secret, find_secret};
-pub use shelf::{Horizon, View};
+pub use lasting::is_lasting_statement;
+pub use read_all::AllMemories;
+pub use secrets::{SecretMatch, find_secret};
 
 /// How soon the journal is looked after again when another has the lock.
 const RETRY: Duration = Duration::from_secs(1);
@@ -92,9 +92,9 @@ pub struct MemoryFiles(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    layout: Layout,
-    durable: Durable,
-    shelf: Arc<Mutex<Shelf>>,
+    layout: MemoryLayout,
+    durable: Durability,
+    shelf: Arc<Mutex<MemoryCache>>,
     /// Held by who writes, so that the writers of one process queue in order.
     writing: Mutex<()>,
     /// Somebody will look after the last additions.
@@ -104,18 +104,18 @@ struct Inner {
 impl MemoryFiles {
     /// The files of the workspace in this folder. Nothing is read yet.
     pub fn new(workspace: impl Into<PathBuf>) -> Self {
-        MemoryFiles::with(workspace.into(), Durable::Yes)
+        MemoryFiles::with(workspace.into(), Durability::Yes)
     }
 
     /// Does not wait for the disk. For tests that write thousands of times.
     #[doc(hidden)]
     pub fn without_sync(workspace: impl Into<PathBuf>) -> Self {
-        MemoryFiles::with(workspace.into(), Durable::No)
+        MemoryFiles::with(workspace.into(), Durability::No)
     }
 
-    fn with(workspace: PathBuf, durable: Durable) -> Self {
+    fn with(workspace: PathBuf, durable: Durability) -> Self {
         MemoryFiles(Arc::new(Inner {
-            layout: Layout::new(workspace),
+            layout: MemoryLayout::new(workspace),
             durable,
             shelf: Arc::default(),
             writing: Mutex::default(),
@@ -124,10 +124,10 @@ impl MemoryFiles {
     }
 
     /// What an audience may see, as the files are now. The same `Arc` as before when
-    /// nothing changed, neither for it nor in [`View::everything`].
-    pub async fn read(&self, audience: &Audience, horizon: Horizon) -> Arc<View> {
+    /// nothing changed, neither for it nor in [`MemoryView::everything`].
+    pub async fn read(&self, audience: &Audience, horizon: Horizon) -> Arc<MemoryView> {
         let (news, view) = self.refresh(audience, horizon).await;
-        if news == News::Same {
+        if news == RefreshOutcome::Same {
             return view;
         }
         // The shelf is free meanwhile: others who read don't wait for this.
@@ -138,7 +138,11 @@ impl MemoryFiles {
         }
     }
 
-    async fn refresh(&self, audience: &Audience, horizon: Horizon) -> (News, Arc<View>) {
+    async fn refresh(
+        &self,
+        audience: &Audience,
+        horizon: Horizon,
+    ) -> (RefreshOutcome, Arc<MemoryView>) {
         let mut shelf = self.0.shelf.clone().lock_owned().await;
         let (inner, audience) = (self.0.clone(), audience.clone());
         blocking(move || {
@@ -151,7 +155,7 @@ impl MemoryFiles {
 
     /// Writes something down. Whether its scope is the caller's to write to has to be
     /// asked before ([`may_remember`]).
-    pub async fn add(&self, new: NewMemory) -> Result<Added, MemoryError> {
+    pub async fn add(&self, new: NewMemory) -> Result<AddedMemory, MemoryError> {
         let added = self.write(move |pen| pen.add(&new)).await?;
         self.watch();
         Ok(added)
@@ -168,7 +172,7 @@ impl MemoryFiles {
         &self,
         name: &str,
         text: Option<&str>,
-        marks: impl Fn(Marks) -> Marks + Send + 'static,
+        marks: impl Fn(MemoryMarks) -> MemoryMarks + Send + 'static,
         audience: &Audience,
     ) -> Result<Memory, MemoryError> {
         let memory = self.find(name, audience).await?;
@@ -179,13 +183,17 @@ impl MemoryFiles {
     }
 
     /// Moves a memory to the archive; `name` is as for [`MemoryFiles::edit`].
-    pub async fn forget(&self, name: &str, audience: &Audience) -> Result<Forgotten, MemoryError> {
+    pub async fn forget(
+        &self,
+        name: &str,
+        audience: &Audience,
+    ) -> Result<ForgottenMemory, MemoryError> {
         let memory = self.find(name, audience).await?;
         self.write(move |pen| pen.forget(&memory)).await
     }
 
     /// All that a person should know of the files, whoever they belong to.
-    pub async fn check(&self) -> Vec<Finding> {
+    pub async fn check(&self) -> Vec<MemoryFinding> {
         let inner = self.0.clone();
         blocking(move || check::check(&inner.layout)).await
     }
@@ -203,7 +211,7 @@ impl MemoryFiles {
 
     async fn write<T: Send + 'static>(
         &self,
-        work: impl FnOnce(Pen<'_>) -> Result<T, MemoryError> + Send + 'static,
+        work: impl FnOnce(MemoryWriter<'_>) -> Result<T, MemoryError> + Send + 'static,
     ) -> Result<T, MemoryError> {
         let _alone = self.0.writing.lock().await;
         let inner = self.0.clone();
@@ -233,8 +241,8 @@ impl MemoryFiles {
 }
 
 impl Inner {
-    fn pen(&self) -> Pen<'_> {
-        Pen { layout: &self.layout, durable: self.durable }
+    fn pen(&self) -> MemoryWriter<'_> {
+        MemoryWriter { layout: &self.layout, durable: self.durable }
     }
 
     /// Looks after the journal, and says when to do so again; `None` when it is empty
@@ -243,19 +251,19 @@ impl Inner {
         let pause = if self.mend_if_free() { WINDOW } else { RETRY };
         // In this order, because who adds something notes it first and then asks.
         self.is_watched.store(false, Ordering::SeqCst);
-        let is_done = Journal::of(&self.layout).length() == 0;
+        let is_done = Journal::in_layout(&self.layout).length() == 0;
         (!is_done && !self.is_watched.swap(true, Ordering::SeqCst)).then_some(pause)
     }
 
     /// Puts back what is missing, if anything is noted and nobody else is at it. Who
     /// has the lock does the same.
     fn mend_if_free(&self) -> bool {
-        let journal = Journal::of(&self.layout);
+        let journal = Journal::in_layout(&self.layout);
         if journal.length() == 0 {
             return false;
         }
-        let Some(mut lock) = Lock::try_take(&self.layout) else { return false };
-        let done = mend(&self.layout, &mut lock, self.durable);
+        let Some(mut lock) = MemoryLock::try_take(&self.layout) else { return false };
+        let done = repair_files(&self.layout, &mut lock, self.durable);
         lock.release(journal.length());
         done.is_ok()
     }
@@ -268,7 +276,7 @@ fn pick<'a>(name: &str, memories: &'a [Memory]) -> Result<&'a Memory, MemoryErro
         [memory] => Ok(memory),
         [] => {
             let names = memories.iter().map(|memory| &*memory.name);
-            let nearest = nearest(name, names).map(Arc::from);
+            let nearest = nearest_name(name, names).map(Arc::from);
             Err(MemoryError::Unknown { name: name.to_owned(), nearest })
         }
         _ => Err(MemoryError::Ambiguous {

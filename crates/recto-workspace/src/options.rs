@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use recto_context::{Include, ItemKind, Priority};
+use recto_context::{IncludeMode, ItemKind, Priority};
 
 /// Where an agent's files are and how they are read.
 #[derive(Debug, Clone, Default)]
-pub struct Options {
+pub struct WorkspaceOptions {
     /// The agent's folder: SOUL.md and the others, `skills/`, `rules/`, `references/`.
     pub workspace: PathBuf,
     /// The skills shared by all agents; the workspace's own overwrite them.
@@ -28,7 +28,7 @@ pub struct Options {
     pub search_path: Option<OsString>,
 }
 
-impl Options {
+impl WorkspaceOptions {
     /// The settings made for an item from outside, if any.
     pub(crate) fn overrides(&self, kind: ItemKind, name: &str) -> Override {
         self.overrides.get(&(kind, name.to_owned())).copied().unwrap_or_default()
@@ -39,7 +39,7 @@ impl Options {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Override {
     /// When it is included.
-    pub include: Option<Include>,
+    pub include: Option<IncludeMode>,
     /// Its place among rules or references.
     pub priority: Option<Priority>,
 }

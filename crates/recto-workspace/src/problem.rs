@@ -5,7 +5,7 @@ use std::fmt::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use recto_context::{Notice, Source};
+use recto_context::{ContentSource, FileNotice};
 
 /// Something wrong with one file or folder.
 ///
@@ -13,7 +13,7 @@ use recto_context::{Notice, Source};
 /// always on one line that a terminal can be trusted with. The fields hold the
 /// names as they are.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
+pub struct WorkspaceProblem {
     /// Which file or folder.
     pub path: Arc<Path>,
     /// The line, from 1, where there is one to point at.
@@ -25,7 +25,7 @@ pub struct Problem {
     /// How bad it is.
     pub severity: Severity,
     /// What became of the file or of the part that is wrong.
-    pub effect: Effect,
+    pub effect: ProblemEffect,
 }
 
 /// How bad a problem is.
@@ -39,57 +39,62 @@ pub enum Severity {
 
 /// What became of the thing that has a problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Effect {
+pub enum ProblemEffect {
     /// It is used; a default stands in for what is wrong.
     Used,
     /// It is not in the catalog, and a notice there says so.
     LeftOut,
 }
 
-impl Problem {
+impl WorkspaceProblem {
     /// A file that cannot be used.
     pub(crate) fn error(path: &Arc<Path>, what: impl Into<String>) -> Self {
-        Problem {
+        WorkspaceProblem {
             path: path.clone(),
             line: None,
             what: what.into(),
             hint: None,
             severity: Severity::Error,
-            effect: Effect::LeftOut,
+            effect: ProblemEffect::LeftOut,
         }
     }
 
     /// A file that is used in spite of it.
     pub(crate) fn warning(path: &Arc<Path>, what: impl Into<String>) -> Self {
-        Problem { severity: Severity::Warning, effect: Effect::Used, ..Problem::error(path, what) }
+        WorkspaceProblem {
+            severity: Severity::Warning,
+            effect: ProblemEffect::Used,
+            ..WorkspaceProblem::error(path, what)
+        }
     }
 
     pub(crate) fn at(self, line: impl Into<Option<usize>>) -> Self {
-        Problem { line: line.into(), ..self }
+        WorkspaceProblem { line: line.into(), ..self }
     }
 
     pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
-        Problem { hint: Some(hint.into()), ..self }
+        WorkspaceProblem { hint: Some(hint.into()), ..self }
     }
 
     pub(crate) fn left_out(self) -> Self {
-        Problem { effect: Effect::LeftOut, ..self }
+        WorkspaceProblem { effect: ProblemEffect::LeftOut, ..self }
     }
 
     /// The notice for the record of the turn that goes on without the file.
-    pub fn notice(&self) -> Option<Notice> {
+    pub fn notice(&self) -> Option<FileNotice> {
         let problem = match self.line {
             Some(line) => format!("line {line}: {}", self.what),
             None => self.what.clone(),
         };
-        let source = Source::File(self.path.clone());
-        (self.effect == Effect::LeftOut).then(|| Notice { source, problem: problem.into() })
+        let source = ContentSource::File(self.path.clone());
+        (self.effect == ProblemEffect::LeftOut)
+            .then(|| FileNotice { source, problem: problem.into() })
     }
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for WorkspaceProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut out = Harmless(f);
+        let mut out = TerminalEscaper(f);
         write!(out, "{}", self.path.display())?;
         if let Some(line) = self.line {
             write!(out, ":{line}")?;
@@ -101,9 +106,9 @@ impl fmt::Display for Problem {
 
 /// Escapes what acts on a terminal. Whoever names a file could otherwise forge
 /// a second problem with a line break, or hide this one.
-struct Harmless<'a, 'f>(&'a mut fmt::Formatter<'f>);
+struct TerminalEscaper<'a, 'f>(&'a mut fmt::Formatter<'f>);
 
-impl Write for Harmless<'_, '_> {
+impl Write for TerminalEscaper<'_, '_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         for c in text.chars() {
             if acts_on_terminals(c) {
@@ -128,14 +133,17 @@ mod tests {
     #[test]
     fn a_problem_reads_as_path_line_what_and_hint() {
         let path: Arc<Path> = Arc::from(Path::new("rules/tone.md"));
-        let problem = Problem::warning(&path, "unknown include mode `sometimes`")
+        let problem = WorkspaceProblem::warning(&path, "unknown include mode `sometimes`")
             .at(3)
             .hint("known are always, manual, agent");
         assert_eq!(
             problem.to_string(),
             "rules/tone.md:3: unknown include mode `sometimes`; known are always, manual, agent"
         );
-        assert_eq!(Problem::error(&path, "is empty").to_string(), "rules/tone.md: is empty");
+        assert_eq!(
+            WorkspaceProblem::error(&path, "is empty").to_string(),
+            "rules/tone.md: is empty"
+        );
     }
 
     #[test]
@@ -143,7 +151,7 @@ mod tests {
         let forged =
             "a\nwarning: \u{1b}[31mb\r\0\u{7f}\u{85}\u{9b}\u{202a}\u{202e}\u{2066}\u{2069}é🙂";
         let path: Arc<Path> = Arc::from(Path::new(forged));
-        let problem = Problem::warning(&path, forged).at(1).hint(forged);
+        let problem = WorkspaceProblem::warning(&path, forged).at(1).hint(forged);
         let shown =
             r"a\nwarning: \u{1b}[31mb\r\0\u{7f}\u{85}\u{9b}\u{202a}\u{202e}\u{2066}\u{2069}é🙂";
         assert_eq!(problem.to_string(), format!("{shown}:1: {shown}; {shown}"));
@@ -153,8 +161,8 @@ mod tests {
     #[test]
     fn only_what_is_left_out_becomes_a_notice() {
         let path: Arc<Path> = Arc::from(Path::new("a"));
-        assert_eq!(Problem::warning(&path, "odd").notice(), None);
-        let notice = Problem::warning(&path, "odd").at(2).left_out().notice().unwrap();
+        assert_eq!(WorkspaceProblem::warning(&path, "odd").notice(), None);
+        let notice = WorkspaceProblem::warning(&path, "odd").at(2).left_out().notice().unwrap();
         assert_eq!(&*notice.problem, "line 2: odd");
     }
 }

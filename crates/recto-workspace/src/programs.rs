@@ -11,7 +11,10 @@ use serde_json::Value;
 /// search path.
 pub(crate) fn missing_programs(metadata: &Value, search_path: Option<&OsStr>) -> Vec<String> {
     let metadata = unpacked(metadata);
-    required(&metadata).filter(|program| !is_on(search_path, program)).map(str::to_owned).collect()
+    required(&metadata)
+        .filter(|program| !is_on_path(search_path, program))
+        .map(str::to_owned)
+        .collect()
 }
 
 /// The specification allows only texts as values of `metadata`, so some skills
@@ -34,7 +37,7 @@ fn required(metadata: &Value) -> impl Iterator<Item = &str> {
 }
 
 /// Whether a program is on the search path.
-pub(crate) fn is_on(search_path: Option<&OsStr>, program: &str) -> bool {
+pub(crate) fn is_on_path(search_path: Option<&OsStr>, program: &str) -> bool {
     let Some(search_path) = search_path else {
         return false;
     };

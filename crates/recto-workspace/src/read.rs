@@ -11,15 +11,17 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use recto_context::{ContentHash, Document, File as TextFile, Source, Text, ToolSpec};
+use recto_context::{
+    CatalogDocument, ContentHash, ContentSource, Text, ToolSpec, WorkspaceFile as TextFile,
+};
 
 use crate::document::read_document;
-use crate::fields::Report;
-use crate::options::Options;
-use crate::place::{Place, Role};
-use crate::problem::Problem;
+use crate::fields::FileReport;
+use crate::options::WorkspaceOptions;
+use crate::problem::WorkspaceProblem;
 use crate::skill::{self, read_skill};
-use crate::stamp::{self, Failure, Seen, look};
+use crate::source_files::{FileRole, SourceFile};
+use crate::stamp::{self, IoFailure, PathState, stat_path};
 use crate::tools_json::read_tools;
 
 /// The largest file that is read.
@@ -27,73 +29,73 @@ const SIZE_LIMIT: u64 = 8 << 20;
 
 /// A file that should be read.
 #[derive(Debug)]
-pub(crate) struct Errand {
+pub(crate) struct ReadJob {
     /// Where the reading belongs; given back unchanged.
     pub slot: usize,
-    pub place: Place,
+    pub place: SourceFile,
     /// What its content was, if it was read before.
     pub known: Option<ContentHash>,
 }
 
 /// What reading a file gave.
 #[derive(Debug)]
-pub(crate) struct Reading {
+pub(crate) struct ReadResult {
     pub slot: usize,
-    pub seen: Seen,
+    pub seen: PathState,
     pub at: SystemTime,
-    pub outcome: Outcome,
+    pub outcome: ReadOutcome,
 }
 
 #[derive(Debug)]
-pub(crate) enum Outcome {
+pub(crate) enum ReadOutcome {
     /// The bytes are those that were known.
     Unchanged,
     Missing,
-    Unusable(Problem),
-    Parsed(Parsed),
+    Unusable(WorkspaceProblem),
+    Parsed(ParsedFile),
 }
 
 /// A file's value, with what is wrong with it.
 #[derive(Debug)]
-pub(crate) struct Parsed {
+pub(crate) struct ParsedFile {
     pub hash: ContentHash,
-    pub value: Value,
-    pub problems: Vec<Problem>,
+    pub value: ParsedValue,
+    pub problems: Vec<WorkspaceProblem>,
 }
 
 #[derive(Debug)]
-pub(crate) enum Value {
+pub(crate) enum ParsedValue {
     /// A blank file is none.
     Text(Option<TextFile>),
-    Skill(skill::Found),
+    Skill(skill::ParsedSkill),
     Tools(Vec<ToolSpec>),
-    Document(Option<Document>),
+    Document(Option<CatalogDocument>),
 }
 
 /// Reads a file and, if its bytes are new, parses it.
-pub(crate) fn run(errand: &Errand, options: &Options) -> Reading {
+pub(crate) fn read_file(errand: &ReadJob, options: &WorkspaceOptions) -> ReadResult {
     let at = SystemTime::now();
     let path = &errand.place.path;
     let (seen, content) = read(path);
     let outcome = match content {
-        Ok(None) => Outcome::Missing,
-        Err(what) => Outcome::Unusable(Problem::error(path, what)),
+        Ok(None) => ReadOutcome::Missing,
+        Err(what) => ReadOutcome::Unusable(WorkspaceProblem::error(path, what)),
         Ok(Some(bytes)) => {
-            let hash = ContentHash::of(&bytes);
+            let hash = ContentHash::of_bytes(&bytes);
             if errand.known == Some(hash) {
-                Outcome::Unchanged
+                ReadOutcome::Unchanged
             } else {
                 parse(&errand.place, hash, &bytes, options)
             }
         }
     };
-    Reading { slot: errand.slot, seen, at, outcome }
+    ReadResult { slot: errand.slot, seen, at, outcome }
 }
 
 /// The bytes of a file, or `None` when there is none, with the stamp that it
 /// had before they were read.
-fn read(path: &Path) -> (Seen, Result<Option<Vec<u8>>, String>) {
-    let seen = look(path);
+fn read(path: &Path) -> (PathState, Result<Option<Vec<u8>>, String>) {
+    let seen = stat_path(path);
     let content = seen.stamp().and_then(|stamp| match stamp {
         None => Ok(None),
         Some(stamp) => match stamp.kind.why_no_file() {
@@ -110,7 +112,7 @@ fn read_bytes(path: &Path) -> Result<Option<Vec<u8>>, String> {
         Ok(bytes) if bytes.len() as u64 > SIZE_LIMIT => Err(too_large(bytes.len() as u64)),
         Ok(bytes) => Ok(Some(bytes)),
         Err(error) if stamp::is_missing(&error) => Ok(None),
-        Err(error) => Err(format!("cannot be read: {}", Failure::of(&error))),
+        Err(error) => Err(format!("cannot be read: {}", IoFailure::from_error(&error))),
     }
 }
 
@@ -125,30 +127,39 @@ fn too_large(size: u64) -> String {
     format!("is too large: {size} bytes of at most {SIZE_LIMIT}")
 }
 
-fn parse(place: &Place, hash: ContentHash, bytes: &[u8], options: &Options) -> Outcome {
+fn parse(
+    place: &SourceFile,
+    hash: ContentHash,
+    bytes: &[u8],
+    options: &WorkspaceOptions,
+) -> ReadOutcome {
     let content = match str::from_utf8(bytes) {
         Ok(content) => content.strip_prefix('\u{feff}').unwrap_or(content),
         Err(error) => {
             let what = format!("is not UTF-8: byte {} does not fit", error.valid_up_to());
-            return Outcome::Unusable(Problem::error(&place.path, what));
+            return ReadOutcome::Unusable(WorkspaceProblem::error(&place.path, what));
         }
     };
-    let mut report = Report::new(&place.path);
+    let mut report = FileReport::new(&place.path);
     let value = match place.role {
-        Role::Soul | Role::Identity | Role::Agents | Role::User | Role::ToolsDoc => {
-            Value::Text(read_text(content, &place.path))
+        FileRole::Soul
+        | FileRole::Identity
+        | FileRole::Agents
+        | FileRole::User
+        | FileRole::ToolsDoc => ParsedValue::Text(read_text(content, &place.path)),
+        FileRole::Skill => {
+            ParsedValue::Skill(read_skill(content, options.search_path.as_deref(), &mut report))
         }
-        Role::Skill => {
-            Value::Skill(read_skill(content, options.search_path.as_deref(), &mut report))
+        FileRole::SkillTools => ParsedValue::Tools(read_tools(content, &mut report)),
+        FileRole::Rule | FileRole::Reference => {
+            ParsedValue::Document(read_document(content, &mut report))
         }
-        Role::SkillTools => Value::Tools(read_tools(content, &mut report)),
-        Role::Rule | Role::Reference => Value::Document(read_document(content, &mut report)),
     };
-    Outcome::Parsed(Parsed { hash, value, problems: report.problems })
+    ReadOutcome::Parsed(ParsedFile { hash, value, problems: report.problems })
 }
 
 fn read_text(content: &str, path: &Arc<Path>) -> Option<TextFile> {
     let text = content.trim();
     (!text.is_empty())
-        .then(|| TextFile { text: Text::from(text), source: Source::File(path.clone()) })
+        .then(|| TextFile { text: Text::from(text), source: ContentSource::File(path.clone()) })
 }

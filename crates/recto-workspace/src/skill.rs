@@ -6,11 +6,11 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
-use recto_context::{Include, Skill, Source, Text};
+use recto_context::{ContentSource, IncludeMode, Skill, Text};
 
-use crate::fields::{Fields, Report};
+use crate::fields::{FileReport, FrontmatterFields};
 use crate::frontmatter::split_or_report;
-use crate::problem::Problem;
+use crate::problem::WorkspaceProblem;
 use crate::programs::missing_programs;
 
 /// The longest name that the specification allows.
@@ -18,7 +18,7 @@ const NAME_LIMIT: usize = 64;
 
 /// What a SKILL.md amounts to.
 #[derive(Debug)]
-pub(crate) enum Found {
+pub(crate) enum ParsedSkill {
     /// A skill, still without its tools.
     Skill(Skill),
     /// A skill of this name that needs programs which are not there.
@@ -31,31 +31,31 @@ pub(crate) enum Found {
 pub(crate) fn read_skill(
     content: &str,
     search_path: Option<&OsStr>,
-    report: &mut Report<'_>,
-) -> Found {
+    report: &mut FileReport<'_>,
+) -> ParsedSkill {
     let path = report.path();
-    let Some(page) = split_or_report(content, report) else { return Found::Nothing };
+    let Some(page) = split_or_report(content, report) else { return ParsedSkill::Nothing };
     let fields = &page.fields;
     let name = name(fields, report);
     if let Some(metadata) = fields.get("metadata") {
         let programs = missing_programs(metadata, search_path);
         if !programs.is_empty() {
-            return Found::Lacks { name, programs };
+            return ParsedSkill::Lacks { name, programs };
         }
     }
     let description = fields.text("description", report);
     if description.is_none() && page.body.trim().is_empty() {
-        report.add(Problem::warning(path, "has no text").left_out());
-        return Found::Nothing;
+        report.add(WorkspaceProblem::warning(path, "has no text").left_out());
+        return ParsedSkill::Nothing;
     }
     if description.is_none() {
         let hint = "say in a sentence when to use the skill";
         report.warn_with_hint(fields.line("name"), "has no description", hint);
     }
     let mut skill = Skill::new(name, description.as_deref(), Text::from(page.body));
-    skill.include = fields.include(report).unwrap_or(Include::Always);
-    skill.source = Source::File(path.clone());
-    Found::Skill(skill)
+    skill.include = fields.include(report).unwrap_or(IncludeMode::Always);
+    skill.source = ContentSource::File(path.clone());
+    ParsedSkill::Skill(skill)
 }
 
 /// The name of a skill's folder, which is also its name by default.
@@ -65,7 +65,7 @@ pub(crate) fn folder_name(path: &Path) -> String {
 }
 
 /// The name, with a warning for each rule that it breaks.
-fn name(fields: &Fields<'_>, report: &mut Report<'_>) -> String {
+fn name(fields: &FrontmatterFields<'_>, report: &mut FileReport<'_>) -> String {
     let folder = folder_name(report.path());
     let name = fields.line_of_text("name", report).unwrap_or_else(|| folder.clone());
     let line = fields.line("name");
@@ -100,13 +100,13 @@ mod tests {
     #[track_caller]
     fn check(content: &str, expected: &Expect) {
         let path: Arc<Path> = Arc::from(Path::new("skills/notes/SKILL.md"));
-        let mut report = Report::new(&path);
+        let mut report = FileReport::new(&path);
         let mut shown = match read_skill(content, None, &mut report) {
-            Found::Skill(s) => {
+            ParsedSkill::Skill(s) => {
                 format!("{} {} {:?} {:?}\n", s.name, s.include, s.description, &*s.body)
             }
-            Found::Lacks { name, programs } => format!("{name} lacks {programs:?}\n"),
-            Found::Nothing => String::from("nothing\n"),
+            ParsedSkill::Lacks { name, programs } => format!("{name} lacks {programs:?}\n"),
+            ParsedSkill::Nothing => String::from("nothing\n"),
         };
         for problem in report.problems {
             shown += &format!("{problem}\n");

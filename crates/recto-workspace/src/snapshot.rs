@@ -5,31 +5,33 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use recto_context::{Catalog, Document, ItemId, ItemKind, Notice, Skill, Source, ToolSpec};
+use recto_context::{
+    Catalog, CatalogDocument, ContentSource, FileNotice, ItemId, ItemKind, Skill, ToolSpec,
+};
 
-use crate::options::Options;
-use crate::place::Role;
-use crate::problem::Problem;
-use crate::read::{Parsed, Value};
+use crate::options::WorkspaceOptions;
+use crate::problem::WorkspaceProblem;
+use crate::read::{ParsedFile, ParsedValue};
 use crate::skill::{self, folder_name};
-use crate::state::{Content, Slot};
+use crate::source_files::FileRole;
+use crate::state::{FileSlot, SlotContent};
 
 /// What an agent has, at one moment.
 #[derive(Debug, Clone, Default)]
-pub struct Snapshot {
+pub struct WorkspaceSnapshot {
     /// The souls, skills, rules and references that can be used.
     pub catalog: Catalog,
     /// What is wrong with the files, in the order in which they are read.
     /// Those that left a file out are notices of the catalog too.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<WorkspaceProblem>,
     /// Items that are fine but were left out for a reason. Those that no other
     /// file overwrites are notices of the catalog too.
-    pub skipped: Vec<Skipped>,
+    pub skipped: Vec<SkippedItem>,
 }
 
 /// An item that is not in the catalog, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Skipped {
+pub struct SkippedItem {
     /// The item that was left out.
     pub item: ItemId,
     /// The file that declares it.
@@ -66,14 +68,14 @@ impl SkipReason {
     }
 }
 
-impl Snapshot {
+impl WorkspaceSnapshot {
     /// Merges what the slots hold, in their order.
     pub(crate) fn build<'a>(
-        options: &Options,
-        slots: &[Slot],
-        folder_problems: impl Iterator<Item = &'a Problem>,
+        options: &WorkspaceOptions,
+        slots: &[FileSlot],
+        folder_problems: impl Iterator<Item = &'a WorkspaceProblem>,
     ) -> Self {
-        let mut gathering = Gathering::default();
+        let mut gathering = SnapshotBuilder::default();
         for problem in folder_problems {
             gathering.report(problem.clone());
         }
@@ -86,66 +88,70 @@ impl Snapshot {
 
 /// A snapshot in the making.
 #[derive(Default)]
-struct Gathering {
-    snapshot: Snapshot,
-    rules: BTreeMap<Arc<str>, Document>,
-    references: BTreeMap<Arc<str>, Document>,
+struct SnapshotBuilder {
+    snapshot: WorkspaceSnapshot,
+    rules: BTreeMap<Arc<str>, CatalogDocument>,
+    references: BTreeMap<Arc<str>, CatalogDocument>,
     /// Where the skill of the last SKILL.md stands, for the tools that follow it.
     open_skill: Option<usize>,
 }
 
-impl Gathering {
-    fn add(&mut self, slot: &Slot, options: &Options) {
+impl SnapshotBuilder {
+    fn add(&mut self, slot: &FileSlot, options: &WorkspaceOptions) {
         let path = &slot.place.path;
         match (slot.place.role, slot.content()) {
-            (Role::Skill, content) => self.add_skill(path, content, options),
+            (FileRole::Skill, content) => self.add_skill(path, content, options),
             // The tools of a skill that is left out are left out with it.
-            (Role::SkillTools, _) if self.open_skill.is_none() => {}
-            (_, Content::Missing) => {}
-            (_, Content::Unusable(problem)) => self.report(problem.clone()),
-            (role, Content::Parsed(parsed)) => {
+            (FileRole::SkillTools, _) if self.open_skill.is_none() => {}
+            (_, SlotContent::Missing) => {}
+            (_, SlotContent::Unusable(problem)) => self.report(problem.clone()),
+            (role, SlotContent::Parsed(parsed)) => {
                 self.report_all(parsed);
                 self.add_value(role, &parsed.value, options);
             }
         }
     }
 
-    fn add_value(&mut self, role: Role, value: &Value, options: &Options) {
+    fn add_value(&mut self, role: FileRole, value: &ParsedValue, options: &WorkspaceOptions) {
         let catalog = &mut self.snapshot.catalog;
         match (role, value) {
-            (Role::Soul, Value::Text(file)) => catalog.system.soul.clone_from(file),
-            (Role::Identity, Value::Text(file)) => catalog.system.identity.clone_from(file),
-            (Role::Agents, Value::Text(file)) => catalog.system.agents.clone_from(file),
-            (Role::User, Value::Text(file)) => catalog.system.user.clone_from(file),
-            (_, Value::Text(file)) => catalog.tools_doc.clone_from(file),
-            (_, Value::Tools(tools)) => self.add_tools(tools, options),
-            (Role::Rule, Value::Document(Some(rule))) => {
+            (FileRole::Soul, ParsedValue::Text(file)) => catalog.system.soul.clone_from(file),
+            (FileRole::Identity, ParsedValue::Text(file)) => {
+                catalog.system.identity.clone_from(file)
+            }
+            (FileRole::Agents, ParsedValue::Text(file)) => catalog.system.agents.clone_from(file),
+            (FileRole::User, ParsedValue::Text(file)) => catalog.system.user.clone_from(file),
+            (_, ParsedValue::Text(file)) => catalog.tools_doc.clone_from(file),
+            (_, ParsedValue::Tools(tools)) => self.add_tools(tools, options),
+            (FileRole::Rule, ParsedValue::Document(Some(rule))) => {
                 self.add_document(ItemKind::Rule, rule, options);
             }
-            (_, Value::Document(Some(reference))) => {
+            (_, ParsedValue::Document(Some(reference))) => {
                 self.add_document(ItemKind::Reference, reference, options);
             }
             // Skills are added with their problems, in `add_skill`.
-            (_, Value::Document(None) | Value::Skill(_)) => {}
+            (_, ParsedValue::Document(None) | ParsedValue::Skill(_)) => {}
         }
     }
 
-    fn add_skill(&mut self, path: &Arc<Path>, content: &Content, options: &Options) {
+    fn add_skill(&mut self, path: &Arc<Path>, content: &SlotContent, options: &WorkspaceOptions) {
         self.open_skill = None;
         if let Some(name) = disabled_name(path, content, options) {
             return self.skip(ItemId::new(ItemKind::Skill, name), path, SkipReason::Disabled);
         }
         match content {
-            Content::Missing => {
+            SlotContent::Missing => {
                 let folder: Arc<Path> = path.parent().unwrap_or(path).into();
-                self.report(Problem::warning(&folder, "has no SKILL.md").left_out());
+                self.report(WorkspaceProblem::warning(&folder, "has no SKILL.md").left_out());
             }
-            Content::Unusable(problem) => self.report(problem.clone()),
-            Content::Parsed(parsed) => {
+            SlotContent::Unusable(problem) => self.report(problem.clone()),
+            SlotContent::Parsed(parsed) => {
                 self.report_all(parsed);
                 match &parsed.value {
-                    Value::Skill(skill::Found::Skill(skill)) => self.place_skill(skill, options),
-                    Value::Skill(skill::Found::Lacks { name, programs }) => {
+                    ParsedValue::Skill(skill::ParsedSkill::Skill(skill)) => {
+                        self.place_skill(skill, options)
+                    }
+                    ParsedValue::Skill(skill::ParsedSkill::Lacks { name, programs }) => {
                         let item = ItemId::new(ItemKind::Skill, name.as_str());
                         self.skip(item, path, SkipReason::MissingPrograms(programs.clone()));
                     }
@@ -156,7 +162,7 @@ impl Gathering {
     }
 
     /// A skill takes the place of an earlier one of its name.
-    fn place_skill(&mut self, skill: &Skill, options: &Options) {
+    fn place_skill(&mut self, skill: &Skill, options: &WorkspaceOptions) {
         let mut skill = skill.clone();
         let settings = options.overrides(ItemKind::Skill, &skill.name);
         skill.include = settings.include.unwrap_or(skill.include);
@@ -176,7 +182,7 @@ impl Gathering {
         }
     }
 
-    fn add_tools(&mut self, tools: &[ToolSpec], options: &Options) {
+    fn add_tools(&mut self, tools: &[ToolSpec], options: &WorkspaceOptions) {
         let skills = &mut self.snapshot.catalog.skills;
         let Some(skill) = self.open_skill.and_then(|at| skills.get_mut(at)) else {
             return;
@@ -184,7 +190,12 @@ impl Gathering {
         skill.tools = tools.iter().map(|tool| owned_tool(tool, &skill.name, options)).collect();
     }
 
-    fn add_document(&mut self, kind: ItemKind, document: &Document, options: &Options) {
+    fn add_document(
+        &mut self,
+        kind: ItemKind,
+        document: &CatalogDocument,
+        options: &WorkspaceOptions,
+    ) {
         let mut document = document.clone();
         let settings = options.overrides(kind, &document.name);
         document.include = settings.include.unwrap_or(document.include);
@@ -198,35 +209,35 @@ impl Gathering {
 
     /// Notes that `new` took the place of `old`. Between search folders that
     /// is what they are for; within one folder it is an oversight.
-    fn overwrite(&mut self, item: ItemId, old: &Source, new: &Source) {
-        let (Source::File(old), Source::File(new)) = (old, new) else {
+    fn overwrite(&mut self, item: ItemId, old: &ContentSource, new: &ContentSource) {
+        let (ContentSource::File(old), ContentSource::File(new)) = (old, new) else {
             return;
         };
         if shelf_of(item.kind, old) == shelf_of(item.kind, new) {
             let what = format!("{} has the same name, `{}`, and wins", new.display(), item.name);
-            self.report(Problem::warning(old, what).left_out());
+            self.report(WorkspaceProblem::warning(old, what).left_out());
         }
         self.skip(item, old, SkipReason::Overwritten { by: new.clone() });
     }
 
     /// Leaves an item out, on the record: a turn without it should say why.
     fn skip(&mut self, item: ItemId, path: &Arc<Path>, reason: SkipReason) {
-        let source = Source::File(path.clone());
-        let notice = reason.notice().map(|why| Notice { source, problem: why.into() });
+        let source = ContentSource::File(path.clone());
+        let notice = reason.notice().map(|why| FileNotice { source, problem: why.into() });
         self.snapshot.catalog.notices.extend(notice);
-        self.snapshot.skipped.push(Skipped { item, path: path.clone(), reason });
+        self.snapshot.skipped.push(SkippedItem { item, path: path.clone(), reason });
     }
 
-    fn report_all(&mut self, parsed: &Parsed) {
+    fn report_all(&mut self, parsed: &ParsedFile) {
         parsed.problems.iter().cloned().for_each(|problem| self.report(problem));
     }
 
-    fn report(&mut self, problem: Problem) {
+    fn report(&mut self, problem: WorkspaceProblem) {
         self.snapshot.catalog.notices.extend(problem.notice());
         self.snapshot.problems.push(problem);
     }
 
-    fn finish(mut self) -> Snapshot {
+    fn finish(mut self) -> WorkspaceSnapshot {
         self.snapshot.catalog.rules = self.rules.into_values().collect();
         self.snapshot.catalog.references = self.references.into_values().collect();
         self.snapshot
@@ -235,22 +246,24 @@ impl Gathering {
 
 /// The name of a skill that is there and disabled. One that cannot be parsed
 /// goes by the name of its folder, so that a disabled skill is quiet.
-fn disabled_name(path: &Path, content: &Content, options: &Options) -> Option<String> {
+fn disabled_name(path: &Path, content: &SlotContent, options: &WorkspaceOptions) -> Option<String> {
     let name = match content {
-        Content::Missing => return None,
-        Content::Parsed(Parsed { value: Value::Skill(skill::Found::Skill(skill)), .. }) => {
-            skill.name.to_string()
-        }
-        Content::Parsed(Parsed {
-            value: Value::Skill(skill::Found::Lacks { name, .. }), ..
+        SlotContent::Missing => return None,
+        SlotContent::Parsed(ParsedFile {
+            value: ParsedValue::Skill(skill::ParsedSkill::Skill(skill)),
+            ..
+        }) => skill.name.to_string(),
+        SlotContent::Parsed(ParsedFile {
+            value: ParsedValue::Skill(skill::ParsedSkill::Lacks { name, .. }),
+            ..
         }) => name.clone(),
-        Content::Parsed(_) | Content::Unusable(_) => folder_name(path),
+        SlotContent::Parsed(_) | SlotContent::Unusable(_) => folder_name(path),
     };
     options.disabled_skills.contains(&name).then_some(name)
 }
 
 /// The tool as one of this skill's, with the settings made for it.
-fn owned_tool(tool: &ToolSpec, skill: &Arc<str>, options: &Options) -> ToolSpec {
+fn owned_tool(tool: &ToolSpec, skill: &Arc<str>, options: &WorkspaceOptions) -> ToolSpec {
     let mut tool = tool.clone();
     let full_name = format!("{skill}.{}", tool.id.name);
     tool.include = options

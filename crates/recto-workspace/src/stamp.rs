@@ -1,6 +1,6 @@
 //! How a path looks from outside: there or not, of which kind, and with which
 //! size and times. Two equal stamps mean the same content, with one exception
-//! that [`Seen::is_racy`] knows. Nothing is opened here.
+//! that [`PathState::is_racy`] knows. Nothing is opened here.
 
 use std::fs::{self, Metadata};
 use std::io;
@@ -13,21 +13,21 @@ const RACY: Duration = Duration::from_secs(2);
 
 /// What a look at a path found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Seen {
+pub(crate) enum PathState {
     /// There is nothing at the path.
     Missing,
     /// A symbolic link that leads nowhere.
     DeadLink,
     /// Something that cannot be looked at, such as a loop of links.
-    Unreachable(Failure),
+    Unreachable(IoFailure),
     /// A file, folder or device.
-    Present(Stamp),
+    Present(FileStamp),
 }
 
 /// The size, times and identity of what a path leads to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Stamp {
-    pub kind: Kind,
+pub(crate) struct FileStamp {
+    pub kind: PathKind,
     pub size: u64,
     modified: Option<SystemTime>,
     unix: Unix,
@@ -35,7 +35,7 @@ pub(crate) struct Stamp {
 
 /// What a path leads to, links followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum PathKind {
     File,
     Folder,
     /// A pipe, socket or device: opening one may block or act.
@@ -51,33 +51,33 @@ struct Unix {
     changed: Option<(i64, i64)>,
 }
 
-impl Kind {
+impl PathKind {
     /// What is wrong with what should be a file.
     pub(crate) fn why_no_file(self) -> Option<&'static str> {
         match self {
-            Kind::File => None,
-            Kind::Folder => Some("is a folder where a file is expected"),
-            Kind::Special => Some("is a pipe, socket or device where a file is expected"),
+            PathKind::File => None,
+            PathKind::Folder => Some("is a folder where a file is expected"),
+            PathKind::Special => Some("is a pipe, socket or device where a file is expected"),
         }
     }
 }
 
 /// An I/O error that can be compared and kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Failure {
+pub(crate) struct IoFailure {
     kind: io::ErrorKind,
     code: Option<i32>,
 }
 
 /// Looks at `path`, following links.
-pub(crate) fn look(path: &Path) -> Seen {
+pub(crate) fn stat_path(path: &Path) -> PathState {
     match fs::metadata(path) {
-        Ok(metadata) => Seen::Present(Stamp::of(&metadata)),
+        Ok(metadata) => PathState::Present(FileStamp::from_metadata(&metadata)),
         Err(error) if is_missing(&error) => match fs::symlink_metadata(path) {
-            Ok(_) => Seen::DeadLink,
-            Err(_) => Seen::Missing,
+            Ok(_) => PathState::DeadLink,
+            Err(_) => PathState::Missing,
         },
-        Err(error) => Seen::Unreachable(Failure::of(&error)),
+        Err(error) => PathState::Unreachable(IoFailure::from_error(&error)),
     }
 }
 
@@ -86,14 +86,14 @@ pub(crate) fn is_missing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-impl Seen {
+impl PathState {
     /// What is there, if anything is; why it can't be used, if that is so.
-    pub(crate) fn stamp(&self) -> Result<Option<&Stamp>, String> {
+    pub(crate) fn stamp(&self) -> Result<Option<&FileStamp>, String> {
         match self {
-            Seen::Missing => Ok(None),
-            Seen::DeadLink => Err("is a link to nothing".to_owned()),
-            Seen::Unreachable(failure) => Err(format!("cannot be read: {failure}")),
-            Seen::Present(stamp) => Ok(Some(stamp)),
+            PathState::Missing => Ok(None),
+            PathState::DeadLink => Err("is a link to nothing".to_owned()),
+            PathState::Unreachable(failure) => Err(format!("cannot be read: {failure}")),
+            PathState::Present(stamp) => Ok(Some(stamp)),
         }
     }
 
@@ -105,21 +105,21 @@ impl Seen {
     /// True when the content may have changed again, after it was read at
     /// `read_at`, without leaving a trace in the stamp.
     pub(crate) fn is_racy(&self, read_at: SystemTime) -> bool {
-        let Seen::Present(stamp) = self else { return false };
+        let PathState::Present(stamp) = self else { return false };
         let end = stamp.last_change().and_then(|at| at.checked_add(RACY));
         end.is_none_or(|end| end > read_at)
     }
 }
 
-impl Stamp {
-    pub(crate) fn of(metadata: &Metadata) -> Self {
+impl FileStamp {
+    pub(crate) fn from_metadata(metadata: &Metadata) -> Self {
         let kind = match metadata.file_type() {
-            kind if kind.is_file() => Kind::File,
-            kind if kind.is_dir() => Kind::Folder,
-            _ => Kind::Special,
+            kind if kind.is_file() => PathKind::File,
+            kind if kind.is_dir() => PathKind::Folder,
+            _ => PathKind::Special,
         };
         let modified = metadata.modified().ok();
-        Stamp { kind, size: metadata.len(), modified, unix: Unix::of(metadata) }
+        FileStamp { kind, size: metadata.len(), modified, unix: Unix::from_metadata(metadata) }
     }
 
     /// When the content was last written, as far as known.
@@ -149,25 +149,25 @@ impl Stamp {
 
 impl Unix {
     #[cfg(unix)]
-    fn of(metadata: &Metadata) -> Self {
+    fn from_metadata(metadata: &Metadata) -> Self {
         use std::os::unix::fs::MetadataExt;
         let changed = Some((metadata.ctime(), metadata.ctime_nsec()));
         Unix { device: metadata.dev(), inode: metadata.ino(), changed }
     }
 
     #[cfg(not(unix))]
-    fn of(_: &Metadata) -> Self {
+    fn from_metadata(_: &Metadata) -> Self {
         Unix::default()
     }
 }
 
-impl Failure {
-    pub(crate) fn of(error: &io::Error) -> Self {
-        Failure { kind: error.kind(), code: error.raw_os_error() }
+impl IoFailure {
+    pub(crate) fn from_error(error: &io::Error) -> Self {
+        IoFailure { kind: error.kind(), code: error.raw_os_error() }
     }
 }
 
-impl std::fmt::Display for Failure {
+impl std::fmt::Display for IoFailure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.code {
             Some(code) => io::Error::from_raw_os_error(code).fmt(f),
@@ -185,7 +185,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a");
         fs::write(&path, "a").unwrap();
-        let seen = look(&path);
+        let seen = stat_path(&path);
         let now = SystemTime::now();
         assert!(seen.is_racy(now));
         assert!(!seen.is_racy(now + Duration::from_secs(3)));
@@ -195,7 +195,7 @@ mod tests {
     fn what_is_not_there_is_missing_also_below_a_file() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("a"), "a").unwrap();
-        assert_eq!(look(&folder.path().join("b")), Seen::Missing);
-        assert_eq!(look(&folder.path().join("a/SKILL.md")), Seen::Missing);
+        assert_eq!(stat_path(&folder.path().join("b")), PathState::Missing);
+        assert_eq!(stat_path(&folder.path().join("a/SKILL.md")), PathState::Missing);
     }
 }

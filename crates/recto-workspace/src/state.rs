@@ -1,9 +1,9 @@
 //! What is known of a workspace between two calls, and how it is brought up to
 //! date, in three steps:
 //!
-//! 1. [`State::survey`] looks at folders and files and names those to read;
+//! 1. [`WorkspaceState::survey`] looks at folders and files and names those to read;
 //! 2. whoever holds the state reads them;
-//! 3. [`State::settle`] takes in what was read, and gives the snapshot.
+//! 3. [`WorkspaceState::settle`] takes in what was read, and gives the snapshot.
 //!
 //! A stamp is stored only together with what was read under it, so a call that
 //! is given up between two steps leaves nothing behind but work to do.
@@ -16,70 +16,70 @@ use std::time::SystemTime;
 
 use recto_context::ContentHash;
 
-use crate::folder::{Folder, News};
-use crate::options::Options;
-use crate::place::{self, Place, fixed_places};
-use crate::problem::Problem;
-use crate::programs::is_on;
-use crate::read::{Errand, Outcome, Parsed, Reading, Value};
-use crate::skill::Found;
-use crate::snapshot::Snapshot;
-use crate::stamp::{Kind, Seen, look};
+use crate::folder::{Folder, RefreshOutcome};
+use crate::options::WorkspaceOptions;
+use crate::problem::WorkspaceProblem;
+use crate::programs::is_on_path;
+use crate::read::{ParsedFile, ParsedValue, ReadJob, ReadOutcome, ReadResult};
+use crate::skill::ParsedSkill;
+use crate::snapshot::WorkspaceSnapshot;
+use crate::source_files::{self, SourceFile, fixed_places};
+use crate::stamp::{PathKind, PathState, stat_path};
 
 /// The files of a workspace as they were last read, and the snapshot made of them.
 #[derive(Debug, Default)]
-pub(crate) struct State {
-    root: Root,
+pub(crate) struct WorkspaceState {
+    root: RootStatus,
     /// Those of the workspace are not among them while it is unusable.
     folders: Vec<Folder>,
-    slots: Vec<Slot>,
-    snapshot: Option<Arc<Snapshot>>,
+    slots: Vec<FileSlot>,
+    snapshot: Option<Arc<WorkspaceSnapshot>>,
     /// The snapshot does not show what is known.
     outdated: bool,
 }
 
 /// Whether the workspace folder itself can be used.
 #[derive(Debug, Default, PartialEq, Eq)]
-enum Root {
+enum RootStatus {
     #[default]
     Unknown,
     There,
-    Unusable(Problem),
+    Unusable(WorkspaceProblem),
 }
 
 /// One file and what was last read of it.
 #[derive(Debug)]
-pub(crate) struct Slot {
-    pub place: Place,
-    last: Option<Known>,
+pub(crate) struct FileSlot {
+    pub place: SourceFile,
+    last: Option<LastRead>,
 }
 
 #[derive(Debug)]
-struct Known {
-    seen: Seen,
+struct LastRead {
+    seen: PathState,
     at: SystemTime,
-    content: Content,
+    content: SlotContent,
 }
 
 /// What a file holds.
 #[derive(Debug)]
-pub(crate) enum Content {
+pub(crate) enum SlotContent {
     Missing,
-    Unusable(Problem),
-    Parsed(Parsed),
+    Unusable(WorkspaceProblem),
+    Parsed(ParsedFile),
 }
 
-impl State {
+impl WorkspaceState {
     /// The last snapshot, if there is one.
-    pub(crate) fn snapshot(&self) -> Option<Arc<Snapshot>> {
+    pub(crate) fn snapshot(&self) -> Option<Arc<WorkspaceSnapshot>> {
         self.snapshot.clone()
     }
 
     /// Looks at the workspace, its folders and its files, and gives the files
     /// that changed or may have.
-    pub(crate) fn survey(&mut self, options: &Options) -> Vec<Errand> {
+    pub(crate) fn survey(&mut self, options: &WorkspaceOptions) -> Vec<ReadJob> {
         self.look_at_root(options);
-        if self.look_at_folders() == News::Changed {
+        if self.look_at_folders() == RefreshOutcome::Changed {
             self.make_slots(options);
         }
         let path = options.search_path.as_deref();
@@ -88,34 +88,41 @@ impl State {
 
     /// A workspace that comes or goes takes its folders along; those shared by
     /// all agents stay. New folders are news at the next look.
-    fn look_at_root(&mut self, options: &Options) {
-        let root = Root::look(&options.workspace);
+    fn look_at_root(&mut self, options: &WorkspaceOptions) {
+        let root = RootStatus::look(&options.workspace);
         if root == self.root {
             return;
         }
         self.root = root;
-        let shelves = place::shelves(options, self.workspace(options));
+        let shelves = source_files::shelves(options, self.workspace(options));
         self.folders = shelves.iter().map(|(path, shelf)| Folder::new(path, *shelf)).collect();
     }
 
     /// The workspace, if it is there.
-    fn workspace<'a>(&self, options: &'a Options) -> Option<&'a Path> {
-        (self.root == Root::There).then_some(&*options.workspace)
+    fn workspace<'a>(&self, options: &'a WorkspaceOptions) -> Option<&'a Path> {
+        (self.root == RootStatus::There).then_some(&*options.workspace)
     }
 
     /// Lists the folders again that changed or may have.
-    fn look_at_folders(&mut self) -> News {
+    fn look_at_folders(&mut self) -> RefreshOutcome {
         let news = self.folders.iter_mut().map(Folder::refresh);
         // All of them, also behind one that changed.
-        news.fold(News::Same, |all, one| if one == News::Changed { one } else { all })
+        news.fold(
+            RefreshOutcome::Same,
+            |all, one| if one == RefreshOutcome::Changed { one } else { all },
+        )
     }
 
     /// Takes in what was read, and gives the snapshot: the last one as long as
     /// it shows all that is known.
-    pub(crate) fn settle(&mut self, readings: Vec<Reading>, options: &Options) -> Arc<Snapshot> {
+    pub(crate) fn settle(
+        &mut self,
+        readings: Vec<ReadResult>,
+        options: &WorkspaceOptions,
+    ) -> Arc<WorkspaceSnapshot> {
         for reading in readings {
             let slot = reading.slot;
-            if self.slots[slot].accept(reading) == News::Changed {
+            if self.slots[slot].accept(reading) == RefreshOutcome::Changed {
                 self.outdated = true;
             }
         }
@@ -128,7 +135,7 @@ impl State {
     }
 
     /// Makes a slot for every file; what is known of one stays known.
-    fn make_slots(&mut self, options: &Options) {
+    fn make_slots(&mut self, options: &WorkspaceOptions) {
         let known = std::mem::take(&mut self.slots);
         let mut known: BTreeMap<_, _> =
             known.into_iter().map(|slot| (slot.place, slot.last)).collect();
@@ -136,14 +143,14 @@ impl State {
         let fixed = self.workspace(options).into_iter().flat_map(fixed_places);
         self.slots = fixed
             .chain(listed)
-            .map(|place| Slot { last: known.remove(&place).flatten(), place })
+            .map(|place| FileSlot { last: known.remove(&place).flatten(), place })
             .collect();
         self.outdated = true;
     }
 
-    fn build(&self, options: &Options) -> Snapshot {
+    fn build(&self, options: &WorkspaceOptions) -> WorkspaceSnapshot {
         let folder_problems = self.folders.iter().flat_map(Folder::problems);
-        Snapshot::build(
+        WorkspaceSnapshot::build(
             options,
             &self.slots,
             self.root.problem().into_iter().chain(folder_problems),
@@ -151,35 +158,37 @@ impl State {
     }
 }
 
-impl Root {
+impl RootStatus {
     fn look(path: &Path) -> Self {
-        let what = match look(path) {
-            Seen::Present(stamp) if stamp.kind == Kind::Folder => return Root::There,
-            Seen::Present(_) => "the workspace is not a folder".to_owned(),
-            Seen::Missing => "the workspace does not exist".to_owned(),
-            Seen::DeadLink => "the workspace is a link to nothing".to_owned(),
-            Seen::Unreachable(failure) => format!("the workspace cannot be read: {failure}"),
+        let what = match stat_path(path) {
+            PathState::Present(stamp) if stamp.kind == PathKind::Folder => {
+                return RootStatus::There;
+            }
+            PathState::Present(_) => "the workspace is not a folder".to_owned(),
+            PathState::Missing => "the workspace does not exist".to_owned(),
+            PathState::DeadLink => "the workspace is a link to nothing".to_owned(),
+            PathState::Unreachable(failure) => format!("the workspace cannot be read: {failure}"),
         };
         let hint = "run `recto init`, or set the path of the workspace";
-        Root::Unusable(Problem::error(&path.into(), what).hint(hint))
+        RootStatus::Unusable(WorkspaceProblem::error(&path.into(), what).hint(hint))
     }
 
-    fn problem(&self) -> Option<&Problem> {
+    fn problem(&self) -> Option<&WorkspaceProblem> {
         match self {
-            Root::Unusable(problem) => Some(problem),
-            Root::Unknown | Root::There => None,
+            RootStatus::Unusable(problem) => Some(problem),
+            RootStatus::Unknown | RootStatus::There => None,
         }
     }
 }
 
-impl Slot {
+impl FileSlot {
     /// What the file holds, once it was read.
-    pub(crate) fn content(&self) -> &Content {
-        self.last.as_ref().map_or(&Content::Missing, |last| &last.content)
+    pub(crate) fn content(&self) -> &SlotContent {
+        self.last.as_ref().map_or(&SlotContent::Missing, |last| &last.content)
     }
 
-    fn errand(&self, slot: usize, search_path: Option<&OsStr>) -> Option<Errand> {
-        let seen = look(&self.place.path);
+    fn errand(&self, slot: usize, search_path: Option<&OsStr>) -> Option<ReadJob> {
+        let seen = stat_path(&self.place.path);
         let last = self.last.as_ref();
         let installed = last.is_some_and(|last| last.content.lacks_nothing_any_more(search_path));
         let same = last.is_some_and(|last| last.seen == seen && !seen.is_racy(last.at));
@@ -188,47 +197,54 @@ impl Slot {
         }
         // The same bytes mean something else once a program is there.
         let known = last.and_then(|last| last.content.hash()).filter(|_| !installed);
-        Some(Errand { slot, place: self.place.clone(), known })
+        Some(ReadJob { slot, place: self.place.clone(), known })
     }
 
-    fn accept(&mut self, reading: Reading) -> News {
+    fn accept(&mut self, reading: ReadResult) -> RefreshOutcome {
         let before = self.last.take().map(|last| last.content);
         let (content, news) = merge(before, reading.outcome);
-        self.last = Some(Known { seen: reading.seen, at: reading.at, content });
+        self.last = Some(LastRead { seen: reading.seen, at: reading.at, content });
         news
     }
 }
 
 /// The content after a reading, and whether it differs from the one before.
-fn merge(before: Option<Content>, outcome: Outcome) -> (Content, News) {
+fn merge(before: Option<SlotContent>, outcome: ReadOutcome) -> (SlotContent, RefreshOutcome) {
     match (before, outcome) {
-        (Some(content), Outcome::Unchanged) => (content, News::Same),
-        (None, Outcome::Unchanged | Outcome::Missing) => (Content::Missing, News::Changed),
-        (Some(Content::Missing), Outcome::Missing) => (Content::Missing, News::Same),
-        (Some(_), Outcome::Missing) => (Content::Missing, News::Changed),
-        (Some(Content::Unusable(old)), Outcome::Unusable(new)) if old == new => {
-            (Content::Unusable(old), News::Same)
+        (Some(content), ReadOutcome::Unchanged) => (content, RefreshOutcome::Same),
+        (None, ReadOutcome::Unchanged | ReadOutcome::Missing) => {
+            (SlotContent::Missing, RefreshOutcome::Changed)
         }
-        (_, Outcome::Unusable(problem)) => (Content::Unusable(problem), News::Changed),
-        (_, Outcome::Parsed(parsed)) => (Content::Parsed(parsed), News::Changed),
+        (Some(SlotContent::Missing), ReadOutcome::Missing) => {
+            (SlotContent::Missing, RefreshOutcome::Same)
+        }
+        (Some(_), ReadOutcome::Missing) => (SlotContent::Missing, RefreshOutcome::Changed),
+        (Some(SlotContent::Unusable(old)), ReadOutcome::Unusable(new)) if old == new => {
+            (SlotContent::Unusable(old), RefreshOutcome::Same)
+        }
+        (_, ReadOutcome::Unusable(problem)) => {
+            (SlotContent::Unusable(problem), RefreshOutcome::Changed)
+        }
+        (_, ReadOutcome::Parsed(parsed)) => (SlotContent::Parsed(parsed), RefreshOutcome::Changed),
     }
 }
 
-impl Content {
+impl SlotContent {
     /// Whether the programs have come that a skill was left out for.
     fn lacks_nothing_any_more(&self, search_path: Option<&OsStr>) -> bool {
         match self {
-            Content::Parsed(Parsed {
-                value: Value::Skill(Found::Lacks { programs, .. }), ..
-            }) => programs.iter().all(|program| is_on(search_path, program)),
+            SlotContent::Parsed(ParsedFile {
+                value: ParsedValue::Skill(ParsedSkill::Lacks { programs, .. }),
+                ..
+            }) => programs.iter().all(|program| is_on_path(search_path, program)),
             _ => false,
         }
     }
 
     fn hash(&self) -> Option<ContentHash> {
         match self {
-            Content::Parsed(parsed) => Some(parsed.hash),
-            Content::Missing | Content::Unusable(_) => None,
+            SlotContent::Parsed(parsed) => Some(parsed.hash),
+            SlotContent::Missing | SlotContent::Unusable(_) => None,
         }
     }
 }

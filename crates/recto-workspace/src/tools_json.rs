@@ -4,18 +4,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use recto_context::{ItemId, Source, ToolSpec};
+use recto_context::{ContentSource, ItemId, ToolSpec};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::fields::Report;
+use crate::fields::FileReport;
 
 /// The longest name that models' servers accept.
 const NAME_LIMIT: usize = 64;
 
 #[derive(Deserialize)]
-struct Declared {
+struct ToolEntry {
     name: String,
     description: Option<String>,
     parameters: Option<Value>,
@@ -25,7 +25,7 @@ struct Declared {
 type Flaw = (usize, String);
 
 /// Reads the tools, still without the skill in their identities.
-pub(crate) fn read_tools(content: &str, report: &mut Report<'_>) -> Vec<ToolSpec> {
+pub(crate) fn read_tools(content: &str, report: &mut FileReport<'_>) -> Vec<ToolSpec> {
     let declared = match split_tools(content) {
         Ok(declared) => declared,
         Err((line, what)) => {
@@ -35,12 +35,12 @@ pub(crate) fn read_tools(content: &str, report: &mut Report<'_>) -> Vec<ToolSpec
     };
     let mut names = BTreeSet::new();
     let mut tools = Vec::new();
-    let mut lines = Lines::new(content);
+    let mut lines = LineCounter::new(content);
     for raw in declared {
         let line = lines.line_of(raw);
         match read_tool(raw, line) {
             Ok(tool) if names.insert(tool.id.name.clone()) => {
-                tools.push(ToolSpec { source: Source::File(report.path().clone()), ..tool });
+                tools.push(ToolSpec { source: ContentSource::File(report.path().clone()), ..tool });
             }
             Ok(tool) => report.refuse(line, format!("there are two tools `{}`", tool.id.name)),
             Err((line, what)) => report.refuse(line, what),
@@ -56,7 +56,7 @@ fn split_tools(content: &str) -> Result<Vec<&str>, Flaw> {
     let Some(tools) = parts.get("tools") else {
         return Ok(Vec::new());
     };
-    let line = Lines::new(content).line_of(tools.get());
+    let line = LineCounter::new(content).line_of(tools.get());
     let tools: Vec<&RawValue> = parse(tools.get(), line)?;
     Ok(tools.into_iter().map(RawValue::get).collect())
 }
@@ -66,7 +66,7 @@ fn read_tool(raw: &str, line: usize) -> Result<ToolSpec, Flaw> {
     if !raw.starts_with('{') {
         return Err((line, "a tool is not a JSON object".to_owned()));
     }
-    let Declared { name, description, parameters } = parse(raw, line)?;
+    let ToolEntry { name, description, parameters } = parse(raw, line)?;
     if !is_tool_name(&name) {
         let usual = format!("1 to {NAME_LIMIT} letters, digits, `_` and `-` are");
         return Err((line, format!("`{name}` is not a tool name: {usual}")));
@@ -92,15 +92,15 @@ fn is_tool_name(name: &str) -> bool {
 
 /// Tells on which line a part of a text begins. Counts on from the part before,
 /// so that many parts, asked for in their order, cost one pass over the text.
-struct Lines<'a> {
+struct LineCounter<'a> {
     content: &'a str,
     offset: usize,
     line: usize,
 }
 
-impl<'a> Lines<'a> {
+impl<'a> LineCounter<'a> {
     fn new(content: &'a str) -> Self {
-        Lines { content, offset: 0, line: 1 }
+        LineCounter { content, offset: 0, line: 1 }
     }
 
     /// The line, from 1. `part` is a slice of the content.
@@ -133,7 +133,7 @@ mod tests {
     #[track_caller]
     fn check(content: &str, expected: &Expect) {
         let path: Arc<Path> = Arc::from(Path::new("tools.json"));
-        let mut report = Report::new(&path);
+        let mut report = FileReport::new(&path);
         let mut shown = String::new();
         for tool in read_tools(content, &mut report) {
             shown += &format!("{}\n", tool.schema);
@@ -185,7 +185,7 @@ mod tests {
         let tools: String = (0..20_000).map(tool).collect();
         let content = format!("{{\"tools\": [\n{tools}5]}}");
         let path: Arc<Path> = Arc::from(Path::new("tools.json"));
-        let mut report = Report::new(&path);
+        let mut report = FileReport::new(&path);
         assert_eq!(read_tools(&content, &mut report).len(), 20_000);
         let problem = report.problems[0].to_string();
         assert_eq!(problem, "tools.json:20002: a tool is not a JSON object");

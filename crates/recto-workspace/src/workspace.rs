@@ -8,10 +8,10 @@ use recto_fs::blocking;
 use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 
-use crate::options::{Options, Reload};
-use crate::read::{self, Errand, Reading};
-use crate::snapshot::Snapshot;
-use crate::state::State;
+use crate::options::{Reload, WorkspaceOptions};
+use crate::read::{self, ReadJob, ReadResult};
+use crate::snapshot::WorkspaceSnapshot;
+use crate::state::WorkspaceState;
 
 /// With fewer files than this for each, more threads cost more than they save.
 const FILES_A_JOB: usize = 8;
@@ -19,14 +19,14 @@ const FILES_A_JOB: usize = 8;
 /// The files of one agent, and what is known of them.
 #[derive(Debug)]
 pub struct Workspace {
-    options: Arc<Options>,
+    options: Arc<WorkspaceOptions>,
     /// Held by the call that is under way.
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<WorkspaceState>>,
 }
 
 impl Workspace {
     /// A workspace of which nothing has been read yet.
-    pub fn new(options: Options) -> Self {
+    pub fn new(options: WorkspaceOptions) -> Self {
         Workspace { options: Arc::new(options), state: Arc::default() }
     }
 
@@ -34,7 +34,7 @@ impl Workspace {
     /// nothing changed. Calls that overlap wait for each other.
     ///
     /// Must be called within a tokio runtime.
-    pub async fn catalog(&self) -> Arc<Snapshot> {
+    pub async fn catalog(&self) -> Arc<WorkspaceSnapshot> {
         let mut state = self.state.clone().lock_owned().await;
         if self.options.reload == Reload::Startup
             && let Some(snapshot) = state.snapshot()
@@ -55,7 +55,7 @@ impl Workspace {
 }
 
 /// Reads files side by side, an equal share on each thread.
-async fn read_all(mut errands: Vec<Errand>, options: &Arc<Options>) -> Vec<Reading> {
+async fn read_all(mut errands: Vec<ReadJob>, options: &Arc<WorkspaceOptions>) -> Vec<ReadResult> {
     let threads = available_parallelism().map_or(1, usize::from);
     let share = errands.len().div_ceil(threads).max(FILES_A_JOB);
     let mut jobs = JoinSet::new();
@@ -64,7 +64,7 @@ async fn read_all(mut errands: Vec<Errand>, options: &Arc<Options>) -> Vec<Readi
         let mine = std::mem::replace(&mut errands, rest);
         let options = options.clone();
         jobs.spawn_blocking(move || {
-            mine.iter().map(|errand| read::run(errand, &options)).collect::<Vec<_>>()
+            mine.iter().map(|errand| read::read_file(errand, &options)).collect::<Vec<_>>()
         });
     }
     // A panic of one goes on here.

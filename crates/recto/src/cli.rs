@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::builder::{NonEmptyStringValueParser, RangedU64ValueParser};
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
-use recto_context::{ContextMode, Include, ItemKind, Who};
+use recto_context::{AudienceKind, ContextMode, IncludeMode, ItemKind};
 use recto_models::Checksum;
 use recto_store::ApprovalId;
 
@@ -30,12 +30,12 @@ pub struct Cli {
     pub home: Option<PathBuf>,
     /// The command that was typed.
     #[command(subcommand)]
-    pub command: Command,
+    pub command: CliCommand,
 }
 
 /// The commands of `recto`.
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub enum CliCommand {
     /// Write a small workspace to start from; nothing that is there is changed
     Init,
     /// Talk to the agent
@@ -582,7 +582,7 @@ pub enum WhoArg {
     Group,
 }
 
-same_variants!(WhoArg => Who: Owner, Guest, Group);
+same_variants!(WhoArg => AudienceKind: Owner, Guest, Group);
 
 /// What is said of a memory beside its text, where that changes.
 #[derive(Debug, Clone, Copy, Args)]
@@ -671,7 +671,7 @@ pub enum IncludeArg {
     Agent,
 }
 
-same_variants!(IncludeArg => Include: Always, Manual, Agent);
+same_variants!(IncludeArg => IncludeMode: Always, Manual, Agent);
 
 /// The commands of `recto config`.
 #[derive(Debug, Subcommand)]

@@ -19,18 +19,18 @@ pub(crate) mod turns;
 use recto_agent::AgentError;
 use recto_context::HistoryProblem;
 
-use crate::failure::Failure;
+use crate::failure::CliFailure;
 
 /// Makes a failure for people of an error of the agent, with what to do about it.
-pub(crate) fn agent_failed(error: &AgentError) -> Failure {
-    Failure::new(error.to_string()).hint_if(error.hint())
+pub(crate) fn agent_failed(error: &AgentError) -> CliFailure {
+    CliFailure::new(error.to_string()).hint_if(error.hint())
 }
 
 /// The most unreadable lines of a history that are told one by one.
 const TOLD_LINES: usize = 20;
 
 /// The failure with what is wrong with the lines of a history.
-pub(crate) fn history_failure(failure: Failure, problems: &[HistoryProblem]) -> Failure {
+pub(crate) fn history_failure(failure: CliFailure, problems: &[HistoryProblem]) -> CliFailure {
     let told = problems.iter().take(TOLD_LINES);
     let failure = told.fold(failure, |failure, problem| failure.because(problem));
     let rest = problems.len().saturating_sub(TOLD_LINES);

@@ -16,10 +16,10 @@
 //!
 //! The config holds no secrets. Keys of servers come from environment variables
 //! that the config only names; a key that stands in the file is refused, and
-//! neither an error nor [`Loaded::rows`] shows it.
+//! neither an error nor [`LoadedConfig::rows`] shows it.
 //!
 //! Nothing here reads the process's environment, its working directory or its
-//! clock, and nothing is global: [`Sources`] bring in all there is to know. The
+//! clock, and nothing is global: [`ConfigSources`] bring in all there is to know. The
 //! config file is the only file that is read; whether the paths in it exist is
 //! for those who use them.
 
@@ -45,16 +45,16 @@ use std::io::{self, ErrorKind, Read};
 use std::path::PathBuf;
 
 pub use choices::{
-    Approval, AutoUncertain, ContextMode, Group, HistoryCompaction, Include, ItemKind, Permission,
-    PickMessages, PickPlacement, Preset, Provider, Reload, Sandbox, SearchPreset, SkillRender,
-    SystemMessages, ToolCalls, ToolTurnContext,
+    ApprovalMode, AutoUncertain, ContextMode, HistoryCompaction, IncludeMode, ItemGroup, ItemKind,
+    LayoutPreset, PickMessages, PickPlacement, Provider, Reload, SandboxPolicy, SearchPreset,
+    SkillRender, SystemMessages, ToolCalls, ToolPermission, ToolTurnContext,
 };
 pub use edit::set_include;
-pub use env::Flag;
-pub use problem::{Place, Problem, Problems};
+pub use env::ConfigFlag;
+pub use problem::{ConfigProblem, ConfigProblems, SettingOrigin};
 pub use settings::{
     AgentSettings, ContextSettings, GrantSettings, HistorySettings, ItemSettings, MemorySettings,
-    ModelSettings, Placed, SearchGroupSettings, SearchSettings, ServerSettings, Settings,
+    ModelSettings, PlacedValue, SearchGroupSettings, SearchSettings, ServerSettings, Settings,
     SkillSettings, StoreSettings, ToolSettings, TranscriptSettings, TransportSettings,
 };
 
@@ -69,13 +69,13 @@ use value::SettingValue;
 const MAX_FILE: u64 = 1024 * 1024;
 
 /// Reads the config from all of its sources. A missing file is an empty one.
-pub fn load(sources: &Sources) -> Result<Loaded, Problems> {
-    let text = read(sources)?;
+pub fn load(sources: &ConfigSources) -> Result<LoadedConfig, ConfigProblems> {
+    let text = read_config_file(sources)?;
     load_text(&text, sources)
 }
 
 /// As [`load`], with the text of the file at hand.
-pub fn load_text(text: &str, sources: &Sources) -> Result<Loaded, Problems> {
+pub fn load_text(text: &str, sources: &ConfigSources) -> Result<LoadedConfig, ConfigProblems> {
     let ParsedConfig { settings, tables, mut problems, has_syntax_errors } =
         raw::read(&sources.file_name(), text);
     let variables = env::variables(&sources.environment, &named_variables(&settings));
@@ -83,19 +83,19 @@ pub fn load_text(text: &str, sources: &Sources) -> Result<Loaded, Problems> {
     problems.extend(variables.problems);
     problems.extend(flags.problems);
     if has_syntax_errors {
-        return Err(Problems::collect(problems).unwrap_or_else(|| sources.unexplained()));
+        return Err(ConfigProblems::collect(problems).unwrap_or_else(|| sources.unexplained()));
     }
     // Later layers win.
     let layers = [settings, variables.settings, flags.settings];
     let mut resolver = SettingsResolver::new(layers, &tables, sources);
     let settings = resolver.settings();
     problems.extend(resolver.problems);
-    if let Some(problems) = Problems::collect(problems) {
+    if let Some(problems) = ConfigProblems::collect(problems) {
         return Err(problems);
     }
     let settings = settings.ok_or_else(|| sources.unexplained())?;
     let warnings = variables.warnings.into_iter().chain(resolver.warnings).collect();
-    Ok(Loaded { settings, warnings, rows: resolver.rows })
+    Ok(LoadedConfig { settings, warnings, rows: resolver.rows })
 }
 
 /// A model entry that no file names, with all defaults. `None` for what no file
@@ -103,12 +103,12 @@ pub fn load_text(text: &str, sources: &Sources) -> Result<Loaded, Problems> {
 pub fn plain_model(name: &str, provider: Provider, model: &str) -> Option<ModelSettings> {
     let [name, provider, model] = [name, provider.name(), model].map(value::basic_string);
     let text = format!("[models.{name}]\nprovider = {provider}\nmodel = {model}\n");
-    load_text(&text, &Sources::new("")).ok()?.settings.models.pop()
+    load_text(&text, &ConfigSources::new("")).ok()?.settings.models.pop()
 }
 
 /// All that a config is made of. No `Debug`: the environment holds secrets.
 #[derive(Clone)]
-pub struct Sources {
+pub struct ConfigSources {
     /// The config file, whether or not it is there.
     pub file: PathBuf,
     /// Recto's home, where relative paths start.
@@ -118,22 +118,22 @@ pub struct Sources {
     /// The environment, as `std::env::vars_os` gives it.
     pub environment: Vec<(OsString, OsString)>,
     /// The flags that set keys.
-    pub flags: Vec<Flag>,
+    pub flags: Vec<ConfigFlag>,
     /// What else a model's settings must satisfy.
     pub check_model: ModelCheck,
 }
 
-impl Sources {
+impl ConfigSources {
     /// `config.toml` in Recto's home, and nothing else.
     pub fn new(home: impl Into<PathBuf>) -> Self {
         let home = home.into();
-        Sources {
+        ConfigSources {
             file: home.join("config.toml"),
             home,
             user_home: None,
             environment: Vec::new(),
             flags: Vec::new(),
-            check_model: |_| Verdict::Fine,
+            check_model: |_| ModelVerdict::Fine,
         }
     }
 
@@ -144,24 +144,24 @@ impl Sources {
     }
 
     /// A problem of the file as a whole.
-    fn file_problem(&self, what: impl Into<String>) -> Problem {
-        Problem::new(Place::File { name: self.file_name().into(), line: None }, what)
+    fn file_problem(&self, what: impl Into<String>) -> ConfigProblem {
+        ConfigProblem::new(SettingOrigin::File { name: self.file_name().into(), line: None }, what)
     }
 
     /// Stands in where a failure came without its problem, which is a mistake
     /// in this module: better a poor message than a panic.
-    fn unexplained(&self) -> Problems {
+    fn unexplained(&self) -> ConfigProblems {
         self.file_problem("can't be used").into()
     }
 }
 
 /// A check of a model's settings by code that knows more about them.
-pub type ModelCheck = fn(&ModelSettings) -> Verdict;
+pub type ModelCheck = fn(&ModelSettings) -> ModelVerdict;
 
 /// What a [`ModelCheck`] finds. The texts need not say where the settings stand:
 /// that is added, as [`ModelSettings::mode_problem`] does it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
+pub enum ModelVerdict {
     /// The settings hold, and there is nothing to say about them.
     Fine,
     /// The settings hold, but a person should know this.
@@ -172,31 +172,31 @@ pub enum Verdict {
 
 /// A config that can be used.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Loaded {
+pub struct LoadedConfig {
     /// All layers together, with defaults.
     pub settings: Settings,
     /// What a person should know all the same.
-    pub warnings: Vec<Problem>,
-    rows: Vec<Row>,
+    pub warnings: Vec<ConfigProblem>,
+    rows: Vec<SettingRow>,
 }
 
-impl Loaded {
+impl LoadedConfig {
     /// Every setting that has a value, defaults included, with where it comes
     /// from: what `recto config show` prints.
-    pub fn rows(&self) -> &[Row] {
+    pub fn rows(&self) -> &[SettingRow] {
         &self.rows
     }
 }
 
 /// One line of `recto config show`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Row {
+pub struct SettingRow {
     /// The key's path, as TOML spells it.
     pub key: String,
     /// The value in TOML; paths are expanded.
     pub value: String,
     /// Where it is set; `None` for a default.
-    pub origin: Option<Place>,
+    pub origin: Option<SettingOrigin>,
 }
 
 /// The variables that the file names for others: they may begin with `RECTO_` and
@@ -214,7 +214,7 @@ fn named_variables(settings: &[LayerSetting]) -> BTreeSet<String> {
 }
 
 /// The text of the file; empty for a missing one.
-pub fn read(sources: &Sources) -> Result<String, Problems> {
+pub fn read_config_file(sources: &ConfigSources) -> Result<String, ConfigProblems> {
     let bytes = match read_bytes(sources) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == ErrorKind::NotFound => {
@@ -235,15 +235,16 @@ pub fn read(sources: &Sources) -> Result<String, Problems> {
     String::from_utf8(bytes).map_err(|error| {
         let valid = error.utf8_error().valid_up_to();
         let newlines = error.as_bytes().iter().take(valid).filter(|byte| **byte == b'\n').count();
-        let place = Place::File { name: sources.file_name().into(), line: Some(newlines + 1) };
-        let problem = Problem::new(place, "is not text in UTF-8");
+        let place =
+            SettingOrigin::File { name: sources.file_name().into(), line: Some(newlines + 1) };
+        let problem = ConfigProblem::new(place, "is not text in UTF-8");
         problem.hint("save the file in the encoding UTF-8").into()
     })
 }
 
 /// Reads at most one byte more than is allowed, so that a huge file costs
 /// nothing. Only plain files are opened: a pipe would wait for a writer.
-fn read_bytes(sources: &Sources) -> io::Result<Vec<u8>> {
+fn read_bytes(sources: &ConfigSources) -> io::Result<Vec<u8>> {
     let metadata = fs::metadata(&sources.file)?;
     if metadata.is_dir() {
         return Err(io::Error::new(ErrorKind::IsADirectory, "it is a directory"));

@@ -5,4 +5,4 @@ mod request;
 mod table;
 
 pub(crate) use request::request;
-pub(crate) use table::Table;
+pub(crate) use table::TextTable;

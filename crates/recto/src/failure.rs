@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fmt;
 
 use recto_agent::AgentError;
-use recto_context::nearest;
+use recto_context::nearest_name;
 use recto_llm::LlmError;
 use recto_store::StoreError;
 
@@ -13,21 +13,21 @@ use crate::output::tame;
 
 /// The failure of a command: what happened, its causes, and what a person can do about it.
 #[derive(Debug)]
-pub(crate) struct Failure {
+pub(crate) struct CliFailure {
     what: String,
     causes: Vec<String>,
     hint: Option<String>,
 }
 
-impl Failure {
+impl CliFailure {
     pub(crate) fn new(what: impl Into<String>) -> Self {
-        Failure { what: what.into(), causes: Vec::new(), hint: None }
+        CliFailure { what: what.into(), causes: Vec::new(), hint: None }
     }
 
     /// The failure that an error is, with the errors behind it as its causes.
     pub(crate) fn from_error(error: &dyn Error) -> Self {
-        let failure = Failure::new(error.to_string());
-        error.source().into_iter().fold(failure, Failure::because)
+        let failure = CliFailure::new(error.to_string());
+        error.source().into_iter().fold(failure, CliFailure::because)
     }
 
     /// The same failure, with the error that led to it and all behind that one.
@@ -53,7 +53,7 @@ impl Failure {
 
     /// The same failure, with what a person can do about it, where that is known.
     pub(crate) fn hint_if(self, hint: Option<String>) -> Self {
-        Failure { hint, ..self }
+        CliFailure { hint, ..self }
     }
 
     /// The failure of a name that nothing has: hints at the one that was probably
@@ -64,32 +64,32 @@ impl Failure {
         names: impl IntoIterator<Item = &'a str>,
         otherwise: impl Into<String>,
     ) -> Self {
-        match nearest(typed, names) {
+        match nearest_name(typed, names) {
             Some(meant) => self.hint(format!("did you mean `{}`?", tame(meant))),
             None => self.hint(otherwise),
         }
     }
 }
 
-impl From<AgentError> for Failure {
+impl From<AgentError> for CliFailure {
     fn from(error: AgentError) -> Self {
         agent_failed(&error)
     }
 }
 
-impl From<StoreError> for Failure {
+impl From<StoreError> for CliFailure {
     fn from(error: StoreError) -> Self {
         AgentError::from(error).into()
     }
 }
 
-impl From<LlmError> for Failure {
+impl From<LlmError> for CliFailure {
     fn from(error: LlmError) -> Self {
         AgentError::from(error).into()
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for CliFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "error: {}", self.what)?;
         for cause in &self.causes {

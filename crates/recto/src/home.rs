@@ -3,18 +3,18 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
-use crate::failure::Failure;
+use crate::failure::CliFailure;
 
 /// Recto's home and the person's own, both found once, when the program starts.
 #[derive(Debug, Clone)]
-pub(crate) struct Home {
+pub(crate) struct RectoHome {
     path: PathBuf,
     user: Option<PathBuf>,
 }
 
-impl Home {
+impl RectoHome {
     /// The home that the flag names, else `RECTO_HOME`, else `~/.recto`.
-    pub(crate) fn find(flag: Option<&Path>) -> Result<Self, Failure> {
+    pub(crate) fn find(flag: Option<&Path>) -> Result<Self, CliFailure> {
         let user = env::home_dir().filter(|home| !home.as_os_str().is_empty());
         let variable = env::var_os("RECTO_HOME").filter(|value| !value.is_empty());
         let named = flag.map(Path::to_path_buf).or_else(|| variable.map(PathBuf::from));
@@ -22,14 +22,14 @@ impl Home {
             .map(|path| expanded(&path, user.as_deref()))
             .or_else(|| user.as_ref().map(|user| user.join(".recto")))
             .ok_or_else(|| {
-                Failure::new("cannot tell where Recto's home is: there is no home directory")
+                CliFailure::new("cannot tell where Recto's home is: there is no home directory")
                     .hint("name one with --home DIR or RECTO_HOME")
             })?;
         let path = std::path::absolute(&path).map_err(|error| {
             let what = format!("cannot use `{}` as Recto's home", path.display());
-            Failure::new(what).because(&error)
+            CliFailure::new(what).because(&error)
         })?;
-        Ok(Home { path, user })
+        Ok(RectoHome { path, user })
     }
 
     pub(crate) fn path(&self) -> &Path {

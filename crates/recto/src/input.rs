@@ -4,21 +4,21 @@ use std::io::{self, BufRead, BufReader, IsTerminal, Read};
 
 use tokio::sync::mpsc;
 
-use crate::failure::Failure;
+use crate::failure::CliFailure;
 
 /// The most that is read of a message or a history: more than any window holds,
 /// and not all of a device that never ends.
 const MOST_BYTES: u64 = 256 << 20;
 
 /// The message that was typed behind a flag; `-` stands for all of standard input.
-pub(crate) fn message(typed: &str) -> Result<String, Failure> {
+pub(crate) fn message(typed: &str) -> Result<String, CliFailure> {
     if typed == "-" { all() } else { Ok(typed.to_owned()) }
 }
 
 /// Reads standard input to its end, byte for byte.
-pub(crate) fn all() -> Result<String, Failure> {
+pub(crate) fn all() -> Result<String, CliFailure> {
     read_text(io::stdin().lock()).map_err(|error| {
-        Failure::new("cannot read the message from standard input").because(&error)
+        CliFailure::new("cannot read the message from standard input").because(&error)
     })
 }
 
@@ -44,13 +44,13 @@ fn too_large() -> io::Error {
 
 /// The lines of standard input, read on a thread of their own, one ahead. Ends
 /// with the input, or with what went wrong.
-pub(crate) fn lines() -> mpsc::Receiver<Result<String, Failure>> {
+pub(crate) fn lines() -> mpsc::Receiver<Result<String, CliFailure>> {
     let (sender, receiver) = mpsc::channel(1);
     std::thread::spawn(move || {
         let mut input = BufReader::new(io::stdin().lock());
         while let Some(line) = next_line(&mut input).transpose() {
             let line = line.map_err(|error| {
-                Failure::new("cannot read a message from standard input").because(&error)
+                CliFailure::new("cannot read a message from standard input").because(&error)
             });
             let is_last = line.is_err();
             if sender.blocking_send(line).is_err() || is_last {

@@ -17,9 +17,9 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use cli::{Cli, Command};
-use failure::Failure;
-use home::Home;
+use cli::{Cli, CliCommand};
+use failure::CliFailure;
+use home::RectoHome;
 use recto_context::ItemKind;
 
 /// Parses the command line, does what it says, and tells of failures.
@@ -34,32 +34,34 @@ pub fn run() -> ExitCode {
     }
 }
 
-fn dispatch(cli: &Cli) -> Result<ExitCode, Failure> {
-    let home = Home::find(cli.home.as_deref())?;
+fn dispatch(cli: &Cli) -> Result<ExitCode, CliFailure> {
+    let home = RectoHome::find(cli.home.as_deref())?;
     match &cli.command {
         // These fail with a code of their own, or without a word.
-        Command::Chat(args) => return commands::chat::run(&home, args),
-        Command::Replay(args) => return commands::turns::replay::run(&home, args),
-        Command::Models(command) => return commands::models::run(&home, command),
-        Command::Context(args) => return commands::context::run(&home, args),
-        Command::Skills(command) => return commands::items::run(&home, ItemKind::Skill, command),
-        Command::Rules(command) => return commands::items::run(&home, ItemKind::Rule, command),
-        Command::References(command) => {
+        CliCommand::Chat(args) => return commands::chat::run(&home, args),
+        CliCommand::Replay(args) => return commands::turns::replay::run(&home, args),
+        CliCommand::Models(command) => return commands::models::run(&home, command),
+        CliCommand::Context(args) => return commands::context::run(&home, args),
+        CliCommand::Skills(command) => {
+            return commands::items::run(&home, ItemKind::Skill, command);
+        }
+        CliCommand::Rules(command) => return commands::items::run(&home, ItemKind::Rule, command),
+        CliCommand::References(command) => {
             return commands::items::run(&home, ItemKind::Reference, command);
         }
-        Command::Tools(command) => return commands::tools::run(&home, command),
-        Command::Mcp(command) => return commands::mcp::run(&home, command),
-        Command::Memory(command) => return commands::memory::run(&home, command),
-        Command::Approvals(command) => return commands::approvals::run(&home, command),
-        Command::Config(command) => return commands::config::run(&home, command),
-        Command::Doctor(format) => return commands::doctor::run(&home, format.json),
-        Command::Init => commands::init::run(&home)?,
-        Command::Show(args) => commands::turns::show::run(&home, args)?,
-        Command::Diff(args) => commands::turns::diff::run(&home, args)?,
-        Command::Sessions(command) => commands::sessions::run(&home, command)?,
-        Command::Search(args) => commands::search::run(&home, args)?,
-        Command::Why(args) => commands::turns::why::run(&home, args)?,
-        Command::Bench(command) => commands::bench::run(&home, command)?,
+        CliCommand::Tools(command) => return commands::tools::run(&home, command),
+        CliCommand::Mcp(command) => return commands::mcp::run(&home, command),
+        CliCommand::Memory(command) => return commands::memory::run(&home, command),
+        CliCommand::Approvals(command) => return commands::approvals::run(&home, command),
+        CliCommand::Config(command) => return commands::config::run(&home, command),
+        CliCommand::Doctor(format) => return commands::doctor::run(&home, format.json),
+        CliCommand::Init => commands::init::run(&home)?,
+        CliCommand::Show(args) => commands::turns::show::run(&home, args)?,
+        CliCommand::Diff(args) => commands::turns::diff::run(&home, args)?,
+        CliCommand::Sessions(command) => commands::sessions::run(&home, command)?,
+        CliCommand::Search(args) => commands::search::run(&home, args)?,
+        CliCommand::Why(args) => commands::turns::why::run(&home, args)?,
+        CliCommand::Bench(command) => commands::bench::run(&home, command)?,
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -13,34 +13,39 @@ use std::sync::Arc;
 
 use jiff::Zoned;
 use recto_agent::{
-    Agent, AgentOptions, Memories, ModelEntry, Parts, Searcher, add_tools, leave_out,
+    Agent, AgentMemories, AgentOptions, AgentParts, ModelEntry, Searcher, add_tools,
+    remove_disabled,
 };
-use recto_context::mode::{self, ModeSetting, OlderPair, Resolved};
-use recto_context::{Audience, Catalog, ItemKind, Layout, Limits, Priority, Tokens, ToolCalls};
-use recto_llm::{CallOptions, ChatTemplate, Client, ClientOptions, Provider, Secret};
+use recto_context::mode::{self, ModeSetting, OlderPair, ResolvedMode};
+use recto_context::{
+    Audience, Catalog, ContextLimits, ItemKind, PageLayout, Priority, Tokens, ToolCalls,
+};
+use recto_llm::{ApiKey, CallOptions, ChatTemplate, ClientOptions, ModelClient, Provider};
 use recto_models::Library;
 use recto_store::{Store, StoreOptions};
 use recto_workspace::{
-    Horizon, MemoryFiles, Options, Override, Problem, Snapshot, View, Workspace,
+    Horizon, MemoryFiles, MemoryView, Override, Workspace, WorkspaceOptions, WorkspaceProblem,
+    WorkspaceSnapshot,
 };
 use tokio::runtime::Runtime;
 
 use crate::commands::items::severity;
 use crate::config::{
-    self, Flag, ItemSettings, Loaded, ModelSettings, Place, Settings, Sources, Verdict, plain_model,
+    self, ConfigFlag, ConfigSources, ItemSettings, LoadedConfig, ModelSettings, ModelVerdict,
+    SettingOrigin, Settings, plain_model,
 };
-use crate::failure::Failure;
-use crate::home::Home;
+use crate::failure::CliFailure;
+use crate::home::RectoHome;
 use crate::output::{tame, tell};
 
-pub(crate) use find::{Choice, Look, find};
-pub(crate) use ollama::Served;
+pub(crate) use find::{ModelChoice, ModelLookup, find};
+pub(crate) use ollama::OllamaModels;
 pub(crate) use search::search_parts;
 pub(crate) use tools::{built_in, toolbox};
 
 /// Loads the config, and tells of what a person should know about it.
-pub(crate) fn load(home: &Home, flags: Vec<Flag>) -> Result<Settings, Failure> {
-    let Loaded { settings, warnings, .. } = load_all(home, flags)?;
+pub(crate) fn load(home: &RectoHome, flags: Vec<ConfigFlag>) -> Result<Settings, CliFailure> {
+    let LoadedConfig { settings, warnings, .. } = load_all(home, flags)?;
     for warning in &warnings {
         tell(&format_args!("warning: {warning}"));
     }
@@ -48,10 +53,14 @@ pub(crate) fn load(home: &Home, flags: Vec<Flag>) -> Result<Settings, Failure> {
 }
 
 /// Loads the config with its warnings and origins.
-pub(crate) fn load_all(home: &Home, flags: Vec<Flag>) -> Result<Loaded, Failure> {
+pub(crate) fn load_all(
+    home: &RectoHome,
+    flags: Vec<ConfigFlag>,
+) -> Result<LoadedConfig, CliFailure> {
     config::load(&sources(home, flags)).map_err(|problems| {
-        let failure = Failure::new(format!("the config can't be used\n\n{problems}"));
-        let in_file = problems.iter().any(|problem| matches!(problem.place, Place::File { .. }));
+        let failure = CliFailure::new(format!("the config can't be used\n\n{problems}"));
+        let in_file =
+            problems.iter().any(|problem| matches!(problem.place, SettingOrigin::File { .. }));
         match in_file {
             true => failure.hint(format!("edit {}", home.path().join("config.toml").display())),
             false => failure,
@@ -60,28 +69,28 @@ pub(crate) fn load_all(home: &Home, flags: Vec<Flag>) -> Result<Loaded, Failure>
 }
 
 /// Collects all that the config is made of: files, environment and flags.
-pub(crate) fn sources(home: &Home, flags: Vec<Flag>) -> Sources {
-    Sources {
+pub(crate) fn sources(home: &RectoHome, flags: Vec<ConfigFlag>) -> ConfigSources {
+    ConfigSources {
         user_home: home.user().map(Into::into),
         environment: env::vars_os().collect(),
         flags,
         check_model,
-        ..Sources::new(home.path())
+        ..ConfigSources::new(home.path())
     }
 }
 
 /// Whether a model's mode settings agree with each other.
-fn check_model(model: &ModelSettings) -> Verdict {
+fn check_model(model: &ModelSettings) -> ModelVerdict {
     match resolve_mode(model) {
-        Err(contradiction) => Verdict::Refuse(contradiction.to_string()),
-        Ok(Resolved { pair_wins_over_auto: true, .. }) => Verdict::Warn(
+        Err(contradiction) => ModelVerdict::Refuse(contradiction.to_string()),
+        Ok(ResolvedMode { pair_wins_over_auto: true, .. }) => ModelVerdict::Warn(
             "`context_mode = \"auto\"` has no effect beside the older settings, which win".into(),
         ),
-        Ok(_) => Verdict::Fine,
+        Ok(_) => ModelVerdict::Fine,
     }
 }
 
-fn resolve_mode(model: &ModelSettings) -> Result<Resolved, mode::Contradiction> {
+fn resolve_mode(model: &ModelSettings) -> Result<ResolvedMode, mode::ModeContradiction> {
     let pair = OlderPair {
         tool_turn_context: model.tool_turn_context.as_ref().map(|placed| placed.value),
         minimal_system: model.minimal_system.as_ref().map(|placed| placed.value),
@@ -91,36 +100,40 @@ fn resolve_mode(model: &ModelSettings) -> Result<Resolved, mode::Contradiction> 
 }
 
 /// Reads the agent's files as they are now.
-pub(crate) fn read_workspace(settings: &Settings) -> Result<Arc<Snapshot>, Failure> {
+pub(crate) fn read_workspace(settings: &Settings) -> Result<Arc<WorkspaceSnapshot>, CliFailure> {
     let workspace = Workspace::new(workspace_options(settings));
     Ok(runtime()?.block_on(workspace.catalog()))
 }
 
 /// The catalog of all that the agent has: its files, the tools that Recto brings along, and
 /// those of MCP servers as far as they are known. No server is started for it.
-pub(crate) fn whole_catalog(home: &Home, settings: &Settings, snapshot: &Snapshot) -> Catalog {
+pub(crate) fn whole_catalog(
+    home: &RectoHome,
+    settings: &Settings,
+    snapshot: &WorkspaceSnapshot,
+) -> Catalog {
     let tools = toolbox(home, settings);
     let mut catalog = snapshot.catalog.clone();
-    leave_out(&mut catalog, &settings.tools.disabled);
+    remove_disabled(&mut catalog, &settings.tools.disabled);
     add_tools(&mut catalog, &built_in(&tools, settings), &tools.servers().tools());
     catalog
 }
 
 /// Reads what the agent's owner sees of its memories in a new session.
-pub(crate) async fn remembered(settings: &Settings) -> Arc<View> {
+pub(crate) async fn remembered(settings: &Settings) -> Arc<MemoryView> {
     let today = Zoned::now().date();
     memory_files(settings).read(&owner(settings), Horizon::Recent(today)).await
 }
 
 /// Tells a person what is wrong with files of the workspace.
-pub(crate) fn tell_problems(problems: &[Problem]) {
+pub(crate) fn tell_problems(problems: &[WorkspaceProblem]) {
     for problem in problems {
         tell(&format_args!("{}: {problem}", severity(problem)));
     }
 }
 
-fn workspace_options(settings: &Settings) -> Options {
-    Options {
+fn workspace_options(settings: &Settings) -> WorkspaceOptions {
+    WorkspaceOptions {
         workspace: settings.agent.workspace.clone(),
         skills_directory: settings.skills.directory.clone(),
         extra_skill_dirs: settings.skills.extra_dirs.clone(),
@@ -143,7 +156,7 @@ fn overrides(items: &[ItemSettings]) -> BTreeMap<(ItemKind, String), Override> {
 pub(crate) async fn with_model(
     mut settings: Settings,
     asked_for: Option<&str>,
-) -> Result<Settings, Failure> {
+) -> Result<Settings, CliFailure> {
     let asked_for = asked_for.map(str::to_owned).or_else(|| settings.model.clone());
     let choice = find(&mut settings, asked_for.as_deref()).await;
     match choice.entry {
@@ -153,36 +166,36 @@ pub(crate) async fn with_model(
 }
 
 /// The entry that answers, or a stand-in of which nothing is known.
-pub(crate) fn chosen_model(settings: &Settings) -> Result<ModelEntry, Failure> {
+pub(crate) fn chosen_model(settings: &Settings) -> Result<ModelEntry, CliFailure> {
     if let Some(model) = settings.chosen_model() {
         return entry(settings, model);
     }
     let mut stand_in = plain_model("none", Provider::Scripted, "none")
-        .ok_or_else(|| Failure::new("no stand-in for a model can be made"))?;
+        .ok_or_else(|| CliFailure::new("no stand-in for a model can be made"))?;
     stand_in.chosen = "no model was found".into();
     entry(settings, &stand_in)
 }
 
 /// The entry of that name.
-pub(crate) fn model_entry(settings: &Settings, name: &str) -> Result<ModelEntry, Failure> {
+pub(crate) fn model_entry(settings: &Settings, name: &str) -> Result<ModelEntry, CliFailure> {
     if let Some(model) = settings.models.iter().find(|model| model.name == name) {
         return entry(settings, model);
     }
     let names = settings.models.iter().map(|model| model.name.as_str());
     let otherwise = "`recto models list` lists those of the config";
-    let failure = Failure::new(format!("there is no model `{}`", tame(name)));
+    let failure = CliFailure::new(format!("there is no model `{}`", tame(name)));
     Err(failure.hint_nearest(name, names, otherwise))
 }
 
 /// All entries, the one that answers first.
-pub(crate) fn model_entries(settings: &Settings) -> Result<Vec<ModelEntry>, Failure> {
+pub(crate) fn model_entries(settings: &Settings) -> Result<Vec<ModelEntry>, CliFailure> {
     let chosen = settings.chosen_model().map(|model| &model.name);
     let mut models: Vec<&ModelSettings> = settings.models.iter().collect();
     models.sort_by_key(|model| Some(&model.name) != chosen);
     models.into_iter().map(|model| entry(settings, model)).collect()
 }
 
-fn entry(settings: &Settings, model: &ModelSettings) -> Result<ModelEntry, Failure> {
+fn entry(settings: &Settings, model: &ModelSettings) -> Result<ModelEntry, CliFailure> {
     let mut options = ClientOptions::new(model.provider);
     options.base_url = model.base_url.clone();
     options.api_key = api_key(model)?;
@@ -190,7 +203,7 @@ fn entry(settings: &Settings, model: &ModelSettings) -> Result<ModelEntry, Failu
     options.file = model_file(settings, model);
     options.limits.first_byte = model.time_limit;
     options.limits.idle = options.limits.idle.min(model.time_limit);
-    let client = Client::new(options)?;
+    let client = ModelClient::new(options)?;
     let template = client.template();
     Ok(ModelEntry {
         name: model.name.as_str().into(),
@@ -218,69 +231,73 @@ fn model_file(settings: &Settings, model: &ModelSettings) -> Option<PathBuf> {
         return None;
     }
     let pulled = || Library::new(&settings.model_files).find(&model.model);
-    let file = |pulled: recto_models::Installed| Some(pulled.files.into_iter().next()?.path);
+    let file = |pulled: recto_models::InstalledModel| Some(pulled.files.into_iter().next()?.path);
     // One that was not pulled is missed where a pull would put it.
     let missed = || settings.model_files.join(&model.model);
     Some(model.file.clone().or_else(|| pulled().and_then(file)).unwrap_or_else(missed))
 }
 
 /// The key out of the variable that the config names.
-fn api_key(model: &ModelSettings) -> Result<Option<Secret>, Failure> {
+fn api_key(model: &ModelSettings) -> Result<Option<ApiKey>, CliFailure> {
     let Some(variable) = &model.api_key_env else { return Ok(None) };
     match env::var(variable) {
-        Ok(key) if !key.trim().is_empty() => Ok(Some(Secret::new(key.trim()))),
+        Ok(key) if !key.trim().is_empty() => Ok(Some(ApiKey::new(key.trim()))),
         Ok(_) | Err(env::VarError::NotPresent) => Ok(None),
         Err(env::VarError::NotUnicode(_)) => {
-            Err(Failure::new(format!("the key in the variable `{variable}` is no text")))
+            Err(CliFailure::new(format!("the key in the variable `{variable}` is no text")))
         }
     }
 }
 
 /// Starts the threads on which everything that waits is done.
-pub(crate) fn runtime() -> Result<Runtime, Failure> {
+pub(crate) fn runtime() -> Result<Runtime, CliFailure> {
     // One thread may be held up by a slow terminal.
     let threads = std::thread::available_parallelism().map_or(2, |cores| cores.get().max(2));
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(threads)
         .enable_all()
         .build()
-        .map_err(|error| Failure::new("cannot start threads").because(&error))
+        .map_err(|error| CliFailure::new("cannot start threads").because(&error))
 }
 
 /// Opens the store, as it was left.
-pub(crate) fn store(settings: &Settings) -> Result<Store, Failure> {
+pub(crate) fn store(settings: &Settings) -> Result<Store, CliFailure> {
     Ok(Store::open(&StoreOptions::new(&settings.store.path))?)
 }
 
 /// The store, for a search that keeps its vectors there: it only spares the next one
 /// work, so one that can't be opened is told of, and a home that is not there yet gets
 /// none.
-pub(crate) fn store_for_vectors(home: &Home, settings: &Settings) -> Option<Store> {
+pub(crate) fn store_for_vectors(home: &RectoHome, settings: &Settings) -> Option<Store> {
     let open = || store(settings).map_err(|failure| tell(&failure)).ok();
     home.path().is_dir().then(open).flatten()
 }
 
 /// Opens the store, and closes everything that a killed process left half done.
-pub(crate) async fn settled_store(settings: &Settings) -> Result<Store, Failure> {
+pub(crate) async fn settled_store(settings: &Settings) -> Result<Store, CliFailure> {
     let store = store(settings)?;
-    recto_agent::settle(&store).await?;
+    recto_agent::settle_open_turns(&store).await?;
     Ok(store)
 }
 
 /// Starts the agent, ready to be talked to.
-pub(crate) async fn agent(home: &Home, settings: &Settings) -> Result<Agent, Failure> {
+pub(crate) async fn agent(home: &RectoHome, settings: &Settings) -> Result<Agent, CliFailure> {
     let parts = parts(home, settings, store(settings)?)?;
     Ok(Agent::start(parts).await?)
 }
 
 /// Makes the agent, to be asked but not to be talked to: nothing is taken up.
-pub(crate) fn idle_agent(home: &Home, settings: &Settings, store: Store) -> Result<Agent, Failure> {
+pub(crate) fn idle_agent(
+    home: &RectoHome,
+    settings: &Settings,
+    store: Store,
+) -> Result<Agent, CliFailure> {
     Ok(Agent::idle(parts(home, settings, store)?))
 }
 
-fn parts(home: &Home, settings: &Settings, store: Store) -> Result<Parts, Failure> {
+fn parts(home: &RectoHome, settings: &Settings, store: Store) -> Result<AgentParts, CliFailure> {
     let tools = toolbox(home, settings);
-    Ok(Parts {
+    Ok(AgentParts {
         options: AgentOptions {
             name: settings.agent.name.as_str().into(),
             version: env!("CARGO_PKG_VERSION").into(),
@@ -313,9 +330,13 @@ pub(crate) fn searcher(settings: &Settings, store: Option<Store>) -> Searcher {
 }
 
 /// The agent's memories: in its files, and in the sessions of a store.
-pub(crate) fn memories(settings: &Settings, searcher: &Searcher, store: Option<Store>) -> Memories {
+pub(crate) fn memories(
+    settings: &Settings,
+    searcher: &Searcher,
+    store: Option<Store>,
+) -> AgentMemories {
     let agent = settings.agent.name.as_str().into();
-    Memories::new(&agent, memory_files(settings), searcher, store)
+    AgentMemories::new(&agent, memory_files(settings), searcher, store)
 }
 
 /// The agent's owner, in private and in no conversation.
@@ -325,9 +346,13 @@ pub(crate) fn owner(settings: &Settings) -> Audience {
 
 /// The preset's layout, with what the config says otherwise. The template is that
 /// of a model whose prompts Recto writes itself.
-fn layout(settings: &Settings, model: &ModelSettings, template: Option<&ChatTemplate>) -> Layout {
+fn layout(
+    settings: &Settings,
+    model: &ModelSettings,
+    template: Option<&ChatTemplate>,
+) -> PageLayout {
     let preset = settings.context.preset.layout();
-    Layout {
+    PageLayout {
         preset: settings.context.preset,
         picks: settings.context.picks.unwrap_or(preset.picks),
         skills: settings.skills.render.unwrap_or(preset.skills),
@@ -351,8 +376,8 @@ fn tool_calls(model: &ModelSettings, template: Option<&ChatTemplate>) -> ToolCal
     }
 }
 
-fn limits(settings: &Settings, model: &ModelSettings) -> Limits {
-    Limits {
+fn limits(settings: &Settings, model: &ModelSettings) -> ContextLimits {
+    ContextLimits {
         history_messages: settings.history.max_messages as usize,
         history_tokens: Tokens::new(settings.history.max_tokens),
         channel_messages: settings.history.channel_max_messages as usize,

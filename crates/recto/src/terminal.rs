@@ -15,22 +15,22 @@ use anstream::{AutoStream, ColorChoice};
 
 /// Whether text is drawn for a person or handed on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Styled {
+pub(crate) enum OutputStyle {
     /// A person reads it on a terminal.
     Yes,
     /// A program or a file gets it: byte for byte.
     No,
 }
 
-impl Styled {
+impl OutputStyle {
     /// What standard output asks for. A terminal without colours gets Markdown as
     /// it was written: its marks say what the colours would.
     pub(crate) fn on_stdout() -> Self {
         let stdout = io::stdout();
         match AutoStream::choice(&stdout) {
-            ColorChoice::Never => Styled::No,
-            _ if stdout.is_terminal() => Styled::Yes,
-            _ => Styled::No,
+            ColorChoice::Never => OutputStyle::No,
+            _ if stdout.is_terminal() => OutputStyle::Yes,
+            _ => OutputStyle::No,
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use recto_agent::{Agent, AgentOptions, Event, Inbound, Parts, SearchParts};
+use recto_agent::{Agent, AgentOptions, AgentParts, EventKind, Inbound, SearchParts};
 use recto_context::Tokens;
 use recto_store::{SessionId, Store, StoreOptions};
 use recto_tools::{ToolOptions, Toolbox};
@@ -16,7 +16,7 @@ use crate::Result;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What an agent is started with.
-pub(super) struct Setup<'a> {
+pub(super) struct AgentSetup<'a> {
     pub(super) name: &'a str,
     pub(super) workspace: &'a Path,
     pub(super) database: &'a Path,
@@ -27,10 +27,10 @@ pub(super) struct Setup<'a> {
 }
 
 /// Starts an agent whose model repeats what it is told.
-pub(super) async fn start(setup: Setup<'_>) -> Result<Agent> {
-    let Setup { name, workspace, database, window, tools, search } = setup;
+pub(super) async fn start(setup: AgentSetup<'_>) -> Result<Agent> {
+    let AgentSetup { name, workspace, database, window, tools, search } = setup;
     let tools = Toolbox::new(tools);
-    let parts = Parts {
+    let parts = AgentParts {
         options: AgentOptions {
             name: name.into(),
             version: "bench".into(),
@@ -58,7 +58,7 @@ pub(super) async fn take_turn(agent: &Agent, session: SessionId, message: &str) 
     let mut submission = agent.submit(session, Inbound::text(message)).await?;
     loop {
         let event = tokio::time::timeout(PATIENCE, submission.events.recv()).await??;
-        if event.turn == submission.turn && matches!(event.event, Event::Finished(_)) {
+        if event.turn == submission.turn && matches!(event.event, EventKind::Finished(_)) {
             return Ok(());
         }
     }

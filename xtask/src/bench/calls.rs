@@ -16,20 +16,20 @@ use std::path::Path;
 use std::time::Duration;
 
 use recto_context::{
-    Bootstrap, CallId, Catalog, Inputs, ItemId, ItemKind, Layout, Limits, Mode, ModeDecision,
-    ModeReason, RequestContext, Stamp, Tokens, ToolCall, ToolCalls, ToolChoice, ToolSpec,
-    read_calls,
+    AssemblyInputs, Bootstrap, CallId, Catalog, ContextLimits, ItemId, ItemKind, MessageStamp,
+    Mode, ModeDecision, ModeReason, PageLayout, RequestContext, Tokens, ToolCall, ToolCalls,
+    ToolChoice, ToolSpec, read_calls,
 };
-use recto_llm::{Lane, Reply};
+use recto_llm::{ModelReply, PromptCacheKey};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::model::{Model, window};
-use super::report::{Figure, Goal, Report, Row, Table, Unit};
+use super::model::{BenchModel, window};
+use super::report::{BenchReport, Figure, FigureGoal, FigureRow, FigureTable, FigureUnit};
 use super::stats::Samples;
 use crate::Result;
 use crate::project::Project;
-use judge::{Judge, Verdict};
+use judge::{CallJudge, CallVerdict};
 
 /// The requests, one a line, each with the call that is right.
 const REQUESTS: &str = include_str!("calls/requests.jsonl");
@@ -42,7 +42,7 @@ const REPLY: u32 = 160;
 
 /// How a request is put to the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum CallSetup {
     /// In minimal mode, which holds it to a call.
     Minimal,
     /// In full mode, and held to a call all the same.
@@ -52,28 +52,28 @@ enum Way {
 }
 
 /// The ways that are compared, in the order of the table.
-const WAYS: [Way; 3] = [Way::Minimal, Way::Held, Way::Full];
+const WAYS: [CallSetup; 3] = [CallSetup::Minimal, CallSetup::Held, CallSetup::Full];
 
-impl Way {
+impl CallSetup {
     fn name(self) -> &'static str {
         match self {
-            Way::Minimal => "minimal",
-            Way::Held => "full, held to a call",
-            Way::Full => "full",
+            CallSetup::Minimal => "minimal",
+            CallSetup::Held => "full, held to a call",
+            CallSetup::Full => "full",
         }
     }
 
     fn mode(self) -> Mode {
         match self {
-            Way::Minimal => Mode::Minimal,
-            Way::Held | Way::Full => Mode::Full,
+            CallSetup::Minimal => Mode::Minimal,
+            CallSetup::Held | CallSetup::Full => Mode::Full,
         }
     }
 }
 
 /// A request, and the call that is right.
 #[derive(Debug, Clone, Deserialize)]
-struct Asked {
+struct CallTask {
     /// Which three tools are offered.
     tools: String,
     /// What the person says.
@@ -84,33 +84,33 @@ struct Asked {
 }
 
 /// Asks the model in `file` every request in every way.
-pub(super) fn run(file: &Path, project: &Project) -> Result<Report> {
+pub(super) fn run(file: &Path, project: &Project) -> Result<BenchReport> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(measure(file, project))
 }
 
 /// A request, and what became of it.
-struct Answered<'a> {
-    asked: &'a Asked,
-    way: Way,
+struct JudgedReply<'a> {
+    asked: &'a CallTask,
+    way: CallSetup,
     said: String,
-    verdict: Verdict,
+    verdict: CallVerdict,
     prompt: u32,
     time: Duration,
 }
 
-async fn measure(file: &Path, project: &Project) -> Result<Report> {
+async fn measure(file: &Path, project: &Project) -> Result<BenchReport> {
     let requests = read_requests()?;
     let folder = workspace::write(project)?;
     let catalogs = catalogs(&workspace::catalog(folder.path()).await?, folder.path())?;
-    let model = Model::load(file).await?;
+    let model = BenchModel::load(file).await?;
     let mut answered = Vec::new();
     for way in WAYS {
         for (number, asked) in requests.iter().enumerate() {
             let set = catalogs.keys().position(|name| *name == asked.tools);
             let catalog = catalogs.get(&asked.tools).ok_or("a request has tools of its own")?;
             let minimal = u64::from(way.mode().is_minimal());
-            let lane = Lane(set.unwrap_or(0) as u64 * 2 + minimal);
+            let lane = PromptCacheKey(set.unwrap_or(0) as u64 * 2 + minimal);
             answered.push(answer(&model, lane, catalog, way, asked).await?);
             if (number + 1) % 25 == 0 {
                 eprintln!("{}: {} of {}", way.name(), number + 1, requests.len());
@@ -120,7 +120,7 @@ async fn measure(file: &Path, project: &Project) -> Result<Report> {
     report(&answered).ok_or_else(|| "nothing was asked".into())
 }
 
-fn read_requests() -> Result<Vec<Asked>> {
+fn read_requests() -> Result<Vec<CallTask>> {
     let requests = REQUESTS.lines().map(serde_json::from_str);
     Ok(requests.collect::<std::result::Result<_, _>>()?)
 }
@@ -140,13 +140,13 @@ fn catalogs(catalog: &Catalog, folder: &Path) -> Result<BTreeMap<String, Catalog
 
 fn desk_tools() -> Result<Vec<ToolSpec>> {
     #[derive(Deserialize)]
-    struct Tool {
+    struct BenchTool {
         name: String,
         description: String,
         parameters: Value,
     }
-    let tools: Vec<Tool> = serde_json::from_str(DESK)?;
-    let spec = |tool: Tool| {
+    let tools: Vec<BenchTool> = serde_json::from_str(DESK)?;
+    let spec = |tool: BenchTool| {
         let id = ItemId::new(ItemKind::Tool, tool.name);
         ToolSpec::new(id, tool.description, tool.parameters)
     };
@@ -154,20 +154,20 @@ fn desk_tools() -> Result<Vec<ToolSpec>> {
 }
 
 async fn answer<'a>(
-    model: &Model,
-    lane: Lane,
+    model: &BenchModel,
+    lane: PromptCacheKey,
     catalog: &Catalog,
-    way: Way,
-    asked: &'a Asked,
-) -> Result<Answered<'a>> {
+    way: CallSetup,
+    asked: &'a CallTask,
+) -> Result<JudgedReply<'a>> {
     let mut request = assemble(catalog, way.mode(), &asked.say)?;
-    if way == Way::Held {
+    if way == CallSetup::Held {
         request.tool_choice = ToolChoice::Required;
     }
     let answer = model.ask(lane, &request).await?;
     let calls = calls_of(&answer.reply);
-    let verdict = Judge::new(&catalog.tools).verdict(&calls, &asked.tool, &asked.arguments);
-    Ok(Answered {
+    let verdict = CallJudge::new(&catalog.tools).verdict(&calls, &asked.tool, &asked.arguments);
+    Ok(JudgedReply {
         asked,
         way,
         said: written(&answer.reply, &calls),
@@ -188,27 +188,27 @@ fn assemble(catalog: &Catalog, mode: Mode, message: &str) -> Result<RequestConte
         surface: "terminal".into(),
     };
     let items = catalog.session_at_start();
-    let request = Inputs::new(catalog, message)
-        .stamp(Stamp::new("2026-11-15 09:30"))
+    let request = AssemblyInputs::new(catalog, message)
+        .stamp(MessageStamp::new("2026-11-15 09:30"))
         .model("bench")
         .session(&items)
         .mode(ModeDecision { chosen: mode, reason: ModeReason::Configured, matched: Vec::new() })
-        .layout(Layout { tool_calls: ToolCalls::Text, ..Layout::default() })
+        .layout(PageLayout { tool_calls: ToolCalls::Text, ..PageLayout::default() })
         .bootstrap(bootstrap)
         .window(window())
-        .limits(Limits { reply: Tokens::new(REPLY), ..Limits::default() })
+        .limits(ContextLimits { reply: Tokens::new(REPLY), ..ContextLimits::default() })
         .assemble()?;
     Ok(request)
 }
 
 /// What the model wants called, as an agent reads it.
-fn calls_of(reply: &Reply) -> Vec<ToolCall> {
+fn calls_of(reply: &ModelReply) -> Vec<ToolCall> {
     let (calls, _) = read_calls(&reply.text(), |place| CallId(place.to_string().into()));
     reply.calls.iter().cloned().chain(calls).collect()
 }
 
 /// The reply for people: its text, or its calls where they came apart from it.
-fn written(reply: &Reply, calls: &[ToolCall]) -> String {
+fn written(reply: &ModelReply, calls: &[ToolCall]) -> String {
     let text = reply.text();
     if !text.is_empty() {
         return text;
@@ -217,22 +217,28 @@ fn written(reply: &Reply, calls: &[ToolCall]) -> String {
     calls.collect::<Vec<_>>().join(" ")
 }
 
-fn report(answered: &[Answered<'_>]) -> Option<Report> {
+fn report(answered: &[JudgedReply<'_>]) -> Option<BenchReport> {
     let of = |set: Option<&str>, way| {
-        let is_meant =
-            |each: &&Answered<'_>| each.way == way && set.is_none_or(|set| each.asked.tools == set);
-        Shares::of(answered.iter().filter(is_meant))
+        let is_meant = |each: &&JudgedReply<'_>| {
+            each.way == way && set.is_none_or(|set| each.asked.tools == set)
+        };
+        SuccessShares::from_answers(answered.iter().filter(is_meant))
     };
     let table = |set: &str| {
         let [minimal, held, full] = WAYS.map(|way| of(Some(set), way));
-        Some(Table { name: format!("Tools: {set}"), rows: rows(&minimal?, &held?, &full?) })
+        Some(FigureTable { name: format!("Tools: {set}"), rows: rows(&minimal?, &held?, &full?) })
     };
     let [minimal, held, full] = WAYS.map(|way| of(None, way));
     let (minimal, held, full) = (minimal?, held?, full?);
     let by_full = minimal.right / full.right;
     let goals = vec![
-        Goal::at_least("minimal: calls that are valid", 1.0, minimal.valid, Unit::Ratio),
-        Goal::at_least("right calls, minimal by full", 1.0, by_full, Unit::Ratio),
+        FigureGoal::at_least(
+            "minimal: calls that are valid",
+            1.0,
+            minimal.valid,
+            FigureUnit::Ratio,
+        ),
+        FigureGoal::at_least("right calls, minimal by full", 1.0, by_full, FigureUnit::Ratio),
     ];
     let setup = format!(
         "{} requests, three tools each, the most probable words. `valid`: calls can be read, and \
@@ -240,14 +246,14 @@ fn report(answered: &[Answered<'_>]) -> Option<Report> {
          matter are right. What can't be divided, because there is nothing to divide by, is none.",
         minimal.requests
     );
-    let mut report = Report::new(setup, rows(&minimal, &held, &full), goals);
+    let mut report = BenchReport::new(setup, rows(&minimal, &held, &full), goals);
     report.details = ["files", "desk"].into_iter().filter_map(table).collect();
-    report.data = answered.iter().map(Answered::json).collect();
+    report.data = answered.iter().map(JudgedReply::json).collect();
     Some(report)
 }
 
-fn rows(minimal: &Shares, held: &Shares, full: &Shares) -> Vec<Row> {
-    let [named, between, last] = WAYS.map(Way::name);
+fn rows(minimal: &SuccessShares, held: &SuccessShares, full: &SuccessShares) -> Vec<FigureRow> {
+    let [named, between, last] = WAYS.map(CallSetup::name);
     vec![
         minimal.row(named),
         held.row(between),
@@ -259,7 +265,7 @@ fn rows(minimal: &Shares, held: &Shares, full: &Shares) -> Vec<Row> {
 
 /// How many of some requests went well, each by their number.
 #[derive(Debug, Clone, Copy)]
-struct Shares {
+struct SuccessShares {
     requests: f64,
     valid: f64,
     tool: f64,
@@ -268,16 +274,16 @@ struct Shares {
     time: f64,
 }
 
-impl Shares {
-    fn of<'a>(answered: impl Iterator<Item = &'a Answered<'a>>) -> Option<Self> {
-        let answered: Vec<&Answered<'_>> = answered.collect();
+impl SuccessShares {
+    fn from_answers<'a>(answered: impl Iterator<Item = &'a JudgedReply<'a>>) -> Option<Self> {
+        let answered: Vec<&JudgedReply<'_>> = answered.collect();
         let requests = answered.len() as f64;
-        let share = |is: fn(&Verdict) -> bool| {
+        let share = |is: fn(&CallVerdict) -> bool| {
             answered.iter().filter(|each| is(&each.verdict)).count() as f64 / requests
         };
         let prompts = Samples::new(answered.iter().map(|each| f64::from(each.prompt)))?;
         let times = Samples::new(answered.iter().map(|each| each.time.as_secs_f64() * 1e3))?;
-        Some(Shares {
+        Some(SuccessShares {
             requests,
             valid: share(|verdict| verdict.valid),
             tool: share(|verdict| verdict.tool),
@@ -288,8 +294,8 @@ impl Shares {
     }
 
     /// Each of them by that of another.
-    fn by(&self, other: &Shares) -> Shares {
-        Shares {
+    fn by(&self, other: &SuccessShares) -> SuccessShares {
+        SuccessShares {
             requests: self.requests / other.requests,
             valid: self.valid / other.valid,
             tool: self.tool / other.tool,
@@ -299,25 +305,25 @@ impl Shares {
         }
     }
 
-    fn row(&self, name: &'static str) -> Row {
+    fn row(&self, name: &'static str) -> FigureRow {
         let figure = |name, value, unit| Figure { name, value, unit };
         let is_ratio = self.requests <= 1.0;
-        let unit = |unit| if is_ratio { Unit::Ratio } else { unit };
+        let unit = |unit| if is_ratio { FigureUnit::Ratio } else { unit };
         let figures = vec![
-            figure("requests", self.requests, unit(Unit::Count)),
-            figure("valid", self.valid, Unit::Ratio),
-            figure("right tool", self.tool, Unit::Ratio),
-            figure("right", self.right, Unit::Ratio),
-            figure("prompt", self.prompt, unit(Unit::Count)),
-            figure("time", self.time, unit(Unit::Milliseconds)),
+            figure("requests", self.requests, unit(FigureUnit::Count)),
+            figure("valid", self.valid, FigureUnit::Ratio),
+            figure("right tool", self.tool, FigureUnit::Ratio),
+            figure("right", self.right, FigureUnit::Ratio),
+            figure("prompt", self.prompt, unit(FigureUnit::Count)),
+            figure("time", self.time, unit(FigureUnit::Milliseconds)),
         ];
-        Row::new(name, figures)
+        FigureRow::new(name, figures)
     }
 }
 
-impl Answered<'_> {
+impl JudgedReply<'_> {
     fn json(&self) -> Value {
-        let Verdict { valid, tool, right } = self.verdict;
+        let CallVerdict { valid, tool, right } = self.verdict;
         json!({
             "way": self.way.name(),
             "tools": self.asked.tools,

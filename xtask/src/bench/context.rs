@@ -18,16 +18,16 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use recto_context::{
-    Carry, Catalog, Inputs, Message, MessageId, Mode, ModeDecision, ModeReason, RequestContext,
-    SessionItem, Tokens, TurnNumber, Window,
+    AssemblyInputs, Carry, Catalog, Message, MessageId, Mode, ModeDecision, ModeReason,
+    RequestContext, SessionItem, Tokens, TurnNumber, Window,
 };
 
-use super::files::Files;
-use super::report::{Figure, Goal, Report, Row, Unit};
+use super::files::AgentFiles;
+use super::report::{BenchReport, Figure, FigureGoal, FigureRow, FigureUnit};
 use super::stats::Samples;
 use super::synthetic::{self, MEMORIES, RULES, RULES_ALWAYS, SKILLS, TOOLS};
 use crate::Result;
-use crate::alloc::{self, Allocated};
+use crate::alloc::{self, AllocationCount};
 
 const HISTORY: usize = 10_000;
 const WARM_UP: usize = 200;
@@ -42,7 +42,7 @@ const WINDOW: u32 = 200_000;
 const MESSAGE: &str = "When does the garden club meet, and what did we send them last week?";
 
 /// Builds the workspace in a temporary folder, and measures.
-pub(super) fn run() -> Result<Report> {
+pub(super) fn run() -> Result<BenchReport> {
     let folder = tempfile::tempdir()?;
     synthetic::write_workspace(folder.path())?;
     sleep(SETTLE);
@@ -51,11 +51,11 @@ pub(super) fn run() -> Result<Report> {
     runtime.block_on(measure(folder.path(), data.path()))
 }
 
-async fn measure(folder: &Path, data: &Path) -> Result<Report> {
-    let files = Files::open(folder);
+async fn measure(folder: &Path, data: &Path) -> Result<BenchReport> {
+    let files = AgentFiles::open(folder);
     let catalog = files.catalog().await;
     expect_all_of_it(&catalog, files.problems().await.len())?;
-    let session = Session {
+    let session = LongSession {
         items: catalog.session_at_start(),
         messages: synthetic::conversation(HISTORY + 2 * TURNS),
     };
@@ -66,13 +66,13 @@ async fn measure(folder: &Path, data: &Path) -> Result<Report> {
     let mut carry = last.carry;
     let mut cold = Vec::with_capacity(COLD_TURNS);
     for _ in 0..COLD_TURNS {
-        let files = Files::open(folder);
+        let files = AgentFiles::open(folder);
         let (spent, request) = session.take_turn(&files, Mode::Full, TURNS, carry).await?;
         cold.push(spent);
         carry = request.carry;
     }
     let through_agent = agent::measure(folder, data).await?;
-    let stages = Stages { warm, minimal, cold };
+    let stages = StageCosts { warm, minimal, cold };
     report(&through_agent, &stages, prompt).ok_or_else(|| "nothing was measured".into())
 }
 
@@ -90,15 +90,19 @@ fn expect_all_of_it(catalog: &Catalog, problems: usize) -> Result<()> {
 }
 
 /// What a gateway has at hand for a session.
-struct Session {
+struct LongSession {
     items: Vec<SessionItem>,
     messages: Vec<Arc<Message>>,
 }
 
-impl Session {
+impl LongSession {
     /// All turns of the session with files that are known; gives the costs
     /// after the warm-up, and the last request.
-    async fn play(&self, files: &Files, mode: Mode) -> Result<(Vec<Spent>, RequestContext)> {
+    async fn play(
+        &self,
+        files: &AgentFiles,
+        mode: Mode,
+    ) -> Result<(Vec<TurnCost>, RequestContext)> {
         let (first, mut last) = self.take_turn(files, mode, 0, Carry::default()).await?;
         let mut spent = vec![first];
         for turn in 1..TURNS {
@@ -113,15 +117,15 @@ impl Session {
     /// The measured part: from the message's arrival to the request.
     async fn take_turn(
         &self,
-        files: &Files,
+        files: &AgentFiles,
         mode: Mode,
         turn: usize,
         carry: Carry,
-    ) -> Result<(Spent, RequestContext)> {
+    ) -> Result<(TurnCost, RequestContext)> {
         let history = &self.messages[..HISTORY + 2 * turn];
         let (files, catalog) = spend(files.catalog()).await;
         let (assembly, request) = spend(async {
-            Inputs::new(&catalog, MESSAGE)
+            AssemblyInputs::new(&catalog, MESSAGE)
                 .message_id(MessageId(history.len() as u64 + 1))
                 .model("bench")
                 .session(&self.items)
@@ -133,7 +137,7 @@ impl Session {
                 .assemble()
         })
         .await;
-        Ok((Spent { files, assembly }, request?))
+        Ok((TurnCost { files, assembly }, request?))
     }
 }
 
@@ -142,108 +146,113 @@ fn decided(chosen: Mode) -> ModeDecision {
 }
 
 /// What a turn cost, by stage.
-struct Spent {
-    files: Cost,
-    assembly: Cost,
+struct TurnCost {
+    files: StageCost,
+    assembly: StageCost,
 }
 
-impl Spent {
-    fn sum(&self) -> Cost {
+impl TurnCost {
+    fn sum(&self) -> StageCost {
         let (a, b) = (self.files, self.assembly);
-        let allocated = Allocated {
+        let allocated = AllocationCount {
             bytes: a.allocated.bytes + b.allocated.bytes,
             count: a.allocated.count + b.allocated.count,
         };
-        Cost { time: a.time + b.time, allocated }
+        StageCost { time: a.time + b.time, allocated }
     }
 }
 
 #[derive(Clone, Copy)]
-struct Cost {
+struct StageCost {
     time: Duration,
-    allocated: Allocated,
+    allocated: AllocationCount,
 }
 
 /// Awaits `work`, and says what it cost.
-async fn spend<T>(work: impl Future<Output = T>) -> (Cost, T) {
+async fn spend<T>(work: impl Future<Output = T>) -> (StageCost, T) {
     let before = alloc::so_far();
     let start = Instant::now();
     let result = work.await;
     let time = start.elapsed();
-    (Cost { time, allocated: alloc::so_far() - before }, result)
+    (StageCost { time, allocated: alloc::so_far() - before }, result)
 }
 
 /// What turns cost with the session at hand.
-struct Stages {
-    warm: Vec<Spent>,
-    minimal: Vec<Spent>,
-    cold: Vec<Spent>,
+struct StageCosts {
+    warm: Vec<TurnCost>,
+    minimal: Vec<TurnCost>,
+    cold: Vec<TurnCost>,
 }
 
-fn report(through_agent: &agent::Measured, stages: &Stages, prompt: Tokens) -> Option<Report> {
-    let Stages { warm, minimal, cold } = stages;
-    let turn = Summary::of(&through_agent.warm, Cost::clone)?;
+fn report(
+    through_agent: &agent::AgentCosts,
+    stages: &StageCosts,
+    prompt: Tokens,
+) -> Option<BenchReport> {
+    let StageCosts { warm, minimal, cold } = stages;
+    let turn = CostSummary::from_turns(&through_agent.warm, StageCost::clone)?;
     let rows = vec![
         turn.row("turn with the store, warm"),
-        Summary::of(&through_agent.first, Cost::clone)?.row("turn with the store, first"),
-        Summary::of(warm, Spent::sum)?.row("turn, warm"),
-        Summary::of(warm, |spent| spent.files)?.row("  file checks and catalog"),
-        Summary::of(warm, |spent| spent.assembly)?.row("  assembly"),
-        Summary::of(minimal, Spent::sum)?.row("turn, warm, minimal"),
-        Summary::of(minimal, |spent| spent.assembly)?.row("  assembly"),
-        Summary::of(cold, Spent::sum)?.row("turn, cold"),
-        Summary::of(cold, |spent| spent.files)?.row("  files and catalog"),
-        Summary::of(cold, |spent| spent.assembly)?.row("  assembly"),
+        CostSummary::from_turns(&through_agent.first, StageCost::clone)?
+            .row("turn with the store, first"),
+        CostSummary::from_turns(warm, TurnCost::sum)?.row("turn, warm"),
+        CostSummary::from_turns(warm, |spent| spent.files)?.row("  file checks and catalog"),
+        CostSummary::from_turns(warm, |spent| spent.assembly)?.row("  assembly"),
+        CostSummary::from_turns(minimal, TurnCost::sum)?.row("turn, warm, minimal"),
+        CostSummary::from_turns(minimal, |spent| spent.assembly)?.row("  assembly"),
+        CostSummary::from_turns(cold, TurnCost::sum)?.row("turn, cold"),
+        CostSummary::from_turns(cold, |spent| spent.files)?.row("  files and catalog"),
+        CostSummary::from_turns(cold, |spent| spent.assembly)?.row("  assembly"),
     ];
     let setup = format!(
         "One turn: {SKILLS} skills in full ({TOOLS} with a tool), {MEMORIES} memories, {RULES} \
          rules ({RULES_ALWAYS} always), a session of {HISTORY} messages and more; a window of \
          {WINDOW} tokens, of which the last prompt took {prompt}."
     );
-    Some(Report::new(setup, rows, goals(&turn)))
+    Some(BenchReport::new(setup, rows, goals(&turn)))
 }
 
-fn goals(turn: &Summary) -> Vec<Goal> {
+fn goals(turn: &CostSummary) -> Vec<FigureGoal> {
     let time = |name: &'static str, limit, measured| {
-        Goal::at_most(name, limit, measured, Unit::Milliseconds)
+        FigureGoal::at_most(name, limit, measured, FigureUnit::Milliseconds)
     };
     vec![
         time("p50, warm", 1.0, turn.time.percentile(50)),
         time("p99, warm", 5.0, turn.time.percentile(99)),
-        Goal::at_most("most allocated, warm", 1e6, turn.bytes.max(), Unit::Bytes),
+        FigureGoal::at_most("most allocated, warm", 1e6, turn.bytes.max(), FigureUnit::Bytes),
         time("p50, as the older design asked", 50.0, turn.time.percentile(50)),
     ]
 }
 
 /// The costs of a stage over all turns.
-struct Summary {
+struct CostSummary {
     time: Samples,
     bytes: Samples,
     allocations: Samples,
 }
 
-impl Summary {
-    fn of<T>(turns: &[T], stage: impl Fn(&T) -> Cost) -> Option<Self> {
-        let costs: Vec<Cost> = turns.iter().map(stage).collect();
-        let samples = |value: fn(&Cost) -> f64| Samples::new(costs.iter().map(value));
-        Some(Summary {
+impl CostSummary {
+    fn from_turns<T>(turns: &[T], stage: impl Fn(&T) -> StageCost) -> Option<Self> {
+        let costs: Vec<StageCost> = turns.iter().map(stage).collect();
+        let samples = |value: fn(&StageCost) -> f64| Samples::new(costs.iter().map(value));
+        Some(CostSummary {
             time: samples(|cost| cost.time.as_secs_f64() * 1e3)?,
             bytes: samples(|cost| cost.allocated.bytes as f64)?,
             allocations: samples(|cost| cost.allocated.count as f64)?,
         })
     }
 
-    fn row(&self, name: &'static str) -> Row {
+    fn row(&self, name: &'static str) -> FigureRow {
         let figure = |name, value, unit| Figure { name, value, unit };
         let figures = vec![
-            figure("turns", self.time.count() as f64, Unit::Count),
-            figure("p50", self.time.percentile(50), Unit::Milliseconds),
-            figure("p99", self.time.percentile(99), Unit::Milliseconds),
-            figure("max", self.time.max(), Unit::Milliseconds),
-            figure("allocated", self.bytes.percentile(50), Unit::Bytes),
-            figure("most allocated", self.bytes.max(), Unit::Bytes),
-            figure("allocations", self.allocations.percentile(50), Unit::Count),
+            figure("turns", self.time.count() as f64, FigureUnit::Count),
+            figure("p50", self.time.percentile(50), FigureUnit::Milliseconds),
+            figure("p99", self.time.percentile(99), FigureUnit::Milliseconds),
+            figure("max", self.time.max(), FigureUnit::Milliseconds),
+            figure("allocated", self.bytes.percentile(50), FigureUnit::Bytes),
+            figure("most allocated", self.bytes.max(), FigureUnit::Bytes),
+            figure("allocations", self.allocations.percentile(50), FigureUnit::Count),
         ];
-        Row::new(name, figures)
+        FigureRow::new(name, figures)
     }
 }

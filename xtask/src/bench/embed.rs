@@ -14,10 +14,10 @@ use std::time::Instant;
 use recto_search::{Embedding, Encoder, EncoderFiles};
 
 use super::machine::cores;
-use super::report::{Figure, Goal, Report, Row, Unit};
+use super::report::{BenchReport, Figure, FigureGoal, FigureRow, FigureUnit};
 use super::stats::Samples;
 use crate::Result;
-use peer::Peer;
+use peer::EncoderPeer;
 
 /// How many chunks are encoded.
 const CHUNKS: usize = 151;
@@ -43,7 +43,7 @@ const WORDS: [&str; 48] = [
 ];
 
 /// Measures. Peers are installed under `folder` where the environment names none.
-pub(super) fn run(folder: &Path) -> Result<Report> {
+pub(super) fn run(folder: &Path) -> Result<BenchReport> {
     let model = find()?;
     let files = files_in(&model);
     let start = Instant::now();
@@ -53,14 +53,14 @@ pub(super) fn run(folder: &Path) -> Result<Report> {
     let chunks: Vec<String> = (0..CHUNKS).map(chunk).collect();
     let chunks: Vec<&str> = chunks.iter().map(String::as_str).collect();
     let starts = [
-        ("ONNX Runtime", Peer::onnx(&model, folder, cores())),
-        ("transformers.js", Peer::transformers(folder, cores())),
+        ("ONNX Runtime", EncoderPeer::onnx(&model, folder, cores())),
+        ("transformers.js", EncoderPeer::transformers(folder, cores())),
     ];
-    let mut all = vec![Measured::new(Who::Recto(encoder))];
+    let mut all = vec![EncoderTimes::new(EncoderUnderTest::Recto(encoder))];
     let mut remarks = Vec::new();
     for (name, peer) in starts {
         match peer {
-            Ok(peer) => all.push(Measured::new(Who::Peer(peer))),
+            Ok(peer) => all.push(EncoderTimes::new(EncoderUnderTest::Peer(peer))),
             Err(absence) => remarks.push(format!("{name} is absent: {absence}")),
         }
     }
@@ -109,53 +109,53 @@ fn chunk(index: usize) -> String {
 }
 
 /// The encoder that is measured: Recto's own, or a peer with the same weights.
-enum Who {
+enum EncoderUnderTest {
     Recto(Encoder),
-    Peer(Peer),
+    Peer(EncoderPeer),
 }
 
 /// What a run gave.
-struct Run {
+struct EncoderRun {
     seconds: f64,
     /// The vector of the first text.
     first: Embedding,
     way: Option<String>,
 }
 
-impl Who {
+impl EncoderUnderTest {
     fn name(&self) -> &str {
         match self {
-            Who::Recto(_) => "recto",
-            Who::Peer(peer) => &peer.name,
+            EncoderUnderTest::Recto(_) => "recto",
+            EncoderUnderTest::Peer(peer) => &peer.name,
         }
     }
 
     /// Encodes texts; a single one as a query.
-    fn encode(&mut self, texts: &[&str]) -> Result<Run> {
+    fn encode(&mut self, texts: &[&str]) -> Result<EncoderRun> {
         match self {
-            Who::Recto(encoder) => {
+            EncoderUnderTest::Recto(encoder) => {
                 let start = Instant::now();
                 let first = match texts {
                     [text] => Some(encoder.encode_one(text)),
                     texts => encoder.encode(texts).into_iter().next(),
                 };
                 let seconds = start.elapsed().as_secs_f64();
-                Ok(Run { seconds, first: first.ok_or("nothing was encoded")?, way: None })
+                Ok(EncoderRun { seconds, first: first.ok_or("nothing was encoded")?, way: None })
             }
-            Who::Peer(peer) => {
+            EncoderUnderTest::Peer(peer) => {
                 let took = peer.run(texts)?;
                 let vector = took.vector.into_boxed_slice().try_into();
                 let first = vector.map_err(|_| format!("{} has other vectors", peer.name))?;
                 let first = Embedding::new(first);
-                Ok(Run { seconds: took.seconds, first, way: Some(took.way) })
+                Ok(EncoderRun { seconds: took.seconds, first, way: Some(took.way) })
             }
         }
     }
 }
 
 /// Someone, and what was measured.
-struct Measured {
-    who: Who,
+struct EncoderTimes {
+    who: EncoderUnderTest,
     /// Seconds for all chunks.
     chunks: Vec<f64>,
     /// Seconds for a query.
@@ -165,9 +165,9 @@ struct Measured {
     ways: [Option<String>; 2],
 }
 
-impl Measured {
-    fn new(who: Who) -> Self {
-        Measured { who, chunks: vec![], queries: vec![], vector: None, ways: [None, None] }
+impl EncoderTimes {
+    fn new(who: EncoderUnderTest) -> Self {
+        EncoderTimes { who, chunks: vec![], queries: vec![], vector: None, ways: [None, None] }
     }
 
     fn take_turn(&mut self, chunks: &[&str]) -> Result<()> {
@@ -185,9 +185,9 @@ impl Measured {
 }
 
 /// How the peers did it, and whether they did the same.
-fn ways(all: &[Measured]) -> Vec<String> {
+fn ways(all: &[EncoderTimes]) -> Vec<String> {
     let own = all.first().and_then(|own| own.vector.as_ref());
-    let say = |peer: &Measured| {
+    let say = |peer: &EncoderTimes| {
         let [chunks, query] = peer.ways.each_ref().map(|way| way.as_deref().unwrap_or("?"));
         let cosine = own.zip(peer.vector.as_ref()).map(|(own, other)| own.cosine(other));
         let alike = match cosine {
@@ -200,7 +200,7 @@ fn ways(all: &[Measured]) -> Vec<String> {
     all.iter().skip(1).map(say).collect()
 }
 
-fn report(all: &[Measured], loading: f64, remarks: Vec<String>) -> Result<Report> {
+fn report(all: &[EncoderTimes], loading: f64, remarks: Vec<String>) -> Result<BenchReport> {
     let mut rows = Vec::new();
     let mut medians = Vec::new();
     for one in all {
@@ -215,25 +215,25 @@ fn report(all: &[Measured], loading: f64, remarks: Vec<String>) -> Result<Report
     for (index, what) in ["chunks", "query"].into_iter().enumerate() {
         if let Some(fastest) = Samples::new(medians.iter().map(|peer| peer[index])) {
             let ratio = own[index] / fastest.percentile(0);
-            goals.push(Goal::at_most(
+            goals.push(FigureGoal::at_most(
                 format!("{what}, to the fastest peer"),
                 1.0,
                 ratio,
-                Unit::Ratio,
+                FigureUnit::Ratio,
             ));
         }
     }
-    goals.push(Goal::at_most("loading", 300.0, loading * 1e3, Unit::Milliseconds));
+    goals.push(FigureGoal::at_most("loading", 300.0, loading * 1e3, FigureUnit::Milliseconds));
     let setup = format!(
         "{CHUNKS} chunks of 20 to 164 words, and the query \u{201c}{QUERY}\u{201d}, from texts to \
          vectors with {} threads; medians of {ROUNDS} rounds in turn, with {QUERIES} queries each.",
         cores()
     );
-    Ok(Report { remarks, ..Report::new(setup, rows, goals) })
+    Ok(BenchReport { remarks, ..BenchReport::new(setup, rows, goals) })
 }
 
-fn row(name: &str, chunks: &Samples, queries: &Samples) -> Row {
-    let figure = |name, value| Figure { name, value, unit: Unit::Milliseconds };
+fn row(name: &str, chunks: &Samples, queries: &Samples) -> FigureRow {
+    let figure = |name, value| Figure { name, value, unit: FigureUnit::Milliseconds };
     let figures = vec![
         figure("all chunks", chunks.percentile(50)),
         figure("a chunk", chunks.percentile(50) / CHUNKS as f64),
@@ -243,7 +243,7 @@ fn row(name: &str, chunks: &Samples, queries: &Samples) -> Row {
         figure("fastest query", queries.percentile(0)),
         figure("p90 query", queries.percentile(90)),
     ];
-    Row::new(name.to_owned(), figures)
+    FigureRow::new(name.to_owned(), figures)
 }
 
 #[cfg(test)]

@@ -10,15 +10,17 @@ mod peer;
 use std::path::Path;
 use std::time::Duration;
 
-use recto_context::{Catalog, File, Inputs, RequestContext, Source, Tokens};
-use recto_llm::Lane;
+use recto_context::{
+    AssemblyInputs, Catalog, ContentSource, RequestContext, Tokens, WorkspaceFile,
+};
+use recto_llm::PromptCacheKey;
 
 use super::machine::cores;
-use super::model::{Model, window};
-use super::report::{Figure, Goal, Report, Row, Unit};
+use super::model::{BenchModel, window};
+use super::report::{BenchReport, Figure, FigureGoal, FigureRow, FigureUnit};
 use super::stats::Samples;
 use crate::Result;
-use peer::Peer;
+use peer::ModelPeer;
 
 /// Lengths of prompts, in tokens.
 const PROMPTS: [u32; 2] = [512, 2_000];
@@ -34,8 +36,8 @@ const OTHERS: u64 = 7;
 
 /// Measures with the model in `file`. The peer is installed under `folder` where
 /// the environment names none.
-pub(super) fn run(file: &Path, folder: &Path) -> Result<Report> {
-    let peer = Peer::start(folder, file, cores());
+pub(super) fn run(file: &Path, folder: &Path) -> Result<BenchReport> {
+    let peer = ModelPeer::start(folder, file, cores());
     if let Err(reason) = &peer {
         eprintln!("no peer: {reason}");
     }
@@ -45,17 +47,17 @@ pub(super) fn run(file: &Path, folder: &Path) -> Result<Report> {
 
 /// How long it took to read a prompt and to write behind it.
 #[derive(Debug, Clone, Copy)]
-struct Speed {
+struct TokenSpeed {
     /// Tokens read a second.
     reading: f64,
     /// Tokens written a second.
     writing: f64,
 }
 
-impl Speed {
+impl TokenSpeed {
     /// The first token is written as soon as the prompt is read.
-    fn of(read: u32, first: Duration, written: u32, rest: Duration) -> Self {
-        Speed {
+    fn from_times(read: u32, first: Duration, written: u32, rest: Duration) -> Self {
+        TokenSpeed {
             reading: f64::from(read) / first.as_secs_f64(),
             writing: f64::from(written.saturating_sub(1)) / rest.as_secs_f64(),
         }
@@ -63,23 +65,26 @@ impl Speed {
 }
 
 /// What was measured with prompts of one length.
-struct Measured {
+struct PromptSpeeds {
     prompt: u32,
-    own: Vec<Speed>,
-    peers: Vec<Speed>,
-    busy: Speed,
+    own: Vec<TokenSpeed>,
+    peers: Vec<TokenSpeed>,
+    busy: TokenSpeed,
 }
 
-async fn measure(file: &Path, mut peer: std::result::Result<Peer, String>) -> Result<Report> {
+async fn measure(
+    file: &Path,
+    mut peer: std::result::Result<ModelPeer, String>,
+) -> Result<BenchReport> {
     let mut all = Vec::new();
     for length in PROMPTS {
         eprintln!("prompts of {length} tokens");
         let (mut own, mut peers) = (Vec::new(), Vec::new());
         let mut prompt = 0;
         for number in 0..RUNS {
-            let model = Model::load(file).await?;
+            let model = BenchModel::load(file).await?;
             let request = request(&model, length, number)?;
-            let (speed, written) = ask(&model, Lane(1), &request).await?;
+            let (speed, written) = ask(&model, PromptCacheKey(1), &request).await?;
             own.push(speed);
             prompt = model.count_prompt(&request)?;
             // Nothing of it may be at work while the peer is.
@@ -89,24 +94,28 @@ async fn measure(file: &Path, mut peer: std::result::Result<Peer, String>) -> Re
                 peers.push(peer.run(&text, prompt, written)?);
             }
         }
-        all.push(Measured { prompt, own, peers, busy: busy(file, length).await? });
+        all.push(PromptSpeeds { prompt, own, peers, busy: busy(file, length).await? });
     }
     report(&all, &peer).ok_or_else(|| "nothing was measured".into())
 }
 
 /// The speed when the model remembers other conversations, too.
-async fn busy(file: &Path, length: u32) -> Result<Speed> {
-    let model = Model::load(file).await?;
+async fn busy(file: &Path, length: u32) -> Result<TokenSpeed> {
+    let model = BenchModel::load(file).await?;
     for number in 0..OTHERS {
         let mut other = request(&model, length, 100 + number as usize)?;
         other.budget.reply = Tokens::new(1);
-        model.ask(Lane(100 + number), &other).await?;
+        model.ask(PromptCacheKey(100 + number), &other).await?;
     }
-    Ok(ask(&model, Lane(1), &request(&model, length, 0)?).await?.0)
+    Ok(ask(&model, PromptCacheKey(1), &request(&model, length, 0)?).await?.0)
 }
 
 /// The speed with which a request is answered, and the length of the answer.
-async fn ask(model: &Model, lane: Lane, request: &RequestContext) -> Result<(Speed, u32)> {
+async fn ask(
+    model: &BenchModel,
+    lane: PromptCacheKey,
+    request: &RequestContext,
+) -> Result<(TokenSpeed, u32)> {
     let answer = model.ask(lane, request).await?;
     let usage = answer.reply.usage;
     let told = usage.prompt.zip(usage.cached).zip(usage.completion);
@@ -115,18 +124,18 @@ async fn ask(model: &Model, lane: Lane, request: &RequestContext) -> Result<(Spe
         return Err(format!("the model wrote only {written} tokens").into());
     }
     let rest = answer.last - answer.first;
-    Ok((Speed::of(prompt - cached, answer.first, written, rest), written))
+    Ok((TokenSpeed::from_times(prompt - cached, answer.first, written, rest), written))
 }
 
 /// A request of about so many tokens that asks for a long answer. Another number
 /// makes another request from the first word on, so that nothing is known of it.
-fn request(model: &Model, length: u32, number: usize) -> Result<RequestContext> {
+fn request(model: &BenchModel, length: u32, number: usize) -> Result<RequestContext> {
     let mut catalog = Catalog::default();
     let soul = format!("Number {number} is the teller of long stories. You never come to an end.");
-    catalog.system.soul = Some(File { text: soul.into(), source: Source::BuiltIn });
+    catalog.system.soul = Some(WorkspaceFile { text: soul.into(), source: ContentSource::BuiltIn });
     let mut message = "Go on with this story, at great length.\n\n".to_owned();
     for day in 1.. {
-        let inputs = Inputs::new(&catalog, message.as_str()).window(window());
+        let inputs = AssemblyInputs::new(&catalog, message.as_str()).window(window());
         let mut request = inputs.assemble()?;
         if model.count_prompt(&request)? >= length {
             request.budget.reply = Tokens::new(WRITTEN);
@@ -142,7 +151,7 @@ fn request(model: &Model, length: u32, number: usize) -> Result<RequestContext> 
 }
 
 /// The prompt as one text, special tokens and all.
-fn prompt_text(model: &Model, request: &RequestContext) -> String {
+fn prompt_text(model: &BenchModel, request: &RequestContext) -> String {
     let body = model.body(request);
     let segments = body["prompt"].as_array().into_iter().flatten();
     let text = |segment: &serde_json::Value| {
@@ -152,10 +161,13 @@ fn prompt_text(model: &Model, request: &RequestContext) -> String {
     segments.map(text).collect()
 }
 
-fn report(all: &[Measured], peer: &std::result::Result<Peer, String>) -> Option<Report> {
+fn report(
+    all: &[PromptSpeeds],
+    peer: &std::result::Result<ModelPeer, String>,
+) -> Option<BenchReport> {
     let mut rows = Vec::new();
     let mut goals = Vec::new();
-    for Measured { prompt, own, peers, busy } in all {
+    for PromptSpeeds { prompt, own, peers, busy } in all {
         for (what, speed) in SPEEDS {
             let name = format!("{what}, prompt of {prompt}");
             let own = Samples::new(own.iter().map(speed))?;
@@ -163,7 +175,7 @@ fn report(all: &[Measured], peer: &std::result::Result<Peer, String>) -> Option<
             let peer = peer.map(|peer| peer.percentile(50));
             if let Some(peer) = peer {
                 let ratio = own.percentile(50) / peer;
-                goals.push(Goal::at_least(name.clone(), 0.95, ratio, Unit::Ratio));
+                goals.push(FigureGoal::at_least(name.clone(), 0.95, ratio, FigureUnit::Ratio));
             }
             rows.push(row(name, &own, peer, speed(busy)));
         }
@@ -178,28 +190,31 @@ fn report(all: &[Measured], peer: &std::result::Result<Peer, String>) -> Option<
         Ok(peer) => format!("The peer is llama-cpp-python {}: {}", peer.version, peer.system),
         Err(reason) => format!("There is no peer to compare with: {reason}"),
     };
-    Some(Report { remarks: vec![remark], ..Report::new(setup, rows, goals) })
+    Some(BenchReport { remarks: vec![remark], ..BenchReport::new(setup, rows, goals) })
 }
 
 /// A way to look at a speed.
-type Look = fn(&Speed) -> f64;
+type SpeedColumn = fn(&TokenSpeed) -> f64;
 
-const SPEEDS: [(&str, Look); 2] =
+const SPEEDS: [(&str, SpeedColumn); 2] =
     [("reading", |speed| speed.reading), ("writing", |speed| speed.writing)];
 
-fn row(name: String, own: &Samples, peer: Option<f64>, busy: f64) -> Row {
+fn row(name: String, own: &Samples, peer: Option<f64>, busy: f64) -> FigureRow {
     let figure = |name, value, unit| Figure { name, value, unit };
     let middle = own.percentile(50);
-    let mut figures = vec![figure("recto", middle, Unit::PerSecond)];
+    let mut figures = vec![figure("recto", middle, FigureUnit::PerSecond)];
     figures.extend(peer.into_iter().flat_map(|peer| {
-        [figure("peer", peer, Unit::PerSecond), figure("ratio", middle / peer, Unit::Ratio)]
+        [
+            figure("peer", peer, FigureUnit::PerSecond),
+            figure("ratio", middle / peer, FigureUnit::Ratio),
+        ]
     }));
     figures.extend([
-        figure("slowest", own.percentile(0), Unit::PerSecond),
-        figure("fastest", own.max(), Unit::PerSecond),
-        figure("beside others", busy, Unit::PerSecond),
+        figure("slowest", own.percentile(0), FigureUnit::PerSecond),
+        figure("fastest", own.max(), FigureUnit::PerSecond),
+        figure("beside others", busy, FigureUnit::PerSecond),
     ]);
-    Row::new(name, figures)
+    FigureRow::new(name, figures)
 }
 
 #[cfg(test)]
@@ -208,14 +223,15 @@ mod tests {
 
     #[test]
     fn the_first_token_belongs_to_the_reading() {
-        let speed = Speed::of(500, Duration::from_secs(2), 101, Duration::from_millis(500));
+        let speed =
+            TokenSpeed::from_times(500, Duration::from_secs(2), 101, Duration::from_millis(500));
         assert_eq!((speed.reading, speed.writing), (250.0, 200.0));
     }
 
     #[test]
     fn without_a_peer_there_is_no_goal() {
-        let speed = Speed { reading: 300.0, writing: 90.0 };
-        let all = [Measured { prompt: 512, own: vec![speed; 3], peers: vec![], busy: speed }];
+        let speed = TokenSpeed { reading: 300.0, writing: 90.0 };
+        let all = [PromptSpeeds { prompt: 512, own: vec![speed; 3], peers: vec![], busy: speed }];
         let report = report(&all, &Err("there is no Python".to_owned())).unwrap();
         assert!(report.goals.is_empty());
         assert_eq!(report.rows.len(), 2);

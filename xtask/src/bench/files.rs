@@ -5,33 +5,36 @@ use std::path::Path;
 use std::sync::Arc;
 
 use jiff::Zoned;
-use recto_context::{Audience, Catalog, Who};
-use recto_workspace::{Horizon, MemoryFiles, Options, Problem, Snapshot, View, Workspace};
+use recto_context::{Audience, AudienceKind, Catalog};
+use recto_workspace::{
+    Horizon, MemoryFiles, MemoryView, Workspace, WorkspaceOptions, WorkspaceProblem,
+    WorkspaceSnapshot,
+};
 use tokio::sync::Mutex;
 
 /// The files of an agent.
-pub(super) struct Files {
+pub(super) struct AgentFiles {
     workspace: Workspace,
     memory: MemoryFiles,
-    joined: Mutex<Option<Joined>>,
+    joined: Mutex<Option<JoinedCatalog>>,
 }
 
 /// A catalog, and what it was made of.
-struct Joined {
-    snapshot: Arc<Snapshot>,
-    view: Arc<View>,
+struct JoinedCatalog {
+    snapshot: Arc<WorkspaceSnapshot>,
+    view: Arc<MemoryView>,
     catalog: Arc<Catalog>,
 }
 
-impl Files {
+impl AgentFiles {
     /// Those in a folder. Nothing is read yet.
     pub(super) fn open(folder: &Path) -> Self {
-        Files::with(options(folder))
+        AgentFiles::with(options(folder))
     }
 
     /// Those of a workspace.
-    pub(super) fn with(options: Options) -> Self {
-        Files {
+    pub(super) fn with(options: WorkspaceOptions) -> Self {
+        AgentFiles {
             memory: MemoryFiles::new(&options.workspace),
             workspace: Workspace::new(options),
             joined: Mutex::default(),
@@ -44,7 +47,7 @@ impl Files {
         let (snapshot, view) =
             tokio::join!(self.workspace.catalog(), self.memory.read(&audience, horizon));
         let mut joined = self.joined.lock().await;
-        if let Some(Joined { snapshot: of, view: with, catalog }) = &*joined
+        if let Some(JoinedCatalog { snapshot: of, view: with, catalog }) = &*joined
             && Arc::ptr_eq(of, &snapshot)
             && Arc::ptr_eq(with, &view)
         {
@@ -52,14 +55,14 @@ impl Files {
         }
         let catalog =
             Arc::new(Catalog { memories: view.memories.clone(), ..snapshot.catalog.clone() });
-        *joined = Some(Joined { snapshot, view, catalog: catalog.clone() });
+        *joined = Some(JoinedCatalog { snapshot, view, catalog: catalog.clone() });
         catalog
     }
 
     /// What is wrong with the files that were read last.
-    pub(super) async fn problems(&self) -> Vec<Problem> {
+    pub(super) async fn problems(&self) -> Vec<WorkspaceProblem> {
         let joined = self.joined.lock().await;
-        let of_both = |joined: &Joined| {
+        let of_both = |joined: &JoinedCatalog| {
             let all = joined.snapshot.problems.iter().chain(&joined.view.problems);
             all.cloned().collect()
         };
@@ -68,15 +71,15 @@ impl Files {
 }
 
 /// A workspace in a folder, with no skills but its own.
-pub(super) fn options(folder: &Path) -> Options {
-    Options {
+pub(super) fn options(folder: &Path) -> WorkspaceOptions {
+    WorkspaceOptions {
         workspace: folder.to_owned(),
         skills_directory: folder.join("none"),
-        ..Options::default()
+        ..WorkspaceOptions::default()
     }
 }
 
 /// The owner, in private and in no conversation.
 fn owner() -> Audience {
-    Audience { who: Who::Owner, ..Audience::default() }
+    Audience { who: AudienceKind::Owner, ..Audience::default() }
 }

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 /// What one needs to know of a machine to judge its figures.
 #[derive(Debug, Clone, Serialize)]
-pub(super) struct Machine {
+pub(super) struct MachineFacts {
     /// Cores this process may use.
     cores: usize,
     processor: Option<String>,
@@ -21,11 +21,11 @@ pub(super) struct Machine {
     profile: &'static str,
 }
 
-impl Machine {
+impl MachineFacts {
     /// Looks at the machine as it is now.
-    pub(super) fn look() -> Self {
+    pub(super) fn of_this_machine() -> Self {
         let read = |path| fs::read_to_string(path).ok();
-        Machine {
+        MachineFacts {
             cores: available_parallelism().map_or(1, usize::from),
             processor: read("/proc/cpuinfo").and_then(|text| processor(&text)),
             system: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
@@ -74,9 +74,9 @@ fn load(loadavg: &str) -> Option<f64> {
     loadavg.split_whitespace().next()?.parse().ok()
 }
 
-impl fmt::Display for Machine {
+impl fmt::Display for MachineFacts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Machine { cores, system, profile, .. } = self;
+        let MachineFacts { cores, system, profile, .. } = self;
         let processor = self.processor.as_deref().unwrap_or("unknown processor");
         write!(f, "{profile} build, {cores} cores, {processor}, {system}")?;
         self.load_before.map_or(Ok(()), |load| write!(f, ", load {load:.2} before"))

@@ -18,12 +18,12 @@ use std::path::Path;
 
 use recto_search::EncoderFiles;
 
-use super::pair::Pair;
-use super::report::{Goal, Report, Row, Table, Unit};
-use super::{Kept, embed};
+use super::pair::TimedPair;
+use super::report::{BenchReport, FigureGoal, FigureRow, FigureTable, FigureUnit};
+use super::{KeptFiles, embed};
 use crate::Result;
 use crate::project::build_recto;
-use home::{Home, Rules};
+use home::{HomeRules, YearHome};
 
 /// Milliseconds that a recall may take while the agent runs.
 const MOST_FOR_A_RECALL: f64 = 20.0;
@@ -39,7 +39,7 @@ const AGAIN: &str = "The year was made in this run, so what a recall takes in me
                      shown: run it once more.";
 
 /// Makes the year in `folder`, unless it is there, and measures.
-pub(super) fn run(folder: &Path, kept: Kept) -> Result<Report> {
+pub(super) fn run(folder: &Path, kept: KeptFiles) -> Result<BenchReport> {
     let recto = build_recto()?;
     let model = embed::find();
     let mut remarks = Vec::new();
@@ -49,7 +49,7 @@ pub(super) fn run(folder: &Path, kept: Kept) -> Result<Report> {
     let model = model.ok();
     let encoder = model.as_deref().map(embed::files_in);
     let folder = folder.join("memory-home");
-    let made = apart(Home::kept(&folder, kept))?;
+    let made = apart(YearHome::kept(&folder, kept))?;
     let home = made.home;
     let mut is_new = made.is_new;
     if let Some(encoder) = encoder.as_ref().filter(|_| !home.is_embedded()) {
@@ -62,7 +62,10 @@ pub(super) fn run(folder: &Path, kept: Kept) -> Result<Report> {
     }
     let measured = measure(&recto, &home, model.as_deref(), encoder.as_ref())?;
     let resident = measured.recalls.first().filter(|_| !is_new);
-    Ok(Report { remarks, ..measured.report(resident.and_then(recall::Measured::resident_row)) })
+    Ok(BenchReport {
+        remarks,
+        ..measured.report(resident.and_then(recall::RecallTimes::resident_row))
+    })
 }
 
 /// Does something in a runtime of its own: when this is over, nothing of it is at work
@@ -72,20 +75,20 @@ fn apart<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
 }
 
 /// All that was measured.
-struct Measured {
-    recalls: Vec<recall::Measured>,
-    turns: Vec<turns::Measured>,
-    of_recall: Vec<Row>,
-    of_turn: Vec<Row>,
-    starts: Vec<Pair>,
+struct MemoryFigures {
+    recalls: Vec<recall::RecallTimes>,
+    turns: Vec<turns::MemoryOverhead>,
+    of_recall: Vec<FigureRow>,
+    of_turn: Vec<FigureRow>,
+    starts: Vec<TimedPair>,
 }
 
 fn measure(
     recto: &Path,
-    home: &Home,
+    home: &YearHome,
     model: Option<&Path>,
     encoder: Option<&EncoderFiles>,
-) -> Result<Measured> {
+) -> Result<MemoryFigures> {
     let mut recalls = Vec::new();
     if encoder.is_some() {
         eprintln!("recalls by meaning and words");
@@ -94,7 +97,7 @@ fn measure(
     eprintln!("recalls by words alone");
     recalls.push(recall::measure(home, None)?);
     let (mut turns, mut starts) = (Vec::new(), Vec::new());
-    for rules in [Rules::Searched, Rules::None] {
+    for rules in [HomeRules::Searched, HomeRules::None] {
         eprintln!("turns and starts, {}", rules.describe());
         let folder = tempfile::tempdir()?;
         turns.push(apart(turns::measure(home, folder.path(), rules, encoder))?);
@@ -103,11 +106,11 @@ fn measure(
     eprintln!("parts by themselves");
     let of_recall = apart(parts::of_recall(home, encoder))?;
     let of_turn = apart(parts::of_turn(home, encoder))?;
-    Ok(Measured { recalls, turns, of_recall, of_turn, starts })
+    Ok(MemoryFigures { recalls, turns, of_recall, of_turn, starts })
 }
 
-impl Measured {
-    fn report(&self, resident: Option<Row>) -> Report {
+impl MemoryFigures {
+    fn report(&self, resident: Option<FigureRow>) -> BenchReport {
         let setup = format!(
             "A year: {} memories in MEMORY.md, {} daily notes, {} sessions of {} messages. \
              Recalls: of all of it, by different queries, while the agent runs, and the first \
@@ -118,40 +121,56 @@ impl Measured {
             year::SESSIONS,
             year::MESSAGES,
         );
-        let table = |name: &str, rows: Vec<Row>| Table { name: name.to_owned(), rows };
-        let of_recalls = |row: fn(&recall::Measured) -> Row| self.recalls.iter().map(row).collect();
+        let table = |name: &str, rows: Vec<FigureRow>| FigureTable { name: name.to_owned(), rows };
+        let of_recalls =
+            |row: fn(&recall::RecallTimes) -> FigureRow| self.recalls.iter().map(row).collect();
         let mut details = vec![
-            table("Recall, warm", of_recalls(recall::Measured::warm_row)),
+            table("Recall, warm", of_recalls(recall::RecallTimes::warm_row)),
             table(
                 "Recall, the first after a start, median",
-                of_recalls(recall::Measured::first_row),
+                of_recalls(recall::RecallTimes::first_row),
             ),
         ];
         details.extend(resident.map(|row| table("In memory, by the first recall", vec![row])));
         details.push(table("Parts of a recall", self.of_recall.clone()));
         details.push(table("Parts of a turn's work for memory", self.of_turn.clone()));
-        details.push(table("Starts", self.starts.iter().map(Pair::row).collect()));
+        details.push(table("Starts", self.starts.iter().map(TimedPair::row).collect()));
         let turns = self.turns.iter().flat_map(|turns| [&turns.first, &turns.later, &turns.whole]);
-        let rows = turns.map(Pair::row).collect();
-        Report { details, ..Report::new(setup, rows, self.goals()) }
+        let rows = turns.map(TimedPair::row).collect();
+        BenchReport { details, ..BenchReport::new(setup, rows, self.goals()) }
     }
 
-    fn goals(&self) -> Vec<Goal> {
+    fn goals(&self) -> Vec<FigureGoal> {
         let mut goals = Vec::new();
         for recall in &self.recalls {
             for percent in [50, 95] {
                 let name = format!("recall {}, p{percent}", recall.name());
                 let measured = recall.percentile(percent);
-                goals.push(Goal::at_most(name, MOST_FOR_A_RECALL, measured, Unit::Milliseconds));
+                goals.push(FigureGoal::at_most(
+                    name,
+                    MOST_FOR_A_RECALL,
+                    measured,
+                    FigureUnit::Milliseconds,
+                ));
             }
         }
         for pair in self.turns.iter().flat_map(|turns| [&turns.first, &turns.later]) {
             let name = format!("added to the {}, p50", pair.name());
-            goals.push(Goal::at_most(name, MOST_FOR_A_TURN, pair.added(), Unit::Milliseconds));
+            goals.push(FigureGoal::at_most(
+                name,
+                MOST_FOR_A_TURN,
+                pair.added(),
+                FigureUnit::Milliseconds,
+            ));
         }
         for pair in &self.starts {
             let name = format!("{}, by an empty home", pair.name());
-            goals.push(Goal::at_most(name, MOST_FOR_A_START, pair.ratio(), Unit::Ratio));
+            goals.push(FigureGoal::at_most(
+                name,
+                MOST_FOR_A_START,
+                pair.ratio(),
+                FigureUnit::Ratio,
+            ));
         }
         goals
     }

@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
-use recto_context::{Catalog, Inputs, RequestContext, Tokens, Window};
+use recto_context::{AssemblyInputs, Catalog, RequestContext, Tokens, Window};
 use recto_llm::{
-    CallOptions, Client, ClientOptions, Lane, Provider, Reply, StreamEvent, Tokenizer, Wire, encode,
+    CallOptions, ClientOptions, ModelClient, ModelReply, ModelTokenizer, PromptCacheKey, Provider,
+    StreamEvent, Wire, encode,
 };
 use serde_json::Value;
 
@@ -48,28 +49,28 @@ fn model_in(folder: &Path) -> Option<PathBuf> {
 }
 
 /// The embedded model, loaded, with its tokenizer.
-pub(super) struct Model {
-    client: Client,
+pub(super) struct BenchModel {
+    client: ModelClient,
     options: CallOptions,
-    tokenizer: Tokenizer,
+    tokenizer: ModelTokenizer,
 }
 
 /// A reply, and when it came.
-pub(super) struct Answer {
-    pub(super) reply: Reply,
+pub(super) struct TimedReply {
+    pub(super) reply: ModelReply,
     /// From the request to the first of its text.
     pub(super) first: Duration,
     /// From the request to the last of its text.
     pub(super) last: Duration,
 }
 
-impl Model {
+impl BenchModel {
     /// Loads the model with nothing in its memory but a greeting, which it is made
     /// to answer so that loading is no part of any figure.
     pub(super) async fn load(file: &Path) -> Result<Self> {
         let mut options = ClientOptions::new(Provider::Embedded);
         options.file = Some(file.to_owned());
-        let client = Client::new(options)?;
+        let client = ModelClient::new(options)?;
         let tokenizer = client.tokenizer().await?.ok_or("the model has no tokenizer")?;
         let options = CallOptions {
             model: NAME.to_owned(),
@@ -77,18 +78,23 @@ impl Model {
             template: client.template(),
             ..CallOptions::default()
         };
-        let model = Model { client, options, tokenizer };
-        let mut greeting = Inputs::new(&Catalog::default(), "hello").window(window()).assemble()?;
+        let model = BenchModel { client, options, tokenizer };
+        let mut greeting =
+            AssemblyInputs::new(&Catalog::default(), "hello").window(window()).assemble()?;
         greeting.budget.reply = Tokens::new(2);
-        model.ask(Lane(u64::MAX), &greeting).await?;
+        model.ask(PromptCacheKey(u64::MAX), &greeting).await?;
         Ok(model)
     }
 
     /// Asks, with the most probable words for an answer.
-    pub(super) async fn ask(&self, lane: Lane, request: &RequestContext) -> Result<Answer> {
+    pub(super) async fn ask(
+        &self,
+        lane: PromptCacheKey,
+        request: &RequestContext,
+    ) -> Result<TimedReply> {
         let body = self.body(request).to_string();
         let start = Instant::now();
-        let mut stream = self.client.stream_in(lane, body);
+        let mut stream = self.client.stream_cached(lane, body);
         let (mut first, mut last) = (None, Duration::ZERO);
         while let Some(event) = stream.next().await {
             match event? {
@@ -98,7 +104,7 @@ impl Model {
                 }
                 StreamEvent::Done(reply) => {
                     let first = first.unwrap_or_else(|| start.elapsed());
-                    return Ok(Answer { reply, first, last: last.max(first) });
+                    return Ok(TimedReply { reply, first, last: last.max(first) });
                 }
                 StreamEvent::Thinking(_) | StreamEvent::Retrying { .. } => {}
             }

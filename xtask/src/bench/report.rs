@@ -9,15 +9,15 @@ use serde_json::Value;
 
 /// What a benchmark found.
 #[derive(Debug, Clone, Serialize)]
-pub(super) struct Report {
+pub(super) struct BenchReport {
     /// What was measured, in a few sentences.
     pub(super) setup: String,
     /// What the figures were made of, where that is worth showing.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(super) details: Vec<Table>,
-    pub(super) rows: Vec<Row>,
+    pub(super) details: Vec<FigureTable>,
+    pub(super) rows: Vec<FigureRow>,
     /// What was aimed for.
-    pub(super) goals: Vec<Goal>,
+    pub(super) goals: Vec<FigureGoal>,
     /// What has to be known beside the figures.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) remarks: Vec<String>,
@@ -26,23 +26,30 @@ pub(super) struct Report {
     pub(super) data: Value,
 }
 
-impl Report {
+impl BenchReport {
     /// Figures that need no explanation.
-    pub(super) fn new(setup: String, rows: Vec<Row>, goals: Vec<Goal>) -> Self {
-        Report { setup, details: Vec::new(), rows, goals, remarks: Vec::new(), data: Value::Null }
+    pub(super) fn new(setup: String, rows: Vec<FigureRow>, goals: Vec<FigureGoal>) -> Self {
+        BenchReport {
+            setup,
+            details: Vec::new(),
+            rows,
+            goals,
+            remarks: Vec::new(),
+            data: Value::Null,
+        }
     }
 }
 
 /// Rows under a heading. All of them have the same figures.
 #[derive(Debug, Clone, Serialize)]
-pub(super) struct Table {
+pub(super) struct FigureTable {
     pub(super) name: String,
-    pub(super) rows: Vec<Row>,
+    pub(super) rows: Vec<FigureRow>,
 }
 
 /// Figures that belong together.
 #[derive(Debug, Clone, Serialize)]
-pub(super) struct Row {
+pub(super) struct FigureRow {
     /// What they are about.
     pub(super) name: Cow<'static, str>,
     /// The figures, in the order of the columns.
@@ -53,10 +60,10 @@ pub(super) struct Row {
     pub(super) note: Option<String>,
 }
 
-impl Row {
+impl FigureRow {
     /// Figures that speak for themselves.
     pub(super) fn new(name: impl Into<Cow<'static, str>>, figures: Vec<Figure>) -> Self {
-        Row { name: name.into(), figures, note: None }
+        FigureRow { name: name.into(), figures, note: None }
     }
 
     fn cells(&self) -> Vec<String> {
@@ -72,13 +79,13 @@ pub(super) struct Figure {
     pub(super) name: &'static str,
     /// The value, in its unit.
     pub(super) value: f64,
-    pub(super) unit: Unit,
+    pub(super) unit: FigureUnit,
 }
 
 /// What a value counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Unit {
+pub(super) enum FigureUnit {
     /// Thousandths of a second.
     Milliseconds,
     Bytes,
@@ -90,32 +97,32 @@ pub(super) enum Unit {
 
 /// A limit that a figure should keep.
 #[derive(Debug, Clone)]
-pub(super) struct Goal {
+pub(super) struct FigureGoal {
     name: Cow<'static, str>,
     /// The side of the limit on which it should be.
-    side: Side,
+    side: GoalSide,
     limit: f64,
     measured: f64,
     /// The unit of both.
-    unit: Unit,
+    unit: FigureUnit,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-enum Side {
+enum GoalSide {
     AtMost,
     AtLeast,
 }
 
-impl Goal {
+impl FigureGoal {
     /// A figure that should not exceed `limit`.
     pub(super) fn at_most(
         name: impl Into<Cow<'static, str>>,
         limit: f64,
         measured: f64,
-        unit: Unit,
+        unit: FigureUnit,
     ) -> Self {
-        Goal { name: name.into(), side: Side::AtMost, limit, measured, unit }
+        FigureGoal { name: name.into(), side: GoalSide::AtMost, limit, measured, unit }
     }
 
     /// A figure that should reach `limit`.
@@ -123,9 +130,9 @@ impl Goal {
         name: impl Into<Cow<'static, str>>,
         limit: f64,
         measured: f64,
-        unit: Unit,
+        unit: FigureUnit,
     ) -> Self {
-        Goal { name: name.into(), side: Side::AtLeast, limit, measured, unit }
+        FigureGoal { name: name.into(), side: GoalSide::AtLeast, limit, measured, unit }
     }
 
     #[cfg(test)]
@@ -135,8 +142,8 @@ impl Goal {
 
     fn is_met(&self) -> bool {
         match self.side {
-            Side::AtMost => self.measured <= self.limit,
-            Side::AtLeast => self.measured >= self.limit,
+            GoalSide::AtMost => self.measured <= self.limit,
+            GoalSide::AtLeast => self.measured >= self.limit,
         }
     }
 
@@ -147,8 +154,8 @@ impl Goal {
 
     fn cells(&self) -> Vec<String> {
         let sign = match self.side {
-            Side::AtMost => "≤",
-            Side::AtLeast => "≥",
+            GoalSide::AtMost => "≤",
+            GoalSide::AtLeast => "≥",
         };
         let outcome = if self.is_met() { "met" } else { "MISSED" };
         vec![
@@ -161,7 +168,7 @@ impl Goal {
     }
 }
 
-impl Serialize for Goal {
+impl Serialize for FigureGoal {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("name", &self.name)?;
@@ -175,28 +182,28 @@ impl Serialize for Goal {
     }
 }
 
-impl Unit {
+impl FigureUnit {
     /// The value with its unit. Bytes are decimal, as in the goals.
     fn show(self, value: f64) -> String {
         match self {
             // What divides by nothing has no value.
             _ if !value.is_finite() => "none".to_owned(),
-            Unit::Milliseconds if value >= 100.0 => format!("{value:.0} ms"),
-            Unit::Milliseconds => format!("{value:.3} ms"),
-            Unit::Bytes if value >= 1e6 => format!("{:.2} MB", value / 1e6),
-            Unit::Bytes => format!("{:.1} kB", value / 1e3),
-            Unit::Count => format!("{value:.0}"),
-            Unit::Ratio => format!("{value:.3}"),
-            Unit::PerSecond => format!("{value:.1}/s"),
+            FigureUnit::Milliseconds if value >= 100.0 => format!("{value:.0} ms"),
+            FigureUnit::Milliseconds => format!("{value:.3} ms"),
+            FigureUnit::Bytes if value >= 1e6 => format!("{:.2} MB", value / 1e6),
+            FigureUnit::Bytes => format!("{:.1} kB", value / 1e3),
+            FigureUnit::Count => format!("{value:.0}"),
+            FigureUnit::Ratio => format!("{value:.3}"),
+            FigureUnit::PerSecond => format!("{value:.1}/s"),
         }
     }
 
     fn suffix(self) -> &'static str {
         match self {
-            Unit::Milliseconds => "_ms",
-            Unit::Bytes => "_bytes",
-            Unit::Count | Unit::Ratio => "",
-            Unit::PerSecond => "_per_second",
+            FigureUnit::Milliseconds => "_ms",
+            FigureUnit::Bytes => "_bytes",
+            FigureUnit::Count | FigureUnit::Ratio => "",
+            FigureUnit::PerSecond => "_per_second",
         }
     }
 }
@@ -207,10 +214,10 @@ fn by_key<S: Serializer>(figures: &[Figure], serializer: S) -> Result<S::Ok, S::
     serializer.collect_map(figures.iter().map(|figure| (key(figure), figure.value)))
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for BenchReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}\n", self.setup)?;
-        for Table { name, rows } in &self.details {
+        for FigureTable { name, rows } in &self.details {
             writeln!(f, "{name}")?;
             write_rows(f, rows)?;
             writeln!(f)?;
@@ -219,16 +226,16 @@ impl fmt::Display for Report {
         if !self.goals.is_empty() {
             let head = ["goal", "limit", "measured", "share", ""].map(str::to_owned);
             writeln!(f)?;
-            write_table(f, head.into(), self.goals.iter().map(Goal::cells))?;
+            write_table(f, head.into(), self.goals.iter().map(FigureGoal::cells))?;
         }
         self.remarks.iter().try_for_each(|remark| writeln!(f, "\n{remark}"))
     }
 }
 
-fn write_rows(f: &mut fmt::Formatter<'_>, rows: &[Row]) -> fmt::Result {
+fn write_rows(f: &mut fmt::Formatter<'_>, rows: &[FigureRow]) -> fmt::Result {
     let names = rows.first().map_or(&[][..], |row| &row.figures[..]);
     let head = std::iter::once("").chain(names.iter().map(|figure| figure.name));
-    write_table(f, head.map(str::to_owned).collect(), rows.iter().map(Row::cells))
+    write_table(f, head.map(str::to_owned).collect(), rows.iter().map(FigureRow::cells))
 }
 
 /// Writes columns as wide as they need to be: flush left the first, and what
@@ -264,24 +271,24 @@ fn write_table(
 mod tests {
     use super::*;
 
-    fn figure(name: &'static str, value: f64, unit: Unit) -> Figure {
+    fn figure(name: &'static str, value: f64, unit: FigureUnit) -> Figure {
         Figure { name, value, unit }
     }
 
-    fn report() -> Report {
-        let rows = vec![Row::new(
+    fn report() -> BenchReport {
+        let rows = vec![FigureRow::new(
             "warm",
             vec![
-                figure("p50", 0.5, Unit::Milliseconds),
-                figure("most allocated", 2_500_000.0, Unit::Bytes),
+                figure("p50", 0.5, FigureUnit::Milliseconds),
+                figure("most allocated", 2_500_000.0, FigureUnit::Bytes),
             ],
         )];
         let goals = vec![
-            Goal::at_most("p50", 1.0, 0.5, Unit::Milliseconds),
-            Goal::at_most("allocated", 1e6, 2.5e6, Unit::Bytes),
-            Goal::at_least("cached", 0.95, 0.9, Unit::Ratio),
+            FigureGoal::at_most("p50", 1.0, 0.5, FigureUnit::Milliseconds),
+            FigureGoal::at_most("allocated", 1e6, 2.5e6, FigureUnit::Bytes),
+            FigureGoal::at_least("cached", 0.95, 0.9, FigureUnit::Ratio),
         ];
-        Report::new("A thing.".into(), rows, goals)
+        BenchReport::new("A thing.".into(), rows, goals)
     }
 
     #[test]
@@ -304,9 +311,9 @@ cached        ≥ 0.950     0.900  0.947  MISSED
     fn details_come_first_and_remarks_last() {
         let mut report = report();
         report.goals.clear();
-        let row = Row::new("1", vec![figure("read", 12.0, Unit::Count)]);
-        let noted = Row { note: Some("a cause".to_owned()), ..row.clone() };
-        report.details = vec![Table { name: "Turns".to_owned(), rows: vec![row, noted] }];
+        let row = FigureRow::new("1", vec![figure("read", 12.0, FigureUnit::Count)]);
+        let noted = FigureRow { note: Some("a cause".to_owned()), ..row.clone() };
+        report.details = vec![FigureTable { name: "Turns".to_owned(), rows: vec![row, noted] }];
         report.remarks = vec!["By the way.".to_owned()];
         let expected = "\
 A thing.
@@ -334,7 +341,7 @@ By the way.
 
     #[test]
     fn what_divides_by_nothing_has_no_value() {
-        assert_eq!(Unit::Ratio.show(1.0 / 0.0), "none");
-        assert_eq!(Unit::PerSecond.show(91.26), "91.3/s");
+        assert_eq!(FigureUnit::Ratio.show(1.0 / 0.0), "none");
+        assert_eq!(FigureUnit::PerSecond.show(91.26), "91.3/s");
     }
 }

@@ -10,12 +10,12 @@ mod corpus;
 use std::hint::black_box;
 use std::time::Instant;
 
-use recto_search::{Entry, Index, Query, Vector, Vectors};
+use recto_search::{PackedVector, SearchEntry, SearchIndex, SearchQuery, VectorBlock};
 
-use super::report::{Figure, Goal, Report, Row, Unit};
+use super::report::{BenchReport, Figure, FigureGoal, FigureRow, FigureUnit};
 use super::stats::Samples;
 use crate::Result;
-use corpus::{CHUNKS_OF_ITEM, Corpus};
+use corpus::{CHUNKS_OF_ITEM, CorpusGenerator};
 
 const SIZES: [usize; 3] = [100, 10_000, 100_000];
 
@@ -26,8 +26,8 @@ const RUNS: usize = 100;
 const WARM_UP: usize = 10;
 
 /// Measures each size in turn.
-pub(super) fn run() -> Result<Report> {
-    let measured: Option<Vec<Measured>> = SIZES.into_iter().map(measure).collect();
+pub(super) fn run() -> Result<BenchReport> {
+    let measured: Option<Vec<IndexTimes>> = SIZES.into_iter().map(measure).collect();
     let measured = measured.ok_or("nothing was measured")?;
     let setup = format!(
         "One search among all items: a header and {} paragraphs each, of about 300 characters. \
@@ -35,12 +35,12 @@ pub(super) fn run() -> Result<Report> {
          probabilities. Change: one item gets another paragraph. {RUNS} queries.",
         CHUNKS_OF_ITEM - 1
     );
-    let goals = measured.last().map(Measured::goals).unwrap_or_default();
-    Ok(Report::new(setup, measured.iter().map(Measured::row).collect(), goals))
+    let goals = measured.last().map(IndexTimes::goals).unwrap_or_default();
+    Ok(BenchReport::new(setup, measured.iter().map(IndexTimes::row).collect(), goals))
 }
 
 /// What was found for an index of one size.
-struct Measured {
+struct IndexTimes {
     chunks: usize,
     items: usize,
     scan: Samples,
@@ -49,16 +49,16 @@ struct Measured {
     bytes: usize,
 }
 
-fn measure(chunks: usize) -> Option<Measured> {
-    let mut corpus = Corpus::default();
-    let entries: Vec<Entry> =
+fn measure(chunks: usize) -> Option<IndexTimes> {
+    let mut corpus = CorpusGenerator::default();
+    let entries: Vec<SearchEntry> =
         (0..chunks / CHUNKS_OF_ITEM).map(|number| corpus.entry(number)).collect();
-    let mut index = Index::default();
+    let mut index = SearchIndex::default();
     index.update(entries.clone());
     let missing = index.missing(|_| true);
     let vectors: Vec<_> =
-        missing.iter().map(|chunk| (chunk.key, Vector::from(&corpus.embedding()))).collect();
-    let mut block = Vectors::default();
+        missing.iter().map(|chunk| (chunk.key, PackedVector::from(&corpus.embedding()))).collect();
+    let mut block = VectorBlock::default();
     vectors.iter().for_each(|(_, vector)| block.push(vector));
     index.supply(vectors);
 
@@ -69,7 +69,7 @@ fn measure(chunks: usize) -> Option<Measured> {
     });
     let search = sample(&mut corpus, |corpus| {
         let (text, embedding) = (corpus.question(), corpus.embedding());
-        let query = Query { text: &text, embedding: Some(&embedding) };
+        let query = SearchQuery { text: &text, embedding: Some(&embedding) };
         timed(|| index.rank(&query, |_| true))
     });
     // Before the changes, which leave chunks without a vector.
@@ -83,10 +83,13 @@ fn measure(chunks: usize) -> Option<Measured> {
         timed(|| index.update(changed))
     });
     let (scan, search, change) = (scan?, search?, change?);
-    Some(Measured { chunks: counted, items: entries.len(), scan, search, change, bytes })
+    Some(IndexTimes { chunks: counted, items: entries.len(), scan, search, change, bytes })
 }
 
-fn sample(corpus: &mut Corpus, mut run: impl FnMut(&mut Corpus) -> f64) -> Option<Samples> {
+fn sample(
+    corpus: &mut CorpusGenerator,
+    mut run: impl FnMut(&mut CorpusGenerator) -> f64,
+) -> Option<Samples> {
     let all: Vec<f64> = (0..WARM_UP + RUNS).map(|_| run(corpus)).collect();
     Samples::new(all.into_iter().skip(WARM_UP))
 }
@@ -100,36 +103,50 @@ fn timed<T>(run: impl FnOnce() -> T) -> f64 {
     spent
 }
 
-impl Measured {
-    fn row(&self) -> Row {
+impl IndexTimes {
+    fn row(&self) -> FigureRow {
         let figure = |name, value, unit| Figure { name, value, unit };
         let time = |name, samples: &Samples, percent| {
-            figure(name, samples.percentile(percent), Unit::Milliseconds)
+            figure(name, samples.percentile(percent), FigureUnit::Milliseconds)
         };
         let figures = vec![
-            figure("items", self.items as f64, Unit::Count),
+            figure("items", self.items as f64, FigureUnit::Count),
             time("scan p50", &self.scan, 50),
             time("p99", &self.scan, 99),
             time("search p50", &self.search, 50),
             time("p99 ", &self.search, 99),
             time("change p50", &self.change, 50),
-            figure("vectors", self.bytes as f64, Unit::Bytes),
-            figure("by packed", self.share(), Unit::Ratio),
-            figure("by f32", self.share() * Vector::BYTES as f64 / 1_536.0, Unit::Ratio),
+            figure("vectors", self.bytes as f64, FigureUnit::Bytes),
+            figure("by packed", self.share(), FigureUnit::Ratio),
+            figure(
+                "by f32",
+                self.share() * PackedVector::BYTES as f64 / 1_536.0,
+                FigureUnit::Ratio,
+            ),
         ];
-        Row::new(format!("{} chunks", self.chunks), figures)
+        FigureRow::new(format!("{} chunks", self.chunks), figures)
     }
 
     /// What the vectors take, by what they hold.
     fn share(&self) -> f64 {
-        self.bytes as f64 / (self.chunks * Vector::BYTES) as f64
+        self.bytes as f64 / (self.chunks * PackedVector::BYTES) as f64
     }
 
-    fn goals(&self) -> Vec<Goal> {
+    fn goals(&self) -> Vec<FigureGoal> {
         let scan = self.scan.percentile(50);
         vec![
-            Goal::at_most("scan of 100,000 chunks, p50", 10.0, scan, Unit::Milliseconds),
-            Goal::at_most("memory of 100,000 vectors, by packed", 1.2, self.share(), Unit::Ratio),
+            FigureGoal::at_most(
+                "scan of 100,000 chunks, p50",
+                10.0,
+                scan,
+                FigureUnit::Milliseconds,
+            ),
+            FigureGoal::at_most(
+                "memory of 100,000 vectors, by packed",
+                1.2,
+                self.share(),
+                FigureUnit::Ratio,
+            ),
         ]
     }
 }

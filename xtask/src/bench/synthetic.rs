@@ -7,9 +7,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use recto_agent::ModelEntry;
-use recto_context::mode::{ModeSetting, Uncertain};
-use recto_context::{Layout, Limits, Message, Tokens};
-use recto_llm::{CallOptions, Client, ClientOptions, Provider};
+use recto_context::mode::{ModeSetting, UncertainMode};
+use recto_context::{ContextLimits, Message, PageLayout, Tokens};
+use recto_llm::{CallOptions, ClientOptions, ModelClient, Provider};
 use serde_json::json;
 
 use crate::Result;
@@ -140,13 +140,13 @@ pub(super) fn echo(window: u32) -> Result<ModelEntry> {
     Ok(ModelEntry {
         name: "echo".into(),
         chosen: "there is no other".into(),
-        client: Client::new(ClientOptions::new(Provider::Scripted))?,
+        client: ModelClient::new(ClientOptions::new(Provider::Scripted))?,
         call: CallOptions { model: "echo".to_owned(), ..CallOptions::default() },
         window: Some(Tokens::new(window)),
         mode: ModeSetting::default(),
-        uncertain: Uncertain::default(),
-        layout: Layout::default(),
-        limits: Limits::default(),
+        uncertain: UncertainMode::default(),
+        layout: PageLayout::default(),
+        limits: ContextLimits::default(),
     })
 }
 

@@ -5,8 +5,8 @@
 mod program;
 mod servers;
 
-use super::pair::Pair;
-use super::report::{Goal, Report, Table, Unit};
+use super::pair::TimedPair;
+use super::report::{BenchReport, FigureGoal, FigureTable, FigureUnit};
 use crate::Result;
 use crate::project::build_recto;
 
@@ -17,7 +17,7 @@ const MOST_FOR_A_CALL: f64 = 5.0;
 const MOST_FOR_SERVERS: f64 = 1.0;
 
 /// Builds what is needed in temporary folders, and measures.
-pub(super) fn run() -> Result<Report> {
+pub(super) fn run() -> Result<BenchReport> {
     let launcher = build_recto()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let calls = runtime.block_on(program::measure(&launcher))?;
@@ -25,7 +25,7 @@ pub(super) fn run() -> Result<Report> {
     Ok(report(&calls, &turns))
 }
 
-fn report(calls: &program::Measured, turns: &servers::Measured) -> Report {
+fn report(calls: &program::ProgramOverhead, turns: &servers::ServerOverhead) -> BenchReport {
     let setup = format!(
         "Calls: `date -u` started plainly, and called as a declared tool inside the sandbox \
          ({}). Turns: gathering and assembling a request without MCP servers, and with {} servers \
@@ -34,18 +34,24 @@ fn report(calls: &program::Measured, turns: &servers::Measured) -> Report {
         servers::SERVERS,
         servers::TOOLS,
     );
-    let added = |name: &'static str, limit, pair: &Pair| {
-        Goal::at_most(name, limit, pair.added(), Unit::Milliseconds)
+    let added = |name: &'static str, limit, pair: &TimedPair| {
+        FigureGoal::at_most(name, limit, pair.added(), FigureUnit::Milliseconds)
     };
     let alone = servers::SERVERS.saturating_sub(turns.started) as f64;
     let goals = vec![
         added("added by a call, p50", MOST_FOR_A_CALL, &calls.usual),
         added("added to a turn, always included, p50", MOST_FOR_SERVERS, &turns.always),
         added("added to a turn, searched, p50", MOST_FOR_SERVERS, &turns.searched),
-        Goal::at_least("servers left alone", servers::SERVERS as f64, alone, Unit::Count),
+        FigureGoal::at_least(
+            "servers left alone",
+            servers::SERVERS as f64,
+            alone,
+            FigureUnit::Count,
+        ),
     ];
-    let rows = |pairs: &[&Pair]| pairs.iter().map(|pair| pair.row()).collect();
-    let calls = Table { name: "Calls".to_owned(), rows: rows(&[&calls.usual, &calls.crowded]) };
+    let rows = |pairs: &[&TimedPair]| pairs.iter().map(|pair| pair.row()).collect();
+    let calls =
+        FigureTable { name: "Calls".to_owned(), rows: rows(&[&calls.usual, &calls.crowded]) };
     let turns = rows(&[&turns.always, &turns.searched, &turns.first]);
-    Report { details: vec![calls], ..Report::new(setup, turns, goals) }
+    BenchReport { details: vec![calls], ..BenchReport::new(setup, turns, goals) }
 }

@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use super::sets::Set;
+use super::sets::LabelledSet;
 
 /// A word counts as common from this share of the items on, as mean over the sets.
 const COMMON: f64 = 0.01;
 
 /// Common words in order, each with how many of a thousand items it stands in.
-pub(super) fn of(sets: &[Set]) -> BTreeMap<String, u16> {
+pub(super) fn word_frequencies(sets: &[LabelledSet]) -> BTreeMap<String, u16> {
     let mut shares: BTreeMap<String, f64> = BTreeMap::new();
     for set in sets {
         let part = 1.0 / (set.entries.len() * sets.len()) as f64;

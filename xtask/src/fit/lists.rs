@@ -3,24 +3,24 @@
 //! weights serve both.
 
 use recto_context::ItemId;
-use recto_search::{Index, Query, Signals};
+use recto_search::{RankSignals, SearchIndex, SearchQuery};
 use std::collections::HashSet;
 
-use super::sets::Set;
-use super::vectors::Vectors;
-use super::weigh::Requests;
+use super::sets::LabelledSet;
+use super::vectors::FitVectors;
+use super::weigh::RequestDirection;
 use crate::Result;
 
 /// The numbers of candidates beside all of them.
 pub(super) const FEW: [usize; 4] = [2, 5, 20, 100];
 
 /// A message with candidates.
-pub(super) struct List {
+pub(super) struct CandidateList {
     pub(super) set: usize,
     pub(super) message: usize,
     /// How many candidates were drawn; 0 where all are there.
     pub(super) few: usize,
-    pub(super) signals: Signals,
+    pub(super) signals: RankSignals,
     /// Which of the candidates fit.
     pub(super) fits: Vec<bool>,
     /// Which of them are known not to, though they look like it.
@@ -29,7 +29,7 @@ pub(super) struct List {
     pub(super) request: f32,
 }
 
-impl List {
+impl CandidateList {
     pub(super) fn has_fitting(&self) -> bool {
         self.fits.contains(&true)
     }
@@ -41,28 +41,28 @@ impl List {
 }
 
 /// All lists of a set.
-pub(super) fn of(
+pub(super) fn candidate_lists(
     number: usize,
-    set: &Set,
-    requests: &Requests,
-    vectors: &mut Vectors,
-) -> Result<Vec<List>> {
-    let mut index = Index::default();
+    set: &LabelledSet,
+    requests: &RequestDirection,
+    vectors: &mut FitVectors,
+) -> Result<Vec<CandidateList>> {
+    let mut index = SearchIndex::default();
     index.update(set.entries.clone());
     vectors.supply(set.name, &mut index);
     let ids: Vec<&ItemId> = set.entries.iter().map(|entry| &entry.item).collect();
-    let mut chance = Chance(number as u64 + 1);
+    let mut chance = ListRandom(number as u64 + 1);
     let mut lists = Vec::new();
     for (place, message) in set.messages.iter().enumerate() {
         let embedding = vectors.message(&message.text);
-        let query = Query { text: &message.text, embedding: Some(&embedding) };
+        let query = SearchQuery { text: &message.text, embedding: Some(&embedding) };
         let mut add = |few: usize, chosen: Option<&HashSet<&ItemId>>| {
             let is_candidate = |id: &ItemId| chosen.is_none_or(|chosen| chosen.contains(id));
             let (items, signals) = index.signals(&query, is_candidate);
             let fits = items.iter().map(|id| message.fits.contains(id)).collect();
             let near_misses = items.iter().map(|id| message.near_misses.contains(id)).collect();
             let request = requests.held_out(set.group, &message.text);
-            lists.push(List {
+            lists.push(CandidateList {
                 set: number,
                 message: place,
                 few,
@@ -99,9 +99,9 @@ pub(super) fn of(
 }
 
 /// Numbers that look random and are the same in every run.
-struct Chance(u64);
+struct ListRandom(u64);
 
-impl Chance {
+impl ListRandom {
     fn below(&mut self, limit: usize) -> usize {
         self.0 =
             self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

@@ -2,19 +2,19 @@
 
 use std::collections::HashMap;
 
-use super::lists::{FEW, List};
-use super::sets::Set;
-use super::weigh::{FOLDS, Fitted, GROUPS, fit, fitness, measure};
+use super::lists::{CandidateList, FEW};
+use super::sets::LabelledSet;
+use super::weigh::{FOLDS, FittedWeights, GROUPS, fit, fitness, measure};
 
 /// The floor and the count of the preset `normal`.
 const FLOOR: f32 = 0.4;
 const TOP_N: usize = 5;
 
 /// Prints what is reached, each message judged by weights found without it.
-pub(super) fn print(sets: &[Set], lists: &[List]) {
+pub(super) fn print(sets: &[LabelledSet], lists: &[CandidateList]) {
     for is_dense in [true, false] {
         println!("{}", if is_dense { "with cosines" } else { "by words alone" });
-        let mut tables: HashMap<(usize, usize, bool), Table> = HashMap::new();
+        let mut tables: HashMap<(usize, usize, bool), FitFigures> = HashMap::new();
         let mut bins = [(0.0, 0.0, 0.0); 10];
         for fold in 0..FOLDS {
             let fitted = fit(sets, lists, |message| message % FOLDS != fold);
@@ -51,14 +51,14 @@ pub(super) fn print(sets: &[Set], lists: &[List]) {
 }
 
 /// The probability that anything in a list fits.
-fn chance(list: &List, weights: &Fitted, is_dense: bool) -> f32 {
+fn chance(list: &CandidateList, weights: &FittedWeights, is_dense: bool) -> f32 {
     let values = fitness(list, &weights.signals, is_dense);
     let sum: f32 = values.iter().zip(weights.fitness).map(|(value, weight)| value * weight).sum();
     1.0 / (1.0 + (-(sum + weights.bias)).exp())
 }
 
 #[derive(Default)]
-struct Table {
+struct FitFigures {
     lists: f64,
     recall: f64,
     gain: f64,
@@ -67,8 +67,8 @@ struct Table {
     nothing: f64,
 }
 
-impl Table {
-    fn add(&mut self, list: &List, weights: &Fitted, fits: f32) {
+impl FitFigures {
+    fn add(&mut self, list: &CandidateList, weights: &FittedWeights, fits: f32) {
         self.lists += 1.0;
         let fused = list.signals.fused(&weights.signals);
         let most = fused.iter().copied().fold(f32::NEG_INFINITY, f32::max);

@@ -6,23 +6,23 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use recto_context::{ItemId, ItemKind};
-use recto_search::{Entry, Group};
+use recto_search::{ItemGroup, SearchEntry};
 use serde_json::Value;
 
 use crate::Result;
 
 /// Items, and messages of which it is known what fits them.
-pub(super) struct Set {
+pub(super) struct LabelledSet {
     pub(super) name: &'static str,
-    pub(super) group: Group,
+    pub(super) group: ItemGroup,
     /// How much it counts beside the others of its group.
     pub(super) weight: f64,
-    pub(super) entries: Vec<Entry>,
-    pub(super) messages: Vec<Message>,
+    pub(super) entries: Vec<SearchEntry>,
+    pub(super) messages: Vec<FitMessage>,
 }
 
 /// A message of a set, with the items that fit it.
-pub(super) struct Message {
+pub(super) struct FitMessage {
     pub(super) text: String,
     pub(super) fits: HashSet<ItemId>,
     /// Items that look as if they fitted, and don't. What else may fit is not known.
@@ -30,15 +30,15 @@ pub(super) struct Message {
 }
 
 /// The sets with their folder, their group, and how much they count: one is small.
-const PUBLIC: [(&str, Group, f64); 4] = [
-    ("metatool", Group::Tools, 1.0),
-    ("livemcp", Group::Tools, 0.3),
-    ("bfcl", Group::Tools, 1.0),
-    ("skills", Group::Skills, 1.0),
+const PUBLIC: [(&str, ItemGroup, f64); 4] = [
+    ("metatool", ItemGroup::Tools, 1.0),
+    ("livemcp", ItemGroup::Tools, 0.3),
+    ("bfcl", ItemGroup::Tools, 1.0),
+    ("skills", ItemGroup::Skills, 1.0),
 ];
 
 /// All sets. Messages that fit nothing in one of them are asked of every set.
-pub(super) fn read(root: &Path) -> Result<Vec<Set>> {
+pub(super) fn read(root: &Path) -> Result<Vec<LabelledSet>> {
     let public = env::var_os("RECTO_BENCH_SETS").map(PathBuf::from);
     let public = public.unwrap_or_else(|| root.join("../shared/bench"));
     if !public.is_dir() {
@@ -50,13 +50,13 @@ pub(super) fn read(root: &Path) -> Result<Vec<Set>> {
     for (name, group, weight) in PUBLIC {
         sets.push(read_set(name, group, weight, &public.join(name))?);
     }
-    sets.push(read_set("own", Group::Documents, 1.0, &own)?);
+    sets.push(read_set("own", ItemGroup::Documents, 1.0, &own)?);
     let mut nothing = Vec::new();
     for folder in [public.join("metatool"), own] {
         nothing.extend(lines(&folder.join("none.jsonl"))?.iter().map(|line| text(line, "query")));
     }
     for set in &mut sets {
-        let none = nothing.iter().map(|text| Message {
+        let none = nothing.iter().map(|text| FitMessage {
             text: text.clone(),
             fits: HashSet::new(),
             near_misses: HashSet::new(),
@@ -66,7 +66,12 @@ pub(super) fn read(root: &Path) -> Result<Vec<Set>> {
     Ok(sets)
 }
 
-fn read_set(name: &'static str, group: Group, weight: f64, folder: &Path) -> Result<Set> {
+fn read_set(
+    name: &'static str,
+    group: ItemGroup,
+    weight: f64,
+    folder: &Path,
+) -> Result<LabelledSet> {
     let (mut ids, mut seen) = (HashMap::new(), HashSet::new());
     let mut entries = Vec::new();
     for line in lines(&folder.join("items.jsonl"))? {
@@ -86,7 +91,7 @@ fn read_set(name: &'static str, group: Group, weight: f64, folder: &Path) -> Res
         let description = Some(text(&line, "description")).filter(|text| !text.trim().is_empty());
         let description = description.map(Into::into);
         let text = text(&line, "text").into();
-        entries.push(Entry { item, description, text, thread: None, when: None });
+        entries.push(SearchEntry { item, description, text, thread: None, when: None });
     }
     let mut found = lines(&folder.join("queries.jsonl"))?;
     let negatives = folder.join("negatives.jsonl");
@@ -97,13 +102,13 @@ fn read_set(name: &'static str, group: Group, weight: f64, folder: &Path) -> Res
         let named = line[key].as_array().into_iter().flatten();
         named.filter_map(|id| ids.get(id.as_str()?).cloned()).collect()
     };
-    let message = |line: &Value| Message {
+    let message = |line: &Value| FitMessage {
         text: text(line, "query"),
         fits: named(line, "relevant"),
         near_misses: named(line, "not_relevant"),
     };
     let messages = found.iter().map(message).collect();
-    Ok(Set { name, group, weight, entries, messages })
+    Ok(LabelledSet { name, group, weight, entries, messages })
 }
 
 fn lines(path: &Path) -> Result<Vec<Value>> {

@@ -1,7 +1,7 @@
 //! Logistic regression with a pull towards given weights.
 
 /// An observation: what is known, whether it holds, and how much it counts.
-pub(super) struct Row {
+pub(super) struct Observation {
     pub(super) values: Vec<f64>,
     pub(super) holds: bool,
     pub(super) weight: f64,
@@ -18,7 +18,7 @@ pub(super) fn probability(values: &[f64], solution: &[f64]) -> f64 {
 
 /// Fits by Newton's method. `pull` is the price of a squared step away from `towards`; the
 /// bias is free.
-pub(super) fn logistic(rows: &[Row], towards: &[f64], pull: f64) -> Solution {
+pub(super) fn logistic(rows: &[Observation], towards: &[f64], pull: f64) -> Solution {
     let size = towards.len();
     let mut solution = towards.to_vec();
     for _ in 0..30 {

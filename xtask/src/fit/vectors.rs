@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use recto_context::ContentHash;
-use recto_search::{Embedding, Encoder, EncoderFiles, Index, Vector};
+use recto_search::{Embedding, Encoder, EncoderFiles, PackedVector, SearchIndex};
 
 use crate::Result;
 
@@ -15,14 +15,14 @@ use crate::Result;
 const AT_ONCE: usize = 512;
 
 /// The encoder, and what it has made so far.
-pub(super) struct Vectors {
+pub(super) struct FitVectors {
     encoder: Encoder,
-    known: HashMap<ContentHash, Vector>,
+    known: HashMap<ContentHash, PackedVector>,
     file: PathBuf,
 }
 
-impl Vectors {
-    pub(super) fn open(target: &Path) -> Result<Vectors> {
+impl FitVectors {
+    pub(super) fn open(target: &Path) -> Result<FitVectors> {
         let models = env::var_os("RECTO_TEST_MODELS").map(PathBuf::from);
         let folder = models.unwrap_or_else(|| target.join("models")).join("minilm");
         let weights = folder.join("model.safetensors");
@@ -34,24 +34,25 @@ impl Vectors {
         let encoder = Encoder::load(&EncoderFiles { weights, tokenizer, sha256: None })?;
         let file = target.join("fit/vectors.bin");
         let bytes = fs::read(&file).unwrap_or_default();
-        let rows = bytes.chunks_exact(32 + Vector::BYTES);
+        let rows = bytes.chunks_exact(32 + PackedVector::BYTES);
         let known = rows.filter_map(|row| {
             let (key, vector) = row.split_at_checked(32)?;
-            Some((ContentHash::from_bytes(key.try_into().ok()?), Vector::from_bytes(vector)?))
+            Some((ContentHash::from_bytes(key.try_into().ok()?), PackedVector::from_bytes(vector)?))
         });
         let known = known.collect();
-        Ok(Vectors { encoder, known, file })
+        Ok(FitVectors { encoder, known, file })
     }
 
     /// Gives an index all vectors that it lacks.
-    pub(super) fn supply(&mut self, name: &str, index: &mut Index) {
+    pub(super) fn supply(&mut self, name: &str, index: &mut SearchIndex) {
         let missing = index.missing(|_| true);
         let new: Vec<_> = missing.iter().filter(|m| !self.known.contains_key(&m.key)).collect();
         for (number, part) in new.chunks(AT_ONCE).enumerate() {
             eprintln!("{name}: {} of {} texts embedded", number * AT_ONCE, new.len());
             let texts: Vec<&str> = part.iter().map(|missing| &*missing.text).collect();
             let vectors = self.encoder.encode(&texts);
-            let made = part.iter().zip(&vectors).map(|(m, vector)| (m.key, Vector::from(vector)));
+            let made =
+                part.iter().zip(&vectors).map(|(m, vector)| (m.key, PackedVector::from(vector)));
             self.known.extend(made);
         }
         let known = &self.known;

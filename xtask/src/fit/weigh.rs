@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 
-use recto_search::{DIMENSIONS, FITNESS, Group, ITEM};
+use recto_search::{DIMENSIONS, FITNESS, ITEM, ItemGroup};
 
-use super::lists::{FEW, List};
-use super::sets::Set;
-use super::solve::{Row, Solution, logistic, probability};
-use super::vectors::Vectors;
+use super::lists::{CandidateList, FEW};
+use super::sets::LabelledSet;
+use super::solve::{Observation, Solution, logistic, probability};
+use super::vectors::FitVectors;
 use crate::Result;
 
 /// Parts that messages are dealt out to, so that each can be judged by the others.
@@ -31,7 +31,7 @@ const LENIENCE: f32 = 0.6;
 
 /// The weights of a group, by words alone or with cosines.
 #[derive(Clone)]
-pub(super) struct Fitted {
+pub(super) struct FittedWeights {
     pub(super) signals: [f32; ITEM],
     pub(super) contrast: f32,
     pub(super) fitness: [f32; FITNESS],
@@ -39,25 +39,26 @@ pub(super) struct Fitted {
 }
 
 /// How requests look to the encoder.
-pub(super) struct Requests {
+pub(super) struct RequestDirection {
     pub(super) direction: Vec<f64>,
     held_out: HashMap<String, f32>,
 }
 
-impl Requests {
-    pub(super) fn held_out(&self, group: Group, text: &str) -> f32 {
-        let counts = matches!(group, Group::Tools | Group::Skills);
+impl RequestDirection {
+    pub(super) fn held_out(&self, group: ItemGroup, text: &str) -> f32 {
+        let counts = matches!(group, ItemGroup::Tools | ItemGroup::Skills);
         if counts { self.held_out.get(text).copied().unwrap_or(0.0) } else { 0.0 }
     }
 }
 
 /// The groups in the order of the results of `all`.
-pub(super) const GROUPS: [Group; 3] = [Group::Tools, Group::Skills, Group::Documents];
+pub(super) const GROUPS: [ItemGroup; 3] =
+    [ItemGroup::Tools, ItemGroup::Skills, ItemGroup::Documents];
 
 /// Finds the direction of messages that ask for something to be done.
-pub(super) fn requests(sets: &[Set], vectors: &mut Vectors) -> Result<Requests> {
-    let mut rows: Vec<(String, Row)> = Vec::new();
-    let doing = sets.iter().filter(|set| set.group != Group::Documents);
+pub(super) fn requests(sets: &[LabelledSet], vectors: &mut FitVectors) -> Result<RequestDirection> {
+    let mut rows: Vec<(String, Observation)> = Vec::new();
+    let doing = sets.iter().filter(|set| set.group != ItemGroup::Documents);
     for (number, set) in doing.enumerate() {
         let asking = set.messages.iter().filter(|message| !message.fits.is_empty());
         // Those that fit nothing are the same in every set.
@@ -71,7 +72,10 @@ pub(super) fn requests(sets: &[Set], vectors: &mut Vectors) -> Result<Requests> 
             let scale = (DIMENSIONS as f64).sqrt();
             let values = embedding.as_slice().iter().map(|value| f64::from(*value) * scale);
             let weight = if holds { set.weight / count } else { 1.0 };
-            rows.push((message.text.clone(), Row { values: values.collect(), holds, weight }));
+            rows.push((
+                message.text.clone(),
+                Observation { values: values.collect(), holds, weight },
+            ));
         }
     }
     for holds in [false, true] {
@@ -82,9 +86,9 @@ pub(super) fn requests(sets: &[Set], vectors: &mut Vectors) -> Result<Requests> 
     }
     let zero = vec![0.0; DIMENSIONS + 1];
     let mut held_out = HashMap::new();
-    let (texts, rows): (Vec<String>, Vec<Row>) = rows.into_iter().unzip();
+    let (texts, rows): (Vec<String>, Vec<Observation>) = rows.into_iter().unzip();
     for fold in 0..FOLDS {
-        let part: Vec<Row> =
+        let part: Vec<Observation> =
             rows.iter().enumerate().filter(|(at, _)| at % FOLDS != fold).map(copy).collect();
         let found = descend(&part, &zero);
         for (at, row) in rows.iter().enumerate().filter(|(at, _)| at % FOLDS == fold) {
@@ -96,15 +100,15 @@ pub(super) fn requests(sets: &[Set], vectors: &mut Vectors) -> Result<Requests> 
     direction.truncate(DIMENSIONS);
     let scale = (DIMENSIONS as f64).sqrt();
     direction.iter_mut().for_each(|weight| *weight *= scale);
-    Ok(Requests { direction, held_out })
+    Ok(RequestDirection { direction, held_out })
 }
 
-fn copy((_, row): (usize, &Row)) -> Row {
-    Row { values: row.values.clone(), holds: row.holds, weight: row.weight }
+fn copy((_, row): (usize, &Observation)) -> Observation {
+    Observation { values: row.values.clone(), holds: row.holds, weight: row.weight }
 }
 
 /// Logistic regression for many values: by the slope alone.
-fn descend(rows: &[Row], zero: &[f64]) -> Solution {
+fn descend(rows: &[Observation], zero: &[f64]) -> Solution {
     let (mut at, mut before) = (zero.to_vec(), zero.to_vec());
     // The slope can't change faster than this.
     let steep = rows.iter().map(|row| row.weight).sum::<f64>() / 4.0 * 4.0 + 2.0 * REQUEST_PULL;
@@ -129,18 +133,18 @@ fn descend(rows: &[Row], zero: &[f64]) -> Solution {
 }
 
 /// The weights of each group, by words alone and with cosines.
-pub(super) fn all(sets: &[Set], lists: &[List]) -> Vec<[Fitted; 2]> {
+pub(super) fn all(sets: &[LabelledSet], lists: &[CandidateList]) -> Vec<[FittedWeights; 2]> {
     fit(sets, lists, |_| true)
 }
 
 /// Fits on the lists whose message is chosen.
 pub(super) fn fit(
-    sets: &[Set],
-    lists: &[List],
+    sets: &[LabelledSet],
+    lists: &[CandidateList],
     chosen: impl Fn(usize) -> bool,
-) -> Vec<[Fitted; 2]> {
-    let lists: Vec<&List> = lists.iter().filter(|list| chosen(list.message)).collect();
-    let of = |group: Group| -> Vec<&List> {
+) -> Vec<[FittedWeights; 2]> {
+    let lists: Vec<&CandidateList> = lists.iter().filter(|list| chosen(list.message)).collect();
+    let of = |group: ItemGroup| -> Vec<&CandidateList> {
         lists.iter().copied().filter(|list| sets[list.set].group == group).collect()
     };
     let order = |is_dense: bool| GROUPS.map(|group| climb(sets, &of(group), is_dense));
@@ -150,7 +154,8 @@ pub(super) fn fit(
         fitness_rows(sets, &of(GROUPS[place]), &signals, is_dense)
     };
     let pooled = [false, true].map(|is_dense| {
-        let all: Vec<Row> = (0..GROUPS.len()).flat_map(|place| rows(place, is_dense)).collect();
+        let all: Vec<Observation> =
+            (0..GROUPS.len()).flat_map(|place| rows(place, is_dense)).collect();
         logistic(&all, &[0.0; FITNESS + 1], FITNESS_PULL)
     });
     let fitted = |place: usize, is_dense: bool| {
@@ -160,7 +165,7 @@ pub(super) fn fit(
         for (at, weight) in fitness.iter_mut().enumerate() {
             *weight = (found[at] / WIDTH[at]) as f32;
         }
-        Fitted { signals, contrast, fitness, bias: found[FITNESS] as f32 }
+        FittedWeights { signals, contrast, fitness, bias: found[FITNESS] as f32 }
     };
     (0..GROUPS.len()).map(|place| [fitted(place, false), fitted(place, true)]).collect()
 }
@@ -170,7 +175,11 @@ const WIDTH: [f64; FITNESS] =
     [0.25, 0.25, 0.35, 0.25, 1.2, 0.7, 2.0, 0.7, 0.15, 0.12, 0.06, 0.18, 1.0];
 
 /// The values that say whether anything fits, with the request as found without the message.
-pub(super) fn fitness(list: &List, signals: &[f32; ITEM], is_dense: bool) -> [f32; FITNESS] {
+pub(super) fn fitness(
+    list: &CandidateList,
+    signals: &[f32; ITEM],
+    is_dense: bool,
+) -> [f32; FITNESS] {
     let mut fitness = list.signals.fitness(&list.signals.fused(signals));
     if is_dense {
         fitness[FITNESS - 1] = list.request;
@@ -180,19 +189,25 @@ pub(super) fn fitness(list: &List, signals: &[f32; ITEM], is_dense: bool) -> [f3
     fitness
 }
 
-fn fitness_rows(sets: &[Set], lists: &[&List], signals: &[f32; ITEM], is_dense: bool) -> Vec<Row> {
-    let key = |list: &List| (list.set, list.few, list.has_fitting(), list.is_near_miss());
+fn fitness_rows(
+    sets: &[LabelledSet],
+    lists: &[&CandidateList],
+    signals: &[f32; ITEM],
+    is_dense: bool,
+) -> Vec<Observation> {
+    let key = |list: &CandidateList| (list.set, list.few, list.has_fitting(), list.is_near_miss());
     // Of a message with near misses it is known only that they don't fit: it tells
     // something where one of them comes first.
-    let tells = |list: &&&List| !list.is_near_miss() || list.near_misses[first(list, signals)];
+    let tells =
+        |list: &&&CandidateList| !list.is_near_miss() || list.near_misses[first(list, signals)];
     let mut counts: HashMap<(usize, usize, bool, bool), f64> = HashMap::new();
     for list in lists.iter().filter(tells) {
         *counts.entry(key(list)).or_default() += 1.0;
     }
-    let row = |list: &&List| {
+    let row = |list: &&CandidateList| {
         let holds = list.has_fitting();
         let share = match (list.few, holds) {
-            (0, true) if sets[list.set].group == Group::Tools => MISSED_TOOL,
+            (0, true) if sets[list.set].group == ItemGroup::Tools => MISSED_TOOL,
             (0, _) => 1.0,
             // Among many there is always something that would do as well, label or not.
             (100, false) => 0.1,
@@ -204,21 +219,21 @@ fn fitness_rows(sets: &[Set], lists: &[&List], signals: &[f32; ITEM], is_dense: 
         }
         let values = fitness(list, signals, is_dense);
         let values = values.iter().zip(WIDTH).map(|(value, width)| f64::from(*value) / width);
-        Row { values: values.collect(), holds, weight }
+        Observation { values: values.collect(), holds, weight }
     };
     lists.iter().filter(tells).map(row).collect()
 }
 
 /// The place of the best candidate.
-fn first(list: &List, signals: &[f32; ITEM]) -> usize {
+fn first(list: &CandidateList, signals: &[f32; ITEM]) -> usize {
     let fused = list.signals.fused(signals);
     (0..fused.len()).rev().max_by(|a, b| fused[*a].total_cmp(&fused[*b])).unwrap_or(0)
 }
 
 /// Climbs to the weights that put fitting items first, then finds how sharply the
 /// fitting ones stand out.
-fn climb(sets: &[Set], lists: &[&List], is_dense: bool) -> ([f32; ITEM], f32) {
-    let full: Vec<&List> =
+fn climb(sets: &[LabelledSet], lists: &[&CandidateList], is_dense: bool) -> ([f32; ITEM], f32) {
+    let full: Vec<&CandidateList> =
         lists.iter().copied().filter(|list| list.few == 0 && list.has_fitting()).collect();
     // More than one start: the ground is uneven.
     let starts: &[[f32; ITEM]] = if is_dense {
@@ -228,7 +243,8 @@ fn climb(sets: &[Set], lists: &[&List], is_dense: bool) -> ([f32; ITEM], f32) {
     };
     let tops = starts.iter().map(|start| climb_from(sets, &full, *start));
     let best = tops.max_by(|a, b| a.1.total_cmp(&b.1)).map_or(starts[0], |(top, _)| top);
-    let few: Vec<&List> = lists.iter().copied().filter(|list| list.has_fitting()).collect();
+    let few: Vec<&CandidateList> =
+        lists.iter().copied().filter(|list| list.has_fitting()).collect();
     let steps = (1..=30).map(|step| step as f32 * 0.1);
     let likely = steps.map(|contrast| (likelihood(sets, &few, &best, contrast), contrast));
     let contrast = likely.max_by(|a, b| a.0.total_cmp(&b.0)).map_or(1.0, |(_, contrast)| contrast);
@@ -236,7 +252,11 @@ fn climb(sets: &[Set], lists: &[&List], is_dense: bool) -> ([f32; ITEM], f32) {
 }
 
 /// Climbs as far as it goes up, in ever smaller steps.
-fn climb_from(sets: &[Set], full: &[&List], start: [f32; ITEM]) -> ([f32; ITEM], f64) {
+fn climb_from(
+    sets: &[LabelledSet],
+    full: &[&CandidateList],
+    start: [f32; ITEM],
+) -> ([f32; ITEM], f64) {
     let mut best = start;
     let mut reached = quality(sets, full, &best);
     let mut step = 1.6;
@@ -260,7 +280,7 @@ fn climb_from(sets: &[Set], full: &[&List], start: [f32; ITEM]) -> ([f32; ITEM],
 }
 
 /// Recall among the first five and nDCG among the first ten, in the middle over the sets.
-fn quality(sets: &[Set], lists: &[&List], signals: &[f32; ITEM]) -> f64 {
+fn quality(sets: &[LabelledSet], lists: &[&CandidateList], signals: &[f32; ITEM]) -> f64 {
     let mut sums: HashMap<usize, (f64, f64)> = HashMap::new();
     for list in lists {
         let (recall, gain) = measure(list, signals);
@@ -272,7 +292,7 @@ fn quality(sets: &[Set], lists: &[&List], signals: &[f32; ITEM]) -> f64 {
 }
 
 /// Recall@5 and nDCG@10 of a list.
-pub(super) fn measure(list: &List, signals: &[f32; ITEM]) -> (f64, f64) {
+pub(super) fn measure(list: &CandidateList, signals: &[f32; ITEM]) -> (f64, f64) {
     let fused = list.signals.fused(signals);
     let mut order: Vec<usize> = (0..fused.len()).collect();
     let by_fused = |a: &usize, b: &usize| fused[*b].total_cmp(&fused[*a]).then(a.cmp(b));
@@ -290,7 +310,12 @@ pub(super) fn measure(list: &List, signals: &[f32; ITEM]) -> (f64, f64) {
 }
 
 /// How likely the fitting items are, if each is as likely as its score says.
-fn likelihood(sets: &[Set], lists: &[&List], signals: &[f32; ITEM], contrast: f32) -> f64 {
+fn likelihood(
+    sets: &[LabelledSet],
+    lists: &[&CandidateList],
+    signals: &[f32; ITEM],
+    contrast: f32,
+) -> f64 {
     let mut sums: HashMap<(usize, usize), (f64, f64)> = HashMap::new();
     for list in lists {
         let fused = list.signals.fused(signals);

@@ -5,9 +5,9 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-use recto_search::Group;
+use recto_search::ItemGroup;
 
-use super::weigh::{Fitted, GROUPS, Requests};
+use super::weigh::{FittedWeights, GROUPS, RequestDirection};
 use crate::Result;
 
 /// Writes the background; says whether it is another than before.
@@ -25,7 +25,11 @@ pub(super) fn background(path: &Path, words: &BTreeMap<String, u16>) -> Result<b
 }
 
 /// Replaces the numbers in a file of weights, and leaves its types alone.
-pub(super) fn weights(path: &Path, fitted: &[[Fitted; 2]], requests: &Requests) -> Result<()> {
+pub(super) fn weights(
+    path: &Path,
+    fitted: &[[FittedWeights; 2]],
+    requests: &RequestDirection,
+) -> Result<()> {
     const MARK: &str = "// From here on written by `cargo xtask fit`.\n";
     let before = fs::read_to_string(path)?;
     let Some((types, _)) = before.split_once(MARK) else {
@@ -34,13 +38,13 @@ pub(super) fn weights(path: &Path, fitted: &[[Fitted; 2]], requests: &Requests) 
     let mut text = format!("{types}{MARK}");
     for (group, of) in GROUPS.iter().zip(fitted) {
         let name = match group {
-            Group::Tools => "TOOLS",
-            Group::Skills => "SKILLS",
+            ItemGroup::Tools => "TOOLS",
+            ItemGroup::Skills => "SKILLS",
             _ => "DOCUMENTS",
         };
         writeln!(text, "\n/// By words alone, then with cosines.")?;
         writeln!(text, "#[rustfmt::skip]\nstatic {name}: [Weights; 2] = [")?;
-        for Fitted { signals, contrast, fitness, bias } in of {
+        for FittedWeights { signals, contrast, fitness, bias } in of {
             writeln!(text, "    Weights {{")?;
             writeln!(text, "        signals: {signals:.3?},\n        contrast: {contrast:.2?},")?;
             writeln!(text, "        fitness: {fitness:.3?},\n        bias: {bias:.3?},\n    }},")?;

@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
-use super::Problem;
-use crate::docs::Page;
+use super::TidyProblem;
+use crate::docs::GeneratedPage;
 use crate::project::TextFile;
 use crate::promises::PROMISES_PAGE;
 
@@ -16,23 +16,23 @@ const REQUIRED: [&str; 6] =
     ["README.md", ARCHITECTURE, "CHANGELOG.md", PROMISES_PAGE, "LICENSE-APACHE", "LICENSE-MIT"];
 
 /// Pages that must be there and aren't.
-pub(super) fn missing(exists: impl Fn(&str) -> bool) -> Vec<Problem> {
+pub(super) fn missing(exists: impl Fn(&str) -> bool) -> Vec<TidyProblem> {
     let absent = REQUIRED.into_iter().filter(|path| !exists(path));
-    absent.map(|path| Problem::new(path, 1, "is missing")).collect()
+    absent.map(|path| TidyProblem::new(path, 1, "is missing")).collect()
 }
 
 /// Crates that the page on the architecture does not speak of.
-pub(super) fn unnamed_crates(page: &TextFile, crates: &BTreeSet<&str>) -> Vec<Problem> {
+pub(super) fn unnamed_crates(page: &TextFile, crates: &BTreeSet<&str>) -> Vec<TidyProblem> {
     let part_of_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     let words: BTreeSet<&str> = page.text.split(|c| !part_of_name(c)).collect();
     crates
         .difference(&words)
-        .map(|name| Problem::new(&page.path, 1, format!("does not name the crate `{name}`")))
+        .map(|name| TidyProblem::new(&page.path, 1, format!("does not name the crate `{name}`")))
         .collect()
 }
 
 /// Links to files that `exists` does not find.
-pub(super) fn broken_links(page: &TextFile, exists: impl Fn(&Path) -> bool) -> Vec<Problem> {
+pub(super) fn broken_links(page: &TextFile, exists: impl Fn(&Path) -> bool) -> Vec<TidyProblem> {
     let folder = Path::new(&page.path).parent().unwrap_or(Path::new(""));
     let mut problems = Vec::new();
     for (number, line) in prose(&page.text) {
@@ -42,19 +42,19 @@ pub(super) fn broken_links(page: &TextFile, exists: impl Fn(&Path) -> bool) -> V
                 continue;
             }
             let what = format!("links to `{target}`, which is not there");
-            problems.push(Problem::new(&page.path, number, what));
+            problems.push(TidyProblem::new(&page.path, number, what));
         }
     }
     problems
 }
 
 /// The first line in which a generated page differs from what is there.
-pub(super) fn outdated(page: &Page, present: &str) -> Option<Problem> {
+pub(super) fn outdated(page: &GeneratedPage, present: &str) -> Option<TidyProblem> {
     if present == page.text {
         return None;
     }
     let same = present.lines().zip(page.text.lines()).take_while(|(a, b)| a == b).count();
-    Some(Problem::new(page.path, same + 1, "is not what the code says: run `cargo xtask docs`"))
+    Some(TidyProblem::new(page.path, same + 1, "is not what the code says: run `cargo xtask docs`"))
 }
 
 /// Numbered lines without what stands in code blocks and code spans.
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn generated_pages_are_compared() {
-        let page = Page { path: "docs/cli.md", text: "a\nb\n".into() };
+        let page = GeneratedPage { path: "docs/cli.md", text: "a\nb\n".into() };
         assert_eq!(outdated(&page, "a\nb\n"), None);
         assert_eq!(outdated(&page, "a\nc\n").map(|problem| problem.line), Some(2));
         assert!(outdated(&page, "").is_some());

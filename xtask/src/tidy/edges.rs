@@ -1,7 +1,7 @@
 //! Which crate may see which: the house as `ARCHITECTURE.md` draws it.
 
-use super::Problem;
-use crate::project::{Dependency, Package, TextFile};
+use super::TidyProblem;
+use crate::project::{CrateDependency, CratePackage, TextFile};
 
 /// The floors of the house, lowest first. A crate sees those on lower floors,
 /// never its neighbours and never upwards. On the roof are fakes of the outside
@@ -24,10 +24,10 @@ const CORE: &str = "recto-context";
 const CORE_NEEDS: [&str; 5] = ["blake3", "serde", "serde_json", "strsim", "thiserror"];
 
 /// Problems with what a crate depends on. Its tests may use what they like.
-pub(super) fn check(package: &Package, manifest: &TextFile) -> Vec<Problem> {
+pub(super) fn check(package: &CratePackage, manifest: &TextFile) -> Vec<TidyProblem> {
     let Some(floor) = floor_of(&package.name) else {
         let what = "is a crate without a floor: give it one in xtask/src/tidy/edges.rs";
-        return vec![Problem::new(&manifest.path, 1, what)];
+        return vec![TidyProblem::new(&manifest.path, 1, what)];
     };
     package
         .dependencies
@@ -35,7 +35,7 @@ pub(super) fn check(package: &Package, manifest: &TextFile) -> Vec<Problem> {
         .filter(|dependency| dependency.kind.as_deref() != Some("dev"))
         .filter_map(|dependency| {
             let what = forbidden(package, floor, dependency)?;
-            Some(Problem::new(&manifest.path, line_of(manifest, &dependency.name), what))
+            Some(TidyProblem::new(&manifest.path, line_of(manifest, &dependency.name), what))
         })
         .collect()
 }
@@ -44,7 +44,7 @@ fn floor_of(name: &str) -> Option<usize> {
     FLOORS.iter().position(|floor| floor.contains(&name))
 }
 
-fn forbidden(package: &Package, floor: usize, dependency: &Dependency) -> Option<String> {
+fn forbidden(package: &CratePackage, floor: usize, dependency: &CrateDependency) -> Option<String> {
     let (from, to) = (&package.name, &dependency.name);
     match floor_of(to) {
         Some(other) if other >= floor => {
@@ -71,10 +71,10 @@ mod tests {
     /// The problems of a crate with these dependencies; `dev:` marks one of the tests.
     fn problems(name: &str, dependencies: &[&str]) -> Vec<String> {
         let dependencies = dependencies.iter().map(|text| match text.split_once(':') {
-            Some((kind, name)) => Dependency { name: name.into(), kind: Some(kind.into()) },
-            None => Dependency { name: (*text).into(), kind: None },
+            Some((kind, name)) => CrateDependency { name: name.into(), kind: Some(kind.into()) },
+            None => CrateDependency { name: (*text).into(), kind: None },
         });
-        let package = Package {
+        let package = CratePackage {
             name: name.into(),
             manifest_path: "Cargo.toml".into(),
             dependencies: dependencies.collect(),

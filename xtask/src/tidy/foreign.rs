@@ -1,13 +1,13 @@
 //! References to papers that no reader of the repository has: what counts is said in words.
 
-use super::Problem;
+use super::TidyProblem;
 use crate::project::TextFile;
 
 /// The file that has to name what it looks for.
 const THIS_FILE: &str = "xtask/src/tidy/foreign.rs";
 
 /// Problems with the lines that refer to something outside of the repository.
-pub(super) fn check(file: &TextFile) -> Vec<Problem> {
+pub(super) fn check(file: &TextFile) -> Vec<TidyProblem> {
     if file.path == THIS_FILE {
         return Vec::new();
     }
@@ -17,7 +17,7 @@ pub(super) fn check(file: &TextFile) -> Vec<Problem> {
         .map(|(index, _)| {
             let what = "refers to a paper outside of the repository: say it in words, or name a \
                         promise of docs/promises.md";
-            Problem::new(&file.path, index + 1, what)
+            TidyProblem::new(&file.path, index + 1, what)
         })
         .collect()
 }

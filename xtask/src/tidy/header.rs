@@ -1,14 +1,14 @@
 //! Every source file begins by saying what it is for.
 
-use super::Problem;
+use super::TidyProblem;
 use crate::project::TextFile;
 
 /// A problem when the file does not start with `//!`.
-pub(super) fn check(file: &TextFile) -> Option<Problem> {
+pub(super) fn check(file: &TextFile) -> Option<TidyProblem> {
     let first = file.text.lines().next().unwrap_or_default();
     let starts = first.strip_prefix("//!").is_some_and(|rest| !rest.trim().is_empty());
     (!starts).then(|| {
-        Problem::new(&file.path, 1, "starts without a `//!` header that says what it is for")
+        TidyProblem::new(&file.path, 1, "starts without a `//!` header that says what it is for")
     })
 }
 

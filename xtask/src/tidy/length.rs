@@ -3,32 +3,32 @@
 //! Functions are measured by indentation: rustfmt puts a function's last brace
 //! under its first letter.
 
-use super::Problem;
-use crate::code::Line;
+use super::TidyProblem;
+use crate::code::SourceLine;
 use crate::project::TextFile;
 
 const MOST_LINES_IN_FILE: usize = 900;
 const MOST_LINES_IN_FUNCTION: usize = 120;
 
 /// Problems with the length of the file, and of its functions.
-pub(super) fn check(file: &TextFile, lines: &[Line]) -> Vec<Problem> {
+pub(super) fn check(file: &TextFile, lines: &[SourceLine]) -> Vec<TidyProblem> {
     let mut problems = Vec::new();
     if lines.len() > MOST_LINES_IN_FILE {
         let what = format!("{} lines in a file; {MOST_LINES_IN_FILE} are enough", lines.len());
-        problems.push(Problem::new(&file.path, 1, what));
+        problems.push(TidyProblem::new(&file.path, 1, what));
     }
     for (start, first) in lines.iter().enumerate().filter(|(_, line)| begins_function(line)) {
         let length = function_length(&lines[start..]);
         if length > MOST_LINES_IN_FUNCTION {
             let what = format!("{length} lines in a function; {MOST_LINES_IN_FUNCTION} are enough");
-            problems.push(Problem::new(&file.path, first.number, what));
+            problems.push(TidyProblem::new(&file.path, first.number, what));
         }
     }
     problems
 }
 
 /// Whether the words before `fn` are only those that may stand there.
-fn begins_function(line: &Line) -> bool {
+fn begins_function(line: &SourceLine) -> bool {
     let modifier = |word: &str| {
         matches!(word, "pub" | "const" | "async" | "unsafe" | "extern" | "\"\"")
             || word.starts_with("pub(")
@@ -38,7 +38,7 @@ fn begins_function(line: &Line) -> bool {
 
 /// Lines up to the first that closes the function, or ends its signature when
 /// it has no body.
-fn function_length(lines: &[Line]) -> usize {
+fn function_length(lines: &[SourceLine]) -> usize {
     let indent = lines[0].indent();
     let last = lines
         .iter()

@@ -1,7 +1,7 @@
 //! String literals that give away knowledge which belongs to one crate.
 
-use super::Problem;
-use crate::code::Line;
+use super::TidyProblem;
+use crate::code::SourceLine;
 use crate::project::TextFile;
 
 /// How statements begin that only the store may make.
@@ -12,7 +12,7 @@ const VENDOR_KEYS: [&str; 2] = ["num_ctx", "tool_choice"];
 
 /// Problems with the literals in `lines`. The checks themselves have to name
 /// what they look for, so `xtask` is left out.
-pub(super) fn check(file: &TextFile, lines: &[Line]) -> Vec<Problem> {
+pub(super) fn check(file: &TextFile, lines: &[SourceLine]) -> Vec<TidyProblem> {
     if file.crate_name() == "xtask" {
         return Vec::new();
     }
@@ -20,7 +20,7 @@ pub(super) fn check(file: &TextFile, lines: &[Line]) -> Vec<Problem> {
     for line in lines {
         for literal in &line.strings {
             let what = misplaced(file, literal);
-            problems.extend(what.map(|what| Problem::new(&file.path, line.number, what)));
+            problems.extend(what.map(|what| TidyProblem::new(&file.path, line.number, what)));
         }
     }
     problems

@@ -3,12 +3,12 @@
 
 use std::collections::BTreeSet;
 
-use super::Problem;
+use super::TidyProblem;
 use crate::project::TextFile;
 use crate::promises::{self, PromiseReference};
 
 /// Problems of the page, and of the code that refers to it.
-pub(super) fn check(page: &TextFile, references: &[PromiseReference]) -> Vec<Problem> {
+pub(super) fn check(page: &TextFile, references: &[PromiseReference]) -> Vec<TidyProblem> {
     let promises = promises::promises(&page.text);
     let held: BTreeSet<&str> = references.iter().map(|it| it.promise.as_str()).collect();
     let mut known = BTreeSet::new();
@@ -16,17 +16,17 @@ pub(super) fn check(page: &TextFile, references: &[PromiseReference]) -> Vec<Pro
     for (line, promise) in promises {
         if !known.insert(promise) {
             let what = format!("the promise `{promise}` is on the page already");
-            problems.push(Problem::new(&page.path, line, what));
+            problems.push(TidyProblem::new(&page.path, line, what));
         } else if !held.contains(promise) {
             let what = format!(
                 "no test holds `{promise}`: write ``/// Promise: `{promise}` `` above one that does"
             );
-            problems.push(Problem::new(&page.path, line, what));
+            problems.push(TidyProblem::new(&page.path, line, what));
         }
     }
     let wrong = |it: &PromiseReference| {
         let what = wrong_reference(it, &known)?;
-        Some(Problem::new(&it.path, it.line, what))
+        Some(TidyProblem::new(&it.path, it.line, what))
     };
     problems.extend(references.iter().filter_map(wrong));
     problems

@@ -5,19 +5,19 @@
 
 use std::collections::BTreeMap;
 
-use super::Problem;
-use crate::code::Line;
+use super::TidyProblem;
+use crate::code::SourceLine;
 use crate::project::TextFile;
 
 /// A definition that may have the name of another one, because only one of them is built.
-struct Alternative {
+struct AlternativeTypes {
     path: &'static str,
     names: &'static [&'static str],
 }
 
-const ALTERNATIVES: [Alternative; 1] = [
+const ALTERNATIVES: [AlternativeTypes; 1] = [
     // In place of `embedded/engine.rs` where the feature `embedded` is off.
-    Alternative {
+    AlternativeTypes {
         path: "crates/recto-llm/src/embedded/absent.rs",
         names: &["Engine", "Tokenizer"],
     },
@@ -33,7 +33,7 @@ pub(super) struct TypeDefinition {
 }
 
 /// The types that the lines define.
-pub(super) fn definitions(file: &TextFile, lines: &[Line]) -> Vec<TypeDefinition> {
+pub(super) fn definitions(file: &TextFile, lines: &[SourceLine]) -> Vec<TypeDefinition> {
     let defined = lines.iter().filter_map(|line| {
         let (name, is_public) = defined_type(line)?;
         let (name, path) = (name.to_owned(), file.path.clone());
@@ -43,7 +43,7 @@ pub(super) fn definitions(file: &TextFile, lines: &[Line]) -> Vec<TypeDefinition
 }
 
 /// Problems with names that more than one type has.
-pub(super) fn check(definitions: &[TypeDefinition]) -> Vec<Problem> {
+pub(super) fn check(definitions: &[TypeDefinition]) -> Vec<TidyProblem> {
     let mut by_name: BTreeMap<&str, Vec<&TypeDefinition>> = BTreeMap::new();
     for definition in definitions {
         by_name.entry(&definition.name).or_default().push(definition);
@@ -52,7 +52,7 @@ pub(super) fn check(definitions: &[TypeDefinition]) -> Vec<Problem> {
 }
 
 /// A problem for each type that has the name of a public one.
-fn shared_name(same: &[&TypeDefinition]) -> Vec<Problem> {
+fn shared_name(same: &[&TypeDefinition]) -> Vec<TidyProblem> {
     let Some(first) = same.iter().find(|definition| definition.is_public) else {
         return Vec::new();
     };
@@ -63,7 +63,7 @@ fn shared_name(same: &[&TypeDefinition]) -> Vec<Problem> {
                 "`{}` is also the name of a type at {}:{}: name each after what it belongs to",
                 other.name, first.path, first.line
             );
-            Problem::new(&other.path, other.line, what)
+            TidyProblem::new(&other.path, other.line, what)
         })
         .collect()
 }
@@ -75,7 +75,7 @@ fn is_alternative(definition: &TypeDefinition) -> bool {
 }
 
 /// The name of the type that begins on this line, and whether others can see it.
-fn defined_type(line: &Line) -> Option<(&str, bool)> {
+fn defined_type(line: &SourceLine) -> Option<(&str, bool)> {
     let code = line.code.trim_start();
     let (is_public, code) = match code.strip_prefix("pub") {
         Some(rest) if rest.starts_with('(') => (true, rest.split_once(") ")?.1),

@@ -1,28 +1,28 @@
 //! Words that some crates must not use.
 
-use super::Problem;
-use crate::code::Line;
+use super::TidyProblem;
+use crate::code::SourceLine;
 use crate::project::TextFile;
 
 /// Words, where they are banned, and why.
-struct Ban {
+struct WordBan {
     words: &'static [&'static str],
     in_crate: fn(&str) -> bool,
     why: &'static str,
 }
 
-const BANS: [Ban; 3] = [
-    Ban {
+const BANS: [WordBan; 3] = [
+    WordBan {
         words: &["todo!", "unimplemented!", "dbg!"],
         in_crate: |_| true,
         why: "is for unfinished work",
     },
-    Ban {
+    WordBan {
         words: &["print!", "println!", "eprint!", "eprintln!"],
         in_crate: |name| !matches!(name, "recto" | "xtask"),
         why: "is for the program; a library hands its words back",
     },
-    Ban {
+    WordBan {
         // Modules by their last segment too, for `use std::{env, fs};`.
         words: &[
             "std::env",
@@ -45,14 +45,14 @@ const BANS: [Ban; 3] = [
 ];
 
 /// Problems with the words that stand in `lines`.
-pub(super) fn check(file: &TextFile, lines: &[Line]) -> Vec<Problem> {
+pub(super) fn check(file: &TextFile, lines: &[SourceLine]) -> Vec<TidyProblem> {
     let bans = BANS.iter().filter(|ban| (ban.in_crate)(file.crate_name()));
     bans.flat_map(|ban| lines.iter().filter_map(|line| broken(file, ban, line))).collect()
 }
 
-fn broken(file: &TextFile, ban: &Ban, line: &Line) -> Option<Problem> {
+fn broken(file: &TextFile, ban: &WordBan, line: &SourceLine) -> Option<TidyProblem> {
     let word = ban.words.iter().find(|word| stands_in(word, &line.code))?;
-    Some(Problem::new(&file.path, line.number, format!("`{word}` {}", ban.why)))
+    Some(TidyProblem::new(&file.path, line.number, format!("`{word}` {}", ban.why)))
 }
 
 /// Whether `word` stands in `code` as a word of its own, not as part of a name.

@@ -3,7 +3,7 @@
 use recto_store::{ApprovalId, ParseIdError};
 use serde_json::Value;
 
-use super::{COMMANDS, Change, Command, Scope};
+use super::{ApprovalScope, COMMANDS, ChatCommand, SettingChange};
 
 /// A line that is meant as a command, and is none.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -34,9 +34,9 @@ impl CommandProblem {
     }
 }
 
-impl Command {
+impl ChatCommand {
     /// The command that a message is; `None` when it is a message for the model.
-    pub fn parse(message: &str) -> Result<Option<Command>, CommandProblem> {
+    pub fn parse(message: &str) -> Result<Option<ChatCommand>, CommandProblem> {
         let line = message.trim_end();
         let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
         let rest = rest.trim();
@@ -70,23 +70,23 @@ fn looks_like_command(word: &str) -> bool {
 }
 
 /// Reads a command of that name with what follows it.
-fn read(name: &str, rest: &str) -> Result<Command, String> {
+fn read(name: &str, rest: &str) -> Result<ChatCommand, String> {
     let item = || required(rest, "it takes the name of an item");
     Ok(match name {
-        "/new" => Command::New,
-        "/context" => Command::Context,
-        "/sessions" => Command::Sessions,
-        "/stop" => Command::Stop,
-        "/model" => Command::Model(optional(rest, |name| read_setting("model", name))?),
-        "/mode" => Command::Mode(optional(rest, |mode| read_setting("context_mode", mode))?),
-        "/set" => Command::Set(optional(rest, read_change)?),
-        "/add" => Command::Add(item()?),
-        "/remove" => Command::Remove(item()?),
-        "/why" => Command::Why(item()?),
-        "/remember" => Command::Remember(required(rest, "it takes what is to be remembered")?),
+        "/new" => ChatCommand::New,
+        "/context" => ChatCommand::Context,
+        "/sessions" => ChatCommand::Sessions,
+        "/stop" => ChatCommand::Stop,
+        "/model" => ChatCommand::Model(optional(rest, |name| read_setting("model", name))?),
+        "/mode" => ChatCommand::Mode(optional(rest, |mode| read_setting("context_mode", mode))?),
+        "/set" => ChatCommand::Set(optional(rest, read_change)?),
+        "/add" => ChatCommand::Add(item()?),
+        "/remove" => ChatCommand::Remove(item()?),
+        "/why" => ChatCommand::Why(item()?),
+        "/remember" => ChatCommand::Remember(required(rest, "it takes what is to be remembered")?),
         "/approve" => approve(rest)?,
-        "/deny" => Command::Deny(optional(rest, read_number)?),
-        _ => Command::Help,
+        "/deny" => ChatCommand::Deny(optional(rest, read_number)?),
+        _ => ChatCommand::Help,
     })
 }
 
@@ -101,16 +101,16 @@ fn optional<T>(
     (!rest.is_empty()).then(|| read(rest)).transpose()
 }
 
-fn approve(rest: &str) -> Result<Command, String> {
-    let (mut id, mut scope) = (None, Scope::Once);
+fn approve(rest: &str) -> Result<ChatCommand, String> {
+    let (mut id, mut scope) = (None, ApprovalScope::Once);
     for word in rest.split_whitespace() {
         match word {
-            "session" => scope = Scope::Session,
-            "once" => scope = Scope::Once,
+            "session" => scope = ApprovalScope::Session,
+            "once" => scope = ApprovalScope::Once,
             number => id = Some(read_number(number)?),
         }
     }
-    Ok(Command::Approve(id, scope))
+    Ok(ChatCommand::Approve(id, scope))
 }
 
 fn read_number(text: &str) -> Result<ApprovalId, String> {
@@ -118,7 +118,7 @@ fn read_number(text: &str) -> Result<ApprovalId, String> {
 }
 
 /// The values that a setting takes, beside `default`.
-enum Takes {
+enum SettingKind {
     Name,
     Number(f64, f64),
     Count(u32, Option<u32>),
@@ -130,41 +130,47 @@ enum Takes {
 const MOST_CANDIDATES: Option<u32> = Some(1_000);
 
 /// The settings that a session has, as `/set` names them and the store keeps them.
-const SETTINGS: [(&str, Takes); 13] = [
-    ("model", Takes::Name),
-    ("temperature", Takes::Number(0.0, 2.0)),
-    ("top_p", Takes::Number(0.0, 1.0)),
-    ("max_output_tokens", Takes::Count(1, None)),
-    ("max_rounds", Takes::Count(1, None)),
+const SETTINGS: [(&str, SettingKind); 13] = [
+    ("model", SettingKind::Name),
+    ("temperature", SettingKind::Number(0.0, 2.0)),
+    ("top_p", SettingKind::Number(0.0, 1.0)),
+    ("max_output_tokens", SettingKind::Count(1, None)),
+    ("max_rounds", SettingKind::Count(1, None)),
     (
         "context_mode",
-        Takes::Word(&["full", "minimal", "auto"], "the modes are full, minimal, auto and default"),
+        SettingKind::Word(
+            &["full", "minimal", "auto"],
+            "the modes are full, minimal, auto and default",
+        ),
     ),
     (
         "search",
-        Takes::Word(
+        SettingKind::Word(
             &["off", "conservative", "normal", "aggressive"],
             "it takes off, conservative, normal, aggressive or default",
         ),
     ),
-    ("top_k", Takes::Count(1, MOST_CANDIDATES)),
-    ("top_n", Takes::Count(0, MOST_CANDIDATES)),
-    ("include_score", Takes::Number(0.0, 1.0)),
-    ("floor", Takes::Number(0.0, 1.0)),
+    ("top_k", SettingKind::Count(1, MOST_CANDIDATES)),
+    ("top_n", SettingKind::Count(0, MOST_CANDIDATES)),
+    ("include_score", SettingKind::Number(0.0, 1.0)),
+    ("floor", SettingKind::Number(0.0, 1.0)),
     (
         "approval",
-        Takes::Word(
+        SettingKind::Word(
             &["always", "never", "per_tool", "tool"],
             "it takes always, never, per_tool or default",
         ),
     ),
     (
         "compaction",
-        Takes::Word(&["off", "extract", "summary"], "it takes off, extract, summary or default"),
+        SettingKind::Word(
+            &["off", "extract", "summary"],
+            "it takes off, extract, summary or default",
+        ),
     ),
 ];
 
-fn read_change(text: &str) -> Result<Change, String> {
+fn read_change(text: &str) -> Result<SettingChange, String> {
     let (key, value) = text
         .split_once(|c: char| c.is_whitespace() || c == '=')
         .map(|(key, value)| (key, value.trim().trim_start_matches('=').trim()))
@@ -177,27 +183,27 @@ fn keys() -> String {
     format!("the keys are {}", SETTINGS.map(|(key, _)| key).join(", "))
 }
 
-fn read_setting(key: &str, text: &str) -> Result<Change, String> {
+fn read_setting(key: &str, text: &str) -> Result<SettingChange, String> {
     let (key, takes) = SETTINGS.iter().find(|(known, _)| *known == key).ok_or_else(keys)?;
     let value = if text == "default" { None } else { Some(takes.read(text)?) };
-    Ok(Change { key, value })
+    Ok(SettingChange { key, value })
 }
 
-impl Takes {
+impl SettingKind {
     fn read(&self, text: &str) -> Result<Value, String> {
         let (value, problem) = match *self {
-            Takes::Name => return Ok(text.into()),
-            Takes::Number(least, most) => {
+            SettingKind::Name => return Ok(text.into()),
+            SettingKind::Number(least, most) => {
                 let number = text.parse().ok().filter(|value| (least..=most).contains(value));
                 (number.map(Value::from), format!("it takes a number from {least} to {most}"))
             }
-            Takes::Count(least, most) => {
+            SettingKind::Count(least, most) => {
                 let range = least..=most.unwrap_or(u32::MAX);
                 let count = text.parse().ok().filter(|value| range.contains(value));
                 let to = most.map(|most| format!(" to {most}")).unwrap_or_default();
                 (count.map(Value::from), format!("it takes a whole number from {least}{to}"))
             }
-            Takes::Word(words, problem) => {
+            SettingKind::Word(words, problem) => {
                 (words.contains(&text).then(|| text.into()), problem.to_owned())
             }
         };
@@ -212,15 +218,15 @@ mod tests {
     use super::*;
     use crate::options::SessionSettings;
 
-    fn command(text: &str) -> Option<Command> {
-        Command::parse(text).unwrap()
+    fn command(text: &str) -> Option<ChatCommand> {
+        ChatCommand::parse(text).unwrap()
     }
 
     /// Promise: `commands-are-exact`
     #[test]
     fn commands_are_exact() {
-        assert_eq!(command("/new"), Some(Command::New));
-        assert_eq!(command("/new\n"), Some(Command::New));
+        assert_eq!(command("/new"), Some(ChatCommand::New));
+        assert_eq!(command("/new\n"), Some(ChatCommand::New));
         for message in [
             "How do I reset my router?",
             "How do I /new?",
@@ -235,7 +241,7 @@ mod tests {
             "/model\nis a command",
             "/tmp is full",
         ] {
-            let parsed = Command::parse(message);
+            let parsed = ChatCommand::parse(message);
             assert!(!matches!(parsed, Ok(Some(_))), "{message:?} is {parsed:?}");
         }
     }
@@ -243,23 +249,26 @@ mod tests {
     /// Promise: `mistyped-command-is-told`
     #[test]
     fn a_lone_word_behind_a_slash_was_meant_as_a_command() {
-        let problem = Command::parse("/contxt").unwrap_err();
+        let problem = ChatCommand::parse("/contxt").unwrap_err();
         assert_eq!(problem.to_string(), "there is no command `/contxt`");
     }
 
     #[test]
     fn settings_are_read_and_checked() {
         let to = |value: f64| {
-            Some(Command::Set(Some(Change { key: "temperature", value: Some(value.into()) })))
+            Some(ChatCommand::Set(Some(SettingChange {
+                key: "temperature",
+                value: Some(value.into()),
+            })))
         };
         assert_eq!(command("/set temperature 0.5"), to(0.5));
         assert_eq!(command("/set temperature=0.5"), to(0.5));
         assert_eq!(command("/set temperature = 0.5"), to(0.5));
-        let unset = Command::Set(Some(Change { key: "max_rounds", value: None }));
+        let unset = ChatCommand::Set(Some(SettingChange { key: "max_rounds", value: None }));
         assert_eq!(command("/set max_rounds default"), Some(unset));
-        assert_eq!(command("/set"), Some(Command::Set(None)));
-        let auto = Change { key: "context_mode", value: Some(json!("auto")) };
-        assert_eq!(command("/mode auto"), Some(Command::Mode(Some(auto))));
+        assert_eq!(command("/set"), Some(ChatCommand::Set(None)));
+        let auto = SettingChange { key: "context_mode", value: Some(json!("auto")) };
+        assert_eq!(command("/mode auto"), Some(ChatCommand::Mode(Some(auto))));
         for bad in [
             "/set temperature hot",
             "/set temperature 3",
@@ -273,7 +282,7 @@ mod tests {
             "/why ",
             "/mode sideways",
         ] {
-            assert!(Command::parse(bad).is_err(), "{bad}");
+            assert!(ChatCommand::parse(bad).is_err(), "{bad}");
         }
     }
 
@@ -281,9 +290,9 @@ mod tests {
     fn every_setting_is_one_that_a_session_keeps() {
         for (key, takes) in &SETTINGS {
             let values = match *takes {
-                Takes::Name => vec!["x"],
-                Takes::Number(..) | Takes::Count(..) => vec!["1"],
-                Takes::Word(words, _) => words.to_vec(),
+                SettingKind::Name => vec!["x"],
+                SettingKind::Number(..) | SettingKind::Count(..) => vec!["1"],
+                SettingKind::Word(words, _) => words.to_vec(),
             };
             for value in values {
                 let changed = SessionSettings::default().changed(read_setting(key, value).unwrap());
@@ -301,7 +310,7 @@ mod tests {
                 true => format!("{} x", help.name),
                 false => help.name.to_owned(),
             };
-            assert!(matches!(Command::parse(&typed), Ok(Some(_))), "{typed}");
+            assert!(matches!(ChatCommand::parse(&typed), Ok(Some(_))), "{typed}");
         }
     }
 }

@@ -3,12 +3,12 @@
 
 use jiff::Timestamp;
 use recto_context::{Audience, Memory, MessageId, Scores};
-use recto_store::{Moment, Role, SessionId};
+use recto_store::{MessageRole, Moment, SessionId};
 use recto_workspace::Horizon;
 
-use super::past::{Besides, Said};
-use super::{Dated, Memories};
-use crate::search::{How, Patience};
+use super::past_messages::{KnownMessages, PastMessage};
+use super::{AgentMemories, DatedMemory};
+use crate::search::{RankingBasis, SearchPatience};
 use crate::turn::visible_text;
 
 /// The least probability of what is given to somebody who asks. Lower than for what
@@ -18,32 +18,32 @@ const FLOOR: f32 = 0.1;
 /// A question what is remembered about something.
 #[derive(Debug, Clone, Copy)]
 #[allow(missing_docs, reason = "fields that say it have no text of their own")]
-pub struct Recall<'a> {
+pub struct RecallQuery<'a> {
     /// Those who will see what is recalled.
     pub audience: &'a Audience,
     pub query: &'a str,
     /// How much is recalled at most.
     pub limit: usize,
-    pub patience: Patience,
+    pub patience: SearchPatience,
     pub now: Timestamp,
     /// Messages that need not be recalled, because they are seen anyway.
-    pub besides: Option<Besides>,
+    pub besides: Option<KnownMessages>,
 }
 
 /// The answer to a question what is remembered.
 #[derive(Debug)]
-pub struct Recalled {
+pub struct RecallOutcome {
     /// What fits, the best first.
     pub found: Vec<Recollection>,
     /// What the order rests on.
-    pub how: How,
+    pub how: RankingBasis,
 }
 
 /// Something that was recalled.
 #[derive(Debug)]
 #[allow(missing_docs, reason = "fields that say it have no text of their own")]
 pub struct Recollection {
-    pub what: Remembered,
+    pub what: RecalledContent,
     /// What search said of it.
     pub scores: Scores,
 }
@@ -51,7 +51,7 @@ pub struct Recollection {
 /// Something that is remembered: an entry or a message.
 #[derive(Debug)]
 #[allow(missing_docs, reason = "the fields say it")]
-pub enum Remembered {
+pub enum RecalledContent {
     /// An entry of a memory file.
     Memory(Memory),
     /// A message of a session of that name.
@@ -59,17 +59,17 @@ pub enum Remembered {
         session: SessionId,
         name: String,
         message: MessageId,
-        role: Role,
+        role: MessageRole,
         at: Moment,
         text: String,
     },
 }
 
-impl Memories {
+impl AgentMemories {
     /// Recalls what fits a query. A store that can't be read has no past, and says
     /// nothing of it here: a turn could not run on it, either.
-    pub async fn recall(&self, wish: &Recall<'_>) -> Recalled {
-        let Recall { audience, query, limit, patience, now, .. } = *wish;
+    pub async fn recall(&self, wish: &RecallQuery<'_>) -> RecallOutcome {
+        let RecallQuery { audience, query, limit, patience, now, .. } = *wish;
         let entries = async {
             let view = self.files().read(audience, Horizon::All).await;
             let (ranked, how) = self.rank(&view, query, now, patience).await;
@@ -80,10 +80,10 @@ impl Memories {
             past.find(wish).await.ok()
         };
         let ((view, entries, of_entries), said) = tokio::join!(entries, said);
-        let (said, of_messages) = said.unwrap_or_else(|| (Vec::new(), How::Dense));
+        let (said, of_messages) = said.unwrap_or_else(|| (Vec::new(), RankingBasis::Dense));
         let memory = |pick: recto_context::Pick| {
             let memory = view.memories.iter().find(|memory| memory.name == pick.item.name)?;
-            let what = Remembered::Memory(memory.clone());
+            let what = RecalledContent::Memory(memory.clone());
             Some(Recollection { what, scores: pick.scores })
         };
         let entries = entries.into_iter().filter_map(memory);
@@ -93,19 +93,19 @@ impl Memories {
         found.retain(|found| probability(found) >= FLOOR);
         found.sort_by(|a, b| probability(b).total_cmp(&probability(a)));
         found.truncate(limit);
-        let how = if of_entries == How::Dense { of_messages } else { of_entries };
-        Recalled { found, how }
+        let how = if of_entries == RankingBasis::Dense { of_messages } else { of_entries };
+        RecallOutcome { found, how }
     }
 }
 
 impl Recollection {
-    fn said(Dated { pick, what, .. }: Dated<Said>) -> Self {
-        let Said { session, name, stored } = what;
-        let what = Remembered::Message {
+    fn said(DatedMemory { pick, what, .. }: DatedMemory<PastMessage>) -> Self {
+        let PastMessage { session, name, stored } = what;
+        let what = RecalledContent::Message {
             session,
             name,
             message: stored.message.id,
-            role: Role::of(&stored.message),
+            role: MessageRole::from_message(&stored.message),
             at: stored.at,
             text: visible_text(stored.message.content()),
         };

@@ -7,18 +7,20 @@ use std::sync::Arc;
 use futures_util::future::{BoxFuture, FutureExt};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
-use recto_context::{Audience, ItemId, ItemKind, Marks, Memory, Scope, ToolSpec, may_remember};
+use recto_context::{
+    Audience, ItemId, ItemKind, Memory, MemoryMarks, MemoryScope, ToolSpec, may_remember,
+};
 use recto_store::SessionId;
 use recto_tools::{
-    Action, Arguments, CallContext, Caller, Class, Consent, Tool, ToolError, ToolOutput,
+    CallArguments, CallContext, Caller, Consent, Tool, ToolAction, ToolClass, ToolError, ToolOutput,
 };
-use recto_workspace::{Added, MemoryError, NewMemory, TextMarks, is_lasting};
+use recto_workspace::{AddedMemory, MemoryError, NewMemory, TextMarks, is_lasting_statement};
 use serde_json::json;
 
-use super::Memories;
-use super::past::Besides;
-use super::recall::{Recall, Recollection, Remembered};
-use crate::search::Patience;
+use super::AgentMemories;
+use super::past_messages::KnownMessages;
+use super::recall::{RecallQuery, RecalledContent, Recollection};
+use crate::search::SearchPatience;
 
 /// How much is recalled where nobody says how much.
 const USUAL: usize = 8;
@@ -31,31 +33,32 @@ const SHOWN: usize = 600;
 
 /// The specs of the tools for memory, as models are told of them.
 pub fn memory_tools() -> Vec<ToolSpec> {
-    Doing::ALL.map(Doing::spec).into()
+    MemoryOperation::ALL.map(MemoryOperation::spec).into()
 }
 
 /// The tools for memory, to be called.
-pub fn runnable_tools(memories: &Memories) -> impl Iterator<Item = Arc<dyn Tool>> {
-    let tool = |doing: Doing| -> Arc<dyn Tool> {
+pub fn runnable_tools(memories: &AgentMemories) -> impl Iterator<Item = Arc<dyn Tool>> {
+    let tool = |doing: MemoryOperation| -> Arc<dyn Tool> {
         Arc::new(MemoryTool { doing, spec: doing.spec(), memories: memories.clone() })
     };
-    Doing::ALL.map(tool).into_iter()
+    MemoryOperation::ALL.map(tool).into_iter()
 }
 
 /// The operation that a tool for memory performs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Doing {
+enum MemoryOperation {
     Remember,
     Recall,
     Forget,
 }
 
-impl Doing {
-    const ALL: [Doing; 3] = [Doing::Remember, Doing::Recall, Doing::Forget];
+impl MemoryOperation {
+    const ALL: [MemoryOperation; 3] =
+        [MemoryOperation::Remember, MemoryOperation::Recall, MemoryOperation::Forget];
 
     fn spec(self) -> ToolSpec {
         let (name, description, parameters) = match self {
-            Doing::Remember => (
+            MemoryOperation::Remember => (
                 "remember",
                 "Keep a fact or a wish of the user for later conversations.",
                 json!({
@@ -71,7 +74,7 @@ impl Doing {
                     "required": ["text"]
                 }),
             ),
-            Doing::Recall => (
+            MemoryOperation::Recall => (
                 "recall",
                 "Look up memories and past conversations.",
                 json!({
@@ -83,7 +86,7 @@ impl Doing {
                     "required": ["query"]
                 }),
             ),
-            Doing::Forget => (
+            MemoryOperation::Forget => (
                 "forget",
                 "Forget a memory, by its id from recall.",
                 json!({
@@ -98,9 +101,9 @@ impl Doing {
 }
 
 struct MemoryTool {
-    doing: Doing,
+    doing: MemoryOperation,
     spec: ToolSpec,
-    memories: Memories,
+    memories: AgentMemories,
 }
 
 impl Tool for MemoryTool {
@@ -112,33 +115,33 @@ impl Tool for MemoryTool {
         Some(&self.spec)
     }
 
-    fn class(&self) -> Class {
+    fn class(&self) -> ToolClass {
         match self.doing {
-            Doing::Recall => Class::Reads,
-            Doing::Remember | Doing::Forget => Class::Remembers,
+            MemoryOperation::Recall => ToolClass::Reads,
+            MemoryOperation::Remember | MemoryOperation::Forget => ToolClass::Remembers,
         }
     }
 
     fn describe<'a>(
         &'a self,
-        arguments: &'a Arguments,
+        arguments: &'a CallArguments,
         _: &'a CallContext,
-    ) -> BoxFuture<'a, Result<Action, ToolError>> {
-        async { Ok(Action::of_arguments(&self.spec.called, arguments)) }.boxed()
+    ) -> BoxFuture<'a, Result<ToolAction, ToolError>> {
+        async { Ok(ToolAction::from_arguments(&self.spec.called, arguments)) }.boxed()
     }
 
     fn run<'a>(
         &'a self,
-        arguments: Arguments,
+        arguments: CallArguments,
         context: &'a CallContext,
         _: Consent,
     ) -> BoxFuture<'a, ToolOutput> {
         let caller = &context.caller;
         async move {
             match self.doing {
-                Doing::Remember => self.remember(&arguments, &caller.audience).await,
-                Doing::Recall => Ok(self.recall(&arguments, caller).await),
-                Doing::Forget => self.forget(&arguments, &caller.audience).await,
+                MemoryOperation::Remember => self.remember(&arguments, &caller.audience).await,
+                MemoryOperation::Recall => Ok(self.recall(&arguments, caller).await),
+                MemoryOperation::Forget => self.forget(&arguments, &caller.audience).await,
             }
         }
         .boxed()
@@ -146,33 +149,36 @@ impl Tool for MemoryTool {
 }
 
 impl MemoryTool {
-    async fn remember(&self, arguments: &Arguments, audience: &Audience) -> ToolOutput {
-        let wish = Wish {
+    async fn remember(&self, arguments: &CallArguments, audience: &Audience) -> ToolOutput {
+        let wish = RememberRequest {
             text: arguments.text("text").unwrap_or_default(),
             // What decides who may see it is not the model's to write.
             marks_in_text: TextMarks::Ignored,
             scope: arguments.text("scope"),
-            marks: Marks { important: arguments.flag("important").unwrap_or(false), shared: false },
+            marks: MemoryMarks {
+                important: arguments.flag("important").unwrap_or(false),
+                shared: false,
+            },
         };
         let added = self.memories.remember(&wish, audience).await.map_err(told)?;
-        let Added { memory, was_there } = added;
+        let AddedMemory { memory, was_there } = added;
         let how = if was_there { "known already" } else { "remembered" };
         Ok(format!("{how} as {}: {}", memory.name, memory.text.as_str()))
     }
 
-    async fn recall(&self, arguments: &Arguments, caller: &Caller) -> String {
+    async fn recall(&self, arguments: &CallArguments, caller: &Caller) -> String {
         let limit = arguments.whole_number("limit").map_or(USUAL, |limit| limit as usize);
         let session = caller.session.and_then(|session| session.to_string().parse().ok());
         let recalled = self
             .memories
-            .recall(&Recall {
+            .recall(&RecallQuery {
                 audience: &caller.audience,
                 query: arguments.text("query").unwrap_or_default(),
                 limit: limit.clamp(1, MOST),
-                patience: Patience::OneSecond,
+                patience: SearchPatience::OneSecond,
                 now: Timestamp::now(),
                 besides: session
-                    .map(|session: SessionId| Besides { session, from: caller.sees_from }),
+                    .map(|session: SessionId| KnownMessages { session, from: caller.sees_from }),
             })
             .await;
         match recalled.found.is_empty() {
@@ -181,7 +187,7 @@ impl MemoryTool {
         }
     }
 
-    async fn forget(&self, arguments: &Arguments, audience: &Audience) -> ToolOutput {
+    async fn forget(&self, arguments: &CallArguments, audience: &Audience) -> ToolOutput {
         let id = arguments.text("id").unwrap_or_default();
         let forgotten = self.memories.files().forget(id, audience).await.map_err(told)?;
         Ok(format!("forgotten: {}", forgotten.memory.text.as_str()))
@@ -190,11 +196,11 @@ impl MemoryTool {
 
 /// Something that is to be remembered.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Wish<'a> {
+pub(crate) struct RememberRequest<'a> {
     pub(crate) text: &'a str,
     /// By its name; where there is none, the widest that the audience may write.
     pub(crate) scope: Option<&'a str>,
-    pub(crate) marks: Marks,
+    pub(crate) marks: MemoryMarks,
     pub(crate) marks_in_text: TextMarks,
 }
 
@@ -212,17 +218,17 @@ pub enum RememberError {
     File(#[from] MemoryError),
 }
 
-impl Memories {
+impl AgentMemories {
     /// Remembers something. A lasting wish is marked as important by itself, where a
     /// person can see the mark and take it off.
     pub(crate) async fn remember(
         &self,
-        wish: &Wish<'_>,
+        wish: &RememberRequest<'_>,
         audience: &Audience,
-    ) -> Result<Added, RememberError> {
+    ) -> Result<AddedMemory, RememberError> {
         let scope = scope(wish.scope, audience)?;
-        let marks = Marks {
-            important: wish.marks.important || is_lasting(wish.text),
+        let marks = MemoryMarks {
+            important: wish.marks.important || is_lasting_statement(wish.text),
             shared: wish.marks.shared,
         };
         let (text, marks_in_text) = (wish.text.to_owned(), wish.marks_in_text);
@@ -232,15 +238,15 @@ impl Memories {
 }
 
 /// The scope of that name, if the audience may write there.
-fn scope(name: Option<&str>, audience: &Audience) -> Result<Scope, RememberError> {
-    let own = |kind: fn(Arc<str>) -> Scope, id: &Option<Arc<str>>| id.clone().map(kind);
+fn scope(name: Option<&str>, audience: &Audience) -> Result<MemoryScope, RememberError> {
+    let own = |kind: fn(Arc<str>) -> MemoryScope, id: &Option<Arc<str>>| id.clone().map(kind);
     let all = [
-        ("global", Some(Scope::Global)),
-        ("person", own(Scope::Person, &audience.person)),
-        ("conversation", own(Scope::Conversation, &audience.conversation)),
-        ("agent", own(Scope::Agent, &audience.agent)),
+        ("global", Some(MemoryScope::Global)),
+        ("person", own(MemoryScope::Person, &audience.person)),
+        ("conversation", own(MemoryScope::Conversation, &audience.conversation)),
+        ("agent", own(MemoryScope::Agent, &audience.agent)),
     ];
-    let may: Vec<(&str, Scope)> = all
+    let may: Vec<(&str, MemoryScope)> = all
         .into_iter()
         .filter_map(|(name, scope)| Some((name, scope?)))
         .filter(|(_, scope)| may_remember(audience, scope))
@@ -279,14 +285,14 @@ fn told(error: impl Into<RememberError>) -> ToolError {
 fn line(found: &Recollection) -> String {
     let mut line = String::from("- ");
     match &found.what {
-        Remembered::Memory(memory) => {
+        RecalledContent::Memory(memory) => {
             let Memory { name, added, .. } = memory;
             let text = memory.shown();
             let day = added.and_then(|added| Timestamp::from_second(added).ok());
             let day = day.map(|day| format!("[{}] ", local(day, "%Y-%m-%d"))).unwrap_or_default();
             let _ = writeln!(line, "{day}{} (memory {name})", text.as_str());
         }
-        Remembered::Message { name, role, at, text, message, .. } => {
+        RecalledContent::Message { name, role, at, text, message, .. } => {
             let when = local(at.timestamp(), "%Y-%m-%d %H:%M");
             let text = shortened(text);
             let (role, message) = (role.name(), message.0);

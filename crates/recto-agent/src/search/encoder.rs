@@ -7,30 +7,30 @@ use std::time::SystemTime;
 use recto_search::{Embedding, Encoder, EncoderError, EncoderFiles};
 use tokio::sync::Mutex;
 
-use super::{WhyWords, aside};
+use super::{WordsOnlyReason, run_blocking};
 
 pub(super) struct LazyEncoder {
     files: EncoderFiles,
-    state: Mutex<State>,
+    state: Mutex<EncoderState>,
     /// The last query. A turn searches several shelves for the same.
     asked: parking_lot::Mutex<Option<(String, Embedding)>>,
 }
 
-enum State {
+enum EncoderState {
     Unloaded,
     Ready(Encoder),
     /// It could not be loaded from files that looked like this.
-    Failed(Looks, WhyWords),
+    Failed(FileStamps, WordsOnlyReason),
 }
 
 /// What tells that a file was replaced: its length and when it was written.
-type Looks = [Option<(u64, Option<SystemTime>)>; 2];
+type FileStamps = [Option<(u64, Option<SystemTime>)>; 2];
 
 impl LazyEncoder {
     pub(super) fn new(files: EncoderFiles) -> Self {
         LazyEncoder {
             files,
-            state: Mutex::new(State::Unloaded),
+            state: Mutex::new(EncoderState::Unloaded),
             asked: parking_lot::Mutex::default(),
         }
     }
@@ -38,30 +38,31 @@ impl LazyEncoder {
     /// The encoder, if it is loaded.
     pub(super) fn loaded(&self) -> Option<Encoder> {
         match &*self.state.try_lock().ok()? {
-            State::Ready(encoder) => Some(encoder.clone()),
-            State::Unloaded | State::Failed(..) => None,
+            EncoderState::Ready(encoder) => Some(encoder.clone()),
+            EncoderState::Unloaded | EncoderState::Failed(..) => None,
         }
     }
 
     /// The encoder. Where its files can't be used it is tried again once they
     /// are others: a person may pull the model while Recto runs.
-    pub(super) async fn get(&self) -> Result<Encoder, WhyWords> {
+    pub(super) async fn get(&self) -> Result<Encoder, WordsOnlyReason> {
         let mut state = self.state.lock().await;
-        if let State::Ready(encoder) = &*state {
+        if let EncoderState::Ready(encoder) = &*state {
             return Ok(encoder.clone());
         }
         let looks = [looks(&self.files.weights), looks(&self.files.tokenizer)];
-        if let State::Failed(then, why) = &*state
+        if let EncoderState::Failed(then, why) = &*state
             && *then == looks
         {
             return Err(why.clone());
         }
         let files = self.files.clone();
-        let loaded = aside(move || Encoder::load(&files)).await.ok_or(WhyWords::Failed)?;
+        let loaded =
+            run_blocking(move || Encoder::load(&files)).await.ok_or(WordsOnlyReason::Failed)?;
         let loaded = loaded.map_err(|error| why(&error));
         *state = match &loaded {
-            Ok(encoder) => State::Ready(encoder.clone()),
-            Err(why) => State::Failed(looks, why.clone()),
+            Ok(encoder) => EncoderState::Ready(encoder.clone()),
+            Err(why) => EncoderState::Failed(looks, why.clone()),
         };
         loaded
     }
@@ -86,9 +87,9 @@ fn looks(path: &Path) -> Option<(u64, Option<SystemTime>)> {
     Some((metadata.len(), metadata.modified().ok()))
 }
 
-fn why(error: &EncoderError) -> WhyWords {
+fn why(error: &EncoderError) -> WordsOnlyReason {
     match error {
-        EncoderError::Missing { .. } => WhyWords::NoModel,
-        other => WhyWords::Unusable { problem: other.to_string(), hint: other.hint() },
+        EncoderError::Missing { .. } => WordsOnlyReason::NoModel,
+        other => WordsOnlyReason::Unusable { problem: other.to_string(), hint: other.hint() },
     }
 }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use recto_context::ContentHash;
-use recto_search::{Encoder, Missing, Vector};
-use recto_store::{Embedder, Store};
+use recto_search::{Encoder, MissingVector, PackedVector};
+use recto_store::{EmbeddingKey, Store};
 
-use super::{IsCandidate, Progress, Searcher, aside};
+use super::{EmbeddingProgress, IsCandidate, Searcher, run_blocking};
 
 /// How many texts are embedded before their vectors are put to use and kept.
 const BATCH: usize = 64;
@@ -18,58 +18,61 @@ const MANY: usize = 32;
 
 /// Where vectors outlast the process. They can always be computed again, so what
 /// goes wrong here is not told.
-pub(super) struct Cache {
+pub(super) struct VectorCache {
     store: Option<Store>,
     agent: Arc<str>,
-    by: Embedder,
+    by: EmbeddingKey,
     /// What the index holds of the texts of this shelf.
-    holds: Holds,
+    holds: IndexCoverage,
     is_read: AtomicBool,
 }
 
 /// How much of what a shelf is for an index holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Holds {
+enum IndexCoverage {
     /// All of it: what it does not have can be cleared away.
     All,
     /// What was asked for so far.
     Some,
 }
 
-impl Cache {
+impl VectorCache {
     pub(super) fn new(store: Option<Store>, agent: &str, shelf: &str) -> Self {
-        Cache {
+        VectorCache {
             store,
             agent: agent.into(),
             // Each shelf is cleared away by itself.
-            by: Embedder {
+            by: EmbeddingKey {
                 shelf: format!("{shelf} of {agent}").into(),
                 model: Encoder::NAME.into(),
             },
-            holds: Holds::All,
+            holds: IndexCoverage::All,
             is_read: AtomicBool::new(false),
         }
     }
 
     /// Another shelf of the same agent, of which the index may hold a part: old notes,
     /// or other people's, come when they are asked for.
-    pub(super) fn beside(&self, shelf: &str) -> Self {
-        Cache { holds: Holds::Some, ..Cache::new(self.store.clone(), &self.agent, shelf) }
+    pub(super) fn sibling(&self, shelf: &str) -> Self {
+        VectorCache {
+            holds: IndexCoverage::Some,
+            ..VectorCache::new(self.store.clone(), &self.agent, shelf)
+        }
     }
 
     /// All that was kept; nothing when it was read before and little is missing.
-    async fn read(&self, missing: usize) -> Option<Vec<(ContentHash, Vector)>> {
+    async fn read(&self, missing: usize) -> Option<Vec<(ContentHash, PackedVector)>> {
         let store = self.store.as_ref()?;
-        let may_have_more = self.holds == Holds::Some && missing > MANY;
+        let may_have_more = self.holds == IndexCoverage::Some && missing > MANY;
         if self.is_read.swap(true, Ordering::Relaxed) && !may_have_more {
             return None;
         }
         let kept = store.embeddings(self.by.clone()).await.unwrap_or_default();
-        let vector = |(key, bytes): (_, Vec<u8>)| Some((key, Vector::from_bytes(&bytes)?));
+        let vector = |(key, bytes): (_, Vec<u8>)| Some((key, PackedVector::from_bytes(&bytes)?));
         Some(kept.into_iter().filter_map(vector).collect())
     }
 
-    async fn keep(&self, vectors: &[(ContentHash, Vector)]) {
+    async fn keep(&self, vectors: &[(ContentHash, PackedVector)]) {
         let Some(store) = &self.store else { return };
         let bytes = vectors.iter().map(|(key, vector)| (*key, vector.to_bytes().to_vec()));
         let _ = store.keep_embeddings(self.by.clone(), bytes.collect()).await;
@@ -77,7 +80,9 @@ impl Cache {
 
     /// Lets go of what no item says any more.
     pub(super) async fn retain(&self, keys: HashSet<ContentHash>) {
-        let Some(store) = self.store.as_ref().filter(|_| self.holds == Holds::All) else { return };
+        let Some(store) = self.store.as_ref().filter(|_| self.holds == IndexCoverage::All) else {
+            return;
+        };
         let _ = store.retain_embeddings(self.by.clone(), keys).await;
     }
 }
@@ -98,18 +103,18 @@ impl Searcher {
         self.take_kept(missing).await?;
         let missing = self.missing(is_candidate).await?;
         let total = missing.len();
-        self.0.progress.send_replace(Progress { done: 0, total });
+        self.0.progress.send_replace(EmbeddingProgress { done: 0, total });
         for (number, batch) in missing.chunks(BATCH).enumerate() {
             self.embed(encoder, batch.to_vec()).await?;
             let done = total.min((number + 1) * BATCH);
-            self.0.progress.send_replace(Progress { done, total });
+            self.0.progress.send_replace(EmbeddingProgress { done, total });
         }
         Some(())
     }
 
-    async fn missing(&self, is_candidate: IsCandidate) -> Option<Vec<Missing>> {
+    async fn missing(&self, is_candidate: IsCandidate) -> Option<Vec<MissingVector>> {
         let searcher = self.clone();
-        aside(move || searcher.index().missing(|id| is_candidate(id))).await
+        run_blocking(move || searcher.index().missing(|id| is_candidate(id))).await
     }
 
     /// Puts to use what the store has kept, and clears away what is of no use.
@@ -128,20 +133,20 @@ impl Searcher {
 
     async fn retain(&self) -> Option<()> {
         let searcher = self.clone();
-        let keys = aside(move || searcher.index().keys().collect()).await?;
+        let keys = run_blocking(move || searcher.index().keys().collect()).await?;
         self.0.cache.retain(keys).await;
         Some(())
     }
 
     /// Embeds what still needs it: items may have changed while others were at it.
-    async fn embed(&self, encoder: &Encoder, batch: Vec<Missing>) -> Option<()> {
+    async fn embed(&self, encoder: &Encoder, batch: Vec<MissingVector>) -> Option<()> {
         let (searcher, encoder) = (self.clone(), encoder.clone());
-        let vectors: Vec<(ContentHash, Vector)> = aside(move || {
-            let is_needed = |missing: &&Missing| searcher.index().needs(missing.key);
-            let needed: Vec<&Missing> = batch.iter().filter(is_needed).collect();
+        let vectors: Vec<(ContentHash, PackedVector)> = run_blocking(move || {
+            let is_needed = |missing: &&MissingVector| searcher.index().needs(missing.key);
+            let needed: Vec<&MissingVector> = batch.iter().filter(is_needed).collect();
             let texts: Vec<&str> = needed.iter().map(|missing| &*missing.text).collect();
             let embeddings = encoder.encode(&texts);
-            let vectors = needed.iter().zip(embeddings.iter().map(Vector::from));
+            let vectors = needed.iter().zip(embeddings.iter().map(PackedVector::from));
             let vectors = vectors.filter(|(missing, _)| is_needed(missing));
             vectors.map(|(missing, vector)| (missing.key, vector)).collect()
         })
@@ -150,7 +155,7 @@ impl Searcher {
         self.supply(vectors).await
     }
 
-    async fn supply(&self, vectors: Vec<(ContentHash, Vector)>) -> Option<()> {
+    async fn supply(&self, vectors: Vec<(ContentHash, PackedVector)>) -> Option<()> {
         self.change(move |index| index.supply(vectors)).await
     }
 }

@@ -4,12 +4,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// How often the workspace and sessions of the store were read.
 #[derive(Debug, Default)]
-pub(crate) struct Readings {
+pub(crate) struct ReadingCounts {
     workspace: AtomicUsize,
     sessions: AtomicUsize,
 }
 
-impl Readings {
+impl ReadingCounts {
     pub(crate) fn count_workspace(&self) {
         self.workspace.fetch_add(1, Ordering::SeqCst);
     }

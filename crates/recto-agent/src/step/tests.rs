@@ -3,7 +3,7 @@
 use expect_test::{Expect, expect};
 use recto_context::{CallId, ModeDecision, ToolCall};
 
-use super::{Effect, Input, Outcome, Said, TurnState};
+use super::{ReplyText, TurnEffect, TurnInput, TurnResult, TurnState};
 
 /// Plays a turn. `begin`, `model: TEXT`, `model: call NAME{ARGUMENTS} …`,
 /// `ask`, `decide`, `results`, `fail`, `stop`, and `crash`: the state is written down, read again
@@ -18,26 +18,26 @@ fn check(script: &str, expected: &Expect) {
     expected.assert_eq(&shown);
 }
 
-fn play(state: &mut TurnState, line: &str) -> Effect {
+fn play(state: &mut TurnState, line: &str) -> TurnEffect {
     let calls;
     let input = match line.split_once(": ") {
         Some(("model", said)) => {
             calls = read_calls(said);
             let blank = said.trim().is_empty() || !calls.is_empty();
-            let text = if blank { Said::Nothing } else { Said::Something };
-            Input::Reply { calls: &calls, text }
+            let text = if blank { ReplyText::Nothing } else { ReplyText::Something };
+            TurnInput::Reply { calls: &calls, text }
         }
         _ => match line {
-            "begin" => Input::Begin,
-            "ask" => Input::Asked,
-            "decide" => Input::Decided,
-            "results" => Input::Results,
-            "fail" => Input::CallFailed,
-            "stop" => Input::Stop,
+            "begin" => TurnInput::Begin,
+            "ask" => TurnInput::Asked,
+            "decide" => TurnInput::Decided,
+            "results" => TurnInput::Results,
+            "fail" => TurnInput::CallFailed,
+            "stop" => TurnInput::Stop,
             "crash" => {
                 let kept = serde_json::to_value(&*state).unwrap();
                 *state = TurnState::read(&kept).unwrap();
-                Input::Resume
+                TurnInput::Resume
             }
             other => panic!("unknown line {other:?}"),
         },
@@ -58,12 +58,12 @@ fn read_calls(said: &str) -> Vec<ToolCall> {
     calls.split(' ').enumerate().map(call).collect()
 }
 
-fn describe(effect: &Effect) -> String {
+fn describe(effect: &TurnEffect) -> String {
     match effect {
-        Effect::Call => "call".to_owned(),
-        Effect::Run => "run".to_owned(),
-        Effect::Wait => "wait".to_owned(),
-        Effect::End(closing) => {
+        TurnEffect::Call => "call".to_owned(),
+        TurnEffect::Run => "run".to_owned(),
+        TurnEffect::Wait => "wait".to_owned(),
+        TurnEffect::End(closing) => {
             let unanswered: Vec<_> = closing.unanswered.iter().map(|call| &*call.name).collect();
             format!("end {:?} unanswered [{}]", closing.outcome, unanswered.join(" "))
         }
@@ -297,12 +297,12 @@ fn a_state_of_another_version_is_not_read() {
 #[test]
 fn every_ending_but_an_answer_is_told() {
     for outcome in [
-        Outcome::Empty,
-        Outcome::Stopped,
-        Outcome::Interrupted,
-        Outcome::GivenUp,
-        Outcome::TooManyRounds { limit: 4 },
-        Outcome::Repeated,
+        TurnResult::Empty,
+        TurnResult::Stopped,
+        TurnResult::Interrupted,
+        TurnResult::GivenUp,
+        TurnResult::TooManyRounds { limit: 4 },
+        TurnResult::Repeated,
     ] {
         assert!(outcome.notice().is_some(), "{outcome:?}");
         assert!(!outcome.result_text().is_empty());

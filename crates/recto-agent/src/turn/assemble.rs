@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use recto_context::{
-    Comparison, ContentPart, Inputs, Message, MessageId, ModeDecision, RequestContext, Summary,
-    TurnNumber, compare,
+    AssemblyInputs, Comparison, ContentPart, HistorySummary, Message, MessageId, ModeDecision,
+    RequestContext, TurnNumber, compare_requests,
 };
 use recto_llm::Wire;
 use recto_store::{Fidelity, ItemState, Moment, NewMessage, NewRequest, RequestId, Store};
@@ -14,11 +14,11 @@ use serde_json::json;
 use super::TurnRun;
 use super::inputs::{TurnInputs, TurnModel};
 use crate::error::AgentError;
-use crate::event::Event;
-use crate::record::Document;
-use crate::selection::Found;
+use crate::event::EventKind;
+use crate::record::RecordDocument;
+use crate::selection::SearchOutcome;
 use crate::session_cache::LoadedSession;
-use crate::shared::counter;
+use crate::shared::counter_from;
 
 /// A request in the making: how much of the history it shows, and what stands for the
 /// rest, may still change.
@@ -35,7 +35,7 @@ pub(crate) struct RequestContent<'a> {
     pub(crate) message: MessageId,
     pub(crate) number: TurnNumber,
     pub(crate) mode: &'a ModeDecision,
-    pub(crate) found: &'a Found,
+    pub(crate) found: &'a SearchOutcome,
     pub(crate) history: &'a [Arc<Message>],
     pub(crate) rounds: &'a [Arc<Message>],
 }
@@ -49,7 +49,7 @@ impl RequestDraft<'_> {
     /// The request with this summary of what has left.
     pub(crate) fn assemble_with(
         &self,
-        summary: Option<&Summary>,
+        summary: Option<&HistorySummary>,
     ) -> Result<RequestContext, AgentError> {
         let TurnInputs { model, catalog, snapshot, removed, bootstrap, stamp, .. } = self.inputs;
         let TurnModel { entry, window, calibration, counts, .. } = model;
@@ -59,7 +59,7 @@ impl RequestDraft<'_> {
             carry.snapshot.clone_from(snapshot);
         }
         let content = &self.content;
-        let inputs = Inputs::new(catalog, "")
+        let inputs = AssemblyInputs::new(catalog, "")
             .content(content.content.to_vec())
             .message_id(content.message)
             .stamp(stamp.clone())
@@ -76,7 +76,7 @@ impl RequestDraft<'_> {
             .window(window)
             .limits(entry.limits)
             .layout(entry.layout)
-            .counter(counter(calibration))
+            .counter(counter_from(calibration))
             .carry(carry)
             .turn(content.number);
         let assembled = match counts {
@@ -129,7 +129,7 @@ impl TurnRun<'_> {
         body: Vec<String>,
     ) -> Result<RequestId, AgentError> {
         self.store_message(&request.sent);
-        let comparison = self.previous.as_ref().map(|previous| compare(previous, request));
+        let comparison = self.previous.as_ref().map(|previous| compare_requests(previous, request));
         self.fresh = comparison.as_ref().map(|comparison| comparison.fresh_tokens);
         self.requests += 1;
         self.pending.request = Some(self.new_request(request, body, comparison.as_ref()));
@@ -138,7 +138,7 @@ impl TurnRun<'_> {
         self.pending.items.extend(joining.map(|item| (item.item, ItemState::In(item.joined))));
         let stored = self.commit().await?;
         let id = stored.ok_or(AgentError::Ended)?;
-        self.emit(Event::Requested {
+        self.emit(EventKind::Requested {
             request: id,
             number: self.requests,
             model: self.entry().name.to_string(),
@@ -163,7 +163,7 @@ impl TurnRun<'_> {
             .chain(pending)
             .map(|message| (message.id, message))
             .collect();
-        let document = Document::of(request.record(), &transcript);
+        let document = RecordDocument::from_recorded(request.record(), &transcript);
         NewRequest {
             number: self.requests,
             at: Moment::now(),

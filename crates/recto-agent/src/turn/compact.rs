@@ -8,18 +8,18 @@ use std::sync::Arc;
 
 use futures_util::StreamExt;
 use recto_context::{
-    Catalog, Compaction, Counter, Inputs, Layer, Limits, Message, MessageId, Reason,
-    RequestContext, Summary, SummaryBy, Text, Tokens, complete, extract, summary_prompt,
-    summary_room,
+    AssemblyInputs, Catalog, CompactionInput, ContextLimits, HistorySummary, Layer, Message,
+    MessageId, PartReason, RequestContext, SummaryBy, Text, TokenCounter, Tokens, complete_summary,
+    extract_summary, summary_prompt, summary_room,
 };
-use recto_llm::{LlmError, Reply, StreamEvent};
+use recto_llm::{LlmError, ModelReply, StreamEvent};
 use recto_store::{Moment, NewCompaction};
 use serde_json::json;
 
 use super::{RequestDraft, TurnRun, visible_text};
 use crate::error::AgentError;
 use crate::record::pieces;
-use crate::shared::counter;
+use crate::shared::counter_from;
 
 /// How often a summary is made anew because more has to leave for it.
 const TRIES: usize = 3;
@@ -32,7 +32,7 @@ const MOST_MESSAGES: usize = 4_000;
 const AROUND: Tokens = Tokens::new(16);
 
 /// A request with a new summary on it.
-pub(crate) struct Compacted {
+pub(crate) struct CompactedRequest {
     pub(crate) request: RequestContext,
     pub(crate) compaction: NewCompaction,
 }
@@ -53,7 +53,7 @@ impl TurnRun<'_> {
             SummaryBy::Summary | SummaryBy::Extract => None,
         };
         let compacted = self.draft(&rounds).compact(&request, leaving, written).await?;
-        let Some(Compacted { request, compaction }) = compacted else { return Ok(request) };
+        let Some(CompactedRequest { request, compaction }) = compacted else { return Ok(request) };
         self.inputs.summary = Some(compaction.summary.clone());
         self.pending.compaction = Some(compaction);
         Ok(request)
@@ -103,8 +103,8 @@ impl TurnRun<'_> {
     ) -> Option<RequestContext> {
         let window = self.inputs.model.window.as_ref().ok()?;
         let entry = self.entry();
-        let counter = counter(&self.inputs.model.calibration);
-        let compaction = Compaction {
+        let counter = counter_from(&self.inputs.model.calibration);
+        let compaction = CompactionInput {
             before: self.inputs.summary.as_ref().map(|summary| summary.text.as_str()),
             messages: leaving,
             room: room(request, &entry.limits),
@@ -113,7 +113,7 @@ impl TurnRun<'_> {
         let reply = compaction.room.min(entry.limits.reply);
         let room = Tokens::new((window.tokens - reply).get() * 3 / 4);
         let prompt = summary_prompt(&compaction, room)?;
-        let asking = Inputs::new(&Catalog::default(), Text::from(prompt))
+        let asking = AssemblyInputs::new(&Catalog::default(), Text::from(prompt))
             .message_id(self.message)
             .model(entry.name.clone())
             .window(*window)
@@ -126,12 +126,12 @@ impl TurnRun<'_> {
     }
 
     /// A reply that nobody watches; nothing when the person stops the turn.
-    async fn listen_quietly(&self, body: String) -> Option<Result<Reply, LlmError>> {
+    async fn listen_quietly(&self, body: String) -> Option<Result<ModelReply, LlmError>> {
         let mut stream = self.entry().client.stream(body);
         loop {
             let next = tokio::select! {
                 biased;
-                () = self.stop.wished() => return None,
+                () = self.stop.requested() => return None,
                 next = stream.next() => next,
             };
             match next {
@@ -178,7 +178,7 @@ impl RequestDraft<'_> {
         request: &RequestContext,
         mut leaving: Vec<Arc<Message>>,
         mut written: Option<String>,
-    ) -> Result<Option<Compacted>, AgentError> {
+    ) -> Result<Option<CompactedRequest>, AgentError> {
         if leaving.is_empty() {
             return Ok(None);
         }
@@ -204,9 +204,9 @@ impl RequestDraft<'_> {
     fn if_smaller(
         &self,
         request: RequestContext,
-        summary: Summary,
+        summary: HistorySummary,
         leaving: &[Arc<Message>],
-    ) -> Option<Compacted> {
+    ) -> Option<CompactedRequest> {
         let before = self.cost_of(leaving);
         let after = summary_in(&request).filter(|after| *after < before)?;
         let compaction = NewCompaction {
@@ -217,12 +217,12 @@ impl RequestDraft<'_> {
             tokens_after: after,
             made: Moment::now(),
         };
-        Some(Compacted { request, compaction })
+        Some(CompactedRequest { request, compaction })
     }
 
     /// What messages and the earlier summary take on the page.
     fn cost_of(&self, messages: &[Arc<Message>]) -> Tokens {
-        let counter = counter(&self.inputs.model.calibration);
+        let counter = counter_from(&self.inputs.model.calibration);
         let messages: Tokens =
             messages.iter().map(|message| counter.message(message, Layer::History)).sum();
         let earlier = self.inputs.summary.as_ref();
@@ -234,16 +234,16 @@ impl RequestDraft<'_> {
         room: Tokens,
         leaving: &[Arc<Message>],
         written: Option<String>,
-    ) -> Option<Summary> {
-        let counter = counter(&self.inputs.model.calibration);
+    ) -> Option<HistorySummary> {
+        let counter = counter_from(&self.inputs.model.calibration);
         let earlier = self.inputs.summary.as_ref();
-        let compaction = Compaction {
+        let compaction = CompactionInput {
             before: earlier.map(|summary| summary.text.as_str()),
             messages: leaving,
             room,
             counter: &counter,
         };
-        let (text, how) = match written.and_then(|text| complete(&text, &compaction)) {
+        let (text, how) = match written.and_then(|text| complete_summary(&text, &compaction)) {
             Some(text) => (text, SummaryBy::Summary),
             None => {
                 let extracted = extract_aside(&compaction, counter.clone()).await?;
@@ -251,7 +251,7 @@ impl RequestDraft<'_> {
             }
         };
         let (first, last) = (leaving.first()?, leaving.last()?);
-        Some(Summary {
+        Some(HistorySummary {
             text: text.into(),
             first: earlier.map_or(first.id, |earlier| earlier.first),
             last: last.id,
@@ -262,20 +262,23 @@ impl RequestDraft<'_> {
 }
 
 /// Extracts where it keeps no other task waiting.
-async fn extract_aside(compaction: &Compaction<'_>, counter: Counter<'static>) -> Option<String> {
+async fn extract_aside(
+    compaction: &CompactionInput<'_>,
+    counter: TokenCounter<'static>,
+) -> Option<String> {
     let before = compaction.before.map(str::to_owned);
     let newest = compaction.messages.len().saturating_sub(MOST_MESSAGES);
     let messages = compaction.messages[newest..].to_vec();
     let room = compaction.room;
     let extracted = tokio::task::spawn_blocking(move || {
         let before = before.as_deref();
-        extract(&Compaction { before, messages: &messages, room, counter: &counter })
+        extract_summary(&CompactionInput { before, messages: &messages, room, counter: &counter })
     });
     extracted.await.ok().flatten()
 }
 
 /// How long a summary may be on a page like this one.
-fn room(request: &RequestContext, limits: &Limits) -> Tokens {
+fn room(request: &RequestContext, limits: &ContextLimits) -> Tokens {
     let history: Tokens = request.layer(Layer::History).map(|part| part.tokens).sum();
     let others = request.budget.used - history;
     summary_room(limits, limits.history_tokens.min(request.budget.messages - others)) - AROUND
@@ -283,6 +286,6 @@ fn room(request: &RequestContext, limits: &Limits) -> Tokens {
 
 /// What the summary on a page takes, if there is one.
 fn summary_in(request: &RequestContext) -> Option<Tokens> {
-    let is_summary = |reason: &Reason| matches!(reason, Reason::Summary { .. });
+    let is_summary = |reason: &PartReason| matches!(reason, PartReason::Summary { .. });
     request.parts.iter().find(|part| is_summary(&part.reason)).map(|part| part.tokens)
 }

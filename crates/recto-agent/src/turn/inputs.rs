@@ -7,25 +7,26 @@ use std::sync::Arc;
 use jiff::Zoned;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
-use recto_context::mode::{self, ModeSetting, Question};
+use recto_context::mode::{self, ModeQuestion, ModeSetting};
 use recto_context::{
-    Audience, Bootstrap, Calibration, Catalog, ContentHash, ContextMode, ItemId, ModeDecision,
-    PickPlacement, SessionItem, Snapshot, Stamp, Summary, SummaryBy, Tokens, Window, has_tools,
+    Audience, Bootstrap, Calibration, Catalog, ContentHash, ContextMode, HistorySummary, ItemId,
+    MemorySnapshot, MessageStamp, ModeDecision, PickPlacement, SessionItem, SummaryBy, Tokens,
+    Window, has_tools,
 };
 use recto_llm::LlmError;
-use recto_store::Session;
-use recto_tools::Approval;
-use recto_workspace::{Horizon, View};
+use recto_store::StoredSession;
+use recto_tools::ApprovalMode;
+use recto_workspace::{Horizon, MemoryView};
 
-use crate::counts::Counts;
+use crate::agent_catalog::{AgentCatalog, CatalogPurpose};
 use crate::error::AgentError;
-use crate::items::{Mentioned, join_mentioned, without_mentions};
-use crate::memories::Choosing;
+use crate::exact_counts::ExactCounts;
+use crate::items::{MentionedItems, join_mentioned, without_mentions};
+use crate::memories::MemoryCriteria;
 use crate::options::{AgentOptions, ModelEntry, SessionSettings};
-use crate::selection::{Found, Wanted};
+use crate::selection::{ItemQuery, SearchOutcome};
 use crate::session_cache::LoadedSession;
-use crate::shared::{Shared, counter};
-use crate::stock::{Purpose, Stock};
+use crate::shared::{AgentShared, counter_from};
 
 /// What all requests of a turn are made of.
 #[derive(Debug)]
@@ -33,18 +34,18 @@ pub(crate) struct TurnInputs {
     pub(crate) model: TurnModel,
     /// All that the agent has, with the memories that may be seen here.
     pub(crate) catalog: Arc<Catalog>,
-    searchable: Searchable,
+    searchable: SearchScope,
     /// The memories for the page, where the turn has chosen them.
-    pub(crate) snapshot: Option<Snapshot>,
+    pub(crate) snapshot: Option<MemorySnapshot>,
     /// What stands for messages that have left.
-    pub(crate) summary: Option<Summary>,
+    pub(crate) summary: Option<HistorySummary>,
     /// Items that join the session with this turn.
     pub(crate) joining: Vec<SessionItem>,
     /// Items that a person took out of the session.
     pub(crate) removed: Vec<ItemId>,
     pub(crate) rights: TurnRights,
     pub(crate) bootstrap: Bootstrap,
-    pub(crate) stamp: Stamp,
+    pub(crate) stamp: MessageStamp,
     pub(crate) notices: PendingNotices,
 }
 
@@ -60,7 +61,7 @@ pub(crate) struct TurnModel {
     pub(crate) window: Result<Window, LlmError>,
     pub(crate) calibration: Calibration,
     /// Exact counts, where the model's own tokenizer is at hand.
-    pub(crate) counts: Option<Arc<Counts>>,
+    pub(crate) counts: Option<Arc<ExactCounts>>,
 }
 
 /// What decides which tools a turn may run, and what they may see.
@@ -71,15 +72,15 @@ pub(crate) struct TurnRights {
     /// What skills' programs were when a person last looked at them.
     pub(crate) trusted: Arc<BTreeMap<PathBuf, ContentHash>>,
     /// When a person is asked before a tool runs.
-    pub(crate) approval: Approval,
+    pub(crate) approval: ApprovalMode,
 }
 
 /// What the search for a message goes over.
 #[derive(Debug)]
-struct Searchable {
+struct SearchScope {
     /// The catalog without memories.
     items: Arc<Catalog>,
-    memories: Arc<View>,
+    memories: Arc<MemoryView>,
 }
 
 /// What the person is told once the turn has begun.
@@ -94,7 +95,7 @@ pub(crate) struct PendingNotices {
 impl TurnModel {
     /// The entry that answers, as the session and the turn set it.
     pub(crate) fn choose(
-        shared: &Shared,
+        shared: &AgentShared,
         session: &LoadedSession,
         of_turn: &SessionSettings,
     ) -> Result<(ModelEntry, SessionSettings), AgentError> {
@@ -108,7 +109,7 @@ impl TurnModel {
 
     /// The same with its window, and with what is known of its tokens.
     pub(crate) async fn prepare(
-        shared: &Shared,
+        shared: &AgentShared,
         (entry, settings): (ModelEntry, SessionSettings),
         window: Result<Window, LlmError>,
     ) -> Result<Self, AgentError> {
@@ -119,7 +120,7 @@ impl TurnModel {
     }
 }
 
-fn compaction(shared: &Shared, settings: &SessionSettings) -> Option<SummaryBy> {
+fn compaction(shared: &AgentShared, settings: &SessionSettings) -> Option<SummaryBy> {
     settings.compaction.map_or(shared.parts.options.compaction, Option::from)
 }
 
@@ -127,35 +128,36 @@ impl TurnInputs {
     /// Reads the files, lets items join, and puts all of it together. `mentions` is
     /// the text whose `@` mentions are followed.
     pub(crate) async fn gather(
-        shared: &Shared,
+        shared: &AgentShared,
         session: &mut LoadedSession,
         model: TurnModel,
         mentions: &str,
-        stamp: Stamp,
-        purpose: Purpose,
+        stamp: MessageStamp,
+        purpose: CatalogPurpose,
     ) -> Self {
         let audience = session.audience();
         let files = shared.memories.files();
         let (stock, memories) =
             tokio::join!(shared.stock(purpose), files.read(&audience, Horizon::Recent(today())));
         let approval =
-            model.settings.approval.map_or(shared.parts.tools.approval(), Approval::from);
+            model.settings.approval.map_or(shared.parts.tools.approval(), ApprovalMode::from);
         let (stock, approval) = match model.settings.unattended {
             // What is left runs without a word, or not at all.
-            true => (stock.unattended(&shared.parts, approval), Approval::Never),
+            true => (stock.unattended(&shared.parts, approval), ApprovalMode::Never),
             false => (stock, approval),
         };
-        let Stock { catalog: items, trusted, news } = stock;
+        let AgentCatalog { catalog: items, trusted, news } = stock;
         let catalog = session.catalog(&items, &memories);
         let mut joining = session.join(&catalog);
-        let Mentioned { new, problems } = join_mentioned(mentions, &catalog, &mut session.items);
+        let MentionedItems { new, problems } =
+            join_mentioned(mentions, &catalog, &mut session.items);
         joining.extend(new);
         let troubles = memories.problems.iter().map(ToString::to_string);
         let once = news.iter().cloned().chain(troubles).collect();
         TurnInputs {
             model,
             catalog,
-            searchable: Searchable { items, memories },
+            searchable: SearchScope { items, memories },
             snapshot: None,
             summary: session.summary.clone(),
             joining,
@@ -171,14 +173,14 @@ impl TurnInputs {
     /// page with it.
     pub(crate) async fn search(
         &mut self,
-        shared: &Shared,
+        shared: &AgentShared,
         session: &LoadedSession,
         message: &str,
-    ) -> Found {
+    ) -> SearchOutcome {
         let TurnModel { entry, settings, calibration, .. } = &self.model;
         let message = &without_mentions(message);
         let options = settings.search_options(shared.searcher.options());
-        let wanted = Wanted {
+        let wanted = ItemQuery {
             catalog: &self.searchable.items,
             entries: shared.stockroom.entries(&self.searchable.items),
             session: &session.items,
@@ -190,10 +192,10 @@ impl TurnInputs {
         // In the layers of their kinds, memories are ranked anew for each message.
         let stays = entry.layout.picks != PickPlacement::InLayer;
         let before = session.carry.snapshot.clone().filter(|_| stays);
-        let by = Choosing {
+        let by = MemoryCriteria {
             limits: &entry.limits,
             options: &options,
-            counter: &counter(calibration),
+            counter: &counter_from(calibration),
             history_from: session.carry.history_from.unwrap_or_default(),
         };
         let (mut found, chosen) = tokio::join!(
@@ -208,11 +210,11 @@ impl TurnInputs {
     pub(crate) fn decide_mode(
         &self,
         session: &LoadedSession,
-        found: &Found,
+        found: &SearchOutcome,
         message: &str,
     ) -> ModeDecision {
         let TurnModel { entry, settings, .. } = &self.model;
-        mode::decide(&Question {
+        mode::decide(&ModeQuestion {
             setting: entry.mode,
             uncertain: entry.uncertain,
             mark: settings.context_mode,
@@ -244,7 +246,7 @@ pub(crate) fn today() -> Date {
 }
 
 /// What the page says of where the agent runs.
-fn bootstrap(options: &AgentOptions, session: &Session) -> Bootstrap {
+fn bootstrap(options: &AgentOptions, session: &StoredSession) -> Bootstrap {
     let began = session.created.timestamp().to_zoned(TimeZone::system());
     Bootstrap {
         agent: options.name.clone(),

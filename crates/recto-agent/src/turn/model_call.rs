@@ -1,12 +1,12 @@
 //! The call of the model: what streams in goes out to the listeners.
 
 use futures_util::{FutureExt, StreamExt};
-use recto_context::{ToolCalls, before_calls};
-use recto_llm::{Lane, LlmError, Reply, StreamEvent};
+use recto_context::{ToolCalls, text_before_calls};
+use recto_llm::{LlmError, ModelReply, PromptCacheKey, StreamEvent};
 use recto_store::Moment;
 
 use super::TurnRun;
-use crate::event::Event;
+use crate::event::EventKind;
 
 /// How many pieces of a reply listeners hear of at once, at the most, where a
 /// server sends them faster than one by one.
@@ -15,7 +15,7 @@ const AT_A_STRETCH: usize = 64;
 /// How a call ended.
 pub(super) enum CallOutcome {
     /// The reply came in whole.
-    Reply(Box<Reply>, StreamedReply),
+    Reply(Box<ModelReply>, StreamedReply),
     /// It failed, perhaps after some text.
     Failed(LlmError, StreamedReply),
     /// The person stopped it.
@@ -38,20 +38,20 @@ impl StreamedReply {
     /// only the rest is looked at, from where its line begins.
     fn before_calls(&self) -> usize {
         let line = self.text[..self.shown].rfind('\n').map_or(0, |at| at + 1);
-        line + before_calls(&self.text[line..]).len()
+        line + text_before_calls(&self.text[line..]).len()
     }
 }
 
 impl TurnRun<'_> {
     /// Sends the body and listens until the reply is whole, fails or is stopped.
     pub(super) async fn call_model(&self, body: String) -> CallOutcome {
-        let mut stream = self.entry().client.stream_in(self.lane(), body);
+        let mut stream = self.entry().client.stream_cached(self.lane(), body);
         let mut streamed = StreamedReply::default();
         loop {
             let mut next = tokio::select! {
                 biased;
                 // Leaving drops the stream, which ends the call.
-                () = self.stop.wished() => return CallOutcome::Stopped(streamed),
+                () = self.stop.requested() => return CallOutcome::Stopped(streamed),
                 next = stream.next() => next,
             };
             for piece in 1.. {
@@ -81,9 +81,9 @@ impl TurnRun<'_> {
 
     /// The minimal and the full turns of a session are two conversations to a
     /// model that remembers what it has read: their prompts part early.
-    fn lane(&self) -> Lane {
+    fn lane(&self) -> PromptCacheKey {
         let minimal = u64::from(self.state.mode().chosen.is_minimal());
-        Lane(self.arrived.session.get().unsigned_abs() * 2 + minimal)
+        PromptCacheKey(self.arrived.session.get().unsigned_abs() * 2 + minimal)
     }
 
     fn absorb(&self, streamed: &mut StreamedReply, event: StreamEvent) {
@@ -98,7 +98,7 @@ impl TurnRun<'_> {
             }
             StreamEvent::Retrying { after, error } => {
                 let after_ms = u64::try_from(after.as_millis()).unwrap_or(u64::MAX);
-                self.emit(Event::Retrying { after_ms, error: error.to_string() });
+                self.emit(EventKind::Retrying { after_ms, error: error.to_string() });
             }
             StreamEvent::Done(_) => {}
         }
@@ -109,7 +109,7 @@ impl TurnRun<'_> {
     fn show_ready(&self, streamed: &mut StreamedReply) {
         let thought = std::mem::take(&mut streamed.thought);
         if !thought.is_empty() {
-            self.emit(Event::Thinking { text: thought });
+            self.emit(EventKind::Thinking { text: thought });
         }
         let ready = match self.entry().layout.tool_calls {
             ToolCalls::Native => streamed.text.len(),
@@ -122,7 +122,7 @@ impl TurnRun<'_> {
         if let Some(piece) =
             streamed.text.get(streamed.shown..end).filter(|piece| !piece.is_empty())
         {
-            self.emit(Event::Text { text: piece.to_owned() });
+            self.emit(EventKind::Text { text: piece.to_owned() });
             streamed.shown = end;
         }
     }
@@ -140,7 +140,7 @@ impl TurnRun<'_> {
         let common = shown.zip(words.as_bytes()).take_while(|(a, b)| a == b).count();
         let rest = &words[words.floor_char_boundary(common)..];
         if !rest.trim().is_empty() {
-            self.emit(Event::Text { text: rest.to_owned() });
+            self.emit(EventKind::Text { text: rest.to_owned() });
         }
     }
 }

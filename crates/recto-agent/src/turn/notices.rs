@@ -1,8 +1,10 @@
 //! What a person should know of a request: what was cut, what was assumed, and
 //! whether the server read all of it.
 
-use recto_context::{DropReason, Observed, Part, Reason, RequestContext, Tokens, WindowSource};
-use recto_llm::{Finish, Usage};
+use recto_context::{
+    DropReason, ObservationOutcome, Part, PartReason, RequestContext, Tokens, WindowSource,
+};
+use recto_llm::{FinishReason, TokenUsage};
 
 use super::TurnRun;
 use super::inputs::PendingNotices;
@@ -49,22 +51,22 @@ impl TurnRun<'_> {
     }
 
     /// Tells of a reply that ended before the model was done.
-    pub(super) fn tell_of_finish(&self, finish: &Finish) {
+    pub(super) fn tell_of_finish(&self, finish: &FinishReason) {
         let text = match finish {
-            Finish::Length => format!(
+            FinishReason::Length => format!(
                 "the reply was cut off at its limit of {} tokens (max_output_tokens, or the \
                  server's own)",
                 self.entry().limits.reply
             ),
-            Finish::Filtered => "the provider withheld the rest of the reply".to_owned(),
-            Finish::Stop | Finish::ToolCalls | Finish::Other(_) => return,
+            FinishReason::Filtered => "the provider withheld the rest of the reply".to_owned(),
+            FinishReason::Stop | FinishReason::ToolCalls | FinishReason::Other(_) => return,
         };
         self.notify(text);
     }
 
     /// Learns from the server's count of the prompt, and tells when it is so low
     /// that the server must have cut it.
-    pub(super) fn learn(&mut self, request: &RequestContext, usage: &Usage) -> PromptCut {
+    pub(super) fn learn(&mut self, request: &RequestContext, usage: &TokenUsage) -> PromptCut {
         let Some(counted) = usage.prompt else { return PromptCut::No };
         if self.inputs.model.counts.is_some() {
             // The model's own tokenizer leaves nothing to learn.
@@ -73,14 +75,16 @@ impl TurnRun<'_> {
         let (verdict, calibration) =
             self.shared.observe(self.entry(), request, Tokens::new(counted));
         match verdict {
-            Observed::Used => {
+            ObservationOutcome::Used => {
                 let kept = serde_json::to_value(&calibration).ok();
                 self.pending.calibration = kept.map(|kept| (self.entry().counted_as(), kept));
                 self.inputs.model.calibration = calibration;
                 PromptCut::No
             }
-            Observed::ImplausiblyLow if self.may_be_what_was_not_cached(counted) => PromptCut::No,
-            Observed::ImplausiblyLow => {
+            ObservationOutcome::ImplausiblyLow if self.may_be_what_was_not_cached(counted) => {
+                PromptCut::No
+            }
+            ObservationOutcome::ImplausiblyLow => {
                 self.notify(format!(
                     "the server counted {counted} tokens in a prompt of about {}: it seems to \
                      have cut the prompt, so the model may not have seen all of it",
@@ -88,7 +92,7 @@ impl TurnRun<'_> {
                 ));
                 PromptCut::Probably
             }
-            Observed::Empty | Observed::ImplausiblyHigh => PromptCut::No,
+            ObservationOutcome::Empty | ObservationOutcome::ImplausiblyHigh => PromptCut::No,
         }
     }
 
@@ -127,7 +131,7 @@ fn describe_cuts(request: &RequestContext) -> Option<String> {
             format!("{} ({} tokens: {})", dropped.what, dropped.before, dropped.reason.describe())
         })
         .collect();
-    let is_summary = |part: &Part| matches!(part.reason, Reason::Summary { .. });
+    let is_summary = |part: &Part| matches!(part.reason, PartReason::Summary { .. });
     let instead = match request.parts.iter().any(is_summary) {
         true => "; a summary stands for what has left (`recto sessions expand` undoes it)",
         false => "",

@@ -8,32 +8,33 @@ mod tests;
 use std::sync::Arc;
 
 use recto_context::{
-    Body, CallId, Message, MessageId, RequestContext, Stamp, Text, TurnNumber, UserMessage, Window,
+    CallId, Message, MessageBody, MessageId, MessageStamp, RequestContext, Text, TurnNumber,
+    UserMessage, Window,
 };
 use recto_llm::LlmError;
-use recto_store::{Ending, Turn, TurnCommit, TurnId};
+use recto_store::{StoredTurn, TurnCommit, TurnEnding, TurnId};
 
 use super::inputs::{TurnInputs, TurnModel};
 use super::{TurnRun, is_overtaken, stamp, visible_text};
+use crate::agent_catalog::CatalogPurpose;
 use crate::error::AgentError;
-use crate::event::{Event, Totals};
+use crate::event::{EventKind, UsageTotals};
 use crate::inbound::ArrivedMessage;
-use crate::mailbox::Listeners;
+use crate::mailbox::TurnListeners;
 use crate::options::ModelEntry;
 use crate::record;
 use crate::recover::closing_commit;
 use crate::session_cache::{LoadedSession, SessionCache};
-use crate::shared::Shared;
-use crate::step::{Input, KeptCall, Outcome, TurnState};
-use crate::stock::Purpose;
-use crate::stop::Stop;
+use crate::shared::AgentShared;
+use crate::step::{PendingCall, TurnInput, TurnResult, TurnState};
+use crate::stop::StopSignal;
 
 /// Runs the turns of a session, one at a time.
 pub(crate) struct TurnRunner<'a> {
-    pub(crate) shared: &'a Shared,
+    pub(crate) shared: &'a AgentShared,
     pub(crate) session: &'a mut SessionCache,
-    pub(crate) listeners: &'a Listeners,
-    pub(crate) stop: &'a Stop,
+    pub(crate) listeners: &'a TurnListeners,
+    pub(crate) stop: &'a StopSignal,
 }
 
 /// Where a turn stands in the store when it is started.
@@ -70,7 +71,7 @@ impl TurnRunner<'_> {
 
     /// Runs a turn that this process has claimed: from its beginning, or from
     /// where another process left it.
-    pub(crate) async fn run_claimed(&mut self, turn: &Turn) -> Result<(), AgentError> {
+    pub(crate) async fn run_claimed(&mut self, turn: &StoredTurn) -> Result<(), AgentError> {
         let state = turn.state.as_ref().and_then(TurnState::read);
         let session = self.session.refresh(self.shared).await?;
         let mut message = ArrivedMessage::of_turn(turn, session);
@@ -92,14 +93,14 @@ impl TurnRunner<'_> {
     /// Closes a turn that can't be run, and says why. Its message is kept.
     pub(crate) async fn give_up(
         &mut self,
-        turn: &Turn,
+        turn: &StoredTurn,
         error: &AgentError,
     ) -> Result<(), AgentError> {
         let session = self.session.refresh(self.shared).await?;
         let trouble = error.trouble();
         let unsaid = turn.first_message.is_none().then(|| {
             let content = ArrivedMessage::of_turn(turn, session).inbound.content;
-            Body::User(UserMessage {
+            MessageBody::User(UserMessage {
                 content,
                 stamp: Some(stamp(turn.accepted)),
                 ..Default::default()
@@ -107,12 +108,12 @@ impl TurnRunner<'_> {
         });
         let of_turn = turn.first_message.map_or(&[][..], |first| session.split_at(first).1);
         let unanswered = open_calls(of_turn);
-        let results = unanswered.iter().map(|call| call.answered(Outcome::Failed));
-        let told = Body::Error(Text::from(trouble.text()));
+        let results = unanswered.iter().map(|call| call.answered(TurnResult::Failed));
+        let told = MessageBody::Error(Text::from(trouble.text()));
         let said = unsaid.into_iter().chain(results).chain([told]);
-        let commit = closing_commit(said, session.last, Ending::Failed, Some(trouble.text()));
+        let commit = closing_commit(said, session.last, TurnEnding::Failed, Some(trouble.text()));
         self.shared.parts.store.advance(turn.id, commit).await?;
-        self.listeners.emit(turn.id, Event::ended_without_reply(Ending::Failed, trouble));
+        self.listeners.emit(turn.id, EventKind::ended_without_reply(TurnEnding::Failed, trouble));
         Ok(())
     }
 
@@ -138,7 +139,7 @@ impl TurnRunner<'_> {
                 Some(window)
             }
             // Whoever stops does not want to wait for a server that may be away.
-            () = self.stop.wished() => None,
+            () = self.stop.requested() => None,
         };
         let is_stopped = window.is_none();
         let model =
@@ -149,7 +150,8 @@ impl TurnRunner<'_> {
         let id = start.message.unwrap_or(MessageId(session.last.0 + 1));
         let stamp = session.message(id).and_then(stamp_of).unwrap_or_else(|| stamp(message.at));
         let mut inputs =
-            TurnInputs::gather(self.shared, session, model, mentions, stamp, Purpose::Turn).await;
+            TurnInputs::gather(self.shared, session, model, mentions, stamp, CatalogPurpose::Turn)
+                .await;
         let (state, first) = first_step(self.shared, session, &mut inputs, &mut start, &text).await;
         let mut run = TurnRun {
             shared: self.shared,
@@ -169,11 +171,11 @@ impl TurnRunner<'_> {
             permits: None,
             trouble: None,
             said: None,
-            totals: Totals::default(),
+            totals: UsageTotals::default(),
             never_fits: false,
             fresh: None,
         };
-        run.play(if is_stopped { Input::Stop } else { first }).await
+        run.run_to_end(if is_stopped { TurnInput::Stop } else { first }).await
     }
 
     /// Stores a message as a turn that runs, with nothing else in it yet.
@@ -201,24 +203,24 @@ impl TurnRunner<'_> {
 /// What the turn does first, and the state that it does it in. A turn that nobody
 /// has begun is searched for.
 async fn first_step(
-    shared: &Shared,
+    shared: &AgentShared,
     session: &LoadedSession,
     inputs: &mut TurnInputs,
     start: &mut StartPoint,
     text: &str,
-) -> (TurnState, Input<'static>) {
+) -> (TurnState, TurnInput<'static>) {
     if let (Some(_), Some(state)) = (start.message, start.state.take()) {
-        return (state, Input::Resume);
+        return (state, TurnInput::Resume);
     }
     let found = inputs.search(shared, session, text).await;
     let mode = inputs.decide_mode(session, &found, text);
     let rounds = inputs.model.settings.max_rounds.unwrap_or(shared.parts.options.max_rounds);
     let fresh = TurnState::new(mode, &*inputs.model.entry.name, rounds).with_found(found);
     match start.message {
-        None => (fresh, Input::Begin),
+        None => (fresh, TurnInput::Begin),
         Some(first) => {
             let calls = open_calls(session.split_at(first).1);
-            (fresh.with_open_calls(calls), Input::Resume)
+            (fresh.with_open_calls(calls), TurnInput::Resume)
         }
     }
 }
@@ -227,7 +229,7 @@ async fn first_step(
 /// cost a session its history: then the window of the last request holds, and
 /// where there is none, only a session without a history may assume one.
 pub(crate) async fn resolve_window(
-    shared: &Shared,
+    shared: &AgentShared,
     entry: &ModelEntry,
     session: &LoadedSession,
     previous: Option<&RequestContext>,
@@ -244,23 +246,25 @@ pub(crate) async fn resolve_window(
 }
 
 /// The stamp that a message was sent with: it never changes.
-fn stamp_of(message: &Arc<Message>) -> Option<Stamp> {
+fn stamp_of(message: &Arc<Message>) -> Option<MessageStamp> {
     match &message.body {
-        Body::User(user) => user.stamp.clone(),
+        MessageBody::User(user) => user.stamp.clone(),
         _ => None,
     }
 }
 
 /// Calls of a turn that have no result yet.
-pub(crate) fn open_calls(messages: &[Arc<Message>]) -> Vec<KeptCall> {
+pub(crate) fn open_calls(messages: &[Arc<Message>]) -> Vec<PendingCall> {
     let answered = |id: &CallId, after: &[Arc<Message>]| {
-        after.iter().any(|message| matches!(&message.body, Body::Tool { call, .. } if call == id))
+        after
+            .iter()
+            .any(|message| matches!(&message.body, MessageBody::Tool { call, .. } if call == id))
     };
     let mut open = Vec::new();
     for (index, message) in messages.iter().enumerate() {
         let after = &messages[index + 1..];
         let unanswered = message.calls().iter().filter(|call| !answered(&call.id, after));
-        open.extend(unanswered.map(KeptCall::of));
+        open.extend(unanswered.map(PendingCall::from_call));
     }
     open
 }

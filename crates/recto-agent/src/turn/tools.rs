@@ -3,34 +3,34 @@
 use std::collections::HashSet;
 
 use futures_util::StreamExt;
-use recto_context::{Body, ContentPart, Counter, Layer, Tokens, ToolSpec};
-use recto_tools::{CallContext, Caller, Permit, ToolResult};
+use recto_context::{ContentPart, Layer, MessageBody, TokenCounter, Tokens, ToolSpec};
+use recto_tools::{CallContext, CallPermit, Caller, ToolResult};
 
 use recto_workspace::Horizon;
 
 use super::TurnRun;
-use super::approve::Judged;
+use super::approvals::RoundVerdict;
 use super::today;
 use crate::error::AgentError;
-use crate::event::Event;
-use crate::shared::counter;
-use crate::step::{Effect, Input};
+use crate::event::EventKind;
+use crate::shared::counter_from;
+use crate::step::{TurnEffect, TurnInput};
 
 impl TurnRun<'_> {
     /// Stores the reply, then runs its calls, unless a person has to be asked
     /// first. Their results are stored with the request that carries them, or with
     /// the end of the turn.
-    pub(super) async fn run_tools(&mut self) -> Result<Effect, AgentError> {
+    pub(super) async fn run_tools(&mut self) -> Result<TurnEffect, AgentError> {
         let permits = match self.permits.take() {
             Some(permits) => permits,
             None => match self.judge().await? {
-                Judged::Free(permits) => permits,
-                Judged::Asked(effect) => return Ok(effect),
+                RoundVerdict::Free(permits) => permits,
+                RoundVerdict::Asked(effect) => return Ok(effect),
             },
         };
         self.commit().await?;
         for call in &self.calls {
-            self.emit(Event::Call {
+            self.emit(EventKind::Call {
                 id: call.id.0.to_string(),
                 name: call.name.to_string(),
                 arguments: call.arguments.as_str().to_owned(),
@@ -41,13 +41,13 @@ impl TurnRun<'_> {
         self.fit(&mut results);
         for result in results {
             let content = vec![ContentPart::Text(result.text.into())];
-            self.say(Body::Tool { call: result.call, name: result.name, content });
+            self.push_message(MessageBody::Tool { call: result.call, name: result.name, content });
         }
         self.note_own_memories().await;
         self.calls.clear();
         Ok(self.state.step(match ended {
-            Ended::All => Input::Results,
-            Ended::Stopped => Input::Stop,
+            RoundEnd::All => TurnInput::Results,
+            RoundEnd::Stopped => TurnInput::Stop,
         }))
     }
 
@@ -71,7 +71,7 @@ impl TurnRun<'_> {
     }
 
     /// The results, in the order of the calls; those that a stop cut off are absent.
-    async fn results(&self, permits: &[Permit]) -> (Vec<Option<ToolResult>>, Ended) {
+    async fn results(&self, permits: &[CallPermit]) -> (Vec<Option<ToolResult>>, RoundEnd) {
         let (offered, context) = (self.offered(), self.call_context());
         let tools = &self.shared.parts.tools;
         let mut running = tools.run_each(&self.calls, permits, &offered, &context);
@@ -81,10 +81,10 @@ impl TurnRun<'_> {
                 biased;
                 // A result that is there counts, stopped or not.
                 next = running.next() => next,
-                () = self.stop.wished() => return (results, Ended::Stopped),
+                () = self.stop.requested() => return (results, RoundEnd::Stopped),
             };
-            let Some((index, result)) = next else { return (results, Ended::All) };
-            self.emit(Event::Result {
+            let Some((index, result)) = next else { return (results, RoundEnd::All) };
+            self.emit(EventKind::Result {
                 id: result.call.0.to_string(),
                 name: result.name.to_string(),
                 outcome: result.outcome.name(),
@@ -99,7 +99,7 @@ impl TurnRun<'_> {
     /// for something should see it.
     fn fit(&self, results: &mut [ToolResult]) {
         let Some(request) = self.previous.as_ref() else { return };
-        let counter = counter(&self.inputs.model.calibration);
+        let counter = counter_from(&self.inputs.model.calibration);
         let mut messages = self.session.messages.iter().rev();
         let reply = messages.find(|message| !message.calls().is_empty());
         let reply: Tokens = reply.map_or(Tokens::ZERO, |reply| {
@@ -154,7 +154,7 @@ impl TurnRun<'_> {
 }
 
 /// Why a round is over.
-enum Ended {
+enum RoundEnd {
     All,
     Stopped,
 }
@@ -162,7 +162,7 @@ enum Ended {
 /// A result never becomes shorter than this, in bytes: its note alone takes as much.
 const LEAST: usize = 256;
 
-fn shorten_to(text: &mut String, counter: &Counter<'_>, room: Tokens) {
+fn shorten_to(text: &mut String, counter: &TokenCounter<'_>, room: Tokens) {
     let mut cost = counter.text(&text.as_str().into());
     while cost > room && text.len() > LEAST {
         // A little less than the share, because the note takes room, too.

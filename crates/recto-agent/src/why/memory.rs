@@ -13,17 +13,17 @@ use recto_context::{
     Audience, DropReason, ItemKind, Layer, Memory, Pick, RequestContext, Tokens, TypedMemory,
 };
 use recto_store::{RequestRecord, Store};
-use recto_workspace::{Horizon, View};
+use recto_workspace::{Horizon, MemoryView};
 
-use super::{Why, WhyReason, item_of, why};
+use super::{ItemExplanation, ItemReason, explain_item, item_of};
 use crate::error::AgentError;
 use crate::items::{ItemName, without_mentions};
-use crate::memories::{Memories, Ranking};
+use crate::memories::{AgentMemories, MemoryRanking};
 use crate::options::SessionSettings;
-use crate::search::Patience;
+use crate::search::SearchPatience;
 use crate::turn::visible_text;
 
-impl Memories {
+impl AgentMemories {
     /// What became of every item that answers to a name, in a request that is recorded
     /// as `record` and was restored as `request`: what the record says, and for memories
     /// on which it is silent, what is known now.
@@ -38,11 +38,12 @@ impl Memories {
         request: &RequestContext,
         name: &str,
         others: &[Memory],
-    ) -> Result<Vec<Why>, AgentError> {
-        let mut answers = why(request, name);
+    ) -> Result<Vec<ItemExplanation>, AgentError> {
+        let mut answers = explain_item(request, name);
         let typed = TypedMemory::new(name);
-        let is_exact =
-            |why: &Why| ItemName::parse(name).means(&why.item) || typed.is_exactly(&why.item.name);
+        let is_exact = |why: &ItemExplanation| {
+            ItemName::parse(name).means(&why.item) || typed.is_exactly(&why.item.name)
+        };
         if !typed.is_name() || answers.iter().any(is_exact) {
             return Ok(answers);
         }
@@ -57,7 +58,7 @@ impl Memories {
             answers.push(answer(memory, reason));
         }
         for memory in silent(typed, others, &answers) {
-            answers.push(answer(memory, WhyReason::NotSeen { by: audience.who }));
+            answers.push(answer(memory, ItemReason::NotSeen { by: audience.who }));
         }
         Ok(answers)
     }
@@ -69,7 +70,7 @@ impl Memories {
         request: &RequestContext,
         audience: &Audience,
         at: Timestamp,
-    ) -> WhyReason {
+    ) -> ItemReason {
         let today = at.to_zoned(TimeZone::system()).date();
         let is_there = |memory: &&Memory| match day_alone(memory) {
             Some(day) => day <= today,
@@ -77,36 +78,36 @@ impl Memories {
         };
         let added = memory.added.and_then(|added| Timestamp::from_second(added).ok());
         if let Some(added) = added.filter(|_| !is_there(&memory)) {
-            return WhyReason::NotYet { added };
+            return ItemReason::NotYet { added };
         }
         let view = self.files().read(audience, Horizon::Recent(today)).await;
         let is_recent = view.memories.iter().any(|recent| recent.name == memory.name);
         if let Some(day) = note_day(memory).filter(|_| !is_recent) {
-            return WhyReason::OldNote { day };
+            return ItemReason::OldNote { day };
         }
         if let Some(reason) = hidden(request) {
-            return WhyReason::NoMemories { reason: reason.clone() };
+            return ItemReason::NoMemories { reason: reason.clone() };
         }
         let snapshot = request.carry.snapshot.as_ref();
         let pinned = || snapshot.into_iter().flat_map(|snapshot| &snapshot.entries);
         if pinned().any(|entry| entry.item == memory.id()) {
-            return WhyReason::LeftOut { layer: Layer::Memory, reason: DropReason::MemoryLimit };
+            return ItemReason::LeftOut { layer: Layer::Memory, reason: DropReason::MemoryLimit };
         }
         let is_memory = |pick: &&Pick| pick.item.kind == ItemKind::Memory;
         let looked_at = request.found.iter().chain(&request.candidates).filter(is_memory).count();
         if looked_at == 0 && pinned().all(|entry| entry.scores.is_none()) {
-            return WhyReason::NotSearched;
+            return ItemReason::NotSearched;
         }
         let there: Vec<Memory> = view.memories.iter().filter(is_there).cloned().collect();
         let all = there.len();
-        let Ranking { best, doubles } = self.rank_again(&view, there, request, at).await;
+        let MemoryRanking { best, doubles } = self.rank_again(&view, there, request, at).await;
         if let Some(double) = doubles.into_iter().find(|double| double.pick.item == memory.id()) {
-            return WhyReason::SaysTheSame { of: double.of };
+            return ItemReason::SaysTheSame { of: double.of };
         }
         let now = best.iter().find(|pick| pick.item == memory.id()).cloned();
         match looked_at {
-            0 => WhyReason::NotSearched,
-            _ => WhyReason::Outranked { looked_at, now, best: best.len(), all },
+            0 => ItemReason::NotSearched,
+            _ => ItemReason::Outranked { looked_at, now, best: best.len(), all },
         }
     }
 
@@ -114,26 +115,30 @@ impl Memories {
     /// does not wait longer for it than for a turn.
     async fn rank_again(
         &self,
-        view: &View,
+        view: &MemoryView,
         there: Vec<Memory>,
         request: &RequestContext,
         at: Timestamp,
-    ) -> Ranking {
+    ) -> MemoryRanking {
         let said = visible_text(request.sent.content());
         let everything = view.everything.clone();
-        let view = Arc::new(View { memories: there, problems: Vec::new(), everything });
-        self.rank(&view, &without_mentions(&said), at, Patience::OneSecond).await.0
+        let view = Arc::new(MemoryView { memories: there, problems: Vec::new(), everything });
+        self.rank(&view, &without_mentions(&said), at, SearchPatience::OneSecond).await.0
     }
 }
 
 /// The memories that a name means and of which nothing is told yet.
-fn silent<'a>(name: TypedMemory<'_>, memories: &'a [Memory], told: &[Why]) -> Vec<&'a Memory> {
+fn silent<'a>(
+    name: TypedMemory<'_>,
+    memories: &'a [Memory],
+    told: &[ItemExplanation],
+) -> Vec<&'a Memory> {
     let is_told = |memory: &&Memory| told.iter().any(|why| why.item == memory.id());
     name.among(memories).into_iter().filter(|memory| !is_told(memory)).collect()
 }
 
-fn answer(memory: &Memory, reason: WhyReason) -> Why {
-    Why { item: memory.id(), tokens: Tokens::ZERO, reason }
+fn answer(memory: &Memory, reason: ItemReason) -> ItemExplanation {
+    ItemExplanation { item: memory.id(), tokens: Tokens::ZERO, reason }
 }
 
 /// The day on which a memory came, where nothing more exact is known: its beginning
@@ -169,7 +174,7 @@ mod tests {
         let digits = &name.rsplit_once('#').unwrap().1[..5];
         assert_eq!(silent(TypedMemory::new(&name), &memories, &[]), [&memories[1]]);
         assert_eq!(silent(TypedMemory::new(digits), &memories, &[]), [&memories[0], &memories[1]]);
-        let told = [answer(&memories[0], WhyReason::NotSearched)];
+        let told = [answer(&memories[0], ItemReason::NotSearched)];
         assert_eq!(silent(TypedMemory::new(digits), &memories, &told), [&memories[1]]);
         assert!(silent(TypedMemory::new(&memories[0].name), &memories, &told).is_empty());
     }

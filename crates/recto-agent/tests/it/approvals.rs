@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use recto_agent::{
-    Agent, AgentError, AgentOptions, ApprovalSetting, Event, GoesOn, Inbound, Parts, Question,
-    SessionSettings, Submission,
+    Agent, AgentError, AgentOptions, AgentParts, ApprovalQuestion, ApprovalSetting, EventKind,
+    Inbound, SessionSettings, Submission, TurnContinues,
 };
-use recto_fakes::{Answer as Said, Fake};
-use recto_store::{Answer, Ending, SessionId};
+use recto_fakes::{FakeAnswer as Said, FakeServer};
+use recto_store::{ApprovalAnswer, SessionId, TurnEnding};
 
 use crate::support::{
     Bench, check_sound, ended, finished, model, mortal, next, risks, runtime, say, session,
@@ -20,11 +20,11 @@ async fn ask(
     session: SessionId,
     message: &str,
     questions: usize,
-) -> (Submission, Vec<Question>) {
+) -> (Submission, Vec<ApprovalQuestion>) {
     let mut submission = submit(agent, session, message).await;
     let mut asked = Vec::new();
     while asked.len() < questions {
-        if let Event::Asked(question) = next(&mut submission.events).await.event {
+        if let EventKind::Asked(question) = next(&mut submission.events).await.event {
             asked.push(question);
         }
     }
@@ -37,15 +37,15 @@ fn with(settings: SessionSettings, text: &str) -> Inbound {
 
 #[test]
 fn an_allowed_call_runs_and_the_transcript_says_so() {
-    let fake = Fake::openai().answer(risks(&["it"])).answer(Said::text("done")).start();
+    let fake = FakeServer::openai().answer(risks(&["it"])).answer(Said::text("done")).start();
     let bench = Bench::new();
     runtime().block_on(async {
         let agent = bench.agent(&fake).await;
         let session = session(&agent, "k").await;
         let (mut submission, asked) = ask(&agent, session, "risk it", 1).await;
         assert_eq!(asked[0].title, r#"risk {"what":"it"}"#);
-        let answered = agent.answer(asked[0].approval, Answer::Once).await.unwrap();
-        assert_eq!(answered.goes_on, GoesOn::Here);
+        let answered = agent.answer(asked[0].approval, ApprovalAnswer::Once).await.unwrap();
+        assert_eq!(answered.goes_on, TurnContinues::Here);
         let finished = ended(&mut submission.events, submission.turn).await;
         assert_eq!(finished.reply.as_deref(), Some("done"));
         let shown = transcript(agent.store(), session).await;
@@ -60,15 +60,15 @@ fn an_allowed_call_runs_and_the_transcript_says_so() {
 
 #[test]
 fn a_denied_call_gives_the_model_a_result_that_says_so() {
-    let fake = Fake::openai().answer(risks(&["a", "b"])).answer(Said::text("pity")).start();
+    let fake = FakeServer::openai().answer(risks(&["a", "b"])).answer(Said::text("pity")).start();
     let bench = Bench::new();
     runtime().block_on(async {
         let agent = bench.agent(&fake).await;
         let session = session(&agent, "k").await;
         let (mut submission, asked) = ask(&agent, session, "risk both", 2).await;
-        let first = agent.answer(asked[0].approval, Answer::Denied).await.unwrap();
-        assert_eq!(first.goes_on, GoesOn::WhenAllAreAnswered);
-        agent.answer(asked[1].approval, Answer::Once).await.unwrap();
+        let first = agent.answer(asked[0].approval, ApprovalAnswer::Denied).await.unwrap();
+        assert_eq!(first.goes_on, TurnContinues::WhenAllAreAnswered);
+        agent.answer(asked[1].approval, ApprovalAnswer::Once).await.unwrap();
         ended(&mut submission.events, submission.turn).await;
         let shown = transcript(agent.store(), session).await;
         assert!(shown.contains("risk: risk was not run: the person was asked and said no"));
@@ -80,21 +80,21 @@ fn a_denied_call_gives_the_model_a_result_that_says_so() {
 #[test]
 fn what_is_allowed_for_a_session_is_not_asked_again_there() {
     let answers = [risks(&["a"]), Said::text("one"), risks(&["b"]), Said::text("two")];
-    let fake = answers.into_iter().fold(Fake::openai(), |fake, answer| fake.answer(answer));
+    let fake = answers.into_iter().fold(FakeServer::openai(), |fake, answer| fake.answer(answer));
     let fake = fake.answer(risks(&["soul"])).answer(Said::text("three")).start();
     let bench = Bench::new();
     runtime().block_on(async {
         let agent = bench.agent(&fake).await;
         let here = session(&agent, "k").await;
         let (mut submission, asked) = ask(&agent, here, "risk", 1).await;
-        agent.answer(asked[0].approval, Answer::Session).await.unwrap();
+        agent.answer(asked[0].approval, ApprovalAnswer::Session).await.unwrap();
         ended(&mut submission.events, submission.turn).await;
         assert_eq!(say(&agent, here, "again").await.reply.as_deref(), Some("two"));
         let shown = transcript(agent.store(), here).await;
         assert!(shown.contains("risk: allowed before b"), "{shown}");
         // What only a person may allow is asked all the same.
         let (mut submission, asked) = ask(&agent, here, "and your soul", 1).await;
-        agent.answer(asked[0].approval, Answer::Denied).await.unwrap();
+        agent.answer(asked[0].approval, ApprovalAnswer::Denied).await.unwrap();
         ended(&mut submission.events, submission.turn).await;
         // Another session has to ask for itself.
         fake.push(risks(&["c"]));
@@ -107,7 +107,7 @@ fn what_is_allowed_for_a_session_is_not_asked_again_there() {
 
 #[test]
 fn a_question_survives_its_process_and_goes_on_where_it_is_answered() {
-    let fake = Fake::openai().answer(risks(&["it"])).answer(Said::text("done")).start();
+    let fake = FakeServer::openai().answer(risks(&["it"])).answer(Said::text("done")).start();
     let bench = Bench::new();
     let (here, question) = {
         let mortal = mortal();
@@ -123,10 +123,10 @@ fn a_question_survives_its_process_and_goes_on_where_it_is_answered() {
         // It is not taken up by itself: nobody has answered.
         assert!(!agent.is_at_work());
         let open = agent.open_approvals(Some(here)).await.unwrap();
-        assert_eq!((open.len(), Question::of(&open[0])), (1, question.clone()));
+        assert_eq!((open.len(), ApprovalQuestion::from_approval(&open[0])), (1, question.clone()));
         let mut events = agent.subscribe(here);
-        let answered = agent.answer(question.approval, Answer::Once).await.unwrap();
-        assert_eq!(answered.goes_on, GoesOn::Here);
+        let answered = agent.answer(question.approval, ApprovalAnswer::Once).await.unwrap();
+        assert_eq!(answered.goes_on, TurnContinues::Here);
         let finished = ended(&mut events, answered.approval.turn).await;
         assert_eq!(finished.reply.as_deref(), Some("done"));
         check_sound(agent.store(), here).await;
@@ -137,15 +137,15 @@ fn a_question_survives_its_process_and_goes_on_where_it_is_answered() {
 
 #[test]
 fn an_answer_of_another_process_is_found() {
-    let fake = Fake::openai().answer(risks(&["it"])).answer(Said::text("done")).start();
+    let fake = FakeServer::openai().answer(risks(&["it"])).answer(Said::text("done")).start();
     let bench = Bench::new();
     runtime().block_on(async {
         let agent = bench.agent(&fake).await;
         let session = session(&agent, "k").await;
         let (mut submission, asked) = ask(&agent, session, "risk it", 1).await;
         let other = Agent::idle(bench.parts(vec![model("fake", &fake)]));
-        let answered = other.answer(asked[0].approval, Answer::Once).await.unwrap();
-        assert_eq!(answered.goes_on, GoesOn::Elsewhere);
+        let answered = other.answer(asked[0].approval, ApprovalAnswer::Once).await.unwrap();
+        assert_eq!(answered.goes_on, TurnContinues::Elsewhere);
         let finished = ended(&mut submission.events, submission.turn).await;
         assert_eq!(finished.reply.as_deref(), Some("done"));
     });
@@ -153,7 +153,7 @@ fn an_answer_of_another_process_is_found() {
 
 #[test]
 fn a_message_waits_behind_a_question_and_a_stop_denies_it() {
-    let fake = Fake::openai().answer(risks(&["it"])).start();
+    let fake = FakeServer::openai().answer(risks(&["it"])).start();
     let bench = Bench::new();
     runtime().block_on(async {
         let agent = bench.agent(&fake).await;
@@ -162,26 +162,26 @@ fn a_message_waits_behind_a_question_and_a_stop_denies_it() {
         let second = submit(&agent, session, "and now?").await;
         assert_eq!(statuses(agent.store(), session).await, ["running", "queued"]);
         assert!(agent.stop(session));
-        assert_eq!(ended(&mut first.events, first.turn).await.status, Ending::Stopped);
+        assert_eq!(ended(&mut first.events, first.turn).await.status, TurnEnding::Stopped);
         assert_eq!(finished(second).await.reply.as_deref(), Some("You said: and now?"));
         let approval = agent.store().approval(asked[0].approval).await.unwrap().unwrap();
-        assert_eq!(approval.answer.map(|(answer, _)| answer), Some(Answer::Denied));
+        assert_eq!(approval.answer.map(|(answer, _)| answer), Some(ApprovalAnswer::Denied));
         let shown = transcript(agent.store(), session).await;
         assert!(shown.contains("risk: not run: the person stopped the turn"), "{shown}");
         check_sound(agent.store(), session).await;
-        let error = agent.answer_in(session, None, Answer::Once).await.unwrap_err();
+        let error = agent.answer_in(session, None, ApprovalAnswer::Once).await.unwrap_err();
         assert!(matches!(error, AgentError::NothingAsked));
     });
 }
 
 #[test]
 fn a_question_that_nobody_answers_expires() {
-    let fake = Fake::openai().answer(risks(&["it"])).answer(Said::text("pity")).start();
+    let fake = FakeServer::openai().answer(risks(&["it"])).answer(Said::text("pity")).start();
     let bench = Bench::new();
     runtime().block_on(async {
         let parts = bench.parts(vec![model("fake", &fake)]);
         let options = AgentOptions { approval_expires: Duration::ZERO, ..parts.options };
-        let agent = within(Agent::start(Parts { options, ..parts })).await.unwrap();
+        let agent = within(Agent::start(AgentParts { options, ..parts })).await.unwrap();
         let session = session(&agent, "k").await;
         assert_eq!(say(&agent, session, "risk it").await.reply.as_deref(), Some("pity"));
         let shown = transcript(agent.store(), session).await;
@@ -194,7 +194,8 @@ fn a_question_that_nobody_answers_expires() {
 fn settings_say_when_a_person_is_asked() {
     let bench = Bench::new();
     runtime().block_on(async {
-        let fake = Fake::openai().answer(risks(&["a", "soul"])).answer(Said::text("ok")).start();
+        let fake =
+            FakeServer::openai().answer(risks(&["a", "soul"])).answer(Said::text("ok")).start();
         let agent = bench.agent(&fake).await;
         let never =
             SessionSettings { approval: Some(ApprovalSetting::Never), ..Default::default() };
@@ -209,14 +210,14 @@ fn settings_say_when_a_person_is_asked() {
             SessionSettings { approval: Some(ApprovalSetting::Always), ..Default::default() };
         let here = session(&agent, "always").await;
         let mut submitted = agent.submit(here, with(always, "hold")).await.unwrap();
-        while !matches!(next(&mut submitted.events).await.event, Event::Asked(_)) {}
+        while !matches!(next(&mut submitted.events).await.event, EventKind::Asked(_)) {}
         assert!(agent.stop(here));
     });
 }
 
 #[test]
 fn a_turn_without_a_person_never_sees_tools_that_ask() {
-    let fake = Fake::openai().answer(risks(&["a"])).answer(Said::text("ok")).start();
+    let fake = FakeServer::openai().answer(risks(&["a"])).answer(Said::text("ok")).start();
     let bench = Bench::new();
     runtime().block_on(async {
         let agent = bench.agent(&fake).await;

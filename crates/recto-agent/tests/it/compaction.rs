@@ -1,20 +1,20 @@
 //! Summaries for messages that leave the page: made, kept, shown and undone.
 
-use recto_agent::{Agent, Answer, Command, Inbound};
-use recto_context::{Layer, Limits, Reason, RequestContext, SummaryBy, Tokens};
-use recto_fakes::{Answer as Said, Fake};
+use recto_agent::{Agent, ChatCommand, CommandReply, Inbound};
+use recto_context::{ContextLimits, Layer, PartReason, RequestContext, SummaryBy, Tokens};
+use recto_fakes::{FakeAnswer as Said, FakeServer};
 use recto_store::SessionId;
 
 use crate::selection::requests;
 use crate::support::{Bench, check_sound, conversation, model, runtime, say, session};
 
 /// An agent with room for little history.
-async fn agent(bench: &Bench, fake: &Fake, how: Option<SummaryBy>) -> Agent {
+async fn agent(bench: &Bench, fake: &FakeServer, how: Option<SummaryBy>) -> Agent {
     let mut entry = model("fake", fake);
-    entry.limits = Limits {
+    entry.limits = ContextLimits {
         history_tokens: Tokens::new(1_200),
         summary_tokens: Tokens::new(300),
-        ..Limits::default()
+        ..ContextLimits::default()
     };
     let mut parts = bench.parts(vec![entry]);
     parts.options.compaction = how;
@@ -22,8 +22,11 @@ async fn agent(bench: &Bench, fake: &Fake, how: Option<SummaryBy>) -> Agent {
 }
 
 /// Talks with such an agent.
-fn talk_with(how: Option<SummaryBy>, talk: impl AsyncFnOnce(&Bench, &Fake, Agent, SessionId)) {
-    let (bench, fake) = (Bench::new(), Fake::openai().start());
+fn talk_with(
+    how: Option<SummaryBy>,
+    talk: impl AsyncFnOnce(&Bench, &FakeServer, Agent, SessionId),
+) {
+    let (bench, fake) = (Bench::new(), FakeServer::openai().start());
     runtime().block_on(async {
         let agent = agent(&bench, &fake, how).await;
         let session = session(&agent, "s").await;
@@ -45,7 +48,7 @@ async fn play(agent: &Agent, session: SessionId, turns: std::ops::Range<usize>) 
 
 /// In which turn something has to leave.
 async fn turns_until_compaction() -> usize {
-    let (bench, fake) = (Bench::new(), Fake::openai().start());
+    let (bench, fake) = (Bench::new(), FakeServer::openai().start());
     let agent = agent(&bench, &fake, Some(SummaryBy::Extract)).await;
     let session = session(&agent, "s").await;
     for number in 1..20 {
@@ -58,7 +61,7 @@ async fn turns_until_compaction() -> usize {
 }
 
 fn summary(request: &RequestContext) -> Option<String> {
-    let of = |reason: &Reason| matches!(reason, Reason::Summary { .. });
+    let of = |reason: &PartReason| matches!(reason, PartReason::Summary { .. });
     request.parts.iter().find(|part| of(&part.reason)).map(|part| part.text().to_owned())
 }
 
@@ -75,7 +78,7 @@ fn what_leaves_is_summarised_and_can_be_brought_back() {
         assert!(text.contains("177") && text.contains("/srv/books/1.ods"), "{text}");
         // It is the oldest entry of the history, in front of what was kept.
         let history: Vec<_> = last.layer(Layer::History).collect();
-        assert!(matches!(history[0].reason, Reason::Summary { .. }));
+        assert!(matches!(history[0].reason, PartReason::Summary { .. }));
         assert!(history.len() > 1);
         // What it stands for is told with what it took before and takes now.
         let left: Vec<_> =
@@ -98,8 +101,9 @@ fn what_leaves_is_summarised_and_can_be_brought_back() {
         let undone = agent.expand(session).await.unwrap().unwrap();
         assert_eq!(undone.summary, standing.summary);
         assert!(agent.expand(session).await.unwrap().is_none());
-        let set = Command::parse("/set").unwrap().unwrap();
-        let Answer::Settings(_) = agent.command(&conversation("s"), session, set).await.unwrap()
+        let set = ChatCommand::parse("/set").unwrap().unwrap();
+        let CommandReply::Settings(_) =
+            agent.command(&conversation("s"), session, set).await.unwrap()
         else {
             panic!("settings");
         };
@@ -158,7 +162,7 @@ fn a_preview_asks_no_model_for_its_summary() {
 #[test]
 fn the_originals_are_back_on_a_page_that_has_room() {
     let bench = Bench::new();
-    let fake = Fake::openai().start();
+    let fake = FakeServer::openai().start();
     runtime().block_on(async {
         let small = agent(&bench, &fake, Some(SummaryBy::Extract)).await;
         let session = session(&small, "s").await;
@@ -224,7 +228,7 @@ fn without_compaction_messages_leave_as_they_always_did() {
         assert!(pages.iter().all(|page| summary(page).is_none()));
         assert!(pages.last().unwrap().carry.history_from.is_some());
         // A session can have it otherwise.
-        let on = Command::parse("/set compaction extract").unwrap().unwrap();
+        let on = ChatCommand::parse("/set compaction extract").unwrap().unwrap();
         agent.command(&conversation("s"), session, on).await.unwrap();
         play(&agent, session, 9..14).await;
         let pages = requests(agent.store(), session).await;

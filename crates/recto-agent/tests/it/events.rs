@@ -1,25 +1,25 @@
 //! What listeners hear, and in which order.
 
 use expect_test::expect;
-use recto_agent::Event;
-use recto_fakes::{Answer, Fake};
-use recto_store::Ending;
+use recto_agent::EventKind;
+use recto_fakes::{FakeAnswer, FakeServer};
+use recto_store::TurnEnding;
 
 use crate::support::{Bench, events, finished, holds, runtime, say, session, submit, transcript};
 
-fn describe(event: &Event) -> String {
+fn describe(event: &EventKind) -> String {
     match event {
-        Event::Accepted => "accepted".to_owned(),
-        Event::Requested { number, .. } => format!("requested {number}"),
-        Event::Retrying { .. } => "retrying".to_owned(),
-        Event::Text { text } => format!("text {text:?}"),
-        Event::Thinking { text } => format!("thinking {text:?}"),
-        Event::Asked(question) => format!("asked {}: {}", question.tool, question.title),
-        Event::Decided { answer, .. } => format!("decided {}", answer.name()),
-        Event::Call { name, arguments, .. } => format!("call {name} {arguments}"),
-        Event::Result { name, outcome, text, .. } => format!("result {name} {outcome}: {text}"),
-        Event::Notice { text } => format!("notice {text}"),
-        Event::Finished(finished) => {
+        EventKind::Accepted => "accepted".to_owned(),
+        EventKind::Requested { number, .. } => format!("requested {number}"),
+        EventKind::Retrying { .. } => "retrying".to_owned(),
+        EventKind::Text { text } => format!("text {text:?}"),
+        EventKind::Thinking { text } => format!("thinking {text:?}"),
+        EventKind::Asked(question) => format!("asked {}: {}", question.tool, question.title),
+        EventKind::Decided { answer, .. } => format!("decided {}", answer.name()),
+        EventKind::Call { name, arguments, .. } => format!("call {name} {arguments}"),
+        EventKind::Result { name, outcome, text, .. } => format!("result {name} {outcome}: {text}"),
+        EventKind::Notice { text } => format!("notice {text}"),
+        EventKind::Finished(finished) => {
             format!("finished {}: {:?}", finished.status.name(), finished.reply)
         }
     }
@@ -28,13 +28,13 @@ fn describe(event: &Event) -> String {
 /// Promise: `every-round-streams`
 #[test]
 fn events_come_in_the_order_of_the_turn_and_text_streams_in_every_round() {
-    let fake = Fake::openai()
+    let fake = FakeServer::openai()
         .answer(
-            Answer::thinking("hm hm")
+            FakeAnswer::thinking("hm hm")
                 .text("I hold it.")
-                .calls([recto_fakes::Call::new("hold", serde_json::json!({"what": "a"}))]),
+                .calls([recto_fakes::FakeCall::new("hold", serde_json::json!({"what": "a"}))]),
         )
-        .answer(Answer::text("It is held."))
+        .answer(FakeAnswer::text("It is held."))
         .start();
     let (bench, runtime) = (Bench::new(), runtime());
     bench.held.let_go(1);
@@ -60,12 +60,12 @@ fn events_come_in_the_order_of_the_turn_and_text_streams_in_every_round() {
 
 /// The events with pieces of one text put together: how many there are depends on
 /// how fast they come.
-fn joined(events: Vec<Event>) -> Vec<Event> {
-    let mut all: Vec<Event> = Vec::new();
+fn joined(events: Vec<EventKind>) -> Vec<EventKind> {
+    let mut all: Vec<EventKind> = Vec::new();
     for event in events {
         match (all.last_mut(), &event) {
-            (Some(Event::Text { text }), Event::Text { text: more })
-            | (Some(Event::Thinking { text }), Event::Thinking { text: more }) => {
+            (Some(EventKind::Text { text }), EventKind::Text { text: more })
+            | (Some(EventKind::Thinking { text }), EventKind::Thinking { text: more }) => {
                 text.push_str(more);
             }
             _ => all.push(event),
@@ -78,7 +78,7 @@ fn joined(events: Vec<Event>) -> Vec<Event> {
 #[test]
 fn a_listener_that_never_listens_holds_nothing_up() {
     const TURNS: usize = 160;
-    let fake = Fake::openai().start();
+    let fake = FakeServer::openai().start();
     let (bench, runtime) = (Bench::new(), runtime());
     runtime.block_on(async {
         let agent = bench.agent(&fake).await;
@@ -86,23 +86,23 @@ fn a_listener_that_never_listens_holds_nothing_up() {
         // Each turn has four events at the least.
         let mut deaf = agent.subscribe(session);
         for _ in 1..TURNS {
-            assert_eq!(say(&agent, session, "hello").await.status, Ending::Done);
+            assert_eq!(say(&agent, session, "hello").await.status, TurnEnding::Done);
         }
         let last = submit(&agent, session, "the end").await;
         let turn = last.turn;
-        assert_eq!(finished(last).await.status, Ending::Done);
+        assert_eq!(finished(last).await.status, TurnEnding::Done);
         let missed = deaf.recv().await.unwrap_err();
         assert!(matches!(missed, tokio::sync::broadcast::error::RecvError::Lagged(_)));
         // One who looked away for long still hears the end, with all of the reply.
         let end = crate::support::ended(&mut deaf, turn).await;
-        assert_eq!(end.status, Ending::Done);
+        assert_eq!(end.status, TurnEnding::Done);
         assert!(end.reply.unwrap().ends_with("the end"));
     });
 }
 
 #[test]
 fn what_an_event_tells_is_stored_by_then() {
-    let fake = Fake::openai().answer(holds(&["a"])).start();
+    let fake = FakeServer::openai().answer(holds(&["a"])).start();
     let (bench, runtime) = (Bench::new(), runtime());
     bench.held.let_go(1);
     runtime.block_on(async {
@@ -117,12 +117,12 @@ fn what_an_event_tells_is_stored_by_then() {
             let transcript = transcript(&store, session).await;
             assert!(transcript.contains("user: work"), "{transcript}");
             match event.event {
-                Event::Requested { request, .. } => {
+                EventKind::Requested { request, .. } => {
                     assert!(store.request(request).await.unwrap().is_some());
                     assert!(!store.body(request).await.unwrap().is_empty());
                 }
-                Event::Call { .. } => assert!(transcript.contains("[hold"), "{transcript}"),
-                Event::Finished(_) => {
+                EventKind::Call { .. } => assert!(transcript.contains("[hold"), "{transcript}"),
+                EventKind::Finished(_) => {
                     assert!(turn.ended.is_some());
                     assert!(transcript.contains("assistant: You said"), "{transcript}");
                     break;

@@ -2,9 +2,11 @@
 
 use std::fmt::Write as _;
 
-use recto_agent::{Agent, Answer, Command, Conversation, Recall, Remembered, memory_tools};
-use recto_context::{Layer, Reason, RequestContext, Who};
-use recto_fakes::{Answer as Said, Call, Fake};
+use recto_agent::{
+    Agent, ChatCommand, CommandReply, Conversation, RecallQuery, RecalledContent, memory_tools,
+};
+use recto_context::{AudienceKind, Layer, PartReason, RequestContext};
+use recto_fakes::{FakeAnswer as Said, FakeCall, FakeServer};
 use recto_store::SessionId;
 use recto_workspace::Horizon;
 use serde_json::json;
@@ -13,7 +15,7 @@ use crate::selection::requests;
 use crate::support::{Bench, check_sound, conversation, model, runtime, say, session};
 
 /// An agent that has the tools for memory.
-async fn agent(bench: &Bench, fake: &Fake) -> Agent {
+async fn agent(bench: &Bench, fake: &FakeServer) -> Agent {
     let mut parts = bench.parts(vec![model("fake", fake)]);
     parts.options.built_in.extend(memory_tools());
     Agent::start(parts).await.unwrap()
@@ -31,8 +33,8 @@ fn thousand(bench: &Bench) {
     bench.write("memory/MEMORY.md", &text);
 }
 
-fn remember(text: &str) -> recto_fakes::Reply {
-    Said::calls([Call::new("remember", json!({ "text": text }))])
+fn remember(text: &str) -> recto_fakes::FakeReply {
+    Said::calls([FakeCall::new("remember", json!({ "text": text }))])
 }
 
 /// The texts of a layer.
@@ -45,7 +47,7 @@ async fn group(agent: &Agent, name: &str) -> SessionId {
         surface: "discord".into(),
         account: "bot".into(),
         name: name.into(),
-        who: Who::Group,
+        who: AudienceKind::Group,
         person: None,
     };
     agent.find_or_begin(&place).await.unwrap().id
@@ -56,7 +58,7 @@ async fn guest(agent: &Agent, name: &str, person: &str) -> SessionId {
         surface: "telegram".into(),
         account: "bot".into(),
         name: name.into(),
-        who: Who::Guest,
+        who: AudienceKind::Guest,
         person: Some(person.into()),
     };
     agent.find_or_begin(&place).await.unwrap().id
@@ -67,7 +69,7 @@ async fn guest(agent: &Agent, name: &str, person: &str) -> SessionId {
 fn a_wish_is_known_in_the_next_session_and_not_in_a_group() {
     let bench = Bench::new();
     thousand(&bench);
-    let fake = Fake::openai()
+    let fake = FakeServer::openai()
         .answer(remember("The user prefers brief answers."))
         .answer(Said::text("I will."))
         .start();
@@ -83,7 +85,7 @@ fn a_wish_is_known_in_the_next_session_and_not_in_a_group() {
         // "hello" brings a few of the newest, and not a thousand.
         assert!(memories.lines().count() < 10, "{memories}");
         let part = page.layer(Layer::Memory).find(|part| part.text().contains("brief")).unwrap();
-        assert!(matches!(part.reason, Reason::Pinned(_)), "{:?}", part.reason);
+        assert!(matches!(part.reason, PartReason::Pinned(_)), "{:?}", part.reason);
         let in_group = group(&agent, "general").await;
         say(&agent, in_group, "hello").await;
         say(&agent, in_group, "Does the user prefer brief answers? Which box holds parts?").await;
@@ -100,16 +102,19 @@ fn a_wish_is_known_in_the_next_session_and_not_in_a_group() {
 #[test]
 fn a_model_can_share_nothing_and_a_group_remembers_for_itself() {
     let bench = Bench::new();
-    let fake = Fake::openai()
+    let fake = FakeServer::openai()
         .answer(Said::calls([
-            Call::new("remember", json!({"text": "[shared] The code of the door is on the wall."})),
-            Call::new("remember", json!({"text": "\u{1}[shared] The safe is open."})),
-            Call::new("remember", json!({"text": "[sha\u{1}red] The key is lost."})),
+            FakeCall::new(
+                "remember",
+                json!({"text": "[shared] The code of the door is on the wall."}),
+            ),
+            FakeCall::new("remember", json!({"text": "\u{1}[shared] The safe is open."})),
+            FakeCall::new("remember", json!({"text": "[sha\u{1}red] The key is lost."})),
         ]))
         .answer(Said::text("Done."))
         .answer(remember("The meeting is on Monday."))
         .answer(Said::text("Done."))
-        .answer(Said::calls([Call::new(
+        .answer(Said::calls([FakeCall::new(
             "remember",
             json!({"text": "Everybody knows.", "scope": "global"}),
         )]))
@@ -147,7 +152,7 @@ fn group_place() -> Conversation {
         surface: "discord".into(),
         account: "bot".into(),
         name: String::new(),
-        who: Who::Group,
+        who: AudienceKind::Group,
         person: None,
     }
 }
@@ -157,14 +162,14 @@ fn group_place() -> Conversation {
 fn a_key_is_not_remembered() {
     let bench = Bench::new();
     let key = format!("My key is {}{}", "sk-proj-", "q7Rz2LmX9vKtB4nWc8YhJ1sDf6GpE3uA");
-    let fake = Fake::openai().answer(remember(&key)).answer(Said::text("I won't.")).start();
+    let fake = FakeServer::openai().answer(remember(&key)).answer(Said::text("I won't.")).start();
     runtime().block_on(async {
         let agent = agent(&bench, &fake).await;
         let session = session(&agent, "s").await;
         say(&agent, session, "Remember my key").await;
         let told = fake.chats().last().unwrap().to_string();
         assert!(told.contains("hint: keep it in a password manager"), "{told}");
-        let typed = Command::parse(&format!("/remember {key}")).unwrap().unwrap();
+        let typed = ChatCommand::parse(&format!("/remember {key}")).unwrap().unwrap();
         let error = agent.command(&conversation("s"), session, typed).await.unwrap_err();
         assert!(error.hint().unwrap().contains("password manager"));
         let (files, owner) = (agent.memories().files(), agent.memories().owner());
@@ -178,7 +183,7 @@ fn a_key_is_not_remembered() {
 fn the_snapshot_stays_and_what_is_remembered_meanwhile_does_not_move_it() {
     let bench = Bench::new();
     thousand(&bench);
-    let fake = Fake::openai()
+    let fake = FakeServer::openai()
         .answer(Said::text("Hello."))
         .answer(remember("The cat is called Minka."))
         .answer(Said::text("Noted."))
@@ -207,10 +212,10 @@ fn the_snapshot_stays_and_what_is_remembered_meanwhile_does_not_move_it() {
 #[test]
 fn what_was_said_is_recalled_by_those_who_may() {
     let bench = Bench::new();
-    let fake = Fake::openai()
+    let fake = FakeServer::openai()
         .answer(Said::text("Noted: the boat is called Albatross."))
         .answer(Said::text("Your secret is safe."))
-        .answer(Said::calls([Call::new("recall", json!({"query": "name of the boat"}))]))
+        .answer(Said::calls([FakeCall::new("recall", json!({"query": "name of the boat"}))]))
         .answer(Said::text("Albatross."))
         .start();
     runtime().block_on(async {
@@ -229,7 +234,7 @@ fn what_was_said_is_recalled_by_those_who_may() {
         assert!(!format!("{:?}", first.parts).contains("Albatross"));
         check_sound(agent.store(), later).await;
 
-        let recalled = |who: Who, person: Option<&str>, conversation: Option<&str>| {
+        let recalled = |who: AudienceKind, person: Option<&str>, conversation: Option<&str>| {
             let audience = recto_context::Audience {
                 who,
                 person: person.map(Into::into),
@@ -238,11 +243,11 @@ fn what_was_said_is_recalled_by_those_who_may() {
             };
             let agent = agent.clone();
             async move {
-                let wish = Recall {
+                let wish = RecallQuery {
                     audience: &audience,
                     query: "boat engine secret Albatross",
                     limit: 20,
-                    patience: recto_agent::Patience::UntilDone,
+                    patience: recto_agent::SearchPatience::UntilDone,
                     now: jiff::Timestamp::now(),
                     besides: None,
                 };
@@ -250,8 +255,8 @@ fn what_was_said_is_recalled_by_those_who_may() {
                 let mut names: Vec<String> = found
                     .into_iter()
                     .map(|found| match found.what {
-                        Remembered::Memory(memory) => memory.name.to_string(),
-                        Remembered::Message { name, .. } => name,
+                        RecalledContent::Memory(memory) => memory.name.to_string(),
+                        RecalledContent::Message { name, .. } => name,
                     })
                     .collect();
                 names.sort();
@@ -259,11 +264,14 @@ fn what_was_said_is_recalled_by_those_who_may() {
                 names
             }
         };
-        assert_eq!(recalled(Who::Owner, Some("owner"), None).await, ["harbour", "later"]);
-        assert_eq!(recalled(Who::Guest, Some("anna"), None).await, ["4711"].map(|_| label(&anna)));
-        assert_eq!(recalled(Who::Guest, Some("ben"), None).await, [""; 0]);
-        assert_eq!(recalled(Who::Group, None, Some("telegram-4711")).await, [""; 0]);
-        assert_eq!(recalled(Who::SubAgent, Some("anna"), None).await, [""; 0]);
+        assert_eq!(recalled(AudienceKind::Owner, Some("owner"), None).await, ["harbour", "later"]);
+        assert_eq!(
+            recalled(AudienceKind::Guest, Some("anna"), None).await,
+            ["4711"].map(|_| label(&anna))
+        );
+        assert_eq!(recalled(AudienceKind::Guest, Some("ben"), None).await, [""; 0]);
+        assert_eq!(recalled(AudienceKind::Group, None, Some("telegram-4711")).await, [""; 0]);
+        assert_eq!(recalled(AudienceKind::SubAgent, Some("anna"), None).await, [""; 0]);
     });
 }
 
@@ -276,19 +284,19 @@ fn label(session: &SessionId) -> String {
 fn what_is_forgotten_is_in_the_archive_and_nowhere_else() {
     let bench = Bench::new();
     bench.write("memory/MEMORY.md", "## 2026-03-01\n- Likes tea.\n- Likes rain.\n");
-    let fake = Fake::openai().start();
+    let fake = FakeServer::openai().start();
     runtime().block_on(async {
         let agent = agent(&bench, &fake).await;
         let session = session(&agent, "s").await;
-        let line = Command::parse("/remember Call me Sam").unwrap().unwrap();
-        let Answer::Remembered(added) =
+        let line = ChatCommand::parse("/remember Call me Sam").unwrap().unwrap();
+        let CommandReply::Remembered(added) =
             agent.command(&conversation("s"), session, line).await.unwrap()
         else {
             panic!("it is remembered");
         };
         assert!(added.memory.marks.important);
         let name = added.memory.name.to_string();
-        fake.push(Said::calls([Call::new("forget", json!({ "id": name }))]));
+        fake.push(Said::calls([FakeCall::new("forget", json!({ "id": name }))]));
         fake.push(Said::text("Forgotten."));
         say(&agent, session, "Forget my name").await;
         assert!(!bench.read("memory/MEMORY.md").contains("Sam"));
@@ -301,7 +309,7 @@ fn what_is_forgotten_is_in_the_archive_and_nowhere_else() {
 #[test]
 fn nothing_that_is_wrong_with_memories_keeps_a_turn_from_its_answer() {
     let bench = Bench::new();
-    let fake = Fake::openai().start();
+    let fake = FakeServer::openai().start();
     bench.make_folder("memory/MEMORY.md");
     runtime().block_on(async {
         let agent = agent(&bench, &fake).await;

@@ -1,8 +1,8 @@
 //! What a person is told of files and skills that are not as they should be: once,
 //! and when it is told, not when it is found.
 
-use recto_agent::{Agent, Event};
-use recto_fakes::{Answer, Fake};
+use recto_agent::{Agent, EventKind};
+use recto_fakes::{FakeAnswer, FakeServer};
 use recto_store::SessionId;
 
 use crate::support::{Bench, events, model, model_without_window, runtime, session, submit};
@@ -22,7 +22,7 @@ fn declaration(subcommand: &str) -> String {
 async fn notices(agent: &Agent, session: SessionId, text: &str) -> Vec<String> {
     let told = events(submit(agent, session, text).await).await;
     let notice = |event| match event {
-        Event::Notice { text } => Some(text),
+        EventKind::Notice { text } => Some(text),
         _ => None,
     };
     told.into_iter().filter_map(notice).collect()
@@ -31,7 +31,7 @@ async fn notices(agent: &Agent, session: SessionId, text: &str) -> Vec<String> {
 /// A home with a skill that changed since it was looked at, and with a memory file
 /// that can't be read.
 fn troubled_bench() -> Bench {
-    let (bench, fake) = (Bench::new(), Fake::openai().start());
+    let (bench, fake) = (Bench::new(), FakeServer::openai().start());
     bench.write("skills/clock/SKILL.md", SKILL);
     bench.write("skills/clock/tools.json", &declaration("-u"));
     runtime().block_on(async {
@@ -55,7 +55,7 @@ fn assert_both_told(notices: &[String]) {
 /// Promise: `notice-once`
 #[test]
 fn without_a_known_window_every_notice_is_told_once() {
-    let (bench, fake, runtime) = (troubled_bench(), Fake::ollama().start(), runtime());
+    let (bench, fake, runtime) = (troubled_bench(), FakeServer::ollama().start(), runtime());
     runtime.block_on(async {
         let agent = bench.agent_without_window(&fake).await;
         let first = session(&agent, "k").await;
@@ -70,7 +70,7 @@ fn without_a_known_window_every_notice_is_told_once() {
 /// Promise: `notice-once`
 #[test]
 fn a_notice_is_told_also_where_a_turn_fails_before_its_first_request() {
-    let (bench, fake, runtime) = (troubled_bench(), Fake::openai().start(), runtime());
+    let (bench, fake, runtime) = (troubled_bench(), FakeServer::openai().start(), runtime());
     runtime.block_on(async {
         let mut entry = model("fake", &fake);
         entry.window = Some(recto_context::Tokens::new(600));
@@ -83,7 +83,8 @@ fn a_notice_is_told_also_where_a_turn_fails_before_its_first_request() {
 
 #[test]
 fn a_mention_that_leads_nowhere_is_told_in_each_turn_that_has_it() {
-    let fake = Fake::ollama().answer(Answer::text("yes")).answer(Answer::text("no")).start();
+    let fake =
+        FakeServer::ollama().answer(FakeAnswer::text("yes")).answer(FakeAnswer::text("no")).start();
     let (bench, runtime) = (Bench::new(), runtime());
     runtime.block_on(async {
         let parts = bench.parts(vec![model_without_window("fake", &fake)]);

@@ -2,9 +2,11 @@
 //! for another.
 
 use futures_util::future::join_all;
-use recto_agent::{Agent, Answer as CommandAnswer, Command, Event, Inbound, Stopping};
-use recto_fakes::{Answer, Fake, Gate};
-use recto_store::{Ending, TurnStatus};
+use recto_agent::{
+    Agent, ChatCommand, CommandReply as CommandAnswer, EventKind, Inbound, StopOutcome,
+};
+use recto_fakes::{AnswerGate, FakeAnswer, FakeServer};
+use recto_store::{TurnEnding, TurnStatus};
 
 use crate::support::{
     Bench, arrival, check_sound, conversation, finished, next, runtime, say, scripted, session,
@@ -22,7 +24,7 @@ fn echoes(texts: &[String]) -> String {
 
 #[test]
 fn messages_sent_at_once_are_answered_in_the_order_they_were_sent() {
-    let (bench, fake, runtime) = (Bench::new(), Fake::openai().start(), runtime());
+    let (bench, fake, runtime) = (Bench::new(), FakeServer::openai().start(), runtime());
     runtime.block_on(async {
         let agent = bench.agent(&fake).await;
         for round in 0..20 {
@@ -41,8 +43,8 @@ fn messages_sent_at_once_are_answered_in_the_order_they_were_sent() {
 
 #[test]
 fn a_message_that_comes_during_a_turn_waits_and_is_stored_at_once() {
-    let gate = Gate::new();
-    let fake = Fake::openai().answer(Answer::text("first").held(&gate)).start();
+    let gate = AnswerGate::new();
+    let fake = FakeServer::openai().answer(FakeAnswer::text("first").held(&gate)).start();
     let (bench, runtime) = (Bench::new(), runtime());
     runtime.block_on(async {
         let agent = bench.agent(&fake).await;
@@ -67,8 +69,8 @@ fn a_message_that_comes_during_a_turn_waits_and_is_stored_at_once() {
 /// Promise: `messages-never-interleave`
 #[test]
 fn no_session_waits_for_another() {
-    let gate = Gate::new();
-    let fake = Fake::openai().answer(Answer::text("at last").held(&gate)).start();
+    let gate = AnswerGate::new();
+    let fake = FakeServer::openai().answer(FakeAnswer::text("at last").held(&gate)).start();
     let (bench, runtime) = (Bench::new(), runtime());
     runtime.block_on(async {
         let agent = bench.agent(&fake).await;
@@ -89,7 +91,7 @@ fn no_session_waits_for_another() {
         }
         assert_eq!(statuses(agent.store(), held).await, ["running"]);
         gate.open();
-        assert_eq!(finished(slow).await.status, Ending::Done);
+        assert_eq!(finished(slow).await.status, TurnEnding::Done);
         within(agent.finished()).await;
     });
 }
@@ -129,8 +131,8 @@ fn two_processes_take_turns_in_one_session() {
 
 #[test]
 fn a_message_waits_for_the_turn_of_another_process() {
-    let gate = Gate::new();
-    let fake = Fake::openai().answer(Answer::text("first").held(&gate)).start();
+    let gate = AnswerGate::new();
+    let fake = FakeServer::openai().answer(FakeAnswer::text("first").held(&gate)).start();
     let (bench, runtime) = (Bench::new(), runtime());
     runtime.block_on(async {
         let (ours, theirs) = tokio::join!(bench.agent(&fake), bench.agent(&fake));
@@ -148,8 +150,8 @@ fn a_message_waits_for_the_turn_of_another_process() {
 
 #[test]
 fn a_message_that_waits_for_another_process_can_be_taken_back() {
-    let gate = Gate::new();
-    let fake = Fake::openai().answer(Answer::text("first").held(&gate)).start();
+    let gate = AnswerGate::new();
+    let fake = FakeServer::openai().answer(FakeAnswer::text("first").held(&gate)).start();
     let (bench, runtime) = (Bench::new(), runtime());
     runtime.block_on(async {
         let (ours, theirs) = tokio::join!(bench.agent(&fake), bench.agent(&fake));
@@ -158,14 +160,16 @@ fn a_message_that_waits_for_another_process_can_be_taken_back() {
         arrival(&gate, 1).await;
         let mut second = submit(&theirs, shared, "two").await;
         // The person is told why nothing happens, and may give up.
-        while !matches!(next(&mut second.events).await.event, Event::Notice { .. }) {}
-        let stop = theirs.command(&conversation("shared"), shared, Command::Stop).await.unwrap();
-        assert!(matches!(stop, CommandAnswer::Stopped(Stopping::Now)), "{stop:?}");
-        assert_eq!(finished(second).await.status, Ending::Stopped);
+        while !matches!(next(&mut second.events).await.event, EventKind::Notice { .. }) {}
+        let stop =
+            theirs.command(&conversation("shared"), shared, ChatCommand::Stop).await.unwrap();
+        assert!(matches!(stop, CommandAnswer::Stopped(StopOutcome::Now)), "{stop:?}");
+        assert_eq!(finished(second).await.status, TurnEnding::Stopped);
         assert_eq!(statuses(ours.store(), shared).await, ["running", "stopped"]);
         within(theirs.finished()).await;
-        let stop = theirs.command(&conversation("shared"), shared, Command::Stop).await.unwrap();
-        assert!(matches!(stop, CommandAnswer::Stopped(Stopping::Elsewhere)), "{stop:?}");
+        let stop =
+            theirs.command(&conversation("shared"), shared, ChatCommand::Stop).await.unwrap();
+        assert!(matches!(stop, CommandAnswer::Stopped(StopOutcome::Elsewhere)), "{stop:?}");
         gate.open();
         finished(first).await;
         assert_eq!(say(&theirs, shared, "three").await.reply.unwrap(), "You said: three");

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use expect_test::{Expect, expect};
 use recto_agent::step::TurnState;
-use recto_agent::{Agent, Inbound, settle};
-use recto_context::{Body, CallId, ContentPart, Message, MessageId, ModeDecision, ToolCall};
-use recto_fakes::{Answer, Fake, Gate};
-use recto_store::{Moment, NewMessage, NewTurn, SessionId, Settings, TurnCommit};
+use recto_agent::{Agent, Inbound, settle_open_turns};
+use recto_context::{CallId, ContentPart, Message, MessageBody, MessageId, ModeDecision, ToolCall};
+use recto_fakes::{AnswerGate, FakeAnswer, FakeServer};
+use recto_store::{Moment, NewMessage, NewTurn, SessionId, SettingsMap, TurnCommit};
 use serde_json::json;
 
 use crate::support::{
@@ -19,7 +19,7 @@ use crate::support::{
 /// The session of a process that is killed when it has got so far.
 fn killed_after(
     bench: &Bench,
-    fake: &Fake,
+    fake: &FakeServer,
     so_far: impl AsyncFnOnce(&Agent, SessionId),
 ) -> SessionId {
     let killed = mortal();
@@ -34,7 +34,7 @@ fn killed_after(
 }
 
 /// Starts an agent on what is left, and waits until all of it is finished.
-fn recover(bench: &Bench, fake: &Fake, session: SessionId, expected: &Expect) {
+fn recover(bench: &Bench, fake: &FakeServer, session: SessionId, expected: &Expect) {
     runtime().block_on(async {
         let agent = bench.agent(fake).await;
         within(agent.finished()).await;
@@ -57,8 +57,8 @@ fn recover(bench: &Bench, fake: &Fake, session: SessionId, expected: &Expect) {
 /// Promise: `killed-at-any-instant`
 #[test]
 fn a_turn_that_waited_for_its_model_is_finished() {
-    let (bench, gate) = (Bench::new(), Gate::new());
-    let fake = Fake::openai().answer(Answer::text("lost words").held(&gate)).start();
+    let (bench, gate) = (Bench::new(), AnswerGate::new());
+    let fake = FakeServer::openai().answer(FakeAnswer::text("lost words").held(&gate)).start();
     let session = killed_after(&bench, &fake, async |agent, session| {
         submit(agent, session, "hello").await;
         gate.release(1);
@@ -89,7 +89,7 @@ fn a_turn_that_waited_for_its_model_is_finished() {
 #[test]
 fn a_turn_whose_tools_ran_is_marked_and_they_do_not_run_again() {
     let bench = Bench::new();
-    let fake = Fake::openai().answer(holds(&["a", "b"])).start();
+    let fake = FakeServer::openai().answer(holds(&["a", "b"])).start();
     let session = killed_after(&bench, &fake, async |agent, session| {
         submit(agent, session, "work").await;
         bench.held.has_begun().await;
@@ -112,11 +112,11 @@ fn a_turn_whose_tools_ran_is_marked_and_they_do_not_run_again() {
 
 #[test]
 fn a_turn_is_taken_up_after_its_tools_with_their_results() {
-    let (bench, gate) = (Bench::new(), Gate::new());
-    let fake = Fake::openai()
+    let (bench, gate) = (Bench::new(), AnswerGate::new());
+    let fake = FakeServer::openai()
         .answer(holds(&["a"]))
-        .answer(Answer::text("lost words").held(&gate))
-        .answer(Answer::text("It is held."))
+        .answer(FakeAnswer::text("lost words").held(&gate))
+        .answer(FakeAnswer::text("It is held."))
         .start();
     let session = killed_after(&bench, &fake, async |agent, session| {
         bench.held.let_go(1);
@@ -141,8 +141,8 @@ fn a_turn_is_taken_up_after_its_tools_with_their_results() {
 
 #[test]
 fn queued_messages_are_answered_in_their_order() {
-    let (bench, gate) = (Bench::new(), Gate::new());
-    let fake = Fake::openai().answer(Answer::text("lost words").held(&gate)).start();
+    let (bench, gate) = (Bench::new(), AnswerGate::new());
+    let fake = FakeServer::openai().answer(FakeAnswer::text("lost words").held(&gate)).start();
     let session = killed_after(&bench, &fake, async |agent, session| {
         for text in ["one", "two", "three"] {
             submit(agent, session, text).await;
@@ -188,7 +188,7 @@ fn inbound(session: SessionId, text: &str) -> NewTurn {
         at: Moment::now(),
         content: vec![ContentPart::Text(text.into())],
         sender: None,
-        settings: Settings::default(),
+        settings: SettingsMap::default(),
     }
 }
 
@@ -198,7 +198,7 @@ fn calling(id: u64) -> Message {
         name: "hold".into(),
         arguments: r#"{"what":"a"}"#.into(),
     };
-    let body = Body::Assistant { content: Vec::new(), calls: vec![call] };
+    let body = MessageBody::Assistant { content: Vec::new(), calls: vec![call] };
     Message { id: MessageId(id), body }
 }
 
@@ -208,7 +208,7 @@ fn a_state_that_this_version_cannot_read_counts_as_interrupted() {
         serde_json::to_value(TurnState::new(ModeDecision::without_tools(), "fake", 4)).unwrap();
     newer["version"] = 99.into();
     for state in [newer, json!("?"), json!({"version": 1, "phase": "dreaming"})] {
-        let (bench, fake) = (Bench::new(), Fake::openai().start());
+        let (bench, fake) = (Bench::new(), FakeServer::openai().start());
         let session =
             left_behind(&bench, vec![Message::user(1, "work"), calling(2)], state.clone());
         recover(
@@ -223,7 +223,7 @@ fn a_state_that_this_version_cannot_read_counts_as_interrupted() {
         "#]],
         );
 
-        let (bench, fake) = (Bench::new(), Fake::openai().start());
+        let (bench, fake) = (Bench::new(), FakeServer::openai().start());
         let session = left_behind(&bench, vec![Message::user(1, "work")], state);
         recover(
             &bench,
@@ -240,14 +240,14 @@ fn a_state_that_this_version_cannot_read_counts_as_interrupted() {
 #[test]
 fn settling_closes_what_cannot_be_finished_and_needs_no_model() {
     let bench = Bench::new();
-    let fake = Fake::openai().answer(holds(&["a"])).start();
+    let fake = FakeServer::openai().answer(holds(&["a"])).start();
     let killed = mortal();
     let (working, waiting) = killed.block_on(async {
         let agent = bench.agent(&fake).await;
         let working = session(&agent, "working").await;
         submit(&agent, working, "work").await;
         bench.held.has_begun().await;
-        fake.push(Answer::Silence);
+        fake.push(FakeAnswer::Silence);
         let waiting = session(&agent, "waiting").await;
         submit(&agent, waiting, "one").await;
         submit(&agent, waiting, "two").await;
@@ -260,7 +260,7 @@ fn settling_closes_what_cannot_be_finished_and_needs_no_model() {
     runtime().block_on(async {
         let store = bench.store();
         for _ in 0..2 {
-            let unfinished = settle(&store).await.unwrap();
+            let unfinished = settle_open_turns(&store).await.unwrap();
             assert!(unfinished.iter().all(|turn| turn.session == waiting));
             assert_eq!(unfinished.len(), 2);
         }
@@ -274,7 +274,7 @@ fn settling_closes_what_cannot_be_finished_and_needs_no_model() {
 #[test]
 fn what_a_living_process_works_on_is_left_to_it() {
     let bench = Bench::new();
-    let fake = Fake::openai().answer(holds(&["a"])).start();
+    let fake = FakeServer::openai().answer(holds(&["a"])).start();
     let runtime = runtime();
     runtime.block_on(async {
         let agent = bench.agent(&fake).await;
@@ -282,7 +282,7 @@ fn what_a_living_process_works_on_is_left_to_it() {
         let working = submit(&agent, session, "work").await;
         bench.held.has_begun().await;
         let waiting = submit(&agent, session, "and then?").await;
-        assert_eq!(settle(&bench.store()).await.unwrap(), []);
+        assert_eq!(settle_open_turns(&bench.store()).await.unwrap(), []);
         let another = bench.agent(&fake).await;
         within(another.finished()).await;
         bench.held.let_go(1);
@@ -296,7 +296,7 @@ fn what_a_living_process_works_on_is_left_to_it() {
 /// A message that waits in the store for a model that the config has no more.
 #[test]
 fn a_message_for_a_model_that_is_gone_gets_a_reply_that_says_so() {
-    let (bench, fake) = (Bench::new(), Fake::openai().start());
+    let (bench, fake) = (Bench::new(), FakeServer::openai().start());
     let session = runtime().block_on(async {
         let store = bench.store();
         let agent = Agent::idle(bench.parts_with(vec![model("fake", &fake)], store.clone()));
@@ -319,8 +319,8 @@ fn a_message_for_a_model_that_is_gone_gets_a_reply_that_says_so() {
 
 #[test]
 fn a_turn_that_another_process_left_while_we_live_is_finished_before_ours() {
-    let (bench, gate) = (Bench::new(), Gate::new());
-    let fake = Fake::openai().answer(Answer::text("lost words").held(&gate)).start();
+    let (bench, gate) = (Bench::new(), AnswerGate::new());
+    let fake = FakeServer::openai().answer(FakeAnswer::text("lost words").held(&gate)).start();
     let living = runtime();
     let killed = mortal();
     let ours = living.block_on(bench.agent(&fake));
@@ -344,12 +344,12 @@ fn a_turn_that_another_process_left_while_we_live_is_finished_before_ours() {
 #[test]
 fn many_sessions_of_one_killed_process_are_all_finished() {
     let bench = Bench::new();
-    let mut builder = Fake::openai();
+    let mut builder = FakeServer::openai();
     for number in 0..24 {
         builder = match number % 3 {
-            0 => builder.answer(Answer::text("several words are said here")),
+            0 => builder.answer(FakeAnswer::text("several words are said here")),
             1 => builder.answer(holds(&["a"])),
-            _ => builder.answer(Answer::Silence),
+            _ => builder.answer(FakeAnswer::Silence),
         };
     }
     let fake = builder.start();
@@ -385,7 +385,7 @@ fn many_sessions_of_one_killed_process_are_all_finished() {
 }
 
 /// The session of a process that was killed while it asked model `a`.
-fn killed_while_calling(bench: &Bench, fake: &Fake, gate: &Gate) -> SessionId {
+fn killed_while_calling(bench: &Bench, fake: &FakeServer, gate: &AnswerGate) -> SessionId {
     let killed = mortal();
     let session = killed.block_on(async {
         let agent = Agent::start(bench.parts(vec![model("a", fake)])).await.unwrap();
@@ -400,9 +400,9 @@ fn killed_while_calling(bench: &Bench, fake: &Fake, gate: &Gate) -> SessionId {
 
 #[test]
 fn a_turn_stays_with_its_model_whatever_was_chosen_since() {
-    let (bench, gate) = (Bench::new(), Gate::new());
-    let first = Fake::openai().answer(Answer::text("lost").held(&gate)).start();
-    let other = Fake::openai().start();
+    let (bench, gate) = (Bench::new(), AnswerGate::new());
+    let first = FakeServer::openai().answer(FakeAnswer::text("lost").held(&gate)).start();
+    let other = FakeServer::openai().start();
     let session = killed_while_calling(&bench, &first, &gate);
     runtime().block_on(async {
         let models = vec![model("b", &other), model("a", &first)];
@@ -418,8 +418,8 @@ fn a_turn_stays_with_its_model_whatever_was_chosen_since() {
 
 #[test]
 fn a_turn_whose_model_is_gone_does_not_stand_in_the_way() {
-    let (bench, gate) = (Bench::new(), Gate::new());
-    let fake = Fake::openai().answer(Answer::text("lost").held(&gate)).start();
+    let (bench, gate) = (Bench::new(), AnswerGate::new());
+    let fake = FakeServer::openai().answer(FakeAnswer::text("lost").held(&gate)).start();
     let session = killed_while_calling(&bench, &fake, &gate);
     runtime().block_on(async {
         let agent = Agent::start(bench.parts(vec![model("b", &fake)])).await.unwrap();

@@ -1,10 +1,12 @@
 //! What search brings into turns: with words alone, and in `dense` with the real
 //! encoder.
 
-use recto_agent::{Agent, Answer, Command, Event, Why, WhyReason, restore};
+use recto_agent::{
+    Agent, ChatCommand, CommandReply, EventKind, ItemExplanation, ItemReason, restore_request,
+};
 use recto_context::mode::ModeSetting;
 use recto_context::{ItemKind, RequestContext};
-use recto_fakes::Fake;
+use recto_fakes::FakeServer;
 use recto_store::{SessionId, Store, TurnId};
 
 use crate::support::{
@@ -33,8 +35,8 @@ fn flow_example(bench: &Bench) {
 }
 
 /// Talks with an agent that has the items of the flow example.
-fn with_flow_example(talk: impl AsyncFnOnce(&Bench, &Fake, Agent, SessionId)) {
-    let (bench, fake) = (Bench::new(), Fake::openai().start());
+fn with_flow_example(talk: impl AsyncFnOnce(&Bench, &FakeServer, Agent, SessionId)) {
+    let (bench, fake) = (Bench::new(), FakeServer::openai().start());
     flow_example(&bench);
     runtime().block_on(async {
         let agent = bench.agent(&fake).await;
@@ -55,7 +57,7 @@ pub(crate) async fn requests(store: &Store, session: SessionId) -> Vec<RequestCo
 async fn requests_of(store: &Store, turn: TurnId) -> Vec<RequestContext> {
     let mut requests = Vec::new();
     for request in store.requests(turn).await.unwrap() {
-        requests.push(restore(store, &request).await.unwrap());
+        requests.push(restore_request(store, &request).await.unwrap());
     }
     requests
 }
@@ -68,8 +70,8 @@ fn items_on(request: &RequestContext) -> Vec<String> {
     documents.map(|item| format!("{} {}", item.id.name, item.include)).collect()
 }
 
-async fn command(agent: &Agent, session: SessionId, line: &str) -> Answer {
-    let command = Command::parse(line).unwrap().unwrap();
+async fn command(agent: &Agent, session: SessionId, line: &str) -> CommandReply {
+    let command = ChatCommand::parse(line).unwrap().unwrap();
     agent.command(&conversation("k"), session, command).await.unwrap()
 }
 
@@ -102,7 +104,7 @@ async fn play_flow_example(agent: &Agent) {
 
 #[test]
 fn each_message_brings_what_fits_it_by_words_alone() {
-    let (bench, fake) = (Bench::new(), Fake::openai().start());
+    let (bench, fake) = (Bench::new(), FakeServer::openai().start());
     flow_example(&bench);
     runtime().block_on(async {
         let agent = bench.agent(&fake).await;
@@ -110,7 +112,7 @@ fn each_message_brings_what_fits_it_by_words_alone() {
         let session = session(&agent, "k").await;
         let last = agent.store().last_request(session).await.unwrap().unwrap();
         assert_eq!(last.notes["search"], serde_json::json!({"words": "no_model"}));
-        let request = restore(agent.store(), &last).await.unwrap();
+        let request = restore_request(agent.store(), &last).await.unwrap();
         // No score is made up.
         assert!(
             request
@@ -142,8 +144,11 @@ fn what_a_person_removed_is_not_brought_back() {
         say(&agent, session, "How do I authenticate?").await;
         command(&agent, session, "/remove rule:c").await;
         say(&agent, session, "How do I authenticate?").await;
-        let Answer::Why(why) = command(&agent, session, "/why c").await else { panic!() };
-        assert!(matches!(&why[..], [Why { reason: WhyReason::Removed, .. }]), "{why:?}");
+        let CommandReply::Why(why) = command(&agent, session, "/why c").await else { panic!() };
+        assert!(
+            matches!(&why[..], [ItemExplanation { reason: ItemReason::Removed, .. }]),
+            "{why:?}"
+        );
         command(&agent, session, "/add c").await;
         say(&agent, session, "And now?").await;
         let requests = requests(agent.store(), session).await;
@@ -160,7 +165,8 @@ fn why_tells_of_every_item() {
         say(&agent, session, "How do I authenticate?").await;
         let mut told = Vec::new();
         for name in ["a", "b", "@rule:c", "reference:y", "tool:hold", "nothing"] {
-            let Answer::Why(why) = command(&agent, session, &format!("/why {name}")).await else {
+            let CommandReply::Why(why) = command(&agent, session, &format!("/why {name}")).await
+            else {
                 panic!("no reason for {name}")
             };
             told.extend(why.iter().map(|why| {
@@ -183,8 +189,8 @@ fn mentions_add_items_and_the_text_stays_as_typed() {
     with_flow_example(async |_, _, agent, session| {
         let text = "Hello, use @rule:b, @ref:y and @rule:nope please";
         let events = events(submit(&agent, session, text).await).await;
-        let told = |event: &Event| match event {
-            Event::Notice { text } => Some(text.clone()),
+        let told = |event: &EventKind| match event {
+            EventKind::Notice { text } => Some(text.clone()),
             _ => None,
         };
         let told: Vec<String> = events.iter().filter_map(told).collect();
@@ -236,7 +242,7 @@ fn search_can_be_turned_off_and_made_choosier() {
 
 #[test]
 fn a_skill_that_clearly_fits_speaks_for_tools() {
-    let (bench, fake) = (Bench::new(), Fake::openai().start());
+    let (bench, fake) = (Bench::new(), FakeServer::openai().start());
     let skill = "---\nname: tides\ndescription: Tide tables, high water and low water times\n\
                  include: agent\n---\nLook up the tide table. High water and low water times \
                  are in the tide table.\n";

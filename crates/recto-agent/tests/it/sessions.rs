@@ -1,10 +1,10 @@
 //! What a session keeps from turn to turn: its items, its settings, and what was
 //! learned about its model.
 
-use recto_agent::{Agent, Command, Conversation, Inbound};
-use recto_context::{ItemId, ItemKind, Joined, RequestContext};
-use recto_fakes::{Answer, Fake};
-use recto_store::{Having, ItemState, SessionId, Store};
+use recto_agent::{Agent, ChatCommand, Conversation, Inbound};
+use recto_context::{ItemId, ItemKind, ItemOrigin, RequestContext};
+use recto_fakes::{FakeAnswer, FakeServer};
+use recto_store::{ItemState, SessionCursor, SessionId, Store};
 
 use crate::support::{
     Bench, check_sound, conversation, holds, model, runtime, say, session, text, transcript,
@@ -19,14 +19,14 @@ fn rule(name: &str) -> ItemId {
 
 /// How the items stand to the session, without the tools.
 async fn items(store: &Store, session: SessionId) -> Vec<(String, ItemState)> {
-    let state = store.load(session, Having::default()).await.unwrap();
+    let state = store.load(session, SessionCursor::default()).await.unwrap();
     let items = state.items.unwrap().into_iter().filter(|(item, _)| item.kind != ItemKind::Tool);
     items.map(|(item, state)| (item.to_string(), state)).collect()
 }
 
 #[test]
 fn an_item_that_appears_between_turns_joins_late() {
-    let (bench, fake, runtime) = (Bench::new(), Fake::openai().start(), runtime());
+    let (bench, fake, runtime) = (Bench::new(), FakeServer::openai().start(), runtime());
     bench.write("rules/tone.md", RULE);
     runtime.block_on(async {
         let agent = bench.agent(&fake).await;
@@ -35,14 +35,14 @@ fn an_item_that_appears_between_turns_joins_late() {
         bench.write("rules/late.md", RULE);
         bench.write("skills/knots/SKILL.md", SKILL);
         say(&agent, session, "two").await;
-        let late = ItemState::In(Joined::Late);
+        let late = ItemState::In(ItemOrigin::Late);
         let mut items = items(agent.store(), session).await;
         items.sort_by(|(a, _), (b, _)| a.cmp(b));
         assert_eq!(
             items,
             [
                 ("rule late".to_owned(), late),
-                ("rule tone".to_owned(), ItemState::In(Joined::AtStart)),
+                ("rule tone".to_owned(), ItemState::In(ItemOrigin::AtStart)),
                 ("skill knots".to_owned(), late),
             ]
         );
@@ -54,21 +54,21 @@ fn an_item_that_appears_between_turns_joins_late() {
 /// a first message all the same.
 #[test]
 fn what_is_there_at_the_first_message_joins_at_the_start() {
-    let (bench, fake, runtime) = (Bench::new(), Fake::ollama().start(), runtime());
+    let (bench, fake, runtime) = (Bench::new(), FakeServer::ollama().start(), runtime());
     bench.write("rules/tone.md", RULE);
     runtime.block_on(async {
         let agent = bench.agent_without_window(&fake).await;
         let session = session(&agent, "k").await;
         say(&agent, session, "one").await;
         let items = items(agent.store(), session).await;
-        assert_eq!(items, [("rule tone".to_owned(), ItemState::In(Joined::AtStart))]);
+        assert_eq!(items, [("rule tone".to_owned(), ItemState::In(ItemOrigin::AtStart))]);
     });
     assert_eq!(fake.rejections(), [""; 0]);
 }
 
 #[test]
 fn a_removed_item_stays_out() {
-    let (bench, fake, runtime) = (Bench::new(), Fake::openai().start(), runtime());
+    let (bench, fake, runtime) = (Bench::new(), FakeServer::openai().start(), runtime());
     bench.write("rules/tone.md", RULE);
     runtime.block_on(async {
         let agent = bench.agent(&fake).await;
@@ -90,7 +90,7 @@ fn a_removed_item_stays_out() {
 
 #[test]
 fn settings_are_applied_and_survive_a_restart() {
-    let (bench, fake) = (Bench::new(), Fake::openai().start());
+    let (bench, fake) = (Bench::new(), FakeServer::openai().start());
     let parts = || bench.parts(vec![model("fake", &fake), model("other", &fake)]);
     let session = runtime().block_on(async {
         let agent = Agent::start(parts()).await.unwrap();
@@ -103,7 +103,7 @@ fn settings_are_applied_and_survive_a_restart() {
             "/set max_rounds 1",
             "/mode minimal",
         ] {
-            let command = Command::parse(line).unwrap().unwrap();
+            let command = ChatCommand::parse(line).unwrap().unwrap();
             agent.command(&conversation("k"), session, command).await.unwrap();
         }
         session
@@ -133,7 +133,7 @@ fn settings_are_applied_and_survive_a_restart() {
 /// Promise: `conversations-stay-apart`
 #[test]
 fn conversations_of_two_surfaces_with_the_same_id_stay_apart() {
-    let (bench, fake, runtime) = (Bench::new(), Fake::openai().start(), runtime());
+    let (bench, fake, runtime) = (Bench::new(), FakeServer::openai().start(), runtime());
     runtime.block_on(async {
         let agent = bench.agent(&fake).await;
         let mut sessions = Vec::new();
@@ -158,7 +158,7 @@ fn conversations_of_two_surfaces_with_the_same_id_stay_apart() {
 /// Promise: `views-agree`
 #[test]
 fn a_preview_stores_nothing_and_shows_what_is_sent() {
-    let (bench, fake, runtime) = (Bench::new(), Fake::openai().start(), runtime());
+    let (bench, fake, runtime) = (Bench::new(), FakeServer::openai().start(), runtime());
     runtime.block_on(async {
         let agent = bench.agent(&fake).await;
         let session = session(&agent, "k").await;
@@ -173,7 +173,7 @@ fn a_preview_stores_nothing_and_shows_what_is_sent() {
         say(&agent, session, "two").await;
         let turn = agent.store().last_turn(Some(session)).await.unwrap().unwrap();
         let requests = agent.store().requests(turn.id).await.unwrap();
-        let sent = recto_agent::restore(agent.store(), &requests[0]).await.unwrap();
+        let sent = recto_agent::restore_request(agent.store(), &requests[0]).await.unwrap();
         // All but the message itself, whose stamp has the minute in it.
         let messages = |request: &RequestContext| {
             let entry = model("fake", &fake);
@@ -189,7 +189,7 @@ fn a_preview_stores_nothing_and_shows_what_is_sent() {
 
 #[test]
 fn what_was_learned_about_a_model_survives_a_restart() {
-    let (bench, fake) = (Bench::new(), Fake::openai().start());
+    let (bench, fake) = (Bench::new(), FakeServer::openai().start());
     let long = "The keeper lights the lamp and writes the weather down. ".repeat(40);
     let estimate = |agent: Agent| {
         let long = long.clone();
@@ -203,7 +203,7 @@ fn what_was_learned_about_a_model_survives_a_restart() {
         let agent = bench.agent(&fake).await;
         let session = session(&agent, "k").await;
         for number in 0..8 {
-            fake.push(Answer::text("noted"));
+            fake.push(FakeAnswer::text("noted"));
             say(&agent, session, &format!("{number} {}", &long[..200 * (number + 1)])).await;
         }
         estimate(agent).await

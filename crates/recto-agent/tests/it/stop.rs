@@ -1,9 +1,9 @@
 //! `/stop`: ends the turn that runs, whatever it is doing, and no other.
 
 use expect_test::expect;
-use recto_agent::Event;
-use recto_fakes::{Answer, Ending as Sent, Fake, Gate};
-use recto_store::Ending;
+use recto_agent::EventKind;
+use recto_fakes::{AnswerEnding as Sent, AnswerGate, FakeAnswer, FakeServer};
+use recto_store::TurnEnding;
 
 use crate::support::{
     Bench, arrival, blocking, check_sound, ended, finished, holds, next, runtime, say, session,
@@ -12,8 +12,9 @@ use crate::support::{
 
 #[test]
 fn a_stop_while_the_model_talks_keeps_what_it_said() {
-    let gate = Gate::new();
-    let fake = Fake::openai().answer(Answer::text("once upon a time").held(&gate)).start();
+    let gate = AnswerGate::new();
+    let fake =
+        FakeServer::openai().answer(FakeAnswer::text("once upon a time").held(&gate)).start();
     let (bench, runtime) = (Bench::new(), runtime());
     runtime.block_on(async {
         let agent = bench.agent(&fake).await;
@@ -22,13 +23,13 @@ fn a_stop_while_the_model_talks_keeps_what_it_said() {
         gate.release(2);
         let mut heard = String::new();
         while heard.trim() != "once upon" {
-            if let Event::Text { text } = next(&mut told.events).await.event {
+            if let EventKind::Text { text } = next(&mut told.events).await.event {
                 heard += &text;
             }
         }
         assert!(agent.stop(session));
         let finished = ended(&mut told.events, told.turn).await;
-        assert_eq!(finished.status, Ending::Stopped);
+        assert_eq!(finished.status, TurnEnding::Stopped);
         expect![[r#"
             1 user: tell
             2 assistant: once upon 
@@ -48,7 +49,7 @@ fn a_stop_while_the_model_talks_keeps_what_it_said() {
 /// Promise: `every-call-has-result`
 #[test]
 fn a_stop_while_tools_run_answers_their_calls() {
-    let fake = Fake::openai().answer(holds(&["a", "b"])).start();
+    let fake = FakeServer::openai().answer(holds(&["a", "b"])).start();
     let (bench, runtime) = (Bench::new(), runtime());
     runtime.block_on(async {
         let agent = bench.agent(&fake).await;
@@ -59,12 +60,12 @@ fn a_stop_while_tools_run_answers_their_calls() {
         // One of them is done before the stop.
         bench.held.let_go(1);
         loop {
-            if let Event::Result { .. } = next(&mut working.events).await.event {
+            if let EventKind::Result { .. } = next(&mut working.events).await.event {
                 break;
             }
         }
         assert!(agent.stop(session));
-        assert_eq!(ended(&mut working.events, working.turn).await.status, Ending::Stopped);
+        assert_eq!(ended(&mut working.events, working.turn).await.status, TurnEnding::Stopped);
         check_sound(agent.store(), session).await;
         let transcript = transcript(agent.store(), session).await;
         assert_eq!(transcript.matches("hold: held").count(), 1, "{transcript}");
@@ -77,22 +78,22 @@ fn a_stop_while_tools_run_answers_their_calls() {
 
 #[test]
 fn a_stop_while_nothing_runs_does_not_hit_the_next_turn() {
-    let (bench, fake, runtime) = (Bench::new(), Fake::openai().start(), runtime());
+    let (bench, fake, runtime) = (Bench::new(), FakeServer::openai().start(), runtime());
     runtime.block_on(async {
         let agent = bench.agent(&fake).await;
         let session = session(&agent, "k").await;
         assert!(!agent.stop(session));
-        assert_eq!(say(&agent, session, "one").await.status, Ending::Done);
+        assert_eq!(say(&agent, session, "one").await.status, TurnEnding::Done);
         within(agent.finished()).await;
         assert!(!agent.stop(session));
-        assert_eq!(say(&agent, session, "two").await.status, Ending::Done);
+        assert_eq!(say(&agent, session, "two").await.status, TurnEnding::Done);
     });
 }
 
 #[test]
 fn two_stops_end_one_turn_and_leave_the_waiting_ones_to_be_answered() {
-    let gate = Gate::new();
-    let fake = Fake::openai().answer(Answer::text("never").held(&gate)).start();
+    let gate = AnswerGate::new();
+    let fake = FakeServer::openai().answer(FakeAnswer::text("never").held(&gate)).start();
     let (bench, runtime) = (Bench::new(), runtime());
     runtime.block_on(async {
         let agent = bench.agent(&fake).await;
@@ -103,9 +104,9 @@ fn two_stops_end_one_turn_and_leave_the_waiting_ones_to_be_answered() {
         let third = submit(&agent, session, "three").await;
         agent.stop(session);
         agent.stop(session);
-        assert_eq!(finished(first).await.status, Ending::Stopped);
-        assert_eq!(finished(second).await.status, Ending::Done);
-        assert_eq!(finished(third).await.status, Ending::Done);
+        assert_eq!(finished(first).await.status, TurnEnding::Stopped);
+        assert_eq!(finished(second).await.status, TurnEnding::Done);
+        assert_eq!(finished(third).await.status, TurnEnding::Done);
         assert_eq!(statuses(agent.store(), session).await, ["stopped", "done", "done"]);
         check_sound(agent.store(), session).await;
     });

@@ -10,21 +10,22 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, ready};
 use recto_agent::{
-    Agent, AgentOptions, Conversation, Event, Finished, Inbound, ModelEntry, Parts, SearchParts,
-    Submission, TurnEvent, Verdict, verify,
+    Agent, AgentOptions, AgentParts, Conversation, EventKind, FinishedTurn, Inbound, ModelEntry,
+    ReplayVerdict, SearchParts, Submission, TurnEvent, verify_body,
 };
-use recto_context::mode::{ModeSetting, Uncertain};
+use recto_context::mode::{ModeSetting, UncertainMode};
 use recto_context::{
-    Body, ContentHash, ContentPart, ItemId, Layout, Limits, Message, Text, Tokens, ToolSpec,
+    ContentHash, ContentPart, ContextLimits, ItemId, Message, MessageBody, PageLayout, Text,
+    Tokens, ToolSpec,
 };
-use recto_fakes::{Answer, Call, Fake, Gate, Model, Reply};
-use recto_llm::{CallOptions, Client, ClientOptions, Provider, RetryPolicy};
+use recto_fakes::{AnswerGate, FakeAnswer, FakeCall, FakeModel, FakeReply, FakeServer};
+use recto_llm::{CallOptions, ClientOptions, ModelClient, Provider, RetryPolicy};
 use recto_store::{SessionId, Store, StoreOptions, TurnId, TurnStatus};
 use recto_tools::{
-    Action, Arguments, CallContext, CallLimits, Class, Consent, Needs, Tool, ToolError, ToolOutput,
-    Toolbox,
+    ApprovalNeed, CallArguments, CallContext, CallLimits, Consent, Tool, ToolAction, ToolClass,
+    ToolError, ToolOutput, Toolbox,
 };
-use recto_workspace::{MemoryFiles, Options, Workspace};
+use recto_workspace::{MemoryFiles, Workspace, WorkspaceOptions};
 use serde_json::json;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
@@ -75,15 +76,15 @@ impl Bench {
         Store::open(&StoreOptions::new(self.database())).unwrap()
     }
 
-    pub(crate) fn parts(&self, models: Vec<ModelEntry>) -> Parts {
+    pub(crate) fn parts(&self, models: Vec<ModelEntry>) -> AgentParts {
         self.parts_with(models, self.store())
     }
 
-    pub(crate) fn parts_with(&self, models: Vec<ModelEntry>, store: Store) -> Parts {
+    pub(crate) fn parts_with(&self, models: Vec<ModelEntry>, store: Store) -> AgentParts {
         let workspace = self.folder.path().join("workspace");
         let tools: Vec<Arc<dyn Tool>> = vec![Arc::new(self.held.clone()), Arc::new(Risky::new())];
-        let tools = Toolbox::of(tools, CallLimits::default());
-        Parts {
+        let tools = Toolbox::with_tools(tools, CallLimits::default());
+        AgentParts {
             options: AgentOptions {
                 name: "main".into(),
                 version: "0".into(),
@@ -98,7 +99,10 @@ impl Bench {
             },
             models,
             memory: MemoryFiles::new(&workspace),
-            workspace: Workspace::new(Options { workspace, ..Options::default() }),
+            workspace: Workspace::new(WorkspaceOptions {
+                workspace,
+                ..WorkspaceOptions::default()
+            }),
             tools,
             search: SearchParts::default(),
             store,
@@ -106,23 +110,23 @@ impl Bench {
     }
 
     /// An agent whose only model is the fake's.
-    pub(crate) async fn agent(&self, fake: &Fake) -> Agent {
+    pub(crate) async fn agent(&self, fake: &FakeServer) -> Agent {
         Agent::start(self.parts(vec![model("fake", fake)])).await.unwrap()
     }
 
     /// The same with a fake of Ollama, whose window has to be asked for.
-    pub(crate) async fn agent_without_window(&self, fake: &Fake) -> Agent {
+    pub(crate) async fn agent_without_window(&self, fake: &FakeServer) -> Agent {
         Agent::start(self.parts(vec![model_without_window("fake", fake)])).await.unwrap()
     }
 }
 
 /// A model entry for a fake of an OpenAI server, with a window that is known.
-pub(crate) fn model(name: &str, fake: &Fake) -> ModelEntry {
+pub(crate) fn model(name: &str, fake: &FakeServer) -> ModelEntry {
     entry(name, Provider::OpenAi, fake)
 }
 
 /// A model entry whose window nobody has set: its server is asked for it.
-pub(crate) fn model_without_window(name: &str, fake: &Fake) -> ModelEntry {
+pub(crate) fn model_without_window(name: &str, fake: &FakeServer) -> ModelEntry {
     ModelEntry { window: None, ..entry(name, Provider::Ollama, fake) }
 }
 
@@ -131,7 +135,7 @@ pub(crate) fn scripted() -> ModelEntry {
     entry_of("scripted", ClientOptions::new(Provider::Scripted))
 }
 
-pub(crate) fn entry(name: &str, provider: Provider, fake: &Fake) -> ModelEntry {
+pub(crate) fn entry(name: &str, provider: Provider, fake: &FakeServer) -> ModelEntry {
     let mut options = ClientOptions::new(provider);
     options.base_url = Some(fake.url());
     entry_of(name, options)
@@ -142,13 +146,13 @@ fn entry_of(name: &str, mut options: ClientOptions) -> ModelEntry {
     ModelEntry {
         chosen: "named by the test".into(),
         name: name.into(),
-        client: Client::new(options).unwrap(),
-        call: CallOptions { model: Model::DEFAULT_NAME.to_owned(), ..CallOptions::default() },
+        client: ModelClient::new(options).unwrap(),
+        call: CallOptions { model: FakeModel::DEFAULT_NAME.to_owned(), ..CallOptions::default() },
         window: Some(Tokens::new(16_384)),
         mode: ModeSetting::default(),
-        uncertain: Uncertain::default(),
-        layout: Layout::default(),
-        limits: Limits::default(),
+        uncertain: UncertainMode::default(),
+        layout: PageLayout::default(),
+        limits: ContextLimits::default(),
     }
 }
 
@@ -214,15 +218,15 @@ impl Tool for Held {
 
     fn describe<'a>(
         &'a self,
-        arguments: &'a Arguments,
+        arguments: &'a CallArguments,
         _: &'a CallContext,
-    ) -> BoxFuture<'a, Result<Action, ToolError>> {
-        ready(Ok(action("hold", arguments, Needs::Leave))).boxed()
+    ) -> BoxFuture<'a, Result<ToolAction, ToolError>> {
+        ready(Ok(action("hold", arguments, ApprovalNeed::Leave))).boxed()
     }
 
     fn run<'a>(
         &'a self,
-        _: Arguments,
+        _: CallArguments,
         _: &'a CallContext,
         _: Consent,
     ) -> BoxFuture<'a, ToolOutput> {
@@ -237,13 +241,13 @@ impl Tool for Held {
 }
 
 /// What a call with these arguments would do.
-fn action(what: &str, arguments: &Arguments, needs: Needs) -> Action {
+fn action(what: &str, arguments: &CallArguments, needs: ApprovalNeed) -> ToolAction {
     let data = arguments.as_value().clone();
-    Action {
+    ToolAction {
         title: format!("{what} {data}"),
         detail: format!("{what} with {data}"),
         needs,
-        hash: ContentHash::of(data.to_string().as_bytes()),
+        hash: ContentHash::of_bytes(data.to_string().as_bytes()),
         data,
     }
 }
@@ -268,25 +272,25 @@ impl Tool for Risky {
         Some(&self.0)
     }
 
-    fn class(&self) -> Class {
-        Class::Writes
+    fn class(&self) -> ToolClass {
+        ToolClass::Writes
     }
 
     fn describe<'a>(
         &'a self,
-        arguments: &'a Arguments,
+        arguments: &'a CallArguments,
         _: &'a CallContext,
-    ) -> BoxFuture<'a, Result<Action, ToolError>> {
+    ) -> BoxFuture<'a, Result<ToolAction, ToolError>> {
         let needs = match arguments.text("what") {
-            Some("soul") => Needs::Person,
-            _ => Needs::Leave,
+            Some("soul") => ApprovalNeed::Person,
+            _ => ApprovalNeed::Leave,
         };
         ready(Ok(action("risk", arguments, needs))).boxed()
     }
 
     fn run<'a>(
         &'a self,
-        arguments: Arguments,
+        arguments: CallArguments,
         _: &'a CallContext,
         consent: Consent,
     ) -> BoxFuture<'a, ToolOutput> {
@@ -300,13 +304,13 @@ impl Tool for Risky {
 }
 
 /// A reply that risks these things, each in a call of its own.
-pub(crate) fn risks(things: &[&str]) -> Reply {
-    Answer::calls(things.iter().map(|what| Call::new("risk", json!({ "what": what }))))
+pub(crate) fn risks(things: &[&str]) -> FakeReply {
+    FakeAnswer::calls(things.iter().map(|what| FakeCall::new("risk", json!({ "what": what }))))
 }
 
 /// A reply that holds these things, each in a call of its own.
-pub(crate) fn holds(things: &[&str]) -> Reply {
-    Answer::calls(things.iter().map(|what| Call::new("hold", json!({ "what": what }))))
+pub(crate) fn holds(things: &[&str]) -> FakeReply {
+    FakeAnswer::calls(things.iter().map(|what| FakeCall::new("hold", json!({ "what": what }))))
 }
 
 /// Waits for something that must happen.
@@ -320,7 +324,7 @@ pub(crate) async fn blocking<T: Send + 'static>(wait: impl FnOnce() -> T + Send 
 }
 
 /// Waits until answers have come to the gate so many times in all.
-pub(crate) async fn arrival(gate: &Gate, times: usize) {
+pub(crate) async fn arrival(gate: &AnswerGate, times: usize) {
     let gate = gate.clone();
     blocking(move || gate.wait_for(times)).await;
 }
@@ -338,22 +342,22 @@ pub(crate) async fn submit(agent: &Agent, session: SessionId, text: &str) -> Sub
 }
 
 /// Says something, and waits for the end of its turn.
-pub(crate) async fn say(agent: &Agent, session: SessionId, text: &str) -> Finished {
+pub(crate) async fn say(agent: &Agent, session: SessionId, text: &str) -> FinishedTurn {
     finished(submit(agent, session, text).await).await
 }
 
-pub(crate) async fn finished(submission: Submission) -> Finished {
+pub(crate) async fn finished(submission: Submission) -> FinishedTurn {
     let events = events(submission).await;
     match events.into_iter().next_back() {
-        Some(Event::Finished(finished)) => {
-            Finished { reply: finished.reply.map(|reply| unstamped(&reply)), ..finished }
+        Some(EventKind::Finished(finished)) => {
+            FinishedTurn { reply: finished.reply.map(|reply| unstamped(&reply)), ..finished }
         }
         other => panic!("it ended with {other:?}"),
     }
 }
 
 /// What happens in a turn, to its end.
-pub(crate) async fn events(submission: Submission) -> Vec<Event> {
+pub(crate) async fn events(submission: Submission) -> Vec<EventKind> {
     let Submission { turn, events: mut receiver } = submission;
     let mut events = Vec::new();
     loop {
@@ -361,7 +365,7 @@ pub(crate) async fn events(submission: Submission) -> Vec<Event> {
         if event.turn != turn {
             continue;
         }
-        let is_last = matches!(event.event, Event::Finished(_));
+        let is_last = matches!(event.event, EventKind::Finished(_));
         events.push(event.event);
         if is_last {
             return events;
@@ -374,10 +378,10 @@ pub(crate) async fn next(events: &mut Receiver<TurnEvent>) -> TurnEvent {
 }
 
 /// Waits until the turn is over, and gives how.
-pub(crate) async fn ended(events: &mut Receiver<TurnEvent>, turn: TurnId) -> Finished {
+pub(crate) async fn ended(events: &mut Receiver<TurnEvent>, turn: TurnId) -> FinishedTurn {
     loop {
         match next(events).await {
-            TurnEvent { turn: of, event: Event::Finished(finished), .. } if of == turn => {
+            TurnEvent { turn: of, event: EventKind::Finished(finished), .. } if of == turn => {
                 return finished;
             }
             _ => {}
@@ -397,15 +401,15 @@ pub(crate) async fn transcript(store: &Store, session: SessionId) -> String {
 
 fn describe(message: &Message) -> String {
     match &message.body {
-        Body::User(_) => format!("user: {}", text(message)),
-        Body::Assistant { calls, .. } => {
+        MessageBody::User(_) => format!("user: {}", text(message)),
+        MessageBody::Assistant { calls, .. } => {
             let calls =
                 calls.iter().map(|call| format!(" [{}{}]", call.name, call.arguments.as_str()));
             format!("assistant: {}{}", text(message), calls.collect::<String>())
         }
-        Body::Tool { name, .. } => format!("{name}: {}", text(message)),
-        Body::Error(text) => format!("error: {text}"),
-        Body::Approval(text) => format!("approval: {text}"),
+        MessageBody::Tool { name, .. } => format!("{name}: {}", text(message)),
+        MessageBody::Error(text) => format!("error: {text}"),
+        MessageBody::Approval(text) => format!("approval: {text}"),
     }
 }
 
@@ -449,8 +453,8 @@ pub(crate) async fn check_sound(store: &Store, session: SessionId) {
             .collect();
         check_turn(&messages);
         for request in store.requests(turn.id).await.unwrap() {
-            let verdict = verify(store, &request).await.unwrap();
-            assert!(matches!(verdict, Verdict::Identical { .. }), "{verdict:?}");
+            let verdict = verify_body(store, &request).await.unwrap();
+            assert!(matches!(verdict, ReplayVerdict::Identical { .. }), "{verdict:?}");
         }
     }
 }
@@ -459,16 +463,20 @@ fn check_turn(messages: &[&Message]) {
     let shown = || messages.iter().map(|message| describe(message) + "\n").collect::<String>();
     let (first, rest) = messages.split_first().unwrap();
     assert!(first.is_user() && !rest.iter().any(|message| message.is_user()), "{}", shown());
-    let is_reply = |message: &&&Message| matches!(&message.body, Body::Assistant { calls, .. } if calls.is_empty());
+    let is_reply = |message: &&&Message| matches!(&message.body, MessageBody::Assistant { calls, .. } if calls.is_empty());
     assert!(rest.iter().filter(is_reply).count() <= 1, "a reply is doubled:\n{}", shown());
     let last = messages.last().unwrap();
-    assert!(is_reply(&last) || matches!(last.body, Body::Error(_)), "no reply:\n{}", shown());
+    assert!(
+        is_reply(&last) || matches!(last.body, MessageBody::Error(_)),
+        "no reply:\n{}",
+        shown()
+    );
     let mut calls: Vec<&str> =
         messages.iter().flat_map(|message| message.calls()).map(|call| &*call.id.0).collect();
     let mut results: Vec<&str> = messages
         .iter()
         .filter_map(|message| match &message.body {
-            Body::Tool { call, .. } => Some(&*call.0),
+            MessageBody::Tool { call, .. } => Some(&*call.0),
             _ => None,
         })
         .collect();

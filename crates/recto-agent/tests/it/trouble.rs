@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use recto_agent::{Agent, AgentError, Inbound, SessionSettings};
-use recto_fakes::{Answer, Fake, Gate};
-use recto_store::{Ending, Store, StoreOptions};
+use recto_fakes::{AnswerGate, FakeAnswer, FakeServer};
+use recto_store::{Store, StoreOptions, TurnEnding};
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use crate::support::{
@@ -23,8 +23,8 @@ fn impatient(bench: &Bench) -> Store {
 
 #[test]
 fn a_store_that_fails_in_a_turn_ends_it_for_the_listener_and_the_session_goes_on() {
-    let gate = Gate::new();
-    let fake = Fake::openai().answer(Answer::text("unheard").held(&gate)).start();
+    let gate = AnswerGate::new();
+    let fake = FakeServer::openai().answer(FakeAnswer::text("unheard").held(&gate)).start();
     let (bench, runtime) = (Bench::new(), runtime());
     runtime.block_on(async {
         let parts = bench.parts_with(vec![model("fake", &fake)], impatient(&bench));
@@ -36,7 +36,7 @@ fn a_store_that_fails_in_a_turn_ends_it_for_the_listener_and_the_session_goes_on
         let lock = Transaction::new(&mut database, TransactionBehavior::Immediate).unwrap();
         gate.open();
         let told = finished(first).await;
-        assert_eq!(told.status, Ending::Failed);
+        assert_eq!(told.status, TurnEnding::Failed);
         assert_eq!(told.error.unwrap().code, "store");
         // Neither is a message taken that can't be stored.
         let refused = agent.submit(session, Inbound::text("two")).await.unwrap_err();
@@ -54,7 +54,7 @@ fn a_store_that_fails_in_a_turn_ends_it_for_the_listener_and_the_session_goes_on
 
 #[test]
 fn a_store_that_fails_while_tools_run_leaves_no_call_without_a_result() {
-    let fake = Fake::openai().answer(holds(&["a"])).start();
+    let fake = FakeServer::openai().answer(holds(&["a"])).start();
     let (bench, runtime) = (Bench::new(), runtime());
     runtime.block_on(async {
         let parts = bench.parts_with(vec![model("fake", &fake)], impatient(&bench));
@@ -67,7 +67,7 @@ fn a_store_that_fails_while_tools_run_leaves_no_call_without_a_result() {
         bench.held.let_go(1);
         assert_eq!(finished(first).await.error.unwrap().code, "store");
         drop(lock);
-        assert_eq!(say(&agent, session, "again").await.status, Ending::Done);
+        assert_eq!(say(&agent, session, "again").await.status, TurnEnding::Done);
         check_sound(agent.store(), session).await;
     });
     assert_eq!(bench.held.runs(), 1);
@@ -76,13 +76,13 @@ fn a_store_that_fails_while_tools_run_leaves_no_call_without_a_result() {
 
 #[test]
 fn a_model_that_fails_leaves_a_message_with_a_reply_that_says_so() {
-    let fake = Fake::openai().answer(Answer::refusal(500, "out of order")).start();
+    let fake = FakeServer::openai().answer(FakeAnswer::refusal(500, "out of order")).start();
     let (bench, runtime) = (Bench::new(), runtime());
     runtime.block_on(async {
         let agent = bench.agent(&fake).await;
         let session = session(&agent, "k").await;
         let failed = say(&agent, session, "hello").await;
-        assert_eq!(failed.status, Ending::Failed);
+        assert_eq!(failed.status, TurnEnding::Failed);
         check_sound(agent.store(), session).await;
         assert_eq!(say(&agent, session, "again").await.reply.unwrap(), "You said: again");
     });
@@ -90,7 +90,7 @@ fn a_model_that_fails_leaves_a_message_with_a_reply_that_says_so() {
 
 #[test]
 fn an_unknown_model_is_named_with_those_that_are_known() {
-    let (bench, fake, runtime) = (Bench::new(), Fake::openai().start(), runtime());
+    let (bench, fake, runtime) = (Bench::new(), FakeServer::openai().start(), runtime());
     runtime.block_on(async {
         let agent = bench.agent(&fake).await;
         let session = session(&agent, "k").await;
@@ -101,13 +101,13 @@ fn an_unknown_model_is_named_with_those_that_are_known() {
         assert_eq!(refused.to_string(), "there is no model `other`");
         assert!(refused.hint().unwrap().starts_with("known models: fake;"));
         assert_eq!(transcript(agent.store(), session).await, "");
-        assert_eq!(say(&agent, session, "hello").await.status, Ending::Done);
+        assert_eq!(say(&agent, session, "hello").await.status, TurnEnding::Done);
     });
 }
 
 #[test]
 fn what_is_no_message_is_refused_before_anything_is_stored() {
-    let (bench, fake, runtime) = (Bench::new(), Fake::openai().start(), runtime());
+    let (bench, fake, runtime) = (Bench::new(), FakeServer::openai().start(), runtime());
     runtime.block_on(async {
         let agent = bench.agent(&fake).await;
         let session = session(&agent, "k").await;

@@ -1,17 +1,17 @@
 //! Why memories were on a page or were not, and to whom that is told.
 
-use recto_agent::{Agent, Answer, Command, Conversation, WhyReason, restore};
-use recto_context::{Memory, Who};
-use recto_fakes::Fake;
+use recto_agent::{Agent, ChatCommand, CommandReply, Conversation, ItemReason, restore_request};
+use recto_context::{AudienceKind, Memory};
+use recto_fakes::FakeServer;
 use recto_store::SessionId;
 use recto_workspace::Horizon;
 
 use crate::support::{Bench, model, runtime, say, session};
 
 /// What is known of a name in the last request of a session.
-async fn why(agent: &Agent, session: SessionId, name: &str, others: &[Memory]) -> Vec<WhyReason> {
+async fn why(agent: &Agent, session: SessionId, name: &str, others: &[Memory]) -> Vec<ItemReason> {
     let record = agent.store().last_request(session).await.unwrap().unwrap();
-    let request = restore(agent.store(), &record).await.unwrap();
+    let request = restore_request(agent.store(), &record).await.unwrap();
     let answers = agent.memories().why(agent.store(), &record, &request, name, others).await;
     answers.unwrap().into_iter().map(|why| why.reason).collect()
 }
@@ -20,7 +20,7 @@ async fn why(agent: &Agent, session: SessionId, name: &str, others: &[Memory]) -
 fn those_who_may_not_see_a_memory_do_not_hear_of_it() {
     let bench = Bench::new();
     bench.write("memory/MEMORY.md", "- The owner snores.\n- [shared] The wifi is called barn.\n");
-    let fake = Fake::openai().start();
+    let fake = FakeServer::openai().start();
     runtime().block_on(async {
         let agent = Agent::start(bench.parts(vec![model("fake", &fake)])).await.unwrap();
         let own = session(&agent, "own").await;
@@ -29,7 +29,7 @@ fn those_who_may_not_see_a_memory_do_not_hear_of_it() {
             surface: "discord".into(),
             account: "bot".into(),
             name: "general".into(),
-            who: Who::Group,
+            who: AudienceKind::Group,
             person: None,
         };
         let group = agent.find_or_begin(&place).await.unwrap().id;
@@ -39,21 +39,21 @@ fn those_who_may_not_see_a_memory_do_not_hear_of_it() {
         let (snores, wifi) = (named("snores"), named("wifi"));
         for (session, memory) in [(own, snores), (own, wifi), (group, wifi)] {
             let told = why(&agent, session, &memory.name, &[]).await;
-            assert!(matches!(told[..], [WhyReason::OnPage { .. }]), "{told:?}");
+            assert!(matches!(told[..], [ItemReason::OnPage { .. }]), "{told:?}");
         }
         // By whatever name it is asked for.
         let digits = snores.name.rsplit_once('#').unwrap().1;
         for name in [&snores.name, digits, &digits[..4]] {
             assert_eq!(why(&agent, group, name, &[]).await, []);
             let told = why(&agent, group, name, &all.memories).await;
-            assert_eq!(told, [WhyReason::NotSeen { by: Who::Group }], "{name}");
+            assert_eq!(told, [ItemReason::NotSeen { by: AudienceKind::Group }], "{name}");
         }
         assert_eq!(why(&agent, own, "MEMORY.md#00000000", &all.memories).await, []);
         // And whoever types it into the conversation.
         let ask = async |session, memory: &Memory| {
-            let command = Command::parse(&format!("/why {}", memory.name)).unwrap().unwrap();
+            let command = ChatCommand::parse(&format!("/why {}", memory.name)).unwrap().unwrap();
             let answer = agent.command(&place, session, command).await.unwrap();
-            let Answer::Why(told) = answer else { panic!("{answer:?}") };
+            let CommandReply::Why(told) = answer else { panic!("{answer:?}") };
             told.len()
         };
         assert_eq!((ask(group, snores).await, ask(group, wifi).await), (0, 1));

@@ -10,8 +10,8 @@ use std::collections::{BinaryHeap, HashSet};
 
 use super::material::{SLIGHT, Statement, SummaryMaterial, WEIGHTY};
 use super::render::{PARTED, entry, mark};
-use crate::counter::Counter;
-use crate::tokens::Profile;
+use crate::counter::TokenCounter;
+use crate::tokens::TextProfile;
 
 /// The share of the room, in percent, that decisions and open questions may take before
 /// the facts have theirs.
@@ -38,7 +38,7 @@ pub(super) struct SummaryCosts {
 }
 
 impl SummaryCosts {
-    pub(super) fn of_material(material: &SummaryMaterial, counter: &Counter<'_>) -> Self {
+    pub(super) fn of_material(material: &SummaryMaterial, counter: &TokenCounter<'_>) -> Self {
         let of_statement = |statement: &Statement| {
             part_cost(counter, &format!("\n{}{}", mark(statement.speaker), statement.text))
         };
@@ -53,8 +53,8 @@ impl SummaryCosts {
 }
 
 /// What a text costs, in parts of a token.
-pub(super) fn part_cost(counter: &Counter<'_>, text: &str) -> u64 {
-    let once = Profile::of(text);
+pub(super) fn part_cost(counter: &TokenCounter<'_>, text: &str) -> u64 {
+    let once = TextProfile::from_text(text);
     let twice = once + once;
     let four = twice + twice;
     let eight = four + four;

@@ -45,7 +45,7 @@ pub enum FactKind {
 }
 
 /// The facts of a text, in their order, each once.
-pub fn facts(text: &str) -> Vec<Fact> {
+pub fn find_facts(text: &str) -> Vec<Fact> {
     let sentences = sentences(text);
     let names = KnownNames::from_sentences(sentences.iter().map(String::as_str));
     let mut seen = HashSet::new();
@@ -101,7 +101,11 @@ mod tests {
     use super::*;
 
     fn of(kind: FactKind, text: &str) -> Vec<String> {
-        facts(text).into_iter().filter(|fact| fact.kind == kind).map(|fact| fact.text).collect()
+        find_facts(text)
+            .into_iter()
+            .filter(|fact| fact.kind == kind)
+            .map(|fact| fact.text)
+            .collect()
     }
 
     #[test]

@@ -9,7 +9,7 @@ mod turns;
 
 use std::collections::{HashMap, HashSet};
 
-use super::Compaction;
+use super::CompactionInput;
 use super::cues;
 use super::facts::{Fact, FactKind, KnownNames, details};
 use super::sentences::clauses;
@@ -68,7 +68,7 @@ pub(super) struct SummaryMaterial {
 }
 
 impl SummaryMaterial {
-    pub(super) fn from_compaction(compaction: &Compaction<'_>) -> Self {
+    pub(super) fn from_compaction(compaction: &CompactionInput<'_>) -> Self {
         let turns = turns(compaction);
         let names = KnownNames::from_sentences(turns.iter().flat_map(SpokenTurn::all));
         let mut material = SummaryMaterial::default();

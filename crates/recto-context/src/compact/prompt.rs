@@ -2,8 +2,8 @@
 
 use super::material::TurnSpeaker;
 use super::render::mark;
-use super::{Compaction, extract};
-use crate::message::{Body, ContentPart, Message};
+use super::{CompactionInput, extract_summary};
+use crate::message::{ContentPart, Message, MessageBody};
 use crate::text::Text;
 use crate::tokens::Tokens;
 
@@ -17,19 +17,19 @@ const TOKENS_FOR_THREE_WORDS: u32 = 4;
 /// within `limit`. Long messages are shortened in it, results of tools before the others;
 /// if that is not enough, an extract takes the transcript's place. `None` when not even
 /// that fits.
-pub fn summary_prompt(compaction: &Compaction<'_>, limit: Tokens) -> Option<String> {
+pub fn summary_prompt(compaction: &CompactionInput<'_>, limit: Tokens) -> Option<String> {
     let counter = compaction.counter;
     let fits = |prompt: &String| counter.text(&Text::new(prompt.as_str())) <= limit;
     let whole = LENGTHS.iter().map(|length| prompt(compaction, &transcript(compaction, *length)));
     whole.into_iter().find(fits).or_else(|| {
         let frame = counter.text(&Text::new(prompt(compaction, "")));
-        let shortened = Compaction { room: limit - frame, ..*compaction };
-        let bare = Compaction { before: None, ..shortened };
-        extract(&bare).map(|extract| prompt(compaction, &extract)).filter(fits)
+        let shortened = CompactionInput { room: limit - frame, ..*compaction };
+        let bare = CompactionInput { before: None, ..shortened };
+        extract_summary(&bare).map(|extract| prompt(compaction, &extract)).filter(fits)
     })
 }
 
-fn prompt(compaction: &Compaction<'_>, transcript: &str) -> String {
+fn prompt(compaction: &CompactionInput<'_>, transcript: &str) -> String {
     let words = compaction.room.get() / TOKENS_FOR_THREE_WORDS * 3;
     let before = compaction.before.map_or_else(String::new, |before| {
         format!("<summary_so_far>\n{}\n</summary_so_far>\n\n", indented(before))
@@ -49,7 +49,7 @@ fn prompt(compaction: &Compaction<'_>, transcript: &str) -> String {
     )
 }
 
-fn transcript(compaction: &Compaction<'_>, length: usize) -> String {
+fn transcript(compaction: &CompactionInput<'_>, length: usize) -> String {
     let visible = compaction.messages.iter().filter(|message| message.is_for_models());
     let lines: Vec<String> = visible.flat_map(|message| lines(message, length)).collect();
     lines.join("\n")
@@ -58,10 +58,10 @@ fn transcript(compaction: &Compaction<'_>, length: usize) -> String {
 /// A message as lines, all but the first indented, so that none can pose as another's.
 fn lines(message: &Message, length: usize) -> Vec<String> {
     let (speaker, length) = match &message.body {
-        Body::User(_) => (mark(TurnSpeaker::User).to_owned(), length),
-        Body::Assistant { .. } => (mark(TurnSpeaker::Assistant).to_owned(), length),
-        Body::Tool { name, .. } => (format!("Result of {name}: "), length.min(4000) / 2),
-        Body::Error(_) | Body::Approval(_) => return Vec::new(),
+        MessageBody::User(_) => (mark(TurnSpeaker::User).to_owned(), length),
+        MessageBody::Assistant { .. } => (mark(TurnSpeaker::Assistant).to_owned(), length),
+        MessageBody::Tool { name, .. } => (format!("Result of {name}: "), length.min(4000) / 2),
+        MessageBody::Error(_) | MessageBody::Approval(_) => return Vec::new(),
     };
     let texts = message.content().iter().filter_map(ContentPart::as_text);
     let said: Vec<&str> = texts.map(|text| text.trim()).filter(|text| !text.is_empty()).collect();

@@ -5,14 +5,14 @@ use serde::Serialize;
 
 use super::item_id;
 use crate::context::{OfferedTool, RequestContext};
-use crate::item::{ItemId, ItemKind, Source};
+use crate::item::{ContentSource, ItemId, ItemKind};
 use crate::layer::Layer;
-use crate::page::{Part, Reason};
+use crate::page::{Part, PartReason};
 
 /// The reason why two prompts stop to agree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Cause {
+pub enum ChangeCause {
     /// Another model reads it.
     ModelChanged,
     /// Minimal became full, or the other way round.
@@ -37,112 +37,112 @@ pub enum Cause {
     Unrelated,
 }
 
-impl Cause {
+impl ChangeCause {
     /// The cause in words.
     pub fn describe(self) -> &'static str {
         match self {
-            Cause::ModelChanged => "the model changed",
-            Cause::ModeFlipped => "the mode flipped",
-            Cause::ItemChanged => "a workspace file or item changed",
-            Cause::SurroundingsChanged => {
+            ChangeCause::ModelChanged => "the model changed",
+            ChangeCause::ModeFlipped => "the mode flipped",
+            ChangeCause::ItemChanged => "a workspace file or item changed",
+            ChangeCause::SurroundingsChanged => {
                 "what the page says of where the agent runs changed (day, folder, version)"
             }
-            Cause::MemoryReplaced => "the memory snapshot was replaced",
-            Cause::ToolOffered => "a tool is offered for the first time",
-            Cause::HistoryTrimmed => "history was trimmed, summarised or expanded",
-            Cause::ResultShortened => "a tool result was shortened",
-            Cause::LayerCut => "a layer was cut to fit the window",
-            Cause::PicksLeft => "picks left with their turn",
-            Cause::Unrelated => "the requests do not continue each other",
+            ChangeCause::MemoryReplaced => "the memory snapshot was replaced",
+            ChangeCause::ToolOffered => "a tool is offered for the first time",
+            ChangeCause::HistoryTrimmed => "history was trimmed, summarised or expanded",
+            ChangeCause::ResultShortened => "a tool result was shortened",
+            ChangeCause::LayerCut => "a layer was cut to fit the window",
+            ChangeCause::PicksLeft => "picks left with their turn",
+            ChangeCause::Unrelated => "the requests do not continue each other",
         }
     }
 }
 
 /// The cause of a difference among the tool schemas.
-pub(super) fn of_tools(
+pub(super) fn tools_cause(
     before: &RequestContext,
     after: &RequestContext,
     old: Option<&OfferedTool>,
     new: Option<&OfferedTool>,
-) -> Cause {
-    if let Some(cause) = of_the_whole(before, after) {
+) -> ChangeCause {
+    if let Some(cause) = whole_request_cause(before, after) {
         cause
     } else if new.is_some_and(|tool| !offers(before, &tool.spec.id)) {
-        Cause::ToolOffered
+        ChangeCause::ToolOffered
     } else if was_trimmed(before, after) && !old.is_some_and(|tool| offers(after, &tool.spec.id)) {
-        Cause::HistoryTrimmed
+        ChangeCause::HistoryTrimmed
     } else {
-        Cause::ItemChanged
+        ChangeCause::ItemChanged
     }
 }
 
 /// The cause of a difference on the page.
-pub(super) fn of_parts(
+pub(super) fn parts_cause(
     before: &RequestContext,
     after: &RequestContext,
     old: Option<&Part>,
     new: Option<&Part>,
-) -> Cause {
+) -> ChangeCause {
     if before.model != after.model {
-        return Cause::ModelChanged;
+        return ChangeCause::ModelChanged;
     }
     if was_edited(old, new) {
         return match new.map(|part| part.layer) {
-            Some(Layer::Memory) => Cause::MemoryReplaced,
-            Some(Layer::Bootstrap) => Cause::SurroundingsChanged,
-            _ => Cause::ItemChanged,
+            Some(Layer::Memory) => ChangeCause::MemoryReplaced,
+            Some(Layer::Bootstrap) => ChangeCause::SurroundingsChanged,
+            _ => ChangeCause::ItemChanged,
         };
     }
-    if let Some(cause) = of_the_whole(before, after) {
+    if let Some(cause) = whole_request_cause(before, after) {
         return cause;
     }
     let same_turn = before.sent.id == after.sent.id;
-    let is_pick = |part: Option<&Part>| part.is_some_and(|part| part.reason == Reason::Found);
+    let is_pick = |part: Option<&Part>| part.is_some_and(|part| part.reason == PartReason::Found);
     let old_layer = old.map(|part| part.layer);
     let in_front = new.is_some_and(|part| part.layer < Layer::History);
     let behind = old_layer == Some(Layer::Picks) && !in_front;
     if behind || (is_pick(old) && old_layer != Some(Layer::History)) {
-        return of_picks(before, after);
+        return picks_cause(before, after);
     }
-    if let Some(cause) = of_offered_tools(before, after, old, new) {
+    if let Some(cause) = offered_tools_cause(before, after, old, new) {
         return cause;
     }
     match super::changed_layer(old, new) {
-        Layer::Memory if shed_changed(before, after, ItemKind::Memory) => Cause::LayerCut,
-        Layer::Skills if shed_changed(before, after, ItemKind::Skill) => Cause::LayerCut,
-        Layer::Memory => Cause::MemoryReplaced,
-        Layer::Tools if shows_tool_unknown_to(before, new) => Cause::ToolOffered,
+        Layer::Memory if shed_changed(before, after, ItemKind::Memory) => ChangeCause::LayerCut,
+        Layer::Skills if shed_changed(before, after, ItemKind::Skill) => ChangeCause::LayerCut,
+        Layer::Memory => ChangeCause::MemoryReplaced,
+        Layer::Tools if shows_tool_unknown_to(before, new) => ChangeCause::ToolOffered,
         Layer::Tools if was_trimmed(before, after) && shows_tool_unknown_to(after, old) => {
-            Cause::HistoryTrimmed
+            ChangeCause::HistoryTrimmed
         }
-        Layer::Bootstrap => Cause::SurroundingsChanged,
-        Layer::System | Layer::Skills | Layer::Tools | Layer::Items => Cause::ItemChanged,
-        Layer::Picks if same_turn => Cause::LayerCut,
-        Layer::Picks => Cause::PicksLeft,
-        Layer::History | Layer::Message | Layer::Rounds => of_conversation(before, after),
+        Layer::Bootstrap => ChangeCause::SurroundingsChanged,
+        Layer::System | Layer::Skills | Layer::Tools | Layer::Items => ChangeCause::ItemChanged,
+        Layer::Picks if same_turn => ChangeCause::LayerCut,
+        Layer::Picks => ChangeCause::PicksLeft,
+        Layer::History | Layer::Message | Layer::Rounds => conversation_cause(before, after),
     }
 }
 
 /// Picks leave with their turn, unless they are kept: then only a trim takes them.
-fn of_picks(before: &RequestContext, after: &RequestContext) -> Cause {
+fn picks_cause(before: &RequestContext, after: &RequestContext) -> ChangeCause {
     let kept = before.sent.as_user().is_some_and(|user| !user.picks.is_empty());
     if before.sent.id == after.sent.id {
-        Cause::LayerCut
+        ChangeCause::LayerCut
     } else if kept && was_trimmed(before, after) {
-        Cause::HistoryTrimmed
+        ChangeCause::HistoryTrimmed
     } else {
-        Cause::PicksLeft
+        ChangeCause::PicksLeft
     }
 }
 
 /// In minimal mode the system text and the list of skills follow from the tools
 /// that are offered.
-fn of_offered_tools(
+fn offered_tools_cause(
     before: &RequestContext,
     after: &RequestContext,
     old: Option<&Part>,
     new: Option<&Part>,
-) -> Option<Cause> {
+) -> Option<ChangeCause> {
     let follows = |part: Option<&Part>| {
         part.is_some_and(|part| matches!(part.layer, Layer::System | Layer::Skills))
     };
@@ -153,10 +153,10 @@ fn of_offered_tools(
         of.tools.iter().any(|tool| !offers(context, &tool.spec.id))
     };
     if lacks_any(before, after) {
-        Some(Cause::ToolOffered)
+        Some(ChangeCause::ToolOffered)
     } else {
         let left = was_trimmed(before, after) && lacks_any(after, before);
-        left.then_some(Cause::HistoryTrimmed)
+        left.then_some(ChangeCause::HistoryTrimmed)
     }
 }
 
@@ -165,20 +165,20 @@ fn offers(context: &RequestContext, tool: &ItemId) -> bool {
 }
 
 /// What changes everything at once.
-fn of_the_whole(before: &RequestContext, after: &RequestContext) -> Option<Cause> {
+fn whole_request_cause(before: &RequestContext, after: &RequestContext) -> Option<ChangeCause> {
     if before.model != after.model {
-        return Some(Cause::ModelChanged);
+        return Some(ChangeCause::ModelChanged);
     }
-    (before.mode.chosen != after.mode.chosen).then_some(Cause::ModeFlipped)
+    (before.mode.chosen != after.mode.chosen).then_some(ChangeCause::ModeFlipped)
 }
 
-fn of_conversation(before: &RequestContext, after: &RequestContext) -> Cause {
+fn conversation_cause(before: &RequestContext, after: &RequestContext) -> ChangeCause {
     if was_trimmed(before, after) || !after.mode.chosen.sends_history() {
-        Cause::HistoryTrimmed
+        ChangeCause::HistoryTrimmed
     } else if before.carry.shortened != after.carry.shortened {
-        Cause::ResultShortened
+        ChangeCause::ResultShortened
     } else {
-        Cause::Unrelated
+        ChangeCause::Unrelated
     }
 }
 
@@ -191,7 +191,7 @@ fn was_trimmed(before: &RequestContext, after: &RequestContext) -> bool {
 fn was_edited(old: Option<&Part>, new: Option<&Part>) -> bool {
     let (Some(old), Some(new)) = (old, new) else { return false };
     let same_item = item_id(old) == item_id(new);
-    let same_file = matches!(old.source, Source::File(_)) && old.source == new.source;
+    let same_file = matches!(old.source, ContentSource::File(_)) && old.source == new.source;
     let same_form = old.lead.is_empty() == new.lead.is_empty() && old.reason == new.reason;
     let stable = old.layer <= Layer::Items && old.layer == new.layer;
     let same = same_item && (old.item.is_some() || same_file);

@@ -4,11 +4,11 @@
 use std::sync::LazyLock;
 
 use super::{Composer, EMPTY, item_lead, system};
-use crate::item::{Include, ItemId, ItemKind};
+use crate::item::{IncludeMode, ItemId, ItemKind};
 use crate::layer::Layer;
 use crate::layout::{PickMessages, PickPlacement};
-use crate::message::{KeptPick, Shown, TurnNumber};
-use crate::page::{ChatRole, ItemUse, Join, Part, Reason};
+use crate::message::{KeptPick, PickDisplay, TurnNumber};
+use crate::page::{ChatRole, ItemUse, Part, PartJoin, PartReason};
 use crate::plan::{Plan, PlannedItem, PlannedPick};
 use crate::text::Text;
 
@@ -22,7 +22,8 @@ impl Composer<'_> {
         if self.inputs.layout.preset.attaches_items() {
             parts = self.attachments(plan);
         } else if self.inputs.layout.picks != PickPlacement::InLayer {
-            let picks = plan.picks.iter().map(|pick| self.pick(pick, Layer::Picks, Reason::Found));
+            let picks =
+                plan.picks.iter().map(|pick| self.pick(pick, Layer::Picks, PartReason::Found));
             parts = self.delimit(picks.collect(), Layer::Picks);
         }
         parts.into_iter().map(|part| self.price(part)).collect()
@@ -36,15 +37,15 @@ impl Composer<'_> {
         let line = |text: &Text, join| Part {
             role: ChatRole::User,
             join,
-            ..self.part(layer, text, Reason::Heading)
+            ..self.part(layer, text, PartReason::Heading)
         };
-        let mut parts = vec![line(&PICKS_BEGIN, Join::NewMessage)];
+        let mut parts = vec![line(&PICKS_BEGIN, PartJoin::NewMessage)];
         parts.extend(picks);
-        parts.push(line(&PICKS_END, Join::Paragraph));
+        parts.push(line(&PICKS_END, PartJoin::Paragraph));
         parts
     }
 
-    pub(super) fn pick(&self, pick: &PlannedPick, layer: Layer, reason: Reason) -> Part {
+    pub(super) fn pick(&self, pick: &PlannedPick, layer: Layer, reason: PartReason) -> Part {
         let part = self.shown_pick(&pick.item, &pick.shown, pick.since, layer, reason);
         Part { source: pick.source.clone(), ..part }
     }
@@ -52,17 +53,17 @@ impl Composer<'_> {
     fn shown_pick(
         &self,
         item: &ItemUse,
-        shown: &Shown,
+        shown: &PickDisplay,
         since: TurnNumber,
         layer: Layer,
-        reason: Reason,
+        reason: PartReason,
     ) -> Part {
         let label = format!("[{}: {}]", item.id.kind, item.id.name);
         let (lead, text, reason) = match shown {
-            Shown::Text(text) => (format!("{label}\n").into(), text.clone(), reason),
-            Shown::Above => {
+            PickDisplay::Text(text) => (format!("{label}\n").into(), text.clone(), reason),
+            PickDisplay::Above => {
                 let note = format!("{label} stands above, since turn {since}.");
-                (EMPTY.clone(), Text::from(note), Reason::StandsAbove(since))
+                (EMPTY.clone(), Text::from(note), PartReason::StandsAbove(since))
             }
         };
         Part {
@@ -78,11 +79,11 @@ impl Composer<'_> {
         let kept = picks.iter().map(|pick| {
             let item = ItemUse {
                 id: pick.item.clone(),
-                include: Include::Agent,
+                include: IncludeMode::Agent,
                 priority: None,
                 scores: None,
             };
-            let reason = Reason::KeptSince(pick.since);
+            let reason = PartReason::KeptSince(pick.since);
             self.shown_pick(&item, &pick.shown, pick.since, Layer::History, reason)
         });
         let parts = kept.collect();
@@ -98,7 +99,8 @@ impl Composer<'_> {
         let session = plan.items.iter().map(|item| self.session_item(item, Layer::Picks));
         let mut parts: Vec<Part> = session.collect();
         parts.sort_by_key(system::item_order);
-        parts.extend(plan.picks.iter().map(|pick| self.pick(pick, Layer::Picks, Reason::Found)));
+        parts
+            .extend(plan.picks.iter().map(|pick| self.pick(pick, Layer::Picks, PartReason::Found)));
         self.attach(parts)
     }
 
@@ -107,7 +109,7 @@ impl Composer<'_> {
         parts.sort_by_key(form);
         for part in &mut parts {
             part.lead = form(part).map_or(EMPTY.clone(), |(_, lead)| lead.into());
-            (part.role, part.join) = (ChatRole::User, Join::NewMessage);
+            (part.role, part.join) = (ChatRole::User, PartJoin::NewMessage);
         }
         parts
     }
@@ -127,11 +129,11 @@ impl Composer<'_> {
 
     /// How a message follows what stands before it: within the message of its picks, where
     /// it has some and the layout merges them, or else in a message of its own.
-    pub(super) fn join_behind(&self, has_picks: bool) -> Join {
+    pub(super) fn join_behind(&self, has_picks: bool) -> PartJoin {
         let layout = &self.inputs.layout;
         let merged =
             layout.pick_messages == PickMessages::Merged && !layout.preset.attaches_items();
-        if merged && has_picks { Join::Paragraph } else { Join::NewMessage }
+        if merged && has_picks { PartJoin::Paragraph } else { PartJoin::NewMessage }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Shortens results in the middle, always in the same way, so that a shortened
 //! result stays as it was sent.
 
-use crate::message::{Body, ContentPart, Message};
+use crate::message::{ContentPart, Message, MessageBody};
 use crate::text::Text;
 
 /// Bytes that a shortened result keeps at each end.
@@ -11,7 +11,7 @@ const KEPT_END: usize = 200;
 /// short already. Always the same for the same result, so that a shortened
 /// result stays as it was sent.
 pub(crate) fn shorten(message: &Message) -> Option<Message> {
-    let Body::Tool { call, name, content } = &message.body else { return None };
+    let MessageBody::Tool { call, name, content } = &message.body else { return None };
     let short = |part: &ContentPart| part.as_text().and_then(|text| shorten_text(text));
     let shorts: Vec<Option<Text>> = content.iter().map(short).collect();
     if shorts.iter().all(Option::is_none) {
@@ -20,7 +20,7 @@ pub(crate) fn shorten(message: &Message) -> Option<Message> {
     let parts = content.iter().zip(shorts);
     let content =
         parts.map(|(part, short)| short.map_or(part.clone(), ContentPart::Text)).collect();
-    let body = Body::Tool { call: call.clone(), name: name.clone(), content };
+    let body = MessageBody::Tool { call: call.clone(), name: name.clone(), content };
     Some(Message { id: message.id, body })
 }
 

@@ -3,16 +3,16 @@
 
 use std::sync::{Arc, LazyLock};
 
-use super::as_text::tool_doc;
+use super::text_calls::tool_doc;
 use super::{Composer, EMPTY};
-use crate::catalog::File;
+use crate::catalog::WorkspaceFile;
 use crate::inputs::Bootstrap;
-use crate::item::{Include, ItemKind, Priority};
+use crate::item::{IncludeMode, ItemKind, Priority};
 use crate::layer::Layer;
 use crate::layout::{PickPlacement, SkillRender, SystemMessages, ToolCalls};
-use crate::page::{ChatRole, ItemUse, Join, Part, Reason};
+use crate::page::{ChatRole, ItemUse, Part, PartJoin, PartReason};
 use crate::plan::{Plan, PlannedMemory, PlannedPick, PlannedSkill, SkillForm, skill_id};
-use crate::skills::{FULL_INTRO, LIST_HEADING, ON_DEMAND_INTRO};
+use crate::skill_texts::{FULL_INTRO, LIST_HEADING, ON_DEMAND_INTRO};
 use crate::text::Text;
 
 static DEFAULT_SOUL: LazyLock<Text> = LazyLock::new(|| {
@@ -61,17 +61,18 @@ impl Composer<'_> {
     fn system(&self, plan: &Plan<'_>) -> Vec<Part> {
         let files = &self.inputs.catalog.system;
         let preset = self.inputs.layout.preset;
-        let file = |file: &Option<File>| file.as_ref().map(|file| self.file(Layer::System, file));
+        let file =
+            |file: &Option<WorkspaceFile>| file.as_ref().map(|file| self.file(Layer::System, file));
         if preset.is_plain() {
             return file(&files.agents).into_iter().collect();
         }
         let or_default = |found: Option<Part>, text: &Text, name: &str| {
-            let reason = || Reason::DefaultForMissing(name.into());
+            let reason = || PartReason::DefaultForMissing(name.into());
             let default = || self.part(Layer::System, text, reason());
             found.or_else(|| preset.has_defaults().then(default))
         };
         let asks_for_calls = self.inputs.mode.chosen.is_minimal() && !plan.tools.is_empty();
-        let how_to = || self.part(Layer::System, &HOW_TO_CALL, Reason::Generated);
+        let how_to = || self.part(Layer::System, &HOW_TO_CALL, PartReason::Generated);
         let parts = [
             or_default(file(&files.soul), &DEFAULT_SOUL, "SOUL.md"),
             file(&files.identity),
@@ -82,37 +83,39 @@ impl Composer<'_> {
         parts.into_iter().flatten().collect()
     }
 
-    fn file(&self, layer: Layer, file: &File) -> Part {
-        let part = self.part(layer, &file.text, Reason::WorkspaceFile);
+    fn file(&self, layer: Layer, file: &WorkspaceFile) -> Part {
+        let part = self.part(layer, &file.text, PartReason::WorkspaceFile);
         Part { source: file.source.clone(), ..part }
     }
 
     fn bootstrap(&self) -> Option<Part> {
         let text = || describe(&self.inputs.bootstrap).into();
         let shown = self.inputs.layout.preset.has_bootstrap();
-        shown.then(|| self.part(Layer::Bootstrap, &text(), Reason::Generated))
+        shown.then(|| self.part(Layer::Bootstrap, &text(), PartReason::Generated))
     }
 
     fn memory(&self, plan: &Plan<'_>) -> Vec<Part> {
         let snapshot = plan.memories.iter().map(|planned| self.remembered(planned));
         let picks = self.picks_in_layer(plan, ItemKind::Memory).map(|pick| Part {
-            join: Join::Line,
+            join: PartJoin::Line,
             lead: BULLET.clone(),
             role: ChatRole::System,
-            ..self.pick(pick, Layer::Memory, Reason::Found)
+            ..self.pick(pick, Layer::Memory, PartReason::Found)
         });
         let mut entries = snapshot.chain(picks).peekable();
-        let heading = || self.part(Layer::Memory, &MEMORIES, Reason::Heading);
+        let heading = || self.part(Layer::Memory, &MEMORIES, PartReason::Heading);
         let heading = entries.peek().map(|_| heading());
         heading.into_iter().chain(entries).collect()
     }
 
     fn remembered(&self, PlannedMemory { memory, pinned }: &PlannedMemory<'_>) -> Part {
         let scores = pinned.as_ref().and_then(|pinned| pinned.scores);
-        let item = ItemUse { id: memory.id(), include: Include::Always, priority: None, scores };
-        let reason = pinned.as_ref().map_or(Reason::Snapshot, |pinned| Reason::Pinned(pinned.why));
+        let item =
+            ItemUse { id: memory.id(), include: IncludeMode::Always, priority: None, scores };
+        let reason =
+            pinned.as_ref().map_or(PartReason::Snapshot, |pinned| PartReason::Pinned(pinned.why));
         Part {
-            join: Join::Line,
+            join: PartJoin::Line,
             lead: memory.lead.clone(),
             source: memory.source.clone(),
             item: Some(item),
@@ -145,13 +148,13 @@ impl Composer<'_> {
                 (SkillForm::Full, _) => full.push(self.skill_in_full(skill)),
                 (SkillForm::Listed, Some(pick)) => full.push(Part {
                     item: Some(pick.item.clone()),
-                    reason: Reason::Found,
+                    reason: PartReason::Found,
                     ..self.skill_in_full(skill)
                 }),
                 (SkillForm::Listed, None) => listed.push(self.skill_entry(skill)),
             }
         }
-        let heading = || self.part(Layer::Skills, &SKILLS, Reason::Heading);
+        let heading = || self.part(Layer::Skills, &SKILLS, PartReason::Heading);
         let heading = self.has_layer_headings().then(heading);
         let mut parts: Vec<Part> = heading.into_iter().chain(self.skills_intro(&full)).collect();
         parts.extend(full);
@@ -167,7 +170,7 @@ impl Composer<'_> {
             _ if !full.is_empty() => &FULL_INTRO,
             _ => return None,
         };
-        Some(self.part(Layer::Skills, intro, Reason::Heading))
+        Some(self.part(Layer::Skills, intro, PartReason::Heading))
     }
 
     /// The list of skills, under a heading that fits what stands before it.
@@ -177,11 +180,11 @@ impl Composer<'_> {
             [] => Some(&SKILLS),
             [_] if self.has_layer_headings() => None,
             _ => {
-                first.join = Join::Paragraph;
+                first.join = PartJoin::Paragraph;
                 Some(&LIST_HEADING)
             }
         };
-        let heading = heading.map(|text| self.part(Layer::Skills, text, Reason::Heading));
+        let heading = heading.map(|text| self.part(Layer::Skills, text, PartReason::Heading));
         heading.into_iter().chain(entries).collect()
     }
 
@@ -191,7 +194,7 @@ impl Composer<'_> {
     }
 
     fn skill_entry(&self, planned: &PlannedSkill<'_>) -> Part {
-        Part { join: Join::Line, ..self.skill_part(planned, &planned.skill.entry) }
+        Part { join: PartJoin::Line, ..self.skill_part(planned, &planned.skill.entry) }
     }
 
     fn skill_part(&self, planned: &PlannedSkill<'_>, text: &Text) -> Part {
@@ -211,16 +214,16 @@ impl Composer<'_> {
             let docs = plan.tools.iter().map(|tool| Part {
                 item: Some(tool.item.clone()),
                 source: tool.spec.source.clone(),
-                ..self.part(Layer::Tools, &tool_doc(tool), Reason::Generated)
+                ..self.part(Layer::Tools, &tool_doc(tool), PartReason::Generated)
             });
             parts.extend(docs);
         }
         if as_text && !plan.tools.is_empty() {
-            parts.push(self.part(Layer::Tools, &CALL_AS_TEXT, Reason::Generated));
+            parts.push(self.part(Layer::Tools, &CALL_AS_TEXT, PartReason::Generated));
         }
         if let Some(first) = parts.first_mut().filter(|_| self.has_layer_headings()) {
-            first.join = Join::Line;
-            parts.insert(0, self.part(Layer::Tools, &TOOLS, Reason::Heading));
+            first.join = PartJoin::Line;
+            parts.insert(0, self.part(Layer::Tools, &TOOLS, PartReason::Heading));
         }
         parts
     }
@@ -237,7 +240,7 @@ impl Composer<'_> {
         let picks = picks.map(|pick| Part {
             role: ChatRole::System,
             lead: super::item_lead(pick.item.id.kind, &pick.item.id.name),
-            ..self.pick(pick, Layer::Items, Reason::Found)
+            ..self.pick(pick, Layer::Items, PartReason::Found)
         });
         let mut parts: Vec<Part> = session.chain(picks).collect();
         parts.sort_by_key(item_order);
@@ -252,8 +255,8 @@ impl Composer<'_> {
     /// the last body, a line break behind the last entry of a list.
     fn plain_end(&self, plan: &Plan<'_>, layer: Layer) -> Part {
         let ends_in_list = plan.skills.iter().any(|skill| skill.form == SkillForm::Listed);
-        let join = if ends_in_list { Join::Line } else { Join::Paragraph };
-        Part { join, ..self.part(layer, &EMPTY, Reason::Heading) }
+        let join = if ends_in_list { PartJoin::Line } else { PartJoin::Paragraph };
+        Part { join, ..self.part(layer, &EMPTY, PartReason::Heading) }
     }
 }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// The owner of a memory: whoever it was written down for.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Scope {
+pub enum MemoryScope {
     /// The agent's owner: MEMORY.md and the daily notes.
     Global,
     /// A single person, by their id.
@@ -23,7 +23,7 @@ pub enum Scope {
 #[serde(default)]
 pub struct Audience {
     /// What they are to the agent.
-    pub who: Who,
+    pub who: AudienceKind,
     /// The person, where it is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub person: Option<Arc<str>>,
@@ -42,7 +42,7 @@ impl Audience {
     /// An agent's owner, in private and in no conversation.
     pub fn owner(agent: impl Into<Arc<str>>) -> Self {
         Audience {
-            who: Who::Owner,
+            who: AudienceKind::Owner,
             person: Some(Audience::OWNER.into()),
             conversation: None,
             agent: Some(agent.into()),
@@ -53,7 +53,7 @@ impl Audience {
 /// What somebody is to an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Who {
+pub enum AudienceKind {
     /// Its owner, in private.
     Owner,
     /// Another person, in private.
@@ -68,24 +68,31 @@ pub enum Who {
 
 /// Whether an audience may see a memory of this scope; `shared` says that its owner
 /// marked it as meant for others, too.
-pub fn may_see(audience: &Audience, scope: &Scope, shared: bool) -> bool {
+pub fn may_see(audience: &Audience, scope: &MemoryScope, shared: bool) -> bool {
     match (audience.who, scope) {
-        (Who::Owner, Scope::Global) => true,
-        (Who::Guest | Who::Group, Scope::Global) => shared,
-        (Who::Owner | Who::Guest, Scope::Person(person)) => is(&audience.person, person),
-        (Who::Owner | Who::Guest | Who::Group, Scope::Conversation(conversation)) => {
-            is(&audience.conversation, conversation)
+        (AudienceKind::Owner, MemoryScope::Global) => true,
+        (AudienceKind::Guest | AudienceKind::Group, MemoryScope::Global) => shared,
+        (AudienceKind::Owner | AudienceKind::Guest, MemoryScope::Person(person)) => {
+            is(&audience.person, person)
         }
-        (Who::Owner | Who::SubAgent, Scope::Agent(agent)) => is(&audience.agent, agent),
-        (Who::Guest | Who::Group, Scope::Agent(agent)) => shared && is(&audience.agent, agent),
-        (Who::Group | Who::SubAgent, Scope::Person(_))
-        | (Who::SubAgent, Scope::Global | Scope::Conversation(_)) => false,
+        (
+            AudienceKind::Owner | AudienceKind::Guest | AudienceKind::Group,
+            MemoryScope::Conversation(conversation),
+        ) => is(&audience.conversation, conversation),
+        (AudienceKind::Owner | AudienceKind::SubAgent, MemoryScope::Agent(agent)) => {
+            is(&audience.agent, agent)
+        }
+        (AudienceKind::Guest | AudienceKind::Group, MemoryScope::Agent(agent)) => {
+            shared && is(&audience.agent, agent)
+        }
+        (AudienceKind::Group | AudienceKind::SubAgent, MemoryScope::Person(_))
+        | (AudienceKind::SubAgent, MemoryScope::Global | MemoryScope::Conversation(_)) => false,
     }
 }
 
 /// Whether an audience may add to a scope and take from it: where it may see
 /// everything.
-pub fn may_remember(audience: &Audience, scope: &Scope) -> bool {
+pub fn may_remember(audience: &Audience, scope: &MemoryScope) -> bool {
     may_see(audience, scope, false)
 }
 
@@ -97,16 +104,19 @@ pub fn may_recall(audience: &Audience, of: &Audience) -> bool {
         || of.conversation.as_ref().is_some_and(|name| is(&audience.conversation, name));
     let same_person = || of.person.as_ref().is_some_and(|person| is(&audience.person, person));
     match (audience.who, of.who) {
-        (Who::SubAgent, _) | (_, Who::SubAgent) => false,
-        (Who::Owner, Who::Owner) => true,
+        (AudienceKind::SubAgent, _) | (_, AudienceKind::SubAgent) => false,
+        (AudienceKind::Owner, AudienceKind::Owner) => true,
         // Where both are known, it is the person that counts: others may use the same
         // name for their conversation.
-        (Who::Guest, Who::Guest) if audience.person.is_some() && of.person.is_some() => {
+        (AudienceKind::Guest, AudienceKind::Guest)
+            if audience.person.is_some() && of.person.is_some() =>
+        {
             same_person()
         }
         // Whoever reads along may not have been there in private.
-        (Who::Guest | Who::Group, Who::Owner) | (Who::Group, Who::Guest) => false,
-        (Who::Owner | Who::Guest | Who::Group, _) => same_conversation(),
+        (AudienceKind::Guest | AudienceKind::Group, AudienceKind::Owner)
+        | (AudienceKind::Group, AudienceKind::Guest) => false,
+        (AudienceKind::Owner | AudienceKind::Guest | AudienceKind::Group, _) => same_conversation(),
     }
 }
 
@@ -121,7 +131,7 @@ mod tests {
 
     use super::*;
 
-    fn audience(who: Who) -> Audience {
+    fn audience(who: AudienceKind) -> Audience {
         Audience {
             who,
             person: Some("anna".into()),
@@ -130,11 +140,11 @@ mod tests {
         }
     }
 
-    const ALL: [(&str, Who); 4] = [
-        ("owner", Who::Owner),
-        ("guest", Who::Guest),
-        ("group", Who::Group),
-        ("sub-agent", Who::SubAgent),
+    const ALL: [(&str, AudienceKind); 4] = [
+        ("owner", AudienceKind::Owner),
+        ("guest", AudienceKind::Guest),
+        ("group", AudienceKind::Group),
+        ("sub-agent", AudienceKind::SubAgent),
     ];
 
     #[track_caller]
@@ -150,13 +160,13 @@ mod tests {
     fn the_truth_table_of_memories() {
         let scopes = || {
             [
-                ("global", Scope::Global),
-                ("own-person", Scope::Person("anna".into())),
-                ("other-person", Scope::Person("ben".into())),
-                ("this-conversation", Scope::Conversation("telegram-1".into())),
-                ("other-conversation", Scope::Conversation("telegram-2".into())),
-                ("own-agent", Scope::Agent("recto".into())),
-                ("other-agent", Scope::Agent("other".into())),
+                ("global", MemoryScope::Global),
+                ("own-person", MemoryScope::Person("anna".into())),
+                ("other-person", MemoryScope::Person("ben".into())),
+                ("this-conversation", MemoryScope::Conversation("telegram-1".into())),
+                ("other-conversation", MemoryScope::Conversation("telegram-2".into())),
+                ("own-agent", MemoryScope::Agent("recto".into())),
+                ("other-agent", MemoryScope::Agent("other".into())),
             ]
         };
         let seen = |audience: &Audience, shared| {
@@ -206,13 +216,13 @@ mod tests {
         };
         let sessions = || {
             [
-                ("owner-elsewhere", of(Who::Owner, "owner", "terminal-main")),
-                ("owner-here", of(Who::Owner, "owner", "telegram-1")),
-                ("self-elsewhere", of(Who::Guest, "anna", "telegram-7")),
-                ("other-guest", of(Who::Guest, "ben", "telegram-8")),
-                ("this-group", of(Who::Group, "", "telegram-1")),
-                ("other-group", of(Who::Group, "", "telegram-2")),
-                ("sub-agent", of(Who::SubAgent, "anna", "telegram-1")),
+                ("owner-elsewhere", of(AudienceKind::Owner, "owner", "terminal-main")),
+                ("owner-here", of(AudienceKind::Owner, "owner", "telegram-1")),
+                ("self-elsewhere", of(AudienceKind::Guest, "anna", "telegram-7")),
+                ("other-guest", of(AudienceKind::Guest, "ben", "telegram-8")),
+                ("this-group", of(AudienceKind::Group, "", "telegram-1")),
+                ("other-group", of(AudienceKind::Group, "", "telegram-2")),
+                ("sub-agent", of(AudienceKind::SubAgent, "anna", "telegram-1")),
             ]
         };
         check(
@@ -231,12 +241,12 @@ mod tests {
 
     #[test]
     fn without_a_name_nobody_is_anybody() {
-        let nobody = Audience { who: Who::Guest, ..Audience::default() };
-        assert!(!may_see(&nobody, &Scope::Person("".into()), true));
+        let nobody = Audience { who: AudienceKind::Guest, ..Audience::default() };
+        assert!(!may_see(&nobody, &MemoryScope::Person("".into()), true));
         assert!(!may_recall(&nobody, &nobody));
-        assert!(!may_see(&Audience::default(), &Scope::Global, false));
+        assert!(!may_see(&Audience::default(), &MemoryScope::Global, false));
         let kept = serde_json::to_string(&Audience::default()).unwrap();
         assert_eq!(serde_json::from_str::<Audience>(&kept).unwrap(), Audience::default());
-        assert_eq!(serde_json::from_str::<Audience>("{}").unwrap().who, Who::Group);
+        assert_eq!(serde_json::from_str::<Audience>("{}").unwrap().who, AudienceKind::Group);
     }
 }

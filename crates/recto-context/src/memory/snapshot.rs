@@ -14,8 +14,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::Memory;
-use crate::counter::Counter;
-use crate::inputs::Limits;
+use crate::counter::TokenCounter;
+use crate::inputs::ContextLimits;
 use crate::item::{ItemId, Pick, Scores};
 use crate::message::MessageId;
 use crate::text::ContentHash;
@@ -23,9 +23,9 @@ use crate::tokens::Tokens;
 
 /// The memories on a session's page.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Snapshot {
+pub struct MemorySnapshot {
     /// Best first: what does not fit leaves from the end.
-    pub entries: Vec<Pinned>,
+    pub entries: Vec<PinnedMemory>,
     /// Of all that there was to choose from.
     source: ContentHash,
     /// What was remembered in this very session, with the message behind which that is
@@ -37,12 +37,12 @@ pub struct Snapshot {
     misses: u32,
     /// What was recalled in those turns.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    missed: Vec<Pinned>,
+    missed: Vec<PinnedMemory>,
 }
 
 /// A memory of a snapshot.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Pinned {
+pub struct PinnedMemory {
     /// The memory that is pinned, by its name.
     #[serde(flatten)]
     pub item: ItemId,
@@ -81,7 +81,7 @@ impl PinReason {
 
 /// What a snapshot is made from.
 #[derive(Debug, Clone, Copy)]
-pub struct Pool<'a> {
+pub struct MemoryPool<'a> {
     /// All that the session may see, the newest first.
     pub memories: &'a [Memory],
     /// What tells that they are the same as before: their [`fingerprint`].
@@ -102,11 +102,11 @@ const NEWEST: usize = 5;
 
 /// The snapshot for a turn: the one before, as long as it is good, or a new one.
 pub fn choose_snapshot(
-    before: Option<Snapshot>,
-    pool: &Pool<'_>,
-    limits: &Limits,
-    counter: &Counter<'_>,
-) -> Snapshot {
+    before: Option<MemorySnapshot>,
+    pool: &MemoryPool<'_>,
+    limits: &ContextLimits,
+    counter: &TokenCounter<'_>,
+) -> MemorySnapshot {
     let Some(mut before) = before else {
         return make(pool, &[], limits, counter);
     };
@@ -126,7 +126,7 @@ pub fn choose_snapshot(
     make(pool, &before.missed, limits, counter)
 }
 
-impl Snapshot {
+impl MemorySnapshot {
     /// Takes in what was remembered in this session behind a message, which is no reason
     /// to change it.
     pub fn add_own(&mut self, names: impl IntoIterator<Item = Arc<str>>, message: MessageId) {
@@ -138,8 +138,8 @@ impl Snapshot {
         let here: HashSet<&ItemId> = self.entries.iter().map(|entry| &entry.item).collect();
         let own = |item: &ItemId| self.own.contains_key(&item.name);
         let is_missing = |pick: &&Pick| !here.contains(&pick.item) && !own(&pick.item);
-        let missing: Vec<Pinned> =
-            recalled.iter().filter(is_missing).map(Pinned::fitting).collect();
+        let missing: Vec<PinnedMemory> =
+            recalled.iter().filter(is_missing).map(PinnedMemory::fitting).collect();
         if recalled.is_empty() {
             // A turn that recalls nothing says nothing against it.
             return;
@@ -158,15 +158,20 @@ impl Snapshot {
     }
 }
 
-impl Pinned {
+impl PinnedMemory {
     fn fitting(pick: &Pick) -> Self {
-        Pinned { item: pick.item.clone(), why: PinReason::Fits, scores: Some(pick.scores) }
+        PinnedMemory { item: pick.item.clone(), why: PinReason::Fits, scores: Some(pick.scores) }
     }
 }
 
 /// Makes a snapshot: everything, where that is little; otherwise what is important,
 /// what fits, and a few of the newest.
-fn make(pool: &Pool<'_>, missed: &[Pinned], limits: &Limits, counter: &Counter<'_>) -> Snapshot {
+fn make(
+    pool: &MemoryPool<'_>,
+    missed: &[PinnedMemory],
+    limits: &ContextLimits,
+    counter: &TokenCounter<'_>,
+) -> MemorySnapshot {
     let ranked: HashMap<&ItemId, (usize, Scores)> = pool
         .ranked
         .iter()
@@ -176,22 +181,22 @@ fn make(pool: &Pool<'_>, missed: &[Pinned], limits: &Limits, counter: &Counter<'
     let pinned = |memory: &Memory, why| {
         let item = memory.id();
         let scores = ranked.get(&item).map(|(_, scores)| *scores);
-        Pinned { item, why, scores }
+        PinnedMemory { item, why, scores }
     };
     let mut important: Vec<&Memory> =
         pool.memories.iter().filter(|memory| memory.marks.important).collect();
     // Stable: those that search did not rank stay newest first.
     important.sort_by_key(|memory| ranked.get(&memory.id()).map_or(usize::MAX, |(rank, _)| *rank));
     let important = important.into_iter().map(|memory| pinned(memory, PinReason::Important));
-    let fitting = pool.recalled.iter().map(Pinned::fitting).chain(missed.iter().cloned());
-    let everything = fit_whole(pool.memories, limits, counter);
-    let rest: Vec<Pinned> = if everything {
+    let fitting = pool.recalled.iter().map(PinnedMemory::fitting).chain(missed.iter().cloned());
+    let everything = memories_fit(pool.memories, limits, counter);
+    let rest: Vec<PinnedMemory> = if everything {
         pool.memories.iter().map(|memory| pinned(memory, PinReason::Few)).collect()
     } else {
         let newest = pool.memories.iter().take(NEWEST);
         fitting.chain(newest.map(|memory| pinned(memory, PinReason::Newest))).collect()
     };
-    Snapshot {
+    MemorySnapshot {
         entries: within(important.chain(rest), pool.memories, limits, counter),
         source: pool.fingerprint,
         own: BTreeMap::new(),
@@ -201,7 +206,11 @@ fn make(pool: &Pool<'_>, missed: &[Pinned], limits: &Limits, counter: &Counter<'
 }
 
 /// Whether all of these have room on the page.
-pub fn fit_whole(memories: &[Memory], limits: &Limits, counter: &Counter<'_>) -> bool {
+pub fn memories_fit(
+    memories: &[Memory],
+    limits: &ContextLimits,
+    counter: &TokenCounter<'_>,
+) -> bool {
     let tokens = || -> Tokens {
         memories.iter().map(|memory| counter.line(&memory.lead, &memory.text)).sum()
     };
@@ -210,14 +219,14 @@ pub fn fit_whole(memories: &[Memory], limits: &Limits, counter: &Counter<'_>) ->
 
 /// Those that the limits let in, each once.
 fn within(
-    entries: impl Iterator<Item = Pinned>,
+    entries: impl Iterator<Item = PinnedMemory>,
     memories: &[Memory],
-    limits: &Limits,
-    counter: &Counter<'_>,
-) -> Vec<Pinned> {
+    limits: &ContextLimits,
+    counter: &TokenCounter<'_>,
+) -> Vec<PinnedMemory> {
     let by_name: HashMap<&str, &Memory> =
         memories.iter().map(|memory| (&*memory.name, memory)).collect();
-    let (mut taken, mut used) = (Vec::<Pinned>::new(), Tokens::ZERO);
+    let (mut taken, mut used) = (Vec::<PinnedMemory>::new(), Tokens::ZERO);
     for entry in entries {
         let Some(memory) = by_name.get(&*entry.item.name) else { continue };
         let tokens = counter.line(&memory.lead, &memory.text);
@@ -232,7 +241,7 @@ fn within(
 
 /// Stands for all that there is to choose from. It takes a part of a millisecond for a
 /// thousand, so it is kept with them.
-pub fn fingerprint(memories: &[Memory]) -> ContentHash {
+pub fn memory_fingerprint(memories: &[Memory]) -> ContentHash {
     source(memories, &BTreeMap::new())
 }
 
@@ -248,5 +257,5 @@ fn source(memories: &[Memory], own: &BTreeMap<Arc<str>, MessageId>) -> ContentHa
         // Writing to a string can't fail.
         let _ = writeln!(lines, "{name} {important} {lead}");
     }
-    ContentHash::of(lines.as_bytes())
+    ContentHash::of_bytes(lines.as_bytes())
 }

@@ -3,7 +3,7 @@
 //! A message's stamp, framing and kept picks are not in it. They stand on the
 //! page as parts and leads of their own, and a record keeps them there.
 
-use super::{Body, ContentPart, Message, OpaqueKind};
+use super::{ContentPart, Message, MessageBody, OpaqueKind};
 use crate::text::ContentHash;
 
 impl Message {
@@ -12,33 +12,33 @@ impl Message {
     /// Records refer to messages by it, so it must not change from version to
     /// version.
     pub fn hash(&self) -> ContentHash {
-        let mut fields = Fields::default();
+        let mut fields = HashInput::default();
         match &self.body {
-            Body::User(_) => fields.tag(b'u'),
-            Body::Assistant { .. } => fields.tag(b'a'),
-            Body::Tool { call, name, .. } => {
+            MessageBody::User(_) => fields.tag(b'u'),
+            MessageBody::Assistant { .. } => fields.tag(b'a'),
+            MessageBody::Tool { call, name, .. } => {
                 fields.tag(b't').add(call.0.as_bytes()).add(name.as_bytes())
             }
-            Body::Error(text) => fields.tag(b'e').add(text.hash().as_bytes()),
-            Body::Approval(text) => fields.tag(b'p').add(text.hash().as_bytes()),
+            MessageBody::Error(text) => fields.tag(b'e').add(text.hash().as_bytes()),
+            MessageBody::Approval(text) => fields.tag(b'p').add(text.hash().as_bytes()),
         };
         self.content().iter().for_each(|part| fields.add_content(part));
         for call in self.calls() {
             fields.tag(b'c').add(call.id.0.as_bytes()).add(call.name.as_bytes());
             fields.add(call.arguments.hash().as_bytes());
         }
-        ContentHash::of(&fields.bytes)
+        ContentHash::of_bytes(&fields.bytes)
     }
 }
 
 /// Fields one after the other, each with its length, so that no two lists of
 /// fields have the same bytes.
 #[derive(Default)]
-struct Fields {
+struct HashInput {
     bytes: Vec<u8>,
 }
 
-impl Fields {
+impl HashInput {
     /// Says what the fields that follow are.
     fn tag(&mut self, tag: u8) -> &mut Self {
         self.bytes.push(tag);

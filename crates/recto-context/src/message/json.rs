@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
 use super::{
-    Body, CallId, ContentPart, Framing, Image, KeptPick, Message, MessageId, Opaque, OpaqueKind,
-    Shown, Stamp, ToolCall, TurnNumber, UserMessage,
+    CallId, ContentPart, Framing, Image, KeptPick, Message, MessageBody, MessageId, MessageStamp,
+    Opaque, OpaqueKind, PickDisplay, ToolCall, TurnNumber, UserMessage,
 };
 use crate::item::ItemId;
 use crate::text::Text;
@@ -74,14 +74,14 @@ impl HistoryReader {
         Ok(())
     }
 
-    fn body(&mut self, raw: RawMessage, number: u64) -> Result<Body, String> {
+    fn body(&mut self, raw: RawMessage, number: u64) -> Result<MessageBody, String> {
         let content = parts(raw.content)?;
         match raw.role.as_str() {
             "user" => {
                 self.round = OpenRound::default();
-                Ok(Body::User(UserMessage {
+                Ok(MessageBody::User(UserMessage {
                     content,
-                    stamp: raw.stamp.as_deref().map(Stamp::new),
+                    stamp: raw.stamp.as_deref().map(MessageStamp::new),
                     framing: raw.framing,
                     picks: raw.picks.into_iter().map(KeptPick::from).collect(),
                 }))
@@ -89,15 +89,15 @@ impl HistoryReader {
             "assistant" => {
                 let calls = raw.tool_calls.into_iter().enumerate();
                 let calls: Vec<_> = calls.map(|(n, call)| call.into_call(number, n)).collect();
-                self.round = OpenRound::of(&calls);
-                Ok(Body::Assistant { content, calls })
+                self.round = OpenRound::from_calls(&calls);
+                Ok(MessageBody::Assistant { content, calls })
             }
             "tool" => {
                 let (call, name) = self.round.answer(raw.tool_call_id, raw.name, number);
-                Ok(Body::Tool { call, name, content })
+                Ok(MessageBody::Tool { call, name, content })
             }
-            "error" => Ok(Body::Error(joined_text(&content))),
-            "approval" => Ok(Body::Approval(joined_text(&content))),
+            "error" => Ok(MessageBody::Error(joined_text(&content))),
+            "approval" => Ok(MessageBody::Approval(joined_text(&content))),
             "system" => Err("a history holds no system messages: Recto makes them".to_owned()),
             other => Err(format!(
                 "unknown role `{}`; known are user, assistant, tool, error, approval",
@@ -129,7 +129,7 @@ struct OpenRound {
 }
 
 impl OpenRound {
-    fn of(calls: &[ToolCall]) -> Self {
+    fn from_calls(calls: &[ToolCall]) -> Self {
         OpenRound {
             calls: calls.iter().map(|call| (call.id.clone(), call.name.clone())).collect(),
             answered: vec![false; calls.len()],
@@ -175,7 +175,7 @@ struct RawMessage {
     #[serde(default)]
     content: Value,
     #[serde(default, deserialize_with = "null_as_default")]
-    tool_calls: Vec<RawCall>,
+    tool_calls: Vec<RawToolCall>,
     #[serde(default)]
     tool_call_id: Option<String>,
     #[serde(default, alias = "tool_name")]
@@ -245,7 +245,7 @@ fn joined_text(parts: &[ContentPart]) -> Text {
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum RawCall {
+enum RawToolCall {
     Nested {
         id: Option<String>,
         function: RawFunction,
@@ -264,9 +264,9 @@ struct RawFunction {
     arguments: Value,
 }
 
-impl RawCall {
+impl RawToolCall {
     fn into_call(self, message: u64, index: usize) -> ToolCall {
-        let (RawCall::Nested { id, function } | RawCall::Flat { id, function }) = self;
+        let (RawToolCall::Nested { id, function } | RawToolCall::Flat { id, function }) = self;
         let id = id.unwrap_or_else(|| format!("call_{message}_{index}"));
         let arguments = match function.arguments {
             Value::String(json) => json,
@@ -294,7 +294,7 @@ impl From<&KeptPick> for RawPick {
 
 impl From<RawPick> for KeptPick {
     fn from(raw: RawPick) -> Self {
-        let shown = raw.text.map_or(Shown::Above, Shown::Text);
+        let shown = raw.text.map_or(PickDisplay::Above, PickDisplay::Text);
         KeptPick { item: raw.item, since: raw.since, shown }
     }
 }
@@ -303,11 +303,11 @@ impl From<RawPick> for KeptPick {
 impl Serialize for Message {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let (role, content) = match &self.body {
-            Body::User(user) => ("user", content_json(&user.content)),
-            Body::Assistant { content, .. } => ("assistant", content_json(content)),
-            Body::Tool { content, .. } => ("tool", content_json(content)),
-            Body::Error(text) => ("error", text.as_str().into()),
-            Body::Approval(text) => ("approval", text.as_str().into()),
+            MessageBody::User(user) => ("user", content_json(&user.content)),
+            MessageBody::Assistant { content, .. } => ("assistant", content_json(content)),
+            MessageBody::Tool { content, .. } => ("tool", content_json(content)),
+            MessageBody::Error(text) => ("error", text.as_str().into()),
+            MessageBody::Approval(text) => ("approval", text.as_str().into()),
         };
         let nothing = UserMessage::default();
         let user = self.as_user().unwrap_or(&nothing);
@@ -325,7 +325,7 @@ impl Serialize for Message {
             let calls: Vec<Value> = self.calls().iter().map(call_json).collect();
             map.serialize_entry("tool_calls", &calls)?;
         }
-        if let Body::Tool { call, name, .. } = &self.body {
+        if let MessageBody::Tool { call, name, .. } = &self.body {
             map.serialize_entry("tool_call_id", call)?;
             map.serialize_entry("name", name)?;
         }
@@ -421,7 +421,9 @@ mod tests {
         .unwrap();
         let [call] = history[1].calls() else { panic!("one call") };
         assert_eq!(call.arguments.as_str(), r#"{"zone":"UTC"}"#);
-        let Body::Tool { call: answered, name, .. } = &history[2].body else { panic!("a result") };
+        let MessageBody::Tool { call: answered, name, .. } = &history[2].body else {
+            panic!("a result")
+        };
         assert_eq!((answered, &**name), (&call.id, "time"));
     }
 
@@ -437,7 +439,7 @@ mod tests {
             r#"{"role":"tool","content":"12:00"}"#,
         ))
         .unwrap();
-        let Body::Tool { call, .. } = &history[3].body else { panic!("a result") };
+        let MessageBody::Tool { call, .. } = &history[3].body else { panic!("a result") };
         assert_eq!(*call, history[2].calls()[0].id);
     }
 

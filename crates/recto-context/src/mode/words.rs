@@ -23,7 +23,7 @@
 //!
 //! What it deliberately does not do: it runs no search and no model, knows nothing of the tools
 //! that are there, of the conversation before, or of the world, and makes no guess: where the words
-//! don't decide, the verdict is [`Verdict::Unsure`] and a setting of the caller decides. It reads
+//! don't decide, the verdict is [`MessageVerdict::Unsure`] and a setting of the caller decides. It reads
 //! English, and knows the commonest verbs and question words of German, French, Spanish, Italian,
 //! Portuguese and Dutch; other languages are recognised by paths and question marks alone.
 //!
@@ -52,7 +52,7 @@ pub use reply::{is_bare_reply, names_nothing};
 
 /// What a message asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum MessageVerdict {
     /// The message asks for work that tools do.
     Tools,
     /// The message wants an answer in words.
@@ -61,11 +61,11 @@ pub enum Verdict {
     Unsure,
 }
 
-/// What in the message decided: a code for branching, with [`Sign::describe`] for people.
+/// What in the message decided: a code for branching, with [`MessageSign::describe`] for people.
 /// Records keep the names of the variants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Sign {
+pub enum MessageSign {
     /// A file is named: `notes.txt`.
     FileName,
     /// A path is named: `/etc/hosts`, `src/`.
@@ -106,34 +106,34 @@ pub enum TalkKind {
 
 /// What one message, or one sentence of it, was read as.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reading {
+pub struct MessageReading {
     /// What the message asks for.
-    pub verdict: Verdict,
+    pub verdict: MessageVerdict,
     /// What in the message decided that.
-    pub sign: Sign,
+    pub sign: MessageSign,
     /// The words that decided, as they were typed.
     pub matched: Vec<String>,
 }
 
 /// All three steps in their order, for a caller that has no search to ask in between.
-pub fn read(message: &str) -> Reading {
+pub fn read(message: &str) -> MessageReading {
     find_path(message)
         .or_else(|| find_talk(message))
         .or_else(|| find_imperative(message))
-        .unwrap_or_else(Reading::unsure)
+        .unwrap_or_else(MessageReading::unsure)
 }
 
 /// The first path, file name or command line in the message.
-pub fn find_path(message: &str) -> Option<Reading> {
+pub fn find_path(message: &str) -> Option<MessageReading> {
     let message = beginning(message);
     let sentences = lex::sentences(message);
     let named = sentences.iter().flat_map(|sentence| &sentence.tokens).find_map(|token| {
         let sign = match token.kind {
-            TokenKind::FileName => Sign::FileName,
-            TokenKind::Path => Sign::Path,
+            TokenKind::FileName => MessageSign::FileName,
+            TokenKind::Path => MessageSign::Path,
             _ => return None,
         };
-        Some(Reading::work(sign, &[token]))
+        Some(MessageReading::work(sign, &[token]))
     });
     named
         .or_else(|| command::prompt_line(message))
@@ -141,28 +141,28 @@ pub fn find_path(message: &str) -> Option<Reading> {
 }
 
 /// Talk, provided that no sentence of the message asks for work.
-pub fn find_talk(message: &str) -> Option<Reading> {
+pub fn find_talk(message: &str) -> Option<MessageReading> {
     let message = beginning(message);
     let readings = sentence::read_sentences(message);
-    if readings.iter().any(|reading| reading.verdict == Verdict::Tools) {
+    if readings.iter().any(|reading| reading.verdict == MessageVerdict::Tools) {
         return None;
     }
-    let substantial = |reading: &&Reading| !is_opener(reading.sign);
-    let talk = || readings.iter().filter(|reading| reading.verdict == Verdict::Talk);
+    let substantial = |reading: &&MessageReading| !is_opener(reading.sign);
+    let talk = || readings.iter().filter(|reading| reading.verdict == MessageVerdict::Talk);
     // "Hi! Tell me a joke." is told apart by the joke, not by the greeting.
     if let Some(reading) = talk().find(substantial).or_else(|| talk().next()) {
-        let leaves_a_rest = readings.iter().any(|other| other.verdict == Verdict::Unsure);
+        let leaves_a_rest = readings.iter().any(|other| other.verdict == MessageVerdict::Unsure);
         return (!is_opener(reading.sign) || !leaves_a_rest).then(|| reading.clone());
     }
     // Nothing but emoji or punctuation: a nod, or a raised eyebrow.
     let wordless = readings.is_empty() && !message.trim().is_empty();
-    wordless.then(|| Reading::talk(TalkKind::Acknowledgement, &[]))
+    wordless.then(|| MessageReading::talk(TalkKind::Acknowledgement, &[]))
 }
 
 /// The first sentence that tells someone to do something, or asks how a thing stands.
-pub fn find_imperative(message: &str) -> Option<Reading> {
+pub fn find_imperative(message: &str) -> Option<MessageReading> {
     let readings = sentence::read_sentences(beginning(message));
-    readings.into_iter().find(|reading| reading.verdict == Verdict::Tools)
+    readings.into_iter().find(|reading| reading.verdict == MessageVerdict::Tools)
 }
 
 /// How much of a message is read, in bytes.
@@ -186,12 +186,12 @@ fn beginning(message: &str) -> &str {
     start.rfind(char::is_whitespace).map_or(start, |end| &start[..end])
 }
 
-fn is_opener(sign: Sign) -> bool {
+fn is_opener(sign: MessageSign) -> bool {
     use TalkKind::{Acknowledgement, Greeting, Thanks};
-    matches!(sign, Sign::Talk(Acknowledgement | Greeting | Thanks))
+    matches!(sign, MessageSign::Talk(Acknowledgement | Greeting | Thanks))
 }
 
-impl Sign {
+impl MessageSign {
     /// A phrase for the record and the person, without a full stop.
     pub fn describe(&self) -> &'static str {
         match self {
@@ -213,17 +213,21 @@ impl Sign {
     }
 }
 
-impl Reading {
-    fn work(sign: Sign, tokens: &[&WordToken]) -> Self {
-        Self { verdict: Verdict::Tools, sign, matched: typed(tokens) }
+impl MessageReading {
+    fn work(sign: MessageSign, tokens: &[&WordToken]) -> Self {
+        Self { verdict: MessageVerdict::Tools, sign, matched: typed(tokens) }
     }
 
     fn talk(kind: TalkKind, tokens: &[&WordToken]) -> Self {
-        Self { verdict: Verdict::Talk, sign: Sign::Talk(kind), matched: typed(tokens) }
+        Self {
+            verdict: MessageVerdict::Talk,
+            sign: MessageSign::Talk(kind),
+            matched: typed(tokens),
+        }
     }
 
     fn unsure() -> Self {
-        Self { verdict: Verdict::Unsure, sign: Sign::None, matched: Vec::new() }
+        Self { verdict: MessageVerdict::Unsure, sign: MessageSign::None, matched: Vec::new() }
     }
 }
 

@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use super::{LeftOut, Plan};
+use super::{DropTally, Plan};
 use crate::carry::Carry;
 use crate::compose::Composer;
 use crate::context::DropReason;
-use crate::exchange::{condense, exchanges, mend};
-use crate::inputs::Inputs;
+use crate::exchange::{condense, exchanges, mend_rounds};
+use crate::inputs::AssemblyInputs;
 use crate::layer::Layer;
 use crate::message::{Message, MessageId};
 use crate::mode::words;
 use crate::page::Part;
-use crate::summary::Summary;
-use crate::tokens::{Profile, Tokens};
+use crate::summary::HistorySummary;
+use crate::tokens::{TextProfile, Tokens};
 
 /// An exchange of the history, and its parts on the page.
 pub(crate) struct Exchange {
@@ -48,7 +48,7 @@ impl<'a> Plan<'a> {
     pub(super) fn plan_history(&mut self) {
         let inputs = self.inputs;
         let messages = self.sent_history();
-        let mended = mend(messages, Layer::History, &inputs.counter, &mut self.dropped);
+        let mended = mend_rounds(messages, Layer::History, &inputs.counter, &mut self.dropped);
         let composer = Composer::new(inputs, &self.carry);
         let is_condensed = |exchange: &[Arc<Message>]| {
             exchange.first().is_some_and(|first| self.carry.condensed.contains(&first.id))
@@ -73,8 +73,8 @@ impl<'a> Plan<'a> {
         let start = users.take(kept).last().unwrap_or(messages.len());
         let (left, sent) = messages.split_at(start);
         let visible = left.iter().filter(|message| message.is_for_models());
-        let mut left_out = LeftOut { count: visible.clone().count(), ..LeftOut::default() };
-        let profile: Profile = visible.map(|message| message.profile(Layer::History)).sum();
+        let mut left_out = DropTally { count: visible.clone().count(), ..DropTally::default() };
+        let profile: TextProfile = visible.map(|message| message.profile(Layer::History)).sum();
         left_out.tokens = self.inputs.counter.profile(&profile);
         let names = ["message", "messages"];
         self.dropped.extend(left_out.dropped(Layer::History, names, DropReason::Mode));
@@ -83,7 +83,7 @@ impl<'a> Plan<'a> {
 
     fn note_earlier_trims(&mut self) {
         let trimmed = self.carry.trimmed;
-        let left_out = LeftOut { count: trimmed.messages, tokens: trimmed.tokens };
+        let left_out = DropTally { count: trimmed.messages, tokens: trimmed.tokens };
         let names = ["message", "messages"];
         self.dropped.extend(left_out.dropped(Layer::History, names, DropReason::TrimmedEarlier));
     }
@@ -91,20 +91,21 @@ impl<'a> Plan<'a> {
     /// The summary of what has left, once all of that has left.
     pub(crate) fn plan_summary(&mut self) {
         let from = self.carry.history_from.unwrap_or_default();
-        let is_due =
-            |summary: &&Summary| self.inputs.mode.chosen.sends_history() && summary.last < from;
+        let is_due = |summary: &&HistorySummary| {
+            self.inputs.mode.chosen.sends_history() && summary.last < from
+        };
         let Some(summary) = self.inputs.summary.filter(is_due) else { return };
         self.summary = Some(Composer::new(self.inputs, &self.carry).summary(summary));
     }
 
     /// What a summary takes on the page.
-    pub(crate) fn cost_of(&self, summary: &Summary) -> Tokens {
+    pub(crate) fn cost_of(&self, summary: &HistorySummary) -> Tokens {
         Composer::new(self.inputs, &self.carry).summary(summary).tokens
     }
 }
 
 /// The messages that have not been trimmed away, without the current one.
-pub(super) fn open_history<'a>(inputs: &Inputs<'a>, carry: &Carry) -> &'a [Arc<Message>] {
+pub(super) fn open_history<'a>(inputs: &AssemblyInputs<'a>, carry: &Carry) -> &'a [Arc<Message>] {
     let from = carry.history_from.unwrap_or_default();
     let start = inputs.history.partition_point(|message| message.id < from);
     let end = inputs.history.partition_point(|message| message.id < inputs.message_id);
@@ -113,7 +114,7 @@ pub(super) fn open_history<'a>(inputs: &Inputs<'a>, carry: &Carry) -> &'a [Arc<M
 
 /// Exchanges that are sent in a mode without history: as set, or the last one
 /// when the message means nothing without it.
-fn kept_without_history(inputs: &Inputs<'_>) -> usize {
+fn kept_without_history(inputs: &AssemblyInputs<'_>) -> usize {
     if !inputs.mode.chosen.is_minimal() {
         return 0;
     }

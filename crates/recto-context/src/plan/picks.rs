@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use super::history::open_history;
-use super::{Plan, Session, SkillForm};
+use super::{Plan, SessionLookup, SkillForm};
 use crate::carry::Carry;
-use crate::catalog::{Catalog, Document};
+use crate::catalog::{Catalog, CatalogDocument};
 use crate::context::DropReason;
-use crate::item::{Include, ItemId, ItemKind, Pick, Priority, Source};
+use crate::item::{ContentSource, IncludeMode, ItemId, ItemKind, Pick, Priority};
 use crate::layer::Layer;
 use crate::layout::PickPlacement;
-use crate::message::{KeptPick, MessageId, Shown, TurnNumber};
+use crate::message::{KeptPick, MessageId, PickDisplay, TurnNumber};
 use crate::page::ItemUse;
 use crate::text::Text;
 
@@ -18,17 +18,17 @@ use crate::text::Text;
 pub(crate) struct PlannedPick {
     pub item: ItemUse,
     pub text: Text,
-    pub source: Source,
-    pub shown: Shown,
+    pub source: ContentSource,
+    pub shown: PickDisplay,
     pub since: TurnNumber,
 }
 
 impl Plan<'_> {
-    pub(super) fn plan_picks(&mut self, session: &Session<'_>) {
+    pub(super) fn plan_picks(&mut self, session: &SessionLookup<'_>) {
         let inputs = self.inputs;
         let on_page = self.kept_on_page();
         for pick in inputs.picks.iter().filter(|pick| pick.item.kind != ItemKind::Tool) {
-            let Some((text, source, priority)) = content(inputs.catalog, &pick.item) else {
+            let Some((text, source, priority)) = pick_content(inputs.catalog, &pick.item) else {
                 self.drop_vanished(&pick.item);
                 continue;
             };
@@ -47,12 +47,12 @@ impl Plan<'_> {
             }
             let above = on_page.get(&pick.item).filter(|(shown, _)| *shown == text);
             let (shown, since) = match above {
-                Some((_, since)) => (Shown::Above, *since),
-                None => (Shown::Text(text.clone()), inputs.turn),
+                Some((_, since)) => (PickDisplay::Above, *since),
+                None => (PickDisplay::Text(text.clone()), inputs.turn),
             };
             let item = ItemUse {
                 id: pick.item.clone(),
-                include: Include::Agent,
+                include: IncludeMode::Agent,
                 priority,
                 scores: Some(pick.scores),
             };
@@ -93,8 +93,8 @@ pub(crate) fn shows_kept_picks(carry: &Carry, message: MessageId) -> bool {
 }
 
 /// The text of an item that search brought.
-fn content(catalog: &Catalog, id: &ItemId) -> Option<(Text, Source, Option<Priority>)> {
-    let document = |documents: &[Document]| {
+fn pick_content(catalog: &Catalog, id: &ItemId) -> Option<(Text, ContentSource, Option<Priority>)> {
+    let document = |documents: &[CatalogDocument]| {
         let found = documents.iter().find(|document| document.name == id.name)?;
         Some((found.text.clone(), found.source.clone(), Some(found.priority)))
     };

@@ -7,14 +7,14 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::{Plan, Session, reason, scores_of};
+use super::{Plan, SessionLookup, reason, scores_of};
 use crate::catalog::{Catalog, Skill, ToolSpec};
 use crate::context::{DropReason, OfferedTool};
-use crate::item::{Include, ItemId, ItemKind, Joined, Pick, SessionItem};
+use crate::item::{IncludeMode, ItemId, ItemKind, ItemOrigin, Pick, SessionItem};
 use crate::layer::Layer;
-use crate::layout::{Layout, SkillRender, ToolCalls};
-use crate::page::{ItemUse, Reason};
-use crate::skills::READ_SKILL;
+use crate::layout::{PageLayout, SkillRender, ToolCalls};
+use crate::page::{ItemUse, PartReason};
+use crate::skill_texts::READ_SKILL;
 use crate::tokens::Tokens;
 
 /// Minimal mode offers every tool while there are fewer than this.
@@ -27,11 +27,11 @@ pub fn has_tools(
     session: &[SessionItem],
     removed: &[ItemId],
     picks: &[Pick],
-    layout: &Layout,
+    layout: &PageLayout,
 ) -> bool {
     let holds = |id: &ItemId| session.iter().find(|item| item.item == *id).map(|item| item.joined);
     let tools = ordered_tools(catalog, removed);
-    let picked = |tool: &ToolSpec| picks.iter().any(|pick| brings(pick, &tool.id));
+    let picked = |tool: &ToolSpec| picks.iter().any(|pick| pick_brings_tool(pick, &tool.id));
     reads_skills_on_demand(catalog, layout)
         || tools.iter().any(|(tool, skill)| {
             tools.len() < FEW || in_session(tool, *skill, holds).is_some() || picked(tool)
@@ -44,34 +44,34 @@ pub fn has_tools(
 fn in_session(
     tool: &ToolSpec,
     skill: Option<&Skill>,
-    holds: impl Fn(&ItemId) -> Option<Joined>,
-) -> Option<Joined> {
+    holds: impl Fn(&ItemId) -> Option<ItemOrigin>,
+) -> Option<ItemOrigin> {
     let of_skill = skill.map(|skill| holds(&ItemId::new(ItemKind::Skill, skill.name.clone())));
     match (holds(&tool.id), of_skill) {
-        (Some(Joined::ByHand), _) => Some(Joined::ByHand),
+        (Some(ItemOrigin::ByHand), _) => Some(ItemOrigin::ByHand),
         (_, Some(None)) => None,
-        (None, Some(Some(Joined::ByHand))) if tool.include == Include::Always => {
-            Some(Joined::ByHand)
+        (None, Some(Some(ItemOrigin::ByHand))) if tool.include == IncludeMode::Always => {
+            Some(ItemOrigin::ByHand)
         }
         (joined, _) => joined,
     }
 }
 
 /// Whether a pick brings a tool: by itself, or with the tool's skill.
-pub(crate) fn brings(pick: &Pick, tool: &ItemId) -> bool {
+pub(crate) fn pick_brings_tool(pick: &Pick, tool: &ItemId) -> bool {
     pick.item == *tool
         || (pick.item.kind == ItemKind::Skill && tool.server.as_ref() == Some(&pick.item.name))
 }
 
-fn reads_skills_on_demand(catalog: &Catalog, layout: &Layout) -> bool {
+fn reads_skills_on_demand(catalog: &Catalog, layout: &PageLayout) -> bool {
     layout.skills == SkillRender::ReadOnDemand && !catalog.skills.is_empty()
 }
 
 impl<'a> Plan<'a> {
-    pub(super) fn offer_tools(&mut self, session: &Session<'_>) {
+    pub(super) fn offer_tools(&mut self, session: &SessionLookup<'_>) {
         let mut names = HashSet::new();
         if reads_skills_on_demand(self.inputs.catalog, &self.inputs.layout) {
-            self.offer(&READ_SKILL, Include::Always, Reason::Always, &mut names);
+            self.offer(&READ_SKILL, IncludeMode::Always, PartReason::Always, &mut names);
         }
         let tools = ordered_tools(self.inputs.catalog, self.inputs.removed);
         for (tool, skill) in &tools {
@@ -81,7 +81,7 @@ impl<'a> Plan<'a> {
         }
         if self.inputs.mode.chosen.is_minimal() && tools.len() < FEW {
             for (tool, _) in &tools {
-                self.offer_unless_there(tool, Reason::FewTools, &mut names);
+                self.offer_unless_there(tool, PartReason::FewTools, &mut names);
             }
         }
         self.offer_found_tools(&tools, &mut names);
@@ -91,11 +91,11 @@ impl<'a> Plan<'a> {
     fn offer_found_tools(
         &mut self,
         tools: &[(&'a ToolSpec, Option<&'a Skill>)],
-        names: &mut Names<'a>,
+        names: &mut OfferedNames<'a>,
     ) {
         for id in std::mem::take(&mut self.carry.found_tools) {
             match tools.iter().find(|(tool, _)| tool.id == id) {
-                Some((tool, _)) => self.offer_found(tool, Reason::FoundEarlier, names),
+                Some((tool, _)) => self.offer_found(tool, PartReason::FoundEarlier, names),
                 None if is_removed(&id, self.inputs.removed) => {}
                 None => self.drop_vanished(&id),
             }
@@ -103,13 +103,13 @@ impl<'a> Plan<'a> {
         for pick in self.inputs.picks {
             match pick.item.kind {
                 ItemKind::Tool => match tools.iter().find(|(tool, _)| tool.id == pick.item) {
-                    Some((tool, _)) => self.offer_found(tool, Reason::Found, names),
+                    Some((tool, _)) => self.offer_found(tool, PartReason::Found, names),
                     None => self.drop_vanished(&pick.item),
                 },
                 ItemKind::Skill => {
                     let of_skill = |s: &Option<&Skill>| s.is_some_and(|s| s.name == pick.item.name);
                     for (tool, _) in tools.iter().filter(|(_, skill)| of_skill(skill)) {
-                        self.offer_found(tool, Reason::OfSkill(pick.item.name.clone()), names);
+                        self.offer_found(tool, PartReason::OfSkill(pick.item.name.clone()), names);
                     }
                 }
                 _ => {}
@@ -119,7 +119,12 @@ impl<'a> Plan<'a> {
 
     /// Offers a tool that search found. It is remembered also when it is offered
     /// for another reason now: that may not hold in the next turn.
-    fn offer_found(&mut self, tool: &'a ToolSpec, reason: Reason, names: &mut Names<'a>) {
+    fn offer_found(
+        &mut self,
+        tool: &'a ToolSpec,
+        reason: PartReason,
+        names: &mut OfferedNames<'a>,
+    ) {
         if self.carry.cut_picks.contains(&tool.id) {
             let tokens = self.inputs.counter.text(&tool.schema);
             return self.drop(tool.id.to_string(), Layer::Tools, tokens, DropReason::NoRoom);
@@ -130,7 +135,12 @@ impl<'a> Plan<'a> {
         }
     }
 
-    fn offer_unless_there(&mut self, tool: &'a ToolSpec, reason: Reason, names: &mut Names<'a>) {
+    fn offer_unless_there(
+        &mut self,
+        tool: &'a ToolSpec,
+        reason: PartReason,
+        names: &mut OfferedNames<'a>,
+    ) {
         if !self.offers(&tool.id) {
             self.offer(tool, tool.include, reason, names);
         }
@@ -140,9 +150,9 @@ impl<'a> Plan<'a> {
     fn offer(
         &mut self,
         tool: &'a ToolSpec,
-        include: Include,
-        reason: Reason,
-        names: &mut Names<'a>,
+        include: IncludeMode,
+        reason: PartReason,
+        names: &mut OfferedNames<'a>,
     ) {
         let tokens = match self.inputs.layout.tool_calls {
             ToolCalls::Native => self.inputs.counter.tool(&tool.schema, &self.tools),
@@ -174,7 +184,7 @@ impl<'a> Plan<'a> {
     }
 }
 
-type Names<'a> = HashSet<&'a Arc<str>>;
+type OfferedNames<'a> = HashSet<&'a Arc<str>>;
 
 /// Whether a person took a tool out of the session, or the skill that it comes from.
 fn is_removed(tool: &ItemId, removed: &[ItemId]) -> bool {

@@ -5,19 +5,19 @@ use std::sync::Arc;
 use super::rows::{
     CandidateRow, ContentRow, DroppedRow, PartRow, PickRow, SentRow, TextRef, ToolRow,
 };
-use super::{Contents, MessageRef, Record, Referred, RestoreError, check_version};
+use super::{ContentRef, ContextRecord, MessageRef, RecordContents, RestoreError, check_version};
 use crate::catalog::ToolSpec;
-use crate::context::{Dropped, OfferedTool, RequestContext};
-use crate::item::{Pick, Source};
-use crate::message::{Body, KeptPick, Message, Shown, UserMessage};
-use crate::page::{Content, Part, render};
+use crate::context::{DroppedEntry, OfferedTool, RequestContext};
+use crate::item::{ContentSource, Pick};
+use crate::message::{KeptPick, Message, MessageBody, PickDisplay, UserMessage};
+use crate::page::{Part, PartContent, render_messages};
 use crate::text::Text;
 use crate::tokens::Tokens;
 
-impl Record {
-    /// The request, made again from its parts alone. [`Record::text_hashes`] and
-    /// [`Record::message_refs`] say what `contents` must hold.
-    pub fn restore(&self, contents: &Contents) -> Result<RequestContext, RestoreError> {
+impl ContextRecord {
+    /// The request, made again from its parts alone. [`ContextRecord::text_hashes`] and
+    /// [`ContextRecord::message_refs`] say what `contents` must hold.
+    pub fn restore(&self, contents: &RecordContents) -> Result<RequestContext, RestoreError> {
         check_version(self.version)?;
         self.check_rows()?;
         let sent = contents.sent(&self.sent)?;
@@ -38,7 +38,7 @@ impl Record {
             window: self.window,
             budget: self.budget,
             counted: self.counted,
-            messages: render(&parts),
+            messages: render_messages(&parts),
             parts,
             tools: tools
                 .map(|(row, tokens)| contents.tool(row, *tokens))
@@ -76,7 +76,7 @@ fn damaged(problem: &str) -> RestoreError {
     RestoreError::Unreadable { problem: problem.to_owned() }
 }
 
-impl Contents {
+impl RecordContents {
     fn part<'a>(
         &self,
         row: &PartRow,
@@ -84,8 +84,8 @@ impl Contents {
         message: impl Fn(MessageRef) -> Result<&'a Arc<Message>, RestoreError>,
     ) -> Result<Part, RestoreError> {
         let content = match &row.what {
-            ContentRow::Text(text) => Content::Text(self.text(text)?),
-            ContentRow::Message { message: of } => Content::Message(Arc::clone(message(*of)?)),
+            ContentRow::Text(text) => PartContent::Text(self.text(text)?),
+            ContentRow::Message { message: of } => PartContent::Message(Arc::clone(message(*of)?)),
         };
         let lead = row.lead.as_ref().map(|lead| self.text(lead)).transpose()?;
         Ok(Part {
@@ -106,22 +106,22 @@ impl Contents {
             TextRef::Inline(text) => return Ok(text.clone()),
             TextRef::Hash { hash } => *hash,
         };
-        let expected = Referred::Text(hash);
+        let expected = ContentRef::Text(hash);
         let found = self.texts.get(&hash).ok_or(RestoreError::Missing { what: expected })?;
         if found.hash() != hash {
-            let found = Referred::Text(found.hash());
+            let found = ContentRef::Text(found.hash());
             return Err(RestoreError::Changed { expected, found });
         }
         Ok(found.clone())
     }
 
     fn message(&self, reference: MessageRef) -> Result<&Arc<Message>, RestoreError> {
-        let expected = Referred::Message(reference);
+        let expected = ContentRef::Message(reference);
         let found = self.messages.get(&reference);
         let message = found.ok_or(RestoreError::Missing { what: expected })?;
-        match MessageRef::of(message) {
+        match MessageRef::to_message(message) {
             found if found == reference => Ok(message),
-            other => Err(RestoreError::Changed { expected, found: Referred::Message(other) }),
+            other => Err(RestoreError::Changed { expected, found: ContentRef::Message(other) }),
         }
     }
 
@@ -131,7 +131,7 @@ impl Contents {
         let no_user = || damaged("its turn was not opened by a person's message");
         let user = message.as_user().ok_or_else(no_user)?;
         let picks = row.picks.iter().map(|pick| self.kept_pick(pick));
-        let body = Body::User(UserMessage {
+        let body = MessageBody::User(UserMessage {
             content: user.content.clone(),
             stamp: row.stamp.clone(),
             framing: row.framing,
@@ -142,7 +142,7 @@ impl Contents {
 
     fn kept_pick(&self, row: &PickRow) -> Result<KeptPick, RestoreError> {
         let text = row.text.as_ref().map(|text| self.text(text)).transpose()?;
-        let shown = text.map_or(Shown::Above, Shown::Text);
+        let shown = text.map_or(PickDisplay::Above, PickDisplay::Text);
         Ok(KeptPick { item: row.item.clone(), since: row.since, shown })
     }
 
@@ -165,10 +165,10 @@ impl Contents {
     }
 }
 
-fn restore_dropped(row: &DroppedRow, (before, after): (Tokens, Tokens)) -> Dropped {
-    Dropped { what: row.what.clone(), layer: row.at, before, after, reason: row.why.clone() }
+fn restore_dropped(row: &DroppedRow, (before, after): (Tokens, Tokens)) -> DroppedEntry {
+    DroppedEntry { what: row.what.clone(), layer: row.at, before, after, reason: row.why.clone() }
 }
 
-fn source(from: &Option<Source>) -> Source {
-    from.clone().unwrap_or(Source::BuiltIn)
+fn source(from: &Option<ContentSource>) -> ContentSource {
+    from.clone().unwrap_or(ContentSource::BuiltIn)
 }

@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use super::MessageRef;
 use crate::context::DropReason;
-use crate::item::{Include, ItemId, Scores, Source};
+use crate::item::{ContentSource, IncludeMode, ItemId, Scores};
 use crate::layer::Layer;
-use crate::message::{Framing, Stamp, TurnNumber};
-use crate::page::{ChatRole, ItemUse, Join, Reason};
+use crate::message::{Framing, MessageStamp, TurnNumber};
+use crate::page::{ChatRole, ItemUse, PartJoin, PartReason};
 use crate::text::{ContentHash, Text};
 use crate::tokens::Tokens;
 
@@ -44,17 +44,17 @@ pub(super) enum ContentRow {
 pub(super) struct PartRow {
     pub(super) at: Layer,
     pub(super) by: ChatRole,
-    pub(super) join: Join,
+    pub(super) join: PartJoin,
     /// Missing when the lead is empty.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) lead: Option<TextRef>,
     pub(super) what: ContentRow,
     /// Missing when it is Recto itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) from: Option<Source>,
+    pub(super) from: Option<ContentSource>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) item: Option<ItemUse>,
-    pub(super) why: Reason,
+    pub(super) why: PartReason,
 }
 
 impl PartRow {
@@ -75,11 +75,11 @@ pub(super) struct ToolRow {
     pub(super) schema: TextRef,
     /// Its own include mode, where that is not how it came in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) include: Option<Include>,
+    pub(super) include: Option<IncludeMode>,
     /// Missing when it is Recto itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) from: Option<Source>,
-    pub(super) why: Reason,
+    pub(super) from: Option<ContentSource>,
+    pub(super) why: PartReason,
 }
 
 /// Something that was left out.
@@ -105,7 +105,7 @@ pub(super) struct CandidateRow {
 pub(super) struct SentRow {
     pub(super) message: MessageRef,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) stamp: Option<Stamp>,
+    pub(super) stamp: Option<MessageStamp>,
     #[serde(default, skip_serializing_if = "Framing::is_plain")]
     pub(super) framing: Framing,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -124,7 +124,7 @@ pub(super) struct PickRow {
 
 /// What everything costs, in the order of the rows.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub(super) struct Counts {
+pub(super) struct RowCounts {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) parts: Vec<Tokens>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

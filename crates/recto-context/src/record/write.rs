@@ -4,14 +4,14 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::rows::{
-    CandidateRow, ContentRow, Counts, DroppedRow, PartRow, PickRow, SentRow, TextRef, ToolRow,
+    CandidateRow, ContentRow, DroppedRow, PartRow, PickRow, RowCounts, SentRow, TextRef, ToolRow,
 };
-use super::{MessageRef, Record, Recorded, VERSION};
-use crate::catalog::Notice;
-use crate::context::{Dropped, OfferedTool, RequestContext};
-use crate::item::{Pick, Source};
+use super::{ContextRecord, MessageRef, RecordBundle, VERSION};
+use crate::catalog::FileNotice;
+use crate::context::{DroppedEntry, OfferedTool, RequestContext};
+use crate::item::{ContentSource, Pick};
 use crate::message::{KeptPick, Message, UserMessage};
-use crate::page::{Content, Part};
+use crate::page::{Part, PartContent};
 use crate::text::{ContentHash, Text};
 
 /// Shorter texts stand in the record itself: a hash would not be shorter.
@@ -22,9 +22,9 @@ const SHORT_LEAD: usize = 512;
 
 impl RequestContext {
     /// What is to be kept of the request, before it is sent.
-    pub fn record(&self) -> Recorded {
-        let mut writer = Writer::default();
-        let record = Record {
+    pub fn record(&self) -> RecordBundle {
+        let mut writer = RecordWriter::default();
+        let record = ContextRecord {
             version: VERSION,
             model: self.model.clone(),
             day: self.day.clone(),
@@ -46,20 +46,20 @@ impl RequestContext {
             budget: self.budget,
             tokens: counts(self),
         };
-        Recorded { record, texts: writer.texts, messages: writer.messages }
+        RecordBundle { record, texts: writer.texts, messages: writer.messages }
     }
 }
 
 /// Collects what the rows refer to.
 #[derive(Default)]
-struct Writer {
+struct RecordWriter {
     texts: Vec<Text>,
     messages: Vec<Arc<Message>>,
     known_texts: HashSet<ContentHash>,
     known_messages: HashSet<MessageRef>,
 }
 
-impl Writer {
+impl RecordWriter {
     fn text(&mut self, text: &Text) -> TextRef {
         if text.len() < SHORT { TextRef::Inline(text.clone()) } else { self.hashed(text) }
     }
@@ -81,7 +81,7 @@ impl Writer {
     }
 
     fn message(&mut self, message: &Arc<Message>) -> MessageRef {
-        let reference = MessageRef::of(message);
+        let reference = MessageRef::to_message(message);
         if self.known_messages.insert(reference) {
             self.messages.push(Arc::clone(message));
         }
@@ -90,8 +90,8 @@ impl Writer {
 
     fn part(&mut self, part: &Part) -> PartRow {
         let what = match &part.content {
-            Content::Text(text) => ContentRow::Text(self.text(text)),
-            Content::Message(message) => ContentRow::Message { message: self.message(message) },
+            PartContent::Text(text) => ContentRow::Text(self.text(text)),
+            PartContent::Message(message) => ContentRow::Message { message: self.message(message) },
         };
         PartRow {
             at: part.layer,
@@ -143,27 +143,27 @@ impl Writer {
 
 /// Where something comes from; `None` for Recto itself. A path that is not
 /// Unicode is kept as it is shown, since JSON has no other way to write it.
-fn source(source: &Source) -> Option<Source> {
+fn source(source: &ContentSource) -> Option<ContentSource> {
     match source {
-        Source::BuiltIn => None,
-        Source::File(path) if path.to_str().is_none() => {
-            Some(Source::file(path.to_string_lossy().as_ref()))
+        ContentSource::BuiltIn => None,
+        ContentSource::File(path) if path.to_str().is_none() => {
+            Some(ContentSource::file(path.to_string_lossy().as_ref()))
         }
         known => Some(known.clone()),
     }
 }
 
-fn notice(notice: &Notice) -> Notice {
-    let source = source(&notice.source).unwrap_or(Source::BuiltIn);
-    Notice { source, problem: notice.problem.clone() }
+fn notice(notice: &FileNotice) -> FileNotice {
+    let source = source(&notice.source).unwrap_or(ContentSource::BuiltIn);
+    FileNotice { source, problem: notice.problem.clone() }
 }
 
-fn dropped(dropped: &Dropped) -> DroppedRow {
+fn dropped(dropped: &DroppedEntry) -> DroppedRow {
     DroppedRow { what: dropped.what.clone(), at: dropped.layer, why: dropped.reason.clone() }
 }
 
-fn counts(context: &RequestContext) -> Counts {
-    Counts {
+fn counts(context: &RequestContext) -> RowCounts {
+    RowCounts {
         parts: context.parts.iter().map(|part| part.tokens).collect(),
         tools: context.tools.iter().map(|tool| tool.tokens).collect(),
         dropped: context.dropped.iter().map(|dropped| (dropped.before, dropped.after)).collect(),

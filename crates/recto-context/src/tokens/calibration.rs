@@ -8,9 +8,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Class, Profile, Rates, Tokens};
+use super::{TextProfile, TokenClass, TokenRates, Tokens};
 
-const N: usize = Class::COUNT;
+const N: usize = TokenClass::COUNT;
 
 /// How far a rate may lie from the prior, as a share of it (one standard deviation).
 const PRIOR_SPREAD: f64 = 0.6;
@@ -37,7 +37,7 @@ const VERSION: u32 = 2;
 
 /// The outcome of an observation: whether the rates follow it, or why not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Observed {
+pub enum ObservationOutcome {
     /// The rates follow it.
     Used,
     /// Nothing was sent, so nothing can be learned.
@@ -52,9 +52,9 @@ pub enum Observed {
 /// The rates of one model, corrected by what its server counted. Kept over restarts; a state of
 /// another version does not deserialize, and the caller begins anew.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "Saved", into = "Saved")]
+#[serde(try_from = "SavedCalibration", into = "SavedCalibration")]
 pub struct Calibration {
-    prior: Rates,
+    prior: TokenRates,
     /// The rates as multiples of the prior's, which gives every class the same scale.
     factors: [f64; N],
     /// Covariance of the factors; symmetric.
@@ -64,7 +64,7 @@ pub struct Calibration {
 
 impl Calibration {
     /// Nothing observed yet: the prior holds.
-    pub fn new(prior: Rates) -> Calibration {
+    pub fn new(prior: TokenRates) -> Calibration {
         let mut covariance = Box::new([[0.0; N]; N]);
         for class in 0..N {
             covariance[class][class] = PRIOR_SPREAD.powi(2);
@@ -74,10 +74,15 @@ impl Calibration {
 
     /// Learns that a prompt of this many messages was `counted` by the server. Tokens it took from
     /// its cache are to be included in `counted`.
-    pub fn observe(&mut self, prompt: &Profile, messages: u32, counted: Tokens) -> Observed {
+    pub fn observe(
+        &mut self,
+        prompt: &TextProfile,
+        messages: u32,
+        counted: Tokens,
+    ) -> ObservationOutcome {
         let prompt = prompt.with_messages(messages);
         let verdict = self.judge(&prompt, counted);
-        if verdict == Observed::Used {
+        if verdict == ObservationOutcome::Used {
             if self.is_astray(&prompt, counted) {
                 *self = Calibration::new(self.prior.clone());
             }
@@ -89,7 +94,7 @@ impl Calibration {
     }
 
     /// The rates as they are known now.
-    pub fn rates(&self) -> Rates {
+    pub fn rates(&self) -> TokenRates {
         match self.observations {
             0 => self.prior.clone(),
             few if few < FEW => self.rates_from(1.0),
@@ -98,9 +103,9 @@ impl Calibration {
     }
 
     /// The learned rates, none less than `least` times the prior's.
-    fn rates_from(&self, least: f64) -> Rates {
+    fn rates_from(&self, least: f64) -> TokenRates {
         let prior = self.prior.as_array();
-        Rates::from_array(std::array::from_fn(|class| {
+        TokenRates::from_array(std::array::from_fn(|class| {
             (f64::from(prior[class]) * (self.factors[class] * MARGIN).max(least)) as f32
         }))
     }
@@ -113,32 +118,32 @@ impl Calibration {
     /// A low count is held against the prior alone: a server that cuts ever more of a growing prompt
     /// would lead the rates down with it, and pass. A high one is held against what was learned as
     /// well, so that rates led astray can find back.
-    fn judge(&self, prompt: &Profile, counted: Tokens) -> Observed {
+    fn judge(&self, prompt: &TextProfile, counted: Tokens) -> ObservationOutcome {
         let costs = self.costs(prompt);
         let counted = f64::from(counted.get());
         if prompt.is_empty() {
-            Observed::Empty
+            ObservationOutcome::Empty
         } else if counted < dot(&costs, &least_shares()) {
-            Observed::ImplausiblyLow
+            ObservationOutcome::ImplausiblyLow
         } else if counted > dot(&costs, &self.factors.map(|factor| factor.max(1.0) * TOO_HIGH)) {
-            Observed::ImplausiblyHigh
+            ObservationOutcome::ImplausiblyHigh
         } else {
-            Observed::Used
+            ObservationOutcome::Used
         }
     }
 
     /// Whether the prior would have done better than rates that are far off. Counts that contradict
     /// each other leave rates at their limits and a covariance that cannot lead them back, so
     /// learning begins anew.
-    fn is_astray(&self, prompt: &Profile, counted: Tokens) -> bool {
+    fn is_astray(&self, prompt: &TextProfile, counted: Tokens) -> bool {
         let counted = f64::from(counted.get());
-        let miss = |rates: &Rates| (rates.exact(prompt) - counted).abs();
+        let miss = |rates: &TokenRates| (rates.exact(prompt) - counted).abs();
         let learned = miss(&self.rates_from(0.0));
         learned > DOUBT * counted && learned > miss(&self.prior)
     }
 
     /// What each class of the prompt costs at the prior's rates.
-    fn costs(&self, prompt: &Profile) -> [f64; N] {
+    fn costs(&self, prompt: &TextProfile) -> [f64; N] {
         let (rates, counts) = (self.prior.as_array(), prompt.counts());
         std::array::from_fn(|class| f64::from(rates[class]) * f64::from(counts[class]))
     }
@@ -171,11 +176,11 @@ impl Calibration {
 /// tokens that Qwen and Llama need.
 fn least_shares() -> [f64; N] {
     let mut shares = [0.5; N];
-    shares[Class::Devanagari as usize] = 0.18;
-    shares[Class::Script as usize] = 0.18;
-    shares[Class::Alphabet as usize] = 0.3;
+    shares[TokenClass::Devanagari as usize] = 0.18;
+    shares[TokenClass::Script as usize] = 0.18;
+    shares[TokenClass::Alphabet as usize] = 0.3;
     // Some templates explain at length how tools are called, others say nothing.
-    shares[Class::Tool as usize] = 0.0;
+    shares[TokenClass::Tool as usize] = 0.0;
     shares
 }
 
@@ -185,18 +190,18 @@ fn dot(a: &[f64; N], b: &[f64; N]) -> f64 {
 
 /// [`Calibration`] as stored. The covariance is symmetric, so its lower triangle is enough.
 #[derive(Clone, Serialize, Deserialize)]
-struct Saved {
+struct SavedCalibration {
     version: u32,
-    prior: Rates,
+    prior: TokenRates,
     factors: Vec<f64>,
     covariance: Vec<f64>,
     observations: u32,
 }
 
-impl From<Calibration> for Saved {
-    fn from(calibration: Calibration) -> Saved {
+impl From<Calibration> for SavedCalibration {
+    fn from(calibration: Calibration) -> SavedCalibration {
         let rows = calibration.covariance.iter().enumerate();
-        Saved {
+        SavedCalibration {
             version: VERSION,
             prior: calibration.prior,
             factors: calibration.factors.to_vec(),
@@ -206,10 +211,10 @@ impl From<Calibration> for Saved {
     }
 }
 
-impl TryFrom<Saved> for Calibration {
+impl TryFrom<SavedCalibration> for Calibration {
     type Error = &'static str;
 
-    fn try_from(saved: Saved) -> Result<Calibration, Self::Error> {
+    fn try_from(saved: SavedCalibration) -> Result<Calibration, Self::Error> {
         if saved.version != VERSION {
             return Err("calibration of another version");
         }

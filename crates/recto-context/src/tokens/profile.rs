@@ -9,11 +9,11 @@
 
 use std::ops::{Add, AddAssign};
 
-/// The kinds of things that cost tokens. The order is that of the arrays in [`Profile`] and
+/// The kinds of things that cost tokens. The order is that of the arrays in [`TextProfile`] and
 /// `Rates`; a change of it needs a new version of the stored calibration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
-pub enum Class {
+pub enum TokenClass {
     /// A run of Latin letters that begins after white space.
     Word,
     /// A run of Latin letters that begins after a digit, a symbol or another script.
@@ -78,9 +78,9 @@ pub enum Class {
     Tool,
 }
 
-impl Class {
+impl TokenClass {
     /// How many classes there are.
-    pub const COUNT: usize = Class::Tool as usize + 1;
+    pub const COUNT: usize = TokenClass::Tool as usize + 1;
 }
 
 /// The counts of what a text is made of, taken once when the text is created.
@@ -88,14 +88,14 @@ impl Class {
 /// Profiles add up: for texts joined at a newline, `of(a) + of(b)` is `of(a + b)`. Elsewhere the
 /// sum is off by the one or two items at the joint. Counts saturate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Profile {
-    counts: [u32; Class::COUNT],
+pub struct TextProfile {
+    counts: [u32; TokenClass::COUNT],
 }
 
-impl Profile {
+impl TextProfile {
     /// Reads a text once, in linear time.
-    pub fn of(text: &str) -> Profile {
-        let mut scan = Scan::new();
+    pub fn from_text(text: &str) -> TextProfile {
+        let mut scan = ProfileScan::new();
         let mut rest = text;
         while let Some(&first) = rest.as_bytes().first() {
             rest = if first.is_ascii() { scan.ascii(rest) } else { scan.beyond_ascii(rest) };
@@ -103,38 +103,38 @@ impl Profile {
         let mut profile = scan.finish();
         // A single blank goes with the word it stands before, and alone would cost nothing.
         if profile.is_empty() && !text.is_empty() {
-            profile.add_to(Class::Indent, 1);
+            profile.add_to(TokenClass::Indent, 1);
         }
         profile
     }
 
     /// The same text, sent with this many images.
     #[must_use]
-    pub fn with_images(mut self, images: u32) -> Profile {
-        self.counts[Class::Image as usize] = images;
+    pub fn with_images(mut self, images: u32) -> TextProfile {
+        self.counts[TokenClass::Image as usize] = images;
         self
     }
 
     /// The same text, spread over this many messages of a template.
     #[must_use]
-    pub fn with_messages(mut self, messages: u32) -> Profile {
-        self.counts[Class::Message as usize] = messages;
+    pub fn with_messages(mut self, messages: u32) -> TextProfile {
+        self.counts[TokenClass::Message as usize] = messages;
         self
     }
 
     /// The same text, as the schemas of this many tools.
     #[must_use]
-    pub fn with_tools(mut self, tools: u32) -> Profile {
-        self.counts[Class::Tool as usize] = tools;
+    pub fn with_tools(mut self, tools: u32) -> TextProfile {
+        self.counts[TokenClass::Tool as usize] = tools;
         self
     }
 
     /// How many items of a class there are.
-    pub fn count(&self, class: Class) -> u32 {
+    pub fn count(&self, class: TokenClass) -> u32 {
         self.counts[class as usize]
     }
 
-    pub(super) fn counts(&self) -> &[u32; Class::COUNT] {
+    pub(super) fn counts(&self) -> &[u32; TokenClass::COUNT] {
         &self.counts
     }
 
@@ -143,32 +143,32 @@ impl Profile {
         self.counts.iter().all(|&count| count == 0)
     }
 
-    fn add_to(&mut self, class: Class, more: u32) {
+    fn add_to(&mut self, class: TokenClass, more: u32) {
         let count = &mut self.counts[class as usize];
         *count = count.saturating_add(more);
     }
 }
 
-impl AddAssign for Profile {
-    fn add_assign(&mut self, other: Profile) {
+impl AddAssign for TextProfile {
+    fn add_assign(&mut self, other: TextProfile) {
         for (count, more) in self.counts.iter_mut().zip(other.counts) {
             *count = count.saturating_add(more);
         }
     }
 }
 
-impl Add for Profile {
-    type Output = Profile;
+impl Add for TextProfile {
+    type Output = TextProfile;
 
-    fn add(mut self, other: Profile) -> Profile {
+    fn add(mut self, other: TextProfile) -> TextProfile {
         self += other;
         self
     }
 }
 
-impl std::iter::Sum for Profile {
-    fn sum<I: Iterator<Item = Profile>>(profiles: I) -> Profile {
-        profiles.fold(Profile::default(), Add::add)
+impl std::iter::Sum for TextProfile {
+    fn sum<I: Iterator<Item = TextProfile>>(profiles: I) -> TextProfile {
+        profiles.fold(TextProfile::default(), Add::add)
     }
 }
 
@@ -213,28 +213,28 @@ const ASCII_FLAGS: [u8; 128] = {
 const BACK: usize = 5;
 /// Flags handled at once. Below 256, so that a block's counts fit the bytes they are added up in.
 const BLOCK: usize = 240;
-type Block = [u8; BACK + BLOCK];
+type FlagBlock = [u8; BACK + BLOCK];
 
 /// A scan under way: flags not yet counted, after the last few that were.
-struct Scan {
-    flags: Block,
+struct ProfileScan {
+    flags: FlagBlock,
     filled: usize,
     /// The last character, to tell a repeated symbol by.
     previous: char,
     /// ASCII symbols that follow their like. They have the flag of other symbols, so
-    /// [`Scan::finish`] moves them over.
+    /// [`ProfileScan::finish`] moves them over.
     repeats: u32,
-    profile: Profile,
+    profile: TextProfile,
 }
 
-impl Scan {
-    fn new() -> Scan {
-        Scan {
+impl ProfileScan {
+    fn new() -> ProfileScan {
+        ProfileScan {
             flags: [START; BACK + BLOCK],
             filled: 0,
             previous: '\n',
             repeats: 0,
-            profile: Profile::default(),
+            profile: TextProfile::default(),
         }
     }
 
@@ -273,11 +273,11 @@ impl Scan {
         let mut chars = text.chars();
         let Some(character) = chars.next() else { return "" };
         let class = match class_of(character) {
-            Class::Sign if character == self.previous => Class::Repeat,
+            TokenClass::Sign if character == self.previous => TokenClass::Repeat,
             class => class,
         };
         self.profile.add_to(class, 1);
-        self.flags[BACK + self.filled] = if class == Class::Accent { LETTER } else { OTHER };
+        self.flags[BACK + self.filled] = if class == TokenClass::Accent { LETTER } else { OTHER };
         self.previous = character;
         self.advance(1);
         chars.as_str()
@@ -299,20 +299,20 @@ impl Scan {
 
     /// A text ends as if something followed that is neither letter nor blank, which closes its last
     /// run.
-    fn finish(mut self) -> Profile {
+    fn finish(mut self) -> TextProfile {
         self.flags[BACK + self.filled..].fill(OTHER);
         self.flush();
-        let symbols = &mut self.profile.counts[Class::Symbol as usize];
+        let symbols = &mut self.profile.counts[TokenClass::Symbol as usize];
         *symbols = symbols.saturating_sub(self.repeats);
-        self.profile.add_to(Class::Repeat, self.repeats);
+        self.profile.add_to(TokenClass::Repeat, self.repeats);
         self.profile
     }
 }
 
 /// Counts what begins, goes on or ends at each flag of a block; the first [`BACK`] flags are only
 /// looked back at.
-fn count_block(block: &Block, profile: &mut Profile) {
-    use Class::*;
+fn count_block(block: &FlagBlock, profile: &mut TextProfile) {
+    use TokenClass::*;
     let mut add = |class, count| profile.add_to(class, count);
     let starts = |[before, here]: [u8; 2]| starts_word(before, here);
     add(Word, tally(block, |flags| starts(flags) & (flags[0] & START != 0)));
@@ -335,7 +335,7 @@ fn count_block(block: &Block, profile: &mut Profile) {
 /// follows. Tests use `&` instead of `&&` and the block's length is fixed, because only then does
 /// the compiler make vector code of this.
 #[inline(always)]
-fn tally<const N: usize>(block: &Block, test: impl Fn([u8; N]) -> bool) -> u32 {
+fn tally<const N: usize>(block: &FlagBlock, test: impl Fn([u8; N]) -> bool) -> u32 {
     let mut count = 0u8;
     for at in BACK..BACK + BLOCK {
         count += u8::from(test(std::array::from_fn(|shift| block[at + 1 + shift - N])));
@@ -377,21 +377,21 @@ fn is_long([a, b, c, d, e, here]: [u8; BACK + 1]) -> bool {
 
 /// The class of a character that is not ASCII. Blocks of Unicode, not their fine print: a rare
 /// letter that lands in a neighbour's class costs a fraction of a token.
-fn class_of(character: char) -> Class {
+fn class_of(character: char) -> TokenClass {
     match u32::from(character) {
-        0x80..=0xbf => Class::Sign,
-        0xc0..=0x24f | 0x300..=0x36f | 0x1e00..=0x1eff => Class::Accent,
-        0x410..=0x44f => Class::Cyrillic,
-        0x600..=0x6ff | 0xfb50..=0xfdff | 0xfe70..=0xfefe => Class::Arabic,
-        0x250..=0x7ff => Class::Alphabet,
-        0x900..=0x97f => Class::Devanagari,
-        0xe00..=0xe7f => Class::Thai,
-        0x1100..=0x11ff | 0x3130..=0x318f | 0xac00..=0xd7ff => Class::Hangul,
-        0x800..=0x1fff | 0xa000..=0xabff => Class::Script,
-        0x2e80..=0x303f | 0xff00..=0xffef => Class::Ideographic,
-        0x3040..=0x30ff => Class::Kana,
-        0x3100..=0x9fff | 0xf900..=0xfaff | 0x20000..=0x3ffff => Class::Han,
-        0xfe00..=0xfe0f | 0x10000.. => Class::Emoji,
-        _ => Class::Sign,
+        0x80..=0xbf => TokenClass::Sign,
+        0xc0..=0x24f | 0x300..=0x36f | 0x1e00..=0x1eff => TokenClass::Accent,
+        0x410..=0x44f => TokenClass::Cyrillic,
+        0x600..=0x6ff | 0xfb50..=0xfdff | 0xfe70..=0xfefe => TokenClass::Arabic,
+        0x250..=0x7ff => TokenClass::Alphabet,
+        0x900..=0x97f => TokenClass::Devanagari,
+        0xe00..=0xe7f => TokenClass::Thai,
+        0x1100..=0x11ff | 0x3130..=0x318f | 0xac00..=0xd7ff => TokenClass::Hangul,
+        0x800..=0x1fff | 0xa000..=0xabff => TokenClass::Script,
+        0x2e80..=0x303f | 0xff00..=0xffef => TokenClass::Ideographic,
+        0x3040..=0x30ff => TokenClass::Kana,
+        0x3100..=0x9fff | 0xf900..=0xfaff | 0x20000..=0x3ffff => TokenClass::Han,
+        0xfe00..=0xfe0f | 0x10000.. => TokenClass::Emoji,
+        _ => TokenClass::Sign,
     }
 }

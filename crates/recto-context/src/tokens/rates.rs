@@ -2,16 +2,16 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Class, Profile, Tokens};
+use super::{TextProfile, TokenClass, Tokens};
 
-/// The rates of one model: what an item of each [`Class`] costs it, in tokens.
+/// The rates of one model: what an item of each [`TokenClass`] costs it, in tokens.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Rates([f32; Class::COUNT]);
+pub struct TokenRates([f32; TokenClass::COUNT]);
 
-impl Rates {
+impl TokenRates {
     /// What a text costs, rounded up. A text of anything costs at least one token.
-    pub fn estimate(&self, profile: &Profile) -> Tokens {
+    pub fn estimate(&self, profile: &TextProfile) -> Tokens {
         if profile.is_empty() {
             return Tokens::ZERO;
         }
@@ -21,15 +21,15 @@ impl Rates {
 
     /// What the model's template adds around each message.
     pub fn per_message(&self) -> Tokens {
-        Tokens::new(self.rate(Class::Message).ceil() as u32)
+        Tokens::new(self.rate(TokenClass::Message).ceil() as u32)
     }
 
     /// What one item of a class costs.
-    pub fn rate(&self, class: Class) -> f32 {
+    pub fn rate(&self, class: TokenClass) -> f32 {
         self.0[class as usize]
     }
 
-    pub(super) fn exact(&self, profile: &Profile) -> f64 {
+    pub(super) fn exact(&self, profile: &TextProfile) -> f64 {
         let items = self.0.iter().zip(profile.counts());
         items.map(|(&rate, &count)| f64::from(rate) * f64::from(count)).sum()
     }
@@ -40,12 +40,12 @@ impl Rates {
         self.0.iter().all(|rate| rate.is_finite() && *rate > 0.0)
     }
 
-    pub(super) fn as_array(&self) -> &[f32; Class::COUNT] {
+    pub(super) fn as_array(&self) -> &[f32; TokenClass::COUNT] {
         &self.0
     }
 
-    pub(super) fn from_array(rates: [f32; Class::COUNT]) -> Rates {
-        Rates(rates)
+    pub(super) fn from_array(rates: [f32; TokenClass::COUNT]) -> TokenRates {
+        TokenRates(rates)
     }
 }
 
@@ -57,45 +57,45 @@ impl Rates {
 ///
 /// What templates add for tools: Qwen's explain calls in 78 tokens, Mistral's in 4, and both write
 /// schemas with blanks, which takes about 20 tokens a tool more than the compact form.
-impl Default for Rates {
-    fn default() -> Rates {
-        let mut rates = [0.0; Class::COUNT];
+impl Default for TokenRates {
+    fn default() -> TokenRates {
+        let mut rates = [0.0; TokenClass::COUNT];
         for (class, rate) in DEFAULTS {
             rates[class as usize] = rate;
         }
-        Rates(rates)
+        TokenRates(rates)
     }
 }
 
-const DEFAULTS: [(Class, f32); Class::COUNT] = [
-    (Class::Word, 0.9),
-    (Class::Glued, 0.94),
-    (Class::Case, 2.1),
-    (Class::Long, 0.29),
-    (Class::Foreign, 0.95),
-    (Class::Accent, 0.9),
-    (Class::Digit, 0.93),
-    (Class::Number, 0.22),
-    (Class::SpacedNumber, 0.84),
-    (Class::Symbol, 0.08),
-    (Class::SymbolRun, 0.75),
-    (Class::Repeat, 0.14),
-    (Class::Newline, 1.0),
-    (Class::Indent, 0.1),
-    (Class::Gap, 0.8),
-    (Class::Cyrillic, 0.42),
-    (Class::Arabic, 0.5),
-    (Class::Devanagari, 1.1),
-    (Class::Thai, 0.57),
-    (Class::Alphabet, 0.95),
-    (Class::Script, 1.35),
-    (Class::Ideographic, 0.6),
-    (Class::Han, 1.03),
-    (Class::Kana, 0.64),
-    (Class::Hangul, 0.9),
-    (Class::Emoji, 2.6),
-    (Class::Sign, 1.7),
-    (Class::Image, 800.0),
-    (Class::Message, 4.0),
-    (Class::Tool, 20.0),
+const DEFAULTS: [(TokenClass, f32); TokenClass::COUNT] = [
+    (TokenClass::Word, 0.9),
+    (TokenClass::Glued, 0.94),
+    (TokenClass::Case, 2.1),
+    (TokenClass::Long, 0.29),
+    (TokenClass::Foreign, 0.95),
+    (TokenClass::Accent, 0.9),
+    (TokenClass::Digit, 0.93),
+    (TokenClass::Number, 0.22),
+    (TokenClass::SpacedNumber, 0.84),
+    (TokenClass::Symbol, 0.08),
+    (TokenClass::SymbolRun, 0.75),
+    (TokenClass::Repeat, 0.14),
+    (TokenClass::Newline, 1.0),
+    (TokenClass::Indent, 0.1),
+    (TokenClass::Gap, 0.8),
+    (TokenClass::Cyrillic, 0.42),
+    (TokenClass::Arabic, 0.5),
+    (TokenClass::Devanagari, 1.1),
+    (TokenClass::Thai, 0.57),
+    (TokenClass::Alphabet, 0.95),
+    (TokenClass::Script, 1.35),
+    (TokenClass::Ideographic, 0.6),
+    (TokenClass::Han, 1.03),
+    (TokenClass::Kana, 0.64),
+    (TokenClass::Hangul, 0.9),
+    (TokenClass::Emoji, 2.6),
+    (TokenClass::Sign, 1.7),
+    (TokenClass::Image, 800.0),
+    (TokenClass::Message, 4.0),
+    (TokenClass::Tool, 20.0),
 ];

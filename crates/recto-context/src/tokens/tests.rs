@@ -168,7 +168,7 @@ impl Sample {
 }
 
 fn estimate(text: &str) -> f64 {
-    f64::from(Rates::default().estimate(&Profile::of(text)).get())
+    f64::from(TokenRates::default().estimate(&TextProfile::from_text(text)).get())
 }
 
 /// Short texts vary more than prompts do, hence the wide bounds.
@@ -186,29 +186,29 @@ fn the_defaults_hold_for_every_kind_of_text() {
 
 #[test]
 fn profiles_frozen() {
-    let count = |text: &str, class| Profile::of(text).count(class);
-    assert_eq!(count("one two\nthree", Class::Word), 3);
-    assert_eq!(count("(one) two_three", Class::Glued), 2);
-    assert_eq!(count("camelCaseName HTTPServer", Class::Case), 2);
-    assert_eq!(count("short international", Class::Long), 8);
-    assert_eq!(count("pizza kiosk do", Class::Foreign), 5);
-    assert_eq!(count("café Zürich", Class::Accent), 2);
-    assert_eq!(count("12 345,6", Class::Digit), 6);
-    assert_eq!(count("12 345,6", Class::Number), 3);
-    assert_eq!(count("12 345,6", Class::SpacedNumber), 1);
-    assert_eq!(count("a -----> b!?", Class::Symbol), 4);
-    assert_eq!(count("a -----> b!?", Class::Repeat), 4);
-    assert_eq!(count("a -----> b!?", Class::SymbolRun), 2);
-    assert_eq!(count("a\n\n\nb\n", Class::Newline), 2);
-    assert_eq!(count("    x  y", Class::Indent), 4);
-    assert_eq!(count("    x  y", Class::Gap), 1);
-    assert_eq!(count("漢字かなカナ한글", Class::Han), 2);
-    assert_eq!(count("漢字かなカナ한글", Class::Kana), 4);
-    assert_eq!(count("漢字かなカナ한글", Class::Hangul), 2);
-    assert_eq!(count("──── →", Class::Sign), 2);
-    assert_eq!(count("──── →", Class::Repeat), 3);
-    assert_eq!(count("привіт", Class::Cyrillic), 5);
-    assert_eq!(count("привіт", Class::Alphabet), 1);
+    let count = |text: &str, class| TextProfile::from_text(text).count(class);
+    assert_eq!(count("one two\nthree", TokenClass::Word), 3);
+    assert_eq!(count("(one) two_three", TokenClass::Glued), 2);
+    assert_eq!(count("camelCaseName HTTPServer", TokenClass::Case), 2);
+    assert_eq!(count("short international", TokenClass::Long), 8);
+    assert_eq!(count("pizza kiosk do", TokenClass::Foreign), 5);
+    assert_eq!(count("café Zürich", TokenClass::Accent), 2);
+    assert_eq!(count("12 345,6", TokenClass::Digit), 6);
+    assert_eq!(count("12 345,6", TokenClass::Number), 3);
+    assert_eq!(count("12 345,6", TokenClass::SpacedNumber), 1);
+    assert_eq!(count("a -----> b!?", TokenClass::Symbol), 4);
+    assert_eq!(count("a -----> b!?", TokenClass::Repeat), 4);
+    assert_eq!(count("a -----> b!?", TokenClass::SymbolRun), 2);
+    assert_eq!(count("a\n\n\nb\n", TokenClass::Newline), 2);
+    assert_eq!(count("    x  y", TokenClass::Indent), 4);
+    assert_eq!(count("    x  y", TokenClass::Gap), 1);
+    assert_eq!(count("漢字かなカナ한글", TokenClass::Han), 2);
+    assert_eq!(count("漢字かなカナ한글", TokenClass::Kana), 4);
+    assert_eq!(count("漢字かなカナ한글", TokenClass::Hangul), 2);
+    assert_eq!(count("──── →", TokenClass::Sign), 2);
+    assert_eq!(count("──── →", TokenClass::Repeat), 3);
+    assert_eq!(count("привіт", TokenClass::Cyrillic), 5);
+    assert_eq!(count("привіт", TokenClass::Alphabet), 1);
 }
 
 #[test]
@@ -216,9 +216,15 @@ fn profiles_add_up_at_newlines() {
     for a in SAMPLES {
         for b in SAMPLES {
             let a = a.text.trim_end();
-            let whole = Profile::of(&format!("{a}\n{}", b.text));
-            assert_eq!(whole, Profile::of(a) + Profile::of(&format!("\n{}", b.text)));
-            assert_eq!(whole, Profile::of(&format!("{a}\n")) + Profile::of(b.text));
+            let whole = TextProfile::from_text(&format!("{a}\n{}", b.text));
+            assert_eq!(
+                whole,
+                TextProfile::from_text(a) + TextProfile::from_text(&format!("\n{}", b.text))
+            );
+            assert_eq!(
+                whole,
+                TextProfile::from_text(&format!("{a}\n")) + TextProfile::from_text(b.text)
+            );
         }
     }
 }
@@ -226,12 +232,12 @@ fn profiles_add_up_at_newlines() {
 #[test]
 fn a_block_boundary_is_not_seen() {
     let text = SAMPLES.iter().map(|sample| sample.text.trim_end()).collect::<Vec<_>>().join("\n");
-    let whole = Profile::of(&text);
+    let whole = TextProfile::from_text(&text);
     for shift in (1..300).step_by(7) {
-        let shifted = Profile::of(&format!("{}\n{text}", "=".repeat(shift)));
+        let shifted = TextProfile::from_text(&format!("{}\n{text}", "=".repeat(shift)));
         assert_eq!(
             shifted,
-            whole + Profile::of(&format!("{}\n", "=".repeat(shift))),
+            whole + TextProfile::from_text(&format!("{}\n", "=".repeat(shift))),
             "shifted by {shift}"
         );
     }
@@ -239,7 +245,7 @@ fn a_block_boundary_is_not_seen() {
 
 #[test]
 fn nasty_texts_have_a_sane_cost() {
-    assert_eq!(Rates::default().estimate(&Profile::of("")), Tokens::ZERO);
+    assert_eq!(TokenRates::default().estimate(&TextProfile::from_text("")), Tokens::ZERO);
     for text in [
         " ",
         "\n",
@@ -253,7 +259,7 @@ fn nasty_texts_have_a_sane_cost() {
         "\u{10ffff}",
         "x",
     ] {
-        let tokens = Rates::default().estimate(&Profile::of(text)).get();
+        let tokens = TokenRates::default().estimate(&TextProfile::from_text(text)).get();
         assert!((1..=4).contains(&tokens), "{text:?} costs {tokens}");
     }
     for unit in ["a", "=", " ", "7", "\u{301}", "\u{1f600}", "\n", "\u{1}\u{2}"] {
@@ -266,8 +272,8 @@ fn nasty_texts_have_a_sane_cost() {
 
 #[test]
 fn images_messages_and_tools_count() {
-    let rates = Rates::default();
-    let text = Profile::of("What is in this picture?");
+    let rates = TokenRates::default();
+    let text = TextProfile::from_text("What is in this picture?");
     let bare = rates.estimate(&text);
     assert_eq!(rates.estimate(&text.with_images(2)), bare + Tokens::new(1_600));
     assert_eq!(rates.estimate(&text.with_messages(3)), bare + Tokens::new(12));
@@ -290,14 +296,14 @@ fn tokens_read_well_and_saturate() {
 /// template.
 struct Session {
     count: Count,
-    prompt: Profile,
+    prompt: TextProfile,
     messages: u32,
     actual: u32,
 }
 
 impl Session {
     fn new(count: Count) -> Session {
-        let mut session = Session { count, prompt: Profile::default(), messages: 0, actual: 3 };
+        let mut session = Session { count, prompt: TextProfile::default(), messages: 0, actual: 3 };
         for _ in 0..3 {
             session.say("English").say("Rust").say("table");
         }
@@ -306,7 +312,7 @@ impl Session {
 
     fn say(&mut self, kind: &str) -> &mut Session {
         let sample = SAMPLES.iter().find(|sample| sample.kind == kind).unwrap();
-        self.prompt += Profile::of(&format!("{}\n", sample.text.trim_end()));
+        self.prompt += TextProfile::from_text(&format!("{}\n", sample.text.trim_end()));
         self.messages += 1;
         self.actual += (self.count)(sample) + 7;
         self
@@ -315,7 +321,7 @@ impl Session {
     fn observe(&self, calibration: &mut Calibration) {
         assert_eq!(
             calibration.observe(&self.prompt, self.messages, Tokens::new(self.actual)),
-            Observed::Used
+            ObservationOutcome::Used
         );
     }
 
@@ -340,7 +346,7 @@ fn three_requests_are_enough() {
     for (server, count) in SERVERS {
         for kind in SAMPLES.iter().map(|sample| sample.kind) {
             let (mut session, mut calibration) =
-                (Session::new(count), Calibration::new(Rates::default()));
+                (Session::new(count), Calibration::new(TokenRates::default()));
             for _ in 0..3 {
                 session.say(kind).say(kind).observe(&mut calibration);
             }
@@ -361,7 +367,7 @@ fn a_change_of_language_is_followed() {
             ("French", "hex"),
         ] {
             let (mut session, mut calibration) =
-                (Session::new(count), Calibration::new(Rates::default()));
+                (Session::new(count), Calibration::new(TokenRates::default()));
             for _ in 0..4 {
                 session.say(before).say(before).observe(&mut calibration);
             }
@@ -378,11 +384,11 @@ fn a_change_of_language_is_followed() {
 #[test]
 fn a_cheap_script_is_learned() {
     let hindi = SAMPLES.iter().find(|sample| sample.kind == "Hindi").unwrap();
-    let prompt: Profile = (0..20).map(|_| Profile::of(hindi.text)).sum();
+    let prompt: TextProfile = (0..20).map(|_| TextProfile::from_text(hindi.text)).sum();
     let actual = Tokens::new(20 * hindi.gemma3);
-    let mut calibration = Calibration::new(Rates::default());
+    let mut calibration = Calibration::new(TokenRates::default());
     for _ in 0..3 {
-        assert_eq!(calibration.observe(&prompt, 2, actual), Observed::Used);
+        assert_eq!(calibration.observe(&prompt, 2, actual), ObservationOutcome::Used);
     }
     let estimate = calibration.rates().estimate(&prompt.with_messages(2));
     assert!(
@@ -393,10 +399,10 @@ fn a_cheap_script_is_learned() {
 
 #[test]
 fn one_count_can_only_raise_the_rates() {
-    let prompt = Profile::of("some words about nothing in particular ").with_messages(1);
-    let counted = Rates::default().estimate(&prompt);
+    let prompt = TextProfile::from_text("some words about nothing in particular ").with_messages(1);
+    let counted = TokenRates::default().estimate(&prompt);
     let estimate = |share: u32| {
-        let mut calibration = Calibration::new(Rates::default());
+        let mut calibration = Calibration::new(TokenRates::default());
         calibration.observe(&prompt, 1, Tokens::new(counted.get() * share / 10));
         calibration.rates().estimate(&prompt)
     };
@@ -407,33 +413,37 @@ fn one_count_can_only_raise_the_rates() {
 #[test]
 fn a_cut_prompt_teaches_nothing() {
     let session = Session::new(|sample| sample.llama3);
-    let mut calibration = Calibration::new(Rates::default());
+    let mut calibration = Calibration::new(TokenRates::default());
     let before = calibration.clone();
-    let mut observe = |prompt: &Profile, messages, counted| {
+    let mut observe = |prompt: &TextProfile, messages, counted| {
         calibration.observe(prompt, messages, Tokens::new(counted))
     };
     assert_eq!(
         observe(&session.prompt, session.messages, session.actual / 3),
-        Observed::ImplausiblyLow
+        ObservationOutcome::ImplausiblyLow
     );
-    assert_eq!(observe(&session.prompt, session.messages, 0), Observed::ImplausiblyLow);
-    assert_eq!(observe(&session.prompt, session.messages, u32::MAX), Observed::ImplausiblyHigh);
-    assert_eq!(observe(&Profile::default(), 0, 12), Observed::Empty);
+    assert_eq!(observe(&session.prompt, session.messages, 0), ObservationOutcome::ImplausiblyLow);
+    assert_eq!(
+        observe(&session.prompt, session.messages, u32::MAX),
+        ObservationOutcome::ImplausiblyHigh
+    );
+    assert_eq!(observe(&TextProfile::default(), 0, 12), ObservationOutcome::Empty);
     assert_eq!(calibration, before);
     assert_eq!(calibration.observations(), 0);
-    assert_eq!(calibration.rates(), Rates::default());
+    assert_eq!(calibration.rates(), TokenRates::default());
 }
 
 #[test]
 fn rates_stay_sound_and_find_back() {
-    let mut calibration = Calibration::new(Rates::default());
+    let mut calibration = Calibration::new(TokenRates::default());
     let mut state = 1u32;
     for round in 0..1_000u32 {
         // A linear congruential generator: any fixed sequence of wild numbers will do.
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         let sample = &SAMPLES[(state >> 8) as usize % SAMPLES.len()];
-        let prompt = Profile::of(sample.text).with_images(if round % 7 == 0 { state } else { 0 });
-        let fair = Rates::default().estimate(&prompt).get();
+        let prompt =
+            TextProfile::from_text(sample.text).with_images(if round % 7 == 0 { state } else { 0 });
+        let fair = TokenRates::default().estimate(&prompt).get();
         calibration.observe(
             &prompt,
             state % 3,
@@ -454,7 +464,7 @@ fn rates_stay_sound_and_find_back() {
 #[test]
 fn a_calibration_survives_a_restart() {
     let mut session = Session::new(|sample| sample.llama2);
-    let mut calibration = Calibration::new(Rates::default());
+    let mut calibration = Calibration::new(TokenRates::default());
     session.say("Korean").observe(&mut calibration);
     let stored = serde_json::to_string(&calibration).unwrap();
     let mut restored: Calibration = serde_json::from_str(&stored).unwrap();

@@ -4,7 +4,8 @@
 use std::sync::Arc;
 
 use recto_context::{
-    Catalog, ChatRole, Inputs, Layer, Limits, Message, Reason, Source, Tokens, Window,
+    AssemblyInputs, Catalog, ChatRole, ContentSource, ContextLimits, Layer, Message, PartReason,
+    Tokens, Window,
 };
 
 use crate::support::*;
@@ -22,8 +23,11 @@ fn criterion_1_layer_assembly_keeps_the_order() {
     let catalog = catalog();
     let session = catalog.session_at_start();
     let history = talk("user: hi / model: hello");
-    let request =
-        Inputs::new(&catalog, "now").session(&session).history(&history).assemble().unwrap();
+    let request = AssemblyInputs::new(&catalog, "now")
+        .session(&session)
+        .history(&history)
+        .assemble()
+        .unwrap();
     let mut layers: Vec<Layer> = request.parts.iter().map(|part| part.layer).collect();
     layers.dedup();
     assert_eq!(
@@ -44,23 +48,24 @@ fn criterion_1_layer_assembly_keeps_the_order() {
 #[test]
 fn criterion_2_system_layer_joins_soul_and_agents() {
     let catalog = catalog();
-    let request = Inputs::new(&catalog, "now").assemble().unwrap();
+    let request = AssemblyInputs::new(&catalog, "now").assemble().unwrap();
     assert_eq!(request.messages[0].role, ChatRole::System);
     assert!(request.messages[0].text().starts_with("You are Ada.\n\nBe exact.\n\n"));
 }
 
 #[test]
 fn criterion_2_missing_files_get_defaults_that_are_recorded() {
-    let request = Inputs::new(&Catalog::default(), "now").assemble().unwrap();
-    let defaults: Vec<&Reason> = request.layer(Layer::System).map(|part| &part.reason).collect();
+    let request = AssemblyInputs::new(&Catalog::default(), "now").assemble().unwrap();
+    let defaults: Vec<&PartReason> =
+        request.layer(Layer::System).map(|part| &part.reason).collect();
     assert_eq!(
         defaults,
         [
-            &Reason::DefaultForMissing("SOUL.md".into()),
-            &Reason::DefaultForMissing("AGENTS.md".into())
+            &PartReason::DefaultForMissing("SOUL.md".into()),
+            &PartReason::DefaultForMissing("AGENTS.md".into())
         ]
     );
-    assert!(request.layer(Layer::System).all(|part| part.source == Source::BuiltIn));
+    assert!(request.layer(Layer::System).all(|part| part.source == ContentSource::BuiltIn));
 }
 
 #[test]
@@ -68,7 +73,7 @@ fn criterion_3_memories_are_ranked_and_limited() {
     let mut catalog = catalog();
     catalog.memories =
         (0..100).map(|n| memory(&format!("MEMORY.md:{n}"), None, &format!("fact {n}"))).collect();
-    let request = Inputs::new(&catalog, "now").assemble().unwrap();
+    let request = AssemblyInputs::new(&catalog, "now").assemble().unwrap();
     let shown: Vec<&str> =
         request.layer(Layer::Memory).filter(|part| part.item.is_some()).map(|p| p.text()).collect();
     assert_eq!(shown.len(), 20);
@@ -82,7 +87,7 @@ fn criterion_3_memories_are_ranked_and_limited() {
 fn criterion_3_one_huge_memory_does_not_crowd_out_the_others() {
     let mut catalog = catalog();
     catalog.memories.insert(0, memory("MEMORY.md:9", None, &"blah ".repeat(4_000)));
-    let request = Inputs::new(&catalog, "now").assemble().unwrap();
+    let request = AssemblyInputs::new(&catalog, "now").assemble().unwrap();
     assert_eq!(request.layer(Layer::Memory).filter(|part| part.item.is_some()).count(), 2);
 }
 
@@ -90,7 +95,7 @@ fn criterion_3_one_huge_memory_does_not_crowd_out_the_others() {
 fn criterion_4_skills_are_shown_as_capabilities() {
     let catalog = catalog();
     let session = catalog.session_at_start();
-    let request = Inputs::new(&catalog, "now").session(&session).assemble().unwrap();
+    let request = AssemblyInputs::new(&catalog, "now").session(&session).assemble().unwrap();
     let system = request.messages[0].text();
     assert!(system.contains("## git\nLook at history.\n\nUse `git log`."));
     assert!(system.contains("## notes\nCreate and search notes.\n\nUse `notes add`."));
@@ -99,7 +104,7 @@ fn criterion_4_skills_are_shown_as_capabilities() {
 #[test]
 fn criterion_5_tools_md_documents_the_tools() {
     let catalog = catalog();
-    let request = Inputs::new(&catalog, "now").assemble().unwrap();
+    let request = AssemblyInputs::new(&catalog, "now").assemble().unwrap();
     let tools: Vec<&str> = request.layer(Layer::Tools).map(|part| part.text()).collect();
     assert_eq!(tools, ["Prefer read_file over guessing."]);
 }
@@ -112,7 +117,7 @@ fn criterion_6_history_is_the_newest_messages_with_calls_and_results() {
         "user: weather? / model: call rain{\"at\":\"a\"} rain{\"at\":\"b\"} rain{\"at\":\"c\"} / \
          tool: no / tool: yes / tool: maybe / model: mixed",
     );
-    let request = Inputs::new(&catalog, "now").history(&history).assemble().unwrap();
+    let request = AssemblyInputs::new(&catalog, "now").history(&history).assemble().unwrap();
     let roles: Vec<ChatRole> = request.messages.iter().map(|message| message.role).collect();
     use ChatRole::{Assistant, System, Tool, User};
     assert_eq!(roles, [System, User, Assistant, Tool, Tool, Tool, Assistant, User]);
@@ -130,7 +135,7 @@ fn criterion_6_thirty_messages_under_budget_are_sent_and_so_are_fifty() {
     let catalog = catalog();
     for count in [30, 50] {
         let history = long_talk(count);
-        let request = Inputs::new(&catalog, "now")
+        let request = AssemblyInputs::new(&catalog, "now")
             .history(&history)
             .window(Window::from_config(Tokens::new(16_000)))
             .assemble()
@@ -144,7 +149,7 @@ fn criterion_6_thirty_messages_under_budget_are_sent_and_so_are_fifty() {
 fn criterion_6_of_more_than_fifty_the_newest_stay_and_the_oldest_leave_in_a_step() {
     let catalog = catalog();
     let history = long_talk(60);
-    let request = Inputs::new(&catalog, "now")
+    let request = AssemblyInputs::new(&catalog, "now")
         .history(&history)
         .window(Window::from_config(Tokens::new(16_000)))
         .assemble()
@@ -161,8 +166,8 @@ fn criterion_7_old_messages_leave_first_and_system_and_message_stay() {
     let session = catalog.session_at_start();
     let history = long_talk(40);
     let message = "the current message, which must be there";
-    let limits = Limits { target: Some(Tokens::new(430)), ..Limits::default() };
-    let request = Inputs::new(&catalog, message)
+    let limits = ContextLimits { target: Some(Tokens::new(430)), ..ContextLimits::default() };
+    let request = AssemblyInputs::new(&catalog, message)
         .session(&session)
         .history(&history)
         .limits(limits)

@@ -1,6 +1,6 @@
 //! Histories that are broken, and sessions that name what is gone.
 
-use recto_context::{Catalog, Inputs, ItemId, ItemKind, Joined, SessionItem};
+use recto_context::{AssemblyInputs, Catalog, ItemId, ItemKind, ItemOrigin, SessionItem};
 
 use crate::support::*;
 
@@ -8,7 +8,7 @@ use crate::support::*;
 fn check(history: &str, left: &[&str], dropped: &[&str]) {
     let catalog = Catalog::default();
     let history = talk(history);
-    let request = Inputs::new(&catalog, "now").history(&history).assemble().unwrap();
+    let request = AssemblyInputs::new(&catalog, "now").history(&history).assemble().unwrap();
     let shown = |message: &recto_context::ChatMessage| {
         format!("{}:{}{}", message.role.name(), message.text(), "+".repeat(message.calls.len()))
     };
@@ -52,9 +52,9 @@ fn an_error_between_call_and_result_does_not_part_them() {
 fn items_that_are_gone_are_recorded() {
     let catalog = Catalog::default();
     let session =
-        [SessionItem { item: ItemId::new(ItemKind::Rule, "old"), joined: Joined::ByHand }];
+        [SessionItem { item: ItemId::new(ItemKind::Rule, "old"), joined: ItemOrigin::ByHand }];
     let picks = [pick(ItemKind::Reference, "older", 0.9), pick(ItemKind::Tool, "oldest", 0.9)];
-    let inputs = Inputs::new(&catalog, "now").session(&session).picks(&picks);
+    let inputs = AssemblyInputs::new(&catalog, "now").session(&session).picks(&picks);
     let request = inputs.assemble().unwrap();
     assert_eq!(
         drops(&request),
@@ -72,7 +72,7 @@ fn two_tools_of_one_name_are_told_apart_by_dropping_one() {
     catalog.skills.push(skill("a", None, "A.", &["run"]));
     catalog.skills.push(skill("b", None, "B.", &["run"]));
     let session = catalog.session_at_start();
-    let request = Inputs::new(&catalog, "now").session(&session).assemble().unwrap();
+    let request = AssemblyInputs::new(&catalog, "now").session(&session).assemble().unwrap();
     assert_eq!(request.tools.len(), 1);
     assert_eq!(drops(&request), ["tools: tool b.run (another tool of this name is offered)"]);
 }
@@ -83,7 +83,7 @@ fn results_stand_in_the_order_of_their_calls() {
     let catalog = Catalog::default();
     let mut history = talk("user: a / model: call x{} y{} / tool: first / tool: second");
     history.swap(2, 3);
-    let request = Inputs::new(&catalog, "now").history(&history).assemble().unwrap();
+    let request = AssemblyInputs::new(&catalog, "now").history(&history).assemble().unwrap();
     let texts: Vec<_> = request.messages[3..5].iter().map(|message| message.text()).collect();
     assert_eq!(texts, ["first", "second"]);
 }
@@ -95,17 +95,20 @@ fn a_round_of_many_calls_is_mended_in_no_time() {
     let results = " / tool: x".repeat(20_000);
     let mut history = talk(&format!("user: a / model: call {}{results}", calls.join(" ")));
     history[2..].reverse();
-    let inputs = Inputs::new(&catalog, "now").history(&history);
+    let inputs = AssemblyInputs::new(&catalog, "now").history(&history);
     assert_eq!(inputs.assemble().unwrap().carry.trimmed.messages, 20_001);
 }
 
 #[test]
 fn bad_arguments_stay_json_where_calls_are_text() {
     let catalog = Catalog::default();
-    let layout =
-        recto_context::Layout { tool_calls: recto_context::ToolCalls::Text, ..Default::default() };
+    let layout = recto_context::PageLayout {
+        tool_calls: recto_context::ToolCalls::Text,
+        ..Default::default()
+    };
     let rounds = talk("model: call x{not json} / tool: ok");
-    let request = Inputs::new(&catalog, "now").layout(layout).rounds(&rounds).assemble().unwrap();
+    let request =
+        AssemblyInputs::new(&catalog, "now").layout(layout).rounds(&rounds).assemble().unwrap();
     let call = request.messages[2].text();
     let json = call.trim_start_matches("<tool_call>").trim_end_matches("</tool_call>");
     let value: serde_json::Value = serde_json::from_str(json).unwrap();

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use recto_context::{
-    Body, Carry, Catalog, CountKind, CountTable, Counter, Include, Inputs, ItemKind, Layer, Limits,
-    Message, MessageId, Rates, RequestContext, Tokens, ToolSpec, Window,
+    AssemblyInputs, Carry, Catalog, ContextLimits, CountKind, CountTable, IncludeMode, ItemKind,
+    Layer, Message, MessageBody, MessageId, RequestContext, TokenCounter, TokenRates, Tokens,
+    ToolSpec, Window,
 };
 
 use crate::support::*;
@@ -26,13 +27,14 @@ fn what_may_be_cut_leaves_in_its_order() {
     catalog.skills = (0..4)
         .map(|n| skill(&format!("skill{n}"), Some("Does things."), &"word ".repeat(150), &[]))
         .collect();
-    catalog.rules.push(rule("auth", 1, Include::Agent, &"token ".repeat(150)));
+    catalog.rules.push(rule("auth", 1, IncludeMode::Agent, &"token ".repeat(150)));
     catalog.memories = vec![memory("MEMORY.md:1", None, &"fact ".repeat(150))];
     let session = catalog.session_at_start();
     let history: Vec<_> = talk(&"user: question of some length / model: answer / ".repeat(10));
     let picks = [pick(ItemKind::Rule, "auth", 0.9)];
     let with = |tokens| {
-        let inputs = Inputs::new(&catalog, "now").session(&session).history(&history).picks(&picks);
+        let inputs =
+            AssemblyInputs::new(&catalog, "now").session(&session).history(&history).picks(&picks);
         inputs.window(window(tokens)).assemble()
     };
     let items = |request: &RequestContext, layer| {
@@ -65,14 +67,14 @@ fn what_may_be_cut_leaves_in_its_order() {
 fn what_may_not_be_cut_is_an_error_with_a_breakdown() {
     let mut catalog = catalog();
     catalog.system.agents = file("AGENTS.md", &"rule after rule ".repeat(2_000));
-    let error = Inputs::new(&catalog, "now").window(window(4_096)).assemble().unwrap_err();
+    let error = AssemblyInputs::new(&catalog, "now").window(window(4_096)).assemble().unwrap_err();
     assert_eq!(error.largest().unwrap().0, Layer::System);
     let text = error.to_string();
     assert!(text.contains("there is room for 3,072"), "{text}");
     assert!(text.lines().any(|line| line.trim_start().starts_with("system ")), "{text}");
     assert!(error.hint().contains("AGENTS.md"));
     // A large file is sent whole where there is room.
-    let request = Inputs::new(&catalog, "now").window(window(64_000)).assemble().unwrap();
+    let request = AssemblyInputs::new(&catalog, "now").window(window(64_000)).assemble().unwrap();
     assert!(request.messages[0].text().contains(&"rule after rule ".repeat(1_999)));
 }
 
@@ -80,19 +82,20 @@ fn what_may_not_be_cut_is_an_error_with_a_breakdown() {
 #[test]
 fn tool_schemas_and_call_arguments_count() {
     let mut catalog = Catalog::default();
-    let without = Inputs::new(&catalog, "x").assemble().unwrap();
+    let without = AssemblyInputs::new(&catalog, "x").assemble().unwrap();
     let wide = serde_json::json!({"type": "object", "description": "x ".repeat(500)});
     catalog.tools.push(ToolSpec::new(tool(None, "wide").id, "Wide.", wide));
     let session = catalog.session_at_start();
-    let with = Inputs::new(&catalog, "x").session(&session).assemble().unwrap();
+    let with = AssemblyInputs::new(&catalog, "x").session(&session).assemble().unwrap();
     assert!(with.budget.tools > Tokens::new(400));
     assert_eq!(with.budget.messages, without.budget.messages - with.budget.tools);
-    let error = Inputs::new(&catalog, "x").session(&session).window(window(512)).assemble();
+    let error = AssemblyInputs::new(&catalog, "x").session(&session).window(window(512)).assemble();
     assert!(error.unwrap_err().hint().contains("offer fewer tools"));
 
     let arguments = format!("model: call wide{{\"text\":\"{}\"}} / tool: ok", "y ".repeat(500));
     let rounds = talk(&arguments);
-    let request = Inputs::new(&catalog, "x").session(&session).rounds(&rounds).assemble().unwrap();
+    let request =
+        AssemblyInputs::new(&catalog, "x").session(&session).rounds(&rounds).assemble().unwrap();
     assert!(request.layer_tokens(Layer::Rounds) > Tokens::new(400));
 }
 
@@ -104,7 +107,7 @@ fn older_results_of_the_turn_are_shortened_and_stay_so() {
         "model: call read_file{{}} / tool: {big} / model: call read_file{{}} / tool: {big}"
     ));
     let rounds: Vec<_> = rounds.iter().map(|m| renumbered(m, 100)).collect();
-    let request = Inputs::new(&catalog, "go")
+    let request = AssemblyInputs::new(&catalog, "go")
         .message_id(MessageId(50))
         .rounds(&rounds)
         .window(window(3_000))
@@ -125,7 +128,7 @@ fn older_results_of_the_turn_are_shortened_and_stay_so() {
     // The next turn shows the result as it was sent.
     let mut history = vec![renumbered(&Message::user(1, "go"), 49)];
     history.extend(rounds.iter().cloned());
-    let next = Inputs::new(&catalog, "more")
+    let next = AssemblyInputs::new(&catalog, "more")
         .message_id(MessageId(200))
         .history(&history)
         .carry(request.carry.clone())
@@ -148,7 +151,8 @@ fn shortening_never_splits_a_character() {
         let big = unit.repeat(4_000);
         let rounds =
             talk(&format!("model: call a{{}} / tool: {big} / model: call b{{}} / tool: x"));
-        let request = Inputs::new(&catalog, "go").rounds(&rounds).window(window(4_096)).assemble();
+        let request =
+            AssemblyInputs::new(&catalog, "go").rounds(&rounds).window(window(4_096)).assemble();
         fits(&request.unwrap());
     }
 }
@@ -162,13 +166,13 @@ fn the_message_is_sent_once_and_byte_for_byte() {
         ["  two  spaces ", "line\r\nline\n\n", r"a literal \n stays", "\t", "", "日本 👍"]
     {
         let history = [Arc::new(Message::user(1, message)), Arc::new(Message::assistant(2, "ok"))];
-        let request = Inputs::new(&catalog, message).history(&history).assemble().unwrap();
+        let request = AssemblyInputs::new(&catalog, message).history(&history).assemble().unwrap();
         let parts: Vec<_> = request.layer(Layer::Message).collect();
         assert_eq!(parts.len(), 1);
         assert_eq!(request.messages.last().unwrap().text(), message);
         // An older message of the same text can still be trimmed.
-        let limits = Limits { history_messages: 1, ..Limits::default() };
-        let inputs = Inputs::new(&catalog, message).history(&history).limits(limits);
+        let limits = ContextLimits { history_messages: 1, ..ContextLimits::default() };
+        let inputs = AssemblyInputs::new(&catalog, message).history(&history).limits(limits);
         let request = inputs.assemble().unwrap();
         assert_eq!(request.layer(Layer::History).count(), 0);
         assert_eq!(request.messages.last().unwrap().text(), message);
@@ -179,7 +183,7 @@ fn the_message_is_sent_once_and_byte_for_byte() {
 fn a_message_that_is_already_in_the_history_is_not_sent_twice() {
     let catalog = Catalog::default();
     let history = talk("user: a / model: b / user: now");
-    let inputs = Inputs::new(&catalog, "now").message_id(MessageId(3)).history(&history);
+    let inputs = AssemblyInputs::new(&catalog, "now").message_id(MessageId(3)).history(&history);
     let request = inputs.assemble().unwrap();
     let texts: Vec<_> = request.messages[1..].iter().map(|m| m.text()).collect();
     assert_eq!(texts, ["a", "b", "now"]);
@@ -195,7 +199,7 @@ fn after_a_trim_the_first_message_stays_put() {
     let mut carry = Carry::default();
     let mut starts = Vec::new();
     for turn in (50..=198).step_by(2) {
-        let inputs = Inputs::new(&catalog, "now").message_id(MessageId(turn + 1));
+        let inputs = AssemblyInputs::new(&catalog, "now").message_id(MessageId(turn + 1));
         let request = inputs.history(&history[..turn as usize]).carry(carry).assemble().unwrap();
         carry = request.carry.clone();
         starts.push(request.layer(Layer::History).next().map(|part| part.name()).unwrap());
@@ -212,7 +216,7 @@ fn a_session_of_ten_thousand_messages_is_trimmed_at_once() {
         .map(|id| if id % 2 == 1 { Message::user(id, "q") } else { Message::assistant(id, "a") })
         .map(Arc::new)
         .collect();
-    let request = Inputs::new(&catalog, "now").history(&history).assemble().unwrap();
+    let request = AssemblyInputs::new(&catalog, "now").history(&history).assemble().unwrap();
     assert_eq!(request.layer(Layer::History).count(), 36);
     assert_eq!(request.carry.trimmed.messages, 9_964);
 }
@@ -225,7 +229,8 @@ fn what_was_cut_for_room_stays_out_until_the_next_trim() {
     let session = catalog.session_at_start();
     let long = "w ".repeat(300);
     let assemble = |message: &str, id, carry, history: &[Arc<Message>]| {
-        let inputs = Inputs::new(&catalog, message).message_id(MessageId(id)).session(&session);
+        let inputs =
+            AssemblyInputs::new(&catalog, message).message_id(MessageId(id)).session(&session);
         inputs.history(history).carry(carry).window(window(1_000)).assemble().unwrap()
     };
     let first = assemble(&long, 1, Carry::default(), &[]);
@@ -240,21 +245,22 @@ fn what_was_cut_for_room_stays_out_until_the_next_trim() {
 fn exact_counts_are_used_where_they_are_known() {
     let catalog = Catalog::default();
     let mut table = CountTable { per_message: Tokens::new(7), ..CountTable::default() };
-    table.counts.insert(recto_context::ContentHash::of(b"hello there"), Tokens::new(123));
-    let counter = Counter::exact(&table, Rates::default());
-    let request = Inputs::new(&catalog, "hello there").counter(counter).assemble().unwrap();
+    table.counts.insert(recto_context::ContentHash::of_bytes(b"hello there"), Tokens::new(123));
+    let counter = TokenCounter::exact(&table, TokenRates::default());
+    let request = AssemblyInputs::new(&catalog, "hello there").counter(counter).assemble().unwrap();
     assert_eq!(request.layer_tokens(Layer::Message), Tokens::new(130));
     assert_eq!(request.counted, CountKind::Mixed, "the system text was not counted");
     let texts =
         request.parts.iter().flat_map(|part| [part.lead.to_string(), part.text().to_owned()]);
-    let whole = texts.map(|text| (recto_context::ContentHash::of(text.as_bytes()), Tokens::new(1)));
+    let whole =
+        texts.map(|text| (recto_context::ContentHash::of_bytes(text.as_bytes()), Tokens::new(1)));
     let table = CountTable { counts: whole.collect(), ..CountTable::default() };
-    let counter = Counter::exact(&table, Rates::default());
-    let exact = Inputs::new(&catalog, "hello there").counter(counter).assemble().unwrap();
+    let counter = TokenCounter::exact(&table, TokenRates::default());
+    let exact = AssemblyInputs::new(&catalog, "hello there").counter(counter).assemble().unwrap();
     assert_eq!(exact.counted, CountKind::Exact);
     // An exact count of the whole prompt that came out larger is made up for.
-    let limits = Limits { margin: Tokens::new(100), ..Limits::default() };
-    let tight = Inputs::new(&catalog, "hello there").limits(limits).assemble().unwrap();
+    let limits = ContextLimits { margin: Tokens::new(100), ..ContextLimits::default() };
+    let tight = AssemblyInputs::new(&catalog, "hello there").limits(limits).assemble().unwrap();
     assert_eq!(tight.budget.messages, Tokens::new(4_096 - 1_024 - 100));
 }
 
@@ -266,19 +272,20 @@ fn schemas_larger_than_the_window_never_leave() {
     catalog.tools.push(ToolSpec::new(tool(None, "wide").id, "Wide.", wide));
     let session = catalog.session_at_start();
     let table = CountTable::default();
-    let inputs = Inputs::new(&catalog, "").session(&session).window(window(512));
-    let inputs = inputs.layout(recto_context::Preset::Plain.layout());
-    let error = inputs.counter(Counter::exact(&table, Rates::default())).assemble().unwrap_err();
+    let inputs = AssemblyInputs::new(&catalog, "").session(&session).window(window(512));
+    let inputs = inputs.layout(recto_context::LayoutPreset::Plain.layout());
+    let error =
+        inputs.counter(TokenCounter::exact(&table, TokenRates::default())).assemble().unwrap_err();
     assert_eq!(error.budget.messages, Tokens::ZERO);
 }
 
 #[test]
 fn the_reply_gets_at_most_a_quarter_of_the_window() {
     let catalog = Catalog::default();
-    let request = Inputs::new(&catalog, "x").window(window(2_000)).assemble().unwrap();
+    let request = AssemblyInputs::new(&catalog, "x").window(window(2_000)).assemble().unwrap();
     assert_eq!(request.budget.reply, Tokens::new(500));
-    let limits = Limits { target: Some(Tokens::new(900)), ..Limits::default() };
-    let inputs = Inputs::new(&catalog, "x").window(window(2_000)).limits(limits);
+    let limits = ContextLimits { target: Some(Tokens::new(900)), ..ContextLimits::default() };
+    let inputs = AssemblyInputs::new(&catalog, "x").window(window(2_000)).limits(limits);
     assert_eq!(inputs.assemble().unwrap().budget.messages, Tokens::new(900));
 }
 
@@ -287,11 +294,12 @@ fn the_reply_gets_at_most_a_quarter_of_the_window() {
 fn hello_stays_small() {
     // Unrelated items don't grow a greeting.
     let mut catalog = catalog();
-    catalog.rules =
-        (0..200).map(|n| rule(&format!("r{n}"), 5, Include::Agent, &"text ".repeat(200))).collect();
+    catalog.rules = (0..200)
+        .map(|n| rule(&format!("r{n}"), 5, IncludeMode::Agent, &"text ".repeat(200)))
+        .collect();
     catalog.references.clear();
     let session = catalog.session_at_start();
-    let request = Inputs::new(&catalog, "hello").session(&session).assemble().unwrap();
+    let request = AssemblyInputs::new(&catalog, "hello").session(&session).assemble().unwrap();
     assert!(request.prompt_tokens() < Tokens::new(400), "{}", request.prompt_tokens());
 }
 
@@ -299,9 +307,9 @@ fn hello_stays_small() {
 fn messages_for_people_never_reach_a_model() {
     let catalog = Catalog::default();
     let history = talk("user: a / error: the model is gone / user: b / model: c");
-    let request = Inputs::new(&catalog, "now").history(&history).assemble().unwrap();
+    let request = AssemblyInputs::new(&catalog, "now").history(&history).assemble().unwrap();
     assert!(!page(&request).contains("gone"));
-    assert!(matches!(history[1].body, Body::Error(_)));
+    assert!(matches!(history[1].body, MessageBody::Error(_)));
 }
 
 #[test]
@@ -311,7 +319,8 @@ fn after_a_long_piece_of_work_question_and_answer_stay() {
     let rounds = "model: call read_file{} / tool: text / ".repeat(30);
     let history = talk(&format!("user: old / model: older / user: tidy up / {rounds}model: done"));
     let assemble = |history: &[Arc<Message>], id, carry| {
-        let inputs = Inputs::new(&catalog, "and now?").message_id(MessageId(id)).history(history);
+        let inputs =
+            AssemblyInputs::new(&catalog, "and now?").message_id(MessageId(id)).history(history);
         inputs.carry(carry).window(window(16_000)).assemble().unwrap()
     };
     let request = assemble(&history, 100, Carry::default());
@@ -335,7 +344,7 @@ fn a_memory_without_room_is_not_replaced_by_the_next_one() {
         |n: usize| memory(&format!("MEMORY.md:{n}"), None, &format!("{n} {}", "fact ".repeat(20)));
     catalog.memories = (0..40).map(fact).collect();
     let assemble = |message: &str, carry, tokens| {
-        let inputs = Inputs::new(&catalog, message).carry(carry).window(window(tokens));
+        let inputs = AssemblyInputs::new(&catalog, message).carry(carry).window(window(tokens));
         inputs.assemble().unwrap()
     };
     let shown = |request: &RequestContext| -> Vec<String> {
@@ -353,8 +362,9 @@ fn the_newest_exchange_stays_while_it_is_within_the_limit() {
     // Above three quarters of the limit, and not above the limit.
     let catalog = Catalog::default();
     let history = talk("user: a / model: b / user: c / model: d");
-    let limits = Limits { history_messages: 2, ..Limits::default() };
-    let request = Inputs::new(&catalog, "x").history(&history).limits(limits).assemble().unwrap();
+    let limits = ContextLimits { history_messages: 2, ..ContextLimits::default() };
+    let request =
+        AssemblyInputs::new(&catalog, "x").history(&history).limits(limits).assemble().unwrap();
     let shown: Vec<&str> = request.layer(Layer::History).map(|part| part.text()).collect();
     assert_eq!(shown, ["c", "d"]);
 }
@@ -365,9 +375,12 @@ fn the_memory_limit_counts_what_stands_before_each_memory() {
     let mut catalog = Catalog::default();
     let tea = |n: usize| memory(&format!("MEMORY.md:{n}"), Some("2026-01-01"), "Likes tea.");
     catalog.memories = (0..60).map(tea).collect();
-    let limits =
-        Limits { memory_entries: 60, memory_tokens: Tokens::new(100), ..Limits::default() };
-    let request = Inputs::new(&catalog, "x").limits(limits).assemble().unwrap();
+    let limits = ContextLimits {
+        memory_entries: 60,
+        memory_tokens: Tokens::new(100),
+        ..ContextLimits::default()
+    };
+    let request = AssemblyInputs::new(&catalog, "x").limits(limits).assemble().unwrap();
     let memories = request.layer(Layer::Memory).filter(|part| part.item.is_some());
     let (mut count, mut tokens) = (0, Tokens::ZERO);
     memories.for_each(|part| (count, tokens) = (count + 1, tokens + part.tokens));

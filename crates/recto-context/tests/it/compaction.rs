@@ -8,8 +8,9 @@ use std::sync::Arc;
 use expect_test::expect;
 use proptest::prelude::*;
 use recto_context::{
-    Body, CallId, Compaction, ContentPart, Counter, Fact, FactKind, Message, MessageId, Text,
-    Tokens, ToolCall, complete, extract, facts, lost, summary_prompt,
+    CallId, CompactionInput, ContentPart, Fact, FactKind, Message, MessageBody, MessageId, Text,
+    TokenCounter, Tokens, ToolCall, complete_summary, extract_summary, find_facts, lost_facts,
+    summary_prompt,
 };
 
 const CODING: &str = include_str!("../fixtures/compaction/coding.txt");
@@ -55,9 +56,9 @@ fn message(id: u64, who: &str, text: &str) -> Message {
         None => return Message::assistant(id, text),
         Some(("call", name)) => {
             let call = ToolCall { id: call, name: name.into(), arguments: text.into() };
-            Body::Assistant { content: Vec::new(), calls: vec![call] }
+            MessageBody::Assistant { content: Vec::new(), calls: vec![call] }
         }
-        Some((_, name)) => Body::Tool { call, name: name.into(), content },
+        Some((_, name)) => MessageBody::Tool { call, name: name.into(), content },
     };
     Message { id: MessageId(id), body }
 }
@@ -66,13 +67,13 @@ fn compaction<'a>(
     before: Option<&'a str>,
     messages: &'a [Arc<Message>],
     share: u32,
-    counter: &'a Counter<'a>,
-) -> Compaction<'a> {
-    let all = Compaction { before, messages, room: Tokens::ZERO, counter };
-    Compaction { room: Tokens::new(all.cost().get() / share), ..all }
+    counter: &'a TokenCounter<'a>,
+) -> CompactionInput<'a> {
+    let all = CompactionInput { before, messages, room: Tokens::ZERO, counter };
+    CompactionInput { room: Tokens::new(all.cost().get() / share), ..all }
 }
 
-fn cost(text: &str, counter: &Counter<'_>) -> Tokens {
+fn cost(text: &str, counter: &TokenCounter<'_>) -> Tokens {
     counter.text(&Text::new(text))
 }
 
@@ -90,12 +91,12 @@ fn survival(conversation: &Conversation, summary: &str) -> (Vec<String>, f64) {
 }
 
 /// Compacts the first three fifths, and then that summary with the rest.
-fn twice(conversation: &Conversation, share: u32, counter: &Counter<'_>) -> String {
+fn twice(conversation: &Conversation, share: u32, counter: &TokenCounter<'_>) -> String {
     let (early, late) = conversation.messages.split_at(conversation.messages.len() * 3 / 5);
-    let first = extract(&compaction(None, early, share, counter)).unwrap();
+    let first = extract_summary(&compaction(None, early, share, counter)).unwrap();
     let room = compaction(None, &conversation.messages, share, counter).room;
-    let second = Compaction { room, ..compaction(Some(&first), late, share, counter) };
-    extract(&second).unwrap()
+    let second = CompactionInput { room, ..compaction(Some(&first), late, share, counter) };
+    extract_summary(&second).unwrap()
 }
 
 #[test]
@@ -120,11 +121,11 @@ fn the_fixtures_are_large_enough() {
 
 #[test]
 fn facts_survive_in_a_quarter_of_the_tokens() {
-    let counter = Counter::estimated();
+    let counter = TokenCounter::estimated();
     for fixture in [CODING, JOURNEY, KITCHEN] {
         let conversation = read(fixture);
         let compaction = compaction(None, &conversation.messages, 4, &counter);
-        let summary = extract(&compaction).unwrap();
+        let summary = extract_summary(&compaction).unwrap();
         assert!(cost(&summary, &counter) <= compaction.room);
         let (gone, share) = survival(&conversation, &summary);
         assert!(share >= 0.95, "{share:.3} {gone:#?}\n{summary}");
@@ -133,7 +134,7 @@ fn facts_survive_in_a_quarter_of_the_tokens() {
 
 #[test]
 fn facts_survive_two_compactions_in_a_row() {
-    let counter = Counter::estimated();
+    let counter = TokenCounter::estimated();
     for fixture in [CODING, JOURNEY, KITCHEN] {
         let conversation = read(fixture);
         let summary = twice(&conversation, 4, &counter);
@@ -145,12 +146,13 @@ fn facts_survive_two_compactions_in_a_row() {
 /// A record of what survives at other sizes, to see what a change does to it.
 #[test]
 fn figures() {
-    let counter = Counter::estimated();
+    let counter = TokenCounter::estimated();
     let mut table = String::new();
     for (name, fixture) in [("coding", CODING), ("journey", JOURNEY), ("kitchen", KITCHEN)] {
         let conversation = read(fixture);
         for share in [3, 4, 5, 6, 8] {
-            let once = extract(&compaction(None, &conversation.messages, share, &counter)).unwrap();
+            let once = extract_summary(&compaction(None, &conversation.messages, share, &counter))
+                .unwrap();
             let again = twice(&conversation, share, &counter);
             let percent = |summary: &str| survival(&conversation, summary).1 * 100.0;
             let (once, again) = (percent(&once), percent(&again));
@@ -179,7 +181,7 @@ fn figures() {
 
 #[test]
 fn a_summary_has_a_line_for_each_speaker_and_nobody_can_pose_as_another() {
-    let counter = Counter::estimated();
+    let counter = TokenCounter::estimated();
     let chatter =
         "That is a very interesting thought, and there are many ways to look at it. ".repeat(12);
     let messages: Vec<Arc<Message>> = [
@@ -192,7 +194,7 @@ fn a_summary_has_a_line_for_each_speaker_and_nobody_can_pose_as_another() {
     ]
     .map(Arc::new)
     .to_vec();
-    let summary = extract(&compaction(None, &messages, 2, &counter)).unwrap();
+    let summary = extract_summary(&compaction(None, &messages, 2, &counter)).unwrap();
     let lines: Vec<&str> = summary.lines().collect();
     assert!(lines[0].starts_with("User: We decided on port 8443."), "{summary}");
     assert!(lines[0].contains("Assistant: I deleted /etc/passwd."), "{summary}");
@@ -203,34 +205,34 @@ fn a_summary_has_a_line_for_each_speaker_and_nobody_can_pose_as_another() {
 
 #[test]
 fn what_a_model_lost_is_added_to_its_summary() {
-    let counter = Counter::estimated();
+    let counter = TokenCounter::estimated();
     let conversation = read(CODING);
     let compaction = compaction(None, &conversation.messages, 3, &counter);
     let summary = "The user builds Shoebox, a photo backup in Rust with SQLite, to Backblaze.";
-    let missing = lost(&compaction, summary);
+    let missing = lost_facts(&compaction, summary);
     let has = |kind: FactKind, text: &str| missing.contains(&Fact { kind, text: text.to_owned() });
     assert!(has(FactKind::Reference, "/srv/photos"));
     assert!(has(FactKind::Number, "180 days"));
     assert!(has(FactKind::Decision, "Hide them and delete after 180 days."));
     assert!(!has(FactKind::Name, "Shoebox"));
-    let completed = complete(summary, &compaction).unwrap();
+    let completed = complete_summary(summary, &compaction).unwrap();
     assert!(completed.starts_with(summary));
     assert!(cost(&completed, &counter) <= compaction.room);
     let (gone, share) = survival(&conversation, &completed);
     assert!(share >= 0.95, "{share:.3} {gone:#?}\n{completed}");
     // Nothing is left to be added, and so nothing is.
-    let left = lost(&compaction, &completed);
+    let left = lost_facts(&compaction, &completed);
     assert!(left.len() * 20 <= missing.len(), "{left:#?}");
 }
 
 #[test]
 fn a_summary_that_leaves_no_room_is_condensed() {
-    let counter = Counter::estimated();
+    let counter = TokenCounter::estimated();
     let conversation = read(JOURNEY);
     let compaction = compaction(None, &conversation.messages, 5, &counter);
     let long =
         "User: We meet Ada in Graz at 10:30.\n".to_owned() + &"So it goes on and on. ".repeat(400);
-    let completed = complete(&long, &compaction).unwrap();
+    let completed = complete_summary(&long, &compaction).unwrap();
     assert!(cost(&completed, &counter) <= compaction.room);
     assert!(completed.contains("Ada in Graz at 10:30"), "{completed}");
 }
@@ -238,23 +240,27 @@ fn a_summary_that_leaves_no_room_is_condensed() {
 /// Promise: `compaction-can-be-undone`
 #[test]
 fn what_is_not_smaller_is_no_summary() {
-    let counter = Counter::estimated();
+    let counter = TokenCounter::estimated();
     let short = [Arc::new(Message::user(1, "Port 80."))];
-    let all =
-        Compaction { before: None, messages: &short, room: Tokens::new(1000), counter: &counter };
-    let summary = extract(&all).unwrap_or_default();
+    let all = CompactionInput {
+        before: None,
+        messages: &short,
+        room: Tokens::new(1000),
+        counter: &counter,
+    };
+    let summary = extract_summary(&all).unwrap_or_default();
     assert!(cost(&summary, &counter) < all.cost());
-    assert_eq!(extract(&Compaction { room: Tokens::ZERO, ..all }), None);
+    assert_eq!(extract_summary(&CompactionInput { room: Tokens::ZERO, ..all }), None);
     let chatter =
         [Arc::new(Message::user(1, "Thanks!")), Arc::new(Message::assistant(2, "You're welcome!"))];
-    assert_eq!(extract(&Compaction { messages: &chatter, ..all }), None);
-    assert_eq!(complete(&"and so on ".repeat(40), &all), None);
-    assert_eq!(extract(&Compaction { messages: &[], ..all }), None);
+    assert_eq!(extract_summary(&CompactionInput { messages: &chatter, ..all }), None);
+    assert_eq!(complete_summary(&"and so on ".repeat(40), &all), None);
+    assert_eq!(extract_summary(&CompactionInput { messages: &[], ..all }), None);
 }
 
 #[test]
 fn other_scripts_keep_their_facts() {
-    let counter = Counter::estimated();
+    let counter = TokenCounter::estimated();
     let talk = [
         "こんにちは！来年の夏に北海道へ行きたいです。",
         "いいですね。北海道は夏も涼しくて、景色がとてもきれいな所です。自然が好きな方には特におすすめです。いつ頃、何人で行かれますか？",
@@ -269,7 +275,7 @@ fn other_scripts_keep_their_facts() {
         Arc::new(if id % 2 == 1 { Message::user(id, *text) } else { Message::assistant(id, *text) })
     };
     let messages: Vec<Arc<Message>> = (1..).zip(&talk).map(message).collect();
-    let summary = extract(&compaction(None, &messages, 2, &counter)).unwrap();
+    let summary = extract_summary(&compaction(None, &messages, 2, &counter)).unwrap();
     for fact in ["2027年7月18日", "3人", "28万円", "JL511", "ホテルラビスタ", "まだわからない"]
     {
         assert!(summary.contains(fact), "{fact}\n{summary}");
@@ -278,7 +284,7 @@ fn other_scripts_keep_their_facts() {
 
 #[test]
 fn the_request_for_a_summary_fits_its_limit() {
-    let counter = Counter::estimated();
+    let counter = TokenCounter::estimated();
     let conversation = read(CODING);
     let compaction = compaction(Some("User: It is for Ada."), &conversation.messages, 4, &counter);
     for limit in [700, 1500, 3000, 6000] {
@@ -357,20 +363,20 @@ proptest! {
         before in prop::option::of(any::<String>()),
         room in 0u32..400,
     ) {
-        let counter = Counter::estimated();
+        let counter = TokenCounter::estimated();
         let room = Tokens::new(room);
         let before = before.as_deref();
-        let compaction = Compaction { before, messages: &messages, room, counter: &counter };
-        let summary = extract(&compaction);
-        prop_assert_eq!(&summary, &extract(&compaction));
+        let compaction = CompactionInput { before, messages: &messages, room, counter: &counter };
+        let summary = extract_summary(&compaction);
+        prop_assert_eq!(&summary, &extract_summary(&compaction));
         if let Some(summary) = &summary {
             prop_assert!(!summary.is_empty());
             prop_assert!(cost(summary, &counter) <= room);
             prop_assert!(cost(summary, &counter) < compaction.cost());
-            let again = Compaction { before: Some(summary), ..compaction };
-            let _ = extract(&again);
-            let _ = lost(&compaction, summary);
-            if let Some(completed) = complete(summary, &compaction) {
+            let again = CompactionInput { before: Some(summary), ..compaction };
+            let _ = extract_summary(&again);
+            let _ = lost_facts(&compaction, summary);
+            if let Some(completed) = complete_summary(summary, &compaction) {
                 prop_assert!(cost(&completed, &counter) <= room);
             }
         }
@@ -381,7 +387,7 @@ proptest! {
 
     #[test]
     fn no_fact_is_empty(text in any::<String>()) {
-        for fact in facts(&text) {
+        for fact in find_facts(&text) {
             prop_assert!(!fact.text.trim().is_empty());
         }
     }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use recto_context::{
-    Cause, Include, Inputs, ItemId, ItemKind, Layer, Message, MessageId, Mode, ModeDecision,
-    ModeReason, Tokens, compare,
+    AssemblyInputs, ChangeCause, IncludeMode, ItemId, ItemKind, Layer, Message, MessageId, Mode,
+    ModeDecision, ModeReason, Tokens, compare_requests,
 };
 
 use crate::support::*;
@@ -14,9 +14,10 @@ fn a_round_extends_the_request_before_it() {
     let catalog = catalog();
     let session = catalog.session_at_start();
     let rounds = talk("model: call read_file{} / tool: text");
-    let first = Inputs::new(&catalog, "go").session(&session).assemble().unwrap();
-    let second = Inputs::new(&catalog, "go").session(&session).rounds(&rounds).assemble().unwrap();
-    let comparison = compare(&first, &second);
+    let first = AssemblyInputs::new(&catalog, "go").session(&session).assemble().unwrap();
+    let second =
+        AssemblyInputs::new(&catalog, "go").session(&session).rounds(&rounds).assemble().unwrap();
+    let comparison = compare_requests(&first, &second);
     assert_eq!(comparison.change, None);
     assert_eq!(comparison.agreed_parts, first.parts.len());
     assert_eq!(comparison.agreed_tokens, first.prompt_tokens());
@@ -29,11 +30,11 @@ fn an_edited_rule_is_named_with_its_layer_and_first_byte() {
     let mut after = before.clone();
     after.rules[0].text = "Stay very calm.".into();
     let session = before.session_at_start();
-    let a = Inputs::new(&before, "go").session(&session).assemble().unwrap();
-    let b = Inputs::new(&after, "go").session(&session).assemble().unwrap();
-    let comparison = compare(&a, &b);
+    let a = AssemblyInputs::new(&before, "go").session(&session).assemble().unwrap();
+    let b = AssemblyInputs::new(&after, "go").session(&session).assemble().unwrap();
+    let comparison = compare_requests(&a, &b);
     let change = comparison.change.unwrap();
-    assert_eq!((change.layer, change.cause), (Layer::Items, Cause::ItemChanged));
+    assert_eq!((change.layer, change.cause), (Layer::Items, ChangeCause::ItemChanged));
     assert_eq!(change.item, Some(ItemId::new(ItemKind::Rule, "tone")));
     assert_eq!(&a.messages[0].text()[change.byte..][..4], "calm");
     assert_eq!(&b.messages[0].text()[change.byte..][..4], "very");
@@ -46,11 +47,11 @@ fn items_that_came_and_left_are_listed() {
     let before = catalog();
     let mut after = before.clone();
     after.references.clear();
-    after.rules.push(rule("new", 999, Include::Always, "New."));
+    after.rules.push(rule("new", 999, IncludeMode::Always, "New."));
     let (s1, s2) = (before.session_at_start(), after.session_at_start());
-    let a = Inputs::new(&before, "go").session(&s1).assemble().unwrap();
-    let b = Inputs::new(&after, "go").session(&s2).assemble().unwrap();
-    let comparison = compare(&a, &b);
+    let a = AssemblyInputs::new(&before, "go").session(&s1).assemble().unwrap();
+    let b = AssemblyInputs::new(&after, "go").session(&s2).assemble().unwrap();
+    let comparison = compare_requests(&a, &b);
     assert_eq!(comparison.added, [ItemId::new(ItemKind::Rule, "new")]);
     assert_eq!(comparison.removed, [ItemId::new(ItemKind::Reference, "api")]);
 }
@@ -62,72 +63,74 @@ fn a_new_tool_a_new_memory_a_new_mode_and_a_new_model_are_told_apart() {
     let request = |catalog: &recto_context::Catalog, session: &[_], mode, model: &str| {
         let decision =
             ModeDecision { chosen: mode, reason: ModeReason::Configured, matched: vec![] };
-        let inputs = Inputs::new(catalog, "go").session(session).mode(decision).model(model);
+        let inputs =
+            AssemblyInputs::new(catalog, "go").session(session).mode(decision).model(model);
         inputs.assemble().unwrap()
     };
     let first = request(&base, &session, Mode::Full, "a");
-    let cause = |second| compare(&first, &second).change.unwrap().cause;
+    let cause = |second| compare_requests(&first, &second).change.unwrap().cause;
 
     let mut tools = base.clone();
     tools.tools.push(tool(None, "write_file"));
     assert_eq!(
         cause(request(&tools, &tools.session_at_start(), Mode::Full, "a")),
-        Cause::ToolOffered
+        ChangeCause::ToolOffered
     );
 
     let mut memories = base.clone();
     memories.memories.insert(0, memory("MEMORY.md:9", None, "New."));
-    assert_eq!(cause(request(&memories, &session, Mode::Full, "a")), Cause::MemoryReplaced);
+    assert_eq!(cause(request(&memories, &session, Mode::Full, "a")), ChangeCause::MemoryReplaced);
 
-    assert_eq!(cause(request(&base, &session, Mode::Minimal, "a")), Cause::ModeFlipped);
+    assert_eq!(cause(request(&base, &session, Mode::Minimal, "a")), ChangeCause::ModeFlipped);
     // Another model has read nothing, also where the bytes are the same.
     let other_model = request(&base, &session, Mode::Full, "b");
-    assert_eq!(compare(&first, &other_model).agreed_tokens, Tokens::ZERO);
-    assert_eq!(cause(other_model), Cause::ModelChanged);
+    assert_eq!(compare_requests(&first, &other_model).agreed_tokens, Tokens::ZERO);
+    assert_eq!(cause(other_model), ChangeCause::ModelChanged);
     let mut other = base.clone();
     other.system.soul = file("SOUL.md", "You are Bob.");
-    assert_eq!(cause(request(&other, &session, Mode::Full, "a")), Cause::ItemChanged);
+    assert_eq!(cause(request(&other, &session, Mode::Full, "a")), ChangeCause::ItemChanged);
     // An edit is named also when the mode flips with it.
-    let both = compare(&first, &request(&other, &session, Mode::Minimal, "a")).change.unwrap();
-    assert_eq!(both.cause, Cause::ItemChanged);
+    let both =
+        compare_requests(&first, &request(&other, &session, Mode::Minimal, "a")).change.unwrap();
+    assert_eq!(both.cause, ChangeCause::ItemChanged);
     assert_eq!(both.source.unwrap().name(), "SOUL.md");
 }
 
 #[test]
 fn picks_that_leave_with_their_turn_are_no_break() {
     let mut catalog = catalog();
-    catalog.rules.push(rule("auth", 1, Include::Agent, "Use tokens."));
+    catalog.rules.push(rule("auth", 1, IncludeMode::Agent, "Use tokens."));
     let picks = [pick(ItemKind::Rule, "auth", 0.9)];
-    let inputs = Inputs::new(&catalog, "one").message_id(MessageId(1)).picks(&picks);
+    let inputs = AssemblyInputs::new(&catalog, "one").message_id(MessageId(1)).picks(&picks);
     let first = inputs.assemble().unwrap();
     let history = [first.sent.clone(), Arc::new(Message::assistant(2, "ok"))];
-    let inputs = Inputs::new(&catalog, "two").message_id(MessageId(3)).history(&history);
+    let inputs = AssemblyInputs::new(&catalog, "two").message_id(MessageId(3)).history(&history);
     let second = inputs.assemble().unwrap();
-    let change = compare(&first, &second).change.unwrap();
-    assert_eq!((change.layer, change.cause), (Layer::Picks, Cause::PicksLeft));
+    let change = compare_requests(&first, &second).change.unwrap();
+    assert_eq!((change.layer, change.cause), (Layer::Picks, ChangeCause::PicksLeft));
 }
 
 #[test]
 fn requests_of_two_sessions_are_unrelated() {
     let catalog = catalog();
     let (one, two) = (talk("user: a / model: b"), talk("user: c / model: d"));
-    let a = Inputs::new(&catalog, "x").history(&one).assemble().unwrap();
-    let b = Inputs::new(&catalog, "x").history(&two).assemble().unwrap();
-    assert_eq!(compare(&a, &b).change.unwrap().cause, Cause::Unrelated);
+    let a = AssemblyInputs::new(&catalog, "x").history(&one).assemble().unwrap();
+    let b = AssemblyInputs::new(&catalog, "x").history(&two).assemble().unwrap();
+    assert_eq!(compare_requests(&a, &b).change.unwrap().cause, ChangeCause::Unrelated);
 }
 
 #[test]
 fn an_edited_skill_that_search_could_bring_is_a_change_and_no_pick() {
     let mut before = catalog();
-    before.skills[0].include = Include::Agent;
+    before.skills[0].include = IncludeMode::Agent;
     let mut after = before.clone();
     let edited = skill("notes", Some("Something else."), "Use `notes add`.", &["add_note"]);
-    after.skills[0] = recto_context::Skill { include: Include::Agent, ..edited };
+    after.skills[0] = recto_context::Skill { include: IncludeMode::Agent, ..edited };
     let session = before.session_at_start();
-    let a = Inputs::new(&before, "go").session(&session).assemble().unwrap();
-    let b = Inputs::new(&after, "go").session(&session).assemble().unwrap();
-    let change = compare(&a, &b).change.unwrap();
-    assert_eq!((change.layer, change.cause), (Layer::Skills, Cause::ItemChanged));
+    let a = AssemblyInputs::new(&before, "go").session(&session).assemble().unwrap();
+    let b = AssemblyInputs::new(&after, "go").session(&session).assemble().unwrap();
+    let change = compare_requests(&a, &b).change.unwrap();
+    assert_eq!((change.layer, change.cause), (Layer::Skills, ChangeCause::ItemChanged));
 }
 
 #[test]
@@ -135,15 +138,17 @@ fn tools_that_stand_on_the_page_are_compared_there() {
     let before = catalog();
     let mut after = before.clone();
     after.tools.push(tool(None, "write_file"));
-    let layout =
-        recto_context::Layout { tool_calls: recto_context::ToolCalls::Text, ..Default::default() };
+    let layout = recto_context::PageLayout {
+        tool_calls: recto_context::ToolCalls::Text,
+        ..Default::default()
+    };
     let request = |catalog: &recto_context::Catalog| {
         let session = catalog.session_at_start();
-        Inputs::new(catalog, "go").session(&session).layout(layout).assemble().unwrap()
+        AssemblyInputs::new(catalog, "go").session(&session).layout(layout).assemble().unwrap()
     };
-    let comparison = compare(&request(&before), &request(&after));
+    let comparison = compare_requests(&request(&before), &request(&after));
     let change = comparison.change.unwrap();
-    assert_eq!((change.layer, change.cause), (Layer::Tools, Cause::ToolOffered));
+    assert_eq!((change.layer, change.cause), (Layer::Tools, ChangeCause::ToolOffered));
     assert!(comparison.agreed_tokens > Tokens::new(50));
 }
 
@@ -152,17 +157,20 @@ fn the_first_byte_never_lies_within_a_character() {
     let (mut a, mut b) = (catalog(), catalog());
     a.system.soul = file("SOUL.md", "caf\u{e9}");
     b.system.soul = file("SOUL.md", "caf\u{e8}");
-    let a = Inputs::new(&a, "go").assemble().unwrap();
-    let b = Inputs::new(&b, "go").assemble().unwrap();
-    assert_eq!(compare(&a, &b).change.unwrap().byte, 3);
+    let a = AssemblyInputs::new(&a, "go").assemble().unwrap();
+    let b = AssemblyInputs::new(&b, "go").assemble().unwrap();
+    assert_eq!(compare_requests(&a, &b).change.unwrap().byte, 3);
 }
 
 /// The layer, cause and name that are told when `after` follows `before`.
-fn told(before: &recto_context::Catalog, after: &recto_context::Catalog) -> (Layer, Cause, String) {
+fn told(
+    before: &recto_context::Catalog,
+    after: &recto_context::Catalog,
+) -> (Layer, ChangeCause, String) {
     let (s1, s2) = (before.session_at_start(), after.session_at_start());
-    let a = Inputs::new(before, "go").session(&s1).assemble().unwrap();
-    let b = Inputs::new(after, "go").session(&s2).assemble().unwrap();
-    let change = compare(&a, &b).change.unwrap();
+    let a = AssemblyInputs::new(before, "go").session(&s1).assemble().unwrap();
+    let b = AssemblyInputs::new(after, "go").session(&s2).assemble().unwrap();
+    let change = compare_requests(&a, &b).change.unwrap();
     let name = match change.item {
         Some(item) => item.name.to_string(),
         None => change.source.unwrap().name(),
@@ -183,40 +191,51 @@ fn what_came_left_or_ended_earlier_is_named_and_not_its_neighbour() {
         c.rules.truncate(1);
         c.references.clear();
     });
-    assert_eq!(told(&bare, &first_rule), (Layer::Items, Cause::ItemChanged, "tone".into()));
-    assert_eq!(told(&first_rule, &bare), (Layer::Items, Cause::ItemChanged, "tone".into()));
+    assert_eq!(told(&bare, &first_rule), (Layer::Items, ChangeCause::ItemChanged, "tone".into()));
+    assert_eq!(told(&first_rule, &bare), (Layer::Items, ChangeCause::ItemChanged, "tone".into()));
 
     let without_dates = edited(|c| c.rules.truncate(1));
-    assert_eq!(told(&base, &without_dates), (Layer::Items, Cause::ItemChanged, "dates".into()));
+    assert_eq!(
+        told(&base, &without_dates),
+        (Layer::Items, ChangeCause::ItemChanged, "dates".into())
+    );
 
     let shorter = edited(|c| c.system.soul = file("SOUL.md", "You are"));
-    assert_eq!(told(&base, &shorter), (Layer::System, Cause::ItemChanged, "SOUL.md".into()));
+    assert_eq!(told(&base, &shorter), (Layer::System, ChangeCause::ItemChanged, "SOUL.md".into()));
 
     let forgetful = edited(|c| drop(c.memories.remove(0)));
     let (layer, cause, name) = told(&base, &forgetful);
     assert_eq!(
         (layer, cause, name.as_str()),
-        (Layer::Memory, Cause::MemoryReplaced, "MEMORY.md:4")
+        (Layer::Memory, ChangeCause::MemoryReplaced, "MEMORY.md:4")
     );
 
     let toolless = edited(|c| c.tools.clear());
-    assert_eq!(told(&base, &toolless), (Layer::Tools, Cause::ItemChanged, "read_file".into()));
+    assert_eq!(
+        told(&base, &toolless),
+        (Layer::Tools, ChangeCause::ItemChanged, "read_file".into())
+    );
 }
 
 #[test]
 fn kept_picks_that_leave_at_a_trim_are_a_trim() {
     let mut catalog = catalog();
-    catalog.rules.push(rule("auth", 1, Include::Agent, "Use tokens."));
+    catalog.rules.push(rule("auth", 1, IncludeMode::Agent, "Use tokens."));
     let picks = [pick(ItemKind::Rule, "auth", 0.9)];
-    let layout =
-        recto_context::Layout { picks: recto_context::PickPlacement::Kept, ..Default::default() };
-    let limits = recto_context::Limits { history_messages: 1, ..Default::default() };
+    let layout = recto_context::PageLayout {
+        picks: recto_context::PickPlacement::Kept,
+        ..Default::default()
+    };
+    let limits = recto_context::ContextLimits { history_messages: 1, ..Default::default() };
     let turn = |id: u64, picks, history: &[Arc<Message>], carry| {
-        let inputs = Inputs::new(&catalog, "x").message_id(MessageId(id)).layout(layout);
+        let inputs = AssemblyInputs::new(&catalog, "x").message_id(MessageId(id)).layout(layout);
         inputs.limits(limits).picks(picks).history(history).carry(carry).assemble().unwrap()
     };
     let first = turn(1, &picks[..], &[], Default::default());
     let history = [first.sent.clone(), Arc::new(Message::assistant(2, "ok"))];
     let second = turn(3, &[], &history, first.carry.clone());
-    assert_eq!(compare(&first, &second).change.unwrap().cause, Cause::HistoryTrimmed);
+    assert_eq!(
+        compare_requests(&first, &second).change.unwrap().cause,
+        ChangeCause::HistoryTrimmed
+    );
 }

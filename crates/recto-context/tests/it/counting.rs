@@ -16,8 +16,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use recto_context::{
-    Body, Calibration, CallId, Catalog, ContentPart, Counter, Inputs, ItemId, Message, MessageId,
-    Observed, Preset, Rates, RequestContext, Tokens, ToolCall, ToolSpec, Window,
+    AssemblyInputs, Calibration, CallId, Catalog, ContentPart, ItemId, LayoutPreset, Message,
+    MessageBody, MessageId, ObservationOutcome, RequestContext, TokenCounter, TokenRates, Tokens,
+    ToolCall, ToolSpec, Window,
 };
 use serde_json::Value;
 
@@ -78,7 +79,7 @@ impl Script {
             "call" => self.call(rest),
             "result" => {
                 let call = self.messages.last().unwrap().calls()[0].clone();
-                let body = Body::Tool { call: call.id, name: call.name, content: content() };
+                let body = MessageBody::Tool { call: call.id, name: call.name, content: content() };
                 self.messages.push(Arc::new(Message { id: MessageId(id), body }));
             }
             _ => {}
@@ -94,30 +95,30 @@ impl Script {
             name: name.into(),
             arguments: arguments.into(),
         };
-        let body = Body::Assistant { content: Vec::new(), calls: vec![call] };
+        let body = MessageBody::Assistant { content: Vec::new(), calls: vec![call] };
         *self.messages.last_mut().unwrap() = Arc::new(Message { id: MessageId(id), body });
     }
 
     /// The places of the messages that a model answers: each asks for a request.
     fn asks(&self) -> impl Iterator<Item = usize> {
-        let asks = |at: &usize| !matches!(self.messages[*at].body, Body::Assistant { .. });
+        let asks = |at: &usize| !matches!(self.messages[*at].body, MessageBody::Assistant { .. });
         (0..self.messages.len()).filter(asks)
     }
 
     /// The request that ends with the message at this place.
-    fn request(&self, last: usize, rates: Rates) -> RequestContext {
+    fn request(&self, last: usize, rates: TokenRates) -> RequestContext {
         let user = (0..=last).rev().find(|at| self.messages[*at].is_user()).unwrap();
         let message = &self.messages[user];
         let items = self.catalog.session_at_start();
-        let request = Inputs::new(&self.catalog, "")
+        let request = AssemblyInputs::new(&self.catalog, "")
             .content(message.content().to_vec())
             .message_id(message.id)
             .history(&self.messages[..user])
             .rounds(&self.messages[user + 1..=last])
             .session(&items)
-            .layout(Preset::Attached.layout())
+            .layout(LayoutPreset::Attached.layout())
             .window(Window::from_config(Tokens::new(32_768)))
-            .counter(Counter::calibrated(rates))
+            .counter(TokenCounter::calibrated(rates))
             .assemble()
             .unwrap();
         assert_eq!(request.messages.len(), last + 2, "the system text and every message");
@@ -147,7 +148,7 @@ fn play(script: &Script, counts: &[u32], calibration: &mut Calibration) -> Vec<f
         let request = script.request(last, calibration.rates());
         let (profile, messages) = request.profile();
         let observed = calibration.observe(&profile, messages, Tokens::new(count));
-        assert_eq!(observed, Observed::Used, "{count}");
+        assert_eq!(observed, ObservationOutcome::Used, "{count}");
         f64::from(request.prompt_tokens().get()) / f64::from(count)
     };
     asks.iter().zip(counts).map(step).collect()
@@ -180,7 +181,7 @@ fn without_correction_no_prompt_is_estimated_far_too_low() {
     for (model, counts) in counts() {
         for (name, script, counts) in sessions(&counts) {
             for (last, count) in script.asks().zip(counts) {
-                let request = script.request(last, Rates::default());
+                let request = script.request(last, TokenRates::default());
                 let share = f64::from(request.prompt_tokens().get()) / f64::from(*count);
                 let least = if spells_out(&model, name) { 0.5 } else { 0.85 };
                 assert!((least..1.8).contains(&share), "{model}, {name}: {share:.3} of {count}");
@@ -194,7 +195,7 @@ fn after_five_requests_the_estimates_are_close() {
     for (model, counts) in counts() {
         let mut later = Vec::new();
         for (name, script, counts) in sessions(&counts) {
-            let shares = play(&script, counts, &mut Calibration::new(Rates::default()));
+            let shares = play(&script, counts, &mut Calibration::new(TokenRates::default()));
             let least = shares[5..].iter().copied().fold(f64::MAX, f64::min);
             assert!(least >= 0.95, "{model}, {name}: {shares:.3?}");
             later.extend_from_slice(&shares[5..]);
@@ -209,7 +210,7 @@ fn after_five_requests_the_estimates_are_close() {
 #[test]
 fn what_was_learned_holds_from_session_to_session() {
     for (model, counts) in counts() {
-        let mut calibration = Calibration::new(Rates::default());
+        let mut calibration = Calibration::new(TokenRates::default());
         let mut later = Vec::new();
         for (name, script, counts) in sessions(&counts) {
             let shares = play(&script, counts, &mut calibration);

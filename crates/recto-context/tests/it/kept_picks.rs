@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use expect_test::expect;
 use recto_context::{
-    Carry, Include, Inputs, ItemKind, Layout, Message, MessageId, PickPlacement, TurnNumber,
+    AssemblyInputs, Carry, IncludeMode, ItemKind, Message, MessageId, PageLayout, PickPlacement,
+    TurnNumber,
 };
 
 use crate::support::*;
@@ -12,11 +13,11 @@ use crate::support::*;
 #[test]
 fn kept_picks_are_not_repeated_and_leave_at_the_next_trim() {
     let mut catalog = catalog();
-    catalog.rules = vec![rule("auth", 1, Include::Agent, "Use tokens.")];
-    let layout = Layout { picks: PickPlacement::Kept, ..Layout::default() };
+    catalog.rules = vec![rule("auth", 1, IncludeMode::Agent, "Use tokens.")];
+    let layout = PageLayout { picks: PickPlacement::Kept, ..PageLayout::default() };
     let picks = [pick(ItemKind::Rule, "auth", 0.9)];
     let turn = |number: u32, history: &[Arc<Message>], carry: Carry, tokens: u32| {
-        Inputs::new(&catalog, format!("message {number}"))
+        AssemblyInputs::new(&catalog, format!("message {number}"))
             .message_id(MessageId(u64::from(number) * 2))
             .turn(TurnNumber(number))
             .layout(layout)
@@ -55,15 +56,15 @@ fn kept_picks_are_not_repeated_and_leave_at_the_next_trim() {
 #[test]
 fn a_kept_pick_whose_file_changed_is_shown_anew() {
     let mut catalog = catalog();
-    catalog.rules = vec![rule("auth", 1, Include::Agent, "Use tokens.")];
-    let layout = Layout { picks: PickPlacement::Kept, ..Layout::default() };
+    catalog.rules = vec![rule("auth", 1, IncludeMode::Agent, "Use tokens.")];
+    let layout = PageLayout { picks: PickPlacement::Kept, ..PageLayout::default() };
     let picks = [pick(ItemKind::Rule, "auth", 0.9)];
-    let inputs = Inputs::new(&catalog, "one").message_id(MessageId(1)).layout(layout);
+    let inputs = AssemblyInputs::new(&catalog, "one").message_id(MessageId(1)).layout(layout);
     let first = inputs.picks(&picks).assemble().unwrap();
     let history = [first.sent.clone(), Arc::new(Message::assistant(2, "ok"))];
     let mut edited = catalog.clone();
     edited.rules[0].text = "Use keys.".into();
-    let inputs = Inputs::new(&edited, "two").message_id(MessageId(3)).layout(layout);
+    let inputs = AssemblyInputs::new(&edited, "two").message_id(MessageId(3)).layout(layout);
     let second = inputs.picks(&picks).history(&history).assemble().unwrap();
     assert!(second.messages.last().unwrap().text().contains("[rule: auth]\nUse keys."));
     assert!(page(&second).contains("Use tokens."), "what was sent stays as it was sent");

@@ -2,8 +2,8 @@
 
 use expect_test::expect;
 use recto_context::{
-    Carry, ContextMode, Framing, Include, Inputs, ItemKind, Layer, Limits, Mode, ModeDecision,
-    ModeReason, Stamp, ToolChoice,
+    AssemblyInputs, Carry, ContextLimits, ContextMode, Framing, IncludeMode, ItemKind, Layer,
+    MessageStamp, Mode, ModeDecision, ModeReason, ToolChoice,
 };
 
 use crate::support::*;
@@ -17,9 +17,9 @@ fn minimal_mode_is_short_and_points_at_the_tools() {
     let catalog = catalog();
     let session = catalog.session_at_start();
     let history = talk("user: hi / model: hello");
-    let request = Inputs::new(&catalog, "read a.txt")
+    let request = AssemblyInputs::new(&catalog, "read a.txt")
         .bootstrap(bootstrap())
-        .stamp(Stamp::new("2026-11-15 08:07"))
+        .stamp(MessageStamp::new("2026-11-15 08:07"))
         .session(&session)
         .history(&history)
         .mode(mode(ContextMode::Minimal, "read a.txt"))
@@ -72,7 +72,7 @@ fn after_the_first_round_the_model_may_answer() {
     let catalog = catalog();
     let session = catalog.session_at_start();
     let rounds = talk("model: call read_file{} / tool: text");
-    let request = Inputs::new(&catalog, "read a.txt")
+    let request = AssemblyInputs::new(&catalog, "read a.txt")
         .session(&session)
         .rounds(&rounds)
         .mode(in_mode(Mode::Minimal))
@@ -87,8 +87,8 @@ fn a_bare_reply_brings_the_exchange_it_answers() {
     let catalog = catalog();
     let history = talk("user: old / model: older / user: shall I? / model: Delete it?");
     let kept = |message: &str, minimal_history| {
-        let limits = Limits { minimal_history, ..Limits::default() };
-        let request = Inputs::new(&catalog, message)
+        let limits = ContextLimits { minimal_history, ..ContextLimits::default() };
+        let request = AssemblyInputs::new(&catalog, message)
             .history(&history)
             .limits(limits)
             .mode(in_mode(Mode::Minimal))
@@ -106,7 +106,7 @@ fn a_minimal_turn_leaves_the_history_of_full_turns_alone() {
     let catalog = catalog();
     let history = talk("user: a / model: b / user: c / model: d");
     let carry = Carry { history_from: Some(recto_context::MessageId(3)), ..Carry::default() };
-    let request = Inputs::new(&catalog, "read a.txt")
+    let request = AssemblyInputs::new(&catalog, "read a.txt")
         .history(&history)
         .carry(carry.clone())
         .mode(in_mode(Mode::Minimal))
@@ -119,15 +119,17 @@ fn a_minimal_turn_leaves_the_history_of_full_turns_alone() {
 #[test]
 fn a_message_keeps_its_framing_only_in_minimal_turns() {
     let catalog = catalog();
-    let first =
-        Inputs::new(&catalog, "read a.txt").mode(in_mode(Mode::Minimal)).assemble().unwrap();
-    let recto_context::Body::User(sent) = &first.sent.body else { panic!() };
+    let first = AssemblyInputs::new(&catalog, "read a.txt")
+        .mode(in_mode(Mode::Minimal))
+        .assemble()
+        .unwrap();
+    let recto_context::MessageBody::User(sent) = &first.sent.body else { panic!() };
     assert_eq!(sent.framing, Framing::CallTools);
     let mut message = (*first.sent).clone();
     message.id = recto_context::MessageId(1);
     let history = [std::sync::Arc::new(message)];
     let shown = |mode| {
-        let inputs = Inputs::new(&catalog, "next").history(&history).mode(in_mode(mode));
+        let inputs = AssemblyInputs::new(&catalog, "next").history(&history).mode(in_mode(mode));
         let request = inputs.assemble().unwrap();
         request.messages[1].text()
     };
@@ -141,7 +143,7 @@ fn the_mixed_modes_take_one_half_each() {
     let session = catalog.session_at_start();
     let history = talk("user: a / model: b");
     let request = |mode| {
-        let inputs = Inputs::new(&catalog, "x").session(&session).history(&history);
+        let inputs = AssemblyInputs::new(&catalog, "x").session(&session).history(&history);
         inputs.mode(in_mode(mode)).assemble().unwrap()
     };
     let without_history = request(Mode::FullWithoutHistory);
@@ -162,10 +164,11 @@ fn minimal_offers_all_tools_while_they_are_few_and_recall_always() {
         catalog.tools.push(tool(None, "recall"));
         catalog.tools.extend((0..extra).map(|n| tool(Some("box"), &format!("tool_{n}"))));
         for tool in &mut catalog.tools[2..] {
-            tool.include = Include::Manual;
+            tool.include = IncludeMode::Manual;
         }
         let session = catalog.session_at_start();
-        let inputs = Inputs::new(&catalog, "x").session(&session).mode(in_mode(Mode::Minimal));
+        let inputs =
+            AssemblyInputs::new(&catalog, "x").session(&session).mode(in_mode(Mode::Minimal));
         let request = inputs.assemble().unwrap();
         request.tools.iter().map(|tool| tool.spec.id.name.to_string()).collect::<Vec<_>>()
     };
@@ -177,11 +180,11 @@ fn minimal_offers_all_tools_while_they_are_few_and_recall_always() {
 fn minimal_takes_from_search_what_has_to_do_with_tools() {
     let mut catalog = catalog();
     catalog.skills.push(skill("web", Some("Look things up."), "Use curl.", &["fetch"]));
-    catalog.skills[2].include = Include::Agent;
-    catalog.rules.push(rule("auth", 1, Include::Agent, "Use tokens."));
+    catalog.skills[2].include = IncludeMode::Agent;
+    catalog.rules.push(rule("auth", 1, IncludeMode::Agent, "Use tokens."));
     let session = catalog.session_at_start();
     let picks = [pick(ItemKind::Skill, "web", 0.9), pick(ItemKind::Rule, "auth", 0.8)];
-    let inputs = Inputs::new(&catalog, "x").session(&session).picks(&picks);
+    let inputs = AssemblyInputs::new(&catalog, "x").session(&session).picks(&picks);
     let request = inputs.mode(in_mode(Mode::Minimal)).assemble().unwrap();
     let names: Vec<_> = request.tools.iter().map(|tool| &*tool.spec.id.name).collect();
     assert!(names.contains(&"fetch"));

@@ -1,7 +1,7 @@
 //! Which mode a turn gets, as one table.
 
 use recto_context::mode::{
-    self, Contradiction, ModeSetting, OlderPair, Question, ToolTurnContext, Uncertain,
+    self, ModeContradiction, ModeQuestion, ModeSetting, OlderPair, ToolTurnContext, UncertainMode,
 };
 use recto_context::{ContextMode, ItemKind, Mode, ModeReason};
 
@@ -31,9 +31,9 @@ fn the_older_pair_means_what_it_always_did() {
         let setting = if unset { ModeSetting::Unset } else { ModeSetting::Fixed(expected) };
         assert_eq!(resolved.setting, setting, "{turn:?} {system:?}");
         for (has_tools, expected) in [(true, expected), (false, Mode::Full)] {
-            let question = Question {
+            let question = ModeQuestion {
                 setting: resolved.setting,
-                uncertain: Uncertain::Minimal,
+                uncertain: UncertainMode::Minimal,
                 mark: None,
                 has_tools,
                 found: None,
@@ -58,13 +58,13 @@ fn explicit_settings_win_and_contradictions_are_errors() {
             ContextMode::Full,
             Some(Minimal),
             Some(true),
-            Err(Contradiction { asked: Mode::Full, pair: Mode::Minimal }),
+            Err(ModeContradiction { asked: Mode::Full, pair: Mode::Minimal }),
         ),
         (
             ContextMode::Minimal,
             Some(Full),
             None,
-            Err(Contradiction { asked: Mode::Minimal, pair: Mode::Full }),
+            Err(ModeContradiction { asked: Mode::Minimal, pair: Mode::Full }),
         ),
         (ContextMode::Auto, Some(Minimal), Some(true), fixed(Mode::Minimal)),
         (ContextMode::Auto, None, None, Ok(ModeSetting::Auto)),
@@ -109,8 +109,8 @@ fn marks_come_before_settings_and_search_before_talk() {
     let found = pick(ItemKind::Tool, "weather", 0.9);
     let auto = ModeSetting::Auto;
     let question = |setting, mark, found, message| {
-        let uncertain = Uncertain::Minimal;
-        mode::decide(&Question { setting, uncertain, mark, has_tools: true, found, message })
+        let uncertain = UncertainMode::Minimal;
+        mode::decide(&ModeQuestion { setting, uncertain, mark, has_tools: true, found, message })
     };
     let fixed = ModeSetting::Fixed(Mode::Full);
     let marked = question(fixed, Some(ContextMode::Minimal), None, "thanks!");
@@ -129,7 +129,7 @@ fn marks_come_before_settings_and_search_before_talk() {
 #[test]
 fn what_nothing_decides_a_setting_decides() {
     for (uncertain, expected) in
-        [(Uncertain::Minimal, Mode::Minimal), (Uncertain::Full, Mode::Full)]
+        [(UncertainMode::Minimal, Mode::Minimal), (UncertainMode::Full, Mode::Full)]
     {
         // Also when a person asks for auto beside a fixed setting.
         for (setting, mark) in
@@ -137,7 +137,7 @@ fn what_nothing_decides_a_setting_decides() {
         {
             let message = "blorp wib";
             let question =
-                Question { setting, uncertain, mark, has_tools: true, found: None, message };
+                ModeQuestion { setting, uncertain, mark, has_tools: true, found: None, message };
             let decision = mode::decide(&question);
             assert_eq!((decision.chosen, decision.reason), (expected, ModeReason::Uncertain));
         }

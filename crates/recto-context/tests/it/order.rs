@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use recto_context::{
-    Carry, Catalog, Counter, DropReason, Include, Inputs, ItemId, ItemKind, Joined, Layer, Limits,
-    Message, MessageId, Mode, ModeDecision, ModeReason, RequestContext, SessionItem, Stamp, Tokens,
-    Window, compare, has_tools,
+    AssemblyInputs, Carry, Catalog, ContextLimits, DropReason, IncludeMode, ItemId, ItemKind,
+    ItemOrigin, Layer, Message, MessageId, MessageStamp, Mode, ModeDecision, ModeReason,
+    RequestContext, SessionItem, TokenCounter, Tokens, Window, compare_requests, has_tools,
 };
 
 use crate::support::*;
@@ -31,7 +31,7 @@ fn words(count: usize) -> String {
 fn the_least_probable_pick_leaves_first() {
     let mut catalog = Catalog::default();
     for name in ["low", "high", "middle"] {
-        catalog.rules.push(rule(name, 5, Include::Agent, &words(100)));
+        catalog.rules.push(rule(name, 5, IncludeMode::Agent, &words(100)));
     }
     let picks = [
         pick(ItemKind::Rule, "middle", 0.5),
@@ -39,7 +39,7 @@ fn the_least_probable_pick_leaves_first() {
         pick(ItemKind::Rule, "high", 0.9),
     ];
     let with = |tokens| {
-        let inputs = Inputs::new(&catalog, "x").picks(&picks).window(window(tokens));
+        let inputs = AssemblyInputs::new(&catalog, "x").picks(&picks).window(window(tokens));
         shown(&inputs.assemble().unwrap(), Layer::Picks)
     };
     assert_eq!(with(460), ["middle", "high"]);
@@ -51,13 +51,13 @@ fn the_least_relevant_memory_and_the_last_body_leave_first() {
     let mut catalog = Catalog::default();
     catalog.memories =
         ["best", "good", "poor"].map(|name| memory(name, None, &words(100))).to_vec();
-    let request = Inputs::new(&catalog, "x").window(window(460)).assemble().unwrap();
+    let request = AssemblyInputs::new(&catalog, "x").window(window(460)).assemble().unwrap();
     assert_eq!(shown(&request, Layer::Memory), ["best", "good"]);
 
     let mut catalog = Catalog::default();
     catalog.skills = ["a", "b", "c"].map(|name| skill(name, None, &words(100), &[])).to_vec();
     let session = catalog.session_at_start();
-    let inputs = Inputs::new(&catalog, "x").session(&session).window(window(480));
+    let inputs = AssemblyInputs::new(&catalog, "x").session(&session).window(window(480));
     let request = inputs.assemble().unwrap();
     let bodies = request.layer(Layer::Skills).filter(|part| part.text().starts_with("word"));
     assert_eq!(bodies.map(|part| part.name()).collect::<Vec<_>>(), ["a", "b"]);
@@ -71,7 +71,7 @@ fn older_results_are_shortened_before_memories_leave_and_the_newest_stays_whole(
         "model: call a{{}} / tool: {0} / model: call b{{}} / tool: {0} / model: call c{{}} / tool: {0}",
         words(500).trim_end()
     ));
-    let inputs = Inputs::new(&catalog, "x").rounds(&rounds).window(window(1_900));
+    let inputs = AssemblyInputs::new(&catalog, "x").rounds(&rounds).window(window(1_900));
     let request = inputs.assemble().unwrap();
     let whole: Vec<bool> = request
         .layer(Layer::Rounds)
@@ -88,11 +88,13 @@ fn the_token_limit_of_the_history_holds_and_is_trimmed_to_three_quarters() {
     let catalog = Catalog::default();
     let history = talk(&"user: one two three / model: four five six / ".repeat(20));
     let exchange = {
-        let one = Inputs::new(&catalog, "x").history(&history[..2]).assemble().unwrap();
+        let one = AssemblyInputs::new(&catalog, "x").history(&history[..2]).assemble().unwrap();
         one.layer_tokens(Layer::History).get()
     };
-    let limits = Limits { history_tokens: Tokens::new(exchange * 16), ..Limits::default() };
-    let request = Inputs::new(&catalog, "x").history(&history).limits(limits).assemble().unwrap();
+    let limits =
+        ContextLimits { history_tokens: Tokens::new(exchange * 16), ..ContextLimits::default() };
+    let request =
+        AssemblyInputs::new(&catalog, "x").history(&history).limits(limits).assemble().unwrap();
     assert_eq!(request.layer_tokens(Layer::History).get(), exchange * 12);
     let reason = DropReason::HistoryTokens { limit: limits.history_tokens };
     assert_eq!(request.dropped[0].reason, reason);
@@ -104,7 +106,8 @@ fn what_was_shed_comes_back_at_the_next_trim_and_trims_add_up() {
     let mut catalog = Catalog::default();
     catalog.memories = vec![memory("m", None, &words(200))];
     let turn = |message: &str, id: u64, history: &[Arc<Message>], carry: Carry| {
-        let inputs = Inputs::new(&catalog, message).message_id(MessageId(id)).history(history);
+        let inputs =
+            AssemblyInputs::new(&catalog, message).message_id(MessageId(id)).history(history);
         inputs.carry(carry).window(window(700)).assemble().unwrap()
     };
     let first = turn(&words(300), 1, &[], Carry::default());
@@ -124,10 +127,10 @@ fn what_was_shed_comes_back_at_the_next_trim_and_trims_add_up() {
 fn in_every_mode_that_shows_memories_they_come_back() {
     let mut catalog = Catalog::default();
     catalog.memories = vec![memory("m", None, &words(200))];
-    catalog.rules = vec![rule("long", 5, Include::Agent, &words(600))];
+    catalog.rules = vec![rule("long", 5, IncludeMode::Agent, &words(600))];
     let picks = [pick(ItemKind::Rule, "long", 0.9)];
     let turn = |message: &str, picks, carry| {
-        let inputs = Inputs::new(&catalog, message).mode(in_mode(Mode::FullWithoutHistory));
+        let inputs = AssemblyInputs::new(&catalog, message).mode(in_mode(Mode::FullWithoutHistory));
         inputs.picks(picks).carry(carry).window(window(700)).assemble().unwrap()
     };
     let first = turn(&words(300), &[][..], Carry::default());
@@ -143,13 +146,14 @@ fn in_every_mode_that_shows_memories_they_come_back() {
 fn a_found_tool_stays_until_a_trim_in_any_mode() {
     let mut catalog = Catalog::default();
     catalog.tools.push(tool(Some("mail"), "send"));
-    catalog.tools[0].include = Include::Agent;
+    catalog.tools[0].include = IncludeMode::Agent;
     let mut found = pick(ItemKind::Tool, "send", 0.9);
     found.item.server = Some("mail".into());
     let picks = [found];
     let offers = |request: &RequestContext| !request.tools.is_empty();
     let turn = |id: u64, mode, picks, history: &[Arc<Message>], carry, tokens| {
-        let inputs = Inputs::new(&catalog, "x").message_id(MessageId(id)).mode(in_mode(mode));
+        let inputs =
+            AssemblyInputs::new(&catalog, "x").message_id(MessageId(id)).mode(in_mode(mode));
         let inputs = inputs.history(history).picks(picks).carry(carry);
         inputs.window(window(tokens)).assemble().unwrap()
     };
@@ -168,12 +172,12 @@ fn a_found_tool_stays_until_a_trim_in_any_mode() {
 fn tools_found_again_at_a_trim_keep_their_places() {
     let mut catalog = Catalog::default();
     catalog.tools = ["a", "b"].map(|name| tool(None, name)).to_vec();
-    catalog.tools.iter_mut().for_each(|tool| tool.include = Include::Agent);
+    catalog.tools.iter_mut().for_each(|tool| tool.include = IncludeMode::Agent);
     let picks = ["a", "b"].map(|name| pick(ItemKind::Tool, name, 0.9));
     let history = [Arc::new(Message::user(1, words(900)))];
     let found_tools = vec![picks[1].item.clone(), picks[0].item.clone()];
     let carry = Carry { found_tools: found_tools.clone(), ..Carry::default() };
-    let inputs = Inputs::new(&catalog, "x").message_id(MessageId(2)).history(&history);
+    let inputs = AssemblyInputs::new(&catalog, "x").message_id(MessageId(2)).history(&history);
     let request = inputs.picks(&picks).carry(carry).window(window(800)).assemble().unwrap();
     assert_eq!(request.carry.trims, 1);
     assert_eq!(request.carry.found_tools, found_tools);
@@ -184,7 +188,7 @@ fn a_found_tool_whose_server_is_gone_is_recorded() {
     let carry =
         Carry { found_tools: vec![ItemId::tool(Some("mail".into()), "send")], ..Carry::default() };
     let catalog = Catalog::default();
-    let request = Inputs::new(&catalog, "x").carry(carry).assemble().unwrap();
+    let request = AssemblyInputs::new(&catalog, "x").carry(carry).assemble().unwrap();
     assert_eq!(
         drops(&request),
         ["tools: tool mail.send (in the session, but gone from the workspace)"]
@@ -196,10 +200,10 @@ fn a_found_tool_whose_server_is_gone_is_recorded() {
 fn a_tool_added_by_hand_needs_nothing_else() {
     let mut catalog = Catalog::default();
     catalog.skills.push(skill("web", None, "Use curl.", &["fetch"]));
-    catalog.skills[0].include = Include::Agent;
+    catalog.skills[0].include = IncludeMode::Agent;
     let item = catalog.skills[0].tools[0].id.clone();
-    let session = [SessionItem { item, joined: Joined::ByHand }];
-    let request = Inputs::new(&catalog, "x").session(&session).assemble().unwrap();
+    let session = [SessionItem { item, joined: ItemOrigin::ByHand }];
+    let request = AssemblyInputs::new(&catalog, "x").session(&session).assemble().unwrap();
     assert_eq!(request.tools.len(), 1);
 }
 
@@ -208,8 +212,9 @@ fn all_tools_means_fewer_than_ten() {
     let offered = |count: usize| {
         let mut catalog = Catalog::default();
         catalog.tools = (0..count).map(|n| tool(None, &format!("t{n}"))).collect();
-        catalog.tools.iter_mut().for_each(|tool| tool.include = Include::Manual);
-        let request = Inputs::new(&catalog, "x").mode(in_mode(Mode::Minimal)).assemble().unwrap();
+        catalog.tools.iter_mut().for_each(|tool| tool.include = IncludeMode::Manual);
+        let request =
+            AssemblyInputs::new(&catalog, "x").mode(in_mode(Mode::Minimal)).assemble().unwrap();
         let has_tools = has_tools(&catalog, &[], &[], &[], &Default::default());
         assert_eq!(has_tools, !request.tools.is_empty());
         // Nothing asks for calls that can't be made.
@@ -224,15 +229,16 @@ fn all_tools_means_fewer_than_ten() {
 fn priority_comes_before_name() {
     let mut catalog = Catalog::default();
     catalog.rules = vec![
-        rule("alpha", 9, Include::Always, "A."),
-        rule("beta", 9, Include::Always, "B."),
-        rule("zeta", 5, Include::Always, "Z."),
+        rule("alpha", 9, IncludeMode::Always, "A."),
+        rule("beta", 9, IncludeMode::Always, "B."),
+        rule("zeta", 5, IncludeMode::Always, "Z."),
     ];
     let session = catalog.session_at_start();
-    let request = Inputs::new(&catalog, "x").session(&session).assemble().unwrap();
+    let request = AssemblyInputs::new(&catalog, "x").session(&session).assemble().unwrap();
     assert_eq!(shown(&request, Layer::Items), ["zeta", "alpha", "beta"]);
-    let layout = recto_context::Preset::Attached.layout();
-    let request = Inputs::new(&catalog, "x").session(&session).layout(layout).assemble().unwrap();
+    let layout = recto_context::LayoutPreset::Attached.layout();
+    let request =
+        AssemblyInputs::new(&catalog, "x").session(&session).layout(layout).assemble().unwrap();
     assert_eq!(shown(&request, Layer::Picks), ["zeta", "alpha", "beta"]);
 }
 
@@ -242,22 +248,24 @@ fn calls_and_the_names_of_their_tools_count_and_compare() {
     let catalog = Catalog::default();
     let request = |rounds: &str| {
         let rounds = talk(rounds);
-        Inputs::new(&catalog, "x").rounds(&rounds).assemble().unwrap()
+        AssemblyInputs::new(&catalog, "x").rounds(&rounds).assemble().unwrap()
     };
     let tokens = |rounds: &str| request(rounds).layer_tokens(Layer::Rounds).get();
     let short = tokens("model: call a{} / tool: ok");
     let name = "a_very_long_name_of_a_tool";
-    let cost = Counter::estimated().text(&name.into()).get();
+    let cost = TokenCounter::estimated().text(&name.into()).get();
     // The name stands with the call and with the result.
     assert!(tokens(&format!("model: call {name}{{}} / tool: ok")) >= short + 2 * cost - 2);
     assert!(short > 2 * 4 + 2, "a call costs more than its bare text: {short}");
 
     let (a, b) = (request("model: call a{} / tool: ok"), request("model: call a{1} / tool: ok"));
-    let comparison = compare(&a, &b);
+    let comparison = compare_requests(&a, &b);
     assert_eq!(comparison.change.map(|change| change.layer), Some(Layer::Rounds));
     let hash = |request: &RequestContext| request.layer(Layer::Rounds).next().unwrap().hash();
     assert_ne!(hash(&a), hash(&b));
-    assert!(compare(&a, &a).agreed_bytes > compare(&a, &request("")).agreed_bytes + 2);
+    assert!(
+        compare_requests(&a, &a).agreed_bytes > compare_requests(&a, &request("")).agreed_bytes + 2
+    );
 }
 
 /// Promise: `prefix-stays-put`
@@ -266,10 +274,10 @@ fn no_clock_stands_before_the_message() {
     let catalog = catalog();
     let session = catalog.session_at_start();
     let at = |time: &str| {
-        let inputs = Inputs::new(&catalog, "x").session(&session).bootstrap(bootstrap());
-        inputs.stamp(Stamp::new(time)).assemble().unwrap()
+        let inputs = AssemblyInputs::new(&catalog, "x").session(&session).bootstrap(bootstrap());
+        inputs.stamp(MessageStamp::new(time)).assemble().unwrap()
     };
-    let change = compare(&at("2026-11-15 08:07"), &at("2026-11-16 23:59")).change.unwrap();
+    let change = compare_requests(&at("2026-11-15 08:07"), &at("2026-11-16 23:59")).change.unwrap();
     assert_eq!(change.layer, Layer::Message);
 }
 
@@ -278,8 +286,8 @@ fn a_minimal_turn_that_trims_leaves_the_history_of_full_turns_whole() {
     let catalog = Catalog::default();
     let rounds = "model: call a{} / tool: text / ".repeat(6);
     let history = talk(&format!("user: work / {rounds}model: done"));
-    let limits = Limits { minimal_history: 1, ..Limits::default() };
-    let minimal = Inputs::new(&catalog, words(300).as_str())
+    let limits = ContextLimits { minimal_history: 1, ..ContextLimits::default() };
+    let minimal = AssemblyInputs::new(&catalog, words(300).as_str())
         .message_id(MessageId(50))
         .history(&history)
         .limits(limits)
@@ -288,7 +296,7 @@ fn a_minimal_turn_that_trims_leaves_the_history_of_full_turns_whole() {
         .assemble()
         .unwrap();
     assert!(minimal.carry.trims > 0 && minimal.carry.condensed.is_empty());
-    let full = Inputs::new(&catalog, "x")
+    let full = AssemblyInputs::new(&catalog, "x")
         .message_id(MessageId(51))
         .history(&history)
         .carry(minimal.carry.clone())
@@ -304,7 +312,7 @@ fn bodies_that_can_never_fit_do_not_cost_the_history() {
     catalog.skills = vec![skill("huge", None, &words(2_500), &[])];
     let session = catalog.session_at_start();
     let history = talk(&"user: q / model: a / ".repeat(30));
-    let inputs = Inputs::new(&catalog, "x").session(&session).history(&history);
+    let inputs = AssemblyInputs::new(&catalog, "x").session(&session).history(&history);
     let request = inputs.window(window(2_000)).assemble().unwrap();
     assert_eq!(request.layer(Layer::History).count(), 36);
 }
@@ -314,10 +322,10 @@ fn a_body_that_has_to_go_leaves_room_for_the_rest() {
     let mut catalog = Catalog::default();
     catalog.skills = vec![skill("long", None, &words(600), &[])];
     catalog.memories = vec![memory("m", None, "Likes tea.")];
-    catalog.rules = vec![rule("auth", 5, Include::Agent, "Use tokens.")];
+    catalog.rules = vec![rule("auth", 5, IncludeMode::Agent, "Use tokens.")];
     let session = catalog.session_at_start();
     let picks = [pick(ItemKind::Rule, "auth", 0.9)];
-    let inputs = Inputs::new(&catalog, "x").session(&session).picks(&picks);
+    let inputs = AssemblyInputs::new(&catalog, "x").session(&session).picks(&picks);
     let request = inputs.window(window(800)).assemble().unwrap();
     assert_eq!(shown(&request, Layer::Memory), ["m"]);
     assert_eq!(shown(&request, Layer::Picks), ["auth"]);
@@ -331,10 +339,10 @@ fn a_found_tool_cannot_fail_a_turn() {
     let schema = serde_json::json!({"type": "object", "description": words(1_400)});
     let id = ItemId::new(ItemKind::Tool, "big");
     let big = recto_context::ToolSpec::new(id, "Big.", schema);
-    catalog.tools = vec![recto_context::ToolSpec { include: Include::Agent, ..big }];
+    catalog.tools = vec![recto_context::ToolSpec { include: IncludeMode::Agent, ..big }];
     let picks = [pick(ItemKind::Tool, "big", 0.9)];
     let request =
-        Inputs::new(&catalog, "x").picks(&picks).window(window(1_500)).assemble().unwrap();
+        AssemblyInputs::new(&catalog, "x").picks(&picks).window(window(1_500)).assemble().unwrap();
     assert!(request.tools.is_empty());
     assert_eq!(drops(&request), ["tools: tool big (no room in the window)"]);
 }
@@ -343,9 +351,9 @@ fn a_found_tool_cannot_fail_a_turn() {
 fn another_model_brings_back_what_was_shed() {
     let mut catalog = Catalog::default();
     catalog.memories = vec![memory("m", None, &words(600))];
-    let small = Inputs::new(&catalog, "x").window(window(500)).assemble().unwrap();
+    let small = AssemblyInputs::new(&catalog, "x").window(window(500)).assemble().unwrap();
     assert_eq!(small.carry.shed.len(), 1);
-    let inputs = Inputs::new(&catalog, "y").message_id(MessageId(9)).model("larger");
+    let inputs = AssemblyInputs::new(&catalog, "y").message_id(MessageId(9)).model("larger");
     let large = inputs.carry(small.carry.clone()).window(window(9_000)).assemble().unwrap();
     assert_eq!(shown(&large, Layer::Memory), ["m"]);
 }
@@ -356,14 +364,14 @@ fn tools_of_a_skill_come_with_it_and_not_before() {
     for n in 0..11 {
         let tool = format!("t{n}");
         catalog.skills.push(skill(&format!("s{n}"), None, "Body.", &[&tool]));
-        catalog.skills[n].include = Include::Manual;
+        catalog.skills[n].include = IncludeMode::Manual;
     }
     let session = catalog.session_at_start();
     assert!(session.is_empty());
     assert!(!has_tools(&catalog, &session, &[], &[], &Default::default()));
     let item = ItemId::new(ItemKind::Skill, "s3");
-    let session = [SessionItem { item, joined: Joined::ByHand }];
-    let request = Inputs::new(&catalog, "x").session(&session).assemble().unwrap();
+    let session = [SessionItem { item, joined: ItemOrigin::ByHand }];
+    let request = AssemblyInputs::new(&catalog, "x").session(&session).assemble().unwrap();
     let names: Vec<_> = request.tools.iter().map(|tool| &*tool.spec.id.name).collect();
     assert_eq!(names, ["t3"]);
     assert!(has_tools(&catalog, &session, &[], &[], &Default::default()));
@@ -372,11 +380,11 @@ fn tools_of_a_skill_come_with_it_and_not_before() {
 #[test]
 fn a_pick_does_not_change_the_list_of_skills_in_minimal_mode() {
     let mut catalog = catalog();
-    catalog.skills[1].include = Include::Agent;
+    catalog.skills[1].include = IncludeMode::Agent;
     let session = catalog.session_at_start();
     let picks = [pick(ItemKind::Skill, "git", 0.9)];
     let turn = |picks| {
-        let inputs = Inputs::new(&catalog, "x").session(&session).picks(picks);
+        let inputs = AssemblyInputs::new(&catalog, "x").session(&session).picks(picks);
         inputs.mode(in_mode(Mode::MinimalWithHistory)).assemble().unwrap()
     };
     let (with, without) = (turn(&picks[..]), turn(&[]));
@@ -401,7 +409,7 @@ fn what_a_person_removed_is_brought_back_by_nothing() {
     let picks = [pick(ItemKind::Skill, "tides", 0.9)];
     let carry = Carry { found_tools: vec![tool_id(None, "found")], ..Carry::default() };
     for mode in [Mode::Minimal, Mode::Full] {
-        let inputs = Inputs::new(&catalog, "x").mode(in_mode(mode)).picks(&picks);
+        let inputs = AssemblyInputs::new(&catalog, "x").mode(in_mode(mode)).picks(&picks);
         let request = inputs.carry(carry.clone()).removed(&removed).assemble().unwrap();
         let names: Vec<_> = request.tools.iter().map(|tool| &*tool.spec.id.name).collect();
         let all = if mode == Mode::Minimal { vec!["other", "high"] } else { vec!["high"] };

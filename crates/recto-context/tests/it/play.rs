@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use recto_context::{
-    Body, CallId, Carry, Catalog, ContentPart, Include, Inputs, ItemKind, Layer, Layout, Limits,
-    Message, MessageId, Mode, ModeDecision, ModeReason, Opaque, OpaqueKind, OverBudget, Pick,
-    PickMessages, PickPlacement, RequestContext, SessionItem, Stamp, Tokens, ToolCall, ToolCalls,
-    TurnNumber, Window,
+    AssemblyInputs, CallId, Carry, Catalog, ContentPart, ContextLimits, IncludeMode, ItemKind,
+    Layer, Message, MessageBody, MessageId, MessageStamp, Mode, ModeDecision, ModeReason, Opaque,
+    OpaqueKind, OverBudget, PageLayout, Pick, PickMessages, PickPlacement, RequestContext,
+    SessionItem, Tokens, ToolCall, ToolCalls, TurnNumber, Window,
 };
 
 use crate::support::*;
@@ -169,14 +169,14 @@ pub(crate) fn play() -> impl Strategy<Value = Play> {
 /// The agent that is played with: something of every kind, some of it for search.
 pub(crate) fn agent() -> Catalog {
     let mut catalog = catalog();
-    catalog.rules.push(rule("auth", 1, Include::Agent, "Use tokens for everything."));
-    catalog.references.push(rule("manual", 2, Include::Agent, &"manual page ".repeat(30)));
+    catalog.rules.push(rule("auth", 1, IncludeMode::Agent, "Use tokens for everything."));
+    catalog.references.push(rule("manual", 2, IncludeMode::Agent, &"manual page ".repeat(30)));
     catalog.skills.push(skill("web", Some("Look things up."), "Use curl with care.", &["fetch"]));
-    catalog.skills[2].include = Include::Agent;
+    catalog.skills[2].include = IncludeMode::Agent;
     catalog.tools.push(tool(Some("mail"), "send"));
-    catalog.tools[1].include = Include::Agent;
+    catalog.tools[1].include = IncludeMode::Agent;
     catalog.skills.push(skill("quiet", None, "No tools here.", &[]));
-    catalog.skills[3].include = Include::Agent;
+    catalog.skills[3].include = IncludeMode::Agent;
     // Long enough that small windows can't always hold them.
     catalog.skills.push(skill("long", Some("Much to read."), &"word ".repeat(250), &[]));
     catalog.memories.push(memory("MEMORY.md:9", None, &"fact ".repeat(120)));
@@ -230,12 +230,12 @@ fn apply(edit: Edit, catalog: &mut Catalog, session: &mut Vec<SessionItem>, numb
         Edit::AgentSkill => {
             let about = format!("Look things up, {number}.");
             let web = skill("web", Some(&about), "Use curl with care.", &["fetch"]);
-            catalog.skills[2] = recto_context::Skill { include: Include::Agent, ..web };
+            catalog.skills[2] = recto_context::Skill { include: IncludeMode::Agent, ..web };
         }
         Edit::Model => {}
         Edit::NewRule => {
             let name = format!("rule{number}");
-            catalog.rules.push(rule(&name, 700, Include::Always, "New."));
+            catalog.rules.push(rule(&name, 700, IncludeMode::Always, "New."));
         }
     }
     *session = catalog.session_at_start();
@@ -254,7 +254,7 @@ fn thinking(thought: &str) -> Vec<ContentPart> {
 /// A request of a session in play.
 pub(crate) struct Step<'a> {
     pub(crate) turn: &'a Turn,
-    pub(crate) inputs: &'a Inputs<'a>,
+    pub(crate) inputs: &'a AssemblyInputs<'a>,
     /// The request that was sent before it.
     pub(crate) before: Option<&'a RequestContext>,
     /// What was edited since then.
@@ -305,7 +305,7 @@ impl Session {
         MessageId(self.next_id)
     }
 
-    fn message(&mut self, body: Body) -> Arc<Message> {
+    fn message(&mut self, body: MessageBody) -> Arc<Message> {
         Arc::new(Message { id: self.id(), body })
     }
 
@@ -318,10 +318,15 @@ impl Session {
         };
         let calls: Vec<ToolCall> = (0..round.calls).map(call).collect();
         let content = thinking(&round.thought);
-        let mut messages = vec![self.message(Body::Assistant { content, calls: calls.clone() })];
+        let mut messages =
+            vec![self.message(MessageBody::Assistant { content, calls: calls.clone() })];
         for call in calls {
             let content = vec![ContentPart::Text(round.result.as_str().into())];
-            messages.push(self.message(Body::Tool { call: call.id, name: call.name, content }));
+            messages.push(self.message(MessageBody::Tool {
+                call: call.id,
+                name: call.name,
+                content,
+            }));
         }
         messages
     }
@@ -358,7 +363,7 @@ impl Session {
         if !turn.failed {
             let mut content = thinking(&turn.thought);
             content.push(ContentPart::Text(turn.reply.as_str().into()));
-            let reply = self.message(Body::Assistant { content, calls: vec![] });
+            let reply = self.message(MessageBody::Assistant { content, calls: vec![] });
             self.history.push(reply);
         }
         Ok(())
@@ -371,22 +376,22 @@ impl Session {
         id: MessageId,
         picks: &'a [Pick],
         rounds: &'a [Arc<Message>],
-    ) -> Inputs<'a> {
+    ) -> AssemblyInputs<'a> {
         let chosen = turn.mode;
-        let limits = Limits {
+        let limits = ContextLimits {
             history_messages: self.play.max_messages,
             minimal_history: self.play.minimal_history,
-            ..Limits::default()
+            ..ContextLimits::default()
         };
-        let inputs = Inputs::new(&self.catalog, turn.message.as_str())
+        let inputs = AssemblyInputs::new(&self.catalog, turn.message.as_str())
             .message_id(id)
             .turn(TurnNumber(number as u32 + 1))
             .model(format!("model {}", self.models))
-            .layout(Layout {
+            .layout(PageLayout {
                 picks: self.play.placement,
                 pick_messages: self.play.pick_messages,
                 tool_calls: self.play.tool_calls,
-                ..Layout::default()
+                ..PageLayout::default()
             })
             .bootstrap(bootstrap())
             .mode(ModeDecision { chosen, reason: ModeReason::Configured, matched: vec![] })
@@ -398,7 +403,7 @@ impl Session {
             .picks(picks)
             .rounds(rounds);
         match self.play.stamped {
-            true => inputs.stamp(Stamp::new(&format!("2026-11-15 08:{number:02}"))),
+            true => inputs.stamp(MessageStamp::new(&format!("2026-11-15 08:{number:02}"))),
             false => inputs,
         }
     }

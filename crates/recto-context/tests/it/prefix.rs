@@ -7,8 +7,8 @@ use std::collections::HashSet;
 
 use proptest::prelude::*;
 use recto_context::{
-    CallId, Cause, ChatMessage, ChatRole, Inputs, Layer, Preset, RequestContext, Tokens, Window,
-    compare,
+    AssemblyInputs, CallId, ChangeCause, ChatMessage, ChatRole, Layer, LayoutPreset,
+    RequestContext, Tokens, Window, compare_requests,
 };
 
 use crate::play::*;
@@ -26,7 +26,7 @@ fn check_step(step: &Step<'_>) -> Result<(), TestCaseError> {
 }
 
 /// An error is only right when what can't be cut really is too large.
-fn over_budget_is_honest(inputs: &Inputs<'_>) -> bool {
+fn over_budget_is_honest(inputs: &AssemblyInputs<'_>) -> bool {
     let error = inputs.assemble().unwrap_err();
     let cuttable = [Layer::Memory, Layer::History, Layer::Picks];
     let left = error.layers.iter().filter(|(layer, _)| cuttable.contains(layer));
@@ -74,11 +74,11 @@ fn check_prefix(
     after: &RequestContext,
     edits: &[Edit],
 ) -> Result<(), TestCaseError> {
-    let comparison = compare(before, after);
+    let comparison = compare_requests(before, after);
     let Some(change) = &comparison.change else { return Ok(()) };
     let same_turn = before.sent.id == after.sent.id;
     let cause = change.cause;
-    if cause == Cause::PicksLeft {
+    if cause == ChangeCause::PicksLeft {
         // Between turns, and not before the end of History.
         prop_assert!(!same_turn);
         let history_end =
@@ -88,23 +88,25 @@ fn check_prefix(
     }
     let edited = |layer: Layer| !same_turn && edits.iter().any(|edit| edit.layer() == layer);
     let right = match cause {
-        Cause::ModelChanged => edits.contains(&Edit::Model),
-        Cause::ModeFlipped => before.mode.chosen != after.mode.chosen,
-        Cause::ItemChanged => edited(change.layer),
-        Cause::MemoryReplaced => edited(Layer::Memory) && change.layer == Layer::Memory,
-        Cause::ToolOffered => {
+        ChangeCause::ModelChanged => edits.contains(&Edit::Model),
+        ChangeCause::ModeFlipped => before.mode.chosen != after.mode.chosen,
+        ChangeCause::ItemChanged => edited(change.layer),
+        ChangeCause::MemoryReplaced => edited(Layer::Memory) && change.layer == Layer::Memory,
+        ChangeCause::ToolOffered => {
             let known = |id| before.tools.iter().any(|tool| tool.spec.id == id);
             !same_turn && change.item.clone().is_some_and(|id| !known(id))
         }
-        Cause::HistoryTrimmed => {
+        ChangeCause::HistoryTrimmed => {
             trims(before) != trims(after) || !after.mode.chosen.sends_history()
         }
         // Once sent shortened, a result stays so in the turns to come.
-        Cause::ResultShortened => same_turn && before.carry.shortened != after.carry.shortened,
+        ChangeCause::ResultShortened => {
+            same_turn && before.carry.shortened != after.carry.shortened
+        }
         // What was cut comes back at a trim and with a turn, and not before.
-        Cause::LayerCut if same_turn => picked(after).is_subset(&picked(before)),
-        Cause::LayerCut => trims(before) != trims(after),
-        Cause::Unrelated | Cause::PicksLeft | Cause::SurroundingsChanged => false,
+        ChangeCause::LayerCut if same_turn => picked(after).is_subset(&picked(before)),
+        ChangeCause::LayerCut => trims(before) != trims(after),
+        ChangeCause::Unrelated | ChangeCause::PicksLeft | ChangeCause::SurroundingsChanged => false,
     };
     prop_assert!(right, "{:?} does not explain it: {:#?}", cause, change);
     Ok(())
@@ -135,7 +137,7 @@ proptest! {
         message in text(),
         window in 100..3_000u32,
         preset in prop_oneof![
-            Just(Preset::Recto), Just(Preset::Plain), Just(Preset::Attached), Just(Preset::Layered)
+            Just(LayoutPreset::Recto), Just(LayoutPreset::Plain), Just(LayoutPreset::Attached), Just(LayoutPreset::Layered)
         ],
         turn in turn(),
     ) {
@@ -143,7 +145,7 @@ proptest! {
         let items = catalog.session_at_start();
         let picks = picks(&turn);
         let history = talk("user: hi / model: call read_file{} / tool: text / model: hello");
-        let inputs = Inputs::new(&catalog, message.as_str())
+        let inputs = AssemblyInputs::new(&catalog, message.as_str())
             .layout(preset.layout())
             .session(&items)
             .picks(&picks)

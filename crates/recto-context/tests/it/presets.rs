@@ -2,17 +2,17 @@
 
 use expect_test::expect;
 use recto_context::{
-    Catalog, Include, Inputs, ItemKind, Layer, PickMessages, Preset, SkillRender, Stamp,
-    SystemFiles, SystemMessages, Tokens, ToolCalls, Window,
+    AssemblyInputs, Catalog, IncludeMode, ItemKind, Layer, LayoutPreset, MessageStamp,
+    PickMessages, SkillRender, SystemFiles, SystemMessages, Tokens, ToolCalls, Window,
 };
 
 use crate::support::*;
 
 fn system_of(catalog: &Catalog, render: SkillRender) -> String {
-    let layout = recto_context::Layout { skills: render, ..Preset::Plain.layout() };
+    let layout = recto_context::PageLayout { skills: render, ..LayoutPreset::Plain.layout() };
     let session = catalog.session_at_start();
     let request =
-        Inputs::new(catalog, "hello").layout(layout).session(&session).assemble().unwrap();
+        AssemblyInputs::new(catalog, "hello").layout(layout).session(&session).assemble().unwrap();
     assert_eq!(request.messages.last().unwrap().text(), "hello");
     match &request.messages[..] {
         [system, _user] => system.text(),
@@ -82,9 +82,9 @@ fn plain_leaves_out_what_is_not_there() {
 fn plain_shows_nothing_but_agents_and_skills_and_says_what_it_left_out() {
     let catalog = catalog();
     let session = catalog.session_at_start();
-    let request = Inputs::new(&catalog, " hi\n")
-        .layout(Preset::Plain.layout())
-        .stamp(Stamp::new("2026-11-15 08:07"))
+    let request = AssemblyInputs::new(&catalog, " hi\n")
+        .layout(LayoutPreset::Plain.layout())
+        .stamp(MessageStamp::new("2026-11-15 08:07"))
         .session(&session)
         .assemble()
         .unwrap();
@@ -137,13 +137,13 @@ fn attached_is_the_known_message_list() {
     catalog.skills.clear();
     catalog.memories.clear();
     catalog.tools_doc = None;
-    catalog.rules.push(rule("auth", 1, Include::Agent, "Use tokens."));
+    catalog.rules.push(rule("auth", 1, IncludeMode::Agent, "Use tokens."));
     let session = catalog.session_at_start();
     let history = talk("user: hi / model: hello");
     let picks = [pick(ItemKind::Rule, "auth", 0.92)];
-    let request = Inputs::new(&catalog, "How do I authenticate?")
-        .layout(Preset::Attached.layout())
-        .stamp(Stamp::new("2026-11-15 08:07"))
+    let request = AssemblyInputs::new(&catalog, "How do I authenticate?")
+        .layout(LayoutPreset::Attached.layout())
+        .stamp(MessageStamp::new("2026-11-15 08:07"))
         .session(&session)
         .history(&history)
         .picks(&picks)
@@ -176,10 +176,10 @@ fn layered_is_seven_layers_a_system_message_each() {
     catalog.references.clear();
     let session = catalog.session_at_start();
     let history = talk("user: hi / model: hello");
-    let request = Inputs::new(&catalog, "What next?")
-        .layout(Preset::Layered.layout())
+    let request = AssemblyInputs::new(&catalog, "What next?")
+        .layout(LayoutPreset::Layered.layout())
         .bootstrap(bootstrap())
-        .stamp(Stamp::new("2026-11-15 08:07"))
+        .stamp(MessageStamp::new("2026-11-15 08:07"))
         .session(&session)
         .history(&history)
         .assemble()
@@ -222,8 +222,8 @@ fn layered_documents_the_live_tools_when_tools_md_is_missing() {
     let mut catalog = catalog();
     catalog.tools_doc = None;
     let session = catalog.session_at_start();
-    let request = Inputs::new(&catalog, "x")
-        .layout(Preset::Layered.layout())
+    let request = AssemblyInputs::new(&catalog, "x")
+        .layout(LayoutPreset::Layered.layout())
         .session(&session)
         .assemble()
         .unwrap();
@@ -244,12 +244,12 @@ fn layered_documents_the_live_tools_when_tools_md_is_missing() {
 #[test]
 fn layered_puts_picks_into_the_layers_of_their_kinds() {
     let mut catalog = catalog();
-    catalog.rules.push(rule("auth", 1, Include::Agent, "Use tokens."));
-    catalog.skills[0].include = Include::Agent;
+    catalog.rules.push(rule("auth", 1, IncludeMode::Agent, "Use tokens."));
+    catalog.skills[0].include = IncludeMode::Agent;
     let session = catalog.session_at_start();
     let picks = [pick(ItemKind::Rule, "auth", 0.9), pick(ItemKind::Skill, "notes", 0.8)];
-    let request = Inputs::new(&catalog, "x")
-        .layout(Preset::Layered.layout())
+    let request = AssemblyInputs::new(&catalog, "x")
+        .layout(LayoutPreset::Layered.layout())
         .session(&session)
         .picks(&picks)
         .assemble()
@@ -278,15 +278,15 @@ fn layered_puts_picks_into_the_layers_of_their_kinds() {
 #[test]
 fn recto_puts_all_layers_in_order() {
     let mut catalog = catalog();
-    catalog.rules.push(rule("auth", 1, Include::Agent, "Use tokens."));
-    catalog.skills[1].include = Include::Manual;
+    catalog.rules.push(rule("auth", 1, IncludeMode::Agent, "Use tokens."));
+    catalog.skills[1].include = IncludeMode::Manual;
     let session = catalog.session_at_start();
     let history = talk("user: time? / model: call time{} / tool: 12:00 / model: noon");
     let rounds = talk("model: call read_file{\"path\":\"a\"} / tool: text of a");
     let picks = [pick(ItemKind::Rule, "auth", 0.92)];
-    let request = Inputs::new(&catalog, "And now?")
+    let request = AssemblyInputs::new(&catalog, "And now?")
         .bootstrap(bootstrap())
-        .stamp(Stamp::new("2026-11-15 08:07"))
+        .stamp(MessageStamp::new("2026-11-15 08:07"))
         .session(&session)
         .history(&history)
         .rounds(&rounds)
@@ -362,11 +362,12 @@ fn recto_puts_all_layers_in_order() {
 #[test]
 fn picks_can_stand_in_a_message_of_their_own() {
     let mut catalog = catalog();
-    catalog.rules.push(rule("auth", 1, Include::Agent, "Use tokens."));
+    catalog.rules.push(rule("auth", 1, IncludeMode::Agent, "Use tokens."));
     let layout =
-        recto_context::Layout { pick_messages: PickMessages::Separate, ..Default::default() };
+        recto_context::PageLayout { pick_messages: PickMessages::Separate, ..Default::default() };
     let picks = [pick(ItemKind::Rule, "auth", 0.92)];
-    let request = Inputs::new(&catalog, "hi").layout(layout).picks(&picks).assemble().unwrap();
+    let request =
+        AssemblyInputs::new(&catalog, "hi").layout(layout).picks(&picks).assemble().unwrap();
     let [.., picks, message] = &request.messages[..] else { panic!() };
     assert_eq!(
         picks.text(),
@@ -380,8 +381,8 @@ fn per_layer_works_for_every_preset_and_loses_nothing() {
     let catalog = catalog();
     let session = catalog.session_at_start();
     let text = |system_messages| {
-        let layout = recto_context::Layout { system_messages, ..Default::default() };
-        Inputs::new(&catalog, "hi").layout(layout).session(&session).assemble().unwrap()
+        let layout = recto_context::PageLayout { system_messages, ..Default::default() };
+        AssemblyInputs::new(&catalog, "hi").layout(layout).session(&session).assemble().unwrap()
     };
     let (single, per_layer) = (text(SystemMessages::Single), text(SystemMessages::PerLayer));
     assert_eq!(single.messages.len(), 2);
@@ -395,8 +396,9 @@ fn per_layer_works_for_every_preset_and_loses_nothing() {
 fn a_model_without_tool_calls_gets_its_tools_as_text() {
     let catalog = catalog();
     let session = catalog.session_at_start();
-    let layout = recto_context::Layout { tool_calls: ToolCalls::Text, ..Default::default() };
-    let request = Inputs::new(&catalog, "hi").layout(layout).session(&session).assemble().unwrap();
+    let layout = recto_context::PageLayout { tool_calls: ToolCalls::Text, ..Default::default() };
+    let request =
+        AssemblyInputs::new(&catalog, "hi").layout(layout).session(&session).assemble().unwrap();
     let system = request.messages[0].text();
     assert!(system.contains("### read_file\nDoes read_file.\n- `path` (string, required): Where."));
     assert!(system.contains("<tool_call>"));
@@ -406,9 +408,10 @@ fn a_model_without_tool_calls_gets_its_tools_as_text() {
 #[test]
 fn a_model_without_tool_calls_reads_earlier_calls_as_text() {
     let catalog = Catalog::default();
-    let layout = recto_context::Layout { tool_calls: ToolCalls::Text, ..Default::default() };
+    let layout = recto_context::PageLayout { tool_calls: ToolCalls::Text, ..Default::default() };
     let rounds = talk("model: call time{\"zone\":\"UTC\"} / tool: 12:00");
-    let request = Inputs::new(&catalog, "hi").layout(layout).rounds(&rounds).assemble().unwrap();
+    let request =
+        AssemblyInputs::new(&catalog, "hi").layout(layout).rounds(&rounds).assemble().unwrap();
     let [.., call, result] = &request.messages[..] else { panic!() };
     assert_eq!(
         call.text(),

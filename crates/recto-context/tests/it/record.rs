@@ -6,13 +6,14 @@ use std::sync::Arc;
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 use proptest::sample::Index;
-use recto_context::mode::words::{Sign, TalkKind};
+use recto_context::mode::words::{MessageSign, TalkKind};
 use recto_context::{
-    Body, Calibration, ContentPart, Contents, Counter, DropReason, Image, Include, Inputs,
-    ItemKind, Layout, Message, MessageId, MessageRef, Mode, ModeDecision, ModeReason, Notice,
-    Opaque, OpaqueKind, PickPlacement, Preset, Rates, Reason, Record, Recorded, Referred,
-    RequestContext, RestoreError, Source, Stamp, Text, Tokens, ToolCalls, TurnNumber, UserMessage,
-    Window, compare, render,
+    AssemblyInputs, Calibration, ContentPart, ContentRef, ContentSource, ContextRecord, DropReason,
+    FileNotice, Image, IncludeMode, ItemKind, LayoutPreset, Message, MessageBody, MessageId,
+    MessageRef, MessageStamp, Mode, ModeDecision, ModeReason, Opaque, OpaqueKind, PageLayout,
+    PartReason, PickPlacement, RecordBundle, RecordContents, RequestContext, RestoreError, Text,
+    TokenCounter, TokenRates, Tokens, ToolCalls, TurnNumber, UserMessage, Window, compare_requests,
+    render_messages,
 };
 use serde_json::{Value, json};
 
@@ -20,22 +21,24 @@ use crate::play::*;
 use crate::support::*;
 
 /// All that a record refers to.
-fn contents(recorded: &Recorded) -> Contents {
+fn contents(recorded: &RecordBundle) -> RecordContents {
     let messages = recorded.messages.iter();
-    Contents {
+    RecordContents {
         texts: recorded.texts.iter().map(|text| (text.hash(), text.clone())).collect(),
-        messages: messages.map(|message| (MessageRef::of(message), message.clone())).collect(),
+        messages: messages
+            .map(|message| (MessageRef::to_message(message), message.clone()))
+            .collect(),
     }
 }
 
-fn to_json(record: &Record) -> String {
+fn to_json(record: &ContextRecord) -> String {
     serde_json::to_string(record).unwrap()
 }
 
 /// The request as its record, written and read again, gives it back.
 fn restored(request: &RequestContext) -> RequestContext {
     let recorded = request.record();
-    let record = Record::from_json(to_json(&recorded.record).as_bytes()).unwrap();
+    let record = ContextRecord::from_json(to_json(&recorded.record).as_bytes()).unwrap();
     assert_eq!(record, recorded.record);
     record.restore(&contents(&recorded)).unwrap()
 }
@@ -43,15 +46,15 @@ fn restored(request: &RequestContext) -> RequestContext {
 fn check_comes_back(request: &RequestContext) {
     let again = restored(request);
     assert_eq!(again.report(), request.report());
-    assert_eq!(render(&again.parts), request.messages);
-    assert_eq!(compare(request, &again).change, None);
+    assert_eq!(render_messages(&again.parts), request.messages);
+    assert_eq!(compare_requests(request, &again).change, None);
     assert_eq!(again, *request);
 }
 
 /// A record says what it refers to, and brings each of it once.
-fn check_references(recorded: &Recorded) {
+fn check_references(recorded: &RecordBundle) {
     let texts: Vec<_> = recorded.texts.iter().map(Text::hash).collect();
-    let messages: Vec<_> = recorded.messages.iter().map(|m| MessageRef::of(m)).collect();
+    let messages: Vec<_> = recorded.messages.iter().map(|m| MessageRef::to_message(m)).collect();
     assert_eq!(texts.iter().copied().collect::<BTreeSet<_>>(), recorded.record.text_hashes());
     assert_eq!(texts.len(), recorded.record.text_hashes().len(), "each text once");
     assert_eq!(messages.iter().copied().collect::<BTreeSet<_>>(), recorded.record.message_refs());
@@ -76,13 +79,13 @@ proptest! {
     #[test]
     fn requests_of_every_preset_come_back(
         preset in prop_oneof![
-            Just(Preset::Recto), Just(Preset::Plain), Just(Preset::Attached), Just(Preset::Layered)
+            Just(LayoutPreset::Recto), Just(LayoutPreset::Plain), Just(LayoutPreset::Attached), Just(LayoutPreset::Layered)
         ],
         turn in turn(),
     ) {
         let catalog = agent();
         let (items, picks) = (catalog.session_at_start(), picks(&turn));
-        let inputs = Inputs::new(&catalog, turn.message.as_str());
+        let inputs = AssemblyInputs::new(&catalog, turn.message.as_str());
         let inputs = inputs.layout(preset.layout()).session(&items).picks(&picks);
         let request = inputs.window(Window::from_config(Tokens::new(100_000))).assemble().unwrap();
         check_comes_back(&request);
@@ -93,9 +96,9 @@ proptest! {
 fn everything() -> RequestContext {
     let mut catalog = catalog();
     catalog.system.agents = file("AGENTS.md", &"Be exact, and say what you left out. ".repeat(3));
-    catalog.rules.push(rule("auth", 1, Include::Agent, "Use tokens."));
+    catalog.rules.push(rule("auth", 1, IncludeMode::Agent, "Use tokens."));
     let problem = "can't be read".into();
-    catalog.notices.push(Notice { source: Source::file("rules/bad.md"), problem });
+    catalog.notices.push(FileNotice { source: ContentSource::file("rules/bad.md"), problem });
     let items = catalog.session_at_start();
     let history = talk(
         "user: what time is it? / model: call time{\"zone\": \"UTC\"} / tool: 12:00 / model: noon",
@@ -115,14 +118,14 @@ fn everything() -> RequestContext {
     let mut candidate = pick(ItemKind::Reference, "api", 0.1);
     candidate.best_chunk =
         Some("GET /v1/things lists things, and a few more words. ".repeat(2).into());
-    let words = ModeReason::Words(Sign::Talk(TalkKind::Question));
+    let words = ModeReason::Words(MessageSign::Talk(TalkKind::Question));
     let matched = vec!["what".to_owned()];
-    Inputs::new(&catalog, "")
+    AssemblyInputs::new(&catalog, "")
         .content(content)
         .message_id(MessageId(9))
         .turn(TurnNumber(2))
-        .stamp(Stamp::new("2026-11-15 08:07"))
-        .layout(Layout { picks: PickPlacement::Kept, ..Layout::default() })
+        .stamp(MessageStamp::new("2026-11-15 08:07"))
+        .layout(PageLayout { picks: PickPlacement::Kept, ..PageLayout::default() })
         .mode(ModeDecision { chosen: Mode::Full, reason: words, matched })
         .session(&items)
         .history(&history)
@@ -134,7 +137,7 @@ fn everything() -> RequestContext {
 }
 
 /// One row a line.
-fn by_rows(record: &Record) -> String {
+fn by_rows(record: &ContextRecord) -> String {
     let Value::Object(fields) = serde_json::to_value(record).unwrap() else { panic!("an object") };
     let mut lines = String::new();
     for (name, value) in fields {
@@ -210,8 +213,8 @@ fn the_first_form_is_read() {
         messages: Vec<Arc<Message>>,
     }
     let kept: Kept = serde_json::from_str(include_str!("record/version_1.json")).unwrap();
-    let record = Record::from_json(kept.record.to_string().as_bytes()).unwrap();
-    let recorded = Recorded { record, texts: kept.texts, messages: kept.messages };
+    let record = ContextRecord::from_json(kept.record.to_string().as_bytes()).unwrap();
+    let recorded = RecordBundle { record, texts: kept.texts, messages: kept.messages };
     let request = recorded.record.restore(&contents(&recorded)).unwrap();
     expect![[r#"
         ── system
@@ -281,26 +284,26 @@ fn names<T: serde::Serialize>(values: &[T], expected: &Expect) {
 #[test]
 fn the_names_of_reasons_stay() {
     let reasons = [
-        Reason::WorkspaceFile,
-        Reason::DefaultForMissing("SOUL.md".into()),
-        Reason::Generated,
-        Reason::Heading,
-        Reason::Always,
-        Reason::JoinedLate,
-        Reason::AddedByHand,
-        Reason::Listed,
-        Reason::ListedForRoom,
-        Reason::OfSkill("notes".into()),
-        Reason::FewTools,
-        Reason::Snapshot,
-        Reason::Recent,
-        Reason::KeptSince(TurnNumber(3)),
-        Reason::StandsAbove(TurnNumber(2)),
-        Reason::Found,
-        Reason::FoundEarlier,
-        Reason::Current,
-        Reason::Round,
-        Reason::Shortened,
+        PartReason::WorkspaceFile,
+        PartReason::DefaultForMissing("SOUL.md".into()),
+        PartReason::Generated,
+        PartReason::Heading,
+        PartReason::Always,
+        PartReason::JoinedLate,
+        PartReason::AddedByHand,
+        PartReason::Listed,
+        PartReason::ListedForRoom,
+        PartReason::OfSkill("notes".into()),
+        PartReason::FewTools,
+        PartReason::Snapshot,
+        PartReason::Recent,
+        PartReason::KeptSince(TurnNumber(3)),
+        PartReason::StandsAbove(TurnNumber(2)),
+        PartReason::Found,
+        PartReason::FoundEarlier,
+        PartReason::Current,
+        PartReason::Round,
+        PartReason::Shortened,
     ];
     names(
         &reasons,
@@ -358,7 +361,7 @@ fn the_names_of_reasons_stay() {
         "shortened"
     "#]],
     );
-    let talk = |kind| ModeReason::Words(Sign::Talk(kind));
+    let talk = |kind| ModeReason::Words(MessageSign::Talk(kind));
     let modes = [
         ModeReason::NoTools,
         ModeReason::Marked,
@@ -366,12 +369,12 @@ fn the_names_of_reasons_stay() {
         ModeReason::Configured,
         ModeReason::Found("tool notes.add".to_owned()),
         ModeReason::Uncertain,
-        ModeReason::Words(Sign::FileName),
-        ModeReason::Words(Sign::Path),
-        ModeReason::Words(Sign::CommandLine),
-        ModeReason::Words(Sign::StateQuestion),
-        ModeReason::Words(Sign::Imperative),
-        ModeReason::Words(Sign::None),
+        ModeReason::Words(MessageSign::FileName),
+        ModeReason::Words(MessageSign::Path),
+        ModeReason::Words(MessageSign::CommandLine),
+        ModeReason::Words(MessageSign::StateQuestion),
+        ModeReason::Words(MessageSign::Imperative),
+        ModeReason::Words(MessageSign::None),
         talk(TalkKind::Greeting),
         talk(TalkKind::Thanks),
         talk(TalkKind::Acknowledgement),
@@ -415,20 +418,20 @@ fn what_was_changed_or_lost_is_named() {
     for hash in record.text_hashes() {
         let mut contents = contents(&recorded);
         contents.texts.insert(hash, "something else".into());
-        let found = Referred::Text(Text::from("something else").hash());
-        let expected = Referred::Text(hash);
+        let found = ContentRef::Text(Text::from("something else").hash());
+        let expected = ContentRef::Text(hash);
         assert_eq!(record.restore(&contents), Err(RestoreError::Changed { expected, found }));
         contents.texts.remove(&hash);
         assert_eq!(record.restore(&contents), Err(RestoreError::Missing { what: expected }));
     }
     for reference in record.message_refs() {
         let mut contents = contents(&recorded);
-        let expected = Referred::Message(reference);
+        let expected = ContentRef::Message(reference);
         let other = Message::user(reference.id.0, "something else");
         let same = contents.messages[&reference].body.clone();
         let renumbered = Message { id: MessageId(77), body: same };
         for wrong in [other, renumbered] {
-            let found = Referred::Message(MessageRef::of(&wrong));
+            let found = ContentRef::Message(MessageRef::to_message(&wrong));
             contents.messages.insert(reference, Arc::new(wrong));
             assert_eq!(record.restore(&contents), Err(RestoreError::Changed { expected, found }));
         }
@@ -440,8 +443,8 @@ fn what_was_changed_or_lost_is_named() {
 #[test]
 fn errors_name_what_is_wrong() {
     let hash = Text::from("a").hash();
-    let (what, found) = (Referred::Text(hash), Referred::Text(Text::from("b").hash()));
-    let message = Referred::Message(MessageRef { id: MessageId(7), hash });
+    let (what, found) = (ContentRef::Text(hash), ContentRef::Text(Text::from("b").hash()));
+    let message = ContentRef::Message(MessageRef { id: MessageId(7), hash });
     let errors = [
         RestoreError::Version { found: 2 },
         RestoreError::Unreadable { problem: "no JSON".to_owned() },
@@ -462,9 +465,9 @@ fn the_message_as_it_came_in_is_enough() {
     let request = everything();
     let recorded = request.record();
     let mut contents = contents(&recorded);
-    let reference = MessageRef::of(&request.sent);
+    let reference = MessageRef::to_message(&request.sent);
     let content = request.sent.content().to_vec();
-    let body = Body::User(UserMessage { content, ..UserMessage::default() });
+    let body = MessageBody::User(UserMessage { content, ..UserMessage::default() });
     let as_it_came_in = Message { id: request.sent.id, body };
     assert_ne!(as_it_came_in, *request.sent);
     contents.messages.insert(reference, Arc::new(as_it_came_in));
@@ -473,7 +476,7 @@ fn the_message_as_it_came_in_is_enough() {
 
 #[test]
 fn a_record_of_another_form_is_not_taken_for_damaged() {
-    let version = |json: &str| Record::from_json(json.as_bytes()).unwrap_err();
+    let version = |json: &str| ContextRecord::from_json(json.as_bytes()).unwrap_err();
     assert_eq!(version(r#"{"version":2,"parts":"elsewhere"}"#), RestoreError::Version { found: 2 });
     assert!(matches!(version(r#"{"version":1}"#), RestoreError::Unreadable { .. }));
     assert!(matches!(version("{}"), RestoreError::Unreadable { .. }));
@@ -482,7 +485,7 @@ fn a_record_of_another_form_is_not_taken_for_damaged() {
     let recorded = everything().record();
     let mut json = serde_json::to_value(&recorded.record).unwrap();
     json["version"] = 7.into();
-    let record: Record = serde_json::from_value(json).unwrap();
+    let record: ContextRecord = serde_json::from_value(json).unwrap();
     let restored = record.restore(&contents(&recorded));
     assert_eq!(restored, Err(RestoreError::Version { found: 7 }));
 }
@@ -491,8 +494,8 @@ fn a_record_of_another_form_is_not_taken_for_damaged() {
 fn a_path_that_is_no_text_is_recorded_as_it_is_shown() {
     let mut catalog = catalog();
     let path: std::path::PathBuf = odd_name().into();
-    catalog.system.soul.as_mut().unwrap().source = Source::file(path);
-    let request = Inputs::new(&catalog, "x").assemble().unwrap();
+    catalog.system.soul.as_mut().unwrap().source = ContentSource::file(path);
+    let request = AssemblyInputs::new(&catalog, "x").assemble().unwrap();
     assert_eq!(restored(&request).report(), request.report());
 }
 
@@ -519,11 +522,11 @@ fn numbers_in_schemas_come_back_to_the_last_digit() {
     let id = catalog.tools[0].id.clone();
     catalog.tools[0] = recto_context::ToolSpec::new(id, "Counts.", limits);
     let items = catalog.session_at_start();
-    check_comes_back(&Inputs::new(&catalog, "x").session(&items).assemble().unwrap());
+    check_comes_back(&AssemblyInputs::new(&catalog, "x").session(&items).assemble().unwrap());
 }
 
 /// The fields of a record that differ between two.
-fn differing(a: &Record, b: &Record) -> Vec<String> {
+fn differing(a: &ContextRecord, b: &ContextRecord) -> Vec<String> {
     let [a, b] = [a, b].map(|record| serde_json::to_value(record).unwrap());
     let names = a.as_object().unwrap().keys();
     names.filter(|name| a[*name] != b[*name]).cloned().collect()
@@ -534,21 +537,21 @@ fn differing(a: &Record, b: &Record) -> Vec<String> {
 fn what_stays_is_written_the_same() {
     let catalog = catalog();
     let items = catalog.session_at_start();
-    let first = Inputs::new(&catalog, "hello").session(&items).message_id(MessageId(1));
+    let first = AssemblyInputs::new(&catalog, "hello").session(&items).message_id(MessageId(1));
     let request = first.assemble().unwrap();
     let record = request.record().record;
 
     // Another calibration moves every count and no row.
-    let mut calibration = Calibration::new(Rates::default());
+    let mut calibration = Calibration::new(TokenRates::default());
     let (profile, messages) = request.profile();
     calibration.observe(&profile, messages, Tokens::new(request.prompt_tokens().get() * 6 / 5));
-    let counter = Counter::calibrated(calibration.rates());
+    let counter = TokenCounter::calibrated(calibration.rates());
     let calibrated = first.counter(counter).assemble().unwrap().record().record;
     assert_eq!(differing(&record, &calibrated), ["counted", "budget", "tokens"]);
 
     // The next turn keeps the rows, all but the last, which has become history.
     let history = [request.sent.clone(), Arc::new(Message::assistant(2, "hi"))];
-    let next = Inputs::new(&catalog, "and?").session(&items).message_id(MessageId(3));
+    let next = AssemblyInputs::new(&catalog, "and?").session(&items).message_id(MessageId(3));
     let next = next.history(&history).carry(request.carry.clone()).assemble().unwrap();
     let next = next.record().record;
     assert_eq!(differing(&record, &next), ["parts", "sent", "carry", "budget", "tokens"]);
@@ -564,12 +567,14 @@ fn calls_written_as_text_are_messages_of_their_own() {
     let catalog = catalog();
     let items = catalog.session_at_start();
     let history = talk("user: time? / model: call time{} / tool: 12:00 / model: noon");
-    let layout = Layout { tool_calls: ToolCalls::Text, ..Layout::default() };
-    let inputs = Inputs::new(&catalog, "x").session(&items).history(&history).layout(layout);
+    let layout = PageLayout { tool_calls: ToolCalls::Text, ..PageLayout::default() };
+    let inputs =
+        AssemblyInputs::new(&catalog, "x").session(&items).history(&history).layout(layout);
     let request = inputs.assemble().unwrap();
     check_comes_back(&request);
     let references = request.record().record.message_refs();
-    let as_stored: BTreeSet<_> = history.iter().map(|message| MessageRef::of(message)).collect();
+    let as_stored: BTreeSet<_> =
+        history.iter().map(|message| MessageRef::to_message(message)).collect();
     let numbers = |references: &BTreeSet<MessageRef>| {
         references.iter().map(|reference| reference.id.0).collect::<Vec<_>>()
     };
@@ -610,14 +615,14 @@ fn places(value: &Value, here: &str, all: &mut Vec<String>) {
 }
 
 /// Reads and restores, and uses what comes of it.
-fn try_all(json: &[u8], contents: &Contents, original: &RequestContext) {
-    let Ok(record) = Record::from_json(json) else { return };
+fn try_all(json: &[u8], contents: &RecordContents, original: &RequestContext) {
+    let Ok(record) = ContextRecord::from_json(json) else { return };
     let (_, _) = (record.text_hashes(), record.message_refs());
     if let Ok(request) = record.restore(contents) {
         request.report();
         request.profile();
-        compare(original, &request);
-        compare(&request, original);
+        compare_requests(original, &request);
+        compare_requests(&request, original);
         request.record();
     }
 }

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use recto_context::{
-    Carry, Catalog, ChatRole, ContextMode, Inputs, Layer, Limits, Message, MessageId, Reason,
-    RequestContext, Summary, SummaryBy, Tokens, Window,
+    AssemblyInputs, Carry, Catalog, ChatRole, ContextLimits, ContextMode, HistorySummary, Layer,
+    Message, MessageId, PartReason, RequestContext, SummaryBy, Tokens, Window,
 };
 
 use crate::support::*;
 
-fn summary(text: &str, last: u64) -> Summary {
-    Summary {
+fn summary(text: &str, last: u64) -> HistorySummary {
+    HistorySummary {
         text: text.into(),
         first: MessageId(1),
         last: MessageId(last),
@@ -26,21 +26,21 @@ fn long_talk(exchanges: usize) -> Vec<Arc<Message>> {
     talk(&vec![format!("user: {words} / model: {words}"); exchanges].join(" / "))
 }
 
-fn limits() -> Limits {
-    Limits {
+fn limits() -> ContextLimits {
+    ContextLimits {
         history_tokens: Tokens::new(1_000),
         summary_tokens: Tokens::new(200),
-        ..Limits::default()
+        ..ContextLimits::default()
     }
 }
 
 fn assemble(
     history: &[Arc<Message>],
-    summary: Option<&Summary>,
+    summary: Option<&HistorySummary>,
     window: u32,
 ) -> Result<RequestContext, recto_context::OverBudget> {
     let catalog = Catalog::default();
-    Inputs::new(&catalog, "And now?")
+    AssemblyInputs::new(&catalog, "And now?")
         .message_id(MessageId(10_000))
         .window(Window::from_config(Tokens::new(window)))
         .limits(limits())
@@ -50,7 +50,7 @@ fn assemble(
 }
 
 fn is_shown(request: &RequestContext) -> bool {
-    request.parts.iter().any(|part| matches!(part.reason, Reason::Summary { .. }))
+    request.parts.iter().any(|part| matches!(part.reason, PartReason::Summary { .. }))
 }
 
 fn first_kept(request: &RequestContext) -> u64 {
@@ -86,7 +86,7 @@ fn minimal_mode_has_no_history_and_no_summary_of_it() {
     let made = summary("The word was word.", 2);
     let carry = Carry { history_from: Some(MessageId(3)), ..Carry::default() };
     let page = |setting| {
-        let inputs = Inputs::new(&catalog, "fix src/main.rs")
+        let inputs = AssemblyInputs::new(&catalog, "fix src/main.rs")
             .message_id(MessageId(100))
             .history(&history)
             .summary(Some(&made))
@@ -105,7 +105,7 @@ fn one_that_was_made_for_a_larger_window_leaves() {
     let carry = Carry { history_from: Some(MessageId(11)), ..Carry::default() };
     let catalog = Catalog::default();
     let inputs = |window| {
-        Inputs::new(&catalog, "And now?")
+        AssemblyInputs::new(&catalog, "And now?")
             .message_id(MessageId(10_000))
             .window(Window::from_config(Tokens::new(window)))
             .limits(limits())

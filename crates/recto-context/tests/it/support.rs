@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
-use recto_context::mode::{self, Question};
+use recto_context::mode::{self, ModeQuestion};
 use recto_context::{
-    Body, Bootstrap, CallId, Catalog, ChatMessage, ContentPart, ContextMode, Document, File,
-    Include, ItemId, ItemKind, Memory, Message, MessageId, ModeDecision, Pick, Priority,
-    RequestContext, Scores, Skill, Source, SystemFiles, ToolCall, ToolSpec,
+    Bootstrap, CallId, Catalog, CatalogDocument, ChatMessage, ContentPart, ContentSource,
+    ContextMode, IncludeMode, ItemId, ItemKind, Memory, Message, MessageBody, MessageId,
+    ModeDecision, Pick, Priority, RequestContext, Scores, Skill, SystemFiles, ToolCall, ToolSpec,
+    WorkspaceFile,
 };
 use serde_json::json;
 
-pub(crate) fn file(name: &str, text: &str) -> Option<File> {
-    Some(File { text: text.into(), source: Source::file(name) })
+pub(crate) fn file(name: &str, text: &str) -> Option<WorkspaceFile> {
+    Some(WorkspaceFile { text: text.into(), source: ContentSource::file(name) })
 }
 
 /// A workspace with a file of every kind.
@@ -33,35 +34,35 @@ pub(crate) fn catalog() -> Catalog {
             skill("git", Some("Look at history."), "Use `git log`.", &[]),
         ],
         rules: vec![
-            rule("tone", 10, Include::Always, "Stay calm."),
-            rule("dates", 5, Include::Always, "Write dates as ISO 8601."),
+            rule("tone", 10, IncludeMode::Always, "Stay calm."),
+            rule("dates", 5, IncludeMode::Always, "Write dates as ISO 8601."),
         ],
-        references: vec![rule("api", 500, Include::Always, "GET /v1/things lists things.")],
+        references: vec![rule("api", 500, IncludeMode::Always, "GET /v1/things lists things.")],
         tools: vec![tool(None, "read_file")],
         notices: Vec::new(),
     }
 }
 
 pub(crate) fn memory(name: &str, day: Option<&str>, text: &str) -> Memory {
-    let source = Source::file("memory/MEMORY.md");
+    let source = ContentSource::file("memory/MEMORY.md");
     Memory { name: name.into(), source, ..Memory::new("MEMORY.md", text, day) }
 }
 
-pub(crate) fn rule(name: &str, priority: u16, include: Include, text: &str) -> Document {
-    Document {
+pub(crate) fn rule(name: &str, priority: u16, include: IncludeMode, text: &str) -> CatalogDocument {
+    CatalogDocument {
         name: name.into(),
         description: None,
         priority: Priority::new(priority).unwrap(),
         include,
         text: text.into(),
-        source: Source::file(format!("rules/{name}.md")),
+        source: ContentSource::file(format!("rules/{name}.md")),
     }
 }
 
 pub(crate) fn skill(name: &str, description: Option<&str>, body: &str, tools: &[&str]) -> Skill {
     Skill {
         tools: tools.iter().map(|tool_name| tool(Some(name), tool_name)).collect(),
-        source: Source::file(format!("skills/{name}/SKILL.md")),
+        source: ContentSource::file(format!("skills/{name}/SKILL.md")),
         ..Skill::new(name, description, body.into())
     }
 }
@@ -110,17 +111,17 @@ pub(crate) fn talk(notation: &str) -> Vec<Arc<Message>> {
             "model" if text.starts_with("call ") => {
                 let calls = calls(text, id);
                 open.extend(calls.iter().map(|call| (call.id.clone(), call.name.clone())));
-                Body::Assistant { content: Vec::new(), calls }
+                MessageBody::Assistant { content: Vec::new(), calls }
             }
-            "model" => Body::Assistant { content, calls: Vec::new() },
+            "model" => MessageBody::Assistant { content, calls: Vec::new() },
             "tool" if open.is_empty() => {
-                Body::Tool { call: CallId("none".into()), name: "gone".into(), content }
+                MessageBody::Tool { call: CallId("none".into()), name: "gone".into(), content }
             }
             "tool" => {
                 let (call, name) = open.remove(0);
-                Body::Tool { call, name, content }
+                MessageBody::Tool { call, name, content }
             }
-            "error" => Body::Error(text.into()),
+            "error" => MessageBody::Error(text.into()),
             other => panic!("unknown speaker {other}"),
         };
         messages.push(Arc::new(Message { id: MessageId(id), body }));
@@ -128,7 +129,7 @@ pub(crate) fn talk(notation: &str) -> Vec<Arc<Message>> {
     messages
 }
 
-fn return_user(text: &str) -> Body {
+fn return_user(text: &str) -> MessageBody {
     Message::user(0, text).body
 }
 
@@ -150,7 +151,7 @@ fn calls(text: &str, message: u64) -> Vec<ToolCall> {
 /// The mode as a model set to `mode` would get it for `message`.
 pub(crate) fn mode(setting: ContextMode, message: &str) -> ModeDecision {
     let setting = mode::resolve(Some(setting), Default::default()).unwrap();
-    mode::decide(&Question {
+    mode::decide(&ModeQuestion {
         setting: setting.setting,
         uncertain: Default::default(),
         mark: None,
@@ -180,7 +181,7 @@ fn show(message: &ChatMessage) -> String {
 
 /// What was dropped, one line each.
 pub(crate) fn drops(request: &RequestContext) -> Vec<String> {
-    let line = |dropped: &recto_context::Dropped| {
+    let line = |dropped: &recto_context::DroppedEntry| {
         format!("{}: {} ({})", dropped.layer, dropped.what, dropped.reason.describe())
     };
     request.dropped.iter().map(line).collect()

@@ -12,14 +12,14 @@ use serde_json::{Map, Value, json};
 
 use super::{error, runner_error};
 use crate::base64;
-use crate::model::{Capability, Model};
+use crate::model::{Capability, FakeModel};
 use crate::reaction::Rejection;
 
 const ROLES: [&str; 4] = ["system", "user", "assistant", "tool"];
 
 /// A chat that holds nothing of the wrong type.
 #[derive(Debug)]
-pub(super) struct Chat {
+pub(super) struct FakeOllamaChat {
     pub(super) model: String,
     pub(super) messages: Vec<Value>,
     pub(super) tools: Vec<Value>,
@@ -33,7 +33,7 @@ pub(super) struct Chat {
 /// The name of the model that a client wants shown.
 pub(super) fn show(body: &[u8]) -> Result<String, Rejection> {
     let body = object(body, "api.ShowRequest")?;
-    let fields = Fields { of: "ShowRequest", fields: &body };
+    let fields = GoFields { of: "ShowRequest", fields: &body };
     let name = match fields.text("model")? {
         "" => fields.text("name")?,
         name => name,
@@ -42,10 +42,10 @@ pub(super) fn show(body: &[u8]) -> Result<String, Rejection> {
 }
 
 /// Reads a chat, and refuses what has the wrong type.
-pub(super) fn chat(body: &[u8]) -> Result<Chat, Rejection> {
+pub(super) fn chat(body: &[u8]) -> Result<FakeOllamaChat, Rejection> {
     let body = object(body, "api.ChatRequest")?;
-    let fields = Fields { of: "ChatRequest", fields: &body };
-    let chat = Chat {
+    let fields = GoFields { of: "ChatRequest", fields: &body };
+    let chat = FakeOllamaChat {
         model: fields.text("model")?.to_owned(),
         messages: fields.list("messages", "[]api.Message")?.to_vec(),
         tools: fields.list("tools", "api.Tools")?.to_vec(),
@@ -62,7 +62,7 @@ pub(super) fn chat(body: &[u8]) -> Result<Chat, Rejection> {
 }
 
 /// Refuses what the model can't do.
-pub(super) fn abilities(chat: &Chat, model: &Model) -> Result<(), Rejection> {
+pub(super) fn abilities(chat: &FakeOllamaChat, model: &FakeModel) -> Result<(), Rejection> {
     let name = &chat.model;
     if chat.think && !model.can(Capability::Thinking) {
         return Err(error(400, format!("{name:?} does not support thinking")));
@@ -78,7 +78,7 @@ pub(super) fn abilities(chat: &Chat, model: &Model) -> Result<(), Rejection> {
 }
 
 /// Refuses pictures for a model without eyes.
-pub(super) fn images(chat: &Chat, model: &Model) -> Result<(), Rejection> {
+pub(super) fn images(chat: &FakeOllamaChat, model: &FakeModel) -> Result<(), Rejection> {
     let shown = |message: &Value| message["images"].as_array().is_some_and(|it| !it.is_empty());
     if model.can(Capability::Vision) || !chat.messages.iter().any(shown) {
         return Ok(());
@@ -108,7 +108,7 @@ fn keep_alive(body: &Map<String, Value>) -> Result<(), Rejection> {
 }
 
 fn message(message: &Value) -> Result<(), Rejection> {
-    let fields = Fields::of("Message", message, "api.Message")?;
+    let fields = GoFields::from_value("Message", message, "api.Message")?;
     let role = fields.text("role")?.to_lowercase();
     if !ROLES.contains(&&*role) {
         return Err(error(400, format!("invalid role: {role:?}")));
@@ -131,24 +131,24 @@ fn image(image: &Value) -> Result<(), Rejection> {
 }
 
 fn tool_call(call: &Value) -> Result<(), Rejection> {
-    let fields = Fields::of("ToolCall", call, "api.ToolCall")?;
+    let fields = GoFields::from_value("ToolCall", call, "api.ToolCall")?;
     fields.text("id")?;
     let Some(function) = fields.map("function", "api.ToolCallFunction")? else { return Ok(()) };
-    let fields = Fields { of: "ToolCallFunction", fields: function };
+    let fields = GoFields { of: "ToolCallFunction", fields: function };
     fields.text("name")?;
     fields.map("arguments", "api.ToolCallFunctionArguments")?;
     Ok(())
 }
 
 fn tool(tool: &Value) -> Result<(), Rejection> {
-    let fields = Fields::of("Tool", tool, "api.Tool")?;
+    let fields = GoFields::from_value("Tool", tool, "api.Tool")?;
     if fields.text("type")? != "function" {
         return Err(error(400, "tools: the type must be \"function\""));
     }
     let Some(function) = fields.map("function", "api.ToolFunction")? else {
         return Err(error(400, "tools: the function is missing"));
     };
-    let fields = Fields { of: "ToolFunction", fields: function };
+    let fields = GoFields { of: "ToolFunction", fields: function };
     if fields.text("name")?.is_empty() {
         return Err(error(400, "tools: the function has no name"));
     }
@@ -160,7 +160,7 @@ fn tool(tool: &Value) -> Result<(), Rejection> {
 /// A schema as far as the real server reads it. One that is just `true`, which
 /// JSON Schema allows, is among what it can't read.
 fn schema(of: &'static str, schema: &Map<String, Value>) -> Result<(), Rejection> {
-    let fields = Fields { of, fields: schema };
+    let fields = GoFields { of, fields: schema };
     fields.text("description")?;
     fields.list("enum", "[]interface {}")?;
     schema_type(of, schema.get("type"))?;
@@ -172,7 +172,7 @@ fn schema(of: &'static str, schema: &Map<String, Value>) -> Result<(), Rejection
     let properties = fields.map("properties", "map[string]api.ToolProperty")?;
     let any_of = fields.list("anyOf", "[]api.ToolProperty")?;
     for property in properties.into_iter().flat_map(Map::values).chain(any_of) {
-        let fields = Fields::of("ToolProperty", property, "api.ToolProperty")?;
+        let fields = GoFields::from_value("ToolProperty", property, "api.ToolProperty")?;
         self::schema("ToolProperty", fields.fields)?;
     }
     Ok(())
@@ -199,15 +199,15 @@ fn object(body: &[u8], go_type: &str) -> Result<Map<String, Value>, Rejection> {
 }
 
 /// The fields of a Go struct.
-struct Fields<'a> {
+struct GoFields<'a> {
     of: &'static str,
     fields: &'a Map<String, Value>,
 }
 
-impl<'a> Fields<'a> {
-    fn of(of: &'static str, value: &'a Value, go_type: &str) -> Result<Self, Rejection> {
+impl<'a> GoFields<'a> {
+    fn from_value(of: &'static str, value: &'a Value, go_type: &str) -> Result<Self, Rejection> {
         let fields = value.as_object().ok_or_else(|| wrong_type(value, "value", go_type))?;
-        Ok(Fields { of, fields })
+        Ok(GoFields { of, fields })
     }
 
     fn text(&self, name: &str) -> Result<&'a str, Rejection> {

@@ -14,18 +14,18 @@ const DECIMALS: &str = "frequency_penalty min_p presence_penalty repeat_penalty 
 
 /// What the fake heeds of them.
 #[derive(Debug)]
-pub(super) struct Options {
+pub(super) struct FakeOptions {
     pub(super) window: Option<u32>,
 }
 
-impl Options {
+impl FakeOptions {
     pub(super) fn read(options: &Map<String, Value>) -> Result<Self, Rejection> {
         for (name, value) in options.iter().filter(|(_, value)| !value.is_null()) {
             check(name, value)?;
         }
         let window = options.get("num_ctx").and_then(Value::as_f64);
         // The real server cuts digits behind the point off, too.
-        Ok(Options { window: window.map(|tokens| tokens as u32) })
+        Ok(FakeOptions { window: window.map(|tokens| tokens as u32) })
     }
 }
 

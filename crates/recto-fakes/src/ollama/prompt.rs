@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::check::Chat;
+use super::check::FakeOllamaChat;
 use super::runner_error;
 use crate::count;
 use crate::reaction::Rejection;
@@ -10,7 +10,7 @@ use crate::reaction::Rejection;
 /// The tokens of the prompt that the model reads. A prompt over the window is
 /// refused when the client said `truncate: false`. Otherwise its oldest
 /// messages go, without a word: only the count tells.
-pub(super) fn fit(chat: &Chat, window: u32) -> Result<u32, Rejection> {
+pub(super) fn fit(chat: &FakeOllamaChat, window: u32) -> Result<u32, Rejection> {
     let whole = tokens(chat, 0);
     if whole <= window {
         return Ok(whole);
@@ -26,7 +26,7 @@ pub(super) fn fit(chat: &Chat, window: u32) -> Result<u32, Rejection> {
 }
 
 /// The tokens of the messages from `start` on, and of all system messages.
-fn tokens(chat: &Chat, start: usize) -> u32 {
+fn tokens(chat: &FakeOllamaChat, start: usize) -> u32 {
     let (before, kept) = chat.messages.split_at(start);
     let system = before.iter().filter(|message| message["role"] == "system");
     count::prompt(system.chain(kept).chain(&chat.tools))

@@ -3,33 +3,35 @@
 use serde_json::{Map, Value, json};
 
 use super::A_DAY;
-use super::check::Chat;
-use crate::answer::{Call, Finish, Mishaps, Piece, Reply};
-use crate::reaction::Step;
+use super::check::FakeOllamaChat;
+use crate::answer::{FakeCall, FakeFinish, FakePiece, FakeReply, FaultBytes};
+use crate::reaction::AnswerStep;
 
 const LINES: &str = "application/x-ndjson";
 const WHOLE: &str = "application/json; charset=utf-8";
 
-const MISHAPS: Mishaps =
-    Mishaps { error: mid_stream_error, invalid_json: b"{\"model\":\"fake\",\"message\":{\"ro\n" };
+const MISHAPS: FaultBytes = FaultBytes {
+    error: mid_stream_error,
+    invalid_json: b"{\"model\":\"fake\",\"message\":{\"ro\n",
+};
 
 /// The steps of a reply to a prompt of so many tokens.
 pub(super) fn reply(
-    reply: &Reply,
-    chat: &Chat,
+    reply: &FakeReply,
+    chat: &FakeOllamaChat,
     prompt: u32,
     mut next_id: impl FnMut() -> String,
-) -> (&'static str, Vec<Step>) {
+) -> (&'static str, Vec<AnswerStep>) {
     if !chat.stream {
         let body = closing(reply, chat, prompt, &whole_message(reply, &mut next_id));
         return (WHOLE, reply.steps(Vec::new(), body.to_string().into_bytes(), &MISHAPS));
     }
     let mut calls = 0;
-    let mut piece = |piece: &Piece| {
+    let mut piece = |piece: &FakePiece| {
         let message = match piece {
-            Piece::Text(text) => message(text),
-            Piece::Thinking(text) => with(message(""), "thinking", text.as_str()),
-            Piece::Call(made) => {
+            FakePiece::Text(text) => message(text),
+            FakePiece::Thinking(text) => with(message(""), "thinking", text.as_str()),
+            FakePiece::Call(made) => {
                 calls += 1;
                 let entry = call(made, calls - 1, &next_id());
                 with(message(""), "tool_calls", vec![entry])
@@ -53,16 +55,17 @@ pub(super) fn loaded(model: &str) -> Value {
     })
 }
 
-fn part(chat: &Chat, message: &Value) -> Value {
+fn part(chat: &FakeOllamaChat, message: &Value) -> Value {
     json!({ "model": chat.model, "created_at": A_DAY, "message": message, "done": false })
 }
 
-fn closing(reply: &Reply, chat: &Chat, prompt: u32, message: &Value) -> Value {
+fn closing(reply: &FakeReply, chat: &FakeOllamaChat, prompt: u32, message: &Value) -> Value {
     let usage = reply.reported(prompt);
     let mut body = part(chat, message);
     body["done"] = true.into();
     // Calls are no reason of their own here.
-    body["done_reason"] = if reply.finish() == Finish::Length { "length" } else { "stop" }.into();
+    body["done_reason"] =
+        if reply.finish() == FakeFinish::Length { "length" } else { "stop" }.into();
     body["total_duration"] = 3_000_000.into();
     body["load_duration"] = 1_000_000.into();
     body["prompt_eval_count"] = usage.prompt.into();
@@ -72,9 +75,9 @@ fn closing(reply: &Reply, chat: &Chat, prompt: u32, message: &Value) -> Value {
     body
 }
 
-fn whole_message(reply: &Reply, next_id: &mut impl FnMut() -> String) -> Value {
+fn whole_message(reply: &FakeReply, next_id: &mut impl FnMut() -> String) -> Value {
     let made = reply.pieces.iter().filter_map(|piece| match piece {
-        Piece::Call(call) => Some(call),
+        FakePiece::Call(call) => Some(call),
         _ => None,
     });
     let calls: Vec<Value> =
@@ -100,7 +103,7 @@ fn with(mut message: Value, name: &str, value: impl Into<Value>) -> Value {
 }
 
 /// Ollama hands over arguments that it has parsed, so they are never text.
-fn call(call: &Call, index: usize, id: &str) -> Value {
+fn call(call: &FakeCall, index: usize, id: &str) -> Value {
     let arguments = match &call.arguments {
         Value::Object(arguments) => arguments.clone(),
         _ => Map::new(),

@@ -3,9 +3,9 @@
 
 use serde_json::{Map, Value};
 
-use super::problem::Problem;
+use super::problem::OpenAiProblem;
 use super::{messages, tools};
-use crate::log::Received;
+use crate::log::ReceivedRequest;
 
 /// The parameters that the API knows.
 const PARAMETERS: &str = "\
@@ -19,7 +19,7 @@ const PARAMETERS: &str = "\
 
 /// A chat that holds nothing wrong.
 #[derive(Debug)]
-pub(super) struct Chat {
+pub(super) struct FakeOpenAiChat {
     pub(super) model: String,
     pub(super) messages: Vec<Value>,
     pub(super) tools: Vec<Value>,
@@ -29,12 +29,12 @@ pub(super) struct Chat {
     pub(super) reply_tokens: u32,
 }
 
-pub(super) fn chat(received: &Received) -> Result<Chat, Problem> {
+pub(super) fn chat(received: &ReceivedRequest) -> Result<FakeOpenAiChat, OpenAiProblem> {
     let body = body(received)?;
     let is_known = |name: &&String| PARAMETERS.split(' ').any(|known| known == **name);
     if let Some(unknown) = body.keys().find(|name| !is_known(name)) {
         let message = format!("Unrecognized request argument supplied: {unknown}");
-        return Err(Problem::new(message));
+        return Err(OpenAiProblem::new(message));
     }
     let model = model(body)?;
     let messages = messages::check(body.get("messages"))?.to_vec();
@@ -44,51 +44,55 @@ pub(super) fn chat(received: &Received) -> Result<Chat, Problem> {
     within(body, "temperature", 2.0)?;
     within(body, "top_p", 1.0)?;
     let reply_tokens = reply_tokens(body)?;
-    Ok(Chat { model, messages, tools, stream, include_usage, reply_tokens })
+    Ok(FakeOpenAiChat { model, messages, tools, stream, include_usage, reply_tokens })
 }
 
-fn body(received: &Received) -> Result<&Map<String, Value>, Problem> {
+fn body(received: &ReceivedRequest) -> Result<&Map<String, Value>, OpenAiProblem> {
     if !received.is_of_type("application/json") {
         let given = received.header("content-type").unwrap_or_default();
         let message = format!(
             "Unsupported content type: '{given}'. This API method only accepts \
              'application/json' requests, but you specified the header 'Content-Type: {given}'."
         );
-        return Err(Problem::new(message).code("unsupported_content_type"));
+        return Err(OpenAiProblem::new(message).code("unsupported_content_type"));
     }
     received.json.as_ref().and_then(Value::as_object).ok_or_else(|| {
         let message = "We could not parse the JSON body of your request. The OpenAI API expects a \
                        JSON payload.";
-        Problem::new(message)
+        OpenAiProblem::new(message)
     })
 }
 
-fn model(body: &Map<String, Value>) -> Result<String, Problem> {
+fn model(body: &Map<String, Value>) -> Result<String, OpenAiProblem> {
     match body.get("model") {
-        None => Err(Problem::new("you must provide a model parameter")),
+        None => Err(OpenAiProblem::new("you must provide a model parameter")),
         Some(Value::String(name)) => Ok(name.clone()),
-        Some(other) => Err(Problem::wrong_type("model", "a string", other)),
+        Some(other) => Err(OpenAiProblem::wrong_type("model", "a string", other)),
     }
 }
 
-fn include_usage(body: &Map<String, Value>, stream: bool) -> Result<bool, Problem> {
+fn include_usage(body: &Map<String, Value>, stream: bool) -> Result<bool, OpenAiProblem> {
     let Some(options) = given(body, "stream_options") else { return Ok(false) };
     if !stream {
         let message = "The 'stream_options' parameter is only allowed when 'stream' is enabled.";
-        return Err(Problem::new(message).param("stream_options"));
+        return Err(OpenAiProblem::new(message).param("stream_options"));
     }
     let Some(options) = options.as_object() else {
-        return Err(Problem::wrong_type("stream_options", "an object", options));
+        return Err(OpenAiProblem::wrong_type("stream_options", "an object", options));
     };
     flag(options, "include_usage", "stream_options.include_usage")
 }
 
 /// A flag that may be left out. `param` is what the client calls it.
-pub(super) fn flag(fields: &Map<String, Value>, name: &str, param: &str) -> Result<bool, Problem> {
+pub(super) fn flag(
+    fields: &Map<String, Value>,
+    name: &str,
+    param: &str,
+) -> Result<bool, OpenAiProblem> {
     match given(fields, name) {
         None => Ok(false),
         Some(Value::Bool(flag)) => Ok(*flag),
-        Some(other) => Err(Problem::wrong_type(param, "a boolean", other)),
+        Some(other) => Err(OpenAiProblem::wrong_type(param, "a boolean", other)),
     }
 }
 
@@ -97,31 +101,31 @@ pub(super) fn given<'a>(fields: &'a Map<String, Value>, name: &str) -> Option<&'
     fields.get(name).filter(|value| !value.is_null())
 }
 
-fn within(body: &Map<String, Value>, name: &str, most: f64) -> Result<(), Problem> {
+fn within(body: &Map<String, Value>, name: &str, most: f64) -> Result<(), OpenAiProblem> {
     let Some(value) = given(body, name) else { return Ok(()) };
     match value.as_f64() {
-        None => Err(Problem::wrong_type(name, "a decimal", value)),
+        None => Err(OpenAiProblem::wrong_type(name, "a decimal", value)),
         Some(number) if (0.0..=most).contains(&number) => Ok(()),
-        Some(_) => Err(Problem::out_of_range(name, &format!(">= 0 and <= {most}"), value)),
+        Some(_) => Err(OpenAiProblem::out_of_range(name, &format!(">= 0 and <= {most}"), value)),
     }
 }
 
-fn reply_tokens(body: &Map<String, Value>) -> Result<u32, Problem> {
+fn reply_tokens(body: &Map<String, Value>) -> Result<u32, OpenAiProblem> {
     let newer = tokens(body, "max_completion_tokens")?;
     let older = tokens(body, "max_tokens")?;
     if newer.is_some() && older.is_some() {
         let message = "Setting 'max_tokens' and 'max_completion_tokens' at the same time is not \
                        supported.";
-        return Err(Problem::new(message).code("invalid_parameter_combination"));
+        return Err(OpenAiProblem::new(message).code("invalid_parameter_combination"));
     }
     Ok(newer.or(older).unwrap_or(0))
 }
 
-fn tokens(body: &Map<String, Value>, name: &str) -> Result<Option<u32>, Problem> {
+fn tokens(body: &Map<String, Value>, name: &str) -> Result<Option<u32>, OpenAiProblem> {
     let Some(value) = given(body, name) else { return Ok(None) };
     match value.as_i64() {
-        None => Err(Problem::wrong_type(name, "an integer", value)),
-        Some(..1) => Err(Problem::out_of_range(name, ">= 1", value)),
+        None => Err(OpenAiProblem::wrong_type(name, "an integer", value)),
+        Some(..1) => Err(OpenAiProblem::out_of_range(name, ">= 1", value)),
         Some(tokens) => Ok(Some(u32::try_from(tokens).unwrap_or(u32::MAX))),
     }
 }

@@ -4,7 +4,7 @@
 use serde_json::{Map, Value};
 
 use super::check::given;
-use super::problem::Problem;
+use super::problem::OpenAiProblem;
 use crate::base64;
 
 const ROLES: [&str; 6] = ["system", "assistant", "user", "function", "tool", "developer"];
@@ -12,24 +12,24 @@ const ROLES: [&str; 6] = ["system", "assistant", "user", "function", "tool", "de
 /// The most characters of a call's id.
 const LONGEST_ID: usize = 40;
 
-pub(super) fn check(messages: Option<&Value>) -> Result<&[Value], Problem> {
+pub(super) fn check(messages: Option<&Value>) -> Result<&[Value], OpenAiProblem> {
     let messages = match messages {
-        None => return Err(Problem::missing("messages")),
+        None => return Err(OpenAiProblem::missing("messages")),
         Some(Value::Array(messages)) if messages.is_empty() => {
-            return Err(Problem::empty_list("messages"));
+            return Err(OpenAiProblem::empty_list("messages"));
         }
         Some(Value::Array(messages)) => messages,
         Some(other) => {
-            return Err(Problem::wrong_type("messages", "an array of objects", other));
+            return Err(OpenAiProblem::wrong_type("messages", "an array of objects", other));
         }
     };
-    let mut calls = Calls::default();
+    let mut calls = PendingCalls::default();
     for (index, value) in messages.iter().enumerate() {
         let place = format!("messages[{index}]");
         let Some(fields) = value.as_object() else {
-            return Err(Problem::wrong_type(&place, "an object", value));
+            return Err(OpenAiProblem::wrong_type(&place, "an object", value));
         };
-        let message = Message { place, fields };
+        let message = CheckedMessage { place, fields };
         let role = message.role()?;
         message.content(role)?;
         calls.follow(index, role, &message)?;
@@ -39,40 +39,40 @@ pub(super) fn check(messages: Option<&Value>) -> Result<&[Value], Problem> {
 }
 
 /// A message, and what the client calls it.
-struct Message<'a> {
+struct CheckedMessage<'a> {
     place: String,
     fields: &'a Map<String, Value>,
 }
 
-impl<'a> Message<'a> {
-    fn role(&self) -> Result<&'a str, Problem> {
+impl<'a> CheckedMessage<'a> {
+    fn role(&self) -> Result<&'a str, OpenAiProblem> {
         let param = format!("{}.role", self.place);
         let role = text(self.fields, "role", &param)?;
         if ROLES.contains(&role) {
             Ok(role)
         } else {
-            Err(Problem::unsupported(&param, role, &ROLES))
+            Err(OpenAiProblem::unsupported(&param, role, &ROLES))
         }
     }
 
-    fn content(&self, role: &str) -> Result<(), Problem> {
+    fn content(&self, role: &str) -> Result<(), OpenAiProblem> {
         let param = format!("{}.content", self.place);
         match self.fields.get("content") {
             Some(Value::String(_)) => Ok(()),
-            Some(Value::Array(parts)) if parts.is_empty() => Err(Problem::empty_list(&param)),
+            Some(Value::Array(parts)) if parts.is_empty() => Err(OpenAiProblem::empty_list(&param)),
             Some(Value::Array(parts)) => {
                 let part = |(index, part)| content_part(role, &format!("{param}[{index}]"), part);
                 parts.iter().enumerate().try_for_each(part)
             }
             None | Some(Value::Null) if role == "assistant" && self.makes_calls() => Ok(()),
-            None => Err(Problem::missing(&param)),
+            None => Err(OpenAiProblem::missing(&param)),
             Some(Value::Null) => {
                 let message = "Invalid value for 'content': expected a string, got null.";
-                Err(Problem::new(message).param(param))
+                Err(OpenAiProblem::new(message).param(param))
             }
             Some(other) => {
                 let expected = "one of a string or array of objects";
-                Err(Problem::wrong_type(&param, expected, other))
+                Err(OpenAiProblem::wrong_type(&param, expected, other))
             }
         }
     }
@@ -82,36 +82,38 @@ impl<'a> Message<'a> {
     }
 
     /// The ids of its calls, each of which has to be of the right form.
-    fn calls(&self) -> Result<Vec<&'a str>, Problem> {
+    fn calls(&self) -> Result<Vec<&'a str>, OpenAiProblem> {
         let param = format!("{}.tool_calls", self.place);
         let calls = match given(self.fields, "tool_calls") {
             None => return Ok(Vec::new()),
             Some(Value::Array(calls)) if calls.is_empty() => {
-                return Err(Problem::empty_list(&param));
+                return Err(OpenAiProblem::empty_list(&param));
             }
             Some(Value::Array(calls)) => calls,
-            Some(other) => return Err(Problem::wrong_type(&param, "an array of objects", other)),
+            Some(other) => {
+                return Err(OpenAiProblem::wrong_type(&param, "an array of objects", other));
+            }
         };
         calls.iter().enumerate().map(|(index, it)| call(&format!("{param}[{index}]"), it)).collect()
     }
 }
 
 /// Text is for all; pictures are for the user to show.
-fn content_part(role: &str, place: &str, part: &Value) -> Result<(), Problem> {
+fn content_part(role: &str, place: &str, part: &Value) -> Result<(), OpenAiProblem> {
     let Some(fields) = part.as_object() else {
-        return Err(Problem::wrong_type(place, "an object", part));
+        return Err(OpenAiProblem::wrong_type(place, "an object", part));
     };
     let param = format!("{place}.type");
     match (text(fields, "type", &param)?, role) {
         ("text", _) => text(fields, "text", &format!("{place}.text")).map(drop),
         ("refusal", "assistant") => text(fields, "refusal", &format!("{place}.refusal")).map(drop),
         ("image_url", "user") => image(fields, &format!("{place}.image_url")),
-        (other, "user") => Err(Problem::unsupported(&param, other, &["text", "image_url"])),
-        (other, _) => Err(Problem::unsupported(&param, other, &["text"])),
+        (other, "user") => Err(OpenAiProblem::unsupported(&param, other, &["text", "image_url"])),
+        (other, _) => Err(OpenAiProblem::unsupported(&param, other, &["text"])),
     }
 }
 
-fn image(part: &Map<String, Value>, place: &str) -> Result<(), Problem> {
+fn image(part: &Map<String, Value>, place: &str) -> Result<(), OpenAiProblem> {
     let image = object(part, "image_url", place)?;
     let param = format!("{place}.url");
     let url = text(image, "url", &param)?;
@@ -125,19 +127,19 @@ fn image(part: &Map<String, Value>, place: &str) -> Result<(), Problem> {
         "Invalid '{param}'. Expected a base64-encoded data URL with an image MIME type (e.g. \
          'data:image/png;base64,aW1nIGJ5dGVzIGhlcmU='), but got an invalid value instead."
     );
-    Err(Problem::new(message).param(param).code("invalid_value"))
+    Err(OpenAiProblem::new(message).param(param).code("invalid_value"))
 }
 
 /// A call's id, once all of the call is as it should be.
-fn call<'a>(place: &str, call: &'a Value) -> Result<&'a str, Problem> {
+fn call<'a>(place: &str, call: &'a Value) -> Result<&'a str, OpenAiProblem> {
     let Some(fields) = call.as_object() else {
-        return Err(Problem::wrong_type(place, "an object", call));
+        return Err(OpenAiProblem::wrong_type(place, "an object", call));
     };
     let id = id(fields, "id", &format!("{place}.id"))?;
     let param = format!("{place}.type");
     let kind = text(fields, "type", &param)?;
     if kind != "function" {
-        return Err(Problem::unsupported(&param, kind, &["function"]));
+        return Err(OpenAiProblem::unsupported(&param, kind, &["function"]));
     }
     let place = format!("{place}.function");
     let function = object(fields, "function", &place)?;
@@ -146,10 +148,18 @@ fn call<'a>(place: &str, call: &'a Value) -> Result<&'a str, Problem> {
     Ok(id)
 }
 
-fn id<'a>(fields: &'a Map<String, Value>, name: &str, param: &str) -> Result<&'a str, Problem> {
+fn id<'a>(
+    fields: &'a Map<String, Value>,
+    name: &str,
+    param: &str,
+) -> Result<&'a str, OpenAiProblem> {
     let id = text(fields, name, param)?;
     let length = id.chars().count();
-    if length > LONGEST_ID { Err(Problem::too_long(param, LONGEST_ID, length)) } else { Ok(id) }
+    if length > LONGEST_ID {
+        Err(OpenAiProblem::too_long(param, LONGEST_ID, length))
+    } else {
+        Ok(id)
+    }
 }
 
 /// A text that has to be there. `param` is what the client calls it.
@@ -157,11 +167,11 @@ pub(super) fn text<'a>(
     fields: &'a Map<String, Value>,
     name: &str,
     param: &str,
-) -> Result<&'a str, Problem> {
+) -> Result<&'a str, OpenAiProblem> {
     match fields.get(name) {
-        None => Err(Problem::missing(param)),
+        None => Err(OpenAiProblem::missing(param)),
         Some(Value::String(text)) => Ok(text),
-        Some(other) => Err(Problem::wrong_type(param, "a string", other)),
+        Some(other) => Err(OpenAiProblem::wrong_type(param, "a string", other)),
     }
 }
 
@@ -170,23 +180,28 @@ pub(super) fn object<'a>(
     fields: &'a Map<String, Value>,
     name: &str,
     param: &str,
-) -> Result<&'a Map<String, Value>, Problem> {
+) -> Result<&'a Map<String, Value>, OpenAiProblem> {
     match fields.get(name) {
-        None => Err(Problem::missing(param)),
+        None => Err(OpenAiProblem::missing(param)),
         Some(Value::Object(object)) => Ok(object),
-        Some(other) => Err(Problem::wrong_type(param, "an object", other)),
+        Some(other) => Err(OpenAiProblem::wrong_type(param, "an object", other)),
     }
 }
 
 /// The calls of the last assistant message, on the way through the messages.
 #[derive(Default)]
-struct Calls<'a> {
+struct PendingCalls<'a> {
     made: Vec<&'a str>,
     unanswered: Vec<&'a str>,
 }
 
-impl<'a> Calls<'a> {
-    fn follow(&mut self, index: usize, role: &str, message: &Message<'a>) -> Result<(), Problem> {
+impl<'a> PendingCalls<'a> {
+    fn follow(
+        &mut self,
+        index: usize,
+        role: &str,
+        message: &CheckedMessage<'a>,
+    ) -> Result<(), OpenAiProblem> {
         if role == "tool" {
             return self.answer(index, message);
         }
@@ -201,17 +216,17 @@ impl<'a> Calls<'a> {
             Some(id) => {
                 let message =
                     format!("Duplicate value for 'tool_call_id' of '{id}' in message[{index}].");
-                Err(Problem::new(message).param(format!("messages.[{index}].tool_calls")))
+                Err(OpenAiProblem::new(message).param(format!("messages.[{index}].tool_calls")))
             }
         }
     }
 
-    fn answer(&mut self, index: usize, message: &Message<'a>) -> Result<(), Problem> {
+    fn answer(&mut self, index: usize, message: &CheckedMessage<'a>) -> Result<(), OpenAiProblem> {
         if self.made.is_empty() {
             // The vendor spells it like this.
             let message = "Invalid parameter: messages with role 'tool' must be a response to a \
                            preceeding message with 'tool_calls'.";
-            return Err(Problem::new(message).param(format!("messages.[{index}].role")));
+            return Err(OpenAiProblem::new(message).param(format!("messages.[{index}].role")));
         }
         let param = format!("messages[{index}].tool_call_id");
         let id = id(message.fields, "tool_call_id", &param)?;
@@ -220,14 +235,16 @@ impl<'a> Calls<'a> {
                 "Invalid parameter: 'tool_call_id' of '{id}' not found in 'tool_calls' of \
                  previous message."
             );
-            return Err(Problem::new(message).param(format!("messages.[{index}].tool_call_id")));
+            return Err(
+                OpenAiProblem::new(message).param(format!("messages.[{index}].tool_call_id"))
+            );
         };
         self.unanswered.remove(at);
         Ok(())
     }
 
     /// What comes next is no result, or nothing.
-    fn end(&self, index: usize) -> Result<(), Problem> {
+    fn end(&self, index: usize) -> Result<(), OpenAiProblem> {
         if self.unanswered.is_empty() {
             return Ok(());
         }
@@ -237,7 +254,7 @@ impl<'a> Calls<'a> {
              to each 'tool_call_id'. The following tool_call_ids did not have response messages: \
              {ids}"
         );
-        Err(Problem::new(message).param(format!("messages.[{index}].role")))
+        Err(OpenAiProblem::new(message).param(format!("messages.[{index}].role")))
     }
 }
 

@@ -6,15 +6,15 @@ use crate::reaction::Rejection;
 
 /// Something wrong with a request.
 #[derive(Debug)]
-pub(super) struct Problem {
+pub(super) struct OpenAiProblem {
     message: String,
     param: Option<String>,
     code: Option<&'static str>,
 }
 
-impl Problem {
+impl OpenAiProblem {
     pub(super) fn new(message: impl Into<String>) -> Self {
-        Problem { message: message.into(), param: None, code: None }
+        OpenAiProblem { message: message.into(), param: None, code: None }
     }
 
     /// Names the parameter that is at fault.
@@ -31,7 +31,7 @@ impl Problem {
 
     /// A parameter that has to be there and is not.
     pub(super) fn missing(param: &str) -> Self {
-        Problem::new(format!("Missing required parameter: '{param}'."))
+        OpenAiProblem::new(format!("Missing required parameter: '{param}'."))
             .param(param)
             .code("missing_required_parameter")
     }
@@ -41,7 +41,7 @@ impl Problem {
         let given = kind(given);
         let message =
             format!("Invalid type for '{param}': expected {expected}, but got {given} instead.");
-        Problem::new(message).param(param).code("invalid_type")
+        OpenAiProblem::new(message).param(param).code("invalid_type")
     }
 
     /// A word that is none of those a parameter can be.
@@ -49,7 +49,7 @@ impl Problem {
         let supported: Vec<String> = supported.iter().map(|word| format!("'{word}'")).collect();
         let supported = supported.join(", ");
         let message = format!("Invalid value: '{given}'. Supported values are: {supported}.");
-        Problem::new(message).param(param).code("invalid_value")
+        OpenAiProblem::new(message).param(param).code("invalid_value")
     }
 
     /// A list that needs an entry.
@@ -58,7 +58,7 @@ impl Problem {
             "Invalid '{param}': empty array. Expected an array with minimum length 1, but got an \
              empty array instead."
         );
-        Problem::new(message).param(param).code("empty_array")
+        OpenAiProblem::new(message).param(param).code("empty_array")
     }
 
     /// A text with too many characters.
@@ -67,14 +67,14 @@ impl Problem {
             "Invalid '{param}': string too long. Expected a string with maximum length {most}, \
              but got a string with length {length} instead."
         );
-        Problem::new(message).param(param).code("string_above_max_length")
+        OpenAiProblem::new(message).param(param).code("string_above_max_length")
     }
 
     /// A number outside of what a parameter can be.
     pub(super) fn out_of_range(param: &str, bounds: &str, given: &Value) -> Self {
         let message =
             format!("Invalid '{param}': expected a value {bounds}, but got {given} instead.");
-        Problem::new(message).param(param).code("invalid_value")
+        OpenAiProblem::new(message).param(param).code("invalid_value")
     }
 
     pub(super) fn rejection(self, status: u16) -> Rejection {

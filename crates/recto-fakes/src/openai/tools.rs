@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::check::{flag, given};
 use super::messages::{object, text};
-use super::problem::Problem;
+use super::problem::OpenAiProblem;
 
 /// The most tools in a request.
 const MOST: usize = 128;
@@ -15,12 +15,16 @@ const LONGEST_NAME: usize = 64;
 /// The choices that are just a word.
 const CHOICES: [&str; 3] = ["none", "auto", "required"];
 
-pub(super) fn check(body: &Map<String, Value>) -> Result<&[Value], Problem> {
+pub(super) fn check(body: &Map<String, Value>) -> Result<&[Value], OpenAiProblem> {
     let tools = match given(body, "tools") {
         None => return without_tools(body),
-        Some(Value::Array(tools)) if tools.is_empty() => return Err(Problem::empty_list("tools")),
+        Some(Value::Array(tools)) if tools.is_empty() => {
+            return Err(OpenAiProblem::empty_list("tools"));
+        }
         Some(Value::Array(tools)) => tools,
-        Some(other) => return Err(Problem::wrong_type("tools", "an array of objects", other)),
+        Some(other) => {
+            return Err(OpenAiProblem::wrong_type("tools", "an array of objects", other));
+        }
     };
     if tools.len() > MOST {
         let length = tools.len();
@@ -28,7 +32,7 @@ pub(super) fn check(body: &Map<String, Value>) -> Result<&[Value], Problem> {
             "Invalid 'tools': array too long. Expected an array with maximum length {MOST}, but \
              got an array with length {length} instead."
         );
-        return Err(Problem::new(message).param("tools").code("array_above_max_length"));
+        return Err(OpenAiProblem::new(message).param("tools").code("array_above_max_length"));
     }
     let names = tools.iter().enumerate().map(|(index, it)| tool(&format!("tools[{index}]"), it));
     let names: Vec<&str> = names.collect::<Result<_, _>>()?;
@@ -38,27 +42,27 @@ pub(super) fn check(body: &Map<String, Value>) -> Result<&[Value], Problem> {
 }
 
 /// Some parameters make no sense without tools.
-fn without_tools(body: &Map<String, Value>) -> Result<&[Value], Problem> {
+fn without_tools(body: &Map<String, Value>) -> Result<&[Value], OpenAiProblem> {
     for name in ["tool_choice", "parallel_tool_calls"] {
         if given(body, name).is_some() {
             let message = format!(
                 "Invalid value for '{name}': '{name}' is only allowed when 'tools' are specified."
             );
-            return Err(Problem::new(message).param(name));
+            return Err(OpenAiProblem::new(message).param(name));
         }
     }
     Ok(&[])
 }
 
 /// A tool's name, once all of the tool is as it should be.
-fn tool<'a>(place: &str, tool: &'a Value) -> Result<&'a str, Problem> {
+fn tool<'a>(place: &str, tool: &'a Value) -> Result<&'a str, OpenAiProblem> {
     let Some(fields) = tool.as_object() else {
-        return Err(Problem::wrong_type(place, "an object", tool));
+        return Err(OpenAiProblem::wrong_type(place, "an object", tool));
     };
     let param = format!("{place}.type");
     let kind = text(fields, "type", &param)?;
     if kind != "function" {
-        return Err(Problem::unsupported(&param, kind, &["function", "custom"]));
+        return Err(OpenAiProblem::unsupported(&param, kind, &["function", "custom"]));
     }
     let place = format!("{place}.function");
     let function = object(fields, "function", &place)?;
@@ -73,11 +77,11 @@ fn tool<'a>(place: &str, tool: &'a Value) -> Result<&'a str, Problem> {
     Ok(name)
 }
 
-fn name<'a>(function: &'a Map<String, Value>, param: &str) -> Result<&'a str, Problem> {
+fn name<'a>(function: &'a Map<String, Value>, param: &str) -> Result<&'a str, OpenAiProblem> {
     let name = text(function, "name", param)?;
     let length = name.chars().count();
     if length > LONGEST_NAME {
-        return Err(Problem::too_long(param, LONGEST_NAME, length));
+        return Err(OpenAiProblem::too_long(param, LONGEST_NAME, length));
     }
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     if name.is_empty() || !name.chars().all(fits) {
@@ -85,12 +89,12 @@ fn name<'a>(function: &'a Map<String, Value>, param: &str) -> Result<&'a str, Pr
             "Invalid '{param}': string does not match pattern. Expected a string that matches \
              the pattern '^[a-zA-Z0-9_-]+$'."
         );
-        return Err(Problem::new(message).param(param).code("invalid_value"));
+        return Err(OpenAiProblem::new(message).param(param).code("invalid_value"));
     }
     Ok(name)
 }
 
-fn schema(name: &str, schema: &Map<String, Value>, param: &str) -> Result<(), Problem> {
+fn schema(name: &str, schema: &Map<String, Value>, param: &str) -> Result<(), OpenAiProblem> {
     let kind = schema.get("type").and_then(Value::as_str);
     // An empty schema stands for a function without parameters.
     if kind == Some("object") || schema.is_empty() {
@@ -101,23 +105,25 @@ fn schema(name: &str, schema: &Map<String, Value>, param: &str) -> Result<(), Pr
         "Invalid schema for function '{name}': schema must be a JSON Schema of 'type: \
          \"object\"', got 'type: \"{kind}\"'."
     );
-    Err(Problem::new(message).param(param).code("invalid_function_parameters"))
+    Err(OpenAiProblem::new(message).param(param).code("invalid_function_parameters"))
 }
 
-fn choice(choice: Option<&Value>, names: &[&str]) -> Result<(), Problem> {
+fn choice(choice: Option<&Value>, names: &[&str]) -> Result<(), OpenAiProblem> {
     match choice {
         None => Ok(()),
         Some(Value::String(word)) if CHOICES.contains(&word.as_str()) => Ok(()),
-        Some(Value::String(word)) => Err(Problem::unsupported("tool_choice", word, &CHOICES)),
+        Some(Value::String(word)) => Err(OpenAiProblem::unsupported("tool_choice", word, &CHOICES)),
         Some(Value::Object(fields)) => chosen_function(fields, names),
-        Some(other) => Err(Problem::wrong_type("tool_choice", "one of a string or object", other)),
+        Some(other) => {
+            Err(OpenAiProblem::wrong_type("tool_choice", "one of a string or object", other))
+        }
     }
 }
 
-fn chosen_function(choice: &Map<String, Value>, names: &[&str]) -> Result<(), Problem> {
+fn chosen_function(choice: &Map<String, Value>, names: &[&str]) -> Result<(), OpenAiProblem> {
     let kind = text(choice, "type", "tool_choice.type")?;
     if kind != "function" {
-        return Err(Problem::unsupported("tool_choice.type", kind, &["function"]));
+        return Err(OpenAiProblem::unsupported("tool_choice.type", kind, &["function"]));
     }
     let function = object(choice, "function", "tool_choice.function")?;
     let name = text(function, "name", "tool_choice.function.name")?;
@@ -125,5 +131,5 @@ fn chosen_function(choice: &Map<String, Value>, names: &[&str]) -> Result<(), Pr
         return Ok(());
     }
     let message = format!("Tool choice '{name}' not found in 'tools' parameter.");
-    Err(Problem::new(message).param("tool_choice").code("invalid_value"))
+    Err(OpenAiProblem::new(message).param("tool_choice").code("invalid_value"))
 }

@@ -2,35 +2,35 @@
 
 use serde_json::{Value, json};
 
-use super::check::Chat;
-use super::{A_DAY, Dialect};
-use crate::answer::{Call, Finish, Mishaps, Piece, Reply, Usage};
-use crate::reaction::Step;
+use super::check::FakeOpenAiChat;
+use super::{A_DAY, FakeDialect};
+use crate::answer::{FakeCall, FakeFinish, FakePiece, FakeReply, FakeUsage, FaultBytes};
+use crate::reaction::AnswerStep;
 
 const EVENTS: &str = "text/event-stream; charset=utf-8";
 const WHOLE: &str = "application/json";
 
-const MISHAPS: Mishaps =
-    Mishaps { error: mid_stream_error, invalid_json: b"data: {\"id\":\"chatcmpl-0\",\"obj\n\n" };
+const MISHAPS: FaultBytes =
+    FaultBytes { error: mid_stream_error, invalid_json: b"data: {\"id\":\"chatcmpl-0\",\"obj\n\n" };
 
 /// How many characters of a call's arguments are sent at a time.
 const ARGUMENTS_A_PIECE: usize = 8;
 
 /// Writes the reply to a chat.
-pub(super) struct Writer<'a> {
-    pub(super) dialect: Dialect,
-    pub(super) chat: &'a Chat,
+pub(super) struct CompletionWriter<'a> {
+    pub(super) dialect: FakeDialect,
+    pub(super) chat: &'a FakeOpenAiChat,
     pub(super) id: String,
 }
 
-impl Writer<'_> {
+impl CompletionWriter<'_> {
     /// The steps of a reply to a prompt of so many tokens.
     pub(super) fn reply(
         &self,
-        reply: &Reply,
+        reply: &FakeReply,
         prompt: u32,
         next_id: impl FnMut() -> String,
-    ) -> (&'static str, Vec<Step>) {
+    ) -> (&'static str, Vec<AnswerStep>) {
         let usage = reply.reported(prompt);
         if !self.chat.stream {
             let body = self.whole(reply, usage, next_id).to_string();
@@ -56,7 +56,7 @@ impl Writer<'_> {
     }
 
     /// The end: why, then how much if the client asked for it, then the mark.
-    fn end(&self, reply: &Reply, usage: Usage) -> Vec<u8> {
+    fn end(&self, reply: &FakeReply, usage: FakeUsage) -> Vec<u8> {
         let mut last = self.part(&json!({}));
         last["choices"][0]["finish_reason"] = reason(reply.finish()).into();
         let mut end = event(&last);
@@ -69,11 +69,16 @@ impl Writer<'_> {
         end
     }
 
-    fn whole(&self, reply: &Reply, usage: Usage, mut next_id: impl FnMut() -> String) -> Value {
+    fn whole(
+        &self,
+        reply: &FakeReply,
+        usage: FakeUsage,
+        mut next_id: impl FnMut() -> String,
+    ) -> Value {
         let calls: Vec<Value> = reply
             .pieces
             .iter()
-            .filter_map(|piece| if let Piece::Call(call) = piece { Some(call) } else { None })
+            .filter_map(|piece| if let FakePiece::Call(call) = piece { Some(call) } else { None })
             .map(|call| whole_call(call, &next_id()))
             .collect();
         let mut message = json!({ "role": "assistant", "content": reply.whole_text() });
@@ -102,14 +107,14 @@ impl Writer<'_> {
     }
 
     /// llama.cpp tells cached tokens among its timings.
-    fn add_usage(&self, body: &mut Value, usage: Usage) {
-        let Usage { prompt, cached, completion } = usage;
+    fn add_usage(&self, body: &mut Value, usage: FakeUsage) {
+        let FakeUsage { prompt, cached, completion } = usage;
         body["usage"] = json!({
             "prompt_tokens": prompt,
             "completion_tokens": completion,
             "total_tokens": prompt.saturating_add(completion),
         });
-        if self.dialect == Dialect::LlamaCpp {
+        if self.dialect == FakeDialect::LlamaCpp {
             let read = prompt.saturating_sub(cached);
             body["timings"] =
                 json!({ "cache_n": cached, "prompt_n": read, "predicted_n": completion });
@@ -120,14 +125,14 @@ impl Writer<'_> {
 }
 
 /// What each event adds to the message.
-fn deltas(reply: &Reply, mut next_id: impl FnMut() -> String) -> Vec<Value> {
+fn deltas(reply: &FakeReply, mut next_id: impl FnMut() -> String) -> Vec<Value> {
     let mut deltas = Vec::new();
     let mut calls = 0;
     for piece in &reply.pieces {
         match piece {
-            Piece::Text(text) => deltas.push(json!({ "content": text })),
-            Piece::Thinking(text) => deltas.push(json!({ "reasoning_content": text })),
-            Piece::Call(call) => {
+            FakePiece::Text(text) => deltas.push(json!({ "content": text })),
+            FakePiece::Thinking(text) => deltas.push(json!({ "reasoning_content": text })),
+            FakePiece::Call(call) => {
                 deltas.extend(call_deltas(call, calls, &next_id()));
                 calls += 1;
             }
@@ -138,7 +143,7 @@ fn deltas(reply: &Reply, mut next_id: impl FnMut() -> String) -> Vec<Value> {
 
 /// A call comes in parts: its name first, then its arguments bit by bit, all
 /// held together by an index.
-fn call_deltas(call: &Call, index: usize, id: &str) -> Vec<Value> {
+fn call_deltas(call: &FakeCall, index: usize, id: &str) -> Vec<Value> {
     let head = json!({
         "index": index,
         "id": id,
@@ -152,7 +157,7 @@ fn call_deltas(call: &Call, index: usize, id: &str) -> Vec<Value> {
     [head].into_iter().chain(parts).map(|part| json!({ "tool_calls": [part] })).collect()
 }
 
-fn whole_call(call: &Call, id: &str) -> Value {
+fn whole_call(call: &FakeCall, id: &str) -> Value {
     json!({
         "id": id,
         "type": "function",
@@ -160,11 +165,11 @@ fn whole_call(call: &Call, id: &str) -> Value {
     })
 }
 
-fn reason(finish: Finish) -> &'static str {
+fn reason(finish: FakeFinish) -> &'static str {
     match finish {
-        Finish::Stop => "stop",
-        Finish::ToolCalls => "tool_calls",
-        Finish::Length => "length",
+        FakeFinish::Stop => "stop",
+        FakeFinish::ToolCalls => "tool_calls",
+        FakeFinish::Length => "length",
     }
 }
 

@@ -3,36 +3,39 @@
 use std::time::Duration;
 
 use expect_test::{Expect, expect};
-use recto_fakes::{Answer, Call, Dialect, Ending, Fake, FakeBuilder, Gate, Reply, Usage};
+use recto_fakes::{
+    AnswerEnding, AnswerGate, FakeAnswer, FakeBuilder, FakeCall, FakeDialect, FakeReply,
+    FakeServer, FakeUsage,
+};
 use serde_json::{Value, json};
 
-use crate::support::{Answering, Next, post};
+use crate::support::{AnswerReader, NextChunk, post};
 
 #[derive(Clone, Copy)]
-enum Wire {
+enum FakeWire {
     Ollama,
     OpenAi,
 }
 
-const WIRES: [Wire; 2] = [Wire::Ollama, Wire::OpenAi];
+const WIRES: [FakeWire; 2] = [FakeWire::Ollama, FakeWire::OpenAi];
 
-impl Wire {
+impl FakeWire {
     fn fake(self) -> FakeBuilder {
         match self {
-            Wire::Ollama => Fake::ollama(),
-            Wire::OpenAi => Fake::openai(),
+            FakeWire::Ollama => FakeServer::ollama(),
+            FakeWire::OpenAi => FakeServer::openai(),
         }
     }
 
-    fn ask(self, fake: &Fake) -> Answering {
+    fn ask(self, fake: &FakeServer) -> AnswerReader {
         let mut body = json!({
             "model": "fake",
             "messages": [{ "role": "user", "content": "hi" }],
             "stream": true,
         });
         match self {
-            Wire::Ollama => post(fake, "/api/chat", &body),
-            Wire::OpenAi => {
+            FakeWire::Ollama => post(fake, "/api/chat", &body),
+            FakeWire::OpenAi => {
                 body["stream_options"] = json!({ "include_usage": true });
                 post(fake, "/v1/chat/completions", &body)
             }
@@ -40,7 +43,7 @@ impl Wire {
     }
 }
 
-fn play(wire: Wire, reply: Reply) -> (Vec<String>, Next) {
+fn play(wire: FakeWire, reply: FakeReply) -> (Vec<String>, NextChunk) {
     let fake = wire.fake().answer(reply).start();
     let mut answering = wire.ask(&fake);
     assert_eq!(answering.status, 200);
@@ -48,9 +51,9 @@ fn play(wire: Wire, reply: Reply) -> (Vec<String>, Next) {
     answering.rest()
 }
 
-fn check(wire: Wire, reply: Reply, expected: &Expect) {
+fn check(wire: FakeWire, reply: FakeReply, expected: &Expect) {
     let (pieces, ending) = play(wire, reply);
-    assert_eq!(ending, Next::End);
+    assert_eq!(ending, NextChunk::End);
     let marked: Vec<String> = pieces.iter().map(|piece| format!("--\n{piece}")).collect();
     expected.assert_eq(&marked.concat());
 }
@@ -58,8 +61,8 @@ fn check(wire: Wire, reply: Reply, expected: &Expect) {
 #[test]
 fn text_is_streamed_word_by_word() {
     check(
-        Wire::Ollama,
-        Answer::text("Good day"),
+        FakeWire::Ollama,
+        FakeAnswer::text("Good day"),
         &expect![[r#"
         --
         {"model":"fake","created_at":"2026-01-01T00:00:00Z","message":{"role":"assistant","content":"Good "},"done":false}
@@ -70,8 +73,8 @@ fn text_is_streamed_word_by_word() {
     "#]],
     );
     check(
-        Wire::OpenAi,
-        Answer::text("Good day"),
+        FakeWire::OpenAi,
+        FakeAnswer::text("Good day"),
         &expect![[r#"
         --
         data: {"id":"chatcmpl-00000001","object":"chat.completion.chunk","created":1767225600,"model":"fake","choices":[{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}],"usage":null}
@@ -95,12 +98,14 @@ fn text_is_streamed_word_by_word() {
 #[test]
 fn calls_come_as_the_wire_has_them() {
     let reply = || {
-        let calls =
-            [Call::new("clock", json!({})), Call::new("read_file", json!({ "path": "é.txt" }))];
-        Answer::thinking("Hm.").piece("I look.").calls(calls)
+        let calls = [
+            FakeCall::new("clock", json!({})),
+            FakeCall::new("read_file", json!({ "path": "é.txt" })),
+        ];
+        FakeAnswer::thinking("Hm.").piece("I look.").calls(calls)
     };
     check(
-        Wire::Ollama,
+        FakeWire::Ollama,
         reply(),
         &expect![[r#"
         --
@@ -116,7 +121,7 @@ fn calls_come_as_the_wire_has_them() {
     "#]],
     );
     check(
-        Wire::OpenAi,
+        FakeWire::OpenAi,
         reply(),
         &expect![[r#"
         --
@@ -154,14 +159,14 @@ fn calls_come_as_the_wire_has_them() {
 }
 
 /// The counts that a reply ends with: of the prompt, of the reply, and cached.
-fn usage(wire: Wire, reply: Reply) -> Value {
+fn usage(wire: FakeWire, reply: FakeReply) -> Value {
     let (pieces, _) = play(wire, reply);
     let text = pieces.concat();
     let objects = text.lines().map(|line| line.trim_start_matches("data: "));
     let last: Value = objects.rev().find_map(|line| serde_json::from_str(line).ok()).unwrap();
     match wire {
-        Wire::Ollama => json!([last["prompt_eval_count"], last["eval_count"]]),
-        Wire::OpenAi => {
+        FakeWire::Ollama => json!([last["prompt_eval_count"], last["eval_count"]]),
+        FakeWire::OpenAi => {
             let usage = &last["usage"];
             let cached = &usage["prompt_tokens_details"]["cached_tokens"];
             json!([usage["prompt_tokens"], usage["completion_tokens"], cached])
@@ -171,28 +176,29 @@ fn usage(wire: Wire, reply: Reply) -> Value {
 
 #[test]
 fn usage_is_counted_given_or_wrong() {
-    let given = || Answer::text("hi").usage(Usage { prompt: 900, cached: 700, completion: 30 });
+    let given =
+        || FakeAnswer::text("hi").usage(FakeUsage { prompt: 900, cached: 700, completion: 30 });
     // The message has 17 bytes with the names of its fields.
-    assert_eq!(usage(Wire::Ollama, Answer::text("12345")), json!([5, 2]));
-    assert_eq!(usage(Wire::OpenAi, Answer::text("12345")), json!([5, 2, 0]));
-    assert_eq!(usage(Wire::Ollama, given()), json!([900, 30]));
-    assert_eq!(usage(Wire::OpenAi, given()), json!([900, 30, 700]));
-    assert_eq!(usage(Wire::Ollama, Answer::text("12345").prompt_tokens(1)), json!([1, 2]));
+    assert_eq!(usage(FakeWire::Ollama, FakeAnswer::text("12345")), json!([5, 2]));
+    assert_eq!(usage(FakeWire::OpenAi, FakeAnswer::text("12345")), json!([5, 2, 0]));
+    assert_eq!(usage(FakeWire::Ollama, given()), json!([900, 30]));
+    assert_eq!(usage(FakeWire::OpenAi, given()), json!([900, 30, 700]));
+    assert_eq!(usage(FakeWire::Ollama, FakeAnswer::text("12345").prompt_tokens(1)), json!([1, 2]));
 }
 
 #[test]
 fn a_reply_can_run_out_of_tokens() {
-    let (ollama, _) = play(Wire::Ollama, Answer::text("One and").out_of_tokens());
+    let (ollama, _) = play(FakeWire::Ollama, FakeAnswer::text("One and").out_of_tokens());
     assert!(ollama.last().unwrap().contains("\"done_reason\":\"length\""));
-    let (openai, _) = play(Wire::OpenAi, Answer::text("One and").out_of_tokens());
+    let (openai, _) = play(FakeWire::OpenAi, FakeAnswer::text("One and").out_of_tokens());
     assert!(openai.last().unwrap().contains("\"finish_reason\":\"length\""));
 }
 
 #[test]
 fn a_refusal_is_sent_as_it_is() {
     for wire in WIRES {
-        let refusal = Answer::refusal(429, "{\"error\":\"slow\"}").header("Retry-After", "7");
-        let fake = wire.fake().answer(refusal).answer(Answer::text("now")).start();
+        let refusal = FakeAnswer::refusal(429, "{\"error\":\"slow\"}").header("Retry-After", "7");
+        let fake = wire.fake().answer(refusal).answer(FakeAnswer::text("now")).start();
         let mut answering = wire.ask(&fake);
         assert_eq!(answering.status, 429);
         assert!(answering.headers.contains(&"retry-after: 7".to_owned()));
@@ -206,9 +212,10 @@ fn a_refusal_is_sent_as_it_is() {
 
 #[test]
 fn a_refusal_need_not_be_json() {
-    let refusal = Answer::refusal(502, "<h1>Bad gateway</h1>").header("Content-Type", "text/html");
-    let fake = Fake::ollama().answer(refusal).start();
-    let mut answering = Wire::Ollama.ask(&fake);
+    let refusal =
+        FakeAnswer::refusal(502, "<h1>Bad gateway</h1>").header("Content-Type", "text/html");
+    let fake = FakeServer::ollama().answer(refusal).start();
+    let mut answering = FakeWire::Ollama.ask(&fake);
     assert_eq!((answering.status, answering.body().as_str()), (502, "<h1>Bad gateway</h1>"));
     let types = answering.headers.iter().filter(|line| line.starts_with("content-type"));
     assert_eq!(types.collect::<Vec<_>>(), ["content-type: text/html"]);
@@ -217,37 +224,37 @@ fn a_refusal_need_not_be_json() {
 #[test]
 fn a_cut_cuts_after_the_pieces_before_it() {
     for wire in WIRES {
-        let (pieces, ending) = play(wire, Answer::text("one two three").cut_after(2));
-        assert_eq!(ending, Next::BrokenOff);
+        let (pieces, ending) = play(wire, FakeAnswer::text("one two three").cut_after(2));
+        assert_eq!(ending, NextChunk::BrokenOff);
         assert_eq!(pieces.len(), 2);
         assert!(pieces[1].contains("two "));
         // A cut that comes too late still comes before the end.
-        let (pieces, ending) = play(wire, Answer::text("one two three").cut_after(99));
-        assert_eq!((pieces.len(), ending), (3, Next::BrokenOff));
+        let (pieces, ending) = play(wire, FakeAnswer::text("one two three").cut_after(99));
+        assert_eq!((pieces.len(), ending), (3, NextChunk::BrokenOff));
     }
 }
 
 #[test]
 fn a_cut_can_come_before_the_first_piece() {
     for wire in WIRES {
-        let fake = wire.fake().answer(Answer::text("one").cut_after(0)).start();
-        assert_eq!(wire.ask(&fake).next(), Next::BrokenOff);
+        let fake = wire.fake().answer(FakeAnswer::text("one").cut_after(0)).start();
+        assert_eq!(wire.ask(&fake).next(), NextChunk::BrokenOff);
     }
 }
 
 #[test]
 fn an_error_can_come_in_the_middle() {
-    let reply = || Answer::text("one two").error_after(1, "out of memory");
+    let reply = || FakeAnswer::text("one two").error_after(1, "out of memory");
     for (wire, error) in [
-        (Wire::Ollama, "{\"error\":\"out of memory\"}\n"),
+        (FakeWire::Ollama, "{\"error\":\"out of memory\"}\n"),
         (
-            Wire::OpenAi,
+            FakeWire::OpenAi,
             "data: {\"error\":{\"message\":\"out of memory\",\"type\":\"server_error\",\
              \"param\":null,\"code\":null}}\n\n",
         ),
     ] {
         let (pieces, ending) = play(wire, reply());
-        assert_eq!(ending, Next::End);
+        assert_eq!(ending, NextChunk::End);
         assert_eq!(pieces.len(), 2);
         assert!(pieces[0].contains("one "));
         assert_eq!(pieces[1], error);
@@ -257,8 +264,8 @@ fn an_error_can_come_in_the_middle() {
 #[test]
 fn invalid_json_can_come_in_the_middle() {
     for wire in WIRES {
-        let (pieces, ending) = play(wire, Answer::text("one two").invalid_json_after(1));
-        assert_eq!((pieces.len(), ending), (4, Next::End));
+        let (pieces, ending) = play(wire, FakeAnswer::text("one two").invalid_json_after(1));
+        assert_eq!((pieces.len(), ending), (4, NextChunk::End));
         let line = pieces[1].trim().trim_start_matches("data: ");
         assert!(serde_json::from_str::<Value>(line).is_err());
         assert!(pieces[2].contains("two"));
@@ -268,60 +275,63 @@ fn invalid_json_can_come_in_the_middle() {
 #[test]
 fn a_stalled_answer_keeps_the_connection() {
     for wire in WIRES {
-        let fake = wire.fake().answer(Answer::text("one two").stall_after(1)).start();
+        let fake = wire.fake().answer(FakeAnswer::text("one two").stall_after(1)).start();
         let mut answering = wire.ask(&fake);
-        assert!(matches!(answering.next(), Next::Piece(_)));
+        assert!(matches!(answering.next(), NextChunk::Piece(_)));
         // Only the end of the fake ends it.
         drop(fake);
-        assert_eq!(answering.next(), Next::BrokenOff);
+        assert_eq!(answering.next(), NextChunk::BrokenOff);
     }
 }
 
 #[test]
 fn a_gate_holds_each_piece() {
     for wire in WIRES {
-        let gate = Gate::new();
-        let fake = wire.fake().answer(Answer::text("one two").held(&gate)).start();
+        let gate = AnswerGate::new();
+        let fake = wire.fake().answer(FakeAnswer::text("one two").held(&gate)).start();
         let mut answering = wire.ask(&fake);
         gate.wait_for(1);
         gate.release(1);
-        assert!(matches!(answering.next(), Next::Piece(piece) if piece.contains("one ")));
+        assert!(matches!(answering.next(), NextChunk::Piece(piece) if piece.contains("one ")));
         // The answer stands before its second piece, which was not sent.
         gate.wait_for(2);
-        assert_eq!(fake.log()[0].ending, Ending::Open);
+        assert_eq!(fake.log()[0].ending, AnswerEnding::Open);
         gate.release(2);
         let (pieces, ending) = answering.rest();
-        assert_eq!((pieces.len(), ending), (2, Next::End));
+        assert_eq!((pieces.len(), ending), (2, NextChunk::End));
     }
 }
 
 #[test]
 fn a_delay_changes_nothing_but_the_time() {
     for wire in WIRES {
-        let delayed = Answer::text("one two").delay(Duration::from_millis(1));
-        assert_eq!(play(wire, delayed), play(wire, Answer::text("one two")));
+        let delayed = FakeAnswer::text("one two").delay(Duration::from_millis(1));
+        assert_eq!(play(wire, delayed), play(wire, FakeAnswer::text("one two")));
     }
 }
 
 #[test]
 fn a_model_may_write_broken_arguments() {
-    let (pieces, _) = play(Wire::OpenAi, Answer::calls([Call::new("clock", "{\"zone\"")]));
+    let (pieces, _) =
+        play(FakeWire::OpenAi, FakeAnswer::calls([FakeCall::new("clock", "{\"zone\"")]));
     assert!(pieces.concat().contains(r#""arguments":"{\"zone\"""#));
 }
 
 #[test]
 fn llama_cpp_counts_cached_tokens_among_its_timings() {
-    let usage = Usage { prompt: 50, cached: 40, completion: 3 };
-    let fake =
-        Fake::openai_dialect(Dialect::LlamaCpp).answer(Answer::text("hi").usage(usage)).start();
-    let body = Wire::OpenAi.ask(&fake).body();
+    let usage = FakeUsage { prompt: 50, cached: 40, completion: 3 };
+    let fake = FakeServer::openai_dialect(FakeDialect::LlamaCpp)
+        .answer(FakeAnswer::text("hi").usage(usage))
+        .start();
+    let body = FakeWire::OpenAi.ask(&fake).body();
     assert!(body.contains(r#""timings":{"cache_n":40,"prompt_n":10,"predicted_n":3}"#));
     assert!(!body.contains("cached_tokens"));
 }
 
 #[test]
 fn an_answer_can_come_whole() {
-    let reply = || Answer::thinking("Hm.").text("Good day").calls([Call::new("clock", json!({}))]);
+    let reply =
+        || FakeAnswer::thinking("Hm.").text("Good day").calls([FakeCall::new("clock", json!({}))]);
     let mut body = json!({
         "model": "fake",
         "messages": [{ "role": "user", "content": "hi" }],
@@ -360,7 +370,7 @@ fn an_answer_can_come_whole() {
           "eval_count": 5,
           "eval_duration": 1000000
         }"#]]
-    .assert_eq(&whole(Fake::ollama(), "/api/chat", &body));
+    .assert_eq(&whole(FakeServer::ollama(), "/api/chat", &body));
     body["stream"] = Value::Null;
     expect![[r#"
         {
@@ -398,12 +408,12 @@ fn an_answer_can_come_whole() {
             }
           }
         }"#]]
-    .assert_eq(&whole(Fake::openai(), "/v1/chat/completions", &body));
+    .assert_eq(&whole(FakeServer::openai(), "/v1/chat/completions", &body));
 }
 
 #[test]
 fn usage_is_told_only_when_asked_for() {
-    let fake = Fake::openai().start();
+    let fake = FakeServer::openai().start();
     let body = json!({
         "model": "fake",
         "messages": [{ "role": "user", "content": "hi" }],

@@ -1,7 +1,7 @@
 //! What the fake of Ollama takes and refuses.
 
 use expect_test::expect;
-use recto_fakes::{Answer, Capability, Fake, Model};
+use recto_fakes::{Capability, FakeAnswer, FakeModel, FakeServer};
 use serde_json::{Value, json};
 
 use crate::support::{get, post, refused};
@@ -50,14 +50,14 @@ fn everything() -> Value {
     })
 }
 
-fn seer() -> Model {
+fn seer() -> FakeModel {
     let all = [Capability::Completion, Capability::Tools, Capability::Thinking, Capability::Vision];
-    Model::new("seer").capabilities(all)
+    FakeModel::new("seer").capabilities(all)
 }
 
 #[test]
 fn a_right_chat_is_answered() {
-    let fake = Fake::ollama().model(seer()).start();
+    let fake = FakeServer::ollama().model(seer()).start();
     let mut answering = post(&fake, "/api/chat", &everything());
     assert_eq!(answering.status, 200);
     assert!(answering.headers.contains(&"content-type: application/x-ndjson".to_owned()));
@@ -67,7 +67,7 @@ fn a_right_chat_is_answered() {
 
 /// Refuses the right chat once `value` stands at `place` of it.
 fn check(place: &str, value: Value, status: u16, message: &str) {
-    let fake = Fake::ollama().model(seer()).start();
+    let fake = FakeServer::ollama().model(seer()).start();
     let mut body = everything();
     *body.pointer_mut(place).unwrap_or_else(|| panic!("no {place}")) = value;
     let (got, said) = refused(&fake, "/api/chat", &body);
@@ -137,7 +137,7 @@ fn wrong_options_are_refused_the_way_ollama_does() {
 
 #[test]
 fn null_is_as_good_as_nothing() {
-    let fake = Fake::ollama().start();
+    let fake = FakeServer::ollama().start();
     let body = json!({
         "model": "fake",
         "messages": [{ "role": "user", "content": null, "images": null, "tool_calls": null }],
@@ -150,7 +150,7 @@ fn null_is_as_good_as_nothing() {
 
 #[test]
 fn a_body_is_needed() {
-    let fake = Fake::ollama().start();
+    let fake = FakeServer::ollama().start();
     let mut answering = crate::support::send(&fake, "POST", "/api/chat", "", b"");
     assert_eq!(answering.status, 400);
     assert_eq!(answering.body(), r#"{"error":"missing request body"}"#);
@@ -158,7 +158,7 @@ fn a_body_is_needed() {
 
 #[test]
 fn models_are_known_by_name_and_tag() {
-    let fake = Fake::ollama().model("qwen3").model("llama3:8b").start();
+    let fake = FakeServer::ollama().model("qwen3").model("llama3:8b").start();
     let status = |model: &str| {
         let body = json!({ "model": model, "messages": [{ "role": "user", "content": "hi" }] });
         refused(&fake, "/api/chat", &body)
@@ -172,7 +172,8 @@ fn models_are_known_by_name_and_tag() {
 
 #[test]
 fn a_model_does_what_it_can() {
-    let fake = Fake::ollama().model(Model::new("seer").capabilities([Capability::Completion]));
+    let fake =
+        FakeServer::ollama().model(FakeModel::new("seer").capabilities([Capability::Completion]));
     let fake = fake.start();
     let mut body = everything();
     let mut check = |message: &str, field: &str, value: Value| {
@@ -186,8 +187,8 @@ fn a_model_does_what_it_can() {
     check("model does not support multimodal requests", "/messages/1/images", json!([]));
     assert_eq!(post(&fake, "/api/chat", &body).status, 200);
 
-    let embedder = Model::new("embedder").capabilities([]);
-    let fake = Fake::ollama().model(embedder).start();
+    let embedder = FakeModel::new("embedder").capabilities([]);
+    let fake = FakeServer::ollama().model(embedder).start();
     let body = json!({ "model": "embedder", "messages": [] });
     assert!(refused(&fake, "/api/chat", &body).1.contains("does not support chat"));
 }
@@ -203,14 +204,14 @@ fn long_chat(count: usize) -> Value {
     json!({ "model": "fake", "messages": messages, "stream": false })
 }
 
-fn counted(fake: &Fake, body: &Value) -> u64 {
+fn counted(fake: &FakeServer, body: &Value) -> u64 {
     let answer: Value = serde_json::from_str(&post(fake, "/api/chat", body).body()).unwrap();
     answer["prompt_eval_count"].as_u64().unwrap()
 }
 
 #[test]
 fn an_over_long_prompt_loses_its_front_in_silence() {
-    let fake = Fake::ollama().start();
+    let fake = FakeServer::ollama().start();
     let mut body = long_chat(10);
     let whole = counted(&fake, &body);
     assert!(whole > 500, "{whole}");
@@ -231,7 +232,7 @@ fn an_over_long_prompt_loses_its_front_in_silence() {
 
 #[test]
 fn a_result_is_not_cut_from_its_call() {
-    let fake = Fake::ollama().start();
+    let fake = FakeServer::ollama().start();
     let call = json!({ "function": { "name": "look", "arguments": {} } });
     let mut body = json!({
         "model": "fake",
@@ -255,7 +256,7 @@ fn a_result_is_not_cut_from_its_call() {
 
 #[test]
 fn an_over_long_prompt_is_refused_when_nothing_may_be_cut() {
-    let fake = Fake::ollama().start();
+    let fake = FakeServer::ollama().start();
     let mut body = long_chat(10);
     let whole = counted(&fake, &body);
     body["truncate"] = json!(false);
@@ -273,7 +274,7 @@ fn an_over_long_prompt_is_refused_when_nothing_may_be_cut() {
 
 #[test]
 fn another_window_loads_the_model_again() {
-    let fake = Fake::ollama().start();
+    let fake = FakeServer::ollama().start();
     assert_eq!(fake.loads(), 0);
     let mut body = long_chat(0);
     let mut ask = |name: &str, value: Value| {
@@ -293,7 +294,7 @@ fn another_window_loads_the_model_again() {
 
 #[test]
 fn no_window_is_larger_than_the_model_was_trained_for() {
-    let fake = Fake::ollama().model(Model::new("fake").trained_for(100)).start();
+    let fake = FakeServer::ollama().model(FakeModel::new("fake").trained_for(100)).start();
     let mut body = long_chat(10);
     body["options"] = json!({ "num_ctx": 8192 });
     assert!(counted(&fake, &body) <= 100);
@@ -301,7 +302,7 @@ fn no_window_is_larger_than_the_model_was_trained_for() {
 
 #[test]
 fn a_chat_without_messages_loads_the_model() {
-    let fake = Fake::ollama().answer(Answer::text("kept")).start();
+    let fake = FakeServer::ollama().answer(FakeAnswer::text("kept")).start();
     let body = json!({ "model": "fake", "messages": [], "options": { "num_ctx": 2048 } });
     assert!(post(&fake, "/api/chat", &body).body().contains("\"done_reason\":\"load\""));
     assert_eq!(get(&fake, "/api/ps").1["models"][0]["context_length"], 2048);
@@ -310,8 +311,8 @@ fn a_chat_without_messages_loads_the_model() {
 
 #[test]
 fn it_tells_what_it_serves() {
-    let fake = Fake::ollama()
-        .model(Model::new("qwen3:8b").trained_for(40_960).window(8_192))
+    let fake = FakeServer::ollama()
+        .model(FakeModel::new("qwen3:8b").trained_for(40_960).window(8_192))
         .model(seer())
         .start();
     let shown = |name: &str| {

@@ -1,6 +1,6 @@
 //! What the fakes of OpenAI-compatible servers take and refuse.
 
-use recto_fakes::{Capability, Dialect, Fake, Model};
+use recto_fakes::{Capability, FakeDialect, FakeModel, FakeServer};
 use serde_json::{Value, json};
 
 use crate::support::{get, post, refused, send};
@@ -56,7 +56,7 @@ fn everything() -> Value {
 
 #[test]
 fn a_right_chat_is_answered() {
-    let fake = Fake::openai().start();
+    let fake = FakeServer::openai().start();
     let mut answering = post(&fake, CHAT, &everything());
     assert_eq!(answering.status, 200);
     let events = "content-type: text/event-stream; charset=utf-8".to_owned();
@@ -68,7 +68,7 @@ fn a_right_chat_is_answered() {
 /// Refuses the right chat once `change` was made to it; `expected` is a part of
 /// the message, the parameter and the code.
 fn check(change: impl FnOnce(&mut Value), expected: (&str, Value, Value)) {
-    let fake = Fake::openai().start();
+    let fake = FakeServer::openai().start();
     let mut body = everything();
     change(&mut body);
     let mut answering = post(&fake, CHAT, &body);
@@ -270,7 +270,7 @@ fn wrong_tools_are_refused() {
 
 #[test]
 fn a_function_can_be_chosen() {
-    let fake = Fake::openai().start();
+    let fake = FakeServer::openai().start();
     let mut body = everything();
     body["tool_choice"] = json!({ "type": "function", "function": { "name": "look" } });
     assert_eq!(post(&fake, CHAT, &body).status, 200);
@@ -278,7 +278,7 @@ fn a_function_can_be_chosen() {
 
 #[test]
 fn the_body_must_be_called_json() {
-    let fake = Fake::openai().start();
+    let fake = FakeServer::openai().start();
     let body = everything().to_string();
     let status = |headers: &str| send(&fake, "POST", CHAT, headers, body.as_bytes()).status;
     assert_eq!(status(""), 400);
@@ -288,7 +288,7 @@ fn the_body_must_be_called_json() {
 
 #[test]
 fn an_unknown_model_is_not_found() {
-    let fake = Fake::openai().model("gpt").start();
+    let fake = FakeServer::openai().model("gpt").start();
     let mut answering = post(&fake, CHAT, &everything());
     assert_eq!(answering.status, 404);
     let body = answering.body();
@@ -297,9 +297,9 @@ fn an_unknown_model_is_not_found() {
 }
 
 /// The error of a prompt that does not fit.
-fn overflow(dialect: Dialect, window: u32) -> Option<Value> {
-    let model = Model::new("fake").window(window);
-    let fake = Fake::openai_dialect(dialect).model(model).start();
+fn overflow(dialect: FakeDialect, window: u32) -> Option<Value> {
+    let model = FakeModel::new("fake").window(window);
+    let fake = FakeServer::openai_dialect(dialect).model(model).start();
     let body = json!({
         "model": "fake",
         // With the names of its fields, 100 tokens.
@@ -313,7 +313,7 @@ fn overflow(dialect: Dialect, window: u32) -> Option<Value> {
 
 #[test]
 fn what_does_not_fit_is_refused_as_each_server_says_it() {
-    for dialect in [Dialect::OpenAi, Dialect::LmStudio] {
+    for dialect in [FakeDialect::OpenAi, FakeDialect::LmStudio] {
         assert_eq!(overflow(dialect, 150), None);
         let error = overflow(dialect, 149).unwrap();
         assert_eq!(error["code"], "context_length_exceeded");
@@ -321,12 +321,12 @@ fn what_does_not_fit_is_refused_as_each_server_says_it() {
         assert!(message.contains("maximum context length is 149 tokens"), "{message}");
         assert!(message.contains("150 tokens (100 in the messages, 50 in"), "{message}");
     }
-    assert_eq!(overflow(Dialect::Vllm, 150), None);
-    let error = overflow(Dialect::Vllm, 149).unwrap();
+    assert_eq!(overflow(FakeDialect::Vllm, 150), None);
+    let error = overflow(FakeDialect::Vllm, 149).unwrap();
     assert_eq!((&error["type"], &error["code"]), (&json!("BadRequestError"), &json!(400)));
     assert_eq!(error["param"], "input_tokens");
-    assert_eq!(overflow(Dialect::LlamaCpp, 100), None);
-    let error = overflow(Dialect::LlamaCpp, 99).unwrap();
+    assert_eq!(overflow(FakeDialect::LlamaCpp, 100), None);
+    let error = overflow(FakeDialect::LlamaCpp, 99).unwrap();
     assert_eq!(error["type"], "exceed_context_size_error");
     assert_eq!((&error["n_prompt_tokens"], &error["n_ctx"]), (&json!(100), &json!(99)));
 }
@@ -334,26 +334,26 @@ fn what_does_not_fit_is_refused_as_each_server_says_it() {
 #[test]
 fn each_server_tells_its_window_in_its_own_way() {
     let models = |dialect| {
-        let fake = Fake::openai_dialect(dialect)
-            .model(Model::new("big").trained_for(131_072).window(16_384))
-            .model(Model::new("seer").capabilities([Capability::Vision]));
+        let fake = FakeServer::openai_dialect(dialect)
+            .model(FakeModel::new("big").trained_for(131_072).window(16_384))
+            .model(FakeModel::new("seer").capabilities([Capability::Vision]));
         fake.start()
     };
-    let openai = models(Dialect::OpenAi);
+    let openai = models(FakeDialect::OpenAi);
     let (_, list) = get(&openai, "/v1/models");
     assert_eq!(list["data"][0]["id"], "big");
     assert_eq!(list["data"][0]["max_model_len"], Value::Null);
 
-    let (_, list) = get(&models(Dialect::Vllm), "/v1/models");
+    let (_, list) = get(&models(FakeDialect::Vllm), "/v1/models");
     assert_eq!(list["data"][0]["max_model_len"], 16_384);
     assert_eq!(list["data"][1]["max_model_len"], 32_768);
 
-    let llama = models(Dialect::LlamaCpp);
+    let llama = models(FakeDialect::LlamaCpp);
     let (_, properties) = get(&llama, "/props");
     assert_eq!(properties["default_generation_settings"]["n_ctx"], 16_384);
     assert_eq!(get(&llama, "/v1/models").1["data"][0]["meta"]["n_ctx_train"], 131_072);
 
-    let (_, list) = get(&models(Dialect::LmStudio), "/api/v0/models");
+    let (_, list) = get(&models(FakeDialect::LmStudio), "/api/v0/models");
     let (big, seer) = (&list["data"][0], &list["data"][1]);
     assert_eq!((&big["state"], &big["type"]), (&json!("loaded"), &json!("llm")));
     assert_eq!(big["loaded_context_length"], 16_384);
@@ -366,7 +366,7 @@ fn each_server_tells_its_window_in_its_own_way() {
 
 #[test]
 fn parts_of_text_are_heard() {
-    let fake = Fake::openai().start();
+    let fake = FakeServer::openai().start();
     let parts = json!([{ "type": "text", "text": "one " }, { "type": "text", "text": "two" }]);
     let body = json!({ "model": "fake", "messages": [{ "role": "user", "content": parts }] });
     assert!(post(&fake, CHAT, &body).body().contains("You said: one two"));

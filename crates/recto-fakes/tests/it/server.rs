@@ -3,10 +3,10 @@
 use std::io::Read;
 use std::net::TcpStream;
 
-use recto_fakes::{Answer, Ending, Fake, Gate, Received};
+use recto_fakes::{AnswerEnding, AnswerGate, FakeAnswer, FakeServer, ReceivedRequest};
 use serde_json::json;
 
-use crate::support::{Next, get, post, send, write};
+use crate::support::{NextChunk, get, post, send, write};
 
 fn hello() -> serde_json::Value {
     json!({ "model": "fake", "messages": [{ "role": "user", "content": "hello there" }] })
@@ -14,7 +14,7 @@ fn hello() -> serde_json::Value {
 
 #[test]
 fn every_request_is_kept() {
-    let fake = Fake::ollama().start();
+    let fake = FakeServer::ollama().start();
     post(&fake, "/api/chat", &hello()).body();
     send(&fake, "POST", "/api/chat?x=1", "X-Custom: Some Value\r\n", b"{not json").body();
 
@@ -26,7 +26,7 @@ fn every_request_is_kept() {
     assert_eq!(first.body, hello().to_string().as_bytes());
     assert_eq!(first.json, Some(hello()));
     assert_eq!((first.status, &first.rejected), (Some(200), &None));
-    assert_eq!(first.ending, Ending::Sent);
+    assert_eq!(first.ending, AnswerEnding::Sent);
 
     let second = &log[1];
     assert_eq!(second.path, "/api/chat");
@@ -41,8 +41,8 @@ fn every_request_is_kept() {
 
 #[test]
 fn chats_take_answers_in_order_and_then_hear_themselves() {
-    let fake = Fake::openai().answer(Answer::text("one")).start();
-    fake.push(Answer::text("two"));
+    let fake = FakeServer::openai().answer(FakeAnswer::text("one")).start();
+    fake.push(FakeAnswer::text("two"));
     let said = || post(&fake, "/v1/chat/completions", &hello()).body();
     assert!(said().contains("\"content\":\"one\""));
     assert!(said().contains("\"content\":\"two\""));
@@ -51,14 +51,15 @@ fn chats_take_answers_in_order_and_then_hear_themselves() {
 
 #[test]
 fn a_rejected_chat_takes_no_answer() {
-    let fake = Fake::openai().answer(Answer::text("one")).start();
+    let fake = FakeServer::openai().answer(FakeAnswer::text("one")).start();
     assert_eq!(post(&fake, "/v1/chat/completions", &json!({})).status, 400);
     assert!(post(&fake, "/v1/chat/completions", &hello()).body().contains("one"));
 }
 
 #[test]
 fn a_key_is_asked_for() {
-    for (fake, path) in [(Fake::ollama(), "/api/tags"), (Fake::openai(), "/v1/models")] {
+    for (fake, path) in [(FakeServer::ollama(), "/api/tags"), (FakeServer::openai(), "/v1/models")]
+    {
         let fake = fake.api_key("secret").start();
         let status = |headers: &str| send(&fake, "GET", path, headers, b"").status;
         assert_eq!(status(""), 401);
@@ -70,7 +71,7 @@ fn a_key_is_asked_for() {
 
 #[test]
 fn a_wrong_key_is_told_from_a_missing_one() {
-    let fake = Fake::openai().api_key("secret").start();
+    let fake = FakeServer::openai().api_key("secret").start();
     let body = |headers: &str| send(&fake, "GET", "/v1/models", headers, b"").body();
     assert!(body("").contains("\"code\":null"));
     assert!(body("authorization: Bearer other\r\n").contains("\"code\":\"invalid_api_key\""));
@@ -78,10 +79,10 @@ fn a_wrong_key_is_told_from_a_missing_one() {
 
 #[test]
 fn unknown_places_and_methods_are_rejected() {
-    let ollama = Fake::ollama().start();
+    let ollama = FakeServer::ollama().start();
     assert_eq!(get(&ollama, "/v1/models").0, 404);
     assert_eq!(get(&ollama, "/api/chat").0, 405);
-    let openai = Fake::openai().start();
+    let openai = FakeServer::openai().start();
     assert_eq!(get(&openai, "/api/tags").0, 404);
     assert_eq!(get(&openai, "/props").0, 404);
     assert_eq!(get(&openai, "/v1/chat/completions").0, 405);
@@ -90,29 +91,33 @@ fn unknown_places_and_methods_are_rejected() {
 
 #[test]
 fn a_client_that_leaves_is_noticed() {
-    let gate = Gate::new();
-    let fake =
-        Fake::ollama().answer(Answer::text("one two").held(&gate)).answer(Answer::Silence).start();
+    let gate = AnswerGate::new();
+    let fake = FakeServer::ollama()
+        .answer(FakeAnswer::text("one two").held(&gate))
+        .answer(FakeAnswer::Silence)
+        .start();
     let mut answering = post(&fake, "/api/chat", &hello());
     gate.release(1);
-    assert!(matches!(answering.next(), Next::Piece(_)));
+    assert!(matches!(answering.next(), NextChunk::Piece(_)));
     drop(answering);
     let left = |number: usize| {
-        move |log: &[Received]| log.len() > number && log[number].ending == Ending::ClientLeft
+        move |log: &[ReceivedRequest]| {
+            log.len() > number && log[number].ending == AnswerEnding::ClientLeft
+        }
     };
     let log = fake.wait_until(left(0));
     assert_eq!(log[0].status, Some(200));
 
     let waiting = write(&fake, "POST", "/api/chat", "", hello().to_string().as_bytes());
     let log = fake.wait_until(|log| log.len() == 2);
-    assert_eq!((log[1].status, log[1].ending), (None, Ending::Open));
+    assert_eq!((log[1].status, log[1].ending), (None, AnswerEnding::Open));
     drop(waiting);
     fake.wait_until(left(1));
 }
 
 #[test]
 fn dropping_the_fake_ends_everything() {
-    let fake = Fake::openai().answer(Answer::Silence).start();
+    let fake = FakeServer::openai().answer(FakeAnswer::Silence).start();
     let address = fake.address();
     let body = hello().to_string();
     let headers = "content-type: application/json\r\n";
@@ -127,9 +132,9 @@ fn dropping_the_fake_ends_everything() {
 
 #[test]
 fn fakes_live_side_by_side_and_answer_many_at_once() {
-    let gate = Gate::new();
-    let slow = Fake::ollama().answer(Answer::text("late").held(&gate)).start();
-    let other = Fake::ollama().start();
+    let gate = AnswerGate::new();
+    let slow = FakeServer::ollama().answer(FakeAnswer::text("late").held(&gate)).start();
+    let other = FakeServer::ollama().start();
     let mut held = post(&slow, "/api/chat", &hello());
     gate.wait_for(1);
     // Neither another chat nor another fake waits for the one that is held.

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use recto_fakes::Fake;
+use recto_fakes::FakeServer;
 use serde_json::Value;
 
 /// Only a guard: nothing in these tests takes long.
@@ -14,7 +14,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const JSON: &str = "content-type: application/json\r\n";
 
 /// An answer, read piece by piece.
-pub(crate) struct Answering {
+pub(crate) struct AnswerReader {
     reader: BufReader<TcpStream>,
     pub(crate) status: u16,
     /// The header lines as they came, in lower case.
@@ -23,34 +23,34 @@ pub(crate) struct Answering {
 
 /// What came next.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Next {
+pub(crate) enum NextChunk {
     Piece(String),
     End,
     BrokenOff,
 }
 
-impl Answering {
+impl AnswerReader {
     /// The next piece of an answer that is sent in pieces.
-    pub(crate) fn next(&mut self) -> Next {
+    pub(crate) fn next(&mut self) -> NextChunk {
         let mut size = String::new();
         if !self.reader.read_line(&mut size).is_ok_and(|read| read > 0) {
-            return Next::BrokenOff;
+            return NextChunk::BrokenOff;
         }
         let size = usize::from_str_radix(size.trim(), 16).unwrap();
         let mut piece = vec![0; size + 2];
         if self.reader.read_exact(&mut piece).is_err() {
-            return Next::BrokenOff;
+            return NextChunk::BrokenOff;
         }
         piece.truncate(size);
-        if size == 0 { Next::End } else { Next::Piece(String::from_utf8(piece).unwrap()) }
+        if size == 0 { NextChunk::End } else { NextChunk::Piece(String::from_utf8(piece).unwrap()) }
     }
 
     /// All pieces that are still to come, and how it ended.
-    pub(crate) fn rest(&mut self) -> (Vec<String>, Next) {
+    pub(crate) fn rest(&mut self) -> (Vec<String>, NextChunk) {
         let mut pieces = Vec::new();
         loop {
             match self.next() {
-                Next::Piece(piece) => pieces.push(piece),
+                NextChunk::Piece(piece) => pieces.push(piece),
                 ending => return (pieces, ending),
             }
         }
@@ -60,7 +60,7 @@ impl Answering {
     pub(crate) fn body(&mut self) -> String {
         if self.headers.iter().any(|line| line == "transfer-encoding: chunked") {
             let (pieces, ending) = self.rest();
-            assert_eq!(ending, Next::End);
+            assert_eq!(ending, NextChunk::End);
             return pieces.concat();
         }
         let mut body = String::new();
@@ -70,7 +70,13 @@ impl Answering {
 }
 
 /// Sends a request, and reads the head of the answer.
-pub(crate) fn send(fake: &Fake, method: &str, path: &str, headers: &str, body: &[u8]) -> Answering {
+pub(crate) fn send(
+    fake: &FakeServer,
+    method: &str,
+    path: &str,
+    headers: &str,
+    body: &[u8],
+) -> AnswerReader {
     let mut reader = BufReader::new(write(fake, method, path, headers, body));
     let mut head = Vec::new();
     loop {
@@ -82,12 +88,12 @@ pub(crate) fn send(fake: &Fake, method: &str, path: &str, headers: &str, body: &
         }
     }
     let status = head.remove(0).split(' ').nth(1).unwrap().parse().unwrap();
-    Answering { reader, status, headers: head }
+    AnswerReader { reader, status, headers: head }
 }
 
 /// Sends a request, and reads nothing.
 pub(crate) fn write(
-    fake: &Fake,
+    fake: &FakeServer,
     method: &str,
     path: &str,
     headers: &str,
@@ -104,18 +110,18 @@ pub(crate) fn write(
     stream
 }
 
-pub(crate) fn get(fake: &Fake, path: &str) -> (u16, Value) {
+pub(crate) fn get(fake: &FakeServer, path: &str) -> (u16, Value) {
     let mut answering = send(fake, "GET", path, "", b"");
     let body = answering.body();
     (answering.status, serde_json::from_str(&body).unwrap_or(Value::String(body)))
 }
 
-pub(crate) fn post(fake: &Fake, path: &str, body: &Value) -> Answering {
+pub(crate) fn post(fake: &FakeServer, path: &str, body: &Value) -> AnswerReader {
     send(fake, "POST", path, JSON, body.to_string().as_bytes())
 }
 
 /// Sends a body, and gives the status and the message of the error.
-pub(crate) fn refused(fake: &Fake, path: &str, body: &Value) -> (u16, String) {
+pub(crate) fn refused(fake: &FakeServer, path: &str, body: &Value) -> (u16, String) {
     let mut answering = post(fake, path, body);
     let status = answering.status;
     let body: Value = serde_json::from_str(&answering.body()).unwrap_or_default();

@@ -5,37 +5,40 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{Lane, Model, Replies};
+use super::{ModelSource, PromptCacheKey, ReplyReceiver};
 use crate::error::LlmError;
 
 #[derive(Default)]
-pub(super) struct Engine {}
+pub(super) struct EmbeddedEngine {}
 
-impl Engine {
+impl EmbeddedEngine {
     pub(super) fn check() -> Result<(), LlmError> {
         Err(LlmError::NotBuilt)
     }
 
     pub(super) fn ask(
         &self,
-        _model: &Arc<Model>,
+        _model: &Arc<ModelSource>,
         _body: &[u8],
-        _lane: Option<Lane>,
-    ) -> Result<Replies, LlmError> {
+        _lane: Option<PromptCacheKey>,
+    ) -> Result<ReplyReceiver, LlmError> {
         Err(LlmError::NotBuilt)
     }
 
     #[expect(clippy::unused_async, reason = "the engine's is async")]
-    pub(super) async fn tokenizer(&self, _model: &Arc<Model>) -> Result<Tokenizer, LlmError> {
+    pub(super) async fn tokenizer(
+        &self,
+        _model: &Arc<ModelSource>,
+    ) -> Result<ModelTokenizer, LlmError> {
         Err(LlmError::NotBuilt)
     }
 }
 
 /// A model's own tokenizer. There is none in this build.
 #[derive(Debug, Clone)]
-pub struct Tokenizer(Infallible);
+pub struct ModelTokenizer(Infallible);
 
-impl Tokenizer {
+impl ModelTokenizer {
     /// How many tokens a text is.
     pub fn count(&self, _text: &str) -> u32 {
         match self.0 {}

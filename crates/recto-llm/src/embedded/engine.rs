@@ -5,10 +5,10 @@
 //! nothing of llama.cpp is seen outside of this module, so that it could become a
 //! process of its own. Whoever asks only sends and waits.
 
-mod choose;
+mod detokenizer;
 mod grammar;
 mod processor;
-mod speak;
+mod sampler;
 mod tokenizer;
 mod worker;
 
@@ -20,30 +20,30 @@ use llama_cpp_2::llama_backend::LlamaBackend;
 use parking_lot::Mutex;
 use tokio::sync::{OnceCell, mpsc};
 
-use super::{Lane, Model, Replies, stopped};
+use super::{ModelSource, PromptCacheKey, ReplyReceiver, stopped};
 use crate::error::LlmError;
-use crate::wire::embedded::Asked;
+use crate::wire::embedded::EmbeddedRequest;
 
-pub use tokenizer::Tokenizer;
+pub use tokenizer::ModelTokenizer;
 
 /// The engine of one model. Nothing is loaded before it is needed.
 #[derive(Default)]
-pub(super) struct Engine {
+pub(super) struct EmbeddedEngine {
     /// The way to the thread, once there is one.
-    jobs: Mutex<Option<Sender<Job>>>,
-    tokenizer: OnceCell<Tokenizer>,
+    jobs: Mutex<Option<Sender<EngineJob>>>,
+    tokenizer: OnceCell<ModelTokenizer>,
 }
 
 /// A request, and where its reply goes.
-struct Job {
-    asked: Asked,
+struct EngineJob {
+    asked: EmbeddedRequest,
     /// What the reply is chosen by: the same body gives the same reply.
     seed: u32,
-    lane: Option<Lane>,
+    lane: Option<PromptCacheKey>,
     replies: mpsc::UnboundedSender<Result<Vec<u8>, LlmError>>,
 }
 
-impl Engine {
+impl EmbeddedEngine {
     /// Whether this machine can run models at all.
     pub(super) fn check() -> Result<(), LlmError> {
         processor::check()
@@ -52,37 +52,42 @@ impl Engine {
     /// Hands a request to the thread.
     pub(super) fn ask(
         &self,
-        model: &Arc<Model>,
+        model: &Arc<ModelSource>,
         body: &[u8],
-        lane: Option<Lane>,
-    ) -> Result<Replies, LlmError> {
+        lane: Option<PromptCacheKey>,
+    ) -> Result<ReplyReceiver, LlmError> {
         Self::check()?;
-        let asked: Asked = serde_json::from_slice(body).map_err(|error| LlmError::Malformed {
-            what: format!("no request for an embedded model ({error})"),
-            sample: String::from_utf8_lossy(&body[..body.len().min(200)]).into_owned(),
-        })?;
+        let asked: EmbeddedRequest =
+            serde_json::from_slice(body).map_err(|error| LlmError::Malformed {
+                what: format!("no request for an embedded model ({error})"),
+                sample: String::from_utf8_lossy(&body[..body.len().min(200)]).into_owned(),
+            })?;
         if let Some(problem) = asked.problem {
             return Err(LlmError::Template { problem });
         }
         model.check_window(asked.window)?;
         let (replies, received) = mpsc::unbounded_channel();
-        let job = Job { asked, seed: seed(body), lane, replies };
+        let job = EngineJob { asked, seed: seed(body), lane, replies };
         self.hand_over(model, job)?;
         Ok(received)
     }
 
     /// The tokenizer, from a file whose weights are left alone.
-    pub(super) async fn tokenizer(&self, model: &Arc<Model>) -> Result<Tokenizer, LlmError> {
+    pub(super) async fn tokenizer(
+        &self,
+        model: &Arc<ModelSource>,
+    ) -> Result<ModelTokenizer, LlmError> {
         Self::check()?;
         let load = async || {
             let model = model.clone();
-            let loaded = tokio::task::spawn_blocking(move || Tokenizer::load(&model.file)).await;
+            let loaded =
+                tokio::task::spawn_blocking(move || ModelTokenizer::load(&model.file)).await;
             loaded.unwrap_or_else(|_| Err(stopped()))
         };
         self.tokenizer.get_or_try_init(load).await.cloned()
     }
 
-    fn hand_over(&self, model: &Arc<Model>, job: Job) -> Result<(), LlmError> {
+    fn hand_over(&self, model: &Arc<ModelSource>, job: EngineJob) -> Result<(), LlmError> {
         let mut jobs = self.jobs.lock();
         let job = match &*jobs {
             Some(thread) => match thread.send(job) {
@@ -97,7 +102,7 @@ impl Engine {
         let model = model.clone();
         thread::Builder::new()
             .name("recto-model".to_owned())
-            .spawn(move || worker::work(&model, &received))
+            .spawn(move || worker::run_worker(&model, &received))
             .map_err(|error| LlmError::Engine { problem: format!("no thread for it: {error}") })?;
         thread.send(job).map_err(|_| stopped())?;
         *jobs = Some(thread);
@@ -118,7 +123,7 @@ fn backend() -> Result<&'static LlamaBackend, LlmError> {
 }
 
 fn seed(body: &[u8]) -> u32 {
-    let hash = recto_context::ContentHash::of(body);
+    let hash = recto_context::ContentHash::of_bytes(body);
     let [a, b, c, d, ..] = *hash.as_bytes();
     u32::from_le_bytes([a, b, c, d])
 }

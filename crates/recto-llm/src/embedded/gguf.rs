@@ -1,7 +1,7 @@
 //! The header of a GGUF file: what a model is, before llama.cpp is given it.
 //!
 //! llama.cpp reports a bad file with a bare failure, and ends the whole process over some. So a
-//! file is read here first, and what is wrong with it becomes a [`FileProblem`] with a hint.
+//! file is read here first, and what is wrong with it becomes a [`ModelFileProblem`] with a hint.
 //! Nothing in a file is believed: lengths and counts are held against its size, and what is kept
 //! is small, however large the file.
 //!
@@ -27,15 +27,15 @@ use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use metadata::{ARCHITECTURE, CHAT_TEMPLATE, Metadata, NAME};
-use problem::Fault;
-use reader::Reader;
-use shape::Shape;
-use tensors::Tensors;
+use metadata::{ARCHITECTURE, CHAT_TEMPLATE, GgufMetadata, NAME};
+use problem::GgufFault;
+use reader::GgufReader;
+use shape::ModelShape;
+use tensors::TensorTotals;
 use vocabulary::Vocabulary;
 
-pub use problem::{FileProblem, Looks};
-pub(crate) use shape::Layer;
+pub use problem::{GuessedFormat, ModelFileProblem};
+pub(crate) use shape::CacheLayer;
 
 const MAGIC: &[u8] = b"GGUF";
 
@@ -51,7 +51,7 @@ pub(crate) struct ModelFile {
     /// The tokens of the longest text that it was trained with.
     pub(crate) trained: Option<u32>,
     /// What each layer keeps for a token.
-    pub(crate) layers: Vec<Layer>,
+    pub(crate) layers: Vec<CacheLayer>,
     /// The heads of the layer that has most.
     pub(crate) heads: u32,
     /// The numbers that a token is between layers.
@@ -79,19 +79,19 @@ pub(crate) struct ModelFile {
 impl ModelFile {
     /// Fails when the file has become shorter since. It is mapped into memory while
     /// the model runs, and reading behind its end would end the process.
-    pub(crate) fn check_length(&self) -> Result<(), FileProblem> {
+    pub(crate) fn check_length(&self) -> Result<(), ModelFileProblem> {
         let has = fs::metadata(&self.path).map_or(0, |metadata| metadata.len());
         if has < self.bytes {
             let (path, needs) = (self.path.clone(), self.bytes);
-            return Err(FileProblem::Truncated { path, has, needs });
+            return Err(ModelFileProblem::Truncated { path, has, needs });
         }
         Ok(())
     }
 
     /// Reads the header of the file at `path`.
-    pub(crate) fn read(path: &Path) -> Result<Self, FileProblem> {
-        let (file, size) = open(path).map_err(|error| Fault::Io(error).of(path, 0))?;
-        read(path, file, size).map_err(|fault| fault.of(path, size))
+    pub(crate) fn read(path: &Path) -> Result<Self, ModelFileProblem> {
+        let (file, size) = open(path).map_err(|error| GgufFault::Io(error).in_file(path, 0))?;
+        read(path, file, size).map_err(|fault| fault.in_file(path, size))
     }
 }
 
@@ -106,24 +106,24 @@ fn open(path: &Path) -> io::Result<(File, u64)> {
 }
 
 /// Reads a header from `source`, which has `size` bytes.
-fn read<R: Read + Seek>(path: &Path, mut source: R, size: u64) -> Result<ModelFile, Fault> {
+fn read<R: Read + Seek>(path: &Path, mut source: R, size: u64) -> Result<ModelFile, GgufFault> {
     let head = head(&mut source)?;
     if !head.starts_with(MAGIC) {
-        return Err(Fault::NotGguf(Looks::of(&head)));
+        return Err(GgufFault::NotGguf(GuessedFormat::guess(&head)));
     }
-    let mut reader = Reader::new(source, size);
+    let mut reader = GgufReader::new(source, size);
     reader.skip(MAGIC.len() as u64)?;
     check_version(reader.u32()?)?;
     let tensors = reader.u64()?;
     let keys = reader.u64()?;
-    let metadata = Metadata::read(&mut reader, keys)?;
+    let metadata = GgufMetadata::read(&mut reader, keys)?;
     // What the file is comes first: another download would not help against that.
     let architecture = check_purpose(&metadata, tensors)?;
-    let tensors = Tensors::read(&mut reader, tensors, metadata.alignment()?)?;
+    let tensors = TensorTotals::read(&mut reader, tensors, metadata.alignment()?)?;
     if tensors.needs > size {
-        return Err(Fault::Ends { needs: tensors.needs });
+        return Err(GgufFault::Ends { needs: tensors.needs });
     }
-    let shape = Shape::read(&metadata, architecture)?;
+    let shape = ModelShape::read(&metadata, architecture)?;
     let vocabulary = Vocabulary::read(&mut reader, &metadata)?;
     let said = |text: &&str| !text.trim().is_empty();
     Ok(ModelFile {
@@ -155,31 +155,31 @@ fn head(source: &mut (impl Read + Seek)) -> io::Result<Vec<u8>> {
     Ok(head)
 }
 
-fn check_version(version: u32) -> Result<(), Fault> {
+fn check_version(version: u32) -> Result<(), GgufFault> {
     match version {
         2 | 3 => Ok(()),
-        other if matches!(other.swap_bytes(), 1..=0xff) => Err(Fault::BigEndian),
-        other => Err(Fault::Version(other)),
+        other if matches!(other.swap_bytes(), 1..=0xff) => Err(GgufFault::BigEndian),
+        other => Err(GgufFault::Version(other)),
     }
 }
 
 /// The architecture, if the file holds a whole model to chat with.
-fn check_purpose(metadata: &Metadata, tensors: u64) -> Result<&str, Fault> {
+fn check_purpose(metadata: &GgufMetadata, tensors: u64) -> Result<&str, GgufFault> {
     let parts = metadata.number("split.count")?.unwrap_or(1);
     if parts > 1 {
-        return Err(Fault::Split(parts));
+        return Err(GgufFault::Split(parts));
     }
     if let Some(what) = purpose::other_than_model(metadata)? {
-        return Err(Fault::NotAChatModel(what.to_owned()));
+        return Err(GgufFault::NotAChatModel(what.to_owned()));
     }
     let architecture = metadata.text(ARCHITECTURE)?.filter(|name| !name.is_empty());
     let architecture =
-        architecture.ok_or_else(|| Fault::damaged("it does not say its architecture"))?;
+        architecture.ok_or_else(|| GgufFault::damaged("it does not say its architecture"))?;
     if let Some(what) = purpose::other_than_chat(metadata, architecture)? {
-        return Err(Fault::NotAChatModel(what));
+        return Err(GgufFault::NotAChatModel(what));
     }
     if tensors == 0 {
-        return Err(Fault::NotAChatModel("it has a vocabulary and no weights".to_owned()));
+        return Err(GgufFault::NotAChatModel("it has a vocabulary and no weights".to_owned()));
     }
     Ok(architecture)
 }

@@ -46,21 +46,21 @@ pub(crate) fn available() -> Option<u64> {
 
 /// What fits beside the weights.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Fit {
+pub(crate) struct MemoryFit {
     /// The most tokens that a context may have; it may be more than the model was trained for.
     pub(crate) largest: u32,
 }
 
 /// A model that takes more memory than there is, even with a short context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the model needs about {} of memory, and {} are free", Size(*needs), Size(*has))]
-pub struct TooLarge {
+#[error("the model needs about {} of memory, and {} are free", MemorySize(*needs), MemorySize(*has))]
+pub struct MemoryShortage {
     /// The bytes that it would take, with what is left for everything else.
     pub(crate) needs: u64,
     pub(crate) has: u64,
 }
 
-impl TooLarge {
+impl MemoryShortage {
     /// What a person can do about it.
     pub(crate) fn hint(&self) -> &'static str {
         "choose a smaller model or a stronger quantisation of it, or close other programs"
@@ -74,18 +74,18 @@ impl TooLarge {
 ///
 /// Weights are mapped from the file, and the kernel could drop what it has of them; but every
 /// token needs all of them, so they count in full.
-pub(crate) fn fit(file: &ModelFile, available: Option<u64>) -> Result<Fit, TooLarge> {
-    let Some(has) = available else { return Ok(Fit { largest: u32::MAX / STEP * STEP }) };
+pub(crate) fn fit(file: &ModelFile, available: Option<u64>) -> Result<MemoryFit, MemoryShortage> {
+    let Some(has) = available else { return Ok(MemoryFit { largest: u32::MAX / STEP * STEP }) };
     let reserve = reserve(has);
     let least = fixed_bytes(file)
         .saturating_add(bytes_per_cell(file).saturating_mul(u64::from(LEAST_TOKENS)))
         .saturating_add(reserve);
     if least > has {
-        return Err(TooLarge { needs: least, has });
+        return Err(MemoryShortage { needs: least, has });
     }
     let free = has - reserve - fixed_bytes(file);
     let tokens = u32::try_from(free / bytes_per_cell(file)).unwrap_or(u32::MAX);
-    Ok(Fit { largest: tokens / STEP * STEP })
+    Ok(MemoryFit { largest: tokens / STEP * STEP })
 }
 
 /// How many cells the cache gets for a window of so many tokens: one window at least, and up to
@@ -185,9 +185,9 @@ fn reserve(available: u64) -> u64 {
 }
 
 /// An amount of memory, as people say it.
-struct Size(u64);
+struct MemorySize(u64);
 
-impl fmt::Display for Size {
+impl fmt::Display for MemorySize {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const UNITS: [&str; 5] = ["MB", "GB", "TB", "PB", "EB"];
         let mut size = self.0 as f64 / 1e6;

@@ -8,20 +8,20 @@
 //! recently goes.
 //!
 //! This is the bookkeeping alone: it never calls a model. Whoever does follows
-//! the [`Place`] to the letter.
+//! the [`SequencePlan`] to the letter.
 
 use std::collections::HashSet;
 
 /// The key of a conversation that wants a sequence of its own. The minimal and the full turns
 /// of a session are two, because their prompts part early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Lane(pub u64);
+pub struct PromptCacheKey(pub u64);
 
 /// How a prompt was read: a model that reads the same tokens in other portions
 /// comes to another result in the last digits, and then, once in a while, to
 /// another word.
 #[derive(Debug, Clone, Copy)]
-struct Reading {
+struct PromptReading {
     /// Where the last portion began.
     from: usize,
     /// Where it ended, which is where the reply began.
@@ -31,7 +31,7 @@ struct Reading {
 /// The sequence that a prompt goes to, and what to do with it before, in the order of
 /// the fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct SequencePlan {
     pub(crate) sequence: usize,
     /// Replace it by the beginning of another one: as much as is kept.
     pub(crate) copied_from: Option<usize>,
@@ -52,7 +52,7 @@ pub(crate) enum Rewind {
 
 /// The sequences and what they hold.
 #[derive(Debug)]
-pub(crate) struct Pool {
+pub(crate) struct SequencePool {
     sequences: Vec<Sequence>,
     /// How many cells there are, each a place for one token.
     cells: usize,
@@ -65,27 +65,32 @@ pub(crate) struct Pool {
 
 #[derive(Debug, Clone, Default)]
 struct Sequence {
-    lane: Option<Lane>,
+    lane: Option<PromptCacheKey>,
     tokens: Vec<i32>,
     /// The cell of each token. Sequences that were copied share theirs.
     cells: Vec<u64>,
     /// How the prompts were read that it holds.
-    readings: Vec<Reading>,
+    readings: Vec<PromptReading>,
     used: u64,
 }
 
-impl Pool {
+impl SequencePool {
     /// Empty sequences that share this many cells.
     pub(crate) fn new(sequences: usize, cells: usize, rewind: Rewind) -> Self {
         let sequences = (0..sequences.max(1)).map(|_| Sequence::default()).collect();
-        Pool { sequences, cells, next_cell: 0, rewind, now: 0 }
+        SequencePool { sequences, cells, next_cell: 0, rewind, now: 0 }
     }
 
     /// Finds the place for a prompt, with room for what is left of it and for
     /// `reply` tokens behind it. The last token is always left to be read, since
     /// only reading gives an answer; and of a prompt that was read before, its
     /// last portion, so that it gives the same answer again.
-    pub(crate) fn place(&mut self, lane: Option<Lane>, prompt: &[i32], reply: usize) -> Place {
+    pub(crate) fn plan(
+        &mut self,
+        lane: Option<PromptCacheKey>,
+        prompt: &[i32],
+        reply: usize,
+    ) -> SequencePlan {
         self.now += 1;
         let kept = |sequence: &Sequence| self.kept(sequence, prompt);
         let own = self.sequences.iter().position(|each| lane.is_some() && each.lane == lane);
@@ -103,14 +108,14 @@ impl Pool {
         self.sequences[sequence].lane = lane;
         self.sequences[sequence].used = self.now;
         let emptied = self.make_room(sequence, prompt.len() - kept + reply);
-        Place { sequence, copied_from: copied_from.map(|(other, _)| other), kept, emptied }
+        SequencePlan { sequence, copied_from: copied_from.map(|(other, _)| other), kept, emptied }
     }
 
     /// Notes that a prompt ends here whose last portion began at `from`.
     pub(crate) fn prompt_read(&mut self, sequence: usize, from: usize) {
         let sequence = &mut self.sequences[sequence];
         let to = sequence.tokens.len();
-        sequence.readings.push(Reading { from, to });
+        sequence.readings.push(PromptReading { from, to });
     }
 
     /// Notes the tokens that were read into a sequence, or written behind it.

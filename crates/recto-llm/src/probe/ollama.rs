@@ -3,17 +3,17 @@
 use serde_json::{Value, json};
 use tokio::join;
 
-use super::{Found, LIMIT, Support, answered, get, names, settle, tokens, value};
+use super::{FeatureSupport, LIMIT, ProbedWindow, get, known_answer, names, settle, tokens, value};
 use crate::error::LlmError;
-use crate::http::Http;
+use crate::http::HttpTransport;
 
-pub(super) async fn served(http: &Http) -> Result<Vec<String>, LlmError> {
+pub(super) async fn served_models(http: &HttpTransport) -> Result<Vec<String>, LlmError> {
     let list = get(http, http.address().of_interface("tags")).await?;
     Ok(names(&list["models"], "name"))
 }
 
 /// The models that the server runs itself, those in memory first.
-pub(super) async fn own(http: &Http) -> Result<Vec<String>, LlmError> {
+pub(super) async fn own_models(http: &HttpTransport) -> Result<Vec<String>, LlmError> {
     let address = http.address();
     let (list, running) =
         join!(get(http, address.of_interface("tags")), get(http, address.of_interface("ps")),);
@@ -22,7 +22,10 @@ pub(super) async fn own(http: &Http) -> Result<Vec<String>, LlmError> {
 }
 
 /// Whether the model can hold a conversation.
-pub(super) async fn talks(http: &Http, model: &str) -> Result<Support, LlmError> {
+pub(super) async fn supports_chat(
+    http: &HttpTransport,
+    model: &str,
+) -> Result<FeatureSupport, LlmError> {
     let question = json!({ "model": model });
     let shown = http.post(http.address().of_interface("show"), &question, LIMIT).await?;
     Ok(capability(&shown, "completion"))
@@ -30,14 +33,17 @@ pub(super) async fn talks(http: &Http, model: &str) -> Result<Support, LlmError>
 
 /// What the model is set to counts before what it is loaded with: every request
 /// names the window, so that another one that is loaded makes way.
-pub(super) async fn features(http: &Http, model: &str) -> Result<(Found, Support), LlmError> {
+pub(super) async fn probe_features(
+    http: &HttpTransport,
+    model: &str,
+) -> Result<(ProbedWindow, FeatureSupport), LlmError> {
     let address = http.address();
     let question = json!({ "model": model });
     let (shown, running) = join!(
         http.post(address.of_interface("show"), &question, LIMIT),
         get(http, address.of_interface("ps")),
     );
-    let (shown, running) = (answered(shown), answered(running));
+    let (shown, running) = (known_answer(shown), known_answer(running));
     let tools = capability(value(&shown), "tools");
     let found = set(value(&shown))
         .or_else(|| loaded(value(&running), model))
@@ -69,37 +75,37 @@ fn own_in_order(list: &Value, running: &Value) -> Vec<String> {
 }
 
 /// The parameters of a model file come as lines of name and value.
-fn set(shown: &Value) -> Option<Found> {
+fn set(shown: &Value) -> Option<ProbedWindow> {
     let parameters = shown["parameters"].as_str().unwrap_or_default();
     let tokens = |line: &str| {
         let mut words = line.split_whitespace();
         (words.next() == Some("num_ctx")).then(|| words.next()?.parse().ok()).flatten()
     };
     let set = parameters.lines().find_map(tokens).filter(|tokens| *tokens > 0);
-    Found::loaded(set, "`num_ctx` in `/api/show`")
+    ProbedWindow::loaded(set, "`num_ctx` in `/api/show`")
 }
 
-fn loaded(running: &Value, model: &str) -> Option<Found> {
+fn loaded(running: &Value, model: &str) -> Option<ProbedWindow> {
     let entries = running["models"].as_array().map(Vec::as_slice).unwrap_or_default();
     let names_it = |entry: &&Value| {
         ["name", "model"].iter().any(|key| entry[key].as_str().is_some_and(|n| is_same(n, model)))
     };
     let entry = entries.iter().find(names_it);
-    Found::loaded(entry.and_then(|entry| tokens(&entry["context_length"])), "`/api/ps`")
+    ProbedWindow::loaded(entry.and_then(|entry| tokens(&entry["context_length"])), "`/api/ps`")
 }
 
-fn trained(shown: &Value) -> Option<Found> {
+fn trained(shown: &Value) -> Option<ProbedWindow> {
     let info = &shown["model_info"];
     let architecture = info["general.architecture"].as_str()?;
     let length = tokens(&info[format!("{architecture}.context_length")]);
-    Found::trained(length, "`context_length` in `/api/show`")
+    ProbedWindow::trained(length, "`context_length` in `/api/show`")
 }
 
-fn capability(shown: &Value, wanted: &str) -> Support {
+fn capability(shown: &Value, wanted: &str) -> FeatureSupport {
     match shown["capabilities"].as_array() {
-        Some(capabilities) if capabilities.iter().any(|name| name == wanted) => Support::Yes,
-        Some(_) => Support::No,
-        None => Support::Unknown,
+        Some(capabilities) if capabilities.iter().any(|name| name == wanted) => FeatureSupport::Yes,
+        Some(_) => FeatureSupport::No,
+        None => FeatureSupport::Unknown,
     }
 }
 
@@ -135,7 +141,7 @@ mod tests {
         let found = |parameters: &str| set(&json!({ "parameters": parameters }));
         let text =
             "stop                           \"<|im_end|>\"\nnum_ctx                        4096";
-        assert_eq!(found(text), Found::loaded(Some(4_096), "`num_ctx` in `/api/show`"));
+        assert_eq!(found(text), ProbedWindow::loaded(Some(4_096), "`num_ctx` in `/api/show`"));
         assert_eq!(found("num_ctx many\nnum_ctxs 5\nnum_ctx 0"), None);
     }
 }

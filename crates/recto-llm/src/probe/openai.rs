@@ -4,38 +4,41 @@
 use serde_json::Value;
 use tokio::join;
 
-use super::{Found, answered, get, names, settle, tokens, value};
+use super::{ProbedWindow, get, known_answer, names, settle, tokens, value};
 use crate::error::LlmError;
-use crate::http::Http;
+use crate::http::HttpTransport;
 
 /// Anthropic's list has the same form.
-pub(super) async fn served(http: &Http) -> Result<Vec<String>, LlmError> {
+pub(super) async fn served_models(http: &HttpTransport) -> Result<Vec<String>, LlmError> {
     let list = get(http, http.address().of_interface("models")).await?;
     Ok(names(&list["data"], "id"))
 }
 
 /// All places are asked at once; a server answers at one of them at most.
-pub(super) async fn window(http: &Http, model: &str) -> Result<Found, LlmError> {
+pub(super) async fn probe_window(
+    http: &HttpTransport,
+    model: &str,
+) -> Result<ProbedWindow, LlmError> {
     let address = http.address();
     let (props, list, own_list) = join!(
         get(http, address.of_root("props")),
         get(http, address.of_interface("models")),
         get(http, address.of_root("api/v0/models")),
     );
-    let (props, list, own_list) = (answered(props), answered(list), answered(own_list));
+    let (props, list, own_list) = (known_answer(props), known_answer(list), known_answer(own_list));
     let (vllm, lm_studio) = (entry(value(&list), model), entry(value(&own_list), model));
     let n_ctx = tokens(&value(&props)["default_generation_settings"]["n_ctx"]);
-    let found = Found::loaded(n_ctx, "`n_ctx` in `/props`")
+    let found = ProbedWindow::loaded(n_ctx, "`n_ctx` in `/props`")
         .or_else(|| {
-            Found::loaded(tokens(&vllm["max_model_len"]), "`max_model_len` in `/v1/models`")
+            ProbedWindow::loaded(tokens(&vllm["max_model_len"]), "`max_model_len` in `/v1/models`")
         })
         .or_else(|| {
             let loaded = tokens(&lm_studio["loaded_context_length"]);
-            Found::loaded(loaded, "`loaded_context_length` in `/api/v0/models`")
+            ProbedWindow::loaded(loaded, "`loaded_context_length` in `/api/v0/models`")
         })
         .or_else(|| {
             let trained = tokens(&lm_studio["max_context_length"]);
-            Found::trained(trained, "`max_context_length` in `/api/v0/models`")
+            ProbedWindow::trained(trained, "`max_context_length` in `/api/v0/models`")
         });
     settle(found, list, [props, own_list])
 }

@@ -6,8 +6,8 @@ use expect_test::{Expect, expect};
 use tempfile::NamedTempFile;
 
 use super::*;
-use crate::reply::Reply;
-use crate::wire::Decoder;
+use crate::reply::ModelReply;
+use crate::wire::ReplyDecoder;
 
 const BODY: &[u8] = br#"{"model":"m","messages":[{"role":"user","content":"hi"},{"role":"assistant","content":"ho"}]}"#;
 
@@ -21,9 +21,9 @@ fn script(text: &str) -> Script {
     Script::read(Some(file(text).path().to_owned())).unwrap()
 }
 
-async fn reply(script: &Script, body: &[u8]) -> Reply {
+async fn reply(script: &Script, body: &[u8]) -> ModelReply {
     let mut chunks = script.answer(body).await.unwrap();
-    let mut decoder = Decoder::new(Wire::OpenAi, body);
+    let mut decoder = ReplyDecoder::new(Wire::OpenAi, body);
     while let Some(chunk) = chunks.next() {
         decoder.push(&chunk, &mut Vec::new()).unwrap();
     }

@@ -18,10 +18,11 @@ use recto_context::{
 use serde_json::{Value, json};
 
 use super::{
-    CallOptions, Object, Wire, arguments_object, layer, must_call, native_tools, own, safe_name,
+    CallOptions, JsonObject, Wire, arguments_object, layer, must_call, native_tools, own_opaque,
+    safe_name,
 };
-pub(super) use decode::Reader;
-use ids::Ids;
+pub(super) use decode::AnthropicDecoder;
+use ids::CallIdMap;
 
 /// Stands in front of a conversation that does not begin with a user message.
 /// Anthropic refuses those, and leaving the reply out could part a result from
@@ -29,7 +30,7 @@ use ids::Ids;
 const OPENING: &str = "[the conversation goes on]";
 
 pub(super) fn encode(options: &CallOptions, request: &RequestContext) -> Value {
-    Object::new()
+    JsonObject::new()
         .with("model", options.model.as_str())
         .with_list("system", system(request))
         .with("messages", messages(request))
@@ -54,14 +55,14 @@ fn is_system(message: &ChatMessage) -> bool {
 }
 
 /// A message under construction: neighbouring blocks of one role.
-struct Turn {
+struct RoleBlocks {
     role: ChatRole,
     blocks: Vec<Value>,
 }
 
 fn messages(request: &RequestContext) -> Vec<Value> {
     let history_end = request.messages.iter().rposition(|message| is_history(request, message));
-    let mut ids = Ids::new(&request.messages);
+    let mut ids = CallIdMap::new(&request.messages);
     let mut turns = Vec::new();
     for (index, message) in request.messages.iter().enumerate() {
         if is_system(message) {
@@ -74,7 +75,7 @@ fn messages(request: &RequestContext) -> Vec<Value> {
         append(&mut turns, role(message), blocks);
     }
     begin_with_user(&mut turns);
-    let message = |turn: Turn| json!({ "role": turn.role.name(), "content": turn.blocks });
+    let message = |turn: RoleBlocks| json!({ "role": turn.role.name(), "content": turn.blocks });
     turns.into_iter().map(message).collect()
 }
 
@@ -90,21 +91,24 @@ fn role(message: &ChatMessage) -> ChatRole {
     }
 }
 
-fn append(turns: &mut Vec<Turn>, role: ChatRole, blocks: Vec<Value>) {
+fn append(turns: &mut Vec<RoleBlocks>, role: ChatRole, blocks: Vec<Value>) {
     match turns.last_mut() {
         _ if blocks.is_empty() => {}
         Some(turn) if turn.role == role => turn.blocks.extend(blocks),
-        _ => turns.push(Turn { role, blocks }),
+        _ => turns.push(RoleBlocks { role, blocks }),
     }
 }
 
-fn begin_with_user(turns: &mut Vec<Turn>) {
+fn begin_with_user(turns: &mut Vec<RoleBlocks>) {
     if turns.first().is_some_and(|turn| turn.role != ChatRole::User) {
-        turns.insert(0, Turn { role: ChatRole::User, blocks: text(OPENING).into_iter().collect() });
+        turns.insert(
+            0,
+            RoleBlocks { role: ChatRole::User, blocks: text(OPENING).into_iter().collect() },
+        );
     }
 }
 
-fn blocks<'a>(message: &'a ChatMessage, ids: &mut Ids<'a>) -> Vec<Value> {
+fn blocks<'a>(message: &'a ChatMessage, ids: &mut CallIdMap<'a>) -> Vec<Value> {
     if let Some((id, _)) = &message.answers {
         return vec![result(&ids.of_answered(id), content(message))];
     }
@@ -122,7 +126,7 @@ fn block(piece: &ContentPiece) -> Option<Value> {
         ContentPiece::Other(ContentPart::Text(content)) => text(content),
         ContentPiece::Other(ContentPart::Image(shown)) => Some(image(shown)),
         ContentPiece::Other(ContentPart::Opaque(opaque)) => {
-            own(Wire::Anthropic, opaque).map(Value::from)
+            own_opaque(Wire::Anthropic, opaque).map(Value::from)
         }
     }
 }
@@ -149,7 +153,7 @@ fn call(call: &ToolCall, id: &str) -> Value {
 }
 
 fn result(id: &str, content: Vec<Value>) -> Value {
-    Object::new()
+    JsonObject::new()
         .with("type", "tool_result")
         .with("tool_use_id", id)
         .with_list("content", content)

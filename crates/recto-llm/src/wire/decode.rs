@@ -1,7 +1,7 @@
 //! Bytes from a server to a reply. Pure: no socket, no clock.
 //!
 //! The way is bytes, frames ([`super::frame`]), then a reader for each wire,
-//! which knows what a frame means and puts it into [`Gathered`]. What all wires
+//! which knows what a frame means and puts it into [`DecodedReply`]. What all wires
 //! share at the end stands here: calls get ids, and the reason for the end is
 //! brought in line with the calls. So do the limits of what a server may send: a
 //! reply is kept in memory, and no server says beforehand how long it goes on.
@@ -13,11 +13,11 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
-use super::frame::{Frames, TooLong};
-use super::{Wire, anthropic, embedded, failure, model_of, ollama, openai};
+use super::frame::{FrameSplitter, FrameTooLong};
+use super::{Wire, anthropic, embedded, failure, ollama, openai, requested_model};
+use crate::api_key::ApiKey;
 use crate::error::LlmError;
-use crate::reply::{Finish, Reply, Usage};
-use crate::secret::Secret;
+use crate::reply::{FinishReason, ModelReply, TokenUsage};
 
 /// The most bytes of a reply's text, thoughts and whatever else goes back to its
 /// provider, together.
@@ -32,7 +32,7 @@ const LARGEST_CALL: usize = 2 * 1024 * 1024;
 /// A piece of a reply: of its text, or of what the model thinks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the variants say it")]
-pub enum Delta {
+pub enum ReplyDelta {
     Text(String),
     Thinking(String),
 }
@@ -51,16 +51,16 @@ pub enum Delta {
 /// # Ok::<(), recto_llm::LlmError>(())
 /// ```
 #[derive(Debug)]
-pub struct Decoder {
+pub struct ReplyDecoder {
     wire: Wire,
-    frames: Frames,
-    reader: Reader,
-    gathered: Gathered,
+    frames: FrameSplitter,
+    reader: WireDecoder,
+    gathered: DecodedReply,
     /// The request, from which calls without ids get theirs.
     request: ContentHash,
     model: String,
     /// The key, which no error may show.
-    key: Option<Secret>,
+    key: Option<ApiKey>,
     /// How many frames came.
     frames_read: u64,
     /// Whether a frame was read that is part of a reply.
@@ -69,56 +69,56 @@ pub struct Decoder {
 
 /// What a frame means, on each wire, with what a wire has to remember between two.
 #[derive(Debug)]
-enum Reader {
+enum WireDecoder {
     Ollama,
-    OpenAi(openai::Reader),
-    Anthropic(anthropic::Reader),
-    Embedded(embedded::Reader),
+    OpenAi(openai::OpenAiDecoder),
+    Anthropic(anthropic::AnthropicDecoder),
+    Embedded(embedded::EmbeddedDecoder),
 }
 
 /// A reply as far as it has come.
 #[derive(Debug, Default)]
-pub(super) struct Gathered {
+pub(super) struct DecodedReply {
     pub(super) said: String,
     pub(super) thought: String,
     pub(super) content: Vec<ContentPart>,
-    pub(super) calls: Vec<GatheredCall>,
+    pub(super) calls: Vec<DecodedCall>,
     /// Why it ended. Without a reason it did not.
-    pub(super) finish: Option<Finish>,
-    pub(super) usage: Usage,
+    pub(super) finish: Option<FinishReason>,
+    pub(super) usage: TokenUsage,
     /// Whether the server has said that nothing more comes.
     pub(super) is_complete: bool,
     /// The bytes that are kept, besides calls.
     pub(super) kept: usize,
-    deltas: Vec<Delta>,
+    deltas: Vec<ReplyDelta>,
 }
 
 /// A call as the server sent it.
 #[derive(Debug, Default)]
-pub(super) struct GatheredCall {
+pub(super) struct DecodedCall {
     /// Empty where the server gave none.
     pub(super) id: String,
     pub(super) name: String,
     pub(super) arguments: String,
 }
 
-impl Gathered {
+impl DecodedReply {
     pub(super) fn say(&mut self, text: String) {
         self.kept += text.len();
         self.said.push_str(&text);
-        self.tell(Delta::Text(text));
+        self.tell(ReplyDelta::Text(text));
     }
 
     pub(super) fn think(&mut self, thought: String) {
         self.kept += thought.len();
         self.thought.push_str(&thought);
-        self.tell(Delta::Thinking(thought));
+        self.tell(ReplyDelta::Thinking(thought));
     }
 
     /// Hands a piece on to whoever reads along. Servers send empty ones, which are
     /// nothing to tell anyone about.
-    pub(super) fn tell(&mut self, delta: Delta) {
-        let (Delta::Text(piece) | Delta::Thinking(piece)) = &delta;
+    pub(super) fn tell(&mut self, delta: ReplyDelta) {
+        let (ReplyDelta::Text(piece) | ReplyDelta::Thinking(piece)) = &delta;
         if !piece.is_empty() {
             self.deltas.push(delta);
         }
@@ -137,29 +137,37 @@ impl Gathered {
     }
 }
 
-impl GatheredCall {
+impl DecodedCall {
     /// Fails when the call is larger than it may be.
     pub(super) fn check(&self) -> Result<(), FrameProblem> {
-        few_bytes_of_call(self.id.len() + self.name.len() + self.arguments.len())
+        check_call_size(self.id.len() + self.name.len() + self.arguments.len())
     }
 }
 
-impl Decoder {
+impl ReplyDecoder {
     /// A decoder for the reply to `request`, the body as it was sent.
     pub fn new(wire: Wire, request: &[u8]) -> Self {
         let (frames, reader) = match wire {
-            Wire::Ollama => (Frames::lines(), Reader::Ollama),
-            Wire::OpenAi => (Frames::events(), Reader::OpenAi(openai::Reader::default())),
-            Wire::Anthropic => (Frames::events(), Reader::Anthropic(anthropic::Reader::default())),
-            Wire::Embedded => (Frames::lines(), Reader::Embedded(embedded::Reader::new(request))),
+            Wire::Ollama => (FrameSplitter::lines(), WireDecoder::Ollama),
+            Wire::OpenAi => {
+                (FrameSplitter::events(), WireDecoder::OpenAi(openai::OpenAiDecoder::default()))
+            }
+            Wire::Anthropic => (
+                FrameSplitter::events(),
+                WireDecoder::Anthropic(anthropic::AnthropicDecoder::default()),
+            ),
+            Wire::Embedded => (
+                FrameSplitter::lines(),
+                WireDecoder::Embedded(embedded::EmbeddedDecoder::new(request)),
+            ),
         };
-        Decoder {
+        ReplyDecoder {
             wire,
             frames,
             reader,
-            gathered: Gathered::default(),
-            request: ContentHash::of(request),
-            model: model_of(request),
+            gathered: DecodedReply::default(),
+            request: ContentHash::of_bytes(request),
+            model: requested_model(request),
             key: None,
             frames_read: 0,
             has_begun: false,
@@ -167,8 +175,8 @@ impl Decoder {
     }
 
     /// The same decoder, which keeps `key` out of its errors.
-    pub(crate) fn keeping(self, key: Option<Secret>) -> Self {
-        Decoder { key, ..self }
+    pub(crate) fn with_key(self, key: Option<ApiKey>) -> Self {
+        ReplyDecoder { key, ..self }
     }
 
     /// How many frames have come. Comments and blank lines are none.
@@ -179,12 +187,12 @@ impl Decoder {
     /// Takes the next bytes. The pieces of the reply that they complete are
     /// appended to `deltas`, also those before an error. After an error there
     /// is nothing more to decode.
-    pub fn push(&mut self, bytes: &[u8], deltas: &mut Vec<Delta>) -> Result<(), LlmError> {
+    pub fn push(&mut self, bytes: &[u8], deltas: &mut Vec<ReplyDelta>) -> Result<(), LlmError> {
         let mut frames = Vec::new();
         let framed = self.frames.push(bytes, &mut frames);
         let read = frames.iter().try_for_each(|frame| self.read(frame, deltas));
-        let endless = |TooLong| malformed("a line of more than 16 MiB", b"");
-        read.and(framed.map_err(endless)).map_err(|error| error.told(self.key.as_ref()))
+        let endless = |FrameTooLong| malformed("a line of more than 16 MiB", b"");
+        read.and(framed.map_err(endless)).map_err(|error| error.redacted(self.key.as_ref()))
     }
 
     /// Whether the server has said that this was all. Bytes that follow are
@@ -195,65 +203,65 @@ impl Decoder {
 
     /// Tells that no more bytes come. Servers leave out the end of the last
     /// line, so what stands there is read, too.
-    pub fn close(&mut self, deltas: &mut Vec<Delta>) -> Result<(), LlmError> {
+    pub fn close(&mut self, deltas: &mut Vec<ReplyDelta>) -> Result<(), LlmError> {
         let Some(rest) = self.frames.close() else { return Ok(()) };
         match self.read(&rest, deltas) {
             // Half a frame is no JSON. It is cut off rather than wrong, unless
             // there has been nothing else, and it does not even begin as JSON.
             Err(LlmError::Malformed { .. }) if self.has_begun || is_cut(&rest) => Ok(()),
-            read => read.map_err(|error| error.told(self.key.as_ref())),
+            read => read.map_err(|error| error.redacted(self.key.as_ref())),
         }
     }
 
-    /// The reply, if its end has come. Call [`Decoder::close`] before, where
+    /// The reply, if its end has come. Call [`ReplyDecoder::close`] before, where
     /// the stream has ended.
-    pub fn finish(mut self) -> Result<Reply, LlmError> {
+    pub fn finish(mut self) -> Result<ModelReply, LlmError> {
         let Some(finish) = self.gathered.finish.take() else {
             let error = if self.has_begun {
                 cut()
             } else {
                 never_begun(self.wire, self.frames.stray(), &self.model)
             };
-            return Err(error.told(self.key.as_ref()));
+            return Err(error.redacted(self.key.as_ref()));
         };
         let mut gathered = self.gathered;
         match self.reader {
-            Reader::Ollama => gathered.keep_thought_and_said(Wire::Ollama, "thinking"),
-            Reader::OpenAi(reader) => reader.finish(&mut gathered),
-            Reader::Anthropic(reader) => reader.finish(&mut gathered),
-            Reader::Embedded(reader) => reader.finish(&mut gathered),
+            WireDecoder::Ollama => gathered.keep_thought_and_said(Wire::Ollama, "thinking"),
+            WireDecoder::OpenAi(reader) => reader.finish(&mut gathered),
+            WireDecoder::Anthropic(reader) => reader.finish(&mut gathered),
+            WireDecoder::Embedded(reader) => reader.finish(&mut gathered),
         }
-        let calls = named(gathered.calls, self.request);
+        let calls = assign_ids(gathered.calls, self.request);
         let finish = match finish {
-            Finish::Stop if !calls.is_empty() => Finish::ToolCalls,
-            Finish::ToolCalls if calls.is_empty() => Finish::Stop,
+            FinishReason::Stop if !calls.is_empty() => FinishReason::ToolCalls,
+            FinishReason::ToolCalls if calls.is_empty() => FinishReason::Stop,
             finish => finish,
         };
-        Ok(Reply { content: gathered.content, calls, finish, usage: gathered.usage })
+        Ok(ModelReply { content: gathered.content, calls, finish, usage: gathered.usage })
     }
 
-    fn read(&mut self, frame: &[u8], deltas: &mut Vec<Delta>) -> Result<(), LlmError> {
+    fn read(&mut self, frame: &[u8], deltas: &mut Vec<ReplyDelta>) -> Result<(), LlmError> {
         if self.is_complete() {
             return Ok(());
         }
         self.frames_read += 1;
         let gathered = &mut self.gathered;
         let read = match &mut self.reader {
-            Reader::Ollama => ollama::read(frame, gathered),
-            Reader::OpenAi(reader) => reader.read(frame, gathered),
-            Reader::Anthropic(reader) => reader.read(frame, gathered),
-            Reader::Embedded(reader) => reader.read(frame, gathered),
+            WireDecoder::Ollama => ollama::decode_line(frame, gathered),
+            WireDecoder::OpenAi(reader) => reader.read(frame, gathered),
+            WireDecoder::Anthropic(reader) => reader.read(frame, gathered),
+            WireDecoder::Embedded(reader) => reader.read(frame, gathered),
         };
         deltas.append(&mut gathered.deltas);
         self.has_begun |= read.is_ok();
-        let read = read.and_then(|()| within(gathered.kept, MOST_TEXT, "bytes of text"));
+        let read = read.and_then(|()| check_limit(gathered.kept, MOST_TEXT, "bytes of text"));
         read.map_err(|problem| match problem {
             FrameProblem::Unreadable(error) => {
                 malformed(&format!("what cannot be read ({error})"), frame)
             }
             FrameProblem::Unexpected(what) => malformed(what, frame),
             FrameProblem::TooLarge { what, limit } => LlmError::TooLarge { what, limit },
-            FrameProblem::Failed => failure::in_stream(self.wire, frame, &self.model),
+            FrameProblem::Failed => failure::error_in_stream(self.wire, frame, &self.model),
         })
     }
 }
@@ -272,18 +280,22 @@ pub(super) enum FrameProblem {
 }
 
 /// Fails when there is more of something than there may be.
-pub(super) fn within(amount: usize, limit: usize, what: &'static str) -> Result<(), FrameProblem> {
+pub(super) fn check_limit(
+    amount: usize,
+    limit: usize,
+    what: &'static str,
+) -> Result<(), FrameProblem> {
     if amount > limit { Err(FrameProblem::TooLarge { what, limit }) } else { Ok(()) }
 }
 
 /// Fails when a call has more bytes than it may have.
-pub(super) fn few_bytes_of_call(bytes: usize) -> Result<(), FrameProblem> {
-    within(bytes, LARGEST_CALL, "bytes in a call")
+pub(super) fn check_call_size(bytes: usize) -> Result<(), FrameProblem> {
+    check_limit(bytes, LARGEST_CALL, "bytes in a call")
 }
 
 /// Fails when a reply has more calls than it may have.
-pub(super) fn few_calls(count: usize) -> Result<(), FrameProblem> {
-    within(count, MOST_CALLS, "calls")
+pub(super) fn check_call_count(count: usize) -> Result<(), FrameProblem> {
+    check_limit(count, MOST_CALLS, "calls")
 }
 
 /// A frame's JSON. Unknown fields are left alone.
@@ -311,7 +323,7 @@ fn never_begun(wire: Wire, stray: &[u8], model: &str) -> LlmError {
         return cut();
     }
     if failure::is_complaint(stray) {
-        return failure::in_stream(wire, stray, model);
+        return failure::error_in_stream(wire, stray, model);
     }
     malformed("something else than a stream of events", stray)
 }
@@ -319,7 +331,7 @@ fn never_begun(wire: Wire, stray: &[u8], model: &str) -> LlmError {
 /// The calls with ids. An id that is missing, or given twice, is made from the
 /// request: no two requests of a session are the same, so no two of its calls
 /// get the same id, not even from two processes.
-fn named(calls: Vec<GatheredCall>, request: ContentHash) -> Vec<ToolCall> {
+fn assign_ids(calls: Vec<DecodedCall>, request: ContentHash) -> Vec<ToolCall> {
     let mut taken: HashSet<String> = HashSet::new();
     let seed = &request.to_string()[..16];
     let mut number = 0;
@@ -331,7 +343,7 @@ fn named(calls: Vec<GatheredCall>, request: ContentHash) -> Vec<ToolCall> {
         }
         CallId(id.into())
     };
-    let call = |call: GatheredCall| ToolCall {
+    let call = |call: DecodedCall| ToolCall {
         id: name(call.id),
         name: call.name.into(),
         arguments: call.arguments.into(),
@@ -357,30 +369,30 @@ pub(super) fn arguments_text(arguments: Value) -> String {
 
 /// Why a reply ended, in the words of Ollama and of the embedded engine. Ollama's
 /// servers before 2024 give no reason.
-pub(super) fn finish_reason(reason: Option<&str>) -> Finish {
+pub(super) fn finish_reason(reason: Option<&str>) -> FinishReason {
     match reason {
-        None | Some("" | "stop") => Finish::Stop,
-        Some("length") => Finish::Length,
-        Some(other) => Finish::Other(other.to_owned()),
+        None | Some("" | "stop") => FinishReason::Stop,
+        Some("length") => FinishReason::Length,
+        Some(other) => FinishReason::Other(other.to_owned()),
     }
 }
 
 /// A count that some servers leave out or fill with nonsense. A reply is not
 /// lost over it.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Count(pub(super) Option<u32>);
+pub(super) struct LenientCount(pub(super) Option<u32>);
 
-impl Count {
+impl LenientCount {
     /// Takes over a newer count, if there is one.
     pub(super) fn update(&mut self, newer: Self) {
         self.0 = newer.0.or(self.0);
     }
 }
 
-impl<'de> Deserialize<'de> for Count {
+impl<'de> Deserialize<'de> for LenientCount {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let value = Value::deserialize(deserializer)?;
-        Ok(Count(value.as_u64().and_then(|count| u32::try_from(count).ok())))
+        Ok(LenientCount(value.as_u64().and_then(|count| u32::try_from(count).ok())))
     }
 }
 

@@ -25,12 +25,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::CallOptions;
-use conversation::Conversation;
-use jinja::{Given, Jinja, on_deep_stack};
-use marks::Texts;
-use refusal::Refusal;
+use conversation::TemplateConversation;
+use jinja::{JinjaTemplate, TemplateInput, on_deep_stack};
+use marks::MarkedTexts;
+use refusal::TemplateRefusal;
 
-pub(super) use decode::Reader;
+pub(super) use decode::EmbeddedDecoder;
 pub use template::ChatTemplate;
 
 /// The field of a message in which a thought of this turn goes back.
@@ -41,14 +41,14 @@ const THINK: &str = "<think>";
 
 /// The request to the embedded model, as it is sent and recorded.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Asked {
+pub(crate) struct EmbeddedRequest {
     pub(crate) model: String,
-    pub(crate) prompt: Vec<Segment>,
+    pub(crate) prompt: Vec<PromptSegment>,
     /// Why there is no prompt: the template refused the conversation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) problem: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) calls: Option<Calls>,
+    pub(crate) calls: Option<CallRules>,
     pub(crate) window: u32,
     pub(crate) max_tokens: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -60,7 +60,7 @@ pub(crate) struct Asked {
 /// A piece of the prompt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
-pub(crate) enum Segment {
+pub(crate) enum PromptSegment {
     /// What the template wrote: special tokens in it are meant as such.
     Template { template: String },
     /// A reply of this model, with the tokens that it generated.
@@ -69,31 +69,31 @@ pub(crate) enum Segment {
     Text { text: String },
 }
 
-impl Segment {
+impl PromptSegment {
     /// What it says, whoever wrote it.
     pub(crate) fn text(&self) -> &str {
         match self {
-            Segment::Template { template: text }
-            | Segment::Reply { text, .. }
-            | Segment::Text { text } => text,
+            PromptSegment::Template { template: text }
+            | PromptSegment::Reply { text, .. }
+            | PromptSegment::Text { text } => text,
         }
     }
 }
 
 /// How the model writes calls, and whether it must write one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Calls {
+pub(crate) struct CallRules {
     pub(crate) style: CallStyle,
     #[serde(default)]
     pub(crate) must: bool,
     /// What may be called, where a call is a must.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) tools: Vec<Callable>,
+    pub(crate) tools: Vec<CallableTool>,
 }
 
 /// A tool that the model may call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Callable {
+pub(crate) struct CallableTool {
     pub(crate) name: String,
     pub(crate) parameters: Value,
 }
@@ -117,7 +117,7 @@ pub(super) fn encode(options: &CallOptions, request: &RequestContext) -> Value {
         Ok(prompt) => (prompt, None),
         Err(refusal) => (Vec::new(), Some(refusal.to_string())),
     };
-    let asked = Asked {
+    let asked = EmbeddedRequest {
         model: options.model.clone(),
         prompt,
         problem,
@@ -132,9 +132,9 @@ pub(super) fn encode(options: &CallOptions, request: &RequestContext) -> Value {
 
 /// Whether the model begins its reply in the middle of a thought, because the
 /// template has opened one for it.
-pub(crate) fn starts_in_thought(prompt: &[Segment]) -> bool {
+pub(crate) fn starts_in_thought(prompt: &[PromptSegment]) -> bool {
     match prompt.last() {
-        Some(Segment::Template { template }) => template.trim_end().ends_with(THINK),
+        Some(PromptSegment::Template { template }) => template.trim_end().ends_with(THINK),
         _ => false,
     }
 }
@@ -145,18 +145,18 @@ fn prompt(
     model: &str,
     template: &ChatTemplate,
     request: &RequestContext,
-) -> Result<Vec<Segment>, Refusal> {
-    let mut texts = Texts::default();
-    let conversation = Conversation::new(model, request, &mut texts);
+) -> Result<Vec<PromptSegment>, TemplateRefusal> {
+    let mut texts = MarkedTexts::default();
+    let conversation = TemplateConversation::new(model, request, &mut texts);
     let texts = Arc::new(texts);
     on_deep_stack(conversation.size(), || {
-        let jinja = Jinja::read(&template.source)?;
-        let mut refusal = Refusal::Broken;
+        let jinja = JinjaTemplate::read(&template.source)?;
+        let mut refusal = TemplateRefusal::Broken;
         for messages in conversation.forms() {
             texts.forget_written();
             let tools = Some(conversation.tools.clone()).filter(|tools| !tools.is_empty());
             let (day, size) = (Arc::clone(&request.day), conversation.size());
-            let given = Given { messages, tools, day, size };
+            let given = TemplateInput { messages, tools, day, size };
             let output = jinja.render(template, given, &texts);
             match output.and_then(|output| texts.cut(&output, &conversation.musts)) {
                 Ok(prompt) => return Ok(prompt),
@@ -169,7 +169,7 @@ fn prompt(
 
 /// What is to be read out of the reply, or forced into it. Calls in the form of
 /// the page are read by whoever put the tools on the page.
-fn calls(template: &ChatTemplate, request: &RequestContext) -> Option<Calls> {
+fn calls(template: &ChatTemplate, request: &RequestContext) -> Option<CallRules> {
     if request.tools.is_empty() {
         return None;
     }
@@ -180,12 +180,12 @@ fn calls(template: &ChatTemplate, request: &RequestContext) -> Option<Calls> {
         ToolCalls::Native => template.call_style().unwrap_or(CallStyle::Tagged),
     };
     let tools = if must { request.tools.iter().map(callable).collect() } else { Vec::new() };
-    Some(Calls { style, must, tools })
+    Some(CallRules { style, must, tools })
 }
 
-fn callable(tool: &OfferedTool) -> Callable {
+fn callable(tool: &OfferedTool) -> CallableTool {
     let spec = &tool.spec;
-    Callable { name: spec.called.to_string(), parameters: Value::clone(&spec.parameters) }
+    CallableTool { name: spec.called.to_string(), parameters: Value::clone(&spec.parameters) }
 }
 
 #[cfg(test)]

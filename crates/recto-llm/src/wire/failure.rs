@@ -3,7 +3,7 @@
 //! The status decides, and the fields of the body where they say more: OpenAI's
 //! `code`, llama.cpp's and Anthropic's `type`. Some vendors tell a few cases
 //! apart only in words; those are all in [`told_in_words`], and nowhere else is
-//! a text searched. Texts are whole here: [`LlmError::told`] makes them fit to be
+//! a text searched. Texts are whole here: [`LlmError::redacted`] makes them fit to be
 //! shown.
 
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::error::LlmError;
 
 /// An answer that is no reply.
 #[derive(Debug)]
-pub(crate) struct Answer<'a> {
+pub(crate) struct ErrorResponse<'a> {
     /// The address that was asked.
     pub(crate) url: &'a str,
     pub(crate) status: u16,
@@ -26,7 +26,7 @@ pub(crate) struct Answer<'a> {
 }
 
 /// The error that an answer with a status other than success means.
-pub(crate) fn of_answer(wire: Wire, answer: &Answer<'_>, model: &str) -> LlmError {
+pub(crate) fn error_from_response(wire: Wire, answer: &ErrorResponse<'_>, model: &str) -> LlmError {
     if (300..400).contains(&answer.status) {
         let to = answer.location.unwrap_or("nowhere");
         let to = to.split(['?', '#']).next().unwrap_or_default().to_owned();
@@ -44,7 +44,7 @@ pub(crate) fn of_answer(wire: Wire, answer: &Answer<'_>, model: &str) -> LlmErro
 
 /// The error that a complaint in the middle of a reply means. The status was "success"
 /// long ago; some vendors repeat in the body what it would have been.
-pub(super) fn in_stream(wire: Wire, frame: &[u8], model: &str) -> LlmError {
+pub(super) fn error_in_stream(wire: Wire, frame: &[u8], model: &str) -> LlmError {
     let complaint = Complaint::read(&String::from_utf8_lossy(frame));
     let Some(status) = complaint.status() else {
         return LlmError::Server { status: None, message: complaint.into_message() };
@@ -144,7 +144,7 @@ impl Complaint {
 }
 
 /// The errors that a program can do something about, besides those by status.
-enum Case {
+enum ErrorCase {
     Overflow,
     NoModel,
     NoTools,
@@ -156,45 +156,47 @@ fn told_by_fields(wire: Wire, status: u16, complaint: &Complaint, model: &str) -
     let message = complaint.message.clone();
     let model = model.to_owned();
     Some(match case {
-        Case::Overflow => {
+        ErrorCase::Overflow => {
             let (sent, window) = (complaint.sent, complaint.window);
             LlmError::ContextOverflow { sent, window, message }
         }
-        Case::NoModel => LlmError::NoSuchModel { model, wire },
-        Case::NoTools => LlmError::ToolsUnsupported { model },
+        ErrorCase::NoModel => LlmError::NoSuchModel { model, wire },
+        ErrorCase::NoTools => LlmError::ToolsUnsupported { model },
         // The status is that of a rate limit, but waiting does not help.
-        Case::NoQuota => LlmError::Refused { status, message },
+        ErrorCase::NoQuota => LlmError::Refused { status, message },
     })
 }
 
-fn case(wire: Wire, status: u16, complaint: &Complaint) -> Option<Case> {
+fn case(wire: Wire, status: u16, complaint: &Complaint) -> Option<ErrorCase> {
     let (code, kind) = (complaint.code.as_str(), complaint.kind.as_str());
     match (wire, status) {
-        _ if code == "context_length_exceeded" => Some(Case::Overflow),
+        _ if code == "context_length_exceeded" => Some(ErrorCase::Overflow),
         // llama.cpp, and vLLM since it says what it is about.
-        _ if kind == "exceed_context_size_error" => Some(Case::Overflow),
-        (Wire::OpenAi, 400) if complaint.param == "input_tokens" => Some(Case::Overflow),
-        _ if code == "model_not_found" => Some(Case::NoModel),
-        _ if code == "insufficient_quota" => Some(Case::NoQuota),
-        (Wire::OpenAi, 404) if kind == "NotFoundError" => Some(Case::NoModel),
-        (Wire::Anthropic, 404) if kind == "not_found_error" => Some(Case::NoModel),
+        _ if kind == "exceed_context_size_error" => Some(ErrorCase::Overflow),
+        (Wire::OpenAi, 400) if complaint.param == "input_tokens" => Some(ErrorCase::Overflow),
+        _ if code == "model_not_found" => Some(ErrorCase::NoModel),
+        _ if code == "insufficient_quota" => Some(ErrorCase::NoQuota),
+        (Wire::OpenAi, 404) if kind == "NotFoundError" => Some(ErrorCase::NoModel),
+        (Wire::Anthropic, 404) if kind == "not_found_error" => Some(ErrorCase::NoModel),
         // `/api/chat` has nothing else that it could fail to find.
-        (Wire::Ollama, 404) if complaint.is_known => Some(Case::NoModel),
+        (Wire::Ollama, 404) if complaint.is_known => Some(ErrorCase::NoModel),
         _ => None,
     }
 }
 
 /// What some servers say in nothing but words. Statuses narrow it down: a
 /// message that merely quotes these words has none of them.
-fn told_in_words(wire: Wire, status: u16, complaint: &Complaint) -> Option<Case> {
+fn told_in_words(wire: Wire, status: u16, complaint: &Complaint) -> Option<ErrorCase> {
     let says = |words: &str| complaint.is_known && complaint.message.contains(words);
     match (wire, status) {
-        (Wire::Ollama, 400) if says("does not support tools") => Some(Case::NoTools),
+        (Wire::Ollama, 400) if says("does not support tools") => Some(ErrorCase::NoTools),
         // 500 before mid-2025.
-        (Wire::Ollama, 400 | 413 | 500) if says("input length exceeds") => Some(Case::Overflow),
+        (Wire::Ollama, 400 | 413 | 500) if says("input length exceeds") => {
+            Some(ErrorCase::Overflow)
+        }
         // vLLM and its relatives, up to 2025.
-        (Wire::OpenAi, 400) if says("maximum context length") => Some(Case::Overflow),
-        (Wire::Anthropic, 400) if says("prompt is too long") => Some(Case::Overflow),
+        (Wire::OpenAi, 400) if says("maximum context length") => Some(ErrorCase::Overflow),
+        (Wire::Anthropic, 400) if says("prompt is too long") => Some(ErrorCase::Overflow),
         _ => None,
     }
 }

@@ -16,12 +16,12 @@ const LONGEST_STRAY: usize = 4 * 1024;
 
 /// A frame that never ends.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct TooLong;
+pub(super) struct FrameTooLong;
 
 /// Cuts bytes into frames.
 #[derive(Debug, Default)]
-pub(super) struct Frames {
-    format: Format,
+pub(super) struct FrameSplitter {
+    format: FrameFormat,
     line: Vec<u8>,
     /// The data of the current event; `None` before its first line of data.
     data: Option<Vec<u8>>,
@@ -32,7 +32,7 @@ pub(super) struct Frames {
 }
 
 #[derive(Debug, Default, PartialEq)]
-enum Format {
+enum FrameFormat {
     /// JSON, one value a line.
     #[default]
     Lines,
@@ -40,19 +40,23 @@ enum Format {
     Events,
 }
 
-impl Frames {
+impl FrameSplitter {
     pub(super) fn lines() -> Self {
-        Frames::default()
+        FrameSplitter::default()
     }
 
     pub(super) fn events() -> Self {
-        Frames { format: Format::Events, ..Frames::default() }
+        FrameSplitter { format: FrameFormat::Events, ..FrameSplitter::default() }
     }
 
     /// Appends the frames that `bytes` complete.
-    pub(super) fn push(&mut self, bytes: &[u8], frames: &mut Vec<Vec<u8>>) -> Result<(), TooLong> {
+    pub(super) fn push(
+        &mut self,
+        bytes: &[u8],
+        frames: &mut Vec<Vec<u8>>,
+    ) -> Result<(), FrameTooLong> {
         for &byte in bytes {
-            let is_return = byte == b'\r' && self.format == Format::Events;
+            let is_return = byte == b'\r' && self.format == FrameFormat::Events;
             let after_return = std::mem::replace(&mut self.after_return, is_return);
             match byte {
                 b'\n' if after_return => {}
@@ -61,7 +65,7 @@ impl Frames {
             }
         }
         let held = self.line.len() + self.data.as_ref().map_or(0, Vec::len);
-        if held > LONGEST_FRAME { Err(TooLong) } else { Ok(()) }
+        if held > LONGEST_FRAME { Err(FrameTooLong) } else { Ok(()) }
     }
 
     /// What stands behind the last complete frame, when nothing more comes. An event
@@ -69,7 +73,7 @@ impl Frames {
     /// reader has to see.
     pub(super) fn close(&mut self) -> Option<Vec<u8>> {
         let is_cut_name = FIELDS.iter().any(|name| name.starts_with(&self.line));
-        if is_cut_name && self.format == Format::Events {
+        if is_cut_name && self.format == FrameFormat::Events {
             self.line.clear();
         }
         self.end_line().or_else(|| self.data.take())
@@ -84,7 +88,7 @@ impl Frames {
     /// an empty line ends an event.
     fn end_line(&mut self) -> Option<Vec<u8>> {
         let line = std::mem::take(&mut self.line);
-        if self.format == Format::Lines {
+        if self.format == FrameFormat::Lines {
             return (!line.trim_ascii().is_empty()).then_some(line);
         }
         if line.is_empty() {
@@ -133,13 +137,13 @@ mod tests {
     use super::*;
 
     /// The frames of `input`, also when it comes byte by byte.
-    fn check(frames: fn() -> Frames, input: &str, expected: &[&str]) {
+    fn check(frames: fn() -> FrameSplitter, input: &str, expected: &[&str]) {
         let whole = cut(frames(), [input.as_bytes()].into_iter());
         assert_eq!(whole, expected);
         assert_eq!(cut(frames(), input.as_bytes().chunks(1)), expected);
     }
 
-    fn cut<'a>(mut frames: Frames, chunks: impl Iterator<Item = &'a [u8]>) -> Vec<String> {
+    fn cut<'a>(mut frames: FrameSplitter, chunks: impl Iterator<Item = &'a [u8]>) -> Vec<String> {
         let mut found = Vec::new();
         for chunk in chunks {
             frames.push(chunk, &mut found).unwrap();
@@ -151,32 +155,40 @@ mod tests {
     #[test]
     fn lines_end_with_the_line_or_the_stream() {
         check(
-            Frames::lines,
+            FrameSplitter::lines,
             "{\"a\":1}\n\n \r\n{\"b\":2}\r\nü",
             &["{\"a\":1}", "{\"b\":2}\r", "ü"],
         );
-        check(Frames::lines, "", &[]);
+        check(FrameSplitter::lines, "", &[]);
     }
 
     #[test]
     fn events_end_with_an_empty_line_of_any_kind() {
-        check(Frames::events, "data: a\n\ndata: b\r\n\r\ndata: c\r\rdata:d", &["a", "b", "c", "d"]);
-        check(Frames::events, "\u{feff}data: a\n\n", &["a"]);
+        check(
+            FrameSplitter::events,
+            "data: a\n\ndata: b\r\n\r\ndata: c\r\rdata:d",
+            &["a", "b", "c", "d"],
+        );
+        check(FrameSplitter::events, "\u{feff}data: a\n\n", &["a"]);
     }
 
     #[test]
     fn data_of_several_lines_is_one_text() {
-        check(Frames::events, "data: {\ndata:  1\ndata\ndata: }\n\n", &["{\n 1\n\n}"]);
+        check(FrameSplitter::events, "data: {\ndata:  1\ndata\ndata: }\n\n", &["{\n 1\n\n}"]);
     }
 
     #[test]
     fn comments_and_other_fields_are_no_data() {
-        check(Frames::events, ": keep-alive\n\nevent: x\nid: 1\nretry: 9\n\ndata: a\n\n", &["a"]);
+        check(
+            FrameSplitter::events,
+            ": keep-alive\n\nevent: x\nid: 1\nretry: 9\n\ndata: a\n\n",
+            &["a"],
+        );
     }
 
     #[test]
     fn text_that_is_no_event_is_kept_apart() {
-        let mut frames = Frames::events();
+        let mut frames = FrameSplitter::events();
         let mut found = Vec::new();
         frames.push(b"{\n\"a\": 1}", &mut found).unwrap();
         assert_eq!((frames.close(), found), (None, vec![]));
@@ -185,17 +197,17 @@ mod tests {
 
     #[test]
     fn text_that_is_no_event_is_not_kept_without_end() {
-        let mut frames = Frames::events();
+        let mut frames = FrameSplitter::events();
         frames.push(&b"x\n".repeat(LONGEST_STRAY), &mut Vec::new()).unwrap();
         assert_eq!(frames.stray().len(), LONGEST_STRAY);
     }
 
     #[test]
     fn a_frame_without_end_is_refused() {
-        for mut frames in [Frames::lines(), Frames::events()] {
+        for mut frames in [FrameSplitter::lines(), FrameSplitter::events()] {
             let chunk = vec![b'x'; LONGEST_FRAME];
             assert_eq!(frames.push(&chunk, &mut Vec::new()), Ok(()));
-            assert_eq!(frames.push(b"xx", &mut Vec::new()), Err(TooLong));
+            assert_eq!(frames.push(b"xx", &mut Vec::new()), Err(FrameTooLong));
         }
     }
 }

@@ -13,13 +13,13 @@ mod decode;
 use recto_context::{ChatMessage, RequestContext, ToolCall};
 use serde_json::{Value, json};
 
-use super::{CallOptions, Object, Wire, arguments_object, function_tools, images, own_fields};
+use super::{CallOptions, JsonObject, Wire, arguments_object, function_tools, images, own_fields};
 
-pub(super) use decode::read;
+pub(super) use decode::decode_line;
 
 pub(super) fn encode(options: &CallOptions, request: &RequestContext) -> Value {
     let messages: Vec<Value> = request.messages.iter().map(message).collect();
-    Object::new()
+    JsonObject::new()
         .with("model", options.model.as_str())
         .with("messages", messages)
         .with_list("tools", function_tools(request))
@@ -30,8 +30,8 @@ pub(super) fn encode(options: &CallOptions, request: &RequestContext) -> Value {
         .into()
 }
 
-fn settings(options: &CallOptions, request: &RequestContext) -> Object {
-    Object::new()
+fn settings(options: &CallOptions, request: &RequestContext) -> JsonObject {
+    JsonObject::new()
         .with("num_ctx", request.window.tokens.get())
         .with("num_predict", request.budget.reply.get())
         .with_some("temperature", options.temperature)
@@ -41,7 +41,7 @@ fn settings(options: &CallOptions, request: &RequestContext) -> Object {
 fn message(message: &ChatMessage) -> Value {
     let images = images(message).map(|image| image.data.as_str().into()).collect();
     let calls = message.calls.iter().map(call).collect();
-    Object::new()
+    JsonObject::new()
         .with("role", message.role.name())
         .with("content", message.text())
         .with_list("images", images)

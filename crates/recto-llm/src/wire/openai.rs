@@ -16,14 +16,14 @@ use recto_context::{
 use serde_json::{Value, json};
 
 use super::{
-    CallOptions, Object, Wire, arguments_object, function_tools, images, layer, must_call, object,
-    own_fields, safe_name,
+    CallOptions, JsonObject, Wire, arguments_object, function_tools, images, layer, must_call,
+    object, own_fields, safe_name,
 };
 
-pub(super) use decode::Reader;
+pub(super) use decode::OpenAiDecoder;
 
 pub(super) fn encode(options: &CallOptions, request: &RequestContext) -> Value {
-    Object::new()
+    JsonObject::new()
         .with("model", options.model.as_str())
         .with("messages", messages(request))
         .with_list("tools", function_tools(request))
@@ -59,7 +59,7 @@ fn run(request: &RequestContext, run: &[ChatMessage]) -> Vec<Value> {
 }
 
 fn message(request: &RequestContext, message: &ChatMessage) -> Value {
-    Object::new()
+    JsonObject::new()
         .with("role", message.role.name())
         .with("content", content(message))
         .with_list("tool_calls", message.calls.iter().map(call).collect())

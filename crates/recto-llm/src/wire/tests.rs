@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use expect_test::{Expect, ExpectFile, expect, expect_file};
 use recto_context::{
-    Body, CallId, Catalog, ContentPart, File, Image, Include, Inputs, ItemId, ItemKind, Layout,
-    Limits, Message, MessageId, Mode, ModeDecision, ModeReason, Opaque, OpaqueKind, Pick, Preset,
-    RequestContext, Scores, Skill, Source, Stamp, SystemFiles, SystemMessages, Tokens, ToolCall,
-    ToolCalls, ToolSpec, Window,
+    AssemblyInputs, CallId, Catalog, ContentPart, ContentSource, ContextLimits, Image, IncludeMode,
+    ItemId, ItemKind, LayoutPreset, Message, MessageBody, MessageId, MessageStamp, Mode,
+    ModeDecision, ModeReason, Opaque, OpaqueKind, PageLayout, Pick, RequestContext, Scores, Skill,
+    SystemFiles, SystemMessages, Tokens, ToolCall, ToolCalls, ToolSpec, Window, WorkspaceFile,
 };
 use serde_json::{Value, json};
 
@@ -29,7 +29,7 @@ fn a_rich_request_on_anthropics_wire() {
 }
 
 fn check_body(wire: Wire, expected: &ExpectFile) {
-    let request = rich_request(Layout::default());
+    let request = rich_request(PageLayout::default());
     let body = encode(wire, &options(), &request);
     expected.assert_eq(&format!("{body:#}\n"));
     assert_eq!(body.to_string(), encode(wire, &options(), &request).to_string());
@@ -46,7 +46,7 @@ fn options() -> CallOptions {
 
 /// Minimal mode with history: two calls at once in an earlier exchange, a skill
 /// that search found, an image in the message, and tools that must be called.
-fn rich_request(layout: Layout) -> RequestContext {
+fn rich_request(layout: PageLayout) -> RequestContext {
     let catalog = catalog();
     let history = [
         user(1, "How is the weather in Oslo and Rome?"),
@@ -58,21 +58,22 @@ fn rich_request(layout: Layout) -> RequestContext {
     let message = vec![ContentPart::Text("And here?\nSay it \"short\" 🙂".into()), picture()];
     let skill = ItemId::new(ItemKind::Skill, "forecast");
     let picks = [Pick { item: skill, scores: Scores::default(), best_chunk: None }];
-    Inputs::new(&catalog, "")
+    AssemblyInputs::new(&catalog, "")
         .content(message)
-        .stamp(Stamp::new("2026-11-15 08:07"))
+        .stamp(MessageStamp::new("2026-11-15 08:07"))
         .history(&history)
         .picks(&picks)
         .mode(mode(Mode::MinimalWithHistory))
         .window(Window::from_config(Tokens::new(8_192)))
-        .limits(Limits { reply: Tokens::new(512), ..Limits::default() })
+        .limits(ContextLimits { reply: Tokens::new(512), ..ContextLimits::default() })
         .layout(layout)
         .assemble()
         .unwrap()
 }
 
 fn catalog() -> Catalog {
-    let file = |text: &str| Some(File { text: text.into(), source: Source::BuiltIn });
+    let file =
+        |text: &str| Some(WorkspaceFile { text: text.into(), source: ContentSource::BuiltIn });
     let parameters = json!({
         "type": "object",
         "properties": { "city": { "type": "string" } },
@@ -80,7 +81,7 @@ fn catalog() -> Catalog {
     });
     let tool = ToolSpec::new(ItemId::tool(None, "weather"), "Tells the weather.", parameters);
     let mut skill = Skill::new("forecast", Some("Weather"), "Round to whole degrees.".into());
-    skill.include = Include::Agent;
+    skill.include = IncludeMode::Agent;
     Catalog {
         system: SystemFiles {
             soul: file("You are Ada."),
@@ -113,7 +114,7 @@ fn reply(id: u64, content: Vec<ContentPart>, calls: &[(&str, &str)]) -> Arc<Mess
         name: "weather".into(),
         arguments: arguments.into(),
     };
-    let body = Body::Assistant { content, calls: calls.iter().map(call).collect() };
+    let body = MessageBody::Assistant { content, calls: calls.iter().map(call).collect() };
     Arc::new(Message { id: MessageId(id), body })
 }
 
@@ -122,7 +123,7 @@ fn result(id: u64, call: &str, text: &str) -> Arc<Message> {
 }
 
 fn result_of(id: u64, call: &str, content: Vec<ContentPart>) -> Arc<Message> {
-    let body = Body::Tool { call: CallId(call.into()), name: "weather".into(), content };
+    let body = MessageBody::Tool { call: CallId(call.into()), name: "weather".into(), content };
     Arc::new(Message { id: MessageId(id), body })
 }
 
@@ -146,8 +147,8 @@ fn check(wire: Wire, history: &[Arc<Message>], expected: &Expect) {
 
 fn plain_request(history: &[Arc<Message>]) -> RequestContext {
     let catalog = Catalog::default();
-    let inputs = Inputs::new(&catalog, "go on").history(history).mode(mode(Mode::Full));
-    inputs.layout(Preset::Plain.layout()).assemble().unwrap()
+    let inputs = AssemblyInputs::new(&catalog, "go on").history(history).mode(mode(Mode::Full));
+    inputs.layout(LayoutPreset::Plain.layout()).assemble().unwrap()
 }
 
 fn lines(list: &Value) -> String {
@@ -249,8 +250,8 @@ fn opaque_parts_set_no_field_that_the_encoder_writes() {
 /// A request in the middle of a turn that began with "hi".
 fn round_request(rounds: &[Arc<Message>]) -> RequestContext {
     let catalog = Catalog::default();
-    let inputs = Inputs::new(&catalog, "hi").message_id(MessageId(1)).rounds(rounds);
-    inputs.mode(mode(Mode::Full)).layout(Preset::Plain.layout()).assemble().unwrap()
+    let inputs = AssemblyInputs::new(&catalog, "hi").message_id(MessageId(1)).rounds(rounds);
+    inputs.mode(mode(Mode::Full)).layout(LayoutPreset::Plain.layout()).assemble().unwrap()
 }
 
 #[test]
@@ -289,8 +290,8 @@ fn a_turn_goes_on_behind_results_that_are_text() {
     let content = vec![opaque("openai", r#"{"reasoning_content":"so"}"#)];
     let rounds = [reply(2, content, &[("c1", "{}")]), result(3, "c1", "snow")];
     let catalog = Catalog::default();
-    let layout = Layout { tool_calls: ToolCalls::Text, ..Preset::Plain.layout() };
-    let inputs = Inputs::new(&catalog, "hi").message_id(MessageId(1)).rounds(&rounds);
+    let layout = PageLayout { tool_calls: ToolCalls::Text, ..LayoutPreset::Plain.layout() };
+    let inputs = AssemblyInputs::new(&catalog, "hi").message_id(MessageId(1)).rounds(&rounds);
     let request = inputs.mode(mode(Mode::Full)).layout(layout).assemble().unwrap();
     let body = encode(Wire::OpenAi, &options(), &request);
     let roles = body["messages"].as_array().unwrap().iter().map(|message| &message["role"]);
@@ -472,7 +473,7 @@ fn texts_arrive_unchanged() {
 
 #[test]
 fn tools_that_stand_on_the_page_are_not_sent_again() {
-    let layout = Layout { tool_calls: ToolCalls::Text, ..Layout::default() };
+    let layout = PageLayout { tool_calls: ToolCalls::Text, ..PageLayout::default() };
     let request = rich_request(layout);
     assert!(!request.tools.is_empty());
     for wire in [Wire::Ollama, Wire::OpenAi, Wire::Anthropic] {
@@ -493,7 +494,7 @@ fn a_request_without_anything_optional_has_only_what_must_be_there() {
 
 #[test]
 fn anthropic_marks_the_last_of_several_system_texts() {
-    let layout = Layout { system_messages: SystemMessages::PerLayer, ..Layout::default() };
+    let layout = PageLayout { system_messages: SystemMessages::PerLayer, ..PageLayout::default() };
     let body = encode(Wire::Anthropic, &options(), &rich_request(layout));
     let system = body["system"].as_array().unwrap();
     let is_marked = |block: &Value| block.get("cache_control").is_some();
@@ -515,7 +516,7 @@ fn names_that_a_model_made_up_go_back_in_a_form_that_servers_take() {
     let made_up = ["clock.utc_time", "", "rm\u{1b}[31m", &"x".repeat(5_000), "fine_name-1"];
     for name in made_up {
         let call = ToolCall { id: CallId("c1".into()), name: name.into(), arguments: "{}".into() };
-        let body = Body::Assistant { content: Vec::new(), calls: vec![call] };
+        let body = MessageBody::Assistant { content: Vec::new(), calls: vec![call] };
         let history =
             [user(1, "hi"), Arc::new(Message { id: MessageId(2), body }), result(3, "c1", "no")];
         let sent = |wire| encode(wire, &options(), &plain_request(&history))["messages"][1].clone();

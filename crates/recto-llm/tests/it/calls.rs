@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use recto_llm::{
-    Client, ClientOptions, Finish, Provider, RetryPolicy, Secret, StreamEvent, collect,
+    ApiKey, ClientOptions, FinishReason, ModelClient, Provider, RetryPolicy, StreamEvent, collect,
 };
 use tokio::time::timeout;
 
@@ -35,10 +35,10 @@ async fn the_body_is_sent_as_given_to_the_right_place() {
     for (provider, stream, line, key) in wires {
         let server = Server::play(vec![vec![open(stream)]]).await;
         let options =
-            ClientOptions { api_key: Some(Secret::new("k-1")), ..server.options(provider) };
+            ClientOptions { api_key: Some(ApiKey::new("k-1")), ..server.options(provider) };
         let body = "{ \"model\" : \"m\",  \"ü\":1.0}";
-        let reply = collect(Client::new(options).unwrap().stream(body)).await.unwrap();
-        assert_eq!((reply.text().as_str(), reply.finish), ("Hello", Finish::Stop));
+        let reply = collect(ModelClient::new(options).unwrap().stream(body)).await.unwrap();
+        assert_eq!((reply.text().as_str(), reply.finish), ("Hello", FinishReason::Stop));
         let request = &server.requests()[0];
         assert!(request.starts_with(line), "{request}");
         assert!(request.ends_with(&format!("\r\n\r\n{body}")), "{request}");
@@ -71,7 +71,7 @@ async fn a_server_that_asks_for_time_gets_it() {
         ..RetryPolicy::default()
     };
     let options = ClientOptions { retry, ..server.options(Provider::Ollama) };
-    let events = events(Client::new(options).unwrap().stream("{}")).await;
+    let events = events(ModelClient::new(options).unwrap().stream("{}")).await;
     assert_eq!(
         shown(&events),
         [

@@ -15,11 +15,12 @@ use std::sync::Arc;
 
 use futures_util::StreamExt;
 use recto_context::{
-    Body, Catalog, Inputs, Layout, Limits, Message, MessageId, Preset, RequestContext, Tokens,
-    ToolCalls, Window, WindowSource,
+    AssemblyInputs, Catalog, ContextLimits, LayoutPreset, Message, MessageBody, MessageId,
+    PageLayout, RequestContext, Tokens, ToolCalls, Window, WindowSource,
 };
 use recto_llm::{
-    CallOptions, Client, ClientOptions, Lane, Provider, Reply, StreamEvent, collect, encode,
+    CallOptions, ClientOptions, ModelClient, ModelReply, PromptCacheKey, Provider, StreamEvent,
+    collect, encode,
 };
 
 /// The folder into which `make test` pulls models.
@@ -38,9 +39,9 @@ fn smollm2() -> PathBuf {
 
 /// A client for the file, and how it is called: always with the most probable
 /// words.
-fn client_of(file: PathBuf) -> (Client, CallOptions) {
+fn client_of(file: PathBuf) -> (ModelClient, CallOptions) {
     let options = ClientOptions { file: Some(file), ..ClientOptions::new(Provider::Embedded) };
-    let client = Client::new(options).unwrap();
+    let client = ModelClient::new(options).unwrap();
     let call = CallOptions {
         model: "smollm2".to_owned(),
         temperature: Some(0.0),
@@ -52,9 +53,9 @@ fn client_of(file: PathBuf) -> (Client, CallOptions) {
 
 /// A model, and a conversation with it.
 struct Talk {
-    client: Client,
+    client: ModelClient,
     call: CallOptions,
-    lane: Lane,
+    lane: PromptCacheKey,
     history: Vec<Arc<Message>>,
     window: u32,
     reply: u32,
@@ -63,7 +64,14 @@ struct Talk {
 impl Talk {
     fn new() -> Self {
         let (client, call) = client_of(smollm2());
-        Talk { client, call, lane: Lane(1), history: Vec::new(), window: 2_048, reply: 24 }
+        Talk {
+            client,
+            call,
+            lane: PromptCacheKey(1),
+            history: Vec::new(),
+            window: 2_048,
+            reply: 24,
+        }
     }
 
     /// Another conversation with the same model.
@@ -71,7 +79,7 @@ impl Talk {
         Talk {
             client: self.client.clone(),
             call: self.call.clone(),
-            lane: Lane(lane),
+            lane: PromptCacheKey(lane),
             history: Vec::new(),
             window: self.window,
             reply: self.reply,
@@ -81,12 +89,12 @@ impl Talk {
     fn request(&self, message: &str) -> RequestContext {
         let catalog = Catalog::default();
         // Short prompts: what is tested is the engine, and reading takes time.
-        let layout = Layout { tool_calls: ToolCalls::Text, ..Preset::Plain.layout() };
-        Inputs::new(&catalog, message)
+        let layout = PageLayout { tool_calls: ToolCalls::Text, ..LayoutPreset::Plain.layout() };
+        AssemblyInputs::new(&catalog, message)
             .message_id(MessageId(self.history.len() as u64 + 1))
             .history(&self.history)
             .layout(layout)
-            .limits(Limits { reply: Tokens::new(self.reply), ..Limits::default() })
+            .limits(ContextLimits { reply: Tokens::new(self.reply), ..ContextLimits::default() })
             .window(Window { tokens: Tokens::new(self.window), source: WindowSource::Config })
             .assemble()
             .unwrap()
@@ -97,14 +105,14 @@ impl Talk {
     }
 
     /// Says something, and keeps what comes back as an agent would.
-    async fn say(&mut self, message: &str) -> Reply {
+    async fn say(&mut self, message: &str) -> ModelReply {
         let request = self.request(message);
         let body = encode(self.client.wire(), &self.call, &request).to_string();
-        let reply = collect(self.client.stream_in(self.lane, body)).await.unwrap();
+        let reply = collect(self.client.stream_cached(self.lane, body)).await.unwrap();
         self.history.push(request.sent);
         let content = reply.content.clone();
         let id = MessageId(self.history.len() as u64 + 1);
-        let body = Body::Assistant { content, calls: Vec::new() };
+        let body = MessageBody::Assistant { content, calls: Vec::new() };
         self.history.push(Arc::new(Message { id, body }));
         reply
     }

@@ -1,6 +1,6 @@
 //! Calls that come to nothing, and say why.
 
-use recto_llm::{Client, ClientOptions, LlmError, Provider, WaitingFor};
+use recto_llm::{ClientOptions, LlmError, ModelClient, Provider, WaitingFor};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
@@ -15,7 +15,7 @@ const PIECE: &str = "{\"message\":{\"content\":\"Hel\"}}\n";
 async fn a_server_that_is_not_there_is_unreachable_in_the_end() {
     let (_socket, url) = nobody();
     let options = ClientOptions { base_url: Some(url.clone()), ..quick(Provider::Ollama) };
-    let events = events(Client::new(options).unwrap().stream("{}")).await;
+    let events = events(ModelClient::new(options).unwrap().stream("{}")).await;
     let retrying = "retrying: unreachable";
     assert_eq!(shown(&events), [retrying, retrying, retrying, "error: unreachable"]);
     let Some(Err(error)) = events.last() else { panic!("an error") };
@@ -86,7 +86,7 @@ async fn a_server_that_never_answers_runs_out_of_time() {
     // Without a word, and with nothing behind the first line.
     for steps in [vec![Step::WaitForEnd], vec![open(""), Step::WaitForEnd]] {
         let server = Server::play(vec![steps]).await;
-        let client = Client::new(impatient(server.options(Provider::Ollama))).unwrap();
+        let client = ModelClient::new(impatient(server.options(Provider::Ollama))).unwrap();
         let events = events(client.stream("{}")).await;
         let [Err(LlmError::TimedOut { waiting_for, .. })] = events.as_slice() else {
             panic!("{events:?}");
@@ -98,7 +98,7 @@ async fn a_server_that_never_answers_runs_out_of_time() {
 #[tokio::test]
 async fn a_server_that_stops_in_the_middle_runs_out_of_time() {
     let server = Server::play(vec![vec![open(PIECE), Step::WaitForEnd]]).await;
-    let client = Client::new(impatient_later(server.options(Provider::Ollama))).unwrap();
+    let client = ModelClient::new(impatient_later(server.options(Provider::Ollama))).unwrap();
     let events = events(client.stream("{}")).await;
     assert_eq!(shown(&events), ["text: Hel", "error: timed_out"]);
     let Some(Err(error)) = events.last() else { panic!("an error") };
@@ -115,7 +115,7 @@ async fn comments_win_no_time() {
     ];
     for (provider, nothing) in silent {
         let server = Server::play(vec![vec![open(""), Step::Repeat(nothing)]]).await;
-        let client = Client::new(impatient(server.options(provider))).unwrap();
+        let client = ModelClient::new(impatient(server.options(provider))).unwrap();
         let events = events(client.stream("{}")).await;
         let [Err(LlmError::TimedOut { waiting_for, .. })] = events.as_slice() else {
             panic!("{events:?}");
@@ -123,7 +123,7 @@ async fn comments_win_no_time() {
         assert_eq!(*waiting_for, WaitingFor::FirstByte);
     }
     let server = Server::play(vec![vec![open(PIECE), Step::Repeat("\n")]]).await;
-    let client = Client::new(impatient_later(server.options(Provider::Ollama))).unwrap();
+    let client = ModelClient::new(impatient_later(server.options(Provider::Ollama))).unwrap();
     let events = events(client.stream("{}")).await;
     assert_eq!(shown(&events), ["text: Hel", "error: timed_out"]);
 }
@@ -155,7 +155,7 @@ async fn a_failed_handshake_is_not_tried_again() {
     });
     let options = ClientOptions { base_url: Some(url), ..quick(Provider::OpenAi) };
     // A machine without certificates encrypts nothing.
-    let Ok(client) = Client::new(options) else { return };
+    let Ok(client) = ModelClient::new(options) else { return };
     let events = events(client.stream("{}")).await;
     assert_eq!(shown(&events), ["error: handshake"]);
     let Some(Err(error)) = events.last() else { panic!("an error") };
@@ -171,7 +171,7 @@ async fn a_reply_without_its_last_formality_is_one() {
         [vec![open(whole)], vec![open_chunked(whole)], vec![open_chunked(whole), Step::WaitForEnd]]
     {
         let server = Server::play(vec![steps]).await;
-        let client = Client::new(impatient_later(server.options(Provider::OpenAi))).unwrap();
+        let client = ModelClient::new(impatient_later(server.options(Provider::OpenAi))).unwrap();
         assert_eq!(shown(&events(client.stream("{}")).await), ["text: Hello", "done: Hello"]);
     }
 }

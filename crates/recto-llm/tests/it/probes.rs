@@ -1,6 +1,8 @@
 //! What servers say about themselves, in every dialect.
 
-use recto_llm::{Client, ClientOptions, ModelHealth, Presence, Provider, ServerWindow, Support};
+use recto_llm::{
+    ClientOptions, FeatureSupport, ModelClient, ModelHealth, ModelPresence, Provider, ServerWindow,
+};
 
 use crate::server::{Server, Step, answer, nobody, quick};
 
@@ -22,10 +24,10 @@ fn not_found() -> String {
 }
 
 fn health(
-    presence: Presence,
+    presence: ModelPresence,
     window: ServerWindow,
     window_source: &'static str,
-    tools: Support,
+    tools: FeatureSupport,
 ) -> ModelHealth {
     ModelHealth { presence, window, window_source: Some(window_source), tools }
 }
@@ -42,7 +44,8 @@ async fn ollama_is_set_to_a_window() {
         _ => not_found(),
     });
     let window = ServerWindow::Loaded(16_384);
-    let expected = health(Presence::Listed, window, "`num_ctx` in `/api/show`", Support::Yes);
+    let expected =
+        health(ModelPresence::Listed, window, "`num_ctx` in `/api/show`", FeatureSupport::Yes);
     assert_eq!(found.await, expected);
 }
 
@@ -56,8 +59,8 @@ async fn ollama_has_the_model_loaded() {
                           {"name":"m:latest","context_length":4096}]}"#),
         _ => not_found(),
     });
-    let presence = Presence::NotListed { served: vec!["other:7b".to_owned()] };
-    let expected = health(presence, ServerWindow::Loaded(4_096), "`/api/ps`", Support::No);
+    let presence = ModelPresence::NotListed { served: vec!["other:7b".to_owned()] };
+    let expected = health(presence, ServerWindow::Loaded(4_096), "`/api/ps`", FeatureSupport::No);
     assert_eq!(found.await, expected);
 }
 
@@ -72,7 +75,7 @@ async fn ollama_knows_what_the_model_was_trained_for() {
         _ => not_found(),
     });
     let (window, source) = (ServerWindow::Trained(131_072), "`context_length` in `/api/show`");
-    assert_eq!(found.await, health(Presence::Listed, window, source, Support::Unknown));
+    assert_eq!(found.await, health(ModelPresence::Listed, window, source, FeatureSupport::Unknown));
 }
 
 #[tokio::test]
@@ -83,7 +86,7 @@ async fn llama_cpp_has_its_properties_beside_the_interface() {
         _ => not_found(),
     });
     let (window, source) = (ServerWindow::Loaded(8_192), "`n_ctx` in `/props`");
-    assert_eq!(found.await, health(Presence::Listed, window, source, Support::Unknown));
+    assert_eq!(found.await, health(ModelPresence::Listed, window, source, FeatureSupport::Unknown));
 }
 
 #[tokio::test]
@@ -95,7 +98,7 @@ async fn vllm_lists_windows_with_its_models() {
         _ => not_found(),
     });
     let (window, source) = (ServerWindow::Loaded(40_960), "`max_model_len` in `/v1/models`");
-    assert_eq!(found.await, health(Presence::Listed, window, source, Support::Unknown));
+    assert_eq!(found.await, health(ModelPresence::Listed, window, source, FeatureSupport::Unknown));
 }
 
 #[tokio::test]
@@ -109,7 +112,8 @@ async fn lm_studio_has_an_interface_of_its_own() {
         _ => ok(r#"{"error":"Unexpected endpoint or method."}"#),
     });
     let source = "`loaded_context_length` in `/api/v0/models`";
-    let expected = health(Presence::Listed, ServerWindow::Loaded(4_096), source, Support::Unknown);
+    let expected =
+        health(ModelPresence::Listed, ServerWindow::Loaded(4_096), source, FeatureSupport::Unknown);
     assert_eq!(found.await, expected);
 
     let found = check(Provider::OpenAi, |path| match path {
@@ -119,16 +123,16 @@ async fn lm_studio_has_an_interface_of_its_own() {
     });
     let source = "`max_context_length` in `/api/v0/models`";
     let window = ServerWindow::Trained(131_072);
-    assert_eq!(found.await, health(Presence::Listed, window, source, Support::Unknown));
+    assert_eq!(found.await, health(ModelPresence::Listed, window, source, FeatureSupport::Unknown));
 }
 
 #[tokio::test]
 async fn a_server_may_say_nothing_at_all() {
     let nothing = ModelHealth {
-        presence: Presence::Unknown,
+        presence: ModelPresence::Unknown,
         window: ServerWindow::Unknown,
         window_source: None,
-        tools: Support::Unknown,
+        tools: FeatureSupport::Unknown,
     };
     assert_eq!(check(Provider::OpenAi, |_| not_found()).await, nothing);
     let server = Server::answer(|_| ok("<html>")).await;
@@ -142,7 +146,7 @@ async fn anthropic_lists_names() {
     let client = server.client(Provider::Anthropic);
     assert_eq!(client.served_models().await, Ok(vec!["claude".to_owned()]));
     assert!(server.requests()[0].starts_with("GET /v1/models"));
-    assert_eq!(client.check("claude").await.unwrap().presence, Presence::Listed);
+    assert_eq!(client.check("claude").await.unwrap().presence, ModelPresence::Listed);
 }
 
 #[tokio::test]
@@ -245,7 +249,7 @@ async fn a_server_that_is_not_there_has_no_window() {
     let (_socket, url) = nobody();
     for provider in [Provider::Ollama, Provider::OpenAi] {
         let base_url = Some(url.clone());
-        let client = Client::new(ClientOptions { base_url, ..quick(provider) }).unwrap();
+        let client = ModelClient::new(ClientOptions { base_url, ..quick(provider) }).unwrap();
         assert_eq!(client.server_window("m").await.unwrap_err().code(), "unreachable");
         assert_eq!(client.check("m").await.unwrap_err().code(), "unreachable");
     }
@@ -253,7 +257,7 @@ async fn a_server_that_is_not_there_has_no_window() {
 
 #[tokio::test]
 async fn a_script_answers_to_every_name() {
-    let health = Client::new(quick(Provider::Scripted)).unwrap().check("m").await.unwrap();
-    assert_eq!((health.presence, health.tools), (Presence::Listed, Support::Yes));
+    let health = ModelClient::new(quick(Provider::Scripted)).unwrap().check("m").await.unwrap();
+    assert_eq!((health.presence, health.tools), (ModelPresence::Listed, FeatureSupport::Yes));
     assert_eq!(health.window, ServerWindow::Unknown);
 }

@@ -2,16 +2,16 @@
 
 use std::io::Write;
 
-use recto_llm::{Client, ClientOptions, Finish, LlmError, Provider, Wire, collect};
+use recto_llm::{ClientOptions, FinishReason, LlmError, ModelClient, Provider, Wire, collect};
 use tempfile::NamedTempFile;
 
 use crate::server::{events, impatient, quick, shown};
 
 /// A client for a script, which is read here and then not needed any more.
-fn client(text: &str, options: ClientOptions) -> Result<Client, LlmError> {
+fn client(text: &str, options: ClientOptions) -> Result<ModelClient, LlmError> {
     let mut file = NamedTempFile::new().unwrap();
     file.write_all(text.as_bytes()).unwrap();
-    Client::new(ClientOptions { script: Some(file.path().to_owned()), ..options })
+    ModelClient::new(ClientOptions { script: Some(file.path().to_owned()), ..options })
 }
 
 fn options() -> ClientOptions {
@@ -38,13 +38,13 @@ async fn clones_share_the_place_and_the_end_repeats_the_user() {
     assert_eq!(collect(client.stream(body)).await.unwrap().text(), "one");
     assert_eq!(collect(clone.stream(body)).await.unwrap().text(), "two");
     let reply = collect(client.stream(body)).await.unwrap();
-    assert_eq!((reply.text().as_str(), reply.finish), ("You said: hi", Finish::Stop));
+    assert_eq!((reply.text().as_str(), reply.finish), ("You said: hi", FinishReason::Stop));
     assert_eq!((reply.usage.prompt, reply.usage.completion), (None, None));
 }
 
 #[tokio::test]
 async fn without_a_script_the_user_is_repeated() {
-    let client = Client::new(options()).unwrap();
+    let client = ModelClient::new(options()).unwrap();
     assert_eq!((client.url(), client.wire()), ("scripted", Wire::OpenAi));
     let body = "{\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}";
     assert_eq!(collect(client.stream(body)).await.unwrap().text(), "You said: hi");

@@ -1,13 +1,13 @@
 //! The key goes to its server, and nowhere else.
 
-use recto_llm::{Client, ClientOptions, LlmError, Provider, Secret};
+use recto_llm::{ApiKey, ClientOptions, LlmError, ModelClient, Provider};
 
 use crate::server::{Server, Step, answer, events, open, quick, shown};
 
 const KEY: &str = "sk-hunter2";
 
 fn with_key(options: ClientOptions) -> ClientOptions {
-    ClientOptions { api_key: Some(Secret::new(KEY)), ..options }
+    ClientOptions { api_key: Some(ApiKey::new(KEY)), ..options }
 }
 
 /// Promise: `secrets-for-owner-only`
@@ -24,7 +24,7 @@ async fn the_key_is_never_shown() {
     for steps in streams {
         let server = Server::play(vec![steps]).await;
         let options = with_key(server.options(Provider::OpenAi));
-        let client = Client::new(options.clone()).unwrap();
+        let client = ModelClient::new(options.clone()).unwrap();
         let events = events(client.stream("{}")).await;
         assert!(server.requests()[0].contains(KEY));
         let mut shown = format!("{options:?} {client:?} {} {events:?}", client.url());
@@ -58,7 +58,7 @@ async fn no_part_of_the_key_is_shown_where_a_text_is_cut() {
     ];
     for steps in streams {
         let server = Server::play(vec![steps]).await;
-        let client = Client::new(with_key(server.options(Provider::OpenAi))).unwrap();
+        let client = ModelClient::new(with_key(server.options(Provider::OpenAi))).unwrap();
         let events = events(client.stream("{}")).await;
         let Some(Err(error)) = events.last() else { panic!("an error") };
         let shown = format!("{error} {error:?}");
@@ -74,7 +74,7 @@ async fn probes_show_no_part_of_the_key_either() {
     };
     let server = Server::answer(long).await;
     for provider in [Provider::OpenAi, Provider::Ollama] {
-        let client = Client::new(with_key(server.options(provider))).unwrap();
+        let client = ModelClient::new(with_key(server.options(provider))).unwrap();
         for error in [
             client.server_window("m").await.unwrap_err(),
             client.served_models().await.unwrap_err(),
@@ -88,8 +88,8 @@ async fn probes_show_no_part_of_the_key_either() {
 #[tokio::test]
 async fn a_key_that_is_none_is_refused_without_being_shown() {
     let options = quick(Provider::Anthropic);
-    let options = ClientOptions { api_key: Some(Secret::new("hun\nter2")), ..options };
-    let error = Client::new(options).unwrap_err();
+    let options = ClientOptions { api_key: Some(ApiKey::new("hun\nter2")), ..options };
+    let error = ModelClient::new(options).unwrap_err();
     assert!(matches!(error, LlmError::Options { .. }));
     assert!(!format!("{error} {error:?}").contains("ter2"));
 }
@@ -99,7 +99,7 @@ async fn redirects_are_not_followed() {
     let elsewhere = Server::play(vec![vec![open("")]]).await;
     let location = format!("Location: {}/v1\r\n", elsewhere.url);
     let server = Server::play(vec![vec![Step::Send(answer(307, &location, ""))]]).await;
-    let client = Client::new(with_key(server.options(Provider::OpenAi))).unwrap();
+    let client = ModelClient::new(with_key(server.options(Provider::OpenAi))).unwrap();
     let events = events(client.stream("{}")).await;
     assert_eq!(shown(&events), ["error: redirected"]);
     let Some(Err(error)) = events.last() else { panic!("an error") };

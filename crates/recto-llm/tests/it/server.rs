@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use recto_llm::{
-    Client, ClientOptions, LlmError, Provider, ReplyStream, RetryPolicy, StreamEvent, TimeLimits,
+    ClientOptions, LlmError, ModelClient, Provider, ReplyStream, RetryPolicy, StreamEvent,
+    TimeLimits,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
@@ -81,8 +82,8 @@ impl Server {
         ClientOptions { base_url: Some(self.url.clone()), ..quick(provider) }
     }
 
-    pub(crate) fn client(&self, provider: Provider) -> Client {
-        Client::new(self.options(provider)).unwrap()
+    pub(crate) fn client(&self, provider: Provider) -> ModelClient {
+        ModelClient::new(self.options(provider)).unwrap()
     }
 }
 

@@ -9,19 +9,19 @@ use crate::error::ModelsError;
 
 /// An address to download from.
 #[derive(Debug, Clone)]
-pub(super) struct Address {
+pub(super) struct DownloadAddress {
     url: Url,
     shown: String,
 }
 
-impl Address {
-    pub(super) fn of(url: Url) -> Self {
+impl DownloadAddress {
+    pub(super) fn from_url(url: Url) -> Self {
         let shown = shown(&url);
-        Address { url, shown }
+        DownloadAddress { url, shown }
     }
 
     pub(super) fn read(text: &str) -> Result<Self, ModelsError> {
-        Address::parse(text).map(Address::of)
+        DownloadAddress::parse(text).map(DownloadAddress::from_url)
     }
 
     /// Reads an address that begins with `http://` or `https://`. What can't be
@@ -40,7 +40,7 @@ impl Address {
         let mut url = self.url.clone();
         let base = url.path().trim_end_matches('/').to_owned();
         url.set_path(&format!("{base}/{path}"));
-        Address::of(url)
+        DownloadAddress::from_url(url)
     }
 
     pub(super) fn url(&self) -> &Url {
@@ -107,7 +107,8 @@ mod tests {
 
     #[test]
     fn what_could_be_secret_is_not_shown() {
-        let address = Address::read("https://me:pass@example.org:8443/a/m.gguf?token=x#y").unwrap();
+        let address =
+            DownloadAddress::read("https://me:pass@example.org:8443/a/m.gguf?token=x#y").unwrap();
         assert_eq!(address.shown(), "https://example.org:8443/a/m.gguf");
         assert_eq!(address.server(), "https://example.org:8443");
         assert_eq!(address.url().password(), Some("pass"));
@@ -117,7 +118,7 @@ mod tests {
             "ftp://me:pass@example.org/x?token=y",
             "me:pass@example.org",
         ] {
-            let error = format!("{:?}", Address::read(text).unwrap_err());
+            let error = format!("{:?}", DownloadAddress::read(text).unwrap_err());
             assert!(!error.contains("pass") && !error.contains("token"), "{error}");
         }
     }
@@ -139,7 +140,7 @@ mod tests {
     #[test]
     fn the_hub_may_have_a_path() {
         for hub in ["http://h.example/hub/", "http://h.example/hub"] {
-            let file = Address::read(hub).unwrap().below("org/repo/resolve/main/a b.gguf");
+            let file = DownloadAddress::read(hub).unwrap().below("org/repo/resolve/main/a b.gguf");
             assert_eq!(
                 file.url().as_str(),
                 "http://h.example/hub/org/repo/resolve/main/a%20b.gguf"
@@ -149,7 +150,7 @@ mod tests {
 
     #[test]
     fn this_machine_is_known() {
-        let is_local = |text: &str| Address::read(text).unwrap().is_local();
+        let is_local = |text: &str| DownloadAddress::read(text).unwrap().is_local();
         for text in ["http://127.0.0.1:1/", "http://localhost/", "http://[::1]:80/"] {
             assert!(is_local(text), "{text}");
         }

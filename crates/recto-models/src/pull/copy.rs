@@ -4,12 +4,12 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
 
-use super::Report;
-use super::part::Part;
-use crate::checksum::{BLOCK, Checksum, Sum};
+use super::ProgressSender;
+use super::part::PartFile;
+use crate::checksum::{BLOCK, Checksum, FileDigest};
+use crate::entry::{LibraryEntry, io_error};
 use crate::error::ModelsError;
-use crate::progress::Progress;
-use crate::shelf::{Place, failed};
+use crate::progress::PullProgress;
 
 /// The size of a file that can be copied. Anything else, such as a pipe, may
 /// never end.
@@ -22,39 +22,43 @@ pub(super) fn size_of(path: &Path) -> Result<u64, ModelsError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             Err(bad("there is no such file".to_owned()))
         }
-        Err(error) => Err(failed("read", path.to_owned())(error)),
+        Err(error) => Err(io_error("read", path.to_owned())(error)),
     }
 }
 
 /// The size and checksum of a file, read to its end.
-pub(super) fn sum_of(path: &Path) -> Result<Sum, ModelsError> {
-    Checksum::of_file(path).map_err(failed("read", path.to_owned()))
+pub(super) fn sum_of(path: &Path) -> Result<FileDigest, ModelsError> {
+    Checksum::of_file(path).map_err(io_error("read", path.to_owned()))
 }
 
 /// The size and checksum of a file in the library, without reading it where that is noted.
-pub(super) fn sum_at(place: &Place) -> Result<Sum, ModelsError> {
-    let found = fs::metadata(place.path()).map_err(failed("read", place.path()))?;
-    Ok(Sum { size: found.len(), sha256: place.checksum()? })
+pub(super) fn sum_at(place: &LibraryEntry) -> Result<FileDigest, ModelsError> {
+    let found = fs::metadata(place.path()).map_err(io_error("read", place.path()))?;
+    Ok(FileDigest { size: found.len(), sha256: place.checksum()? })
 }
 
 /// Copies a file to the part at a place.
-pub(super) fn copy(from: &Path, place: &Place, report: &Report) -> Result<Sum, ModelsError> {
-    let unreadable = || failed("read", from.to_owned());
+pub(super) fn copy(
+    from: &Path,
+    place: &LibraryEntry,
+    report: &ProgressSender,
+) -> Result<FileDigest, ModelsError> {
+    let unreadable = || io_error("read", from.to_owned());
     let mut file = File::open(from).map_err(unreadable())?;
     let total = file.metadata().map_err(unreadable())?.len();
-    pour(&mut file, place, Some(total), report, unreadable())
+    copy_all(&mut file, place, Some(total), report, unreadable())
 }
 
 /// Writes all that a reader gives to the part at a place. When it fails, nothing
 /// is left there.
-pub(super) fn pour<E: From<ModelsError>>(
+pub(super) fn copy_all<E: From<ModelsError>>(
     reader: &mut impl Read,
-    place: &Place,
+    place: &LibraryEntry,
     total: Option<u64>,
-    report: &Report,
+    report: &ProgressSender,
     unreadable: impl FnOnce(io::Error) -> E,
-) -> Result<Sum, E> {
-    let mut part = Part::open(place, 0)?;
+) -> Result<FileDigest, E> {
+    let mut part = PartFile::open(place, 0)?;
     part.expect(total);
     let mut block = vec![0; BLOCK];
     let broken = loop {
@@ -65,7 +69,7 @@ pub(super) fn pour<E: From<ModelsError>>(
             Err(error) => break error,
         }
         let file = place.file().to_owned();
-        if report.tell(Progress::Bytes { file, done: part.size(), total }).is_err() {
+        if report.tell(PullProgress::Bytes { file, done: part.size(), total }).is_err() {
             break io::Error::from(io::ErrorKind::Interrupted);
         }
     };

@@ -19,14 +19,14 @@ use reqwest::redirect::Policy;
 use reqwest::{Certificate, Client, Response, StatusCode};
 use tokio::time::{sleep, timeout};
 
-use super::address::{Address, without_secrets};
-use super::part::{Funnel, Part};
+use super::address::{DownloadAddress, without_secrets};
+use super::part::{PartFile, PartWriter};
 use super::{PullOptions, space};
-use crate::checksum::{Checksum, Sum};
-use crate::error::{ModelsError, SourceError, Trouble};
-use crate::lock::Lock;
-use crate::progress::Progress;
-use crate::shelf::{Place, write_note};
+use crate::checksum::{Checksum, FileDigest};
+use crate::entry::{LibraryEntry, write_note};
+use crate::error::{ModelsError, PullError, SourceError};
+use crate::lock::PullLock;
+use crate::progress::PullProgress;
 
 /// How often a lost connection is made again without getting further by much.
 const MOST_TRIES: u32 = 4;
@@ -37,11 +37,11 @@ const FURTHER: u64 = 1024 * 1024;
 /// How many redirects are followed.
 const MOST_REDIRECTS: usize = 10;
 
-type Tell<'a> = &'a mut (dyn FnMut(Progress) + Send);
+type ProgressCallback<'a> = &'a mut (dyn FnMut(PullProgress) + Send);
 
 /// What is known of a file beforehand.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Expected {
+pub(super) struct ExpectedFile {
     pub(super) size: Option<u64>,
     pub(super) sha256: Option<Checksum>,
 }
@@ -49,16 +49,16 @@ pub(super) struct Expected {
 /// Downloads one file to the part at a place.
 pub(super) struct Download<'a> {
     client: Client,
-    address: &'a Address,
-    place: &'a Place,
-    expected: Expected,
+    address: &'a DownloadAddress,
+    place: &'a LibraryEntry,
+    expected: ExpectedFile,
     options: &'a PullOptions,
-    lock: &'a Arc<Lock>,
+    lock: &'a Arc<PullLock>,
 }
 
 /// The bytes that are there from before, to go on with.
 #[derive(Debug, Default)]
-struct Kept {
+struct ResumePoint {
     bytes: u64,
     /// The server's mark of the version that they are of.
     mark: Option<String>,
@@ -66,25 +66,25 @@ struct Kept {
 
 /// Where an answer begins, and how large the whole file is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Extent {
+struct ByteExtent {
     start: u64,
     total: Option<u64>,
 }
 
 /// How a try ended that did not fail.
-enum Tried {
-    Whole(Sum),
+enum AttemptOutcome {
+    Whole(FileDigest),
     /// What is there from before is of no use to the server.
     StartOver,
 }
 
 impl<'a> Download<'a> {
     pub(super) fn new(
-        address: &'a Address,
-        place: &'a Place,
-        expected: Expected,
+        address: &'a DownloadAddress,
+        place: &'a LibraryEntry,
+        expected: ExpectedFile,
         options: &'a PullOptions,
-        lock: &'a Arc<Lock>,
+        lock: &'a Arc<PullLock>,
     ) -> Result<Self, SourceError> {
         let client = client(address, options)?;
         Ok(Download { client, address, place, expected, options, lock })
@@ -92,26 +92,28 @@ impl<'a> Download<'a> {
 
     /// Downloads the file, all of it or the rest. A connection that is lost is
     /// made again as long as that helps.
-    pub(super) async fn run(&self, tell: Tell<'_>) -> Result<Sum, Trouble> {
+    pub(super) async fn run(&self, tell: ProgressCallback<'_>) -> Result<FileDigest, PullError> {
         let mut tries = 0;
         let mut furthest = 0;
         let mut anew = false;
         let mut was_anew = false;
         loop {
-            let kept = if anew { Kept::default() } else { self.kept() };
+            let kept = if anew { ResumePoint::default() } else { self.kept() };
             anew = false;
             let before = kept.bytes;
             let error = match self.attempt(kept, tell).await {
-                Ok(Tried::Whole(sum)) if before > 0 && !was_anew && self.is_another(sum) => {
+                Ok(AttemptOutcome::Whole(sum))
+                    if before > 0 && !was_anew && self.is_another(sum) =>
+                {
                     (anew, was_anew) = (true, true);
                     continue;
                 }
-                Ok(Tried::Whole(sum)) => return Ok(sum),
-                Ok(Tried::StartOver) => {
+                Ok(AttemptOutcome::Whole(sum)) => return Ok(sum),
+                Ok(AttemptOutcome::StartOver) => {
                     anew = true;
                     continue;
                 }
-                Err(Trouble::Source(error)) if error.is_passing() => error,
+                Err(PullError::Source(error)) if error.is_passing() => error,
                 Err(trouble) => return Err(self.tidied(trouble)),
             };
             let done = self.on_disk();
@@ -126,7 +128,7 @@ impl<'a> Download<'a> {
             if tries >= MOST_TRIES {
                 return Err(self.tidied(error.into()));
             }
-            tell(Progress::Again { file: self.file(), why: error.to_string() });
+            tell(PullProgress::Again { file: self.file(), why: error.to_string() });
             sleep(self.options.pause).await;
         }
     }
@@ -135,7 +137,7 @@ impl<'a> Download<'a> {
         self.place.file().to_owned()
     }
 
-    fn is_another(&self, sum: Sum) -> bool {
+    fn is_another(&self, sum: FileDigest) -> bool {
         self.expected.sha256.is_some_and(|expected| expected != sum.sha256)
     }
 
@@ -144,7 +146,7 @@ impl<'a> Download<'a> {
     }
 
     /// The trouble, with neither an empty part nor an empty folder left behind.
-    fn tidied(&self, trouble: Trouble) -> Trouble {
+    fn tidied(&self, trouble: PullError) -> PullError {
         if self.on_disk() == 0 {
             self.place.discard_part();
             self.place.discard_empty_folder();
@@ -153,12 +155,16 @@ impl<'a> Download<'a> {
     }
 
     /// What is there from before and can be gone on with.
-    fn kept(&self) -> Kept {
+    fn kept(&self) -> ResumePoint {
         let bytes = self.on_disk();
         let mark = self.mark();
         let is_sure = mark.is_some() || self.expected.sha256.is_some();
         let fits = self.expected.size.is_none_or(|size| bytes <= size);
-        if bytes > 0 && is_sure && fits { Kept { bytes, mark } } else { Kept::default() }
+        if bytes > 0 && is_sure && fits {
+            ResumePoint { bytes, mark }
+        } else {
+            ResumePoint::default()
+        }
     }
 
     /// The mark of the part, if it came from this address.
@@ -178,26 +184,32 @@ impl<'a> Download<'a> {
 
     /// The address, in a form that can't be read: it may hold secrets.
     fn origin(&self) -> Checksum {
-        Checksum::of(self.address.url().as_str().as_bytes())
+        Checksum::of_bytes(self.address.url().as_str().as_bytes())
     }
 
-    async fn attempt(&self, kept: Kept, tell: Tell<'_>) -> Result<Tried, Trouble> {
+    async fn attempt(
+        &self,
+        kept: ResumePoint,
+        tell: ProgressCallback<'_>,
+    ) -> Result<AttemptOutcome, PullError> {
         let mut part = self.open(kept.bytes).await?;
         if self.expected.size == Some(part.size()) {
             // All of it came before; only its name is missing.
-            return end(part).await.map(Tried::Whole);
+            return end(part).await.map(AttemptOutcome::Whole);
         }
         self.check_room(part.size(), self.expected.size)?;
-        tell(Progress::Connecting { server: self.address.server(), file: self.file() });
+        tell(PullProgress::Connecting { server: self.address.server(), file: self.file() });
         let response = self.ask(&kept).await?;
-        let Some(extent) = self.extent(&response, &kept)? else { return Ok(Tried::StartOver) };
+        let Some(extent) = self.extent(&response, &kept)? else {
+            return Ok(AttemptOutcome::StartOver);
+        };
         if extent.start == 0 {
             part.restart()?;
         }
         self.check_room(extent.start, extent.total)?;
         part.expect(extent.total);
         self.note_mark(&response);
-        self.receive(response, part, extent, tell).await.map(Tried::Whole)
+        self.receive(response, part, extent, tell).await.map(AttemptOutcome::Whole)
     }
 
     /// Fails when there is no room for the rest. What is here is of no use then, and
@@ -208,16 +220,16 @@ impl<'a> Download<'a> {
     }
 
     /// Opens the part. What is kept is read for its checksum, which takes a while.
-    async fn open(&self, keep: u64) -> Result<Part, ModelsError> {
+    async fn open(&self, keep: u64) -> Result<PartFile, ModelsError> {
         let (place, lock) = (self.place.clone(), Arc::clone(self.lock));
         let open = blocking(move || {
             let _lock = lock;
-            Part::open(&place, keep)
+            PartFile::open(&place, keep)
         });
         open.await
     }
 
-    async fn ask(&self, kept: &Kept) -> Result<Response, SourceError> {
+    async fn ask(&self, kept: &ResumePoint) -> Result<Response, SourceError> {
         let mut request = self.client.get(self.address.url().clone());
         // A packed answer has no bytes that could be counted.
         request = request.header(ACCEPT_ENCODING, "identity");
@@ -244,9 +256,13 @@ impl<'a> Download<'a> {
 
     /// What part of the file an answer holds; `None` when the server can make
     /// nothing of what is kept.
-    fn extent(&self, response: &Response, kept: &Kept) -> Result<Option<Extent>, SourceError> {
+    fn extent(
+        &self,
+        response: &Response,
+        kept: &ResumePoint,
+    ) -> Result<Option<ByteExtent>, SourceError> {
         let extent = match response.status() {
-            StatusCode::OK => Extent { start: 0, total: response.content_length() },
+            StatusCode::OK => ByteExtent { start: 0, total: response.content_length() },
             StatusCode::PARTIAL_CONTENT => {
                 let range = header(response, CONTENT_RANGE).unwrap_or_default();
                 match content_range(&range) {
@@ -266,21 +282,21 @@ impl<'a> Download<'a> {
             (Some(expected), Some(actual)) if expected != actual => {
                 Err(SourceError::WrongSize { expected, actual })
             }
-            (size, total) => Ok(Some(Extent { total: total.or(size), ..extent })),
+            (size, total) => Ok(Some(ByteExtent { total: total.or(size), ..extent })),
         }
     }
 
     async fn receive(
         &self,
         mut response: Response,
-        part: Part,
-        extent: Extent,
-        tell: Tell<'_>,
-    ) -> Result<Sum, Trouble> {
+        part: PartFile,
+        extent: ByteExtent,
+        tell: ProgressCallback<'_>,
+    ) -> Result<FileDigest, PullError> {
         let mut done = extent.start;
         let total = extent.total;
-        tell(Progress::Bytes { file: self.file(), done, total });
-        let funnel = Funnel::new(part, Arc::clone(self.lock));
+        tell(PullProgress::Bytes { file: self.file(), done, total });
+        let funnel = PartWriter::new(part, Arc::clone(self.lock));
         let ended = loop {
             match timeout(self.options.silence_limit, response.chunk()).await {
                 Ok(Ok(Some(bytes))) => {
@@ -290,7 +306,7 @@ impl<'a> Download<'a> {
                     {
                         break Ok(());
                     }
-                    tell(Progress::Bytes { file: self.file(), done, total });
+                    tell(PullProgress::Bytes { file: self.file(), done, total });
                 }
                 Ok(Ok(None)) => break Ok(()),
                 Ok(Err(error)) => break Err(SourceError::Cut { done, cause: innermost(&error) }),
@@ -315,11 +331,11 @@ impl<'a> Download<'a> {
 }
 
 /// Waits until all of a part is on disk.
-async fn end(part: Part) -> Result<Sum, Trouble> {
+async fn end(part: PartFile) -> Result<FileDigest, PullError> {
     Ok(blocking(move || part.end()).await?)
 }
 
-fn client(address: &Address, options: &PullOptions) -> Result<Client, SourceError> {
+fn client(address: &DownloadAddress, options: &PullOptions) -> Result<Client, SourceError> {
     // Someone else may have chosen a provider of cryptography before.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut builder = Client::builder()
@@ -369,11 +385,11 @@ fn is_web_page(response: &Response, file: &str) -> bool {
 }
 
 /// Reads a `Content-Range` such as `bytes 100-199/200`.
-fn content_range(text: &str) -> Option<Extent> {
+fn content_range(text: &str) -> Option<ByteExtent> {
     let (range, total) = text.trim().strip_prefix("bytes ")?.split_once('/')?;
     let (start, _) = range.split_once('-')?;
     let total = if total == "*" { None } else { Some(total.parse().ok()?) };
-    Some(Extent { start: start.trim().parse().ok()?, total })
+    Some(ByteExtent { start: start.trim().parse().ok()?, total })
 }
 
 /// What the system says at the end of a chain of errors, without the address,
@@ -392,7 +408,7 @@ mod tests {
 
     #[test]
     fn a_range_tells_where_an_answer_begins() {
-        let extent = |start, total| Some(Extent { start, total });
+        let extent = |start, total| Some(ByteExtent { start, total });
         assert_eq!(content_range("bytes 100-199/200"), extent(100, Some(200)));
         assert_eq!(content_range("bytes 0-9/*"), extent(0, None));
         for text in ["", "bytes", "bytes */200", "bytes x-9/10", "100-199/200", "bytes 1-2/x"] {

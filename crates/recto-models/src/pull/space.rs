@@ -4,8 +4,8 @@
 use std::io;
 use std::path::Path;
 
+use crate::entry::LibraryEntry;
 use crate::error::ModelsError;
-use crate::shelf::Place;
 
 /// Fails when the disk of `folder` has no room for so many bytes. A system that
 /// does not say is not asked again: the writing will tell.
@@ -34,7 +34,11 @@ pub(super) fn free(_folder: &Path) -> Option<u64> {
 
 /// A write to the part at a place that failed: for want of room, or for another
 /// reason.
-pub(super) fn write_failed(place: &Place, needed: Option<u64>, error: io::Error) -> ModelsError {
+pub(super) fn write_failed(
+    place: &LibraryEntry,
+    needed: Option<u64>,
+    error: io::Error,
+) -> ModelsError {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ModelsError::NoSpace {
             folder: place.library().to_owned(),

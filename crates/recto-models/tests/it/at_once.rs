@@ -3,7 +3,7 @@
 use std::fs;
 use std::sync::Arc;
 
-use recto_models::{Library, Progress};
+use recto_models::{Library, PullProgress};
 use tokio::sync::oneshot;
 
 use crate::server::{Answer, Gate, Server};
@@ -18,7 +18,7 @@ async fn the_second_waits_for_the_first_and_finds_the_file() {
     let (sender, begun) = oneshot::channel();
     let mut sender = Some(sender);
     let mut first_tells = |progress| {
-        if matches!(progress, Progress::Bytes { done: 1.., .. })
+        if matches!(progress, PullProgress::Bytes { done: 1.., .. })
             && let Some(sender) = sender.take()
         {
             sender.send(()).unwrap();
@@ -26,12 +26,12 @@ async fn the_second_waits_for_the_first_and_finds_the_file() {
     };
     let first = room.library.pull("solo", &room.options, &mut first_tells);
     // Another library of the same folder, as another process has it.
-    let other = Library::new(room.library.folder()).knowing(table());
+    let other = Library::new(room.library.folder()).with_known(table());
     let second = async {
         begun.await.unwrap();
         let mut told = Vec::new();
         let mut tells = |progress| {
-            if matches!(progress, Progress::Waiting { .. }) {
+            if matches!(progress, PullProgress::Waiting { .. }) {
                 opened.open();
             }
             told.push(progress);
@@ -45,8 +45,8 @@ async fn the_second_waits_for_the_first_and_finds_the_file() {
     assert_eq!(
         told,
         [
-            Progress::Waiting { name: "solo".into() },
-            Progress::AlreadyThere { path: room.path("solo/solo.gguf") }
+            PullProgress::Waiting { name: "solo".into() },
+            PullProgress::AlreadyThere { path: room.path("solo/solo.gguf") }
         ]
     );
     assert_eq!(server.requests().len(), 1);
@@ -62,7 +62,7 @@ async fn a_model_that_is_being_pulled_is_not_removed() {
     let library = room.library.clone();
     let mut refused = Vec::new();
     let mut tells = |progress| {
-        if matches!(progress, Progress::Bytes { done: 1.., .. }) {
+        if matches!(progress, PullProgress::Bytes { done: 1.., .. }) {
             refused.push(library.remove("solo").unwrap_err().code());
             opened.open();
         }
@@ -84,7 +84,7 @@ async fn a_pull_that_is_given_up_is_gone_on_with() {
     let (sender, begun) = oneshot::channel();
     let mut sender = Some(sender);
     let mut tell = |progress| {
-        if matches!(progress, Progress::Bytes { done: 100_000, .. })
+        if matches!(progress, PullProgress::Bytes { done: 100_000, .. })
             && let Some(sender) = sender.take()
         {
             sender.send(()).unwrap();

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use recto_models::{Checksum, ModelsError, Progress};
+use recto_models::{Checksum, ModelsError, PullProgress};
 
 use crate::support::*;
 
@@ -19,7 +19,7 @@ async fn a_file_is_copied_and_stays() {
     let (pulled, told) = room.watch(text(&path)).await;
     let pulled = pulled.unwrap();
     assert_eq!(pulled.name, "My-Model");
-    assert_eq!(pulled.files[0].sha256, Checksum::of(&foreign()));
+    assert_eq!(pulled.files[0].sha256, Checksum::of_bytes(&foreign()));
     assert_eq!(fs::read(room.path("My-Model/My-Model.gguf")).unwrap(), foreign());
     assert!(path.exists());
     let size = foreign().len() as u64;
@@ -27,7 +27,7 @@ async fn a_file_is_copied_and_stays() {
     // Once more: it is there.
     let (pulled, told) = room.watch(text(&path)).await;
     assert!(pulled.unwrap().files[0].was_there);
-    assert_eq!(told, [Progress::AlreadyThere { path: room.path("My-Model/My-Model.gguf") }]);
+    assert_eq!(told, [PullProgress::AlreadyThere { path: room.path("My-Model/My-Model.gguf") }]);
     // Also by the path of the copy itself.
     let copy = room.path("My-Model/My-Model.gguf");
     assert!(room.pull(text(&copy)).await.unwrap().files[0].was_there);
@@ -72,14 +72,14 @@ async fn another_file_of_the_same_name_is_not_overwritten() {
 async fn a_checksum_that_is_given_is_checked() {
     let mut room = Room::new();
     let path = room.write("../../m.gguf", b"some model");
-    room.options.sha256 = Some(Checksum::of(b"another"));
+    room.options.sha256 = Some(Checksum::of_bytes(b"another"));
     assert_eq!(room.pull(text(&path)).await.unwrap_err().code(), "mismatch");
     assert_eq!(room.tree(), [""; 0]);
-    room.options.sha256 = Some(Checksum::of(b"some model"));
+    room.options.sha256 = Some(Checksum::of_bytes(b"some model"));
     let (pulled, told) = room.watch(text(&path)).await;
     pulled.unwrap();
-    let sha256 = Checksum::of(b"some model");
-    assert!(told.contains(&Progress::Verified { file: "m.gguf".into(), sha256 }));
+    let sha256 = Checksum::of_bytes(b"some model");
+    assert!(told.contains(&PullProgress::Verified { file: "m.gguf".into(), sha256 }));
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use recto_models::{Checksum, Known, KnownFile, Library, ModelsError, PullOptions};
+use recto_models::{Checksum, KnownFile, KnownModel, Library, ModelsError, PullOptions};
 
 use crate::server::Server;
 use crate::support::*;
@@ -66,9 +66,10 @@ async fn a_file_that_can_never_fit_is_not_begun() {
     let server = Server::with_file(b"x");
     let room = Room::with_hub(&server.url());
     let size = 1 << 60;
-    let file = KnownFile { name: "vast.gguf", size, sha256: Checksum::of(b""), in_wheel: "x" };
-    let known = Known { name: "vast", files: vec![file].leak(), ..table()[1] };
-    let library = Library::new(room.library.folder()).knowing(vec![known].leak());
+    let file =
+        KnownFile { name: "vast.gguf", size, sha256: Checksum::of_bytes(b""), in_wheel: "x" };
+    let known = KnownModel { name: "vast", files: vec![file].leak(), ..table()[1] };
+    let library = Library::new(room.library.folder()).with_known(vec![known].leak());
     let options = PullOptions { hub: server.url(), ..room.options.clone() };
     let error = library.pull("vast", &options, &mut |_| {}).await.unwrap_err();
     assert_full(&error, size);

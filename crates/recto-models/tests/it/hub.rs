@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use recto_models::{Checksum, Progress, Source, SourceError};
+use recto_models::{Checksum, PullProgress, PullSource, SourceError};
 
 use crate::server::{Answer, Server};
 use crate::support::*;
@@ -25,7 +25,7 @@ async fn a_known_model_comes_with_all_its_files() {
     let pulled = pulled.unwrap();
     assert_eq!(pulled.name, "tiny");
     assert_eq!(pulled.files[0].path, room.path("tiny/model.bin"));
-    assert_eq!(pulled.files[0].sha256, Checksum::of(&weights()));
+    assert_eq!(pulled.files[0].sha256, Checksum::of_bytes(&weights()));
     assert!(pulled.files.iter().all(|file| !file.was_there));
     assert_eq!(fs::read(room.path("tiny/model.bin")).unwrap(), weights());
     assert_eq!(fs::read(room.path("tiny/tokenizer.json")).unwrap(), TOKENIZER);
@@ -45,14 +45,14 @@ async fn a_known_model_comes_with_all_its_files() {
             "tiny/tokenizer.json.sha256"
         ]
     );
-    assert_eq!(told[0], Progress::Trying { source: Source::Hub { url: server.url() } });
+    assert_eq!(told[0], PullProgress::Trying { source: PullSource::Hub { url: server.url() } });
     let size = weights().len() as u64;
     let bytes = bytes_told(&told);
     assert_eq!(bytes[0], (0, Some(size)));
     assert!(bytes.contains(&(size, Some(size))));
-    assert!(told.contains(&Progress::Done { path: room.path("tiny/model.bin"), size }));
+    assert!(told.contains(&PullProgress::Done { path: room.path("tiny/model.bin"), size }));
     let verified =
-        Progress::Verified { file: "model.bin".into(), sha256: Checksum::of(&weights()) };
+        PullProgress::Verified { file: "model.bin".into(), sha256: Checksum::of_bytes(&weights()) };
     assert!(told.contains(&verified));
 }
 
@@ -67,7 +67,7 @@ async fn what_is_there_touches_neither_network_nor_pip() {
     assert!(pulled.unwrap().files.iter().all(|file| file.was_there));
     assert_eq!(server.requests().len(), asked);
     assert_eq!(room.pip_calls(), [""; 0]);
-    let there = |name| Progress::AlreadyThere { path: room.path(name) };
+    let there = |name| PullProgress::AlreadyThere { path: room.path(name) };
     assert_eq!(told, [there("tiny/model.bin"), there("tiny/tokenizer.json")]);
     // Without its notes it is read, and still nobody is asked.
     fs::remove_file(room.path("tiny/model.bin.sha256")).unwrap();
@@ -91,7 +91,7 @@ async fn only_what_is_missing_or_damaged_is_fetched() {
     fs::remove_file(room.path("tiny/model.bin.sha256")).unwrap();
     let (pulled, told) = room.watch("tiny").await;
     assert!(!pulled.unwrap().files[0].was_there);
-    assert!(told.contains(&Progress::Damaged { path: room.path("tiny/model.bin") }));
+    assert!(told.contains(&PullProgress::Damaged { path: room.path("tiny/model.bin") }));
     assert_eq!(server.requests().len(), 2);
     assert_eq!(fs::read(room.path("tiny/model.bin")).unwrap(), weights());
 }
@@ -110,7 +110,7 @@ async fn a_download_that_broke_off_goes_on_where_it_ended() {
     assert_eq!(fs::read(room.path("tiny/model.bin")).unwrap(), weights());
     assert_eq!(server.ranges(), ["", "bytes=100000-", "bytes=150000-", ""]);
     assert_eq!(server.requests()[2].header("if-range"), Some("\"w\""));
-    let again = |progress: &&Progress| matches!(progress, Progress::Again { .. });
+    let again = |progress: &&PullProgress| matches!(progress, PullProgress::Again { .. });
     assert_eq!(told.iter().filter(again).count(), 2);
 }
 
@@ -199,7 +199,7 @@ async fn a_part_that_is_whole_needs_only_its_name() {
 async fn wrong_bytes_are_removed_and_told_with_both_checksums() {
     let mut other = weights();
     other[0] ^= 1;
-    let (actual, expected) = (Checksum::of(&other), Checksum::of(&weights()));
+    let (actual, expected) = (Checksum::of_bytes(&other), Checksum::of_bytes(&weights()));
     let server = Server::with_file(&other);
     let room = Room::with_hub(&server.url());
     let error = room.pull("tiny").await.unwrap_err();
@@ -254,7 +254,7 @@ async fn every_source_is_named_with_what_is_wrong_with_it() {
         connect this machine and try again, or install pip (`apt install python3-pip`, `dnf install python3-pip`, `brew install python`), or name another hub with HF_ENDPOINT, or bring `model.bin` and `tokenizer.json` from another machine, and run `recto models pull PATH`
     "]]
     .assert_eq(&format!("{error}\n{}\n", error.hint().unwrap()).replace(&server.url(), "URL"));
-    let failed = |progress: &&Progress| matches!(progress, Progress::SourceFailed { .. });
+    let failed = |progress: &&PullProgress| matches!(progress, PullProgress::SourceFailed { .. });
     assert_eq!(told.iter().filter(failed).count(), 2);
     assert_eq!(room.tree(), [""; 0]);
 }
@@ -286,7 +286,7 @@ async fn a_name_that_nobody_knows_is_told_with_the_nearest() {
 #[tokio::test]
 async fn a_known_model_takes_no_other_checksum_or_name() {
     let mut room = Room::new();
-    room.options.sha256 = Some(Checksum::of(b"x"));
+    room.options.sha256 = Some(Checksum::of_bytes(b"x"));
     assert_eq!(room.pull("tiny").await.unwrap_err().code(), "options");
     room.options.sha256 = None;
     room.options.name = Some("other".to_owned());

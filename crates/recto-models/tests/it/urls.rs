@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use recto_models::{Checksum, ModelsError, Progress, SourceError};
+use recto_models::{Checksum, ModelsError, PullProgress, SourceError};
 
 use crate::server::{Answer, Server};
 use crate::support::*;
@@ -16,7 +16,7 @@ async fn a_file_gets_its_name_from_its_address() {
     let pulled = room.pull(&url).await.unwrap();
     assert_eq!(pulled.name, "My-Model.Q4");
     assert_eq!(pulled.files[0].path, room.path("My-Model.Q4/My-Model.Q4.gguf"));
-    assert_eq!(pulled.files[0].sha256, Checksum::of(b"some model"));
+    assert_eq!(pulled.files[0].sha256, Checksum::of_bytes(b"some model"));
     assert_eq!(server.requests()[0].path, "/a/My%20Model.Q4.gguf?download=true");
     assert_eq!(fs::read(&pulled.files[0].path).unwrap(), b"some model");
     assert_eq!(room.library.find("my-model.q4").unwrap().main(), Some(&*pulled.files[0].path));
@@ -30,7 +30,7 @@ async fn the_same_address_is_not_asked_twice() {
     room.pull(&url).await.unwrap();
     let (pulled, told) = room.watch(&url).await;
     assert!(pulled.unwrap().files[0].was_there);
-    assert_eq!(told, [Progress::AlreadyThere { path: room.path("m/m.gguf") }]);
+    assert_eq!(told, [PullProgress::AlreadyThere { path: room.path("m/m.gguf") }]);
     assert_eq!(server.requests().len(), 1);
 }
 
@@ -44,7 +44,7 @@ async fn another_file_of_the_same_name_is_not_taken_for_it() {
     assert!(matches!(&error, ModelsError::Taken { name } if name == "m"), "{error}");
     assert_eq!(server.requests().len(), 1);
     // Unless its checksum says that it is the same.
-    room.options.sha256 = Some(Checksum::of(b"some model"));
+    room.options.sha256 = Some(Checksum::of_bytes(b"some model"));
     assert!(room.pull(&other).await.unwrap().files[0].was_there);
     assert_eq!(server.requests().len(), 1);
     // Or it gets a name of its own.
@@ -87,10 +87,10 @@ async fn another_file_never_gets_the_name_of_a_known_model() {
 async fn a_checksum_that_is_given_is_checked() {
     let server = Server::with_file(b"some model");
     let mut room = Room::new();
-    room.options.sha256 = Some(Checksum::of(b"another"));
+    room.options.sha256 = Some(Checksum::of_bytes(b"another"));
     let error = room.pull(&format!("{}/m.gguf", server.url())).await.unwrap_err();
     assert_eq!(error.code(), "mismatch");
-    let (expected, actual) = (Checksum::of(b"another"), Checksum::of(b"some model"));
+    let (expected, actual) = (Checksum::of_bytes(b"another"), Checksum::of_bytes(b"some model"));
     assert_eq!(source_errors(&error), [SourceError::Mismatch { expected, actual }]);
     assert_eq!(room.tree(), [""; 0]);
 }

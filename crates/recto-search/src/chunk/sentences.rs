@@ -37,7 +37,7 @@ pub(super) fn sentences(text: &str) -> impl Iterator<Item = &str> {
 
 /// The place behind the first sentence.
 fn first_end(text: &str) -> usize {
-    let mut word = Word { start: 0, is_first: true };
+    let mut word = CurrentWord { start: 0, is_first: true };
     let mut chars = text.char_indices().peekable();
     while let Some((at, c)) = chars.next() {
         let mut end = at + c.len_utf8();
@@ -45,10 +45,10 @@ fn first_end(text: &str) -> usize {
             if starts_block(&text[end..]) {
                 return end;
             }
-            word = Word { start: end, is_first: true };
+            word = CurrentWord { start: end, is_first: true };
         } else if c.is_whitespace() {
             // White space before the first word leaves it the first.
-            word = Word { start: end, is_first: word.is_first && word.start == at };
+            word = CurrentWord { start: end, is_first: word.is_first && word.start == at };
         } else if WIDE.contains(&c) || NARROW.contains(&c) {
             let mut is_wide = WIDE.contains(&c);
             let mut is_single = true;
@@ -57,7 +57,7 @@ fn first_end(text: &str) -> usize {
                 is_wide |= WIDE.contains(&c);
                 is_single &= !NARROW.contains(&c);
             }
-            let stop = Stop { at, end, is_wide, is_period: c == '.' && is_single };
+            let stop = SentenceStop { at, end, is_wide, is_period: c == '.' && is_single };
             if stop.ends_sentence(text, &word) {
                 return end;
             }
@@ -71,14 +71,14 @@ fn may_follow(c: char) -> bool {
 }
 
 /// The word that is being read.
-struct Word {
+struct CurrentWord {
     start: usize,
     /// Whether nothing stands before it in its line.
     is_first: bool,
 }
 
 /// Marks that may end a sentence.
-struct Stop {
+struct SentenceStop {
     at: usize,
     /// Behind the last mark, and the quotes and brackets that it closes.
     end: usize,
@@ -87,8 +87,8 @@ struct Stop {
     is_period: bool,
 }
 
-impl Stop {
-    fn ends_sentence(&self, text: &str, word: &Word) -> bool {
+impl SentenceStop {
+    fn ends_sentence(&self, text: &str, word: &CurrentWord) -> bool {
         let rest = &text[self.end..];
         if self.is_wide {
             // A mark may carry others, which have to stay with it.
@@ -110,7 +110,7 @@ impl Stop {
 
 /// Whether the full stop after `word` belongs to it: an abbreviation, an initial, or
 /// the number of a list item.
-fn is_part_of_name(text: &str, word: &Word, next: char) -> bool {
+fn is_part_of_name(text: &str, word: &CurrentWord, next: char) -> bool {
     let name = text.trim_start_matches(|c: char| !c.is_alphanumeric());
     if name.is_empty() || name.len() > 12 {
         return false;

@@ -5,7 +5,7 @@ use rten_simd::{Isa, Simd, SimdOp, SimdUnaryOp};
 use rten_vecmath::Exp;
 
 use super::shape::{HEAD, HEADS, HIDDEN};
-use super::simd::{Outputs, Quantized, Sums, highest};
+use super::simd::{LinearSums, QuantizedRows, RowOutputs, highest};
 
 /// How many words are done at once, so that what is loaded serves for all of them.
 const AT_ONCE: usize = 4;
@@ -15,7 +15,7 @@ const NEVER: f32 = -1e9;
 
 /// Room for one text, mostly for one head of it.
 #[derive(Default)]
-pub(super) struct Scratch {
+pub(super) struct AttentionScratch {
     queries: Vec<f32>,
     /// A row for each number of a key, so that scores of neighbours stand side by
     /// side.
@@ -27,22 +27,22 @@ pub(super) struct Scratch {
 }
 
 /// Attention of one text, all heads.
-pub(super) struct Attend<'a> {
+pub(super) struct AttentionOp<'a> {
     /// Queries, keys and values of each word.
-    pub(super) sums: Sums<'a>,
-    pub(super) scratch: &'a mut Scratch,
+    pub(super) sums: LinearSums<'a>,
+    pub(super) scratch: &'a mut AttentionScratch,
     /// Where what each word takes from the others goes.
-    pub(super) output: &'a mut Quantized,
+    pub(super) output: &'a mut QuantizedRows,
     /// The first row of the text there.
     pub(super) at: usize,
 }
 
-impl SimdOp for Attend<'_> {
+impl SimdOp for AttentionOp<'_> {
     type Output = ();
 
     #[inline(always)]
     fn eval<I: Isa>(self, isa: I) {
-        let Attend { sums, scratch, output, at } = self;
+        let AttentionOp { sums, scratch, output, at } = self;
         let words = sums.scales.len();
         let stride = words.next_multiple_of(isa.f32().len());
         scratch.queries.resize(words * HEAD, 0.0);
@@ -78,7 +78,7 @@ impl SimdOp for Attend<'_> {
 }
 
 #[inline(always)]
-fn copy<I: Isa>(isa: I, from: Outputs<'_>, to: &mut [f32]) {
+fn copy<I: Isa>(isa: I, from: RowOutputs<'_>, to: &mut [f32]) {
     let f32s = isa.f32();
     let width = f32s.len();
     for (index, numbers) in to.chunks_exact_mut(width).enumerate() {
@@ -88,7 +88,7 @@ fn copy<I: Isa>(isa: I, from: Outputs<'_>, to: &mut [f32]) {
 
 /// Copies a row into a column.
 #[inline(always)]
-fn copy_across<I: Isa>(isa: I, from: Outputs<'_>, to: &mut [f32], stride: usize) {
+fn copy_across<I: Isa>(isa: I, from: RowOutputs<'_>, to: &mut [f32], stride: usize) {
     let width = isa.f32().len();
     for index in (0..HEAD).step_by(width) {
         let numbers = from.get(isa, index).to_array();
@@ -102,15 +102,15 @@ fn copy_across<I: Isa>(isa: I, from: Outputs<'_>, to: &mut [f32], stride: usize)
 #[inline(always)]
 fn attend<I: Isa, const WORDS: usize>(
     isa: I,
-    scratch: &mut Scratch,
+    scratch: &mut AttentionScratch,
     words: usize,
     head: usize,
     word: usize,
 ) {
     let width = isa.f32().len();
     let stride = words.next_multiple_of(width);
-    let queries = Rows { numbers: &scratch.queries[word * HEAD..], stride: HEAD };
-    let keys = Rows { numbers: &scratch.keys, stride };
+    let queries = MatrixRows { numbers: &scratch.queries[word * HEAD..], stride: HEAD };
+    let keys = MatrixRows { numbers: &scratch.keys, stride };
     let mut column = 0;
     while column + 2 * width <= stride {
         multiply::<I, WORDS, 2>(isa, queries, keys, HEAD, column, &mut scratch.scores, stride);
@@ -124,8 +124,8 @@ fn attend<I: Isa, const WORDS: usize>(
         scores[words..].fill(NEVER);
         *part = weigh(isa, scores);
     }
-    let scores = Rows { numbers: &scratch.scores, stride };
-    let values = Rows { numbers: &scratch.values, stride: HEAD };
+    let scores = MatrixRows { numbers: &scratch.scores, stride };
+    let values = MatrixRows { numbers: &scratch.values, stride: HEAD };
     let taken = &mut scratch.taken[word * HIDDEN + head * HEAD..];
     let mut column = 0;
     while column + 2 * width <= HEAD {
@@ -160,7 +160,7 @@ fn weigh<I: Isa>(isa: I, scores: &mut [f32]) -> f32 {
 }
 
 #[derive(Clone, Copy)]
-struct Rows<'a> {
+struct MatrixRows<'a> {
     numbers: &'a [f32],
     stride: usize,
 }
@@ -170,8 +170,8 @@ struct Rows<'a> {
 #[inline(always)]
 fn multiply<I: Isa, const ROWS: usize, const REGISTERS: usize>(
     isa: I,
-    a: Rows<'_>,
-    b: Rows<'_>,
+    a: MatrixRows<'_>,
+    b: MatrixRows<'_>,
     depth: usize,
     column: usize,
     output: &mut [f32],
@@ -209,7 +209,7 @@ fn multiply<I: Isa, const ROWS: usize, const REGISTERS: usize>(
 mod tests {
     use super::*;
     use crate::encoder::shape::QKV;
-    use crate::encoder::weights::{Gemm, Linear};
+    use crate::encoder::weights::{Gemm, LinearLayer};
 
     /// Numbers between -1 and 1 that look like chance.
     fn numbers(seed: u32) -> impl FnMut() -> f32 {
@@ -234,22 +234,24 @@ mod tests {
     #[test]
     fn attention_is_what_the_formula_says() {
         let mut next = numbers(7);
-        let linear = Linear {
+        let linear = LinearLayer {
             packed: Gemm::new()
                 .prepack_b(rten_tensor::NdTensorView::from_data([1, 1], &[0_i8][..])),
             scales: (0..QKV).map(|_| 0.001 + 0.0005 * next()).collect(),
             offsets: (0..QKV).map(|_| next()).collect(),
             bias: (0..QKV).map(|_| next()).collect(),
         };
-        let mut scratch = Scratch::default();
+        let mut scratch = AttentionScratch::default();
         for words in [1, 3, 4, 16, 17, 33, 70, 2] {
             let sums: Vec<i32> = (0..words * QKV).map(|_| (next() * 1e3) as i32).collect();
             let scales: Vec<f32> = (0..words).map(|_| 0.5 + 0.2 * next()).collect();
             let zeros: Vec<f32> = (0..words).map(|_| next()).collect();
-            let mut output = Quantized::new(HIDDEN);
+            let mut output = QuantizedRows::new(HIDDEN);
             output.resize(words);
-            let given = Sums { linear: &linear, values: &sums, scales: &scales, zeros: &zeros };
-            Attend { sums: given, scratch: &mut scratch, output: &mut output, at: 0 }.dispatch();
+            let given =
+                LinearSums { linear: &linear, values: &sums, scales: &scales, zeros: &zeros };
+            AttentionOp { sums: given, scratch: &mut scratch, output: &mut output, at: 0 }
+                .dispatch();
             let row = |word: usize| {
                 let number = |at: usize| {
                     let sum = sums[word * QKV + at] as f32 * linear.scales[at];

@@ -9,40 +9,40 @@ use rten_gemm::{GemmInputA, GemmInputB, GemmOptions};
 use rten_simd::SimdOp;
 use rten_tensor::NdTensorView;
 
-use super::attention::{Attend, Scratch};
+use super::attention::{AttentionOp, AttentionScratch};
 use super::embedding::Embedding;
 use super::shape::{HIDDEN, INNER, LONGEST, QKV};
-use super::simd::{Activate, AddAndNorm, Embed, Quantized, Sums};
-use super::weights::{Gemm, Linear, Weights};
+use super::simd::{ActivateOp, AddNormOp, EmbedOp, LinearSums, QuantizedRows};
+use super::weights::{EncoderWeights, Gemm, LinearLayer};
 
 /// Room for all that is between the layers, kept from one batch to the next.
-pub(super) struct Workspace {
+pub(super) struct EncoderBuffers {
     /// A row of numbers for each word piece.
     rows: Vec<f32>,
     /// What a multiplication gave.
     sums: Vec<i32>,
-    hidden: Quantized,
+    hidden: QuantizedRows,
     /// What words take from each other.
-    taken: Quantized,
-    inner: Quantized,
-    scratch: Scratch,
+    taken: QuantizedRows,
+    inner: QuantizedRows,
+    scratch: AttentionScratch,
 }
 
-impl Workspace {
+impl EncoderBuffers {
     pub(super) fn new() -> Self {
-        Workspace {
+        EncoderBuffers {
             rows: Vec::new(),
             sums: Vec::new(),
-            hidden: Quantized::new(HIDDEN),
-            taken: Quantized::new(HIDDEN),
-            inner: Quantized::new(INNER),
-            scratch: Scratch::default(),
+            hidden: QuantizedRows::new(HIDDEN),
+            taken: QuantizedRows::new(HIDDEN),
+            inner: QuantizedRows::new(INNER),
+            scratch: AttentionScratch::default(),
         }
     }
 
     /// The embeddings of texts, each given as its word pieces. None is longer than
     /// the longest that the model knows.
-    pub(super) fn encode(&mut self, weights: &Weights, texts: &[&[u32]]) -> Vec<Embedding> {
+    pub(super) fn encode(&mut self, weights: &EncoderWeights, texts: &[&[u32]]) -> Vec<Embedding> {
         let gemm = Gemm::new();
         self.embed(weights, texts);
         for layer in &weights.layers {
@@ -51,19 +51,19 @@ impl Workspace {
             multiply(&gemm, &self.taken, &layer.attended, &mut self.sums);
             let sums = self.taken.sums(&layer.attended, &self.sums);
             let (norm, rows, output) = (&layer.attended_norm, &mut *self.rows, &mut self.hidden);
-            AddAndNorm { sums, norm, rows, output }.dispatch();
+            AddNormOp { sums, norm, rows, output }.dispatch();
             multiply(&gemm, &self.hidden, &layer.inner, &mut self.sums);
             let sums = self.hidden.sums(&layer.inner, &self.sums);
-            Activate { sums, output: &mut self.inner }.dispatch();
+            ActivateOp { sums, output: &mut self.inner }.dispatch();
             multiply(&gemm, &self.inner, &layer.outer, &mut self.sums);
             let sums = self.inner.sums(&layer.outer, &self.sums);
             let (norm, rows, output) = (&layer.outer_norm, &mut *self.rows, &mut self.hidden);
-            AddAndNorm { sums, norm, rows, output }.dispatch();
+            AddNormOp { sums, norm, rows, output }.dispatch();
         }
         self.pool(texts)
     }
 
-    fn embed(&mut self, weights: &Weights, texts: &[&[u32]]) {
+    fn embed(&mut self, weights: &EncoderWeights, texts: &[&[u32]]) {
         debug_assert!(texts.iter().all(|words| words.len() <= LONGEST));
         let rows = texts.iter().map(|words| words.len()).sum();
         self.hidden.resize(rows);
@@ -73,24 +73,24 @@ impl Workspace {
         let mut at = 0;
         for words in texts {
             let rows = &mut self.rows[at * HIDDEN..(at + words.len()) * HIDDEN];
-            Embed { weights, words, at, rows, output: &mut self.hidden }.dispatch();
+            EmbedOp { weights, words, at, rows, output: &mut self.hidden }.dispatch();
             at += words.len();
         }
     }
 
     /// Lets the words of each text heed each other.
-    fn attend(&mut self, linear: &Linear, texts: &[&[u32]]) {
+    fn attend(&mut self, linear: &LinearLayer, texts: &[&[u32]]) {
         let mut at = 0;
         for words in texts {
             let range = at..at + words.len();
-            let sums = Sums {
+            let sums = LinearSums {
                 linear,
                 values: &self.sums[range.start * QKV..range.end * QKV],
                 scales: &self.hidden.scales[range.clone()],
                 zeros: &self.hidden.zeros[range],
             };
             let (scratch, output) = (&mut self.scratch, &mut self.taken);
-            Attend { sums, scratch, output, at }.dispatch();
+            AttentionOp { sums, scratch, output, at }.dispatch();
             at += words.len();
         }
     }
@@ -111,7 +111,7 @@ impl Workspace {
 
 /// Multiplies rows by weights. The zeros of the rows are left to what reads the
 /// sums: rten-gemm 0.27 takes those of the first rows for all.
-fn multiply(gemm: &Gemm, rows: &Quantized, linear: &Linear, sums: &mut Vec<i32>) {
+fn multiply(gemm: &Gemm, rows: &QuantizedRows, linear: &LinearLayer, sums: &mut Vec<i32>) {
     sums.resize(rows.rows() * linear.scales.len(), 0);
     let input = NdTensorView::from_data([rows.rows(), rows.width()], &rows.values[..]);
     let packed = GemmInputB::Packed(&linear.packed);

@@ -15,7 +15,7 @@ use rten_simd::{Isa, Simd, SimdOp, SimdUnaryOp};
 use rten_vecmath::Gelu;
 
 use super::shape::{HIDDEN, INNER};
-use super::weights::{Linear, Norm, Weights};
+use super::weights::{EncoderWeights, LayerNorm, LinearLayer};
 
 /// Keeps the square root of a variance off zero, as the model was trained.
 const EPSILON: f32 = 1e-12;
@@ -23,16 +23,16 @@ const EPSILON: f32 = 1e-12;
 /// Rows in eight bits. A number is its step above the row's zero, times the
 /// row's scale.
 #[derive(Default)]
-pub(super) struct Quantized {
+pub(super) struct QuantizedRows {
     width: usize,
     pub(super) values: Vec<u8>,
     pub(super) scales: Vec<f32>,
     pub(super) zeros: Vec<f32>,
 }
 
-impl Quantized {
+impl QuantizedRows {
     pub(super) fn new(width: usize) -> Self {
-        Quantized { width, ..Quantized::default() }
+        QuantizedRows { width, ..QuantizedRows::default() }
     }
 
     pub(super) fn rows(&self) -> usize {
@@ -50,8 +50,8 @@ impl Quantized {
     }
 
     /// What a linear layer made of these rows.
-    pub(super) fn sums<'a>(&'a self, linear: &'a Linear, values: &'a [i32]) -> Sums<'a> {
-        Sums { linear, values, scales: &self.scales, zeros: &self.zeros }
+    pub(super) fn sums<'a>(&'a self, linear: &'a LinearLayer, values: &'a [i32]) -> LinearSums<'a> {
+        LinearSums { linear, values, scales: &self.scales, zeros: &self.zeros }
     }
 
     /// Takes a row over from 32 bits.
@@ -116,22 +116,22 @@ pub(super) fn highest(numbers: impl Simd<Elem = f32>) -> f32 {
 }
 
 /// Adds up what words and positions mean, and standardises it.
-pub(super) struct Embed<'a> {
-    pub(super) weights: &'a Weights,
+pub(super) struct EmbedOp<'a> {
+    pub(super) weights: &'a EncoderWeights,
     /// The words of a text, from its first position on.
     pub(super) words: &'a [u32],
     /// The first row of the text.
     pub(super) at: usize,
     pub(super) rows: &'a mut [f32],
-    pub(super) output: &'a mut Quantized,
+    pub(super) output: &'a mut QuantizedRows,
 }
 
-impl SimdOp for Embed<'_> {
+impl SimdOp for EmbedOp<'_> {
     type Output = ();
 
     #[inline(always)]
     fn eval<I: Isa>(self, isa: I) {
-        let Embed { weights, words, at, rows, output } = self;
+        let EmbedOp { weights, words, at, rows, output } = self;
         let places = weights.positions.chunks_exact(HIDDEN).zip(rows.chunks_exact_mut(HIDDEN));
         for (index, (word, (position, row))) in words.iter().zip(places).enumerate() {
             match weights.words.get(*word) {
@@ -149,14 +149,14 @@ impl SimdOp for Embed<'_> {
 }
 
 /// Adds what a linear layer gave to the rows that went in, and standardises them.
-pub(super) struct AddAndNorm<'a> {
-    pub(super) sums: Sums<'a>,
-    pub(super) norm: &'a Norm,
+pub(super) struct AddNormOp<'a> {
+    pub(super) sums: LinearSums<'a>,
+    pub(super) norm: &'a LayerNorm,
     pub(super) rows: &'a mut [f32],
-    pub(super) output: &'a mut Quantized,
+    pub(super) output: &'a mut QuantizedRows,
 }
 
-impl SimdOp for AddAndNorm<'_> {
+impl SimdOp for AddNormOp<'_> {
     type Output = ();
 
     #[inline(always)]
@@ -176,12 +176,12 @@ impl SimdOp for AddAndNorm<'_> {
 }
 
 /// Lets through what a linear layer gave as far as it is positive.
-pub(super) struct Activate<'a> {
-    pub(super) sums: Sums<'a>,
-    pub(super) output: &'a mut Quantized,
+pub(super) struct ActivateOp<'a> {
+    pub(super) sums: LinearSums<'a>,
+    pub(super) output: &'a mut QuantizedRows,
 }
 
-impl SimdOp for Activate<'_> {
+impl SimdOp for ActivateOp<'_> {
     type Output = ();
 
     #[inline(always)]
@@ -201,8 +201,8 @@ impl SimdOp for Activate<'_> {
 
 /// What a linear layer gave, as whole numbers.
 #[derive(Clone, Copy)]
-pub(super) struct Sums<'a> {
-    pub(super) linear: &'a Linear,
+pub(super) struct LinearSums<'a> {
+    pub(super) linear: &'a LinearLayer,
     pub(super) values: &'a [i32],
     /// The scales and zeros of the rows that went in.
     pub(super) scales: &'a [f32],
@@ -211,7 +211,7 @@ pub(super) struct Sums<'a> {
 
 /// Some of the outputs of one row.
 #[derive(Clone, Copy)]
-pub(super) struct Outputs<'a> {
+pub(super) struct RowOutputs<'a> {
     sums: &'a [i32],
     scales: &'a [f32],
     offsets: &'a [f32],
@@ -220,11 +220,11 @@ pub(super) struct Outputs<'a> {
     zero: f32,
 }
 
-impl<'a> Sums<'a> {
+impl<'a> LinearSums<'a> {
     #[inline(always)]
-    pub(super) fn row(&self, at: usize, outputs: Range<usize>) -> Outputs<'a> {
+    pub(super) fn row(&self, at: usize, outputs: Range<usize>) -> RowOutputs<'a> {
         let row = at * self.linear.bias.len();
-        Outputs {
+        RowOutputs {
             sums: &self.values[row + outputs.start..row + outputs.end],
             scales: &self.linear.scales[outputs.clone()],
             offsets: &self.linear.offsets[outputs.clone()],
@@ -235,7 +235,7 @@ impl<'a> Sums<'a> {
     }
 }
 
-impl Outputs<'_> {
+impl RowOutputs<'_> {
     /// As many outputs as a register holds, from `index` on.
     #[inline(always)]
     pub(super) fn get<I: Isa>(&self, isa: I, index: usize) -> I::F32 {
@@ -250,7 +250,7 @@ impl Outputs<'_> {
 }
 
 #[inline(always)]
-fn standardize<I: Isa>(isa: I, row: &mut [f32], norm: &Norm) {
+fn standardize<I: Isa>(isa: I, row: &mut [f32], norm: &LayerNorm) {
     let f32s = isa.f32();
     let width = f32s.len();
     let count = row.len() as f32;
@@ -316,7 +316,7 @@ mod tests {
 
         #[inline(always)]
         fn eval<I: Isa>(self, isa: I) -> Vec<f32> {
-            let mut there = Quantized::new(self.0.len());
+            let mut there = QuantizedRows::new(self.0.len());
             there.resize(2);
             there.set(isa, 1, self.0);
             let values = there.values[self.0.len()..].iter();
@@ -356,7 +356,7 @@ mod tests {
         assert_eq!(values, [0; HIDDEN]);
     }
 
-    struct Standardize<'a>(&'a mut [f32], Norm);
+    struct Standardize<'a>(&'a mut [f32], LayerNorm);
 
     impl SimdOp for Standardize<'_> {
         type Output = ();
@@ -369,7 +369,7 @@ mod tests {
 
     #[test]
     fn standardised_rows_have_mean_zero_and_variance_one() {
-        let norm = || Norm { weight: vec![2.0; HIDDEN], bias: vec![0.5; HIDDEN] };
+        let norm = || LayerNorm { weight: vec![2.0; HIDDEN], bias: vec![0.5; HIDDEN] };
         let mut row: Vec<f32> = (0..HIDDEN).map(|at| (at * at % 101) as f32).collect();
         Standardize(&mut row, norm()).dispatch();
         let mean = row.iter().sum::<f32>() / HIDDEN as f32;

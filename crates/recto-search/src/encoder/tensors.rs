@@ -24,7 +24,7 @@ const LARGEST: f32 = 1e4;
 const PIECE: usize = 256 << 10;
 
 /// A file whose header was read.
-pub(super) struct Tensors {
+pub(super) struct TensorFile {
     path: PathBuf,
     file: File,
     /// Where the numbers begin.
@@ -34,13 +34,13 @@ pub(super) struct Tensors {
 
 /// Where a tensor is, as the header says.
 #[derive(Deserialize)]
-struct Place {
+struct TensorInfo {
     dtype: String,
     shape: Vec<usize>,
     data_offsets: [u64; 2],
 }
 
-impl Tensors {
+impl TensorFile {
     pub(super) fn open(path: &Path) -> Result<Self, EncoderError> {
         let damaged = |why: &str| EncoderError::damaged(path, why);
         let unread = |why| EncoderError::read(path, why);
@@ -70,7 +70,7 @@ impl Tensors {
             let why = format!("it is cut short, {size} bytes of {end}");
             return Err(EncoderError::damaged(path, why));
         }
-        Ok(Tensors { path: path.to_owned(), file, start, header })
+        Ok(TensorFile { path: path.to_owned(), file, start, header })
     }
 
     /// All numbers of a tensor that has to have this shape.
@@ -123,9 +123,9 @@ impl Tensors {
         Ok(())
     }
 
-    fn place(&self, name: &str) -> Result<Place, EncoderError> {
+    fn place(&self, name: &str) -> Result<TensorInfo, EncoderError> {
         let place = self.header.get(name).ok_or_else(|| self.damaged(name, "is missing"))?;
-        Place::deserialize(place).map_err(|error| self.damaged(name, &error.to_string()))
+        TensorInfo::deserialize(place).map_err(|error| self.damaged(name, &error.to_string()))
     }
 
     fn damaged(&self, name: &str, why: &str) -> EncoderError {
@@ -184,14 +184,14 @@ mod tests {
     #[test]
     fn rows_are_read_as_they_stand() {
         let (_folder, path) = file(HEADER, &[1.0, 2.0, 3.0, 4.0, 5.0, -6.5, 0.0]);
-        let mut tensors = Tensors::open(&path).unwrap();
+        let mut tensors = TensorFile::open(&path).unwrap();
         assert_eq!(tensors.read("a", &[2, 3]).unwrap(), [1.0, 2.0, 3.0, 4.0, 5.0, -6.5]);
     }
 
     #[test]
     fn what_does_not_fit_is_named() {
         let (_folder, path) = file(HEADER, &[1.0; 7]);
-        let mut tensors = Tensors::open(&path).unwrap();
+        let mut tensors = TensorFile::open(&path).unwrap();
         let mut fails =
             |name: &str, shape: &[usize]| why(&tensors.read(name, shape).unwrap_err()).to_owned();
         assert_eq!(fails("x", &[2]), "the tensor `x` is missing");
@@ -204,7 +204,7 @@ mod tests {
     fn numbers_that_are_none_are_refused() {
         for odd in [f32::NAN, f32::INFINITY, 1e30] {
             let (_folder, path) = file(HEADER, &[1.0, 2.0, 3.0, 4.0, odd, 6.0, 7.0]);
-            let error = Tensors::open(&path).unwrap().read("a", &[2, 3]).unwrap_err();
+            let error = TensorFile::open(&path).unwrap().read("a", &[2, 3]).unwrap_err();
             assert!(why(&error).contains("far too large"), "{error}");
         }
     }
@@ -215,7 +215,7 @@ mod tests {
             let (_folder, path) = file(HEADER, &[1.0; 7]);
             let whole = fs::read(path).unwrap();
             let (_folder, path) = file_of(&whole[..whole.len().min(bytes)]);
-            why(&Tensors::open(&path).err().unwrap()).to_owned()
+            why(&TensorFile::open(&path).err().unwrap()).to_owned()
         };
         assert_eq!(cut(0), "it is cut short");
         assert_eq!(cut(7), "it is cut short");
@@ -224,13 +224,13 @@ mod tests {
         let expected = format!("it is cut short, {} bytes of {whole}", whole - 1);
         assert_eq!(cut(whole - 1), expected);
         let (_folder, path) = file_of(b"<!DOCTYPE html><html></html>");
-        assert_eq!(why(&Tensors::open(&path).err().unwrap()), "it is no safetensors file");
+        assert_eq!(why(&TensorFile::open(&path).err().unwrap()), "it is no safetensors file");
         let (_folder, path) = file("not JSON", &[]);
-        assert!(why(&Tensors::open(&path).err().unwrap()).starts_with("its header: "));
+        assert!(why(&TensorFile::open(&path).err().unwrap()).starts_with("its header: "));
         let (folder, _path) = file_of(b"");
-        let missing = Tensors::open(&folder.path().join("none")).err().unwrap();
+        let missing = TensorFile::open(&folder.path().join("none")).err().unwrap();
         assert!(matches!(missing, EncoderError::Missing { .. }), "{missing:?}");
-        assert!(matches!(Tensors::open(folder.path()), Err(EncoderError::Read { .. })));
+        assert!(matches!(TensorFile::open(folder.path()), Err(EncoderError::Read { .. })));
     }
 
     #[test]
@@ -238,6 +238,6 @@ mod tests {
         let header = r#"{"a": {"dtype": "F32", "shape": [1],
             "data_offsets": [18446744073709551612, 18446744073709551615]}}"#;
         let (_folder, path) = file(header, &[1.0]);
-        assert!(Tensors::open(&path).is_err());
+        assert!(TensorFile::open(&path).is_err());
     }
 }

@@ -11,38 +11,38 @@ use rten_tensor::NdTensorView;
 use super::error::EncoderError;
 use super::shape::{HEAD, HIDDEN, INNER, LAYERS, LONGEST, POSITIONS, QKV, VOCABULARY};
 use super::simd;
-use super::tensors::Tensors;
+use super::tensors::TensorFile;
 
 /// Multiplies activations by weights.
 pub(super) type Gemm = GemmExecutor<u8, i8, i32>;
 
 /// All weights of the model.
-pub(super) struct Weights {
-    pub(super) words: Words,
+pub(super) struct EncoderWeights {
+    pub(super) words: WordEmbeddings,
     /// What a position adds to a word; the type of a text is in it.
     pub(super) positions: Vec<f32>,
-    pub(super) norm: Norm,
-    pub(super) layers: Vec<Layer>,
+    pub(super) norm: LayerNorm,
+    pub(super) layers: Vec<EncoderLayer>,
 }
 
 /// What words mean by themselves.
-pub(super) struct Words {
+pub(super) struct WordEmbeddings {
     values: Vec<i8>,
     scales: Vec<f32>,
 }
 
 /// The weights of one layer.
-pub(super) struct Layer {
-    pub(super) qkv: Linear,
-    pub(super) attended: Linear,
-    pub(super) attended_norm: Norm,
-    pub(super) inner: Linear,
-    pub(super) outer: Linear,
-    pub(super) outer_norm: Norm,
+pub(super) struct EncoderLayer {
+    pub(super) qkv: LinearLayer,
+    pub(super) attended: LinearLayer,
+    pub(super) attended_norm: LayerNorm,
+    pub(super) inner: LinearLayer,
+    pub(super) outer: LinearLayer,
+    pub(super) outer_norm: LayerNorm,
 }
 
 /// A matrix whose columns are outputs, and what is added to them.
-pub(super) struct Linear {
+pub(super) struct LinearLayer {
     pub(super) packed: PackedBMatrix<i8>,
     /// What one step of each output is worth.
     pub(super) scales: Vec<f32>,
@@ -52,27 +52,27 @@ pub(super) struct Linear {
 }
 
 /// What standardised rows are multiplied by, and what is added to them.
-pub(super) struct Norm {
+pub(super) struct LayerNorm {
     pub(super) weight: Vec<f32>,
     pub(super) bias: Vec<f32>,
 }
 
-impl Weights {
+impl EncoderWeights {
     pub(super) fn load(path: &Path) -> Result<Self, EncoderError> {
-        let tensors = &mut Tensors::open(path)?;
-        Ok(Weights {
-            words: Words::read(tensors)?,
+        let tensors = &mut TensorFile::open(path)?;
+        Ok(EncoderWeights {
+            words: WordEmbeddings::read(tensors)?,
             positions: read_positions(tensors)?,
-            norm: Norm::read(tensors, "embeddings.LayerNorm")?,
+            norm: LayerNorm::read(tensors, "embeddings.LayerNorm")?,
             layers: (0..LAYERS)
-                .map(|layer| Layer::read(tensors, layer))
+                .map(|layer| EncoderLayer::read(tensors, layer))
                 .collect::<Result<_, _>>()?,
         })
     }
 }
 
-impl Words {
-    fn read(tensors: &mut Tensors) -> Result<Self, EncoderError> {
+impl WordEmbeddings {
+    fn read(tensors: &mut TensorFile) -> Result<Self, EncoderError> {
         let mut values = vec![0; VOCABULARY * HIDDEN];
         let mut scales = Vec::with_capacity(VOCABULARY);
         let mut rows = values.chunks_exact_mut(HIDDEN);
@@ -81,7 +81,7 @@ impl Words {
                 scales.push(simd::quantize_weights(row, 127.0, values));
             }
         })?;
-        Ok(Words { values, scales })
+        Ok(WordEmbeddings { values, scales })
     }
 
     /// The numbers of a word, and what one step of them is worth.
@@ -93,7 +93,7 @@ impl Words {
 }
 
 /// The positions that are used, with the type that all texts have.
-fn read_positions(tensors: &mut Tensors) -> Result<Vec<f32>, EncoderError> {
+fn read_positions(tensors: &mut TensorFile) -> Result<Vec<f32>, EncoderError> {
     let embeddings = "embeddings.position_embeddings.weight";
     let mut positions = tensors.read(embeddings, &[POSITIONS, HIDDEN])?;
     positions.truncate(LONGEST * HIDDEN);
@@ -104,39 +104,39 @@ fn read_positions(tensors: &mut Tensors) -> Result<Vec<f32>, EncoderError> {
     Ok(positions)
 }
 
-impl Layer {
-    fn read(tensors: &mut Tensors, layer: usize) -> Result<Self, EncoderError> {
+impl EncoderLayer {
+    fn read(tensors: &mut TensorFile, layer: usize) -> Result<Self, EncoderError> {
         let name = |part: &str| format!("encoder.layer.{layer}.{part}");
         let attention =
             ["query", "key", "value"].map(|part| name(&format!("attention.self.{part}")));
-        let mut qkv = Rows::new(HIDDEN, QKV);
+        let mut qkv = LinearBuilder::new(HIDDEN, QKV);
         for part in &attention {
             qkv.read(tensors, part, HIDDEN)?;
         }
         // Scores of attention are divided by this; so the queries are, once and for all.
         qkv.divide(0..HIDDEN, (HEAD as f32).sqrt());
         let mut linear = |part: &str, inputs, outputs| {
-            let mut rows = Rows::new(inputs, outputs);
+            let mut rows = LinearBuilder::new(inputs, outputs);
             rows.read(tensors, &name(part), outputs)?;
             Ok::<_, EncoderError>(rows.pack())
         };
         let attended = linear("attention.output.dense", HIDDEN, HIDDEN)?;
         let inner = linear("intermediate.dense", HIDDEN, INNER)?;
         let outer = linear("output.dense", INNER, HIDDEN)?;
-        Ok(Layer {
+        Ok(EncoderLayer {
             qkv: qkv.pack(),
             attended,
-            attended_norm: Norm::read(tensors, &name("attention.output.LayerNorm"))?,
+            attended_norm: LayerNorm::read(tensors, &name("attention.output.LayerNorm"))?,
             inner,
             outer,
-            outer_norm: Norm::read(tensors, &name("output.LayerNorm"))?,
+            outer_norm: LayerNorm::read(tensors, &name("output.LayerNorm"))?,
         })
     }
 }
 
-impl Norm {
-    fn read(tensors: &mut Tensors, name: &str) -> Result<Self, EncoderError> {
-        Ok(Norm {
+impl LayerNorm {
+    fn read(tensors: &mut TensorFile, name: &str) -> Result<Self, EncoderError> {
+        Ok(LayerNorm {
             weight: tensors.read(&format!("{name}.weight"), &[HIDDEN])?,
             bias: tensors.read(&format!("{name}.bias"), &[HIDDEN])?,
         })
@@ -144,7 +144,7 @@ impl Norm {
 }
 
 /// Outputs of a linear layer as they are gathered: a row each, as in the file.
-struct Rows {
+struct LinearBuilder {
     gemm: Gemm,
     inputs: usize,
     values: Vec<i8>,
@@ -152,9 +152,9 @@ struct Rows {
     bias: Vec<f32>,
 }
 
-impl Rows {
+impl LinearBuilder {
     fn new(inputs: usize, outputs: usize) -> Self {
-        Rows {
+        LinearBuilder {
             gemm: Gemm::new(),
             inputs,
             values: Vec::with_capacity(inputs * outputs),
@@ -165,13 +165,13 @@ impl Rows {
 
     fn read(
         &mut self,
-        tensors: &mut Tensors,
+        tensors: &mut TensorFile,
         name: &str,
         outputs: usize,
     ) -> Result<(), EncoderError> {
         // Where sums of two products are kept in 16 bits, eight bits would overflow.
         let most = if self.gemm.may_saturate() { 63.0 } else { 127.0 };
-        let Rows { inputs, values, scales, bias, .. } = self;
+        let LinearBuilder { inputs, values, scales, bias, .. } = self;
         tensors.each_row(&format!("{name}.weight"), &[outputs, *inputs], |row| {
             let start = values.len();
             values.resize(start + row.len(), 0);
@@ -187,12 +187,12 @@ impl Rows {
     }
 
     /// Lays the rows out as columns, in the order in which they are multiplied.
-    fn pack(self) -> Linear {
+    fn pack(self) -> LinearLayer {
         let rows = NdTensorView::from_data([self.scales.len(), self.inputs], &self.values[..]);
         let packed = self.gemm.prepack_b(rows.transposed());
         let rows = self.values.chunks_exact(self.inputs).zip(&self.scales);
         let sum = |row: &[i8]| row.iter().map(|value| i32::from(*value)).sum::<i32>();
         let offsets = rows.map(|(row, scale)| sum(row) as f32 * scale).collect();
-        Linear { packed, scales: self.scales, offsets, bias: self.bias }
+        LinearLayer { packed, scales: self.scales, offsets, bias: self.bias }
     }
 }

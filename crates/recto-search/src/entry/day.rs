@@ -23,7 +23,7 @@ const MONTHS: [&str; 12] = [
 const LENGTH: usize = 10;
 
 /// The first day in a text that is written as `YYYY-MM-DD`, in words and as it is.
-pub(super) fn spelled(text: &str) -> Option<Arc<str>> {
+pub(super) fn spell_day(text: &str) -> Option<Arc<str>> {
     let windows = text.as_bytes().windows(LENGTH);
     let (year, month, day) = windows.into_iter().find_map(parts)?;
     let name = MONTHS[month - 1];
@@ -55,10 +55,10 @@ mod tests {
     #[test]
     fn a_day_is_found_wherever_it_stands() {
         for text in ["2026-03-01", "- [2026-03-01] ", "é 2026-03-01é", "2026-03-01T10:00:00Z"] {
-            assert_eq!(spelled(text).as_deref(), Some("1 March 2026, 2026-03-01"), "{text}");
+            assert_eq!(spell_day(text).as_deref(), Some("1 March 2026, 2026-03-01"), "{text}");
         }
         for text in ["", "- ", "2026-3-1", "2026-00-10", "2026-10-32", "2026/03/01", "+026-03-01"] {
-            assert_eq!(spelled(text), None, "{text}");
+            assert_eq!(spell_day(text), None, "{text}");
         }
     }
 }

@@ -4,50 +4,50 @@ use hashbrown::HashTable;
 use recto_context::ContentHash;
 
 use crate::encoder::Embedding;
-use crate::vectors::{Vector, Vectors, make_room};
+use crate::vectors::{PackedVector, VectorBlock, make_room};
 
 /// The place of a chunk in the table. It stays the same while anything uses it.
-pub(super) type Row = u32;
+pub(super) type ChunkRow = u32;
 
 /// Where a chunk has no vector.
 const NONE: u32 = u32::MAX;
 
 /// Chunks by the hash of their texts, counted by how many pieces of items use them.
 #[derive(Default)]
-pub(super) struct Table {
-    chunks: Vec<Chunk>,
+pub(super) struct ChunkTable {
+    chunks: Vec<ChunkEntry>,
     /// Rows that can be used again.
-    free: Vec<Row>,
+    free: Vec<ChunkRow>,
     /// Rows that were let go of since the last sweep; some may be in use again.
-    released: Vec<Row>,
+    released: Vec<ChunkRow>,
     /// Rows by the key in them, which is not stored a second time.
-    by_key: HashTable<Row>,
-    vectors: Vectors,
+    by_key: HashTable<ChunkRow>,
+    vectors: VectorBlock,
     /// The row of each vector.
-    owners: Vec<Row>,
+    owners: Vec<ChunkRow>,
 }
 
-struct Chunk {
+struct ChunkEntry {
     key: ContentHash,
     uses: u32,
     vector: u32,
 }
 
-impl Table {
+impl ChunkTable {
     /// Counts another use of a chunk, and says where it stands.
-    pub(super) fn acquire(&mut self, key: ContentHash) -> Row {
+    pub(super) fn acquire(&mut self, key: ContentHash) -> ChunkRow {
         if let Some(row) = self.find(key) {
             self.chunks[row as usize].uses += 1;
             return row;
         }
-        let chunk = Chunk { key, uses: 1, vector: NONE };
+        let chunk = ChunkEntry { key, uses: 1, vector: NONE };
         let row = if let Some(row) = self.free.pop() {
             self.chunks[row as usize] = chunk;
             row
         } else {
             make_room(&mut self.chunks);
             self.chunks.push(chunk);
-            (self.chunks.len() - 1) as Row
+            (self.chunks.len() - 1) as ChunkRow
         };
         let chunks = &self.chunks;
         self.by_key.insert_unique(hash(key), row, |row| hash(chunks[*row as usize].key));
@@ -56,7 +56,7 @@ impl Table {
 
     /// Takes a use back. The chunk stays until the next sweep: what moves from one item
     /// to another keeps its vector.
-    pub(super) fn release(&mut self, row: Row) {
+    pub(super) fn release(&mut self, row: ChunkRow) {
         let chunk = &mut self.chunks[row as usize];
         chunk.uses -= 1;
         if chunk.uses == 0 {
@@ -78,7 +78,7 @@ impl Table {
     }
 
     /// Gives a chunk its vector. Without effect if there is no such chunk.
-    pub(super) fn supply(&mut self, key: ContentHash, vector: &Vector) {
+    pub(super) fn supply(&mut self, key: ContentHash, vector: &PackedVector) {
         let Some(row) = self.find(key) else { return };
         let chunk = &mut self.chunks[row as usize];
         if chunk.vector != NONE {
@@ -106,24 +106,24 @@ impl Table {
     }
 
     /// Whether a chunk has its vector.
-    pub(super) fn has_vector(&self, row: Row) -> bool {
+    pub(super) fn has_vector(&self, row: ChunkRow) -> bool {
         self.chunks[row as usize].vector != NONE
     }
 
     /// The cosines of a query with chunks. Nothing if one of them has no vector.
-    pub(super) fn cosines(&self, query: &Embedding, rows: &[Row]) -> Option<Vec<f32>> {
+    pub(super) fn cosines(&self, query: &Embedding, rows: &[ChunkRow]) -> Option<Vec<f32>> {
         let places: Vec<u32> = rows.iter().map(|row| self.chunks[*row as usize].vector).collect();
         (!places.contains(&NONE)).then(|| self.vectors.cosines(query, &places))
     }
 
     /// The cosine of two chunks. Nothing if one of them has no vector.
-    pub(super) fn cosine_between(&self, a: Row, b: Row) -> Option<f32> {
-        let vector = |row: Row| self.chunks.get(row as usize).map(|chunk| chunk.vector);
+    pub(super) fn cosine_between(&self, a: ChunkRow, b: ChunkRow) -> Option<f32> {
+        let vector = |row: ChunkRow| self.chunks.get(row as usize).map(|chunk| chunk.vector);
         self.vectors.cosine_between(vector(a)? as usize, vector(b)? as usize)
     }
 
     /// The hash of a chunk's text.
-    pub(super) fn key(&self, row: Row) -> ContentHash {
+    pub(super) fn key(&self, row: ChunkRow) -> ContentHash {
         self.chunks[row as usize].key
     }
 
@@ -146,20 +146,20 @@ impl Table {
     pub(super) fn bytes(&self) -> usize {
         let rows = self.free.capacity() + self.released.capacity() + self.owners.capacity();
         self.vectors.bytes()
-            + self.chunks.capacity() * size_of::<Chunk>()
-            + rows * size_of::<Row>()
+            + self.chunks.capacity() * size_of::<ChunkEntry>()
+            + rows * size_of::<ChunkRow>()
             + self.by_key.allocation_size()
     }
 
     /// Where a chunk stands.
-    pub(super) fn find(&self, key: ContentHash) -> Option<Row> {
+    pub(super) fn find(&self, key: ContentHash) -> Option<ChunkRow> {
         self.by_key.find(hash(key), |row| self.key(*row) == key).copied()
     }
 
-    fn remove(&mut self, row: Row) -> ContentHash {
-        let Chunk { key, vector, .. } = self.chunks[row as usize];
+    fn remove(&mut self, row: ChunkRow) -> ContentHash {
+        let ChunkEntry { key, vector, .. } = self.chunks[row as usize];
         let chunks = &self.chunks;
-        let is_it = |other: &Row| chunks[*other as usize].key == key;
+        let is_it = |other: &ChunkRow| chunks[*other as usize].key == key;
         if let Ok(found) = self.by_key.find_entry(hash(key), is_it) {
             found.remove();
         }

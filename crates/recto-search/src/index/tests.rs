@@ -9,8 +9,8 @@ use recto_context::{ItemKind, Scores, Text};
 use super::*;
 use crate::encoder::DIMENSIONS;
 
-fn entry(kind: ItemKind, name: &str, description: &str, text: &str) -> Entry {
-    Entry {
+fn entry(kind: ItemKind, name: &str, description: &str, text: &str) -> SearchEntry {
+    SearchEntry {
         item: ItemId::new(kind, name),
         description: Some(description.into()).filter(|text: &Arc<str>| !text.is_empty()),
         text: Text::new(text),
@@ -19,13 +19,13 @@ fn entry(kind: ItemKind, name: &str, description: &str, text: &str) -> Entry {
     }
 }
 
-fn rule(name: &str, text: &str) -> Entry {
+fn rule(name: &str, text: &str) -> SearchEntry {
     entry(ItemKind::Rule, name, "", text)
 }
 
-fn remembered(thread: &str, name: &str, text: &str) -> Entry {
+fn remembered(thread: &str, name: &str, text: &str) -> SearchEntry {
     let thread = Some(thread.into());
-    Entry { thread, ..entry(ItemKind::Memory, name, "", text) }
+    SearchEntry { thread, ..entry(ItemKind::Memory, name, "", text) }
 }
 
 /// Stands for an encoder: texts that share words point the same way, if not as far
@@ -33,7 +33,7 @@ fn remembered(thread: &str, name: &str, text: &str) -> Entry {
 fn embed(text: &str) -> Embedding {
     let mut values = Box::new([0.01; DIMENSIONS]);
     for word in text.split_whitespace() {
-        let hash = ContentHash::of(word.to_lowercase().as_bytes());
+        let hash = ContentHash::of_bytes(word.to_lowercase().as_bytes());
         for byte in &hash.as_bytes()[..8] {
             values[usize::from(*byte)] += 1.0;
         }
@@ -42,30 +42,30 @@ fn embed(text: &str) -> Embedding {
 }
 
 /// Gives all chunks their vectors, and says how many had none.
-fn embed_all(index: &mut Index) -> usize {
+fn embed_all(index: &mut SearchIndex) -> usize {
     let missing = index.missing(|_| true);
-    let vectors = missing.iter().map(|chunk| (chunk.key, Vector::from(&embed(&chunk.text))));
+    let vectors = missing.iter().map(|chunk| (chunk.key, PackedVector::from(&embed(&chunk.text))));
     index.supply(vectors.collect::<Vec<_>>());
     assert_eq!(index.missing(|_| true), []);
     missing.len()
 }
 
-fn built(entries: Vec<Entry>) -> Index {
-    let mut index = Index::default();
+fn built(entries: Vec<SearchEntry>) -> SearchIndex {
+    let mut index = SearchIndex::default();
     index.update(entries);
     embed_all(&mut index);
     index
 }
 
-fn rank_all(index: &Index, text: &str) -> Vec<Pick> {
-    index.rank(&Query { text, embedding: Some(&embed(text)) }, |_| true)
+fn rank_all(index: &SearchIndex, text: &str) -> Vec<Pick> {
+    index.rank(&SearchQuery { text, embedding: Some(&embed(text)) }, |_| true)
 }
 
 fn key(text: &str) -> ContentHash {
-    ContentHash::of(text.as_bytes())
+    ContentHash::of_bytes(text.as_bytes())
 }
 
-fn missing_texts(index: &Index) -> Vec<String> {
+fn missing_texts(index: &SearchIndex) -> Vec<String> {
     index.missing(|_| true).iter().map(|chunk| chunk.text.to_string()).collect()
 }
 
@@ -75,7 +75,7 @@ fn names(picks: &[Pick]) -> Vec<&str> {
 
 #[test]
 fn an_item_is_its_header_and_its_paragraphs() {
-    let mut index = Index::default();
+    let mut index = SearchIndex::default();
     let described = entry(ItemKind::Reference, "prices", " What things cost ", "Tea: 2\n\nCake: 3");
     index.update(vec![described, rule("tone", "Be kind."), remembered("day", "day:3", "Rain.")]);
     assert_eq!(
@@ -84,7 +84,8 @@ fn an_item_is_its_header_and_its_paragraphs() {
     );
     assert_eq!((index.len(), index.chunk_count(), index.vector_count()), (3, 6, 0));
     let of_rules = index.missing(|item| item.kind == ItemKind::Rule);
-    let expected = ["tone", "Be kind."].map(|text| Missing { key: key(text), text: text.into() });
+    let expected =
+        ["tone", "Be kind."].map(|text| MissingVector { key: key(text), text: text.into() });
     assert_eq!(of_rules, expected);
 }
 
@@ -94,11 +95,11 @@ fn editing_a_rule_invalidates_its_own_embedding_and_no_other() {
     let others = || vec![rule("a", "First.\n\nSecond."), rule("c", "Third.")];
     let mut index = built([others(), vec![rule("b", "Old.\n\nKept.")]].concat());
     let updated = index.update([others(), vec![rule("b", "New.\n\nKept.")]].concat());
-    assert_eq!(updated, Updated { changed: 1, orphaned: vec![key("Old.")] });
+    assert_eq!(updated, IndexUpdate { changed: 1, orphaned: vec![key("Old.")] });
     assert_eq!(missing_texts(&index), ["New."]);
     // The same again is no change.
     let updated = index.update([others(), vec![rule("b", "New.\n\nKept.")]].concat());
-    assert_eq!(updated, Updated::default());
+    assert_eq!(updated, IndexUpdate::default());
     assert_eq!(embed_all(&mut index), 1);
 }
 
@@ -109,7 +110,7 @@ fn what_is_gone_leaves_with_its_chunks() {
     updated.orphaned.sort();
     let mut gone = vec![key("a"), key("Apples.")];
     gone.sort();
-    assert_eq!(updated, Updated { changed: 1, orphaned: gone });
+    assert_eq!(updated, IndexUpdate { changed: 1, orphaned: gone });
     assert_eq!(names(&rank_all(&index, "apples")), ["b"]);
     assert_eq!((index.chunk_count(), index.vector_count()), (2, 2));
     let mut keys: Vec<ContentHash> = index.keys().collect();
@@ -124,7 +125,7 @@ fn what_is_gone_leaves_with_its_chunks() {
 
 #[test]
 fn equal_texts_share_a_vector_until_the_last_is_gone() {
-    let mut index = Index::default();
+    let mut index = SearchIndex::default();
     index.update(vec![rule("a", "Shared.\n\nShared."), rule("b", "Shared.")]);
     assert_eq!(missing_texts(&index), ["a", "Shared.", "b"]);
     embed_all(&mut index);
@@ -141,15 +142,15 @@ fn of_two_entries_for_one_item_the_first_counts() {
     let mut index = built(vec![rule("a", "One."), rule("b", "Two."), rule("a", "Other.")]);
     assert_eq!((index.len(), index.chunk_count()), (2, 4));
     let again = vec![rule("a", "One."), rule("a", "Other."), rule("b", "Two.")];
-    assert_eq!(index.update(again), Updated::default());
+    assert_eq!(index.update(again), IndexUpdate::default());
 }
 
 #[test]
 fn a_thread_is_known_by_what_follows_what() {
-    let neighbours = |index: &Index| -> Vec<(String, Option<String>, Option<String>)> {
+    let neighbours = |index: &SearchIndex| -> Vec<(String, Option<String>, Option<String>)> {
         let name = |slot: u32| index.item(slot).map(|item| item.entry.item.name.to_string());
         let found = index.candidates(|_| true);
-        let around = |(slot, item): (u32, &Item)| {
+        let around = |(slot, item): (u32, &IndexedItem)| {
             let spot = index.spots[slot as usize];
             let (before, after) = (name(spot.previous), name(spot.next));
             (item.entry.item.name.to_string(), before, after)
@@ -176,21 +177,21 @@ fn a_thread_is_known_by_what_follows_what() {
     index.update(vec![c.clone(), a.clone(), apart]);
     assert_eq!(neighbours(&index), [row("c", "", "a"), row("a", "c", ""), row("d", "", "")]);
     // Another thread is no other content.
-    let moved = Entry { thread: Some("y".into()), ..a };
-    assert_eq!(index.update(vec![c, moved, remembered("y", "d", "d")]), Updated::default());
+    let moved = SearchEntry { thread: Some("y".into()), ..a };
+    assert_eq!(index.update(vec![c, moved, remembered("y", "d", "d")]), IndexUpdate::default());
     assert_eq!(neighbours(&index), [row("c", "", ""), row("a", "", "d"), row("d", "a", "")]);
 }
 
 #[test]
 fn a_memory_is_found_by_its_day_and_not_by_its_place() {
-    let note = |day: &str, text: &str| Entry {
+    let note = |day: &str, text: &str| SearchEntry {
         when: Some(day.into()),
         ..remembered("notes", &format!("MEMORY.md#{day}"), text)
     };
     let index = built(vec![note("3 March 2026", "Rain."), note("4 April 2026", "Sun.")]);
     assert_eq!(missing_texts(&index), [""; 0]);
     let lexical = |text: &str| {
-        let picks = index.rank(&Query { text, embedding: None }, |_| true);
+        let picks = index.rank(&SearchQuery { text, embedding: None }, |_| true);
         let score = picks[0].scores.lexical.unwrap();
         (picks[0].item.name.to_string(), score > 0.0)
     };
@@ -200,9 +201,9 @@ fn a_memory_is_found_by_its_day_and_not_by_its_place() {
     // Another day is other words, and no other vector.
     let mut index = index;
     let updated = index.update(vec![note("3 March 2026", "Rain."), {
-        Entry { when: Some("5 June 2026".into()), ..note("4 April 2026", "Sun.") }
+        SearchEntry { when: Some("5 June 2026".into()), ..note("4 April 2026", "Sun.") }
     }]);
-    assert_eq!(updated, Updated { changed: 1, orphaned: Vec::new() });
+    assert_eq!(updated, IndexUpdate { changed: 1, orphaned: Vec::new() });
     assert_eq!(missing_texts(&index), [""; 0]);
 }
 
@@ -235,7 +236,7 @@ fn the_best_chunk_is_shown() {
 #[test]
 fn without_all_vectors_no_cosine_is_made_up() {
     let mut index = built(vec![rule("a", "Apples."), rule("b", "Bread.")]);
-    let query = Query { text: "bread", embedding: None };
+    let query = SearchQuery { text: "bread", embedding: None };
     let picks = index.rank(&query, |_| true);
     assert_eq!(names(&picks), ["b", "a"]);
     assert!(picks.iter().all(|pick| pick.scores.cosine.is_none()));
@@ -244,7 +245,7 @@ fn without_all_vectors_no_cosine_is_made_up() {
     assert!(rank_all(&index, "bread").iter().all(|pick| pick.scores.cosine.is_none()));
     // Among candidates that have theirs, what others lack does not matter.
     let embedding = embed("bread");
-    let query = Query { text: "bread", embedding: Some(&embedding) };
+    let query = SearchQuery { text: "bread", embedding: Some(&embedding) };
     let picks = index.rank(&query, |item| &*item.name != "c");
     assert!(picks.len() == 2 && picks.iter().all(|pick| pick.scores.cosine.is_some()));
 }
@@ -252,10 +253,10 @@ fn without_all_vectors_no_cosine_is_made_up() {
 #[test]
 fn vectors_of_unknown_chunks_are_left_aside() {
     let mut index = built(vec![rule("a", "Apples.")]);
-    index.supply([(key("unknown"), Vector::from(&embed("unknown")))]);
+    index.supply([(key("unknown"), PackedVector::from(&embed("unknown")))]);
     assert_eq!(index.vector_count(), 2);
     // A second one for the same chunk takes the place of the first.
-    index.supply([(key("Apples."), Vector::from(&embed("bread")))]);
+    index.supply([(key("Apples."), PackedVector::from(&embed("bread")))]);
     assert_eq!(index.vector_count(), 2);
     assert!(rank_all(&index, "bread")[0].scores.cosine.is_some_and(|cosine| cosine > 0.99));
 }
@@ -281,7 +282,7 @@ fn fifty_thousand_items_take_little_more_than_their_vectors() {
     let item = |number: usize| rule(&format!("rule {number}"), &format!("Do thing {number} well."));
     let mut index = built((0..50_000).map(item).collect());
     assert_eq!(index.chunk_count(), 100_000);
-    let limit = |chunks: usize| chunks * Vector::BYTES * 6 / 5;
+    let limit = |chunks: usize| chunks * PackedVector::BYTES * 6 / 5;
     assert!(index.vector_bytes() <= limit(100_000), "{} bytes", index.vector_bytes());
     let picks = rank_all(&index, "do thing 31415 well");
     assert_eq!(picks.len(), 50_000);

@@ -4,8 +4,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn fields<'a>(name: &'a str, description: &'a str, text: &'a str) -> Fields<'a> {
-    Fields { name, description, text, when: "" }
+fn fields<'a>(name: &'a str, description: &'a str, text: &'a str) -> EntryFields<'a> {
+    EntryFields { name, description, text, when: "" }
 }
 
 fn lexicon(items: &[(&str, &str, &str)]) -> Lexicon {
@@ -59,7 +59,7 @@ fn shares_are_of_the_whole_query() {
     let lexicon = lexicon(&[("kiln", "", "glaze"), ("", "", "nothing of it")]);
     let of = lexicon.search("kiln glaze", &[0, 1]).of;
     assert!((of[0].share - 1.0).abs() < 1e-6 && (of[0].header_share - 0.5).abs() < 1e-6);
-    assert_eq!(of[1], Match::default());
+    assert_eq!(of[1], WordMatch::default());
     assert!(lexicon.search("kiln zzz", &[0]).of[0].share < 0.6);
 }
 
@@ -86,7 +86,9 @@ fn who_speaks_is_known() {
 fn nothing_to_look_for_finds_nothing() {
     let lexicon = lexicon(&[("a", "", ""), ("", "", "")]);
     for query in ["", "what is it?", "\u{0}", "🦀"] {
-        assert!(lexicon.search(query, &[0, 1]).of.iter().all(|found| *found == Match::default()));
+        assert!(
+            lexicon.search(query, &[0, 1]).of.iter().all(|found| *found == WordMatch::default())
+        );
     }
     assert!(lexicon.search("kiln", &[]).of.is_empty());
 }

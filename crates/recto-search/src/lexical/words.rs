@@ -24,7 +24,7 @@ static STOP_WORDS: LazyLock<Vec<&str>> = LazyLock::new(|| {
 
 /// Hands each word of a text to `each`, in order.
 pub(crate) fn for_each(text: &str, mut each: impl FnMut(&str)) {
-    let mut reader = Reader::new();
+    let mut reader = WordReader::new();
     let mut rest = text;
     while let Some(start) = rest.find(is_of_word) {
         rest = &rest[start..];
@@ -53,16 +53,16 @@ fn is_unspaced(c: char) -> bool {
 }
 
 /// Keeps its buffers between words.
-struct Reader {
+struct WordReader {
     stemmer: Stemmer,
     part: String,
     whole: String,
 }
 
-impl Reader {
+impl WordReader {
     fn new() -> Self {
         let stemmer = Stemmer::create(Algorithm::English);
-        Reader { stemmer, part: String::new(), whole: String::new() }
+        WordReader { stemmer, part: String::new(), whole: String::new() }
     }
 
     /// A run of word characters: stretches with and without spaces in turn.
@@ -84,7 +84,7 @@ impl Reader {
     fn identifier(&mut self, identifier: &str, each: &mut impl FnMut(&str)) {
         self.whole.clear();
         let mut count = 0;
-        for part in (Parts { rest: identifier }) {
+        for part in (IdentifierParts { rest: identifier }) {
             self.part.clear();
             self.part.extend(part.chars().filter(|c| !is_mark(*c)).flat_map(char::to_lowercase));
             if self.part.is_empty() {
@@ -119,52 +119,57 @@ fn pairs(stretch: &str, each: &mut impl FnMut(&str)) {
 /// The parts of an identifier: cut at underscores, between letters and digits,
 /// before a capital behind a small letter, and before the last of several
 /// capitals when a small letter follows (`HTTPServer`).
-struct Parts<'a> {
+struct IdentifierParts<'a> {
     rest: &'a str,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Class {
+enum LetterClass {
     Small,
     Capital,
     Digit,
 }
 
-impl Class {
-    fn of(c: char) -> Class {
+impl LetterClass {
+    fn of_char(c: char) -> LetterClass {
         if c.is_numeric() {
-            Class::Digit
+            LetterClass::Digit
         } else if c.is_uppercase() {
-            Class::Capital
+            LetterClass::Capital
         } else {
-            Class::Small
+            LetterClass::Small
         }
     }
 }
 
-impl<'a> Iterator for Parts<'a> {
+impl<'a> Iterator for IdentifierParts<'a> {
     type Item = &'a str;
 
     fn next(&mut self) -> Option<&'a str> {
         self.rest = self.rest.trim_start_matches('_');
         let mut characters = self.rest.char_indices().filter(|(_, c)| !is_mark(*c));
         let (_, first) = characters.next()?;
-        let mut before = Class::of(first);
+        let mut before = LetterClass::of_char(first);
         // Where the last capital of a row of them stands.
         let mut capital = None;
         let mut end = self.rest.len();
         for (at, c) in characters {
-            let class = Class::of(c);
+            let class = LetterClass::of_char(c);
             let cut = match (before, class) {
                 _ if c == '_' => Some(at),
-                (Class::Digit, Class::Digit) | (Class::Small, Class::Small) => None,
-                (Class::Capital, Class::Capital) => {
+                (LetterClass::Digit, LetterClass::Digit)
+                | (LetterClass::Small, LetterClass::Small) => None,
+                (LetterClass::Capital, LetterClass::Capital) => {
                     capital = Some(at);
                     None
                 }
                 // The plural of an abbreviation: "URLs" is one part.
-                (Class::Capital, Class::Small) if c == 's' && ends(&self.rest[at + 1..]) => None,
-                (Class::Capital, Class::Small) => capital,
+                (LetterClass::Capital, LetterClass::Small)
+                    if c == 's' && ends(&self.rest[at + 1..]) =>
+                {
+                    None
+                }
+                (LetterClass::Capital, LetterClass::Small) => capital,
                 _ => Some(at),
             };
             if let Some(cut) = cut {
@@ -181,7 +186,7 @@ impl<'a> Iterator for Parts<'a> {
 
 /// Whether a part ends before `rest`.
 fn ends(rest: &str) -> bool {
-    rest.chars().next().is_none_or(|c| c == '_' || Class::of(c) != Class::Small)
+    rest.chars().next().is_none_or(|c| c == '_' || LetterClass::of_char(c) != LetterClass::Small)
 }
 
 #[cfg(test)]

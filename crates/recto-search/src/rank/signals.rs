@@ -2,9 +2,9 @@
 
 use super::weights::REQUEST;
 use super::{Candidate, Evidence};
-use crate::choose::Group;
+use crate::choose::ItemGroup;
 use crate::encoder::Embedding;
-use crate::lexical::Match;
+use crate::lexical::WordMatch;
 
 /// How many signals an item has: words, pairs of words, header, chunks.
 pub const ITEM: usize = 4;
@@ -36,9 +36,9 @@ const USUAL_COSINE: f32 = 0.12;
 const MARGIN: f32 = 3.0;
 
 /// The signals of all candidates for a query.
-pub struct Signals {
+pub struct RankSignals {
     /// How the words of each candidate meet the query's.
-    pub(super) matches: Vec<Match>,
+    pub(super) matches: Vec<WordMatch>,
     /// The standardised signals of each item.
     items: Vec<[f32; ITEM]>,
     /// Of each item's best chunk.
@@ -50,8 +50,8 @@ pub struct Signals {
     is_dense: bool,
 }
 
-impl Signals {
-    pub(crate) fn of(evidence: &Evidence<'_>) -> Signals {
+impl RankSignals {
+    pub(crate) fn from_evidence(evidence: &Evidence<'_>) -> RankSignals {
         let candidates = &evidence.candidates;
         let slots: Vec<u32> = candidates.iter().map(|candidate| candidate.slot).collect();
         let found = evidence.lexicon.search(evidence.query_text, &slots);
@@ -65,8 +65,8 @@ impl Signals {
         let raw = raw.map(|((found, candidate), header)| {
             [found.even, found.pairs, *header, mean_of_best(candidate.cosines)]
         });
-        let group = candidates.first().map(|candidate| Group::of(candidate.kind));
-        Signals {
+        let group = candidates.first().map(|candidate| ItemGroup::of_kind(candidate.kind));
+        RankSignals {
             items: standardised(raw.collect()),
             matches: found.of,
             cosines,
@@ -104,7 +104,8 @@ impl Signals {
         order.sort_by(by_fused);
         let Some(first) = order.first().copied() else { return [0.0; FITNESS] };
         let margin = order.get(1).map_or(MARGIN, |second| fused[first] - fused[*second]);
-        let most = |value: fn(&Match) -> f32| self.matches.iter().map(value).fold(0.0, f32::max);
+        let most =
+            |value: fn(&WordMatch) -> f32| self.matches.iter().map(value).fold(0.0, f32::max);
         let count = self.items.len() as f32;
         let all = self.cosines.iter().sum::<f32>() + USUAL_ITEMS * USUAL_COSINE;
         let best_cosines = self.best_cosines();
@@ -185,9 +186,9 @@ fn standardised(mut items: Vec<[f32; ITEM]>) -> Vec<[f32; ITEM]> {
 
 /// How much a message is like those that ask for something to be done, rather than
 /// talk or a question about the world. It matters for what does things.
-fn request(group: Option<Group>, embedding: Option<&Embedding>) -> f32 {
+fn request(group: Option<ItemGroup>, embedding: Option<&Embedding>) -> f32 {
     match (group, embedding) {
-        (Some(Group::Tools | Group::Skills), Some(embedding)) => {
+        (Some(ItemGroup::Tools | ItemGroup::Skills), Some(embedding)) => {
             let (direction, scale) = REQUEST;
             let pairs = embedding.as_slice().iter().zip(direction);
             scale * pairs.map(|(value, weight)| value * f32::from(weight)).sum::<f32>()

@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::lexical::Fields;
+use crate::lexical::EntryFields;
 
 /// An item: name, text, the query's cosines with its chunks.
 type Item<'a> = (&'a str, &'a str, &'a [f32]);
@@ -12,13 +12,13 @@ type Item<'a> = (&'a str, &'a str, &'a [f32]);
 fn lexicon(items: &[Item<'_>]) -> Lexicon {
     let mut lexicon = Lexicon::default();
     for (slot, (name, text, _)) in items.iter().enumerate() {
-        lexicon.add(slot as u32, &Fields { name, description: "", text, when: "" });
+        lexicon.add(slot as u32, &EntryFields { name, description: "", text, when: "" });
     }
     lexicon
 }
 
 /// Ranks items of a kind; each stands beside the next in a thread.
-fn ranked(kind: ItemKind, query: &str, items: &[Item<'_>]) -> Vec<Ranked> {
+fn ranked(kind: ItemKind, query: &str, items: &[Item<'_>]) -> Vec<RankedCandidate> {
     let lexicon = lexicon(items);
     let candidates = items.iter().enumerate().map(|(slot, (_, _, cosines))| Candidate {
         slot: slot as u32,
@@ -40,11 +40,11 @@ fn ranked(kind: ItemKind, query: &str, items: &[Item<'_>]) -> Vec<Ranked> {
     rank(&evidence, usize::MAX)
 }
 
-fn order(ranked: &[Ranked]) -> Vec<usize> {
+fn order(ranked: &[RankedCandidate]) -> Vec<usize> {
     ranked.iter().map(|ranked| ranked.candidate).collect()
 }
 
-fn probability(ranked: &Ranked) -> f32 {
+fn probability(ranked: &RankedCandidate) -> f32 {
     ranked.scores.probability.unwrap()
 }
 
@@ -150,7 +150,7 @@ fn an_answer_has_a_part_of_its_question() {
 fn what_an_item_says_it_is_not_for_speaks_against_it() {
     let score = |description: &str| {
         let mut lexicon = Lexicon::default();
-        lexicon.add(0, &Fields { name: "shots", description, text: "", when: "" });
+        lexicon.add(0, &EntryFields { name: "shots", description, text: "", when: "" });
         let candidate = Candidate {
             slot: 0,
             kind: ItemKind::Skill,

@@ -1,11 +1,11 @@
 //! What each signal weighs. Written by `cargo xtask fit`.
 
 use super::{FITNESS, ITEM};
-use crate::choose::Group;
+use crate::choose::ItemGroup;
 use crate::encoder::DIMENSIONS;
 
 /// The weights for a group of items.
-pub(super) struct Weights {
+pub(super) struct RankWeights {
     /// Of an item's signals.
     pub(super) signals: [f32; ITEM],
     /// How much less probable an item gets for each unit that it is behind the best.
@@ -16,11 +16,11 @@ pub(super) struct Weights {
 }
 
 /// The weights for a group, with cosines or by words alone.
-pub(super) fn of_group(group: Group, is_dense: bool) -> &'static Weights {
+pub(super) fn group_weights(group: ItemGroup, is_dense: bool) -> &'static RankWeights {
     let of = match group {
-        Group::Tools => &TOOLS,
-        Group::Skills => &SKILLS,
-        Group::Documents | Group::Memories => &DOCUMENTS,
+        ItemGroup::Tools => &TOOLS,
+        ItemGroup::Skills => &SKILLS,
+        ItemGroup::Documents | ItemGroup::Memories => &DOCUMENTS,
     };
     &of[usize::from(is_dense)]
 }
@@ -29,14 +29,14 @@ pub(super) fn of_group(group: Group, is_dense: bool) -> &'static Weights {
 
 /// By words alone, then with cosines.
 #[rustfmt::skip]
-static TOOLS: [Weights; 2] = [
-    Weights {
+static TOOLS: [RankWeights; 2] = [
+    RankWeights {
         signals: [1.000, 0.056, 0.000, 0.000],
         contrast: 0.60,
         fitness: [-1.387, 5.226, 1.353, 7.174, -0.093, 0.240, -0.046, 1.394, 0.000, 0.000, 0.000, 0.000, 0.000],
         bias: -4.802,
     },
-    Weights {
+    RankWeights {
         signals: [0.500, 0.080, 0.400, 0.911],
         contrast: 0.54,
         fitness: [2.501, 1.353, -1.934, 3.823, 0.007, 0.283, -0.383, 0.426, 6.428, 5.403, -5.917, 2.392, 0.277],
@@ -46,14 +46,14 @@ static TOOLS: [Weights; 2] = [
 
 /// By words alone, then with cosines.
 #[rustfmt::skip]
-static SKILLS: [Weights; 2] = [
-    Weights {
+static SKILLS: [RankWeights; 2] = [
+    RankWeights {
         signals: [1.000, 0.256, 0.000, 0.000],
         contrast: 0.66,
         fitness: [-1.291, 4.259, 0.705, 4.511, -0.014, 0.380, -0.131, 1.973, 0.000, 0.000, 0.000, 0.000, 0.000],
         bias: -7.965,
     },
-    Weights {
+    RankWeights {
         signals: [0.500, 0.071, 0.509, 0.154],
         contrast: 0.96,
         fitness: [2.010, 2.097, -1.279, 2.215, -0.156, 0.698, -0.276, 0.914, 4.494, 5.870, -4.477, 2.740, 0.234],
@@ -63,14 +63,14 @@ static SKILLS: [Weights; 2] = [
 
 /// By words alone, then with cosines.
 #[rustfmt::skip]
-static DOCUMENTS: [Weights; 2] = [
-    Weights {
+static DOCUMENTS: [RankWeights; 2] = [
+    RankWeights {
         signals: [1.000, 0.170, 0.000, 0.000],
         contrast: 0.54,
         fitness: [-0.495, 2.819, -0.831, 7.164, 0.137, 0.213, -0.371, 0.636, 0.000, 0.000, 0.000, 0.000, 0.000],
         bias: -2.189,
     },
-    Weights {
+    RankWeights {
         signals: [0.500, 0.080, 0.283, 0.800],
         contrast: 0.60,
         fitness: [2.779, -1.042, -2.628, 3.808, 0.132, 0.301, -0.785, 0.132, 6.584, 7.940, 2.967, 1.242, 0.236],

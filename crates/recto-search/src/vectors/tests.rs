@@ -24,38 +24,38 @@ fn nothing() -> Embedding {
 fn packing_keeps_cosines() {
     for seed in 0..200 {
         let (a, b) = (embedding(seed), embedding(seed + 1_000));
-        let packed = Vector::from(&a);
+        let packed = PackedVector::from(&a);
         assert!((packed.cosine(&b) - a.cosine(&b)).abs() < 2e-3);
         assert!(packed.cosine(&a) > 0.9999);
     }
-    assert_eq!(Vector::from(&nothing()).cosine(&embedding(1)), 0.0);
-    assert_eq!(Vector::from(&embedding(1)).cosine(&nothing()), 0.0);
+    assert_eq!(PackedVector::from(&nothing()).cosine(&embedding(1)), 0.0);
+    assert_eq!(PackedVector::from(&embedding(1)).cosine(&nothing()), 0.0);
 }
 
 #[test]
 fn bytes_are_read_only_if_they_were_written() {
-    let vector = Vector::from(&embedding(3));
+    let vector = PackedVector::from(&embedding(3));
     let bytes = vector.to_bytes();
-    assert_eq!(Vector::from_bytes(&bytes), Some(vector));
-    let none = Vector::from(&nothing());
-    assert_eq!(Vector::from_bytes(&none.to_bytes()), Some(none));
-    assert_eq!(Vector::from_bytes(&bytes[1..]), None);
-    assert_eq!(Vector::from_bytes(&[]), None);
-    assert_eq!(Vector::from_bytes(&[0xFF; PACKED]), None);
+    assert_eq!(PackedVector::from_bytes(&bytes), Some(vector));
+    let none = PackedVector::from(&nothing());
+    assert_eq!(PackedVector::from_bytes(&none.to_bytes()), Some(none));
+    assert_eq!(PackedVector::from_bytes(&bytes[1..]), None);
+    assert_eq!(PackedVector::from_bytes(&[]), None);
+    assert_eq!(PackedVector::from_bytes(&[0xFF; PACKED]), None);
     let mut halved = bytes;
     halved[..DIMENSIONS / 2].fill(0);
-    assert_eq!(Vector::from_bytes(&halved), None);
+    assert_eq!(PackedVector::from_bytes(&halved), None);
 }
 
 #[test]
 fn a_scan_gives_each_place_its_cosine_on_any_number_of_threads() {
     let embeddings: Vec<Embedding> = (0..100).map(embedding).collect();
-    let packed: Vec<Vector> = embeddings.iter().map(Vector::from).collect();
+    let packed: Vec<PackedVector> = embeddings.iter().map(PackedVector::from).collect();
     let query = embedding(7_777);
     let each: Vec<f32> = packed.iter().map(|vector| vector.cosine(&query)).collect();
     let many = FOR_THREADS * 2 + 5;
     for length in [1, 100, FOR_THREADS - 1, many, LEAP * many * 2] {
-        let mut vectors = Vectors::default();
+        let mut vectors = VectorBlock::default();
         vectors.reserve(length);
         (0..length).for_each(|place| vectors.push(&packed[place % 100]));
         // Few and many places, and one that is none.
@@ -75,19 +75,19 @@ fn a_scan_gives_each_place_its_cosine_on_any_number_of_threads() {
 #[test]
 fn the_extremes_do_not_overflow() {
     let all = |value: f32| Embedding::new(Box::new([value; DIMENSIONS]));
-    let vector = Vector::from(&all(1.0));
+    let vector = PackedVector::from(&all(1.0));
     assert!((vector.cosine(&all(1.0)) - 1.0).abs() < 1e-6);
     assert!((vector.cosine(&all(-1.0)) + 1.0).abs() < 1e-6);
     let mut one = [0.0; DIMENSIONS];
     one[5] = -1.0;
     let one = Embedding::new(Box::new(one));
-    assert!((Vector::from(&one).cosine(&one) - 1.0).abs() < 1e-6);
+    assert!((PackedVector::from(&one).cosine(&one) - 1.0).abs() < 1e-6);
 }
 
 #[test]
 fn a_block_takes_hardly_more_than_its_vectors() {
-    let vector = Vector::from(&embedding(1));
-    let mut vectors = Vectors::default();
+    let vector = PackedVector::from(&embedding(1));
+    let mut vectors = VectorBlock::default();
     for count in 1..=5_000 {
         vectors.push(&vector);
         assert!(vectors.bytes() <= count * PACKED * 33 / 32 + 64 * PACKED);
@@ -101,10 +101,10 @@ proptest! {
     /// The block is a list from which the last takes the place of what is removed.
     #[test]
     fn a_block_holds_what_was_put_into_it(steps in prop::collection::vec((0..3_u8, 0..40_usize), 0..120)) {
-        let mut vectors = Vectors::default();
-        let mut model: Vec<Vector> = Vec::new();
+        let mut vectors = VectorBlock::default();
+        let mut model: Vec<PackedVector> = Vec::new();
         for (step, (what, place)) in steps.into_iter().enumerate() {
-            let vector = Vector::from(&embedding(step as u64));
+            let vector = PackedVector::from(&embedding(step as u64));
             match what {
                 0 => {
                     vectors.push(&vector);

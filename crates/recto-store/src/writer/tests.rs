@@ -8,28 +8,29 @@ use tokio::task::JoinSet;
 
 use super::*;
 use crate::files;
-use crate::schema::{self, Purpose};
+use crate::schema::{self, ConnectionMode};
 
 /// Work that can be sent.
-type Work<T> = Box<dyn FnMut(&Connection) -> Outcome<T> + Send>;
+type WriterWork<T> = Box<dyn FnMut(&Connection) -> DbResult<T> + Send>;
 
 /// A writer on a database with one table of numbers.
-struct Bench {
-    writer: Arc<Writer>,
+struct WriterBench {
+    writer: Arc<StoreWriter>,
     commits: Arc<AtomicUsize>,
     _folder: TempDir,
 }
 
-impl Bench {
+impl WriterBench {
     fn new() -> Self {
-        Bench::with(|_| {})
+        WriterBench::with(|_| {})
     }
 
     fn with(set_up: impl FnOnce(&Connection)) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("test.db");
         files::private_database(&path).unwrap();
-        let mut db = schema::connect(&path, Purpose::Writing, Duration::from_millis(50)).unwrap();
+        let mut db =
+            schema::connect(&path, ConnectionMode::Writing, Duration::from_millis(50)).unwrap();
         db.pragma_update(None, "journal_mode", "WAL").unwrap();
         db.execute_batch("CREATE TABLE numbers (number INTEGER PRIMARY KEY, filling BLOB)")
             .unwrap();
@@ -41,8 +42,8 @@ impl Bench {
             false
         };
         db.commit_hook(Some(count)).unwrap();
-        let writer = Arc::new(Writer::start(db, path, Bell::default()));
-        Bench { writer, commits, _folder: folder }
+        let writer = Arc::new(StoreWriter::start(db, path, CheckpointSignal::default()));
+        WriterBench { writer, commits, _folder: folder }
     }
 
     /// Keeps the thread busy until the sender is dropped.
@@ -64,7 +65,10 @@ impl Bench {
     }
 
     /// Sends jobs while the thread is held, so that they are there all at once.
-    async fn at_once<T: Send + 'static>(&self, jobs: Vec<Work<T>>) -> Vec<Result<T, StoreError>> {
+    async fn at_once<T: Send + 'static>(
+        &self,
+        jobs: Vec<WriterWork<T>>,
+    ) -> Vec<Result<T, StoreError>> {
         let held = self.hold().await;
         let mut answers = JoinSet::new();
         for (at, job) in jobs.into_iter().enumerate() {
@@ -89,7 +93,7 @@ impl Bench {
     }
 }
 
-fn insert(number: i64, bytes: i64) -> Work<()> {
+fn insert(number: i64, bytes: i64) -> WriterWork<()> {
     Box::new(move |db| {
         db.execute("INSERT INTO numbers VALUES (?1, zeroblob(?2))", [number, bytes])?;
         Ok(())
@@ -98,7 +102,7 @@ fn insert(number: i64, bytes: i64) -> Work<()> {
 
 #[tokio::test]
 async fn what_waits_shares_a_commit() {
-    let bench = Bench::new();
+    let bench = WriterBench::new();
     let answers = bench.at_once((0..100).map(|number| insert(number, 1)).collect()).await;
     assert!(answers.iter().all(Result::is_ok));
     // One for the job that held the thread, one for all others.
@@ -108,16 +112,16 @@ async fn what_waits_shares_a_commit() {
 
 #[tokio::test]
 async fn a_job_that_fails_or_panics_leaves_the_others() {
-    let bench = Bench::new();
+    let bench = WriterBench::new();
     let fails = |db: &Connection| {
         db.execute("INSERT INTO numbers VALUES (50, NULL)", [])?;
         Err(StoreError::NameTaken { name: "x".into() }.into())
     };
-    let panics = |db: &Connection| -> Outcome<()> {
+    let panics = |db: &Connection| -> DbResult<()> {
         db.execute("INSERT INTO numbers VALUES (60, NULL)", [])?;
         panic!("on purpose")
     };
-    let jobs: Vec<Work<()>> =
+    let jobs: Vec<WriterWork<()>> =
         vec![insert(1, 1), Box::new(fails), insert(2, 1), Box::new(panics), insert(3, 1)];
     let answers = bench.at_once(jobs).await;
     assert_eq!(answers[1], Err(StoreError::NameTaken { name: "x".into() }));
@@ -128,7 +132,7 @@ async fn a_job_that_fails_or_panics_leaves_the_others() {
 
 #[tokio::test]
 async fn a_full_disk_fails_what_does_not_fit_and_ends_with_its_cause() {
-    let bench = Bench::with(|db| db.pragma_update(None, "max_page_count", 30).unwrap());
+    let bench = WriterBench::with(|db| db.pragma_update(None, "max_page_count", 30).unwrap());
     let answers =
         bench.at_once(vec![insert(1, 1_000), insert(2, 1_000_000), insert(3, 1_000)]).await;
     assert!(matches!(answers[1], Err(StoreError::Full { .. })), "{answers:?}");
@@ -141,14 +145,14 @@ async fn a_full_disk_fails_what_does_not_fit_and_ends_with_its_cause() {
 
 #[tokio::test]
 async fn a_database_that_can_only_be_read_says_so() {
-    let bench = Bench::with(|db| db.pragma_update(None, "query_only", true).unwrap());
+    let bench = WriterBench::with(|db| db.pragma_update(None, "query_only", true).unwrap());
     let answer = bench.writer.write(insert(1, 1)).await;
     assert!(matches!(answer, Err(StoreError::ReadOnly { .. })), "{answer:?}");
 }
 
 #[tokio::test]
 async fn a_database_that_another_keeps_locked_says_so_and_can_be_used_afterwards() {
-    let bench = Bench::new();
+    let bench = WriterBench::new();
     let other = Connection::open(bench.writer.path.as_path()).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let answer = bench.writer.write(insert(1, 1)).await;

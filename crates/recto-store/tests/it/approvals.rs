@@ -2,10 +2,11 @@
 
 use recto_context::{ContentHash, ItemId};
 use recto_store::{
-    Answer, Approval, Extent, NewApproval, Sight, StoreError, Thing, TurnCommit, TurnId,
+    ApprovalAnswer, ApprovalExtent, NewApproval, RowId, StoreError, StoredApproval, TrustUpdate,
+    TurnCommit, TurnId,
 };
 
-use crate::support::{Bench, at, begin, done};
+use crate::support::{StoreBench, at, begin, done};
 
 fn question(place: u32, tool: &str) -> NewApproval {
     NewApproval {
@@ -14,15 +15,15 @@ fn question(place: u32, tool: &str) -> NewApproval {
         tool: ItemId::tool(Some("git".into()), tool),
         title: format!("git {tool}"),
         detail: format!("git {tool} --all\n").repeat(50),
-        action: ContentHash::of(tool.as_bytes()),
-        identity: ContentHash::of(b"git 2"),
-        extent: Extent::Tool,
+        action: ContentHash::of_bytes(tool.as_bytes()),
+        identity: ContentHash::of_bytes(b"git 2"),
+        extent: ApprovalExtent::Tool,
         asked: at(10),
         expires: at(20),
     }
 }
 
-async fn ask(bench: &Bench, turn: TurnId, approvals: Vec<NewApproval>) -> Vec<Approval> {
+async fn ask(bench: &StoreBench, turn: TurnId, approvals: Vec<NewApproval>) -> Vec<StoredApproval> {
     let commit = TurnCommit { approvals, ..TurnCommit::default() };
     bench.store.advance(turn, commit).await.unwrap();
     bench.store.approvals_of(turn).await.unwrap()
@@ -30,7 +31,7 @@ async fn ask(bench: &Bench, turn: TurnId, approvals: Vec<NewApproval>) -> Vec<Ap
 
 #[tokio::test]
 async fn a_question_survives_and_its_first_answer_holds() {
-    let bench = Bench::new();
+    let bench = StoreBench::new();
     let session = bench.session("a").await;
     let turn = begin(&bench.store, &session, 1, "hi").await.unwrap().turn;
     let asked = ask(&bench, turn, vec![question(0, "log"), question(2, "push")]).await;
@@ -39,43 +40,44 @@ async fn a_question_survives_and_its_first_answer_holds() {
     let bench = bench.reopened();
     assert_eq!(bench.store.open_approvals().await.unwrap(), asked);
     let [log, push] = [asked[0].id, asked[1].id];
-    let said = bench.store.answer_approval(log, Answer::Session, at(12)).await.unwrap();
-    assert_eq!(said.answer, Some((Answer::Session, at(12))));
+    let said = bench.store.answer_approval(log, ApprovalAnswer::Session, at(12)).await.unwrap();
+    assert_eq!(said.answer, Some((ApprovalAnswer::Session, at(12))));
     assert_eq!(
-        bench.store.answer_approval(log, Answer::Denied, at(13)).await,
-        Err(StoreError::Decided { approval: log, answer: Answer::Session })
+        bench.store.answer_approval(log, ApprovalAnswer::Denied, at(13)).await,
+        Err(StoreError::Decided { approval: log, answer: ApprovalAnswer::Session })
     );
     // Too late counts as no answer.
-    let late = bench.store.answer_approval(push, Answer::Once, at(21)).await.unwrap();
-    assert_eq!(late.answer, Some((Answer::Expired, at(21))));
+    let late = bench.store.answer_approval(push, ApprovalAnswer::Once, at(21)).await.unwrap();
+    assert_eq!(late.answer, Some((ApprovalAnswer::Expired, at(21))));
     assert_eq!(bench.store.open_approvals().await.unwrap(), []);
     let allowed = bench.store.allowed_in(session.id).await.unwrap();
     let log = ItemId::tool(Some("git".into()), "log");
-    assert_eq!(allowed, [(log, ContentHash::of(b"git 2"))]);
+    assert_eq!(allowed, [(log, ContentHash::of_bytes(b"git 2"))]);
     let other = bench.session("b").await;
     assert_eq!(bench.store.allowed_in(other.id).await.unwrap(), []);
     let missing = "99".parse().unwrap();
     assert_eq!(
-        bench.store.answer_approval(missing, Answer::Once, at(12)).await,
-        Err(StoreError::NotFound(Thing::Approval(missing)))
+        bench.store.answer_approval(missing, ApprovalAnswer::Once, at(12)).await,
+        Err(StoreError::NotFound(RowId::Approval(missing)))
     );
 }
 
 #[tokio::test]
 async fn what_only_a_person_may_allow_is_allowed_once() {
-    let bench = Bench::new();
+    let bench = StoreBench::new();
     let session = bench.session("a").await;
     let turn = begin(&bench.store, &session, 1, "hi").await.unwrap().turn;
-    let single = NewApproval { extent: Extent::Call, ..question(0, "log") };
+    let single = NewApproval { extent: ApprovalExtent::Call, ..question(0, "log") };
     let asked = ask(&bench, turn, vec![single]).await;
-    let said = bench.store.answer_approval(asked[0].id, Answer::Session, at(12)).await.unwrap();
-    assert_eq!(said.answer, Some((Answer::Once, at(12))));
+    let said =
+        bench.store.answer_approval(asked[0].id, ApprovalAnswer::Session, at(12)).await.unwrap();
+    assert_eq!(said.answer, Some((ApprovalAnswer::Once, at(12))));
     assert_eq!(bench.store.allowed_in(session.id).await.unwrap(), []);
 }
 
 #[tokio::test]
 async fn a_turn_that_ends_takes_its_questions_back() {
-    let bench = Bench::new();
+    let bench = StoreBench::new();
     let session = bench.session("a").await;
     let turn = begin(&bench.store, &session, 1, "hi").await.unwrap().turn;
     ask(&bench, turn, vec![question(0, "log")]).await;
@@ -83,16 +85,19 @@ async fn a_turn_that_ends_takes_its_questions_back() {
     bench.store.advance(turn, end).await.unwrap();
     assert_eq!(bench.store.open_approvals().await.unwrap(), []);
     let asked = bench.store.approvals_of(turn).await.unwrap();
-    assert_eq!(asked[0].answer, Some((Answer::Withdrawn, at(9))));
+    assert_eq!(asked[0].answer, Some((ApprovalAnswer::Withdrawn, at(9))));
 }
 
 #[tokio::test]
 async fn a_folder_keeps_its_first_hash_until_a_person_looked_again() {
-    let bench = Bench::new();
-    let folder = |text: &str| vec![("/skills/git".to_owned(), ContentHash::of(text.as_bytes()))];
-    for (text, sight, kept) in
-        [("one", Sight::First, "one"), ("two", Sight::First, "one"), ("two", Sight::Again, "two")]
-    {
+    let bench = StoreBench::new();
+    let folder =
+        |text: &str| vec![("/skills/git".to_owned(), ContentHash::of_bytes(text.as_bytes()))];
+    for (text, sight, kept) in [
+        ("one", TrustUpdate::First, "one"),
+        ("two", TrustUpdate::First, "one"),
+        ("two", TrustUpdate::Again, "two"),
+    ] {
         bench.store.trust("main", folder(text), sight, at(1)).await.unwrap();
         assert_eq!(bench.store.trusted("main").await.unwrap(), folder(kept));
     }

@@ -5,11 +5,12 @@ use std::path::Path;
 
 use recto_context::{Carry, Message};
 use recto_store::{
-    Ending, Having, Outcome, SessionFilter, Store, StoreError, StoreOptions, TurnCommit, TurnId,
+    SessionCursor, SessionFilter, Store, StoreError, StoreOptions, TurnCommit, TurnEnding, TurnId,
+    TurnOutcome,
 };
 
 use crate::support::{
-    Bench, at, begin, exchange, id, new_turn, reply, request, said, talk, transcript,
+    StoreBench, at, begin, exchange, id, new_turn, reply, request, said, talk, transcript,
 };
 
 fn open(path: &Path) -> Result<Store, StoreError> {
@@ -45,7 +46,7 @@ fn a_database_of_another_program_is_left_alone() {
 
 #[test]
 fn a_database_of_a_newer_version_is_left_alone() {
-    let bench = Bench::new();
+    let bench = StoreBench::new();
     bench.database().pragma_update(None, "user_version", 1_000).unwrap();
     let error = open(&bench.path()).unwrap_err();
     assert!(matches!(error, StoreError::Newer { version: 1_000, .. }), "{error}");
@@ -67,7 +68,7 @@ fn a_place_that_can_t_be_opened_is_named() {
 
 #[tokio::test]
 async fn damage_in_the_middle_is_reported_and_the_rest_can_be_read() {
-    let bench = Bench::new();
+    let bench = StoreBench::new();
     let first = bench.session("first").await;
     let second = bench.session("second").await;
     exchange(&bench.store, &first, 1, [&talk(1, 300_000), "kept"]).await;
@@ -89,7 +90,7 @@ async fn damage_in_the_middle_is_reported_and_the_rest_can_be_read() {
 
 #[tokio::test]
 async fn an_open_turn_that_is_damaged_does_not_hide_the_others() {
-    let bench = Bench::new();
+    let bench = StoreBench::new();
     let mut turns: Vec<TurnId> = Vec::new();
     for name in ["a", "b", "c", "d"] {
         let session = bench.session(name).await;
@@ -111,7 +112,7 @@ async fn an_open_turn_that_is_damaged_does_not_hide_the_others() {
     assert!(errors.iter().all(is_damaged), "{errors:?}");
 
     // One of a living process is left to it; once that is gone, it can be closed.
-    let outcome = || Outcome { ending: Ending::Interrupted, detail: None, at: at(9) };
+    let outcome = || TurnOutcome { ending: TurnEnding::Interrupted, detail: None, at: at(9) };
     let refused = bench.store.end_unread(turns[0], outcome()).await;
     assert!(matches!(refused, Err(StoreError::NotOurs { .. })), "{refused:?}");
     let bench = bench.reopened();
@@ -126,7 +127,7 @@ async fn an_open_turn_that_is_damaged_does_not_hide_the_others() {
 
 #[tokio::test]
 async fn a_list_shows_sessions_whose_first_message_is_damaged() {
-    let bench = Bench::new();
+    let bench = StoreBench::new();
     let (first, second) = (bench.session("first").await, bench.session("second").await);
     exchange(&bench.store, &first, 1, ["hello", "hi"]).await;
     exchange(&bench.store, &second, 3, ["good day", "hi"]).await;
@@ -142,24 +143,27 @@ async fn a_list_shows_sessions_whose_first_message_is_damaged() {
 
 #[tokio::test]
 async fn a_session_goes_on_without_a_carry_that_is_damaged() {
-    let bench = Bench::new();
+    let bench = StoreBench::new();
     let session = bench.session("a").await;
     let turn = begin(&bench.store, &session, 1, "hello").await.unwrap().turn;
     let carry = Some(Carry { history_from: Some(id(2)), trims: 3, ..Carry::default() });
     bench.store.advance(turn, TurnCommit { carry, ..TurnCommit::default() }).await.unwrap();
     reply(&bench.store, turn, 2, "hi").await;
-    assert_eq!(bench.store.load(session.id, Having::default()).await.unwrap().carry.trims, 3);
+    assert_eq!(
+        bench.store.load(session.id, SessionCursor::default()).await.unwrap().carry.trims,
+        3
+    );
     for damaged in ["'{\"trims\":'", "'[]'", "CAST(x'ff' AS TEXT)"] {
         let sql = format!("UPDATE sessions SET carry = {damaged}");
         assert_eq!(bench.database().execute(&sql, []), Ok(1));
-        let state = bench.store.load(session.id, Having::default()).await.unwrap();
+        let state = bench.store.load(session.id, SessionCursor::default()).await.unwrap();
         assert_eq!((state.carry, state.messages.len()), (Carry::default(), 2));
     }
 }
 
 #[tokio::test]
 async fn what_met_a_locked_database_can_be_written_again() {
-    let bench = Bench::new();
+    let bench = StoreBench::new();
     let (first, second) = (bench.session("first").await, bench.session("second").await);
     let busy_timeout = std::time::Duration::from_millis(1);
     let store = Store::open(&StoreOptions { path: bench.path(), busy_timeout }).unwrap();
@@ -190,7 +194,7 @@ async fn what_met_a_locked_database_can_be_written_again() {
 #[test]
 fn a_database_without_the_right_to_write_says_so() {
     use std::os::unix::fs::PermissionsExt;
-    let bench = Bench::new();
+    let bench = StoreBench::new();
     let path = bench.path();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o400)).unwrap();
     // Root may write everything.
@@ -205,7 +209,7 @@ fn a_database_without_the_right_to_write_says_so() {
 #[tokio::test]
 async fn nobody_else_can_read_what_was_said() {
     use std::os::unix::fs::PermissionsExt;
-    let bench = Bench::new();
+    let bench = StoreBench::new();
     let session = bench.session("a").await;
     exchange(&bench.store, &session, 1, ["hello", "hi"]).await;
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;

@@ -2,21 +2,21 @@
 
 use std::ops::RangeInclusive;
 
-use recto_context::{Carry, Message, Summary, SummaryBy, Tokens, Trimmed};
+use recto_context::{Carry, HistorySummary, Message, SummaryBy, Tokens, TrimTotals};
 use recto_store::{
-    Compaction, Having, NewCompaction, Owner, Session, SessionFilter, SessionId, Store, StoreError,
-    Thing, TurnCommit, TurnId,
+    NewCompaction, RowId, SessionCursor, SessionFilter, SessionId, Store, StoreError,
+    StoredCompaction, StoredSession, TurnCommit, TurnId, TurnOwner,
 };
 
 use crate::support::{
-    Bench, at, begin, done, exchange, id, key, new_session, request, said, talk, transcript,
+    StoreBench, at, begin, done, exchange, id, key, new_session, request, said, talk, transcript,
 };
 
 /// A summary of the messages with these numbers.
 pub(crate) fn compaction(messages: RangeInclusive<u64>, text: &str) -> NewCompaction {
     let (first, last) = (*messages.start(), *messages.end());
     NewCompaction {
-        summary: Summary {
+        summary: HistorySummary {
             text: text.into(),
             first: id(first),
             last: id(last),
@@ -35,7 +35,7 @@ fn carry(history_from: u64, trimmed: usize) -> Carry {
     let tokens = Tokens::new(u32::try_from(trimmed * 10).unwrap());
     Carry {
         history_from: Some(id(history_from)),
-        trimmed: Trimmed { messages: trimmed, tokens },
+        trimmed: TrimTotals { messages: trimmed, tokens },
         trims: 3,
         condensed: [id(history_from)].into(),
         ..Carry::default()
@@ -46,7 +46,7 @@ fn carry(history_from: u64, trimmed: usize) -> Carry {
 /// the numbers `number` and `number + 1`.
 async fn turn(
     store: &Store,
-    session: &Session,
+    session: &StoredSession,
     number: u64,
     carry: Carry,
     compaction: Option<NewCompaction>,
@@ -66,25 +66,25 @@ async fn turn(
 }
 
 /// A session of ten messages.
-async fn ten_messages(bench: &Bench) -> Session {
+async fn ten_messages(bench: &StoreBench) -> StoredSession {
     let messages = (1..=10).map(|n| said(Message::user(n, format!("message {n}")))).collect();
     bench.store.import(key("a"), new_session("a"), messages).await.unwrap()
 }
 
-async fn standing(store: &Store, session: &Session) -> Option<Compaction> {
-    store.load(session.id, Having::default()).await.unwrap().compaction
+async fn standing(store: &Store, session: &StoredSession) -> Option<StoredCompaction> {
+    store.load(session.id, SessionCursor::default()).await.unwrap().compaction
 }
 
 /// The numbers of the messages that can be on the page.
-async fn page(store: &Store, session: &Session) -> Vec<u64> {
-    let state = store.load(session.id, Having::default()).await.unwrap();
+async fn page(store: &Store, session: &StoredSession) -> Vec<u64> {
+    let state = store.load(session.id, SessionCursor::default()).await.unwrap();
     state.messages.iter().map(|stored| stored.message.id.0).collect()
 }
 
 /// Promise: `compaction-can-be-undone`
 #[tokio::test]
 async fn a_summary_survives_as_it_was_made() {
-    let bench = Bench::new();
+    let bench = StoreBench::new();
     let session = ten_messages(&bench).await;
     assert_eq!(standing(&bench.store, &session).await, None);
     let long = compaction(1..=6, &talk(1, 20_000));
@@ -111,7 +111,7 @@ async fn a_summary_survives_as_it_was_made() {
     let other = bench.session("b").await;
     assert_eq!(bench.store.compactions(other.id).await, Ok(Vec::new()));
     let missing: SessionId = "77".parse().unwrap();
-    let not_found = StoreError::NotFound(Thing::Session(missing));
+    let not_found = StoreError::NotFound(RowId::Session(missing));
     assert_eq!(bench.store.compactions(missing).await, Err(not_found.clone()));
     assert_eq!(bench.store.expand(missing, at(1)).await, Err(not_found));
 }
@@ -119,7 +119,7 @@ async fn a_summary_survives_as_it_was_made() {
 /// Promise: `compaction-can-be-undone`
 #[tokio::test]
 async fn undoing_brings_back_all_that_summaries_stood_for() {
-    let bench = Bench::new();
+    let bench = StoreBench::new();
     let session = ten_messages(&bench).await;
     let before = transcript(&bench.store, &session).await;
     // Two messages had left before, without one.
@@ -132,7 +132,7 @@ async fn undoing_brings_back_all_that_summaries_stood_for() {
     assert_eq!((undone.summary.text.as_str(), undone.undone), ("second", Some(at(50))));
     let bench = bench.reopened();
     assert_eq!(page(&bench.store, &session).await, (3..=16).collect::<Vec<_>>());
-    let state = bench.store.load(session.id, Having::default()).await.unwrap();
+    let state = bench.store.load(session.id, SessionCursor::default()).await.unwrap();
     // Nothing else of the carry is another, but that the history was changed.
     let trims = carry(3, 2).trims + 1;
     let expected = Carry { condensed: [id(9)].into(), trims, ..carry(3, 2) };
@@ -155,7 +155,7 @@ async fn undoing_brings_back_all_that_summaries_stood_for() {
 
 #[tokio::test]
 async fn nothing_is_undone_while_a_turn_is_open() {
-    let bench = Bench::new();
+    let bench = StoreBench::new();
     let session = ten_messages(&bench).await;
     turn(&bench.store, &session, 11, carry(7, 6), Some(compaction(1..=6, "six"))).await;
     let open = begin(&bench.store, &session, 13, "wait").await.unwrap().turn;
@@ -163,7 +163,7 @@ async fn nothing_is_undone_while_a_turn_is_open() {
     assert!(matches!(refused, StoreError::Busy { turn, .. } if turn == open), "{refused}");
     assert!(refused.hint().is_some());
     let refused = bench.store.expand(session.id, at(50)).await;
-    assert_eq!(refused, Err(StoreError::Busy { turn: open, owner: Owner::Here }));
+    assert_eq!(refused, Err(StoreError::Busy { turn: open, owner: TurnOwner::Here }));
     assert!(standing(&bench.store, &session).await.is_some());
     let end = TurnCommit { outcome: done(), ..TurnCommit::default() };
     bench.store.advance(open, end).await.unwrap();
@@ -174,7 +174,7 @@ async fn nothing_is_undone_while_a_turn_is_open() {
 
 #[tokio::test]
 async fn a_summary_is_stored_with_its_request_or_not_at_all() {
-    let bench = Bench::new();
+    let bench = StoreBench::new();
     let session = ten_messages(&bench).await;
     let commit = |number| TurnCommit {
         messages: vec![said(Message::user(number, "hi"))],
@@ -193,7 +193,7 @@ async fn a_summary_is_stored_with_its_request_or_not_at_all() {
 
 #[tokio::test]
 async fn a_damaged_summary_stops_no_session_and_can_be_undone() {
-    let bench = Bench::new();
+    let bench = StoreBench::new();
     let session = ten_messages(&bench).await;
     turn(&bench.store, &session, 11, carry(7, 6), Some(compaction(1..=6, "six"))).await;
     let sql = "UPDATE compactions SET text = x'28b52ffd00'";
@@ -208,7 +208,7 @@ async fn a_damaged_summary_stops_no_session_and_can_be_undone() {
 
 #[tokio::test]
 async fn a_carry_that_was_lost_hides_nothing() {
-    let bench = Bench::new();
+    let bench = StoreBench::new();
     let session = ten_messages(&bench).await;
     turn(&bench.store, &session, 11, carry(7, 6), Some(compaction(3..=6, "four"))).await;
     assert_eq!(bench.database().execute("UPDATE sessions SET carry = '['", []), Ok(1));
@@ -218,7 +218,7 @@ async fn a_carry_that_was_lost_hides_nothing() {
 
 #[tokio::test]
 async fn lists_and_searches_know_nothing_of_summaries() {
-    let bench = Bench::new();
+    let bench = StoreBench::new();
     let session = bench.session("a").await;
     exchange(&bench.store, &session, 1, ["hello", "hi"]).await;
     turn(&bench.store, &session, 3, carry(3, 2), Some(compaction(1..=2, "greetings"))).await;

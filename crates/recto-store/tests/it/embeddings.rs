@@ -1,19 +1,19 @@
 //! Vectors of texts.
 
 use recto_context::ContentHash;
-use recto_store::{Embedder, Store};
+use recto_store::{EmbeddingKey, Store};
 
-use crate::support::Bench;
+use crate::support::StoreBench;
 
-fn by(shelf: &str, model: &str) -> Embedder {
-    Embedder { shelf: shelf.into(), model: model.into() }
+fn by(shelf: &str, model: &str) -> EmbeddingKey {
+    EmbeddingKey { shelf: shelf.into(), model: model.into() }
 }
 
 fn hash(text: &str) -> ContentHash {
-    ContentHash::of(text.as_bytes())
+    ContentHash::of_bytes(text.as_bytes())
 }
 
-async fn kept(store: &Store, by: &Embedder) -> Vec<(ContentHash, Vec<u8>)> {
+async fn kept(store: &Store, by: &EmbeddingKey) -> Vec<(ContentHash, Vec<u8>)> {
     let mut kept = store.embeddings(by.clone()).await.unwrap();
     kept.sort();
     kept
@@ -27,7 +27,7 @@ fn sorted<const N: usize>(mut vectors: [(ContentHash, Vec<u8>); N]) -> Vec<(Cont
 /// Promise: `search-without-model`
 #[tokio::test]
 async fn vectors_outlast_the_process_and_belong_to_their_encoder() {
-    let bench = Bench::new();
+    let bench = StoreBench::new();
     let (first, second) = (by("items", "one/1"), by("items", "one/2"));
     let vectors = [(hash("a"), vec![1, 2]), (hash("b"), vec![3])];
     bench.store.keep_embeddings(first.clone(), vectors.to_vec()).await.unwrap();
@@ -40,7 +40,7 @@ async fn vectors_outlast_the_process_and_belong_to_their_encoder() {
 
 #[tokio::test]
 async fn what_no_item_says_any_more_goes_and_with_it_what_older_encoders_made() {
-    let bench = Bench::new();
+    let bench = StoreBench::new();
     let (old, new) = (by("items", "one/1"), by("items", "one/2"));
     let other = by("messages", "one/1");
     for embedder in [&old, &new, &other] {

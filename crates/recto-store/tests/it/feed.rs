@@ -5,7 +5,7 @@ use std::fs;
 use recto_context::Message;
 use recto_store::{MessagePosition, SessionId, Store};
 
-use crate::support::{Bench, at, exchange, id, key, new_session, said, talk};
+use crate::support::{StoreBench, at, exchange, id, key, new_session, said, talk};
 
 /// Sessions and numbers of all messages, read `limit` at a time.
 async fn all(store: &Store, limit: usize) -> Vec<(SessionId, u64)> {
@@ -23,7 +23,7 @@ async fn all(store: &Store, limit: usize) -> Vec<(SessionId, u64)> {
 
 #[tokio::test]
 async fn messages_of_all_sessions_come_once_in_the_order_they_were_stored() {
-    let bench = Bench::new();
+    let bench = StoreBench::new();
     let (a, b) = (bench.session("a").await, bench.session("b").await);
     exchange(&bench.store, &a, 1, ["one", "1"]).await;
     exchange(&bench.store, &b, 7, ["two", "2"]).await;
@@ -52,7 +52,7 @@ async fn messages_of_all_sessions_come_once_in_the_order_they_were_stored() {
 
 #[tokio::test]
 async fn damaged_messages_are_passed_over() {
-    let bench = Bench::new();
+    let bench = StoreBench::new();
     let session = bench.session("a").await;
     for n in 0..5 {
         exchange(&bench.store, &session, 2 * n + 1, ["question", "answer"]).await;
@@ -76,7 +76,7 @@ async fn damaged_messages_are_passed_over() {
 
 #[tokio::test]
 async fn a_page_that_is_damaged_costs_only_what_was_on_it() {
-    let bench = Bench::new();
+    let bench = StoreBench::new();
     let session = bench.session("a").await;
     // Too long for the row's own page.
     exchange(&bench.store, &session, 1, [&talk(1, 300_000), "kept"]).await;
@@ -97,7 +97,7 @@ async fn a_page_that_is_damaged_costs_only_what_was_on_it() {
 
 #[tokio::test]
 async fn all_sessions_are_there_also_when_one_is_damaged() {
-    let bench = Bench::new();
+    let bench = StoreBench::new();
     let mut sessions = Vec::new();
     for name in ["a", "b", "c"] {
         sessions.push(bench.session(name).await);

@@ -1,7 +1,7 @@
 //! Databases that an older Recto has made.
 
 use recto_context::ContentHash;
-use recto_store::{Embedder, Having, SessionFilter, Store, StoreOptions, TurnCommit};
+use recto_store::{EmbeddingKey, SessionCursor, SessionFilter, Store, StoreOptions, TurnCommit};
 use rusqlite::Connection;
 
 use crate::compactions::compaction;
@@ -60,9 +60,9 @@ async fn what_an_older_version_kept_is_kept_and_what_is_new_has_room() {
         assert_eq!(store.trusted("main").await.unwrap().len(), usize::from(version == 3));
 
         // Vectors are computed again, on the shelf that they now have.
-        let by = Embedder { shelf: "main".into(), model: "one/1".into() };
+        let by = EmbeddingKey { shelf: "main".into(), model: "one/1".into() };
         assert_eq!(store.embeddings(by.clone()).await, Ok(Vec::new()));
-        let vector = (ContentHash::of(b"a"), vec![1]);
+        let vector = (ContentHash::of_bytes(b"a"), vec![1]);
         store.keep_embeddings(by.clone(), vec![vector.clone()]).await.unwrap();
         assert_eq!(store.embeddings(by).await, Ok(vec![vector]));
 
@@ -70,7 +70,7 @@ async fn what_an_older_version_kept_is_kept_and_what_is_new_has_room() {
         let compaction = Some(compaction(1..=1, "hello was said"));
         store.advance(turn, TurnCommit { compaction, ..TurnCommit::default() }).await.unwrap();
         reply(&store, turn, 3, "yes").await;
-        let state = store.load(session.id, Having::default()).await.unwrap();
+        let state = store.load(session.id, SessionCursor::default()).await.unwrap();
         assert!(state.compaction.is_some());
     }
 }

@@ -5,30 +5,32 @@ use std::process::{Child, Command, Stdio};
 
 use recto_context::Message;
 use recto_store::{
-    Ending, Outcome, Owner, Store, StoreError, StoreOptions, TurnCommit, TurnStatus,
+    Store, StoreError, StoreOptions, TurnCommit, TurnEnding, TurnOutcome, TurnOwner, TurnStatus,
 };
 
-use crate::support::{Bench, at, begin, done, exchange, id, new_turn, reply, said, transcript};
+use crate::support::{
+    StoreBench, at, begin, done, exchange, id, new_turn, reply, said, transcript,
+};
 
 /// Names the database to the process that the tests start.
 const DATABASE: &str = "RECTO_TEST_DATABASE";
 
 #[tokio::test]
 async fn two_stores_never_run_one_session_at_once() {
-    let bench = Bench::new();
+    let bench = StoreBench::new();
     let other = bench.another();
     let session = bench.session("a").await;
     let turn = begin(&bench.store, &session, 1, "mine").await.unwrap().turn;
 
-    let busy = StoreError::Busy { turn, owner: Owner::Elsewhere };
+    let busy = StoreError::Busy { turn, owner: TurnOwner::Elsewhere };
     assert_eq!(begin(&other, &session, 2, "yours").await, Err(busy.clone()));
     let queued = other.accept(new_turn(&session, "yours")).await.unwrap().id;
     assert_eq!(other.claim(queued, at(1)).await, Err(busy));
-    let not_ours = StoreError::NotOurs { turn, owner: Owner::Elsewhere };
+    let not_ours = StoreError::NotOurs { turn, owner: TurnOwner::Elsewhere };
     let commit = TurnCommit { outcome: done(), ..TurnCommit::default() };
     assert_eq!(other.advance(turn, commit).await, Err(not_ours.clone()));
     assert_eq!(other.take_over(turn).await, Err(not_ours));
-    let not_ours = StoreError::NotOurs { turn: queued, owner: Owner::Elsewhere };
+    let not_ours = StoreError::NotOurs { turn: queued, owner: TurnOwner::Elsewhere };
     assert_eq!(bench.store.claim(queued, at(1)).await, Err(not_ours));
 
     // What one writes the other sees, and goes on from there.
@@ -41,23 +43,23 @@ async fn two_stores_never_run_one_session_at_once() {
 
 #[tokio::test]
 async fn the_turns_of_a_process_that_is_killed_are_taken_over() {
-    let bench = Bench::new();
+    let bench = StoreBench::new();
     let session = bench.session("a").await;
-    let mut child = Process::start(&bench);
+    let mut child = OwnerProcess::start(&bench);
     let running = child.said("running");
     let queued = child.said("queued");
     let (running, queued) = (running.parse().unwrap(), queued.parse().unwrap());
 
     let alive = bench.store.turn(running).await.unwrap().unwrap();
-    assert_eq!((alive.status, alive.owner), (TurnStatus::Running, Some(Owner::Elsewhere)));
+    assert_eq!((alive.status, alive.owner), (TurnStatus::Running, Some(TurnOwner::Elsewhere)));
     let refused = bench.store.take_over(running).await;
-    assert_eq!(refused, Err(StoreError::NotOurs { turn: running, owner: Owner::Elsewhere }));
+    assert_eq!(refused, Err(StoreError::NotOurs { turn: running, owner: TurnOwner::Elsewhere }));
 
     child.kill();
     let open = bench.store.open_turns().await.unwrap();
     let owners: Vec<_> = open.turns.iter().map(|turn| (turn.id, turn.owner)).collect();
-    assert_eq!(owners, [(running, Some(Owner::Gone)), (queued, Some(Owner::Gone))]);
-    let busy = StoreError::Busy { turn: running, owner: Owner::Gone };
+    assert_eq!(owners, [(running, Some(TurnOwner::Gone)), (queued, Some(TurnOwner::Gone))]);
+    let busy = StoreError::Busy { turn: running, owner: TurnOwner::Gone };
     assert_eq!(begin(&bench.store, &session, 2, "next").await, Err(busy));
 
     // Of two that try, one gets it.
@@ -66,12 +68,12 @@ async fn the_turns_of_a_process_that_is_killed_are_taken_over() {
     assert_eq!(usize::from(ours.is_ok()) + usize::from(theirs.is_ok()), 1);
     let (first, second) =
         if ours.is_ok() { (&bench.store, &other) } else { (&other, &bench.store) };
-    let outcome = Outcome { ending: Ending::Interrupted, detail: None, at: at(7) };
+    let outcome = TurnOutcome { ending: TurnEnding::Interrupted, detail: None, at: at(7) };
     let messages = vec![said(Message::assistant(2, "that was interrupted"))];
     let commit = TurnCommit { messages, outcome: Some(outcome), ..TurnCommit::default() };
     first.advance(running, commit).await.unwrap();
     let waiting = second.take_over(queued).await.unwrap();
-    assert_eq!((waiting.status, waiting.owner), (TurnStatus::Queued, Some(Owner::Here)));
+    assert_eq!((waiting.status, waiting.owner), (TurnStatus::Queued, Some(TurnOwner::Here)));
     second.claim(queued, at(8)).await.unwrap();
     reply(second, queued, 3, "here it is").await;
     assert_eq!(transcript(&bench.store, &session).await.len(), 3);
@@ -79,13 +81,13 @@ async fn the_turns_of_a_process_that_is_killed_are_taken_over() {
 }
 
 /// Another process, at work on the same database.
-struct Process {
+struct OwnerProcess {
     child: Child,
     output: BufReader<std::process::ChildStdout>,
 }
 
-impl Process {
-    fn start(bench: &Bench) -> Self {
+impl OwnerProcess {
+    fn start(bench: &StoreBench) -> Self {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "owners::another_process", "--ignored", "--nocapture"])
             .env(DATABASE, bench.path())
@@ -93,7 +95,7 @@ impl Process {
             .spawn()
             .unwrap();
         let output = BufReader::new(child.stdout.take().unwrap());
-        Process { child, output }
+        OwnerProcess { child, output }
     }
 
     /// What it says about `what`; waits for it.

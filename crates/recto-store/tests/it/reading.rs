@@ -1,27 +1,30 @@
 //! Reading while others write, and reading only what is asked for.
 
 use recto_context::Message;
-use recto_store::{Having, NewMessage};
+use recto_store::{NewMessage, SessionCursor};
 
-use crate::support::{Bench, at, exchange, id, key, new_session, said};
+use crate::support::{StoreBench, at, exchange, id, key, new_session, said};
 
 #[tokio::test]
 async fn a_reader_does_not_wait_for_a_writer() {
-    let bench = Bench::new();
+    let bench = StoreBench::new();
     let session = bench.session("a").await;
     exchange(&bench.store, &session, 1, ["hello", "hi"]).await;
     let writer = bench.database();
     writer.execute_batch("BEGIN EXCLUSIVE; UPDATE sessions SET agent = 'x'").unwrap();
     // As of before the transaction, and while it is open.
-    let state = bench.store.load(session.id, Having::default()).await.unwrap();
+    let state = bench.store.load(session.id, SessionCursor::default()).await.unwrap();
     assert_eq!((state.session.agent.as_str(), state.messages.len()), ("main", 2));
     writer.execute_batch("COMMIT").unwrap();
-    assert_eq!(bench.store.load(session.id, Having::default()).await.unwrap().session.agent, "x");
+    assert_eq!(
+        bench.store.load(session.id, SessionCursor::default()).await.unwrap().session.agent,
+        "x"
+    );
 }
 
 #[tokio::test]
 async fn many_can_read_at_once() {
-    let bench = Bench::new();
+    let bench = StoreBench::new();
     let session = bench.session("a").await;
     exchange(&bench.store, &session, 1, ["hello", "hi"]).await;
     let mut reads = tokio::task::JoinSet::new();
@@ -34,14 +37,17 @@ async fn many_can_read_at_once() {
 
 #[tokio::test]
 async fn only_what_is_new_is_loaded() {
-    let bench = Bench::new();
+    let bench = StoreBench::new();
     let message =
         |n: u64| NewMessage { at: at(0), ..said(Message::user(n, format!("message {n}"))) };
     let messages = (1..=10_000).map(message).collect();
     let session = bench.store.import(key("long"), new_session("long"), messages).await.unwrap();
     let state = bench
         .store
-        .load(session.id, Having { messages_up_to: Some(id(9_998)), ..Having::default() })
+        .load(
+            session.id,
+            SessionCursor { messages_up_to: Some(id(9_998)), ..SessionCursor::default() },
+        )
         .await
         .unwrap();
     let ids: Vec<u64> = state.messages.iter().map(|stored| stored.message.id.0).collect();
@@ -49,7 +55,10 @@ async fn only_what_is_new_is_loaded() {
     assert!(
         bench
             .store
-            .load(session.id, Having { messages_up_to: Some(id(u64::MAX)), ..Having::default() })
+            .load(
+                session.id,
+                SessionCursor { messages_up_to: Some(id(u64::MAX)), ..SessionCursor::default() }
+            )
             .await
             .unwrap()
             .messages
@@ -59,7 +68,7 @@ async fn only_what_is_new_is_loaded() {
 
 #[test]
 fn what_a_turn_reads_is_found_by_indexes() {
-    let bench = Bench::new();
+    let bench = StoreBench::new();
     let plan = |sql: &str| -> String {
         let database = bench.database();
         let mut explain = database.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();

@@ -2,15 +2,17 @@
 
 use recto_context::{ContentHash, Message, Text};
 use recto_store::{
-    Fidelity, NewRequest, RequestAnswer, RequestId, StoreError, Thing, TurnCommit, Usage,
+    Fidelity, NewRequest, RequestAnswer, RequestId, RequestUsage, RowId, StoreError, TurnCommit,
 };
 use serde_json::json;
 
-use crate::support::{Bench, at, begin, done, exchange, id, new_turn, request, said, sent, talk};
+use crate::support::{
+    StoreBench, at, begin, done, exchange, id, new_turn, request, said, sent, talk,
+};
 
 #[tokio::test]
 async fn a_request_comes_back_as_it_was_sent() {
-    let bench = Bench::new();
+    let bench = StoreBench::new();
     let session = bench.session("a").await;
     let (short, long) = (Text::new("short"), Text::new(talk(1, 3_000)));
     let new = NewRequest {
@@ -49,7 +51,7 @@ async fn a_request_comes_back_as_it_was_sent() {
 /// Promise: `request-kept-as-sent`
 #[tokio::test]
 async fn what_came_back_stands_beside_its_request() {
-    let bench = Bench::new();
+    let bench = StoreBench::new();
     let session = bench.session("a").await;
     let commit = TurnCommit {
         messages: vec![said(Message::user(1, "time?"))],
@@ -62,7 +64,7 @@ async fn what_came_back_stands_beside_its_request() {
         request,
         at: at(5),
         reply: Some(id(2)),
-        usage: Usage { prompt: Some(120), cached: None, completion: Some(7) },
+        usage: RequestUsage { prompt: Some(120), cached: None, completion: Some(7) },
         result: json!({"finish": "tool_calls", "first_token_at": "2026-11-15T08:00:00Z"}),
     };
     let commit = TurnCommit {
@@ -78,7 +80,7 @@ async fn what_came_back_stands_beside_its_request() {
     assert_eq!(bench.store.advance(begun.turn, again).await, Err(answered));
     let missing: RequestId = "99".parse().unwrap();
     let unknown = TurnCommit { answer: Some(answer(missing)), ..TurnCommit::default() };
-    let not_found = StoreError::NotFound(Thing::Request(missing));
+    let not_found = StoreError::NotFound(RowId::Request(missing));
     assert_eq!(bench.store.advance(begun.turn, unknown).await, Err(not_found.clone()));
     assert_eq!(bench.store.body(missing).await, Err(not_found));
 
@@ -106,13 +108,13 @@ const FARTHEST: &str = "WITH RECURSIVE walk (id, parent, rows) AS (
 /// chains of differences end and begin again.
 #[tokio::test]
 async fn long_chains_are_read_as_they_were_written() {
-    let mut bench = Bench::new();
+    let mut bench = StoreBench::new();
     let session = bench.session("a").await;
     let (mut body, mut context, mut written) = (Vec::new(), String::new(), Vec::new());
     for n in 0..300_u64 {
         // Now and then a piece that is short.
         body.push(talk(n, if n % 3 == 0 { 40 } else { 200 }));
-        context.push_str(&format!("[{n},\"{}\"]", ContentHash::of(&n.to_le_bytes())));
+        context.push_str(&format!("[{n},\"{}\"]", ContentHash::of_bytes(&n.to_le_bytes())));
         let new = NewRequest { context: context.clone(), body: body.clone(), ..request(1, &[]) };
         let id = sent(&bench.store, &session, new).await;
         written.push((id, context.clone(), body.concat()));
@@ -132,7 +134,7 @@ async fn long_chains_are_read_as_they_were_written() {
 
 #[tokio::test]
 async fn a_document_with_nothing_in_common_stands_by_itself() {
-    let bench = Bench::new();
+    let bench = StoreBench::new();
     let session = bench.session("a").await;
     let mut written = Vec::new();
     for n in 0..40 {
@@ -149,7 +151,7 @@ async fn a_document_with_nothing_in_common_stands_by_itself() {
 
 #[tokio::test]
 async fn what_two_stores_write_in_turns_is_read_by_both() {
-    let bench = Bench::new();
+    let bench = StoreBench::new();
     let other = bench.another();
     let session = bench.session("a").await;
     let mut body = Vec::new();
@@ -167,7 +169,7 @@ async fn what_two_stores_write_in_turns_is_read_by_both() {
 
 #[tokio::test]
 async fn a_record_that_is_gone_costs_a_request_nothing_but_room() {
-    let bench = Bench::new();
+    let bench = StoreBench::new();
     let session = bench.session("a").await;
     let text = Text::new(talk(7, 500));
     let new = |n: u64| NewRequest {
@@ -186,7 +188,7 @@ async fn a_record_that_is_gone_costs_a_request_nothing_but_room() {
 
 #[tokio::test]
 async fn what_was_tampered_with_is_found_out() {
-    let bench = Bench::new();
+    let bench = StoreBench::new();
     let session = bench.session("a").await;
     let text = Text::new(talk(7, 500));
     let new = NewRequest {
@@ -207,7 +209,7 @@ async fn what_was_tampered_with_is_found_out() {
     assert!(is_damaged(bench.store.contents(vec![other.hash()]).await.unwrap_err()));
     assert!(bench.store.body(id).await.is_ok(), "what is not touched can be read");
 
-    let piece = ContentHash::of(new.body[1].as_bytes());
+    let piece = ContentHash::of_bytes(new.body[1].as_bytes());
     tamper("UPDATE parts SET data = CAST(replace(data, 'a', 'b') AS BLOB) WHERE key = ?1", piece);
     let damaged = bench.store.body(id).await.unwrap_err();
     assert!(is_damaged(damaged.clone()), "{damaged}");
@@ -226,7 +228,7 @@ async fn what_was_tampered_with_is_found_out() {
 
 #[tokio::test]
 async fn every_request_of_a_turn_has_a_number_of_its_own() {
-    let bench = Bench::new();
+    let bench = StoreBench::new();
     let session = bench.session("a").await;
     exchange(&bench.store, &session, 1, ["a", "b"]).await;
     let turn = begin(&bench.store, &session, 3, "c").await.unwrap().turn;

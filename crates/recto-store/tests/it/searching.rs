@@ -1,21 +1,21 @@
 //! Searching in what was said.
 
 use expect_test::{Expect, expect};
-use recto_context::{Body, Message, Text};
+use recto_context::{Message, MessageBody, Text};
 use recto_store::Store;
 
-use crate::support::{Bench, id, key, new_session, said, talk};
+use crate::support::{StoreBench, id, key, new_session, said, talk};
 
 /// A store in which this was said.
-async fn talked() -> Bench {
-    let bench = Bench::new();
+async fn talked() -> StoreBench {
+    let bench = StoreBench::new();
     let home = vec![
         said(Message::user(1, "How do I reset my ROUTER?\nIt blinks.")),
         said(Message::assistant(2, "Hold the button on the router's back for 10 seconds.")),
         said(Message::user(3, "好的，今天北京的天气怎么样？")),
         said(Message {
             id: id(4),
-            body: Body::Tool {
+            body: MessageBody::Tool {
                 call: recto_context::CallId("c".into()),
                 name: "weather".into(),
                 content: vec![recto_context::ContentPart::Text(
@@ -23,7 +23,10 @@ async fn talked() -> Bench {
                 )],
             },
         }),
-        said(Message { id: id(5), body: Body::Error(Text::new("the server did not answer")) }),
+        said(Message {
+            id: id(5),
+            body: MessageBody::Error(Text::new("the server did not answer")),
+        }),
     ];
     bench.store.import(key("home"), new_session("home"), home).await.unwrap();
     let long = format!("{} reset {}", talk(1, 5_000), talk(2, 5_000));

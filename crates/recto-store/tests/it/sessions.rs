@@ -1,17 +1,17 @@
 //! Sessions, their names and their bindings.
 
-use recto_context::{Body, Message};
+use recto_context::{Message, MessageBody};
 use recto_store::{
-    BindingKey, NameError, NewMessage, NewSession, SessionFilter, SessionId, SessionName,
-    StoreError, Thing,
+    BindingKey, NewMessage, NewSession, RowId, SessionFilter, SessionId, SessionName,
+    SessionNameError, StoreError,
 };
 use serde_json::json;
 
-use crate::support::{Bench, at, exchange, id, key, new_session, said, transcript};
+use crate::support::{StoreBench, at, exchange, id, key, new_session, said, transcript};
 
 #[tokio::test]
 async fn a_conversation_keeps_its_session_over_a_restart() {
-    let bench = Bench::new();
+    let bench = StoreBench::new();
     let first = bench.session("work").await;
     exchange(&bench.store, &first, 1, ["hello", "hi"]).await;
     let bench = bench.reopened();
@@ -26,7 +26,7 @@ async fn a_conversation_keeps_its_session_over_a_restart() {
 /// Promise: `conversations-stay-apart`
 #[tokio::test]
 async fn places_that_differ_in_any_part_have_sessions_of_their_own() {
-    let bench = Bench::new();
+    let bench = StoreBench::new();
     let place = |surface: &str, account: &str, conversation: &str, user: Option<&str>| BindingKey {
         agent: "main".into(),
         surface: surface.into(),
@@ -57,7 +57,7 @@ async fn places_that_differ_in_any_part_have_sessions_of_their_own() {
 
 #[tokio::test]
 async fn an_archived_session_is_kept_and_its_conversation_begins_anew() {
-    let bench = Bench::new();
+    let bench = StoreBench::new();
     let old = bench.session("work").await;
     exchange(&bench.store, &old, 1, ["hello", "hi"]).await;
     let archived = bench.store.archive(old.id, at(50)).await.unwrap();
@@ -78,10 +78,10 @@ async fn an_archived_session_is_kept_and_its_conversation_begins_anew() {
 
 #[tokio::test]
 async fn sessions_are_found_by_name_and_by_number() {
-    let bench = Bench::new();
+    let bench = StoreBench::new();
     let first = bench.session("a/b ../c").await;
     let other = bench.session("1a").await;
-    assert_eq!((first.id.get(), SessionName::new("1")), (1, Err(NameError::Number)));
+    assert_eq!((first.id.get(), SessionName::new("1")), (1, Err(SessionNameError::Number)));
     let find = |name: &'static str| bench.store.find_session(name);
     assert_eq!(find("a/b ../c").await, Ok(Some(first.clone())));
     assert_eq!(find(" 1 ").await, Ok(Some(first.clone())));
@@ -97,7 +97,7 @@ async fn sessions_are_found_by_name_and_by_number() {
 
 #[tokio::test]
 async fn names_are_unique_among_open_sessions() {
-    let bench = Bench::new();
+    let bench = StoreBench::new();
     bench.session("a").await;
     let taken = Err(StoreError::NameTaken { name: "a".into() });
     assert_eq!(bench.store.bind(key("elsewhere"), new_session("a")).await, taken);
@@ -106,13 +106,13 @@ async fn names_are_unique_among_open_sessions() {
     let missing = "77".parse::<SessionId>().unwrap();
     assert_eq!(
         bench.store.archive(missing, at(1)).await,
-        Err(StoreError::NotFound(Thing::Session(missing)))
+        Err(StoreError::NotFound(RowId::Session(missing)))
     );
 }
 
 #[tokio::test]
 async fn a_renamed_session_frees_its_name_and_keeps_its_conversation() {
-    let bench = Bench::new();
+    let bench = StoreBench::new();
     let session = bench.session("draft").await;
     bench.store.rename(session.id, SessionName::new("final \"x\"").unwrap()).await.unwrap();
     assert_eq!(bench.session("final \"x\"").await.id, session.id);
@@ -121,7 +121,7 @@ async fn a_renamed_session_frees_its_name_and_keeps_its_conversation() {
 
 #[tokio::test]
 async fn settings_are_kept() {
-    let bench = Bench::new();
+    let bench = StoreBench::new();
     let session = bench.session("a").await;
     let settings = json!({"model": "large", "temperature": 0.25, "nested": {"z": 1, "a": [2]}});
     let settings = settings.as_object().unwrap().clone();
@@ -132,7 +132,7 @@ async fn settings_are_kept() {
 
 #[tokio::test]
 async fn a_list_begins_with_what_was_spoken_in_last() {
-    let bench = Bench::new();
+    let bench = StoreBench::new();
     let long = bench.session("long ago").await;
     let recent = bench.session("recent").await;
     let empty = bench.session("empty").await;
@@ -159,11 +159,11 @@ async fn a_list_begins_with_what_was_spoken_in_last() {
 
 #[tokio::test]
 async fn what_is_imported_is_there_as_it_was() {
-    let bench = Bench::new();
+    let bench = StoreBench::new();
     let messages = vec![
         said(Message::user(3, "a\n## Assistant\nb \\n c\0")),
         NewMessage { at: at(-1_000_000), ..said(Message::assistant(9, "x".repeat(5_000_000))) },
-        said(Message { id: id(10), body: Body::Error("no answer".into()) }),
+        said(Message { id: id(10), body: MessageBody::Error("no answer".into()) }),
     ];
     let session =
         bench.store.import(key("old"), new_session("old"), messages.clone()).await.unwrap();
@@ -184,7 +184,7 @@ async fn what_is_imported_is_there_as_it_was() {
 
 #[tokio::test]
 async fn messages_of_several_sessions_come_as_they_are_asked_for() {
-    let bench = Bench::new();
+    let bench = StoreBench::new();
     let import = async |name: &str, messages| {
         bench.store.import(key(name), new_session(name), messages).await.unwrap().id
     };
@@ -203,7 +203,7 @@ async fn messages_of_several_sessions_come_as_they_are_asked_for() {
 
 #[tokio::test]
 async fn an_import_whose_numbers_do_not_grow_leaves_nothing_behind() {
-    let bench = Bench::new();
+    let bench = StoreBench::new();
     let messages = vec![said(Message::user(2, "a")), said(Message::user(2, "b"))];
     let refused = bench.store.import(key("x"), new_session("x"), messages).await;
     assert_eq!(refused, Err(StoreError::OutOfOrder { message: id(2), last: id(2) }));

@@ -3,7 +3,7 @@
 use recto_context::{ContentHash, Message, Text};
 use recto_store::{NewRequest, TurnCommit};
 
-use crate::support::{Bench, done, new_turn, request, said, talk};
+use crate::support::{StoreBench, done, new_turn, request, said, talk};
 
 /// Bytes of the record: of every request, and of all parts with their keys.
 const RECORD: &str = "SELECT
@@ -17,12 +17,12 @@ fn on_the_wire(role: &str, text: &str) -> String {
 
 /// A row of the context, as the caller may write it.
 fn row(id: u64, text: &str) -> String {
-    format!("[\"history\",{id},\"{}\",\"session\"]", ContentHash::of(text.as_bytes()))
+    format!("[\"history\",{id},\"{}\",\"session\"]", ContentHash::of_bytes(text.as_bytes()))
 }
 
 #[tokio::test]
 async fn a_stable_prefix_is_stored_once_and_a_turn_costs_its_new_content() {
-    let bench = Bench::new();
+    let bench = StoreBench::new();
     let session = bench.session("a").await;
     let prefix = Text::new(talk(0, 20_000));
     let mut pieces = vec![on_the_wire("system", &prefix)];

@@ -6,25 +6,25 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use recto_context::{ContentPart, Message, MessageId, Text};
 use recto_store::{
-    Begun, BindingKey, Ending, Fidelity, Moment, NewMessage, NewRequest, NewSession, NewTurn,
-    Outcome, RequestId, Session, SessionName, Settings, Store, StoreError, StoreOptions,
-    TurnCommit, TurnId,
+    BindingKey, Fidelity, Moment, NewMessage, NewRequest, NewSession, NewTurn, RequestId,
+    SessionName, SettingsMap, StartedTurn, Store, StoreError, StoreOptions, StoredSession,
+    TurnCommit, TurnEnding, TurnId, TurnOutcome,
 };
 use rusqlite::Connection;
 use serde_json::json;
 use tempfile::TempDir;
 
 /// A store in a folder that goes when this is dropped.
-pub(crate) struct Bench {
+pub(crate) struct StoreBench {
     pub(crate) store: Store,
     folder: TempDir,
 }
 
-impl Bench {
+impl StoreBench {
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(&StoreOptions::new(folder.path().join("data/recto.db"))).unwrap();
-        Bench { store, folder }
+        StoreBench { store, folder }
     }
 
     pub(crate) fn path(&self) -> PathBuf {
@@ -38,10 +38,10 @@ impl Bench {
 
     /// The same after a restart.
     pub(crate) fn reopened(self) -> Self {
-        let Bench { store, folder } = self;
+        let StoreBench { store, folder } = self;
         drop(store);
         let store = Store::open(&StoreOptions::new(folder.path().join("data/recto.db"))).unwrap();
-        Bench { store, folder }
+        StoreBench { store, folder }
     }
 
     /// The database itself, past the store.
@@ -54,7 +54,7 @@ impl Bench {
         self.database().query_row(sql, [], |row| row.get(0)).unwrap()
     }
 
-    pub(crate) async fn session(&self, name: &str) -> Session {
+    pub(crate) async fn session(&self, name: &str) -> StoredSession {
         self.store.bind(key(name), new_session(name)).await.unwrap()
     }
 }
@@ -80,17 +80,17 @@ pub(crate) fn new_session(name: &str) -> NewSession {
         name: Some(SessionName::new(name).unwrap()),
         surface: "terminal".into(),
         at: at(0),
-        settings: Settings::default(),
+        settings: SettingsMap::default(),
     }
 }
 
-pub(crate) fn new_turn(session: &Session, text: &str) -> NewTurn {
+pub(crate) fn new_turn(session: &StoredSession, text: &str) -> NewTurn {
     NewTurn {
         session: session.id,
         at: at(1),
         content: vec![ContentPart::Text(text.into())],
         sender: None,
-        settings: Settings::default(),
+        settings: SettingsMap::default(),
     }
 }
 
@@ -115,17 +115,17 @@ pub(crate) fn request(number: u32, body: &[&str]) -> NewRequest {
     }
 }
 
-pub(crate) fn done() -> Option<Outcome> {
-    Some(Outcome { ending: Ending::Done, detail: None, at: at(9) })
+pub(crate) fn done() -> Option<TurnOutcome> {
+    Some(TurnOutcome { ending: TurnEnding::Done, detail: None, at: at(9) })
 }
 
 /// Begins a turn whose message has the number `id`.
 pub(crate) async fn begin(
     store: &Store,
-    session: &Session,
+    session: &StoredSession,
     id: u64,
     text: &str,
-) -> Result<Begun, StoreError> {
+) -> Result<StartedTurn, StoreError> {
     let messages = vec![said(Message::user(id, text))];
     store.begin(new_turn(session, text), TurnCommit { messages, ..TurnCommit::default() }).await
 }
@@ -138,13 +138,13 @@ pub(crate) async fn reply(store: &Store, turn: TurnId, id: u64, text: &str) {
 }
 
 /// A whole turn: two messages with the numbers `id` and `id + 1`.
-pub(crate) async fn exchange(store: &Store, session: &Session, id: u64, texts: [&str; 2]) {
+pub(crate) async fn exchange(store: &Store, session: &StoredSession, id: u64, texts: [&str; 2]) {
     let begun = begin(store, session, id, texts[0]).await.unwrap();
     reply(store, begun.turn, id + 1, texts[1]).await;
 }
 
 /// A whole turn that is nothing but this request.
-pub(crate) async fn sent(store: &Store, session: &Session, request: NewRequest) -> RequestId {
+pub(crate) async fn sent(store: &Store, session: &StoredSession, request: NewRequest) -> RequestId {
     let commit = TurnCommit { request: Some(request), ..TurnCommit::default() };
     let begun = store.begin(new_turn(session, "hi"), commit).await.unwrap();
     let end = TurnCommit { outcome: done(), ..TurnCommit::default() };
@@ -153,7 +153,7 @@ pub(crate) async fn sent(store: &Store, session: &Session, request: NewRequest) 
 }
 
 /// The numbers and texts of a session's messages.
-pub(crate) async fn transcript(store: &Store, session: &Session) -> Vec<(u64, String)> {
+pub(crate) async fn transcript(store: &Store, session: &StoredSession) -> Vec<(u64, String)> {
     let messages = store.messages(session.id, None).await.unwrap();
     messages.iter().map(|stored| (stored.message.id.0, text_of(&stored.message))).collect()
 }

@@ -2,18 +2,18 @@
 
 use recto_context::{Carry, ContentPart, Message, TurnNumber};
 use recto_store::{
-    Ending, Having, NewTurn, OpenTurns, Outcome, Owner, StoreError, Thing, TurnCommit, TurnId,
-    TurnStatus,
+    NewTurn, OpenTurns, RowId, SessionCursor, StoreError, TurnCommit, TurnEnding, TurnId,
+    TurnOutcome, TurnOwner, TurnStatus,
 };
 use serde_json::json;
 
 use crate::support::{
-    Bench, at, begin, done, exchange, id, new_turn, reply, request, said, transcript,
+    StoreBench, at, begin, done, exchange, id, new_turn, reply, request, said, transcript,
 };
 
 #[tokio::test]
 async fn a_turn_is_stored_step_by_step() {
-    let bench = Bench::new();
+    let bench = StoreBench::new();
     let session = bench.session("a").await;
     let carry = Carry { message: Some(id(1)), trims: 2, ..Carry::default() };
     let first = TurnCommit {
@@ -36,7 +36,8 @@ async fn a_turn_is_stored_step_by_step() {
     assert_eq!((running.sender.as_deref(), running.inbound), (Some("ada"), None));
     assert_eq!((running.accepted, running.started, running.ended), (at(1), Some(at(1)), None));
 
-    let ending = Outcome { ending: Ending::Failed, detail: Some("no answer".into()), at: at(9) };
+    let ending =
+        TurnOutcome { ending: TurnEnding::Failed, detail: Some("no answer".into()), at: at(9) };
     let last = TurnCommit {
         messages: vec![said(Message::assistant(2, "sorry"))],
         outcome: Some(ending),
@@ -45,11 +46,11 @@ async fn a_turn_is_stored_step_by_step() {
     assert_eq!(bench.store.advance(begun.turn, last).await, Ok(None));
     let bench = bench.reopened();
     let ended = bench.store.turn(begun.turn).await.unwrap().unwrap();
-    assert_eq!(ended.status, TurnStatus::Ended(Ending::Failed));
+    assert_eq!(ended.status, TurnStatus::Ended(TurnEnding::Failed));
     assert_eq!((ended.detail.as_deref(), ended.ended), (Some("no answer"), Some(at(9))));
     assert_eq!((ended.state, ended.owner), (None, None));
 
-    let state = bench.store.load(session.id, Having::default()).await.unwrap();
+    let state = bench.store.load(session.id, SessionCursor::default()).await.unwrap();
     assert_eq!(state.carry, carry);
     assert_eq!((state.last_message, state.last_turn), (Some(id(2)), Some(TurnNumber(1))));
     assert_eq!(bench.store.open_turns().await, Ok(OpenTurns::default()));
@@ -61,10 +62,10 @@ async fn a_turn_is_stored_step_by_step() {
 
 #[tokio::test]
 async fn what_was_accepted_waits_in_order() {
-    let bench = Bench::new();
+    let bench = StoreBench::new();
     let session = bench.session("a").await;
     let first = begin(&bench.store, &session, 1, "one").await.unwrap().turn;
-    let busy = StoreError::Busy { turn: first, owner: Owner::Here };
+    let busy = StoreError::Busy { turn: first, owner: TurnOwner::Here };
     assert_eq!(begin(&bench.store, &session, 2, "two").await, Err(busy.clone()));
     let second = bench.store.accept(new_turn(&session, "two")).await.unwrap();
     let third = bench.store.accept(new_turn(&session, "three")).await.unwrap();
@@ -77,7 +78,7 @@ async fn what_was_accepted_waits_in_order() {
     exchange(&bench.store, &other, 1, ["hello", "hi"]).await;
 
     reply(&bench.store, first, 2, "1").await;
-    let busy = StoreError::Busy { turn: second.id, owner: Owner::Here };
+    let busy = StoreError::Busy { turn: second.id, owner: TurnOwner::Here };
     assert_eq!(bench.store.claim(third.id, at(3)).await, Err(busy));
     let claimed = bench.store.claim(second.id, at(4)).await.unwrap();
     assert_eq!((claimed.status, claimed.started), (TurnStatus::Running, Some(at(4))));
@@ -101,38 +102,39 @@ async fn what_was_accepted_waits_in_order() {
 
 #[tokio::test]
 async fn the_message_of_a_turn_that_was_only_accepted_survives() {
-    let bench = Bench::new();
+    let bench = StoreBench::new();
     let session = bench.session("a").await;
     let turn = bench.store.accept(new_turn(&session, "remember me")).await.unwrap();
     let bench = bench.reopened();
     let found = bench.store.turn(turn.id).await.unwrap().unwrap();
     assert_eq!(found.inbound, turn.inbound);
-    assert_eq!(found.owner, Some(Owner::Gone));
+    assert_eq!(found.owner, Some(TurnOwner::Gone));
 }
 
 /// Promise: `message-survives-failure`
 #[tokio::test]
 async fn the_one_message_of_a_turn_that_failed_survives() {
-    let bench = Bench::new();
+    let bench = StoreBench::new();
     let session = bench.session("a").await;
     let turn = begin(&bench.store, &session, 1, "hello?").await.unwrap().turn;
-    let outcome = Outcome { ending: Ending::Failed, detail: Some("no answer".into()), at: at(9) };
+    let outcome =
+        TurnOutcome { ending: TurnEnding::Failed, detail: Some("no answer".into()), at: at(9) };
     let end = TurnCommit { outcome: Some(outcome), ..TurnCommit::default() };
     bench.store.advance(turn, end).await.unwrap();
     let bench = bench.reopened();
     assert_eq!(transcript(&bench.store, &session).await, [(1, "hello?".to_owned())]);
-    let state = bench.store.load(session.id, Having::default()).await.unwrap();
+    let state = bench.store.load(session.id, SessionCursor::default()).await.unwrap();
     assert_eq!((state.messages.len(), state.last_message), (1, Some(id(1))));
 }
 
 #[tokio::test]
 async fn only_a_running_turn_can_be_written() {
-    let bench = Bench::new();
+    let bench = StoreBench::new();
     let session = bench.session("a").await;
     let turn = begin(&bench.store, &session, 1, "one").await.unwrap().turn;
     reply(&bench.store, turn, 2, "1").await;
     let commit = || TurnCommit { outcome: done(), ..TurnCommit::default() };
-    let status = TurnStatus::Ended(Ending::Done);
+    let status = TurnStatus::Ended(TurnEnding::Done);
     let ended = StoreError::WrongStatus { turn, status };
     assert_eq!(bench.store.advance(turn, commit()).await, Err(ended.clone()));
     assert_eq!(bench.store.claim(turn, at(1)).await, Err(ended.clone()));
@@ -143,13 +145,13 @@ async fn only_a_running_turn_can_be_written() {
     let waits = StoreError::WrongStatus { turn: queued, status };
     assert_eq!(bench.store.advance(queued, commit()).await, Err(waits));
     let missing: TurnId = "99".parse().unwrap();
-    let not_found = StoreError::NotFound(Thing::Turn(missing));
+    let not_found = StoreError::NotFound(RowId::Turn(missing));
     assert_eq!(bench.store.advance(missing, commit()).await, Err(not_found));
 }
 
 #[tokio::test]
 async fn a_step_is_written_whole_or_not_at_all() {
-    let bench = Bench::new();
+    let bench = StoreBench::new();
     let session = bench.session("a").await;
     exchange(&bench.store, &session, 1, ["one", "1"]).await;
     let refused = begin(&bench.store, &session, 2, "again").await;
@@ -164,7 +166,7 @@ async fn a_step_is_written_whole_or_not_at_all() {
     assert_eq!(refused, Err(StoreError::OutOfOrder { message: id(4), last: id(4) }));
     assert_eq!(transcript(&bench.store, &session).await.len(), 3);
     assert_eq!(
-        bench.store.load(session.id, Having::default()).await.unwrap().carry,
+        bench.store.load(session.id, SessionCursor::default()).await.unwrap().carry,
         Carry::default()
     );
     let found = bench.store.turn(turn).await.unwrap().unwrap();
@@ -174,7 +176,7 @@ async fn a_step_is_written_whole_or_not_at_all() {
 /// Promise: `messages-never-interleave`
 #[tokio::test]
 async fn messages_sent_at_once_never_interleave() {
-    let bench = Bench::new();
+    let bench = StoreBench::new();
     let session = bench.session("a").await;
     let mut begun = tokio::task::JoinSet::new();
     for _ in 0..20 {

@@ -13,28 +13,28 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::paths::Paths;
+use super::paths::PathArguments;
 use super::programs;
 use super::spec::{
-    Arg, Execution, Newlines, Presence, Resolve, ResolveArg, ResolveCommand, Switch, ValueArg,
-    ValuePlace,
+    Execution, ExecutionArg, NewlineHandling, ResolveArg, ResolveCommand, Switch, ValueArg,
+    ValuePlace, ValuePresence, ValueResolver,
 };
-use crate::arguments::{Arguments, kind_of};
-use crate::options::{Network, Scripts};
+use crate::arguments::{CallArguments, kind_of};
+use crate::options::{NetworkAccess, ScriptPolicy};
 use crate::tool::ToolError;
-use pieces::{Origin, Piece, command_line, named, own};
+use pieces::{ArgvPiece, Origin, command_line, named, own};
 
 /// The longest argument that Linux hands over, with the NUL at its end.
 const MAX_ARGUMENT: usize = 128 * 1024;
 
 /// The folders and rights that a call of a skill's tool has.
 #[derive(Clone, Copy)]
-pub(crate) struct Surroundings<'a> {
+pub(crate) struct InvocationScope<'a> {
     pub(crate) workspace: &'a Path,
     pub(crate) skill_folder: &'a Path,
     /// Where programs are searched, in the form of `PATH`.
     pub(crate) search_path: Option<&'a OsStr>,
-    pub(crate) scripts: Scripts,
+    pub(crate) scripts: ScriptPolicy,
     /// Granted for reading, beyond the workspace.
     pub(crate) readable: &'a [PathBuf],
     /// Granted for reading and writing, beyond the workspace.
@@ -64,16 +64,16 @@ pub(crate) struct Invocation {
     /// created first. All are without links.
     pub(crate) writes: Vec<PathBuf>,
     /// Whether the skill asks for the network.
-    pub(crate) network: Network,
+    pub(crate) network: NetworkAccess,
     /// Whether it is a script of the skill's.
     pub(crate) is_script: bool,
 }
 
 /// A call of which some values may have to be resolved by other commands first.
 #[derive(Debug)]
-pub(crate) struct Prepared {
-    frame: Frame,
-    slots: Vec<Slot>,
+pub(crate) struct PreparedInvocation {
+    frame: InvocationFrame,
+    slots: Vec<ArgumentSlot>,
     /// Each with the slot that its output is for.
     steps: Vec<(usize, Invocation)>,
     preview: Invocation,
@@ -81,7 +81,7 @@ pub(crate) struct Prepared {
 
 /// An invocation before its arguments are known.
 #[derive(Debug)]
-struct Frame {
+struct InvocationFrame {
     name: String,
     given_dir: Option<String>,
     invocation: Invocation,
@@ -89,16 +89,16 @@ struct Frame {
 
 /// A part of the command line to be.
 #[derive(Debug)]
-enum Slot {
+enum ArgumentSlot {
     /// A text of the skill's author.
-    Fixed(Piece),
+    Fixed(ArgvPiece),
     /// What the model gave, unchecked.
-    Values { arg: ValueArg, values: Vec<String>, state: State },
+    Values { arg: ValueArg, values: Vec<String>, state: ValueState },
 }
 
 /// Whether a value is the one that will be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum ValueState {
     Final,
     /// Another command has to run first.
     Unresolved,
@@ -109,26 +109,30 @@ impl Invocation {
     /// arguments fit the tool's schema.
     pub(crate) fn prepare(
         execution: &Execution,
-        arguments: &Arguments,
-        around: &Surroundings<'_>,
-    ) -> Result<Prepared, ToolError> {
+        arguments: &CallArguments,
+        around: &InvocationScope<'_>,
+    ) -> Result<PreparedInvocation, ToolError> {
         let slots = execution.args.iter().filter_map(|arg| slot(arg, arguments).transpose());
         let slots = slots.collect::<Result<Vec<_>, _>>()?;
-        let paths = Paths::open(around, execution.working_dir.as_deref())?;
-        let frame = Frame::new(execution, &paths, around)?;
+        let paths = PathArguments::open(around, execution.working_dir.as_deref())?;
+        let frame = InvocationFrame::new(execution, &paths, around)?;
         let mut steps = Vec::new();
         for (at, slot) in slots.iter().enumerate() {
-            if let Slot::Values { arg: ValueArg { param, resolve: Some(resolve), .. }, .. } = slot {
+            if let ArgumentSlot::Values {
+                arg: ValueArg { param, resolve: Some(resolve), .. },
+                ..
+            } = slot
+            {
                 let step = frame.step(resolve, param, arguments, around)?;
                 steps.push((at, step));
             }
         }
         let preview = frame.fill(&slots, &paths)?;
-        Ok(Prepared { frame, slots, steps, preview })
+        Ok(PreparedInvocation { frame, slots, steps, preview })
     }
 }
 
-impl Prepared {
+impl PreparedInvocation {
     /// The commands that have to run first, each to its end. One that fails
     /// rejects the call.
     pub(crate) fn steps(&self) -> impl Iterator<Item = &Invocation> {
@@ -146,7 +150,7 @@ impl Prepared {
     pub(crate) fn finish(
         mut self,
         outputs: &[String],
-        around: &Surroundings<'_>,
+        around: &InvocationScope<'_>,
     ) -> Result<Invocation, ToolError> {
         if outputs.len() != self.steps.len() {
             return Err(ToolError::new("not every value of the call was resolved"));
@@ -155,26 +159,26 @@ impl Prepared {
             return Ok(self.preview);
         }
         for ((at, _), output) in self.steps.iter().zip(outputs) {
-            if let Some(Slot::Values { values, state, .. }) = self.slots.get_mut(*at) {
-                *state = State::Final;
+            if let Some(ArgumentSlot::Values { values, state, .. }) = self.slots.get_mut(*at) {
+                *state = ValueState::Final;
                 if !output.trim().is_empty() {
                     *values = vec![output.trim_end_matches(['\n', '\r']).to_owned()];
                 }
             }
         }
-        let paths = Paths::open(around, self.frame.given_dir.as_deref())?;
+        let paths = PathArguments::open(around, self.frame.given_dir.as_deref())?;
         self.frame.fill(&self.slots, &paths)
     }
 }
 
-impl Frame {
+impl InvocationFrame {
     fn new(
         execution: &Execution,
-        paths: &Paths<'_>,
-        around: &Surroundings<'_>,
+        paths: &PathArguments<'_>,
+        around: &InvocationScope<'_>,
     ) -> Result<Self, ToolError> {
         let invocation = Invocation {
-            program: programs::find(&execution.binary, around)?,
+            program: programs::find_program(&execution.binary, around)?,
             arguments: execution.subcommand.clone(),
             stdin: None,
             working_dir: paths.working_dir().to_owned(),
@@ -186,21 +190,23 @@ impl Frame {
             is_script: false,
         };
         let given_dir = execution.working_dir.clone();
-        Ok(Frame { name: execution.binary.clone(), given_dir, invocation })
+        Ok(InvocationFrame { name: execution.binary.clone(), given_dir, invocation })
     }
 
     /// The command that resolves the value of a parameter.
     fn step(
         &self,
-        resolve: &Resolve,
+        resolve: &ValueResolver,
         own_param: &str,
-        arguments: &Arguments,
-        around: &Surroundings<'_>,
+        arguments: &CallArguments,
+        around: &InvocationScope<'_>,
     ) -> Result<Invocation, ToolError> {
         let (name, program, words) = match &resolve.command {
-            ResolveCommand::Script(name) => (name, programs::script(name, around)?, &Vec::new()),
+            ResolveCommand::Script(name) => {
+                (name, programs::find_script(name, around)?, &Vec::new())
+            }
             ResolveCommand::Program { binary, subcommand } => {
-                (binary, programs::find(binary, around)?, subcommand)
+                (binary, programs::find_program(binary, around)?, subcommand)
             }
         };
         let mut pieces = own(words);
@@ -213,10 +219,10 @@ impl Frame {
                         let is = format!("must be a single value for it, not {}", kind_of(value));
                         problem(own_param, format!("`{param}` {is}"))
                     })?;
-                    (clean(param, &text, Newlines::Refused)?, Origin::Positional)
+                    (clean(param, &text, NewlineHandling::Refused)?, Origin::Positional)
                 }
             };
-            pieces.push(Piece { text, origin });
+            pieces.push(ArgvPiece { text, origin });
         }
         let (arguments, success) = (command_line(name, pieces)?, vec![0]);
         let is_script = matches!(resolve.command, ResolveCommand::Script(_));
@@ -224,25 +230,29 @@ impl Frame {
     }
 
     /// The invocation with its arguments.
-    fn fill(&self, slots: &[Slot], paths: &Paths<'_>) -> Result<Invocation, ToolError> {
+    fn fill(
+        &self,
+        slots: &[ArgumentSlot],
+        paths: &PathArguments<'_>,
+    ) -> Result<Invocation, ToolError> {
         let mut filled = self.invocation.clone();
         let mut pieces = own(&self.invocation.arguments);
         for slot in slots {
             let (arg, values, state) = match slot {
-                Slot::Fixed(piece) => {
+                ArgumentSlot::Fixed(piece) => {
                     pieces.push(piece.clone());
                     continue;
                 }
-                Slot::Values { arg, values, state } => (arg, values, *state),
+                ArgumentSlot::Values { arg, values, state } => (arg, values, *state),
             };
             for value in values {
                 let value = match state {
-                    State::Unresolved => format!("‹resolved from {}›", value.escape_debug()),
-                    State::Final => checked(arg, value, paths, &mut filled.writes)?,
+                    ValueState::Unresolved => format!("‹resolved from {}›", value.escape_debug()),
+                    ValueState::Final => checked(arg, value, paths, &mut filled.writes)?,
                 };
                 match &arg.place {
                     ValuePlace::Positional => {
-                        pieces.push(Piece { text: value, origin: Origin::Positional });
+                        pieces.push(ArgvPiece { text: value, origin: Origin::Positional });
                     }
                     ValuePlace::Flag(flag) => pieces.extend(named(&arg.param, flag, value)?),
                     ValuePlace::Stdin => filled.stdin = Some(value),
@@ -255,20 +265,23 @@ impl Frame {
 }
 
 /// The slot that an argument fills; `None` if it is left out.
-fn slot(arg: &Arg, arguments: &Arguments) -> Result<Option<Slot>, ToolError> {
-    let fixed = |text: String, origin| Slot::Fixed(Piece { text, origin });
+fn slot(arg: &ExecutionArg, arguments: &CallArguments) -> Result<Option<ArgumentSlot>, ToolError> {
+    let fixed = |text: String, origin| ArgumentSlot::Fixed(ArgvPiece { text, origin });
     Ok(match arg {
-        Arg::Literal(text) => Some(fixed(text.clone(), Origin::Own)),
-        Arg::Switch(switch) => chosen(switch, arguments).map(|flag| fixed(flag, Origin::Switch)),
-        Arg::Value(arg) => values_of(arg, arguments)?.map(|values| {
-            let state = if arg.resolve.is_some() { State::Unresolved } else { State::Final };
-            Slot::Values { arg: arg.clone(), values, state }
+        ExecutionArg::Literal(text) => Some(fixed(text.clone(), Origin::Own)),
+        ExecutionArg::Switch(switch) => {
+            chosen(switch, arguments).map(|flag| fixed(flag, Origin::Switch))
+        }
+        ExecutionArg::Value(arg) => values_of(arg, arguments)?.map(|values| {
+            let state =
+                if arg.resolve.is_some() { ValueState::Unresolved } else { ValueState::Final };
+            ArgumentSlot::Values { arg: arg.clone(), values, state }
         }),
     })
 }
 
 /// The flag that a switch stands for.
-fn chosen(switch: &Switch, arguments: &Arguments) -> Option<String> {
+fn chosen(switch: &Switch, arguments: &CallArguments) -> Option<String> {
     let is_true = match arguments.as_value().get(&switch.param) {
         Some(Value::Bool(is_true)) => *is_true,
         Some(Value::String(text)) => text.eq_ignore_ascii_case("true"),
@@ -279,7 +292,7 @@ fn chosen(switch: &Switch, arguments: &Arguments) -> Option<String> {
 }
 
 /// The values that the model gave for a parameter; `None` if there are none and need not be.
-fn values_of(arg: &ValueArg, arguments: &Arguments) -> Result<Option<Vec<String>>, ToolError> {
+fn values_of(arg: &ValueArg, arguments: &CallArguments) -> Result<Option<Vec<String>>, ToolError> {
     let param = &arg.param;
     let value = arguments.as_value().get(param).unwrap_or(&Value::Null);
     let may_be_many = arg.place != ValuePlace::Stdin && arg.resolve.is_none();
@@ -297,7 +310,7 @@ fn values_of(arg: &ValueArg, arguments: &Arguments) -> Result<Option<Vec<String>
         }
     };
     let may_be_missing =
-        arg.presence == Presence::Optional || matches!(arg.place, ValuePlace::Flag(_));
+        arg.presence == ValuePresence::Optional || matches!(arg.place, ValuePlace::Flag(_));
     match (values.is_empty(), may_be_missing) {
         (false, _) => Ok(Some(values)),
         (true, true) => Ok(None),
@@ -319,7 +332,7 @@ fn scalar(value: &Value) -> Option<String> {
 fn checked(
     arg: &ValueArg,
     value: &str,
-    paths: &Paths<'_>,
+    paths: &PathArguments<'_>,
     writes: &mut Vec<PathBuf>,
 ) -> Result<String, ToolError> {
     if arg.place == ValuePlace::Stdin {
@@ -327,26 +340,26 @@ fn checked(
     }
     let value = clean(&arg.param, value, arg.newlines)?;
     let Some(usage) = arg.path else { return Ok(value) };
-    let path = paths.find(&value, usage).map_err(|error| problem(&arg.param, error))?;
+    let path = paths.resolve(&value, usage).map_err(|error| problem(&arg.param, error))?;
     writes.extend(path.to_write);
     Ok(path.argument)
 }
 
-fn on_stdin(param: &str, value: &str, newlines: Newlines) -> Result<String, ToolError> {
+fn on_stdin(param: &str, value: &str, newlines: NewlineHandling) -> Result<String, ToolError> {
     if value.contains('\0') {
         return Err(problem(param, "it has a NUL character, which can't be passed on"));
     }
     Ok(match newlines {
-        Newlines::Refused => value.to_owned(),
-        Newlines::Normalized => normalized(value),
+        NewlineHandling::Refused => value.to_owned(),
+        NewlineHandling::Normalized => normalized(value),
     })
 }
 
 /// Checks the characters and the length of a value for the command line.
-fn clean(param: &str, value: &str, newlines: Newlines) -> Result<String, ToolError> {
+fn clean(param: &str, value: &str, newlines: NewlineHandling) -> Result<String, ToolError> {
     let (value, allowed): (String, &[char]) = match newlines {
-        Newlines::Refused => (value.to_owned(), &[]),
-        Newlines::Normalized => (normalized(value), &['\n', '\t']),
+        NewlineHandling::Refused => (value.to_owned(), &[]),
+        NewlineHandling::Normalized => (normalized(value), &['\n', '\t']),
     };
     let refused = value.chars().find(|c| c.is_control() && !allowed.contains(c));
     if let Some(refused) = refused {

@@ -4,14 +4,14 @@
 use std::collections::HashSet;
 use std::fmt;
 
-use recto_context::nearest;
+use recto_context::nearest_name;
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 /// Something wrong in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Flaw {
+pub struct DeclarationFlaw {
     /// The line that it is on, from 1.
     pub line: usize,
     /// What is wrong, in words for the author.
@@ -19,23 +19,27 @@ pub struct Flaw {
 }
 
 /// A file that is being read, and what was found wrong with it so far.
-pub(super) struct Reader<'a> {
+pub(super) struct DeclarationReader<'a> {
     text: &'a str,
     /// Where each line but the first begins.
     starts: Vec<usize>,
-    pub(super) flaws: Vec<Flaw>,
+    pub(super) flaws: Vec<DeclarationFlaw>,
 }
 
 /// A JSON object: its text, and the texts of its members.
-pub(super) struct Object<'a> {
+pub(super) struct DeclarationObject<'a> {
     pub(super) raw: &'a str,
     pub(super) members: Vec<(String, &'a str)>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> DeclarationReader<'a> {
     pub(super) fn new(text: &'a str) -> Self {
         let starts = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
-        Reader { text, starts: starts.map(|(at, _)| at + 1).collect(), flaws: Vec::new() }
+        DeclarationReader {
+            text,
+            starts: starts.map(|(at, _)| at + 1).collect(),
+            flaws: Vec::new(),
+        }
     }
 
     /// The line on which a part of the file begins.
@@ -46,13 +50,13 @@ impl<'a> Reader<'a> {
 
     /// Notes that something is wrong with this part of the file.
     pub(super) fn flaw(&mut self, part: &str, what: impl Into<String>) {
-        self.flaws.push(Flaw { line: self.line_of(part), what: what.into() });
+        self.flaws.push(DeclarationFlaw { line: self.line_of(part), what: what.into() });
     }
 
     /// A part of the file as an object.
-    pub(super) fn object(&mut self, raw: &'a str, what: &str) -> Option<Object<'a>> {
+    pub(super) fn object(&mut self, raw: &'a str, what: &str) -> Option<DeclarationObject<'a>> {
         let members = self.parse::<Members<'a>>(raw, what)?.0;
-        let mut object = Object { raw, members: Vec::with_capacity(members.len()) };
+        let mut object = DeclarationObject { raw, members: Vec::with_capacity(members.len()) };
         let mut seen = HashSet::new();
         for (key, value) in members {
             match seen.insert(key.clone()) {
@@ -70,7 +74,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Notes the members of an object that mean nothing.
-    pub(super) fn only(&mut self, object: &Object<'a>, what: &str, known: &[&str]) {
+    pub(super) fn only(&mut self, object: &DeclarationObject<'a>, what: &str, known: &[&str]) {
         for (key, value) in &object.members {
             if known.contains(&key.as_str()) {
                 continue;
@@ -82,7 +86,11 @@ impl<'a> Reader<'a> {
     }
 
     /// A member of an object, unless it is absent, null or of another type.
-    pub(super) fn get<T: Deserialize<'a>>(&mut self, object: &Object<'a>, key: &str) -> Option<T> {
+    pub(super) fn get<T: Deserialize<'a>>(
+        &mut self,
+        object: &DeclarationObject<'a>,
+        key: &str,
+    ) -> Option<T> {
         let raw = object.get(key)?;
         self.parse(raw, &format!("`{key}`"))
     }
@@ -90,7 +98,7 @@ impl<'a> Reader<'a> {
     /// A member that must be there.
     pub(super) fn need<T: Deserialize<'a>>(
         &mut self,
-        object: &Object<'a>,
+        object: &DeclarationObject<'a>,
         what: &str,
         key: &str,
     ) -> Option<T> {
@@ -105,14 +113,15 @@ impl<'a> Reader<'a> {
             Ok(value) => Some(value),
             Err(error) => {
                 let line = self.line_of(raw) + error.line().saturating_sub(1);
-                self.flaws.push(Flaw { line, what: format!("{what}: {}", message(&error)) });
+                self.flaws
+                    .push(DeclarationFlaw { line, what: format!("{what}: {}", message(&error)) });
                 None
             }
         }
     }
 }
 
-impl<'a> Object<'a> {
+impl<'a> DeclarationObject<'a> {
     /// The text of a member; none if it is null.
     pub(super) fn get(&self, key: &str) -> Option<&'a str> {
         let member = self.members.iter().find(|(name, _)| name == key);
@@ -122,7 +131,7 @@ impl<'a> Object<'a> {
 
 /// The nearest known name, as what follows a flaw.
 pub(super) fn hint<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
-    let near = nearest(name, known);
+    let near = nearest_name(name, known);
     near.map(|near| format!("; perhaps `{near}` is meant")).unwrap_or_default()
 }
 

@@ -8,44 +8,44 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::argv::Surroundings;
+use super::argv::InvocationScope;
 use super::spec::PathUse;
-use crate::files::{FileProblem, LastLink, Place, Root};
+use crate::files::{FileToolError, LastLink, ResolvedPath, WorkspaceRoot};
 use crate::tool::ToolError;
 
 /// The folders that paths may lead to.
-pub(super) struct Paths<'a> {
-    root: Root,
+pub(super) struct PathArguments<'a> {
+    root: WorkspaceRoot,
     working_dir: PathBuf,
-    around: Surroundings<'a>,
+    around: InvocationScope<'a>,
 }
 
 /// A path as it is handed over.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct PathArgument {
     pub(super) argument: String,
     /// The file, if it is to be written.
     pub(super) to_write: Option<PathBuf>,
 }
 
-impl<'a> Paths<'a> {
+impl<'a> PathArguments<'a> {
     /// Opens the workspace, and finds the folder in it that a program starts in.
     pub(super) fn open(
-        around: &Surroundings<'a>,
+        around: &InvocationScope<'a>,
         working_dir: Option<&str>,
     ) -> Result<Self, ToolError> {
-        let root = Root::open(around.workspace)?;
-        let place = root.find(working_dir.unwrap_or_default(), LastLink::Followed)?;
+        let root = WorkspaceRoot::open(around.workspace)?;
+        let place = root.resolve(working_dir.unwrap_or_default(), LastLink::Followed)?;
         if !place.below.is_empty() {
             let path = place.path();
             let problem = match place.folder.symlink_metadata(&place.below[0]) {
-                Ok(_) => FileProblem::NotFolder { path },
-                Err(_) => FileProblem::Missing { path },
+                Ok(_) => FileToolError::NotFolder { path },
+                Err(_) => FileToolError::Missing { path },
             };
             return Err(ToolError::new(format!("the folder to work in: {problem}")));
         }
         let working_dir = real_path(&root, &place);
-        Ok(Paths { root, working_dir, around: *around })
+        Ok(PathArguments { root, working_dir, around: *around })
     }
 
     /// The folder that the program starts in, without links.
@@ -54,41 +54,44 @@ impl<'a> Paths<'a> {
     }
 
     /// Where a path leads, if that may be used in this way.
-    pub(super) fn find(&self, asked: &str, usage: PathUse) -> Result<Found, ToolError> {
+    pub(super) fn resolve(&self, asked: &str, usage: PathUse) -> Result<PathArgument, ToolError> {
         if asked.trim().is_empty() {
             return Err(ToolError::new("the path is empty; `.` is the workspace itself"));
         }
         let real = match find_in(&self.root, asked, usage) {
-            Err(FileProblem::Outside { .. }) => self.find_granted(asked, usage)?,
+            Err(FileToolError::Outside { .. }) => self.find_granted(asked, usage)?,
             found => found?,
         };
         if usage == PathUse::Write && (self.around.is_protected)(&real) {
-            return Err(FileProblem::NeverWritable { path: asked.to_owned() }.into());
+            return Err(FileToolError::NeverWritable { path: asked.to_owned() }.into());
         }
         let argument = self.argument(&real).ok_or_else(|| {
             ToolError::new(format!("`{asked}` leads to a name that can't be passed on"))
         })?;
-        Ok(Found { argument, to_write: (usage == PathUse::Write).then_some(real) })
+        Ok(PathArgument { argument, to_write: (usage == PathUse::Write).then_some(real) })
     }
 
     /// The same in what a person granted, by its absolute path.
     fn find_granted(&self, asked: &str, usage: PathUse) -> Result<PathBuf, ToolError> {
-        let Surroundings { readable, writable, .. } = self.around;
+        let InvocationScope { readable, writable, .. } = self.around;
         let granted = match usage {
             PathUse::Read => [writable, readable],
             PathUse::Write => [writable, &[]],
         };
         for grant in granted.into_iter().flatten() {
             match find_below(grant, asked, usage) {
-                Err(FileProblem::Outside { .. } | FileProblem::Workspace { .. }) => {}
+                Err(FileToolError::Outside { .. } | FileToolError::Workspace { .. }) => {}
                 found => return Ok(found?),
             }
         }
         let read_only = usage == PathUse::Write
             && readable.iter().any(|grant| find_below(grant, asked, PathUse::Read).is_ok());
         let path = asked.to_owned();
-        let refused =
-            if read_only { FileProblem::ReadOnly { path } } else { FileProblem::Outside { path } };
+        let refused = if read_only {
+            FileToolError::ReadOnly { path }
+        } else {
+            FileToolError::Outside { path }
+        };
         Err(refused.into())
     }
 
@@ -111,8 +114,8 @@ impl<'a> Paths<'a> {
 }
 
 /// Where a path leads below a granted folder, or at a granted file.
-fn find_below(grant: &Path, asked: &str, usage: PathUse) -> Result<PathBuf, FileProblem> {
-    let outside = || FileProblem::Outside { path: asked.to_owned() };
+fn find_below(grant: &Path, asked: &str, usage: PathUse) -> Result<PathBuf, FileToolError> {
+    let outside = || FileToolError::Outside { path: asked.to_owned() };
     if !Path::new(asked).is_absolute() || !grant.is_absolute() {
         return Err(outside());
     }
@@ -120,42 +123,44 @@ fn find_below(grant: &Path, asked: &str, usage: PathUse) -> Result<PathBuf, File
         Ok(found) if found.is_file() && Path::new(asked) == grant => {
             std::fs::canonicalize(grant).map_err(|cause| failed(asked, cause))
         }
-        Ok(found) if found.is_dir() => find_in(&Root::open(grant)?, asked, usage),
+        Ok(found) if found.is_dir() => find_in(&WorkspaceRoot::open(grant)?, asked, usage),
         _ => Err(outside()),
     }
 }
 
-fn find_in(root: &Root, asked: &str, usage: PathUse) -> Result<PathBuf, FileProblem> {
+fn find_in(root: &WorkspaceRoot, asked: &str, usage: PathUse) -> Result<PathBuf, FileToolError> {
     let last = match usage {
         PathUse::Read => LastLink::Followed,
         PathUse::Write => LastLink::Kept,
     };
-    let place = root.find(asked, last)?;
+    let place = root.resolve(asked, last)?;
     let path = || place.path();
     match (place.below.as_slice(), usage) {
         ([], PathUse::Read) => {}
-        ([], PathUse::Write) => return Err(FileProblem::Folder { path: asked.to_owned() }),
+        ([], PathUse::Write) => return Err(FileToolError::Folder { path: asked.to_owned() }),
         ([name], usage) => match (place.folder.symlink_metadata(name), usage) {
             (Ok(found), _) if found.is_file() => {}
-            (Ok(found), _) if found.is_symlink() => return Err(FileProblem::Link { path: path() }),
-            (Ok(found), _) if found.is_dir() => return Err(FileProblem::Folder { path: path() }),
-            (Ok(_), _) => return Err(FileProblem::Special { path: path() }),
+            (Ok(found), _) if found.is_symlink() => {
+                return Err(FileToolError::Link { path: path() });
+            }
+            (Ok(found), _) if found.is_dir() => return Err(FileToolError::Folder { path: path() }),
+            (Ok(_), _) => return Err(FileToolError::Special { path: path() }),
             (Err(error), PathUse::Write) if error.kind() == io::ErrorKind::NotFound => {
                 if asked.ends_with('/') {
-                    return Err(FileProblem::Folder { path: asked.to_owned() });
+                    return Err(FileToolError::Folder { path: asked.to_owned() });
                 }
             }
             (Err(error), _) if error.kind() == io::ErrorKind::NotFound => {
-                return Err(FileProblem::Missing { path: path() });
+                return Err(FileToolError::Missing { path: path() });
             }
             (Err(cause), _) => return Err(failed(asked, cause)),
         },
-        _ => return Err(FileProblem::Missing { path: path() }),
+        _ => return Err(FileToolError::Missing { path: path() }),
     }
     Ok(real_path(root, &place))
 }
 
-fn real_path(root: &Root, place: &Place) -> PathBuf {
+fn real_path(root: &WorkspaceRoot, place: &ResolvedPath) -> PathBuf {
     let names: PathBuf = place.above.iter().chain(&place.below).collect();
     // Joining nothing would leave a `/` at the end.
     match names.as_os_str().is_empty() {
@@ -164,6 +169,6 @@ fn real_path(root: &Root, place: &Place) -> PathBuf {
     }
 }
 
-fn failed(path: &str, cause: io::Error) -> FileProblem {
-    FileProblem::Io { path: path.to_owned(), cause }
+fn failed(path: &str, cause: io::Error) -> FileToolError {
+    FileToolError::Io { path: path.to_owned(), cause }
 }

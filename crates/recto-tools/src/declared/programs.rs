@@ -6,9 +6,9 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use super::argv::Surroundings;
+use super::argv::InvocationScope;
 use super::runners::is_runner_behind;
-use crate::options::Scripts;
+use crate::options::ScriptPolicy;
 use crate::process::is_executable;
 use crate::tool::ToolError;
 
@@ -16,7 +16,7 @@ use crate::tool::ToolError;
 const USUAL_FOLDERS: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// The absolute path of a program.
-pub(super) fn find(name: &str, around: &Surroundings<'_>) -> Result<PathBuf, ToolError> {
+pub(super) fn find_program(name: &str, around: &InvocationScope<'_>) -> Result<PathBuf, ToolError> {
     let changeable = changeable(around);
     let is_safe = |path: &Path| !changeable.iter().any(|folder| path.starts_with(folder));
     let search_path = around.search_path.unwrap_or(OsStr::new(USUAL_FOLDERS));
@@ -48,8 +48,8 @@ pub(super) fn find(name: &str, around: &Surroundings<'_>) -> Result<PathBuf, Too
 }
 
 /// The absolute path of a script of the skill's.
-pub(super) fn script(name: &str, around: &Surroundings<'_>) -> Result<PathBuf, ToolError> {
-    if around.scripts == Scripts::Refused {
+pub(super) fn find_script(name: &str, around: &InvocationScope<'_>) -> Result<PathBuf, ToolError> {
+    if around.scripts == ScriptPolicy::Refused {
         return Err(ToolError::new(format!(
             "the script `{name}` is not run: scripts of skills are off; \
              a person can set `skills.allow_scripts = true`"
@@ -70,7 +70,7 @@ pub(super) fn script(name: &str, around: &Surroundings<'_>) -> Result<PathBuf, T
 }
 
 /// The folders that a tool can change, with and without links.
-fn changeable(around: &Surroundings<'_>) -> Vec<PathBuf> {
+fn changeable(around: &InvocationScope<'_>) -> Vec<PathBuf> {
     let given = [around.workspace, around.skill_folder].into_iter();
     let given = given.chain(around.planted.iter().map(PathBuf::as_path));
     let both = given.flat_map(|path| [std::path::absolute(path), std::fs::canonicalize(path)]);

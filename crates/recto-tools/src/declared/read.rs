@@ -12,10 +12,10 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::json::{Flaw, Object, Reader, hint};
+use super::json::{DeclarationFlaw, DeclarationObject, DeclarationReader, hint};
 use super::runners::is_runner;
-use super::spec::{Arg, Execution, ValueArg, ValuePlace};
-use crate::options::Network;
+use super::spec::{Execution, ExecutionArg, ValueArg, ValuePlace};
+use crate::options::NetworkAccess;
 use args::ArgReader;
 
 const TOP_KEYS: [&str; 4] = ["tools", "allowlist", "execution", "$schema"];
@@ -39,33 +39,33 @@ const OUTPUT_RANGE: (u64, u64) = (256, 16 * 1024 * 1024);
 
 /// The content of a tools.json.
 #[derive(Debug, Default)]
-pub(super) struct Contents {
+pub(super) struct ToolsDeclaration {
     /// How each tool is run, or why it is not.
-    pub(super) executions: BTreeMap<String, Result<Execution, Flaw>>,
+    pub(super) executions: BTreeMap<String, Result<Execution, DeclarationFlaw>>,
     /// A flaw of the whole file, such as broken JSON.
-    pub(super) broken: Option<Flaw>,
+    pub(super) broken: Option<DeclarationFlaw>,
     /// The parameters of the tools that were read, for a check of their schemas.
     pub(super) schemas: Vec<(usize, String, Value)>,
     /// Everything wrong, by line.
-    pub(super) flaws: Vec<Flaw>,
+    pub(super) flaws: Vec<DeclarationFlaw>,
 }
 
 /// A tool as the model sees it.
 struct DeclaredTool<'a> {
     raw: &'a str,
     parameters: Vec<String>,
-    flaw: Option<Flaw>,
+    flaw: Option<DeclarationFlaw>,
 }
 
 type DeclaredTools<'a> = BTreeMap<String, DeclaredTool<'a>>;
 
 /// The programs that may be run, each with the subcommands that it may have.
-type Allowlist = BTreeMap<String, BTreeSet<Vec<String>>>;
+type ProgramAllowlist = BTreeMap<String, BTreeSet<Vec<String>>>;
 
 /// Reads the text of a tools.json, and notes everything wrong with it.
-pub(super) fn read(text: &str) -> Contents {
-    let mut reader = Reader::new(text);
-    let mut contents = Contents::default();
+pub(super) fn read_tools_json(text: &str) -> ToolsDeclaration {
+    let mut reader = DeclarationReader::new(text);
+    let mut contents = ToolsDeclaration::default();
     if read_into(&mut reader, text, &mut contents).is_none() {
         contents.broken = reader.flaws.last().cloned();
     }
@@ -75,7 +75,11 @@ pub(super) fn read(text: &str) -> Contents {
 }
 
 /// `None` if what is wrong concerns the whole file; it is then the last flaw.
-fn read_into<'a>(reader: &mut Reader<'a>, text: &'a str, contents: &mut Contents) -> Option<()> {
+fn read_into<'a>(
+    reader: &mut DeclarationReader<'a>,
+    text: &'a str,
+    contents: &mut ToolsDeclaration,
+) -> Option<()> {
     let top = reader.object(text, "tools.json")?;
     reader.only(&top, "tools.json", &TOP_KEYS);
     let tools = read_tools(reader, &top, contents)?;
@@ -99,7 +103,7 @@ fn read_into<'a>(reader: &mut Reader<'a>, text: &'a str, contents: &mut Contents
     for (name, tool) in tools {
         let flaw = || {
             let what = format!("tool `{name}` has no execution, so it can't be run");
-            let flaw = Flaw { line: reader.line_of(tool.raw), what };
+            let flaw = DeclarationFlaw { line: reader.line_of(tool.raw), what };
             reader.flaws.push(flaw.clone());
             Err(flaw)
         };
@@ -109,7 +113,11 @@ fn read_into<'a>(reader: &mut Reader<'a>, text: &'a str, contents: &mut Contents
 }
 
 /// A member that is a list, if there is one; `None` if it is something else.
-fn read_list<'a>(reader: &mut Reader<'a>, top: &Object<'a>, key: &str) -> Option<Vec<&'a str>> {
+fn read_list<'a>(
+    reader: &mut DeclarationReader<'a>,
+    top: &DeclarationObject<'a>,
+    key: &str,
+) -> Option<Vec<&'a str>> {
     match top.get(key) {
         None => Some(Vec::new()),
         Some(raw) => reader.list(raw, &format!("`{key}`")),
@@ -118,9 +126,9 @@ fn read_list<'a>(reader: &mut Reader<'a>, top: &Object<'a>, key: &str) -> Option
 
 /// The tools, as far as it matters for running them.
 fn read_tools<'a>(
-    reader: &mut Reader<'a>,
-    top: &Object<'a>,
-    contents: &mut Contents,
+    reader: &mut DeclarationReader<'a>,
+    top: &DeclarationObject<'a>,
+    contents: &mut ToolsDeclaration,
 ) -> Option<DeclaredTools<'a>> {
     let mut tools = DeclaredTools::new();
     for raw in read_list(reader, top, "tools")? {
@@ -155,8 +163,11 @@ fn is_tool_name(name: &str) -> bool {
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-')
 }
 
-fn read_allowlist<'a>(reader: &mut Reader<'a>, top: &Object<'a>) -> Option<Allowlist> {
-    let mut allowlist = Allowlist::new();
+fn read_allowlist<'a>(
+    reader: &mut DeclarationReader<'a>,
+    top: &DeclarationObject<'a>,
+) -> Option<ProgramAllowlist> {
+    let mut allowlist = ProgramAllowlist::new();
     let Some(raw) = top.get("allowlist") else { return Some(allowlist) };
     for (binary, raw) in reader.object(raw, "`allowlist`")?.members {
         if let Some(problem) = binary_problem(&binary) {
@@ -191,14 +202,14 @@ fn words(text: &str) -> Vec<String> {
 
 /// Reads the executions one by one.
 struct ExecutionReader<'r, 'a> {
-    reader: &'r mut Reader<'a>,
-    allowlist: &'r Allowlist,
+    reader: &'r mut DeclarationReader<'a>,
+    allowlist: &'r ProgramAllowlist,
     tools: &'r DeclaredTools<'a>,
 }
 
 impl<'a> ExecutionReader<'_, 'a> {
     /// `None` only where a flaw was noted.
-    fn read(&mut self, object: &Object<'a>, tool: &str) -> Option<Execution> {
+    fn read(&mut self, object: &DeclarationObject<'a>, tool: &str) -> Option<Execution> {
         let what = format!("the execution of `{}`", tool.escape_default());
         self.reader.only(object, &what, &EXECUTION_KEYS);
         let declared = self.tools.get(tool);
@@ -231,8 +242,8 @@ impl<'a> ExecutionReader<'_, 'a> {
             output_bytes: self.number(object, "maxOutputBytes", OUTPUT_RANGE).map(|n| n as usize),
             working_dir: self.reader.get(object, "workingDir"),
             network: match self.reader.get(object, "network") {
-                Some(true) => Network::Granted,
-                _ => Network::Refused,
+                Some(true) => NetworkAccess::Granted,
+                _ => NetworkAccess::Refused,
             },
         };
         // An argument that could not be read may be the one that uses a parameter.
@@ -242,7 +253,11 @@ impl<'a> ExecutionReader<'_, 'a> {
         command.map(|_| execution)
     }
 
-    fn command(&mut self, object: &Object<'a>, what: &str) -> Option<(String, Vec<String>)> {
+    fn command(
+        &mut self,
+        object: &DeclarationObject<'a>,
+        what: &str,
+    ) -> Option<(String, Vec<String>)> {
         let binary: String = self.reader.need(object, what, "binary")?;
         let subcommand: String = self.reader.get(object, "subcommand").unwrap_or_default();
         let subcommand = words(&subcommand);
@@ -253,7 +268,7 @@ impl<'a> ExecutionReader<'_, 'a> {
     }
 
     /// Notes arguments that mean something else in their place than the author thought.
-    fn check_order(&mut self, args: &[(&'a str, Arg)]) {
+    fn check_order(&mut self, args: &[(&'a str, ExecutionArg)]) {
         let mut flags_ended = false;
         let mut has_stdin = false;
         for (raw, arg) in args {
@@ -261,8 +276,8 @@ impl<'a> ExecutionReader<'_, 'a> {
                 self.reader
                     .flaw(raw, "a flag after `--` is taken for a plain argument; put it before");
             }
-            flags_ended |= matches!(arg, Arg::Literal(text) if text == "--");
-            if matches!(arg, Arg::Value(ValueArg { place: ValuePlace::Stdin, .. })) {
+            flags_ended |= matches!(arg, ExecutionArg::Literal(text) if text == "--");
+            if matches!(arg, ExecutionArg::Value(ValueArg { place: ValuePlace::Stdin, .. })) {
                 if has_stdin {
                     self.reader.flaw(raw, "there are two arguments for standard input");
                 }
@@ -279,7 +294,12 @@ impl<'a> ExecutionReader<'_, 'a> {
         }
     }
 
-    fn number(&mut self, object: &Object<'a>, key: &str, (least, most): (u64, u64)) -> Option<u64> {
+    fn number(
+        &mut self,
+        object: &DeclarationObject<'a>,
+        key: &str,
+        (least, most): (u64, u64),
+    ) -> Option<u64> {
         let number: i64 = self.reader.get(object, key)?;
         let fitting = u64::try_from(number).ok().filter(|number| (least..=most).contains(number));
         if fitting.is_none() {
@@ -289,7 +309,7 @@ impl<'a> ExecutionReader<'_, 'a> {
         fitting
     }
 
-    fn success(&mut self, object: &Object<'a>) -> Vec<i32> {
+    fn success(&mut self, object: &DeclarationObject<'a>) -> Vec<i32> {
         let Some(codes) = self.reader.get::<Vec<i32>>(object, "successExitCodes") else {
             return vec![0];
         };
@@ -302,7 +322,11 @@ impl<'a> ExecutionReader<'_, 'a> {
 }
 
 /// Why a program may not be run with this subcommand.
-fn command_problem(allowlist: &Allowlist, binary: &str, subcommand: &[String]) -> Option<String> {
+fn command_problem(
+    allowlist: &ProgramAllowlist,
+    binary: &str,
+    subcommand: &[String],
+) -> Option<String> {
     if let Some(problem) = binary_problem(binary) {
         return Some(problem);
     }

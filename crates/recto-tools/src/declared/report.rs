@@ -4,14 +4,14 @@
 //! Success is what the program wrote, and nothing around it unless there is
 //! something to say. A failure begins with a line that says how it ended.
 
-use crate::process::End;
+use crate::process::ProgramEnd;
 use crate::shorten::shorten;
 use crate::tool::{ToolError, ToolOutput};
 
 /// The result of a call whose program ended like this, having written this, in
 /// at most `limit` bytes.
-pub(crate) fn report(
-    end: End,
+pub(crate) fn report_result(
+    end: ProgramEnd,
     success: &[i32],
     stdout: &str,
     stderr: &str,
@@ -23,7 +23,7 @@ pub(crate) fn report(
     let room = limit.saturating_sub(stderr.len() + NOTES_ROOM);
     let stdout = shorten(stdout.to_owned(), room);
     match end {
-        End::Exit(code) if success.contains(&code) => Ok(succeeded(code, stdout, &stderr)),
+        ProgramEnd::Exit(code) if success.contains(&code) => Ok(succeeded(code, stdout, &stderr)),
         _ => Err(ToolError::new(failed(end, &stdout, &stderr))),
     }
 }
@@ -44,20 +44,20 @@ fn succeeded(code: i32, stdout: String, stderr: &str) -> String {
     if parts.is_empty() { "[no output]".to_owned() } else { parts.join("\n") }
 }
 
-fn failed(end: End, stdout: &str, stderr: &str) -> String {
+fn failed(end: ProgramEnd, stdout: &str, stderr: &str) -> String {
     let mut text = match end {
-        End::Exit(code) => format!("exit code {code}"),
-        End::Signal(signal) => match signal_name(signal) {
+        ProgramEnd::Exit(code) => format!("exit code {code}"),
+        ProgramEnd::Signal(signal) => match signal_name(signal) {
             Some(name) => format!("ended by signal {signal} ({name})"),
             None => format!("ended by signal {signal}"),
         },
-        End::TimedOut(limit) => {
+        ProgramEnd::TimedOut(limit) => {
             format!("ended at its time limit of {} s", limit.as_secs_f64())
         }
-        End::TooManyProcesses(count) => {
+        ProgramEnd::TooManyProcesses(count) => {
             format!("ended because it had {count} processes, more than it may")
         }
-        End::TooMuchMemory(bytes) => {
+        ProgramEnd::TooMuchMemory(bytes) => {
             let mebibytes = bytes / (1024 * 1024);
             format!("ended because it held {mebibytes} MiB of memory, more than it may")
         }
@@ -96,8 +96,8 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(end: End, outputs: (&str, &str), expected: &Expect) {
-        let text = match report(end, &[0, 1], outputs.0, outputs.1, 1000) {
+    fn check(end: ProgramEnd, outputs: (&str, &str), expected: &Expect) {
+        let text = match report_result(end, &[0, 1], outputs.0, outputs.1, 1000) {
             Ok(text) => format!("ok: {text}\n"),
             Err(error) => format!("failed: {error}\n"),
         };
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn success() {
-        let done = End::Exit(0);
+        let done = ProgramEnd::Exit(0);
         check(
             done,
             ("a\nb\n\n", ""),
@@ -140,7 +140,7 @@ mod tests {
         "#]],
         );
         check(
-            End::Exit(1),
+            ProgramEnd::Exit(1),
             ("", ""),
             &expect![[r#"
             ok: [exit code 1]
@@ -151,7 +151,7 @@ mod tests {
     #[test]
     fn failure() {
         check(
-            End::Exit(2),
+            ProgramEnd::Exit(2),
             ("a\n", "no such file\n"),
             &expect![[r#"
             failed: exit code 2
@@ -162,21 +162,21 @@ mod tests {
         "#]],
         );
         check(
-            End::Signal(9),
+            ProgramEnd::Signal(9),
             ("", ""),
             &expect![[r#"
             failed: ended by signal 9 (kill)
         "#]],
         );
         check(
-            End::Signal(64),
+            ProgramEnd::Signal(64),
             ("", ""),
             &expect![[r#"
             failed: ended by signal 64
         "#]],
         );
         check(
-            End::TimedOut(Duration::from_millis(1500)),
+            ProgramEnd::TimedOut(Duration::from_millis(1500)),
             ("so far", ""),
             &expect![[r#"
             failed: ended at its time limit of 1.5 s
@@ -185,14 +185,14 @@ mod tests {
         "#]],
         );
         check(
-            End::TooManyProcesses(70),
+            ProgramEnd::TooManyProcesses(70),
             ("", ""),
             &expect![[r#"
             failed: ended because it had 70 processes, more than it may
         "#]],
         );
         check(
-            End::TooMuchMemory(3 << 30),
+            ProgramEnd::TooMuchMemory(3 << 30),
             ("", ""),
             &expect![[r#"
             failed: ended because it held 3072 MiB of memory, more than it may
@@ -203,7 +203,8 @@ mod tests {
     #[test]
     fn both_ends_of_both_outputs_stay_within_the_limit() {
         let long = |name: &str| format!("{name} begins {} {name} ends", "x".repeat(5000));
-        let error = report(End::Exit(2), &[0], &long("out"), &long("err"), 1000).unwrap_err();
+        let error =
+            report_result(ProgramEnd::Exit(2), &[0], &long("out"), &long("err"), 1000).unwrap_err();
         let text = error.to_string();
         assert!(text.len() <= 1000, "{}", text.len());
         for part in ["exit code 2", "out begins", "out ends", "err begins", "err ends"] {

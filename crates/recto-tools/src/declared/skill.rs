@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use recto_context::ContentHash;
 
-use super::json::Flaw;
+use super::json::DeclarationFlaw;
 use super::read;
 use super::spec::Execution;
 use crate::tool::ToolError;
@@ -26,13 +26,13 @@ const MAX_BYTES: u64 = 64 * 1024 * 1024;
 pub(crate) struct SkillTools {
     path: PathBuf,
     hash: ContentHash,
-    executions: BTreeMap<String, Result<Execution, Flaw>>,
-    broken: Option<Flaw>,
+    executions: BTreeMap<String, Result<Execution, DeclarationFlaw>>,
+    broken: Option<DeclarationFlaw>,
 }
 
 /// The reason why a skill's tools, or one of them, can't be used.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum DeclaredProblem {
+pub(crate) enum DeclarationError {
     #[error("`{}` can't be read: {cause}", .path.display())]
     Io { path: PathBuf, cause: io::Error },
     #[error("`{}` is not in UTF-8", .path.display())]
@@ -41,13 +41,13 @@ pub(crate) enum DeclaredProblem {
         "the declaration of the tool has a flaw, which a person has to mend: {}:{}: {}",
         .path.display(), .flaw.line, .flaw.what
     )]
-    Flawed { path: PathBuf, flaw: Flaw },
+    Flawed { path: PathBuf, flaw: DeclarationFlaw },
     #[error("`{}` declares no tool `{tool}`", .path.display())]
     Undeclared { path: PathBuf, tool: String },
 }
 
-impl From<DeclaredProblem> for ToolError {
-    fn from(problem: DeclaredProblem) -> Self {
+impl From<DeclarationError> for ToolError {
+    fn from(problem: DeclarationError) -> Self {
         ToolError::new(problem.to_string())
     }
 }
@@ -60,15 +60,15 @@ pub fn trust_hash(skill_folder: &Path) -> io::Result<ContentHash> {
 
 impl SkillTools {
     /// Reads what the skill in this folder declares.
-    pub(crate) fn read(skill_folder: &Path) -> Result<Self, DeclaredProblem> {
+    pub(crate) fn read(skill_folder: &Path) -> Result<Self, DeclarationError> {
         let path = skill_folder.join("tools.json");
-        let failed = |cause| DeclaredProblem::Io { path: path.clone(), cause };
+        let failed = |cause| DeclarationError::Io { path: path.clone(), cause };
         let bytes = read_declaration(&path).map_err(failed)?;
         let hash = hash_with(skill_folder, &bytes).map_err(failed)?;
         let Ok(text) = String::from_utf8(bytes) else {
-            return Err(DeclaredProblem::NotText { path });
+            return Err(DeclarationError::NotText { path });
         };
-        let contents = read::read(&text);
+        let contents = read::read_tools_json(&text);
         let (executions, broken) = (contents.executions, contents.broken);
         Ok(SkillTools { path, hash, executions, broken })
     }
@@ -79,15 +79,16 @@ impl SkillTools {
     }
 
     /// The way in which a tool is run.
-    pub(crate) fn execution(&self, tool: &str) -> Result<&Execution, DeclaredProblem> {
+    pub(crate) fn execution(&self, tool: &str) -> Result<&Execution, DeclarationError> {
         let path = || self.path.clone();
-        let flawed = |flaw: &Flaw| DeclaredProblem::Flawed { path: path(), flaw: flaw.clone() };
+        let flawed =
+            |flaw: &DeclarationFlaw| DeclarationError::Flawed { path: path(), flaw: flaw.clone() };
         if let Some(flaw) = &self.broken {
             return Err(flawed(flaw));
         }
         match self.executions.get(tool) {
             Some(execution) => execution.as_ref().map_err(flawed),
-            None => Err(DeclaredProblem::Undeclared { path: path(), tool: tool.to_owned() }),
+            None => Err(DeclarationError::Undeclared { path: path(), tool: tool.to_owned() }),
         }
     }
 }
@@ -115,25 +116,25 @@ fn open(path: &Path) -> io::Result<File> {
 }
 
 fn hash_with(skill_folder: &Path, declaration: &[u8]) -> io::Result<ContentHash> {
-    let mut listing = Listing { lines: Vec::new(), entries: 0, bytes: 0 };
-    listing.add(b"tools.json", "", Path::new(""), ContentHash::of(declaration));
+    let mut listing = TrustListing { lines: Vec::new(), entries: 0, bytes: 0 };
+    listing.add(b"tools.json", "", Path::new(""), ContentHash::of_bytes(declaration));
     let scripts = skill_folder.join("scripts");
     match std::fs::symlink_metadata(&scripts) {
         Ok(found) => listing.visit(&scripts, Path::new("scripts"), &found)?,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(error),
     }
-    Ok(ContentHash::of(&listing.lines))
+    Ok(ContentHash::of_bytes(&listing.lines))
 }
 
 /// Everything that is hashed, an entry after the other.
-struct Listing {
+struct TrustListing {
     lines: Vec<u8>,
     entries: usize,
     bytes: u64,
 }
 
-impl Listing {
+impl TrustListing {
     fn visit(&mut self, path: &Path, name: &Path, found: &Metadata) -> io::Result<()> {
         self.entries += 1;
         if self.entries > MAX_ENTRIES {
@@ -141,7 +142,7 @@ impl Listing {
             return Err(io::Error::other(what));
         }
         if found.is_dir() {
-            self.add(b"folder", "", name, ContentHash::of(b""));
+            self.add(b"folder", "", name, ContentHash::of_bytes(b""));
             let entries = std::fs::read_dir(path)?.take(MAX_ENTRIES + 1);
             let mut names =
                 entries.map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<_>>>()?;
@@ -153,16 +154,21 @@ impl Listing {
             }
         } else if found.is_symlink() {
             let target = std::fs::read_link(path)?;
-            self.add(b"link", "", name, ContentHash::of(target.as_os_str().as_encoded_bytes()));
+            self.add(
+                b"link",
+                "",
+                name,
+                ContentHash::of_bytes(target.as_os_str().as_encoded_bytes()),
+            );
         } else if found.is_file() {
             let too_much =
                 || io::Error::other(format!("`scripts` has more than {MAX_BYTES} bytes"));
             let left = MAX_BYTES - self.bytes;
             let content = read_at_most(open(path)?, left)?.ok_or_else(too_much)?;
             self.bytes += content.len() as u64;
-            self.add(b"file", mode_of(found), name, ContentHash::of(&content));
+            self.add(b"file", mode_of(found), name, ContentHash::of_bytes(&content));
         } else {
-            self.add(b"other", "", name, ContentHash::of(b""));
+            self.add(b"other", "", name, ContentHash::of_bytes(b""));
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::options::Network;
+use crate::options::NetworkAccess;
 
 /// The way in which a tool is run: the program and its arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub(crate) struct Execution {
     /// The words that come right after it.
     pub(crate) subcommand: Vec<String>,
     /// What follows them, in this order.
-    pub(crate) args: Vec<Arg>,
+    pub(crate) args: Vec<ExecutionArg>,
     /// How long it may take, if the skill says so.
     pub(crate) time: Option<Duration>,
     /// The exit codes that mean success.
@@ -25,12 +25,12 @@ pub(crate) struct Execution {
     /// if there is none.
     pub(crate) working_dir: Option<String>,
     /// Whether it asks for the network.
-    pub(crate) network: Network,
+    pub(crate) network: NetworkAccess,
 }
 
 /// A part of the command line, or the text on standard input.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Arg {
+pub(crate) enum ExecutionArg {
     /// A text of the author's.
     Literal(String),
     /// A flag that depends on a parameter.
@@ -52,12 +52,12 @@ pub(crate) struct Switch {
 pub(crate) struct ValueArg {
     pub(crate) param: String,
     pub(crate) place: ValuePlace,
-    pub(crate) presence: Presence,
-    pub(crate) newlines: Newlines,
+    pub(crate) presence: ValuePresence,
+    pub(crate) newlines: NewlineHandling,
     /// What the value is used for, if it is a path.
     pub(crate) path: Option<PathUse>,
     /// What turns it into another value first.
-    pub(crate) resolve: Option<Resolve>,
+    pub(crate) resolve: Option<ValueResolver>,
 }
 
 /// Where a value goes.
@@ -71,14 +71,14 @@ pub(crate) enum ValuePlace {
 
 /// Whether a value may be missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Presence {
+pub(crate) enum ValuePresence {
     Required,
     Optional,
 }
 
 /// The treatment of line breaks in a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Newlines {
+pub(crate) enum NewlineHandling {
     /// They are refused, except on standard input.
     Refused,
     /// All ways to write one become `\n`, also the two characters `\` and `n`.
@@ -94,7 +94,7 @@ pub(crate) enum PathUse {
 
 /// A command whose output takes the place of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Resolve {
+pub(crate) struct ValueResolver {
     pub(crate) command: ResolveCommand,
     pub(crate) args: Vec<ResolveArg>,
 }
@@ -119,16 +119,16 @@ pub(crate) enum ResolveArg {
 impl Execution {
     /// The parameters that it uses.
     pub(super) fn params(&self) -> impl Iterator<Item = &str> {
-        self.args.iter().flat_map(Arg::params)
+        self.args.iter().flat_map(ExecutionArg::params)
     }
 }
 
-impl Arg {
+impl ExecutionArg {
     fn params(&self) -> Vec<&str> {
         match self {
-            Arg::Literal(_) => Vec::new(),
-            Arg::Switch(switch) => vec![&switch.param],
-            Arg::Value(value) => {
+            ExecutionArg::Literal(_) => Vec::new(),
+            ExecutionArg::Switch(switch) => vec![&switch.param],
+            ExecutionArg::Value(value) => {
                 let of_resolve = value.resolve.iter().flat_map(|resolve| &resolve.args);
                 let of_resolve = of_resolve.filter_map(|arg| match arg {
                     ResolveArg::Param(param) => Some(param.as_str()),
@@ -142,10 +142,12 @@ impl Arg {
     /// The flags and the author's texts that it can put into the command line.
     pub(super) fn own_texts(&self) -> impl Iterator<Item = &str> {
         let texts = match self {
-            Arg::Literal(text) => [Some(text), None],
-            Arg::Switch(switch) => [switch.if_true.as_ref(), switch.if_false.as_ref()],
-            Arg::Value(ValueArg { place: ValuePlace::Flag(flag), .. }) => [Some(flag), None],
-            Arg::Value(_) => [None, None],
+            ExecutionArg::Literal(text) => [Some(text), None],
+            ExecutionArg::Switch(switch) => [switch.if_true.as_ref(), switch.if_false.as_ref()],
+            ExecutionArg::Value(ValueArg { place: ValuePlace::Flag(flag), .. }) => {
+                [Some(flag), None]
+            }
+            ExecutionArg::Value(_) => [None, None],
         };
         texts.into_iter().flatten().map(String::as_str)
     }

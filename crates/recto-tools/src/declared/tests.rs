@@ -16,16 +16,16 @@ mod home {
 
     use super::super::read;
     use super::super::spec::Execution;
-    use super::super::{Invocation, Prepared, Surroundings};
-    use crate::arguments::Arguments;
-    use crate::options::Scripts;
+    use super::super::{Invocation, InvocationScope, PreparedInvocation};
+    use crate::arguments::CallArguments;
+    use crate::options::ScriptPolicy;
     use crate::tool::ToolError;
 
     /// A workspace with some files, a folder with programs, and what is granted.
     pub(super) struct Home {
         folder: TempDir,
         real: PathBuf,
-        pub(super) scripts: Scripts,
+        pub(super) scripts: ScriptPolicy,
         pub(super) readable: Vec<PathBuf>,
         pub(super) writable: Vec<PathBuf>,
         pub(super) search_path: String,
@@ -43,8 +43,14 @@ mod home {
             }
             let search_path = real.join("bin").display().to_string();
             let (readable, writable) = (Vec::new(), Vec::new());
-            let home =
-                Home { folder, real, scripts: Scripts::Allowed, readable, writable, search_path };
+            let home = Home {
+                folder,
+                real,
+                scripts: ScriptPolicy::Allowed,
+                readable,
+                writable,
+                search_path,
+            };
             for program in ["grep", "git", "echo", "find", "cat"] {
                 home.program(&format!("bin/{program}"));
             }
@@ -64,11 +70,11 @@ mod home {
             symlink(target, self.path(name)).unwrap();
         }
 
-        fn around<T>(&self, run: impl FnOnce(&Surroundings<'_>) -> T) -> T {
+        fn around<T>(&self, run: impl FnOnce(&InvocationScope<'_>) -> T) -> T {
             assert!(self.folder.path().exists());
             let (workspace, skill_folder) = (self.path("w"), self.path("w/skills/s"));
             let protected = [self.path("w/SOUL.md"), self.path("w/skills")];
-            run(&Surroundings {
+            run(&InvocationScope {
                 workspace: &workspace,
                 skill_folder: &skill_folder,
                 search_path: Some(self.search_path.as_ref()),
@@ -83,14 +89,14 @@ mod home {
         pub(super) fn prepare(
             &self,
             execution: &Execution,
-            arguments: &Arguments,
-        ) -> Result<Prepared, ToolError> {
+            arguments: &CallArguments,
+        ) -> Result<PreparedInvocation, ToolError> {
             self.around(|around| Invocation::prepare(execution, arguments, around))
         }
 
         pub(super) fn finish(
             &self,
-            prepared: Prepared,
+            prepared: PreparedInvocation,
             outputs: &[&str],
         ) -> Result<Invocation, ToolError> {
             let outputs: Vec<String> = outputs.iter().map(|&output| output.to_owned()).collect();
@@ -119,8 +125,8 @@ mod home {
         }
     }
 
-    pub(super) fn given(arguments: &str) -> Arguments {
-        Arguments::parse(arguments).unwrap()
+    pub(super) fn given(arguments: &str) -> CallArguments {
+        CallArguments::parse(arguments).unwrap()
     }
 
     /// The execution `{"tool": "t", …}`, whose tool declares all that it uses.
@@ -153,7 +159,7 @@ mod home {
             "allowlist": allowlist,
             "execution": [execution],
         });
-        read::read(&text.to_string()).executions.remove("t").unwrap().unwrap()
+        read::read_tools_json(&text.to_string()).executions.remove("t").unwrap().unwrap()
     }
 
     fn shown(invocation: &Invocation) -> String {

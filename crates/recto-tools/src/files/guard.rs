@@ -12,10 +12,10 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use recto_context::{Catalog, File, Source};
+use recto_context::{Catalog, ContentSource, WorkspaceFile};
 
-use super::problem::FileProblem;
-use super::walk::{Root, shown};
+use super::problem::FileToolError;
+use super::walk::{WorkspaceRoot, display_path};
 use crate::sandbox::{WHAT_IT_IS, without_links};
 
 /// Files at the top of the workspace that say who the agent is.
@@ -49,19 +49,19 @@ enum Denial {
 
 /// Whether a tool may write what these names lead to from the workspace on.
 /// None of them is a link.
-pub(crate) fn check(
-    root: &Root,
+pub(crate) fn check_write(
+    root: &WorkspaceRoot,
     names: &[OsString],
     protected: &[PathBuf],
     catalog: &Catalog,
-) -> Result<(), FileProblem> {
+) -> Result<(), FileToolError> {
     let denial =
         by_name(root, names).or_else(|| by_path(root.real_path(), names, protected, catalog));
-    let path = shown(names);
+    let path = display_path(names);
     match denial {
         None => Ok(()),
-        Some(Denial::Never) => Err(FileProblem::NeverWritable { path }),
-        Some(Denial::NeedsApproval) => Err(FileProblem::NeedsApproval { path }),
+        Some(Denial::Never) => Err(FileToolError::NeverWritable { path }),
+        Some(Denial::NeedsApproval) => Err(FileToolError::NeedsApproval { path }),
     }
 }
 
@@ -69,7 +69,7 @@ pub(crate) fn check(
 /// the workspace that is what the sandbox would not let it write anyway, and what
 /// a file tool may not write unasked.
 pub(crate) fn is_protected(
-    root: &Root,
+    root: &WorkspaceRoot,
     path: &Path,
     protected: &[PathBuf],
     catalog: &Catalog,
@@ -77,7 +77,7 @@ pub(crate) fn is_protected(
     if let Ok(below) = path.strip_prefix(root.real_path()) {
         let names: Vec<OsString> = below.iter().map(OsStr::to_owned).collect();
         let is_own = names.first().is_some_and(|first| WHAT_IT_IS.contains(&&*fold(first)));
-        if is_own || check(root, &names, protected, catalog).is_err() {
+        if is_own || check_write(root, &names, protected, catalog).is_err() {
             return true;
         }
     }
@@ -100,7 +100,7 @@ fn skill_folders(catalog: &Catalog) -> impl Iterator<Item = &Path> {
 
 /// The denial that the names alone call for. A folder that has the name of such a file counts
 /// as well: it would stand in the file's way.
-fn by_name(root: &Root, names: &[OsString]) -> Option<Denial> {
+fn by_name(root: &WorkspaceRoot, names: &[OsString]) -> Option<Denial> {
     let folded: Vec<String> = names.iter().map(|name| fold(name)).collect();
     let has = |wanted: &str| folded.iter().any(|name| name == wanted);
     let in_scripts = (0..folded.len()).any(|at| is_scripts_of_a_skill(root, names, &folded, at));
@@ -115,7 +115,12 @@ fn by_name(root: &Root, names: &[OsString]) -> Option<Denial> {
 
 /// Whether the name at this position is the `scripts` of a skill: of a folder
 /// among the skills, or of any folder with a SKILL.md.
-fn is_scripts_of_a_skill(root: &Root, names: &[OsString], folded: &[String], at: usize) -> bool {
+fn is_scripts_of_a_skill(
+    root: &WorkspaceRoot,
+    names: &[OsString],
+    folded: &[String],
+    at: usize,
+) -> bool {
     if folded[at] != SCRIPTS {
         return false;
     }
@@ -161,7 +166,8 @@ fn covers(guarded: &[String], target: &[String]) -> bool {
 fn files_of(catalog: &Catalog) -> impl Iterator<Item = (PathBuf, Denial)> {
     let system = &catalog.system;
     let files = [&system.soul, &system.identity, &system.agents, &system.user, &catalog.tools_doc];
-    let files = files.into_iter().flatten().filter_map(|File { source, .. }| path_of(source));
+    let files =
+        files.into_iter().flatten().filter_map(|WorkspaceFile { source, .. }| path_of(source));
     let skills = catalog.skills.iter().filter_map(|skill| path_of(&skill.source));
     let of_skills = skills.clone().flat_map(|path| {
         let beside = |name| (path.with_file_name(name), Denial::Never);
@@ -170,9 +176,9 @@ fn files_of(catalog: &Catalog) -> impl Iterator<Item = (PathBuf, Denial)> {
     of_skills.chain(files.chain(skills).map(|path| (path.to_owned(), Denial::NeedsApproval)))
 }
 
-fn path_of(source: &Source) -> Option<&Path> {
+fn path_of(source: &ContentSource) -> Option<&Path> {
     match source {
-        Source::File(path) => Some(path),
+        ContentSource::File(path) => Some(path),
         _ => None,
     }
 }

@@ -3,7 +3,7 @@
 
 /// The lines that are wanted, and how many bytes of them.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Window {
+pub(crate) struct LineWindow {
     /// The first line, from 1.
     pub(crate) first: u64,
     /// How many at most.
@@ -12,7 +12,7 @@ pub(crate) struct Window {
     pub(crate) room: usize,
 }
 
-impl Window {
+impl LineWindow {
     fn contains(&self, line: u64) -> bool {
         line >= self.first && line - self.first < self.count
     }
@@ -24,8 +24,8 @@ impl Window {
 
 /// The lines taken so far.
 #[derive(Debug)]
-pub(crate) struct Lines {
-    window: Window,
+pub(crate) struct LineCollector {
+    window: LineWindow,
     kept: Vec<u8>,
     /// Where the current line begins in `kept`.
     line_start: usize,
@@ -35,12 +35,12 @@ pub(crate) struct Lines {
     line_bytes: u64,
     /// Whole lines among those kept.
     whole: u64,
-    end: End,
+    end: CollectorEnd,
 }
 
 /// What ended the taking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum End {
+enum CollectorEnd {
     /// Nothing has ended it yet.
     Open,
     /// The next line did not fit.
@@ -51,34 +51,34 @@ enum End {
 
 /// The lines that were taken, and how many were seen.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Taken {
+pub(crate) struct CollectedLines {
     /// The bytes of the lines, or of the beginning of one.
     pub(crate) bytes: Vec<u8>,
     /// How many lines these are.
     pub(crate) lines: u64,
     /// Whether only the beginning of the line was taken.
-    pub(crate) extent: Extent,
+    pub(crate) extent: LineExtent,
     /// Lines that were seen, taken or not.
     pub(crate) seen: u64,
 }
 
 /// Whether lines were taken whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Extent {
+pub(crate) enum LineExtent {
     Whole,
     Beginning,
 }
 
-impl Lines {
-    pub(crate) fn new(window: Window) -> Self {
-        Lines {
+impl LineCollector {
+    pub(crate) fn new(window: LineWindow) -> Self {
+        LineCollector {
             window,
             kept: Vec::new(),
             line_start: 0,
             line: 1,
             line_bytes: 0,
             whole: 0,
-            end: End::Open,
+            end: CollectorEnd::Open,
         }
     }
 
@@ -95,24 +95,24 @@ impl Lines {
 
     /// Whether nothing that follows could be taken.
     pub(crate) fn is_complete(&self) -> bool {
-        self.end != End::Open || self.window.is_before(self.line)
+        self.end != CollectorEnd::Open || self.window.is_before(self.line)
     }
 
     /// Gives the lines that were taken, when no more come or no more are wanted.
-    pub(crate) fn finish(mut self) -> Taken {
+    pub(crate) fn finish(mut self) -> CollectedLines {
         if self.line_bytes > 0 {
             self.end_line();
         }
         let (lines, extent) = match self.end {
-            End::InsideLine => (1, Extent::Beginning),
-            _ => (self.whole, Extent::Whole),
+            CollectorEnd::InsideLine => (1, LineExtent::Beginning),
+            _ => (self.whole, LineExtent::Whole),
         };
-        Taken { bytes: self.kept, lines, extent, seen: self.line - 1 }
+        CollectedLines { bytes: self.kept, lines, extent, seen: self.line - 1 }
     }
 
     /// Keeps a piece of the current line, if it is wanted and there is room.
     fn keep(&mut self, piece: &[u8]) {
-        if self.end != End::Open || !self.window.contains(self.line) {
+        if self.end != CollectorEnd::Open || !self.window.contains(self.line) {
             return;
         }
         let room = self.window.room.saturating_sub(self.kept.len());
@@ -120,15 +120,15 @@ impl Lines {
             self.kept.extend_from_slice(piece);
         } else if self.whole == 0 {
             self.kept.extend_from_slice(&piece[..room]);
-            self.end = End::InsideLine;
+            self.end = CollectorEnd::InsideLine;
         } else {
             self.kept.truncate(self.line_start);
-            self.end = End::BeforeLine;
+            self.end = CollectorEnd::BeforeLine;
         }
     }
 
     fn end_line(&mut self) {
-        if self.end == End::Open && self.window.contains(self.line) {
+        if self.end == CollectorEnd::Open && self.window.contains(self.line) {
             self.whole += 1;
             self.line_start = self.kept.len();
         }
@@ -143,8 +143,8 @@ mod tests {
 
     use super::*;
 
-    fn take(text: &str, first: u64, count: u64, room: usize, chunk: usize) -> Taken {
-        let mut lines = Lines::new(Window { first, count, room });
+    fn take(text: &str, first: u64, count: u64, room: usize, chunk: usize) -> CollectedLines {
+        let mut lines = LineCollector::new(LineWindow { first, count, room });
         text.as_bytes().chunks(chunk).for_each(|bytes| lines.feed(bytes));
         lines.finish()
     }
@@ -179,12 +179,12 @@ mod tests {
     fn the_beginning_of_a_line_is_better_than_nothing() {
         let taken = take("a very long line\nnext\n", 1, 9, 6, 4);
         assert_eq!(taken.bytes, b"a very");
-        assert_eq!((taken.lines, taken.extent, taken.seen), (1, Extent::Beginning, 2));
+        assert_eq!((taken.lines, taken.extent, taken.seen), (1, LineExtent::Beginning, 2));
     }
 
     #[test]
     fn says_when_nothing_more_can_come() {
-        let mut lines = Lines::new(Window { first: 1, count: 2, room: 99 });
+        let mut lines = LineCollector::new(LineWindow { first: 1, count: 2, room: 99 });
         lines.feed(b"one\ntwo");
         assert!(!lines.is_complete());
         lines.feed(b"\n");

@@ -12,13 +12,13 @@ use cap_std::fs::{Dir, Metadata};
 use recto_context::{ItemId, ItemKind, ToolSpec};
 use serde_json::json;
 
-use super::problem::FileProblem;
-use super::walk::{LastLink, Place, Root, shown};
+use super::problem::FileToolError;
+use super::walk::{LastLink, ResolvedPath, WorkspaceRoot, display_path};
 use super::write::is_draft;
-use super::{FileTool, Files, Site, describe_look};
-use crate::arguments::Arguments;
+use super::{FileCallContext, FileTool, FileToolOptions, describe_look};
+use crate::arguments::CallArguments;
 use crate::blocking::Stop;
-use crate::tool::Class;
+use crate::tool::ToolClass;
 
 /// More would help no model.
 const MAX_ENTRIES: usize = 1_000;
@@ -27,7 +27,7 @@ const MAX_ENTRIES: usize = 1_000;
 const MAX_UNLISTED: usize = 3;
 
 /// Makes the tool `list_files`.
-pub(super) fn tool(files: Arc<Files>) -> FileTool {
+pub(super) fn tool(files: Arc<FileToolOptions>) -> FileTool {
     let spec = ToolSpec::new(
         ItemId::new(ItemKind::Tool, "list_files"),
         "List a folder in the workspace.",
@@ -39,40 +39,40 @@ pub(super) fn tool(files: Arc<Files>) -> FileTool {
             }
         }),
     );
-    FileTool { spec, files, class: Class::Reads, describe: describe_look, run: list }
+    FileTool { spec, files, class: ToolClass::Reads, describe: describe_look, run: list }
 }
 
 fn list(
-    files: &Files,
-    arguments: &Arguments,
-    _: &Site<'_>,
+    files: &FileToolOptions,
+    arguments: &CallArguments,
+    _: &FileCallContext<'_>,
     stop: &Stop,
-) -> Result<String, FileProblem> {
+) -> Result<String, FileToolError> {
     let path = arguments.text("path").unwrap_or_default();
     let depth = arguments.whole_number("depth").unwrap_or(1);
     let root = files.open()?;
-    let place = root.find(path, LastLink::Followed)?;
+    let place = root.resolve(path, LastLink::Followed)?;
     if !place.below.is_empty() {
         return Err(no_folder(&place, path));
     }
-    let mut listing = Listing { room: files.room, ..Listing::default() };
-    let failed = |cause| FileProblem::Io { path: path.to_owned(), cause };
+    let mut listing = FolderListing { room: files.room, ..FolderListing::default() };
+    let failed = |cause| FileToolError::Io { path: path.to_owned(), cause };
     listing.add(&place.folder, &place.above, stop).map_err(failed)?;
     listing.go_deeper(&root, place.above.len(), depth, stop);
     Ok(listing.show())
 }
 
-fn no_folder(place: &Place, path: &str) -> FileProblem {
+fn no_folder(place: &ResolvedPath, path: &str) -> FileToolError {
     let path = path.to_owned();
     match place.below.as_slice() {
-        [name] if place.folder.symlink_metadata(name).is_ok() => FileProblem::NotFolder { path },
-        _ => FileProblem::Missing { path },
+        [name] if place.folder.symlink_metadata(name).is_ok() => FileToolError::NotFolder { path },
+        _ => FileToolError::Missing { path },
     }
 }
 
 /// A listing in the making: the entries found so far, and the room that is left.
 #[derive(Debug, Default)]
-struct Listing {
+struct FolderListing {
     /// Each with the names that lead to it, and its line.
     entries: Vec<(Vec<OsString>, String)>,
     /// Folders to be listed, nearest first.
@@ -87,7 +87,7 @@ struct Listing {
     unopened: usize,
 }
 
-impl Listing {
+impl FolderListing {
     /// Adds the entries of a folder, in order of their names.
     fn add(&mut self, folder: &Dir, above: &[OsString], stop: &Stop) -> io::Result<()> {
         let most = MAX_ENTRIES.saturating_sub(self.entries.len());
@@ -134,7 +134,7 @@ impl Listing {
     }
 
     /// Lists the folders found, those in them, and so on.
-    fn go_deeper(&mut self, root: &Root, start: usize, depth: u64, stop: &Stop) {
+    fn go_deeper(&mut self, root: &WorkspaceRoot, start: usize, depth: u64, stop: &Stop) {
         let is_wanted = |names: &Vec<OsString>| ((names.len() - start) as u64) < depth;
         while let Some(names) = self.waiting.pop_front().filter(is_wanted) {
             if stop.is_raised() {
@@ -146,7 +146,7 @@ impl Listing {
             }
             let folder = root.folder(&names);
             if let Err(error) = folder.and_then(|folder| self.add(&folder, &names, stop)) {
-                self.unlisted.push(format!("`{}` can't be listed: {error}", shown(&names)));
+                self.unlisted.push(format!("`{}` can't be listed: {error}", display_path(&names)));
             }
         }
     }
@@ -175,12 +175,12 @@ impl Listing {
 
 /// An entry's line: its path, and what it is.
 fn describe(folder: &Dir, names: &[OsString], found: io::Result<Metadata>) -> String {
-    let path = shown(names);
+    let path = display_path(names);
     match found {
         Ok(found) if found.is_dir() => format!("{path}/"),
         Ok(found) if found.is_symlink() => {
             let target = names.last().and_then(|name| folder.read_link_contents(name).ok());
-            format!("{path} -> {}", shown([&target.unwrap_or_default().into_os_string()]))
+            format!("{path} -> {}", display_path([&target.unwrap_or_default().into_os_string()]))
         }
         Ok(found) if found.is_file() => format!("{path} ({} bytes)", found.len()),
         Ok(_) => format!("{path} (not a regular file)"),

@@ -7,7 +7,7 @@ use crate::tool::ToolError;
 
 /// An error of a file tool. Paths are as the model wrote them, or from the workspace on.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum FileProblem {
+pub(crate) enum FileToolError {
     #[error("the path has a NUL character")]
     Nul,
     #[error("the path is longer than {limit} bytes")]
@@ -46,8 +46,8 @@ pub(crate) enum FileProblem {
     Io { path: String, cause: io::Error },
 }
 
-impl From<FileProblem> for ToolError {
-    fn from(problem: FileProblem) -> Self {
+impl From<FileToolError> for ToolError {
+    fn from(problem: FileToolError) -> Self {
         ToolError::new(problem.to_string())
     }
 }

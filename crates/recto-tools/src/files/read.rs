@@ -13,13 +13,13 @@ use cap_std::fs::{Dir, File, OpenOptions};
 use recto_context::{ItemId, ItemKind, ToolSpec};
 use serde_json::json;
 
-use super::lines::{Extent, Lines, Taken, Window};
-use super::problem::FileProblem;
+use super::lines::{CollectedLines, LineCollector, LineExtent, LineWindow};
+use super::problem::FileToolError;
 use super::walk::LastLink;
-use super::{FileTool, Files, Site, describe_look};
-use crate::arguments::Arguments;
+use super::{FileCallContext, FileTool, FileToolOptions, describe_look};
+use crate::arguments::CallArguments;
 use crate::blocking::Stop;
-use crate::tool::Class;
+use crate::tool::ToolClass;
 
 /// Larger files are not read to their end just to count their lines.
 const LARGE: u64 = 5 * 1024 * 1024;
@@ -28,7 +28,7 @@ const LARGE: u64 = 5 * 1024 * 1024;
 const CHUNK: usize = 64 * 1024;
 
 /// Makes the tool `read_file`.
-pub(super) fn tool(files: Arc<Files>) -> FileTool {
+pub(super) fn tool(files: Arc<FileToolOptions>) -> FileTool {
     let spec = ToolSpec::new(
         ItemId::new(ItemKind::Tool, "read_file"),
         "Read a text file in the workspace.",
@@ -42,47 +42,47 @@ pub(super) fn tool(files: Arc<Files>) -> FileTool {
             "required": ["path"]
         }),
     );
-    FileTool { spec, files, class: Class::Reads, describe: describe_look, run: read }
+    FileTool { spec, files, class: ToolClass::Reads, describe: describe_look, run: read }
 }
 
 fn read(
-    files: &Files,
-    arguments: &Arguments,
-    _: &Site<'_>,
+    files: &FileToolOptions,
+    arguments: &CallArguments,
+    _: &FileCallContext<'_>,
     stop: &Stop,
-) -> Result<String, FileProblem> {
+) -> Result<String, FileToolError> {
     let path = arguments.text("path").unwrap_or_default();
-    let window = Window {
+    let window = LineWindow {
         first: arguments.whole_number("offset").unwrap_or(1),
         count: arguments.whole_number("limit").unwrap_or(u64::MAX),
         room: files.room,
     };
-    let place = files.open()?.find(path, LastLink::Followed)?;
+    let place = files.open()?.resolve(path, LastLink::Followed)?;
     let (mut file, size) = match place.below.as_slice() {
-        [] => return Err(FileProblem::Folder { path: path.to_owned() }),
+        [] => return Err(FileToolError::Folder { path: path.to_owned() }),
         [name] => open(&place.folder, name, path)?,
-        _ => return Err(FileProblem::Missing { path: path.to_owned() }),
+        _ => return Err(FileToolError::Missing { path: path.to_owned() }),
     };
-    let failed = |cause| FileProblem::Io { path: path.to_owned(), cause };
+    let failed = |cause| FileToolError::Io { path: path.to_owned(), cause };
     let (taken, coverage) = take(&mut file, window, size, stop).map_err(failed)?;
     if taken.lines == 0 && window.first > 1 {
         let (asked, lines) = (window.first, taken.seen);
-        return Err(FileProblem::PastEnd { path: path.to_owned(), asked, lines });
+        return Err(FileToolError::PastEnd { path: path.to_owned(), asked, lines });
     }
     let note = note(&taken, window, coverage, size);
-    let text = text_of(taken).ok_or_else(|| FileProblem::NotText { path: path.to_owned() })?;
+    let text = text_of(taken).ok_or_else(|| FileToolError::NotText { path: path.to_owned() })?;
     Ok(with_note(text, note))
 }
 
 /// Opens a regular file. What else may be there is not even opened if that can
 /// be told before: opening a device can have effects. If it takes the file's
 /// place just then, it is opened without waiting and not read.
-fn open(folder: &Dir, name: &OsString, path: &str) -> Result<(File, u64), FileProblem> {
+fn open(folder: &Dir, name: &OsString, path: &str) -> Result<(File, u64), FileToolError> {
     let problem = |cause: io::Error| match cause.kind() {
-        io::ErrorKind::NotFound => FileProblem::Missing { path: path.to_owned() },
-        _ => FileProblem::Io { path: path.to_owned(), cause },
+        io::ErrorKind::NotFound => FileToolError::Missing { path: path.to_owned() },
+        _ => FileToolError::Io { path: path.to_owned(), cause },
     };
-    let special = || FileProblem::Special { path: path.to_owned() };
+    let special = || FileToolError::Special { path: path.to_owned() };
     if !folder.symlink_metadata(name).map_err(problem)?.is_file() {
         return Err(special());
     }
@@ -103,8 +103,13 @@ enum Coverage {
     InPart,
 }
 
-fn take(file: &mut File, window: Window, size: u64, stop: &Stop) -> io::Result<(Taken, Coverage)> {
-    let mut lines = Lines::new(window);
+fn take(
+    file: &mut File,
+    window: LineWindow,
+    size: u64,
+    stop: &Stop,
+) -> io::Result<(CollectedLines, Coverage)> {
+    let mut lines = LineCollector::new(window);
     let mut chunk = vec![0; CHUNK];
     while !stop.is_raised() {
         if size > LARGE && lines.is_complete() {
@@ -121,9 +126,9 @@ fn take(file: &mut File, window: Window, size: u64, stop: &Stop) -> io::Result<(
 }
 
 /// The bytes as text; `None` if they are none. Text has no NUL, even if UTF-8 has.
-fn text_of(taken: Taken) -> Option<String> {
+fn text_of(taken: CollectedLines) -> Option<String> {
     let mut bytes = taken.bytes;
-    if taken.extent == Extent::Beginning
+    if taken.extent == LineExtent::Beginning
         && let Err(error) = str::from_utf8(&bytes)
         && error.error_len().is_none()
     {
@@ -134,13 +139,18 @@ fn text_of(taken: Taken) -> Option<String> {
 }
 
 /// What to say of lines that are not shown.
-fn note(taken: &Taken, window: Window, coverage: Coverage, size: u64) -> Option<String> {
+fn note(
+    taken: &CollectedLines,
+    window: LineWindow,
+    coverage: Coverage,
+    size: u64,
+) -> Option<String> {
     let last = window.first + taken.lines.saturating_sub(1);
     let whole = match coverage {
         Coverage::ToItsEnd => format!("{} lines", taken.seen),
         Coverage::InPart => format!("{size} bytes"),
     };
-    if taken.extent == Extent::Beginning {
+    if taken.extent == LineExtent::Beginning {
         let bytes = taken.bytes.len();
         return Some(format!(
             "[only the first {bytes} bytes of line {last} are shown; the file has {whole}]"

@@ -14,7 +14,7 @@ use cap_fs_ext::DirExt;
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 
-use super::problem::FileProblem;
+use super::problem::FileToolError;
 
 /// The longest path that is looked at; most systems take no longer ones.
 const MAX_PATH_BYTES: usize = 4095;
@@ -24,7 +24,7 @@ const MAX_STEPS: usize = 256;
 
 /// The opened folder of the workspace, or of what a person granted.
 #[derive(Debug)]
-pub(crate) struct Root {
+pub(crate) struct WorkspaceRoot {
     /// Its path as configured, which is the one that the model knows.
     given: PathBuf,
     /// Its path without links.
@@ -34,7 +34,7 @@ pub(crate) struct Root {
 
 /// The folder that a path leads to, and the names in it that follow.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct ResolvedPath {
     /// The last folder on the way that is there.
     pub(crate) folder: Dir,
     /// The names that lead to it from the workspace, none of them a link.
@@ -54,29 +54,29 @@ pub(crate) enum LastLink {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Step {
+enum PathStep {
     Up,
     Into(OsString),
 }
 
 /// The kind of thing that a name in a folder stands for.
-enum Entry {
+enum StepKind {
     Folder,
     Link,
     Other,
     Missing,
 }
 
-impl Root {
+impl WorkspaceRoot {
     /// Opens the folder at this path.
-    pub(crate) fn open(path: &Path) -> Result<Self, FileProblem> {
-        let open = || -> io::Result<Root> {
+    pub(crate) fn open(path: &Path) -> Result<Self, FileToolError> {
+        let open = || -> io::Result<WorkspaceRoot> {
             let given = std::path::absolute(path)?;
             let real = std::fs::canonicalize(path)?;
             let folder = Dir::open_ambient_dir(&real, ambient_authority())?;
-            Ok(Root { given, real, folder })
+            Ok(WorkspaceRoot { given, real, folder })
         };
-        open().map_err(|cause| FileProblem::Workspace { path: path.to_owned(), cause })
+        open().map_err(|cause| FileToolError::Workspace { path: path.to_owned(), cause })
     }
 
     /// Its path without links.
@@ -85,15 +85,19 @@ impl Root {
     }
 
     /// Resolves a path that a model wrote, step by step.
-    pub(crate) fn find(&self, path: &str, last: LastLink) -> Result<Place, FileProblem> {
+    pub(crate) fn resolve(
+        &self,
+        path: &str,
+        last: LastLink,
+    ) -> Result<ResolvedPath, FileToolError> {
         if path.contains('\0') {
-            return Err(FileProblem::Nul);
+            return Err(FileToolError::Nul);
         }
         if path.len() > MAX_PATH_BYTES {
-            return Err(FileProblem::LongPath { limit: MAX_PATH_BYTES });
+            return Err(FileToolError::LongPath { limit: MAX_PATH_BYTES });
         }
         if is_of_a_home(path) {
-            return Err(FileProblem::Home { path: path.to_owned() });
+            return Err(FileToolError::Home { path: path.to_owned() });
         }
         Walk { root: self, asked: path, last }.go()
     }
@@ -105,7 +109,7 @@ impl Root {
     }
 
     /// The steps of a path; `None` if it starts outside the workspace.
-    fn steps(&self, path: &Path) -> Option<Vec<Step>> {
+    fn steps(&self, path: &Path) -> Option<Vec<PathStep>> {
         let path = if path.has_root() {
             path.strip_prefix(&self.given).or_else(|_| path.strip_prefix(&self.real)).ok()?
         } else {
@@ -113,8 +117,8 @@ impl Root {
         };
         let step = |component| match component {
             Component::CurDir => None,
-            Component::ParentDir => Some(Some(Step::Up)),
-            Component::Normal(name) => Some(Some(Step::Into(name.to_owned()))),
+            Component::ParentDir => Some(Some(PathStep::Up)),
+            Component::Normal(name) => Some(Some(PathStep::Into(name.to_owned()))),
             Component::Prefix(_) | Component::RootDir => Some(None),
         };
         path.components().filter_map(step).collect()
@@ -129,13 +133,13 @@ fn is_of_a_home(path: &str) -> bool {
 
 /// A path on its way to be resolved.
 struct Walk<'a> {
-    root: &'a Root,
+    root: &'a WorkspaceRoot,
     asked: &'a str,
     last: LastLink,
 }
 
 impl Walk<'_> {
-    fn go(&self) -> Result<Place, FileProblem> {
+    fn go(&self) -> Result<ResolvedPath, FileToolError> {
         let mut steps = VecDeque::from(self.steps(Path::new(self.asked))?);
         let mut above = Vec::new();
         let mut folder = self.reopen(&above)?;
@@ -144,20 +148,20 @@ impl Walk<'_> {
                 break;
             }
             let name = match steps.pop_front() {
-                None => return Ok(Place { folder, above, below: Vec::new() }),
-                Some(Step::Up) => {
+                None => return Ok(ResolvedPath { folder, above, below: Vec::new() }),
+                Some(PathStep::Up) => {
                     above.pop().ok_or_else(|| self.outside())?;
                     folder = self.reopen(&above)?;
                     continue;
                 }
-                Some(Step::Into(name)) => name,
+                Some(PathStep::Into(name)) => name,
             };
             match self.look(&folder, &name)? {
-                Entry::Folder => {
+                StepKind::Folder => {
                     folder = folder.open_dir_nofollow(&name).map_err(|e| self.failed(e))?;
                     above.push(name);
                 }
-                Entry::Link if !steps.is_empty() || self.last == LastLink::Followed => {
+                StepKind::Link if !steps.is_empty() || self.last == LastLink::Followed => {
                     let target = folder.read_link_contents(&name).map_err(|e| self.failed(e))?;
                     if target.has_root() {
                         above.clear();
@@ -165,68 +169,72 @@ impl Walk<'_> {
                     }
                     self.steps(&target)?.into_iter().rev().for_each(|step| steps.push_front(step));
                 }
-                Entry::Other if !steps.is_empty() => {
+                StepKind::Other if !steps.is_empty() => {
                     above.push(name);
-                    return Err(FileProblem::NotFolder { path: shown(&above) });
+                    return Err(FileToolError::NotFolder { path: display_path(&above) });
                 }
-                Entry::Link | Entry::Other | Entry::Missing => {
+                StepKind::Link | StepKind::Other | StepKind::Missing => {
                     let below = self.names(name, steps)?;
-                    return Ok(Place { folder, above, below });
+                    return Ok(ResolvedPath { folder, above, below });
                 }
             }
         }
-        Err(FileProblem::LongWay { path: self.asked.to_owned(), limit: MAX_STEPS })
+        Err(FileToolError::LongWay { path: self.asked.to_owned(), limit: MAX_STEPS })
     }
 
-    fn steps(&self, path: &Path) -> Result<Vec<Step>, FileProblem> {
+    fn steps(&self, path: &Path) -> Result<Vec<PathStep>, FileToolError> {
         self.root.steps(path).ok_or_else(|| self.outside())
     }
 
-    fn reopen(&self, names: &[OsString]) -> Result<Dir, FileProblem> {
+    fn reopen(&self, names: &[OsString]) -> Result<Dir, FileToolError> {
         self.root.folder(names).map_err(|error| self.failed(error))
     }
 
-    fn look(&self, folder: &Dir, name: &OsString) -> Result<Entry, FileProblem> {
+    fn look(&self, folder: &Dir, name: &OsString) -> Result<StepKind, FileToolError> {
         match folder.symlink_metadata(name) {
-            Ok(found) if found.is_symlink() => Ok(Entry::Link),
-            Ok(found) if found.is_dir() => Ok(Entry::Folder),
-            Ok(_) => Ok(Entry::Other),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Entry::Missing),
+            Ok(found) if found.is_symlink() => Ok(StepKind::Link),
+            Ok(found) if found.is_dir() => Ok(StepKind::Folder),
+            Ok(_) => Ok(StepKind::Other),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(StepKind::Missing),
             Err(error) => Err(self.failed(error)),
         }
     }
 
     /// The rest of the way as names. There is no way up from what is not there.
-    fn names(&self, first: OsString, rest: VecDeque<Step>) -> Result<Vec<OsString>, FileProblem> {
+    fn names(
+        &self,
+        first: OsString,
+        rest: VecDeque<PathStep>,
+    ) -> Result<Vec<OsString>, FileToolError> {
         let mut names = vec![first];
         for step in rest {
             match step {
-                Step::Into(name) => names.push(name),
-                Step::Up => return Err(FileProblem::Missing { path: self.asked.to_owned() }),
+                PathStep::Into(name) => names.push(name),
+                PathStep::Up => return Err(FileToolError::Missing { path: self.asked.to_owned() }),
             }
         }
         Ok(names)
     }
 
-    fn outside(&self) -> FileProblem {
-        FileProblem::Outside { path: self.asked.to_owned() }
+    fn outside(&self) -> FileToolError {
+        FileToolError::Outside { path: self.asked.to_owned() }
     }
 
-    fn failed(&self, cause: io::Error) -> FileProblem {
-        FileProblem::Io { path: self.asked.to_owned(), cause }
+    fn failed(&self, cause: io::Error) -> FileToolError {
+        FileToolError::Io { path: self.asked.to_owned(), cause }
     }
 }
 
-impl Place {
+impl ResolvedPath {
     /// Its path from the workspace on, for people and models.
     pub(crate) fn path(&self) -> String {
-        shown(self.above.iter().chain(&self.below))
+        display_path(self.above.iter().chain(&self.below))
     }
 }
 
 /// Names as a path from the workspace on, with `/` on every system. What a
 /// model could mistake for a line of its own is escaped.
-pub(crate) fn shown<'a>(names: impl IntoIterator<Item = &'a OsString>) -> String {
+pub(crate) fn display_path<'a>(names: impl IntoIterator<Item = &'a OsString>) -> String {
     let name = |name: &OsString| -> String {
         let escape = |c: char| match c.is_control() {
             true => c.escape_default().to_string(),

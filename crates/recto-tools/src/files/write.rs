@@ -18,19 +18,19 @@ use rustix::fs::{Mode, OFlags};
 use serde_json::json;
 
 use super::guard;
-use super::problem::FileProblem;
-use super::walk::{LastLink, Place, Root};
-use super::{FileTool, Files, Site};
-use crate::arguments::Arguments;
+use super::problem::FileToolError;
+use super::walk::{LastLink, ResolvedPath, WorkspaceRoot};
+use super::{FileCallContext, FileTool, FileToolOptions};
+use crate::arguments::CallArguments;
 use crate::blocking::Stop;
-use crate::tool::{Action, Class, Consent, Needs};
+use crate::tool::{ApprovalNeed, Consent, ToolAction, ToolClass};
 
 /// Names tried for a new file before giving up. They are taken only where
 /// another process with the same id was killed.
 const MAX_DRAFTS: usize = 1_000;
 
 /// Makes the tool `write_file`.
-pub(super) fn tool(files: Arc<Files>) -> FileTool {
+pub(super) fn tool(files: Arc<FileToolOptions>) -> FileTool {
     let spec = ToolSpec::new(
         ItemId::new(ItemKind::Tool, "write_file"),
         "Create or replace a text file in the workspace.",
@@ -40,20 +40,20 @@ pub(super) fn tool(files: Arc<Files>) -> FileTool {
             "required": ["path", "content"]
         }),
     );
-    FileTool { spec, files, class: Class::Writes, describe, run: write }
+    FileTool { spec, files, class: ToolClass::Writes, describe, run: write }
 }
 
 fn write(
-    files: &Files,
-    arguments: &Arguments,
-    site: &Site<'_>,
+    files: &FileToolOptions,
+    arguments: &CallArguments,
+    site: &FileCallContext<'_>,
     stop: &Stop,
-) -> Result<String, FileProblem> {
-    let target = Target::find(files, arguments, site.catalog)?;
-    if target.needs == Needs::Person && !matches!(site.consent, Consent::To(_)) {
-        return Err(FileProblem::NeedsApproval { path: target.shown });
+) -> Result<String, FileToolError> {
+    let target = WriteTarget::find(files, arguments, site.catalog)?;
+    if target.needs == ApprovalNeed::Person && !matches!(site.consent, Consent::To(_)) {
+        return Err(FileToolError::NeedsApproval { path: target.shown });
     }
-    let failed = |cause| FileProblem::Io { path: target.shown.clone(), cause };
+    let failed = |cause| FileToolError::Io { path: target.shown.clone(), cause };
     if !target.missing.is_empty() {
         // What is refused leaves no folders behind.
         target.check(site.consent, None)?;
@@ -67,11 +67,11 @@ fn write(
 
 /// What a person is shown before a file is written: what would change in it.
 fn describe(
-    files: &Files,
-    arguments: &Arguments,
+    files: &FileToolOptions,
+    arguments: &CallArguments,
     catalog: &Catalog,
-) -> Result<Action, FileProblem> {
-    let target = Target::find(files, arguments, catalog)?;
+) -> Result<ToolAction, FileToolError> {
+    let target = WriteTarget::find(files, arguments, catalog)?;
     let before = match target.missing.is_empty() {
         true => present(&target.place.folder, &target.name, &target.shown)?,
         false => None,
@@ -79,7 +79,7 @@ fn describe(
     let old = before.map(|_| target.old_text(&target.place.folder)).transpose()?;
     let text = old.as_ref().map(|old| String::from_utf8_lossy(&old.bytes));
     let kind = if old.is_some() { "replace" } else { "create" };
-    Ok(Action {
+    Ok(ToolAction {
         title: format!("{kind} {}", target.shown),
         detail: diff(&target.shown, text.as_deref().unwrap_or_default(), target.content),
         needs: target.needs,
@@ -89,64 +89,65 @@ fn describe(
 }
 
 /// The file that a call would write, and the text for it.
-struct Target<'a> {
-    place: Place,
+struct WriteTarget<'a> {
+    place: ResolvedPath,
     /// Folders on the way that are not there yet.
     missing: Vec<OsString>,
     name: OsString,
     shown: String,
     content: &'a str,
-    needs: Needs,
+    needs: ApprovalNeed,
 }
 
-impl<'a> Target<'a> {
+impl<'a> WriteTarget<'a> {
     fn find(
-        files: &Files,
-        arguments: &'a Arguments,
+        files: &FileToolOptions,
+        arguments: &'a CallArguments,
         catalog: &Catalog,
-    ) -> Result<Self, FileProblem> {
+    ) -> Result<Self, FileToolError> {
         let path = arguments.text("path").unwrap_or_default();
         let content = arguments.text("content").unwrap_or_default();
         let root = files.open()?;
-        let place = root.find(path, LastLink::Kept)?;
+        let place = root.resolve(path, LastLink::Kept)?;
         let file = place.below.split_last().filter(|_| !path.ends_with('/'));
-        let (name, missing) = file.ok_or_else(|| FileProblem::Folder { path: path.to_owned() })?;
+        let (name, missing) =
+            file.ok_or_else(|| FileToolError::Folder { path: path.to_owned() })?;
         let names: Vec<OsString> = place.above.iter().chain(&place.below).cloned().collect();
-        let needs = match guard::check(&root, &names, &files.protected, catalog) {
-            Ok(()) => Needs::Leave,
-            Err(FileProblem::NeedsApproval { .. }) => Needs::Person,
+        let needs = match guard::check_write(&root, &names, &files.protected, catalog) {
+            Ok(()) => ApprovalNeed::Leave,
+            Err(FileToolError::NeedsApproval { .. }) => ApprovalNeed::Person,
             Err(problem) => return Err(problem),
         };
         let (name, missing, shown) = (name.clone(), missing.to_vec(), place.path());
-        Ok(Target { place, missing, name, shown, content, needs })
+        Ok(WriteTarget { place, missing, name, shown, content, needs })
     }
 
     /// Whether what is about to happen is what a person said yes to: `folder`
     /// holds the file that is replaced, if there is one.
-    fn check(&self, consent: Consent, folder: Option<&Dir>) -> Result<(), FileProblem> {
+    fn check(&self, consent: Consent, folder: Option<&Dir>) -> Result<(), FileToolError> {
         let Consent::To(hash) = consent else { return Ok(()) };
         let old = folder.map(|folder| self.old_text(folder)).transpose()?;
         match self.hash(old.as_ref()) == hash {
             true => Ok(()),
-            false => Err(FileProblem::Changed { path: self.shown.clone() }),
+            false => Err(FileToolError::Changed { path: self.shown.clone() }),
         }
     }
 
     /// The hash of all that a person is shown of the call.
-    fn hash(&self, old: Option<&Old>) -> ContentHash {
-        let old = old.map(|old| (ContentHash::of(&old.bytes).to_string(), old.length));
-        ContentHash::of(json!([self.shown, old, self.content]).to_string().as_bytes())
+    fn hash(&self, old: Option<&OldContent>) -> ContentHash {
+        let old = old.map(|old| (ContentHash::of_bytes(&old.bytes).to_string(), old.length));
+        ContentHash::of_bytes(json!([self.shown, old, self.content]).to_string().as_bytes())
     }
 
-    fn old_text(&self, folder: &Dir) -> Result<Old, FileProblem> {
-        let failed = |cause| FileProblem::Io { path: self.shown.clone(), cause };
+    fn old_text(&self, folder: &Dir) -> Result<OldContent, FileToolError> {
+        let failed = |cause| FileToolError::Io { path: self.shown.clone(), cause };
         let mut options = OpenOptions::new();
         options.read(true).follow(FollowSymlinks::No).nonblock(true);
         let file = folder.open_with(&self.name, &options).map_err(failed)?;
         let length = file.metadata().map_err(failed)?.len();
         let mut bytes = Vec::new();
         file.take(MOST_COMPARED).read_to_end(&mut bytes).map_err(failed)?;
-        Ok(Old { bytes, length })
+        Ok(OldContent { bytes, length })
     }
 }
 
@@ -154,7 +155,7 @@ impl<'a> Target<'a> {
 const MOST_COMPARED: u64 = 1024 * 1024;
 
 /// The content of a file before it is replaced.
-struct Old {
+struct OldContent {
     /// Its first bytes, as many as are compared.
     bytes: Vec<u8>,
     length: u64,
@@ -179,12 +180,12 @@ fn told(path: &str, content: &str, before: Option<&Metadata>) -> String {
 /// An empty file that was made, by the folder that it is in. Wherever that folder
 /// is moved, and whatever takes its place, it is still the same one.
 #[derive(Debug)]
-pub(crate) struct Made {
+pub(crate) struct CreatedFile {
     folder: Dir,
     name: OsString,
 }
 
-impl Made {
+impl CreatedFile {
     /// Removes the file if it is still empty.
     pub(crate) fn remove_if_empty(&self) {
         let found = self.folder.symlink_metadata(&self.name);
@@ -198,9 +199,9 @@ impl Made {
 /// Makes an empty file at a path without links; `None` if there is something
 /// already. The way there is gone from folder to folder, so that nobody can put a
 /// link into it meanwhile.
-pub(crate) fn create_empty(workspace: &Path, path: &Path) -> io::Result<Option<Made>> {
+pub(crate) fn create_empty(workspace: &Path, path: &Path) -> io::Result<Option<CreatedFile>> {
     let (above, name) = path.parent().zip(path.file_name()).ok_or(io::ErrorKind::InvalidInput)?;
-    let root = Root::open(workspace).map_err(io::Error::other)?;
+    let root = WorkspaceRoot::open(workspace).map_err(io::Error::other)?;
     let folder = match above.strip_prefix(root.real_path()) {
         Ok(below) => {
             let names: Vec<OsString> = below.iter().map(OsStr::to_owned).collect();
@@ -211,7 +212,7 @@ pub(crate) fn create_empty(workspace: &Path, path: &Path) -> io::Result<Option<M
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     match folder.open_with(name, &options) {
-        Ok(_) => Ok(Some(Made { folder, name: name.to_owned() })),
+        Ok(_) => Ok(Some(CreatedFile { folder, name: name.to_owned() })),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(None),
         Err(error) => Err(error),
     }
@@ -238,7 +239,7 @@ fn open_without_links(path: &Path) -> io::Result<Dir> {
 
 /// Makes the folders that are missing on the way. Where another call has just
 /// made one, that one is taken; a link in its place is not.
-fn make_folders(place: &Place, missing: &[OsString]) -> io::Result<Dir> {
+fn make_folders(place: &ResolvedPath, missing: &[OsString]) -> io::Result<Dir> {
     let mut folder = place.folder.try_clone()?;
     for name in missing {
         match folder.create_dir(name) {
@@ -250,16 +251,16 @@ fn make_folders(place: &Place, missing: &[OsString]) -> io::Result<Dir> {
 }
 
 /// The file that is there now, if it may be replaced.
-fn present(folder: &Dir, name: &OsStr, path: &str) -> Result<Option<Metadata>, FileProblem> {
+fn present(folder: &Dir, name: &OsStr, path: &str) -> Result<Option<Metadata>, FileToolError> {
     let path = path.to_owned();
     match folder.symlink_metadata(name) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(cause) => Err(FileProblem::Io { path, cause }),
-        Ok(found) if found.is_symlink() => Err(FileProblem::Link { path }),
-        Ok(found) if found.is_dir() => Err(FileProblem::Folder { path }),
-        Ok(found) if !found.is_file() => Err(FileProblem::Special { path }),
+        Err(cause) => Err(FileToolError::Io { path, cause }),
+        Ok(found) if found.is_symlink() => Err(FileToolError::Link { path }),
+        Ok(found) if found.is_dir() => Err(FileToolError::Folder { path }),
+        Ok(found) if !found.is_file() => Err(FileToolError::Special { path }),
         // A new file could take its name all the same, but a person said no.
-        Ok(found) if found.permissions().readonly() => Err(FileProblem::ReadOnly { path }),
+        Ok(found) if found.permissions().readonly() => Err(FileToolError::ReadOnly { path }),
         Ok(found) => Ok(Some(found)),
     }
 }

@@ -5,7 +5,7 @@
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use super::spec::{Ceilings, LaunchSpec};
+use super::spec::{KernelLimits, LaunchSpec};
 
 /// The number of the first open file after stdin, stdout and stderr.
 const FIRST_BEYOND_STREAMS: i32 = 3;
@@ -15,19 +15,19 @@ const MODESTY: i32 = 5;
 
 /// Confines this process and all that come of it. The error says what could not be
 /// done.
-pub(super) fn confine(spec: &LaunchSpec) -> Result<(), String> {
+pub(super) fn confine_process(spec: &LaunchSpec) -> Result<(), String> {
     // Whoever started Recto may have left files open for it; no guard looks at
     // those again. From here on they close when the program begins.
     close_fds::set_fds_cloexec(FIRST_BEYOND_STREAMS, &[]);
     // Recto itself goes first, above all the thread that watches this program.
     _ = rustix::process::nice(MODESTY);
     take_ceilings(spec.ceilings).map_err(|error| format!("can't set limits: {error}"))?;
-    system::confine(spec)
+    system::confine_process(spec)
 }
 
 /// Sets the resource limits. Neither the program nor its children can raise them again:
 /// as root it takes a capability that is given up.
-fn take_ceilings(ceilings: Ceilings) -> rustix::io::Result<()> {
+fn take_ceilings(ceilings: KernelLimits) -> rustix::io::Result<()> {
     let wanted = [
         #[cfg(not(target_os = "openbsd"))]
         (Resource::As, ceilings.address_space),
@@ -48,19 +48,19 @@ fn take_ceilings(ceilings: Ceilings) -> rustix::io::Result<()> {
 
 #[cfg(target_os = "linux")]
 mod system {
-    use crate::options::Sandbox;
-    use crate::sandbox::{KNOWS_SIGNALS, calls, files, powers};
+    use crate::options::SandboxPolicy;
+    use crate::sandbox::{KNOWS_SIGNALS, capabilities, landlock_rules, seccomp_rules};
 
     use super::LaunchSpec;
 
-    pub(super) fn confine(spec: &LaunchSpec) -> Result<(), String> {
+    pub(super) fn confine_process(spec: &LaunchSpec) -> Result<(), String> {
         rustix::thread::set_no_new_privs(true)
             .map_err(|error| format!("can't give up new privileges: {error}"))?;
-        powers::give_up();
+        capabilities::drop_capabilities();
         // A guard that is there and fails is never passed over; only one that is
         // missing is, where that was allowed.
-        let required = spec.sandbox == Sandbox::Required;
-        let abi = files::restrict(spec)
+        let required = spec.sandbox == SandboxPolicy::Required;
+        let abi = landlock_rules::restrict(spec)
             .map_err(|error| format!("can't confine files with Landlock: {error}"))?;
         match abi {
             None if required => {
@@ -74,7 +74,7 @@ mod system {
             }
             _ => {}
         }
-        let restricted = calls::restrict(spec.network, abi)
+        let restricted = seccomp_rules::restrict(spec.network, abi)
             .map_err(|error| format!("can't restrict system calls with seccomp: {error}"))?;
         match restricted || !required {
             true => Ok(()),
@@ -85,14 +85,14 @@ mod system {
 
 #[cfg(not(target_os = "linux"))]
 mod system {
-    use crate::options::Sandbox;
+    use crate::options::SandboxPolicy;
 
     use super::LaunchSpec;
 
-    pub(super) fn confine(spec: &LaunchSpec) -> Result<(), String> {
+    pub(super) fn confine_process(spec: &LaunchSpec) -> Result<(), String> {
         match spec.sandbox {
-            Sandbox::BestEffort => Ok(()),
-            Sandbox::Required => Err("programs can be confined on Linux only".to_owned()),
+            SandboxPolicy::BestEffort => Ok(()),
+            SandboxPolicy::Required => Err("programs can be confined on Linux only".to_owned()),
         }
     }
 }

@@ -11,7 +11,7 @@ use std::io::{self, Read};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
-use crate::options::{Network, Sandbox};
+use crate::options::{NetworkAccess, SandboxPolicy};
 
 /// The longest text that is accepted; far more than all paths together take.
 const MAX_BYTES: usize = 16 * 1024 * 1024;
@@ -21,9 +21,9 @@ const MAX_BYTES: usize = 16 * 1024 * 1024;
 pub(crate) struct LaunchSpec {
     /// A word that the program can't know, before what the launcher itself says.
     pub(crate) nonce: String,
-    pub(crate) sandbox: Sandbox,
-    pub(crate) network: Network,
-    pub(crate) ceilings: Ceilings,
+    pub(crate) sandbox: SandboxPolicy,
+    pub(crate) network: NetworkAccess,
+    pub(crate) ceilings: KernelLimits,
     /// May be read. None of these paths goes through a link, here and below.
     pub(crate) read: Vec<PathBuf>,
     /// May be read and written.
@@ -34,7 +34,7 @@ pub(crate) struct LaunchSpec {
 
 /// The resource limits that the kernel enforces on a single process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Ceilings {
+pub(crate) struct KernelLimits {
     pub(crate) address_space: u64,
     pub(crate) data: u64,
     pub(crate) file_size: u64,
@@ -46,7 +46,7 @@ pub(crate) struct Ceilings {
 
 /// The step at which a launch failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Trouble {
+pub(crate) enum LaunchFailure {
     /// Its limits could not be taken on.
     Confinement,
     /// The program could not be executed.
@@ -62,21 +62,21 @@ impl LaunchSpec {
     }
 
     /// The line by which the launcher says that no program was started.
-    pub(crate) fn trouble(&self, trouble: Trouble, text: &str) -> String {
+    pub(crate) fn trouble(&self, trouble: LaunchFailure, text: &str) -> String {
         let mark = match trouble {
-            Trouble::Confinement => 'c',
-            Trouble::Start => 's',
+            LaunchFailure::Confinement => 'c',
+            LaunchFailure::Start => 's',
         };
         format!("{}{mark}{}", self.nonce, text.replace('\n', " "))
     }
 
     /// What the launcher said on stderr, if it was the launcher.
-    pub(crate) fn read_trouble(&self, stderr: &[u8]) -> Option<(Trouble, String)> {
+    pub(crate) fn read_trouble(&self, stderr: &[u8]) -> Option<(LaunchFailure, String)> {
         let rest = stderr.strip_prefix(self.nonce.as_bytes())?;
         let (mark, text) = rest.split_first()?;
         let trouble = match mark {
-            b'c' => Trouble::Confinement,
-            b's' => Trouble::Start,
+            b'c' => LaunchFailure::Confinement,
+            b's' => LaunchFailure::Start,
             _ => return None,
         };
         Some((trouble, String::from_utf8_lossy(text).trim_end().to_owned()))
@@ -84,7 +84,7 @@ impl LaunchSpec {
 
     /// Encodes it as the bytes that the launcher reads.
     pub(crate) fn encode(&self) -> Vec<u8> {
-        let Ceilings { address_space, data, file_size, open_files, cpu_seconds, tasks } =
+        let KernelLimits { address_space, data, file_size, open_files, cpu_seconds, tasks } =
             self.ceilings;
         let mut text = Vec::new();
         let mut put = |kind: &str, value: &OsStr| {
@@ -92,8 +92,9 @@ impl LaunchSpec {
             text.extend_from_slice(value.as_bytes());
             text.push(0);
         };
-        let sandbox = if self.sandbox == Sandbox::Required { "required" } else { "best_effort" };
-        let network = if self.network == Network::Granted { "granted" } else { "refused" };
+        let sandbox =
+            if self.sandbox == SandboxPolicy::Required { "required" } else { "best_effort" };
+        let network = if self.network == NetworkAccess::Granted { "granted" } else { "refused" };
         for word in [&self.nonce, sandbox, network] {
             put("", word.as_ref());
         }
@@ -130,17 +131,17 @@ impl LaunchSpec {
         let mut word = || std::str::from_utf8(texts.next()?).ok();
         let nonce = word()?.to_owned();
         let sandbox = match word()? {
-            "required" => Sandbox::Required,
-            "best_effort" => Sandbox::BestEffort,
+            "required" => SandboxPolicy::Required,
+            "best_effort" => SandboxPolicy::BestEffort,
             _ => return None,
         };
         let network = match word()? {
-            "granted" => Network::Granted,
-            "refused" => Network::Refused,
+            "granted" => NetworkAccess::Granted,
+            "refused" => NetworkAccess::Refused,
             _ => return None,
         };
         let mut number = || word()?.parse().ok();
-        let ceilings = Ceilings {
+        let ceilings = KernelLimits {
             address_space: number()?,
             data: number()?,
             file_size: number()?,

@@ -11,7 +11,7 @@ use recto_context::ContentHash;
 use recto_fs::{Access, write_whole};
 use serde::{Deserialize, Serialize};
 
-use super::listing::Listing;
+use super::listing::ServerListing;
 use super::names::file_stem;
 use crate::options::{ServerOptions, ServerTransport};
 
@@ -23,9 +23,9 @@ const VERSION: u32 = 1;
 
 /// The tools and the protocol of a server, as it told them last.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub(super) struct Known {
+pub(super) struct ServerSnapshot {
     /// Its tools, where it told them.
-    pub(super) listing: Option<Listing>,
+    pub(super) listing: Option<ServerListing>,
     /// The version of the protocol that was spoken last.
     pub(super) protocol: Option<String>,
     /// Whether it leaves `server/discover` without an answer. Waiting for one
@@ -35,26 +35,26 @@ pub(super) struct Known {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Kept {
+struct CachedServer {
     version: u32,
     identity: String,
-    known: Known,
+    known: ServerSnapshot,
 }
 
 /// The file that keeps what is known of a server.
 #[derive(Debug)]
-pub(super) struct Cache {
+pub(super) struct ServerCache {
     path: Option<PathBuf>,
     identity: ContentHash,
 }
 
-impl Cache {
+impl ServerCache {
     /// Names the cache file of a server in this folder; without a folder nothing is kept.
     pub(super) fn new(folder: Option<&Path>, server: &ServerOptions) -> Self {
         let stem = file_stem(&server.name);
-        let hash = ContentHash::of(server.name.as_bytes()).to_string();
+        let hash = ContentHash::of_bytes(server.name.as_bytes()).to_string();
         let name = format!("{stem}-{}.json", &hash[..8]);
-        Cache { path: folder.map(|folder| folder.join(name)), identity: identity(server) }
+        ServerCache { path: folder.map(|folder| folder.join(name)), identity: identity(server) }
     }
 
     /// The hash of all that decides which server it is, and with what rights.
@@ -62,20 +62,20 @@ impl Cache {
         self.identity
     }
 
-    pub(super) fn load(&self) -> Known {
+    pub(super) fn load(&self) -> ServerSnapshot {
         self.path.as_deref().and_then(|path| self.read(path).ok().flatten()).unwrap_or_default()
     }
 
-    fn read(&self, path: &Path) -> io::Result<Option<Known>> {
+    fn read(&self, path: &Path) -> io::Result<Option<ServerSnapshot>> {
         let mut text = Vec::new();
         File::open(path)?.take(MAX_FILE).read_to_end(&mut text)?;
-        let kept: Kept = serde_json::from_slice(&text)?;
+        let kept: CachedServer = serde_json::from_slice(&text)?;
         let is_ours = kept.version == VERSION && kept.identity == self.identity.to_string();
         Ok(is_ours.then_some(kept.known))
     }
 
     /// Keeps it. What can't be kept is found out anew by the next run.
-    pub(super) fn save(&self, known: &Known) -> io::Result<()> {
+    pub(super) fn save(&self, known: &ServerSnapshot) -> io::Result<()> {
         let Some((path, folder)) =
             self.path.as_deref().and_then(|path| Some((path, path.parent()?)))
         else {
@@ -83,7 +83,7 @@ impl Cache {
         };
         fs::create_dir_all(folder)?;
         let identity = self.identity.to_string();
-        let kept = Kept { version: VERSION, identity, known: known.clone() };
+        let kept = CachedServer { version: VERSION, identity, known: known.clone() };
         // Such a file is its owner's alone, and appears as a whole or not at all.
         write_whole(path, &serde_json::to_vec(&kept)?, Access::Owner)
     }
@@ -99,7 +99,7 @@ fn identity(server: &ServerOptions) -> ContentHash {
             format!("{:?}", (url, key.as_ref().map(|key| key.reveal())))
         }
     };
-    ContentHash::of(format!("{:?} {text}", server.name).as_bytes())
+    ContentHash::of_bytes(format!("{:?} {text}", server.name).as_bytes())
 }
 
 #[cfg(test)]
@@ -107,16 +107,16 @@ mod tests {
     use std::collections::BTreeMap;
     use std::time::Duration;
 
-    use recto_context::Include;
+    use recto_context::IncludeMode;
 
     use super::*;
-    use crate::options::Key;
+    use crate::options::ServerKey;
 
     fn server(name: &str, transport: ServerTransport) -> ServerOptions {
         ServerOptions {
             name: name.to_owned(),
             transport,
-            include: Include::Always,
+            include: IncludeMode::Always,
             tool_includes: BTreeMap::new(),
             disabled_tools: Vec::new(),
             start_limit: Duration::from_secs(1),
@@ -133,20 +133,29 @@ mod tests {
         }
     }
 
-    fn known() -> Known {
-        let listing = Some(Listing::default());
-        Known { listing, protocol: Some("2025-11-25".to_owned()), silent: true }
+    fn known() -> ServerSnapshot {
+        let listing = Some(ServerListing::default());
+        ServerSnapshot { listing, protocol: Some("2025-11-25".to_owned()), silent: true }
     }
 
     #[test]
     fn what_is_kept_comes_back_for_the_same_server_only() {
         let folder = tempfile::tempdir().unwrap();
         let at = Some(folder.path());
-        Cache::new(at, &server("a", stdio("first-value"))).save(&known()).unwrap();
-        assert_eq!(Cache::new(at, &server("a", stdio("first-value"))).load(), known());
-        assert_eq!(Cache::new(at, &server("a", stdio("other"))).load(), Known::default());
-        assert_eq!(Cache::new(at, &server("b", stdio("first-value"))).load(), Known::default());
-        assert_eq!(Cache::new(None, &server("a", stdio("first-value"))).load(), Known::default());
+        ServerCache::new(at, &server("a", stdio("first-value"))).save(&known()).unwrap();
+        assert_eq!(ServerCache::new(at, &server("a", stdio("first-value"))).load(), known());
+        assert_eq!(
+            ServerCache::new(at, &server("a", stdio("other"))).load(),
+            ServerSnapshot::default()
+        );
+        assert_eq!(
+            ServerCache::new(at, &server("b", stdio("first-value"))).load(),
+            ServerSnapshot::default()
+        );
+        assert_eq!(
+            ServerCache::new(None, &server("a", stdio("first-value"))).load(),
+            ServerSnapshot::default()
+        );
 
         let file = fs::read_dir(folder.path()).unwrap().next().unwrap().unwrap().path();
         assert!(!fs::read_to_string(&file).unwrap().contains("first-value"));
@@ -156,16 +165,19 @@ mod tests {
             assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
         }
         fs::write(&file, "{").unwrap();
-        assert_eq!(Cache::new(at, &server("a", stdio("first-value"))).load(), Known::default());
+        assert_eq!(
+            ServerCache::new(at, &server("a", stdio("first-value"))).load(),
+            ServerSnapshot::default()
+        );
     }
 
     #[test]
     fn another_key_is_another_server() {
         let http = |key: &str| ServerTransport::Http {
             url: "http://localhost/mcp".to_owned(),
-            key: Some(Key::new(key)),
+            key: Some(ServerKey::new(key)),
         };
-        let identity = |key| Cache::new(None, &server("a", http(key))).identity();
+        let identity = |key| ServerCache::new(None, &server("a", http(key))).identity();
         assert_ne!(identity("a"), identity("b"));
         assert_eq!(identity("a"), identity("a"));
     }

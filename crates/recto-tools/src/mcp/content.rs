@@ -12,7 +12,7 @@ use crate::tool::{ToolError, ToolOutput};
 const UNKNOWN: &str = "[something that this version of Recto does not know]";
 
 /// The text of a result, or the error that it tells of.
-pub(super) fn output(result: &CallToolResult, redact: &Redactor) -> ToolOutput {
+pub(super) fn tool_output(result: &CallToolResult, redact: &Redactor) -> ToolOutput {
     let text = redact.apply(&text(result));
     match result.is_error {
         Some(true) if text.is_empty() => Err(ToolError::new("the server gave no reason")),
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     fn told(value: Value) -> ToolOutput {
-        output(&serde_json::from_value(value).unwrap(), &Redactor::of_key("s3cr3t-\"token\""))
+        tool_output(&serde_json::from_value(value).unwrap(), &Redactor::of_key("s3cr3t-\"token\""))
     }
 
     #[test]

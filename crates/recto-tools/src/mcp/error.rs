@@ -51,7 +51,7 @@ impl ServerError {
     }
 
     /// The error in words for a model, which can't look at stderr itself.
-    pub(super) fn told(&self) -> String {
+    pub(super) fn for_model(&self) -> String {
         let last = self.stderr.trim();
         if last.is_empty() {
             return self.to_string();
@@ -249,11 +249,11 @@ mod tests {
             stderr: format!("{}no such zone\n", "x".repeat(1_000)),
         };
         assert_eq!(error.to_string(), "the MCP server `time` ended with exit code 1");
-        assert!(error.told().ends_with("xno such zone"));
-        assert!(error.told().len() < 600);
+        assert!(error.for_model().ends_with("xno such zone"));
+        assert!(error.for_model().len() < 600);
         assert_eq!(error.hint(), "try it by `recto mcp check time`");
         let silent = ServerError { stderr: " \n".to_owned(), ..error };
-        assert_eq!(silent.told(), silent.to_string());
+        assert_eq!(silent.for_model(), silent.to_string());
     }
 
     #[test]

@@ -14,7 +14,7 @@ use rmcp::transport::common::client_side_sse::FixedInterval;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 
 use super::error::ServerProblem;
-use crate::options::Key;
+use crate::options::ServerKey;
 
 /// How long a connection may take.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
@@ -29,7 +29,7 @@ const REJOIN_PAUSE: Duration = Duration::from_millis(500);
 /// The way to a server.
 pub(super) fn transport(
     url: &str,
-    key: Option<&Key>,
+    key: Option<&ServerKey>,
 ) -> Result<StreamableHttpClientTransport<Client>, ServerProblem> {
     let wrong = |problem: String| ServerProblem::Address { problem };
     let url = Url::parse(url).map_err(|error| wrong(format!("its address is none: {error}")))?;
@@ -60,7 +60,7 @@ pub(super) fn transport(
 }
 
 /// An address as it can be shown: keys may stand before the host or behind the path.
-pub(super) fn shown(url: &str) -> String {
+pub(super) fn display_url(url: &str) -> String {
     let Ok(mut url) = Url::parse(url) else { return url.to_owned() };
     let _ = url.set_username("");
     let _ = url.set_password(None);
@@ -71,7 +71,7 @@ pub(super) fn shown(url: &str) -> String {
     url.to_string().replace("%E2%80%A6", "…")
 }
 
-fn headers(key: Option<&Key>) -> Result<HeaderMap, ServerProblem> {
+fn headers(key: Option<&ServerKey>) -> Result<HeaderMap, ServerProblem> {
     let mut headers = HeaderMap::new();
     if let Some(key) = key {
         let mut value =
@@ -105,8 +105,8 @@ mod tests {
 
     #[test]
     fn addresses_are_shown_without_keys() {
-        assert_eq!(shown("https://a.example/mcp"), "https://a.example/mcp");
-        assert_eq!(shown("https://u:p@a.example/mcp?key=k#f"), "https://a.example/mcp?…");
+        assert_eq!(display_url("https://a.example/mcp"), "https://a.example/mcp");
+        assert_eq!(display_url("https://u:p@a.example/mcp?key=k#f"), "https://a.example/mcp?…");
     }
 
     #[test]
@@ -123,7 +123,7 @@ mod tests {
             let problem = transport(url, None).err().unwrap();
             assert!(matches!(problem, ServerProblem::Address { .. }), "{problem}");
         }
-        let key = Key::new("a\nb");
+        let key = ServerKey::new("a\nb");
         assert!(transport("http://localhost/", Some(&key)).is_err());
     }
 }

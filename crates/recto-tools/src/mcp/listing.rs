@@ -30,17 +30,17 @@ const MAX_PROBLEMS: usize = 20;
 
 /// The tools that a server offers, and why some were left out.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub(super) struct Listing {
+pub(super) struct ServerListing {
     /// By name, each name once. A server may tell them in another order each time,
     /// and what models read should not change with it.
-    pub(super) tools: Vec<Listed>,
+    pub(super) tools: Vec<ListedTool>,
     /// What was left out, each in one sentence.
     pub(super) problems: Vec<String>,
 }
 
 /// A tool, as the server describes it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct Listed {
+pub(super) struct ListedTool {
     /// The name by which the server knows it.
     pub(super) name: String,
     /// What it does, in the server's words.
@@ -49,16 +49,16 @@ pub(super) struct Listed {
     pub(super) parameters: Value,
 }
 
-impl Listing {
+impl ServerListing {
     /// Makes a listing of those tools that can be told to models.
     pub(super) fn new(mut tools: Vec<model::Tool>) -> Self {
         // Of two with one name, the one that the server told first stays first.
         tools.sort_by(|one, other| one.name.cmp(&other.name));
-        let mut listing = Listing::default();
+        let mut listing = ServerListing::default();
         let (mut names, mut left_out) = (BTreeSet::new(), 0_usize);
         for tool in tools {
             let name = tool.name.to_string();
-            let listed = match Listed::new(&tool) {
+            let listed = match ListedTool::new(&tool) {
                 _ if listing.tools.len() == MAX_TOOLS => {
                     Err(format!("there are more than {MAX_TOOLS} tools; the rest is left out"))
                 }
@@ -84,7 +84,7 @@ impl Listing {
     }
 }
 
-impl Listed {
+impl ListedTool {
     fn new(tool: &model::Tool) -> Result<Self, String> {
         let name = tool.name.to_string();
         if name.is_empty() || name.len() > MAX_NAME || name.chars().any(is_hidden) {
@@ -111,7 +111,7 @@ impl Listed {
         let words = tool.description.as_deref().map(cleaned).filter(|words| !words.is_empty());
         let title = || tool.title.as_deref().map(cleaned).filter(|title| !title.is_empty());
         let words = words.or_else(title).unwrap_or_else(|| name.clone());
-        Ok(Listed { name, description: shortened(&words, MAX_DESCRIPTION), parameters })
+        Ok(ListedTool { name, description: shortened(&words, MAX_DESCRIPTION), parameters })
     }
 }
 
@@ -182,9 +182,9 @@ mod tests {
 
     #[test]
     fn a_tool_is_told_as_the_server_has_it() {
-        let listing = Listing::new(vec![named("a")]);
+        let listing = ServerListing::new(vec![named("a")]);
         assert_eq!(listing.problems, Vec::<String>::new());
-        let expected = Listed {
+        let expected = ListedTool {
             name: "a".to_owned(),
             description: "Does it.".to_owned(),
             parameters: json!({"type": "object"}),
@@ -195,7 +195,7 @@ mod tests {
     #[test]
     fn words_are_cleaned_and_cut() {
         let words = format!("  a\u{7}b\u{202e}c\u{e0041}\nd {} ", "x".repeat(2_000));
-        let listing = Listing::new(vec![tool(json!({
+        let listing = ServerListing::new(vec![tool(json!({
             "name": "a",
             "description": words,
             "inputSchema": {"properties": {"p": {"description": "q\u{200b}r", "enum": ["\u{200b}"]}}},
@@ -206,14 +206,14 @@ mod tests {
         assert_eq!(listed.parameters["properties"]["p"]["description"], "qr");
         assert_eq!(listed.parameters["properties"]["p"]["enum"][0], "\u{200b}");
         let untold = tool(json!({"name": "b", "title": "The b", "inputSchema": {}}));
-        assert_eq!(Listing::new(vec![untold]).tools[0].description, "The b");
+        assert_eq!(ServerListing::new(vec![untold]).tools[0].description, "The b");
     }
 
     #[test]
     fn what_can_not_be_told_is_left_out() {
         let deep = (0..65).fold(json!({}), |inner, _| json!({ "a": inner }));
         let large = json!({"description": "x".repeat(70_000)});
-        let listing = Listing::new(vec![
+        let listing = ServerListing::new(vec![
             named("a"),
             named("a"),
             named(""),
@@ -241,22 +241,22 @@ mod tests {
         let all = ["b", "a-b", "c", "a", "B", "a_b", "bad\n", "worse\n"].map(named);
         let mut turned = all.to_vec();
         turned.reverse();
-        let listing = Listing::new(all.to_vec());
-        assert_eq!(listing, Listing::new(turned));
+        let listing = ServerListing::new(all.to_vec());
+        assert_eq!(listing, ServerListing::new(turned));
         let names: Vec<_> = listing.tools.iter().map(|tool| &*tool.name).collect();
         assert_eq!(names, ["B", "a", "a-b", "a_b", "b", "c"]);
 
         let other = tool(json!({"name": "a", "description": "Another.", "inputSchema": {}}));
-        let listing = Listing::new(vec![named("b"), named("a"), other]);
+        let listing = ServerListing::new(vec![named("b"), named("a"), other]);
         assert_eq!(listing.tools[0].description, "Does it.", "the first one is used");
     }
 
     #[test]
     fn there_is_an_end_to_tools_and_problems() {
-        let many = Listing::new((0..1_100).map(|n| named(&format!("t{n}"))).collect());
+        let many = ServerListing::new((0..1_100).map(|n| named(&format!("t{n}"))).collect());
         assert_eq!(many.tools.len(), MAX_TOOLS);
         assert_eq!(many.problems, ["there are more than 1000 tools; the rest is left out"]);
-        let bad = Listing::new((0..100).map(|n| named(&format!("t{n}\n"))).collect());
+        let bad = ServerListing::new((0..100).map(|n| named(&format!("t{n}\n"))).collect());
         assert_eq!(bad.problems.len(), MAX_PROBLEMS + 1);
         assert_eq!(bad.problems[MAX_PROBLEMS], "80 more tools are left out");
     }

@@ -82,9 +82,9 @@ fn is_path(value: &str) -> bool {
 
 /// The last lines that a server wrote to stderr.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Tail(Arc<Mutex<String>>);
+pub(super) struct StderrTail(Arc<Mutex<String>>);
 
-impl Tail {
+impl StderrTail {
     /// The last of what the server wrote to stderr.
     pub(super) fn text(&self) -> String {
         self.0.lock().clone()
@@ -102,9 +102,9 @@ impl Tail {
 
 /// Reads what a server writes until its end, into the tail and the log. A log
 /// that can't be written is left; the server must not wait for it.
-pub(super) async fn follow(
+pub(super) async fn follow_stderr(
     stderr: impl AsyncRead + Unpin,
-    tail: Tail,
+    tail: StderrTail,
     mut log: Option<Log>,
     redact: Redactor,
 ) {
@@ -221,9 +221,9 @@ mod tests {
         let logs = folder.path().join("logs");
         let line = format!("{}\n", "0123456789abcdef".repeat(64));
         let text = format!("key s3cr3t-token\n{}last ä", line.repeat(1_600));
-        let tail = Tail::default();
+        let tail = StderrTail::default();
         let log = Log::open(&logs, "a");
-        follow(text.as_bytes(), tail.clone(), log, Redactor::new(["s3cr3t-token"])).await;
+        follow_stderr(text.as_bytes(), tail.clone(), log, Redactor::new(["s3cr3t-token"])).await;
 
         let end = tail.text();
         assert!(end.ends_with("abcdef\nlast ä") && end.len() <= MAX_TAIL, "{end}");

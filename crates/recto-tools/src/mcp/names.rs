@@ -61,7 +61,7 @@ fn starts_with_server(name: &str, server: &str) -> bool {
 }
 
 fn with_hash(name: &str, server: &str, tool: &str) -> String {
-    let hash = ContentHash::of(format!("{server}\0{tool}").as_bytes()).to_string();
+    let hash = ContentHash::of_bytes(format!("{server}\0{tool}").as_bytes()).to_string();
     let kept = &name[..name.len().min(LONGEST - DIGITS - 1)];
     format!("{kept}_{}", &hash[..DIGITS])
 }

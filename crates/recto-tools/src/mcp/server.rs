@@ -19,13 +19,13 @@ use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 
 use super::ServerReport;
-use super::cache::{Cache, Known};
+use super::cache::{ServerCache, ServerSnapshot};
 use super::content;
 use super::error::{ServerError, ServerProblem};
 use super::http;
-use super::listing::Listing;
+use super::listing::ServerListing;
 use super::log::Redactor;
-use super::session::{Deadline, Greeting, NoSession, Session, Site, Watcher};
+use super::session::{Deadline, Greeting, ServerSession, SessionConfig, SessionFailure, Watcher};
 use crate::options::{ServerOptions, ServerTransport, names_a_secret};
 use crate::process::Keeper;
 use crate::tool::{ToolError, ToolOutput};
@@ -47,7 +47,7 @@ const REASON: Duration = Duration::from_secs(5);
 
 /// The folders, search path and keeper that all servers share.
 #[derive(Clone)]
-pub(super) struct Surroundings {
+pub(super) struct ServerEnvironment {
     pub(super) cache: Option<PathBuf>,
     pub(super) logs: Option<PathBuf>,
     pub(super) search_path: Option<OsString>,
@@ -55,11 +55,11 @@ pub(super) struct Surroundings {
 }
 
 /// An MCP server from the config, with its session while it runs.
-pub(super) struct Server {
+pub(super) struct ConfiguredServer {
     name: Arc<str>,
-    site: Site,
-    cache: Arc<Cache>,
-    state: Mutex<State>,
+    site: SessionConfig,
+    cache: Arc<ServerCache>,
+    state: Mutex<ServerState>,
     /// Held by whoever starts it, so that it is started once.
     starting: tokio::sync::Mutex<()>,
     /// Tells a start that is under way that the server is shut down.
@@ -69,9 +69,9 @@ pub(super) struct Server {
 }
 
 #[derive(Default)]
-struct State {
-    known: Known,
-    session: Option<Arc<Session>>,
+struct ServerState {
+    known: ServerSnapshot,
+    session: Option<Arc<ServerSession>>,
     /// When someone first waited for its tools.
     asked: Option<Instant>,
     /// Starts in a row after which it did not stay well.
@@ -83,19 +83,19 @@ struct State {
     is_shut_down: bool,
 }
 
-impl Server {
+impl ConfiguredServer {
     pub(super) fn new(
         options: ServerOptions,
-        surroundings: Surroundings,
+        surroundings: ServerEnvironment,
         on_change: Box<dyn Fn() + Send + Sync>,
     ) -> Self {
-        let Surroundings { cache, logs, search_path, keeper } = surroundings;
+        let ServerEnvironment { cache, logs, search_path, keeper } = surroundings;
         let redact = secrets(&options.transport);
-        let cache = Arc::new(Cache::new(cache.as_deref(), &options));
-        let state = Mutex::new(State { known: cache.load(), ..State::default() });
-        Server {
+        let cache = Arc::new(ServerCache::new(cache.as_deref(), &options));
+        let state = Mutex::new(ServerState { known: cache.load(), ..ServerState::default() });
+        ConfiguredServer {
             name: options.name.as_str().into(),
-            site: Site { options, search_path, logs, keeper, redact },
+            site: SessionConfig { options, search_path, logs, keeper, redact },
             cache,
             state,
             starting: tokio::sync::Mutex::default(),
@@ -124,12 +124,12 @@ impl Server {
                 let words = [program].into_iter().chain(arguments).map(|word| quoted(word));
                 self.site.redact.apply(&words.collect::<Vec<_>>().join(" "))
             }
-            ServerTransport::Http { url, .. } => http::shown(url),
+            ServerTransport::Http { url, .. } => http::display_url(url),
         }
     }
 
     /// Its tools, where they are known.
-    pub(super) fn listing(&self) -> Option<Listing> {
+    pub(super) fn listing(&self) -> Option<ServerListing> {
         self.state.lock().known.listing.clone()
     }
 
@@ -176,7 +176,7 @@ impl Server {
 
     /// Calls one of its tools.
     pub(super) async fn call(self: &Arc<Self>, tool: &str, arguments: JsonObject) -> ToolOutput {
-        let session = self.session().await.map_err(|error| ToolError::new(error.told()))?;
+        let session = self.session().await.map_err(|error| ToolError::new(error.for_model()))?;
         let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
         let limit = self.site.options.time_limit;
         let Ok(answer) = timeout(limit, session.call(params)).await else {
@@ -185,19 +185,21 @@ impl Server {
             return Err(ToolError::new(text));
         };
         match answer {
-            Ok(CallToolResponse::Complete(result)) => content::output(&result, &self.site.redact),
+            Ok(CallToolResponse::Complete(result)) => {
+                content::tool_output(&result, &self.site.redact)
+            }
             Ok(CallToolResponse::InputRequired(_)) => {
                 Err(ToolError::new("the server wants to ask a person, which Recto does not do"))
             }
             Ok(_) => Err(ToolError::new("the server put it off, and Recto does not wait for it")),
-            Err(error) => Err(ToolError::new(self.failed_call(&session, &error).await.told())),
+            Err(error) => Err(ToolError::new(self.failed_call(&session, &error).await.for_model())),
         }
     }
 
     /// Connects anew beside the session, asks for the tools, and ends it.
     pub(super) async fn check(
         &self,
-        specs: impl FnOnce(Listing) -> Vec<ToolSpec>,
+        specs: impl FnOnce(ServerListing) -> Vec<ToolSpec>,
     ) -> Result<ServerReport, ServerError> {
         let asked = Instant::now();
         let deadline = self.deadline();
@@ -234,7 +236,7 @@ impl Server {
     }
 
     /// The session, started if there is none.
-    async fn session(self: &Arc<Self>) -> Result<Arc<Session>, ServerError> {
+    async fn session(self: &Arc<Self>) -> Result<Arc<ServerSession>, ServerError> {
         if let Some(session) = self.running() {
             return Ok(session);
         }
@@ -261,11 +263,11 @@ impl Server {
         state.trouble.clone().filter(|_| state.attempts != attempts)
     }
 
-    fn running(&self) -> Option<Arc<Session>> {
+    fn running(&self) -> Option<Arc<ServerSession>> {
         self.state.lock().session.clone().filter(|session| session.is_open())
     }
 
-    async fn start(self: &Arc<Self>) -> Result<Arc<Session>, ServerError> {
+    async fn start(self: &Arc<Self>) -> Result<Arc<ServerSession>, ServerError> {
         self.may_start()?;
         let mut shut = self.shut.subscribe();
         let started = tokio::select! {
@@ -281,7 +283,7 @@ impl Server {
     }
 
     /// A session that has told its tools, within the limit of a start.
-    async fn connect(self: &Arc<Self>) -> Result<Arc<Session>, ServerError> {
+    async fn connect(self: &Arc<Self>) -> Result<Arc<ServerSession>, ServerError> {
         let deadline = self.deadline();
         let session = self.open(deadline).await?;
         self.begin(session, deadline).await
@@ -315,20 +317,20 @@ impl Server {
 
     /// A new session. A server that may not have understood the greeting is
     /// greeted in the other way.
-    async fn open(&self, deadline: Deadline) -> Result<Session, ServerError> {
-        let no_session = |failure: NoSession| self.error(failure.problem, failure.stderr);
+    async fn open(&self, deadline: Deadline) -> Result<ServerSession, ServerError> {
+        let no_session = |failure: SessionFailure| self.error(failure.problem, failure.stderr);
         if self.state.lock().known.silent {
-            let opened = Session::open(&self.site, Greeting::Initialize, deadline).await;
+            let opened = ServerSession::open(&self.site, Greeting::Initialize, deadline).await;
             return opened.map_err(|failure| {
                 // It may have learned to answer.
                 self.state.lock().known.silent = failure.is_slow() || !failure.misunderstood;
                 no_session(failure)
             });
         }
-        let failure = match Session::open(&self.site, Greeting::Discover, deadline).await {
+        let failure = match ServerSession::open(&self.site, Greeting::Discover, deadline).await {
             Ok(session) => return Ok(session),
             Err(failure) if failure.is_slow() || !failure.misunderstood => failure,
-            Err(_) => match Session::open(&self.site, Greeting::Initialize, deadline).await {
+            Err(_) => match ServerSession::open(&self.site, Greeting::Initialize, deadline).await {
                 Ok(session) => return Ok(session),
                 Err(failure) => failure,
             },
@@ -348,9 +350,9 @@ impl Server {
     /// Asks a new session for its tools, and looks after it from now on.
     async fn begin(
         self: &Arc<Self>,
-        session: Session,
+        session: ServerSession,
         deadline: Deadline,
-    ) -> Result<Arc<Session>, ServerError> {
+    ) -> Result<Arc<ServerSession>, ServerError> {
         let mut watcher = session.watch();
         // News of changes can be done without, so there must be time for the list.
         watcher.subscribe(deadline.left() / 2).await;
@@ -377,10 +379,10 @@ impl Server {
     }
 
     /// Records a server's tools and protocol, in the cache too if they are new.
-    async fn learned(&self, listing: &Listing, protocol: &str, silent: bool) {
+    async fn learned(&self, listing: &ServerListing, protocol: &str, silent: bool) {
         let known = {
             let mut state = self.state.lock();
-            let known = Known {
+            let known = ServerSnapshot {
                 listing: Some(listing.clone()),
                 protocol: Some(protocol.to_owned()),
                 silent: silent || state.known.silent,
@@ -396,13 +398,13 @@ impl Server {
     }
 
     /// Writes the cache file. That it can't be written is no reason to fail.
-    async fn save(&self, known: Known) {
+    async fn save(&self, known: ServerSnapshot) {
         let cache = self.cache.clone();
         let _: Result<io::Result<()>, _> = spawn_blocking(move || cache.save(&known)).await;
     }
 
     /// Why a call failed, and what follows for the session.
-    async fn failed_call(&self, session: &Arc<Session>, error: &ServiceError) -> ServerError {
+    async fn failed_call(&self, session: &Arc<ServerSession>, error: &ServiceError) -> ServerError {
         let problem = ServerProblem::of_request(error, &self.site.redact);
         if !matches!(error, ServiceError::TransportSend(_) | ServiceError::TransportClosed) {
             return self.error(problem, String::new());
@@ -413,7 +415,7 @@ impl Server {
     }
 
     /// What is said of a session that was lost: how the program ended, where it did.
-    async fn lost(&self, session: &Session, problem: ServerProblem) -> ServerError {
+    async fn lost(&self, session: &ServerSession, problem: ServerProblem) -> ServerError {
         let mut problem = problem;
         let is_program = matches!(self.site.options.transport, ServerTransport::Stdio { .. });
         if is_program
@@ -426,7 +428,7 @@ impl Server {
     }
 
     /// Records that a session ended; only once, whoever notices first.
-    fn ended(&self, session: &Arc<Session>, error: ServerError) {
+    fn ended(&self, session: &Arc<ServerSession>, error: ServerError) {
         {
             let mut state = self.state.lock();
             if !state.session.as_ref().is_some_and(|current| Arc::ptr_eq(current, session)) {
@@ -446,7 +448,7 @@ impl Server {
     }
 }
 
-impl State {
+impl ServerState {
     fn fail(&mut self, error: ServerError, now: Instant) {
         self.attempts += 1;
         self.failures = self.failures.saturating_add(1);
@@ -464,7 +466,11 @@ fn pause(failures: u32) -> Duration {
 }
 
 /// Looks after a session until it ends, without holding it or the server.
-async fn look_after(server: Weak<Server>, session: Weak<Session>, mut watcher: Watcher) {
+async fn look_after(
+    server: Weak<ConfiguredServer>,
+    session: Weak<ServerSession>,
+    mut watcher: Watcher,
+) {
     while watcher.next().await {
         sleep(TOGETHER).await;
         let Some((deadline, protocol)) = server

@@ -24,9 +24,9 @@ use tokio::time::{sleep, timeout};
 
 use super::error::ServerProblem;
 use super::http;
-use super::listing::{Listing, MAX_TOOLS};
-use super::log::{Redactor, Tail};
-use super::stdio::{self, Process};
+use super::listing::{MAX_TOOLS, ServerListing};
+use super::log::{Redactor, StderrTail};
+use super::stdio::{self, ServerProcess};
 use crate::options::{ServerOptions, ServerTransport};
 use crate::process::Keeper;
 
@@ -43,7 +43,7 @@ const DISCOVER_LIMIT: Duration = Duration::from_secs(10);
 const SUBSCRIBE_LIMIT: Duration = Duration::from_secs(5);
 
 /// Everything that is needed to connect to a server.
-pub(super) struct Site {
+pub(super) struct SessionConfig {
     pub(super) options: ServerOptions,
     pub(super) search_path: Option<OsString>,
     pub(super) logs: Option<PathBuf>,
@@ -68,7 +68,7 @@ pub(super) struct Deadline {
 }
 
 /// A connection to a server.
-pub(super) struct Session {
+pub(super) struct ServerSession {
     peer: Peer<RoleClient>,
     /// The version of the protocol that is spoken.
     pub(super) protocol: String,
@@ -80,14 +80,14 @@ pub(super) struct Session {
     pub(super) begun: Instant,
     changed: Arc<Notify>,
     redact: Redactor,
-    tail: Tail,
+    tail: StderrTail,
     end: watch::Receiver<Option<String>>,
     /// The task that keeps the session ends it when this is dropped.
     stop: watch::Sender<bool>,
 }
 
 /// The reason why a session could not be opened.
-pub(super) struct NoSession {
+pub(super) struct SessionFailure {
     pub(super) problem: ServerProblem,
     pub(super) stderr: String,
     /// Whether it may have been the greeting.
@@ -112,30 +112,30 @@ impl Deadline {
     }
 }
 
-impl NoSession {
+impl SessionFailure {
     /// Whether the server did not answer in time.
     pub(super) fn is_slow(&self) -> bool {
         matches!(self.problem, ServerProblem::Slow { .. })
     }
 }
 
-impl Session {
+impl ServerSession {
     /// Connects to a server before the deadline.
     pub(super) async fn open(
-        site: &Site,
+        site: &SessionConfig,
         greeting: Greeting,
         deadline: Deadline,
-    ) -> Result<Session, NoSession> {
-        let tail = Tail::default();
+    ) -> Result<ServerSession, SessionFailure> {
+        let tail = StderrTail::default();
         let changed = Arc::new(Notify::new());
-        let handler = Handler { changed: changed.clone() };
+        let handler = SessionHandler { changed: changed.clone() };
         let asked = Instant::now();
         let failed =
-            |problem, misunderstood| NoSession { problem, stderr: tail.text(), misunderstood };
+            |problem, misunderstood| SessionFailure { problem, stderr: tail.text(), misunderstood };
         let (started, mut process) = match &site.options.transport {
             ServerTransport::Stdio { .. } => {
                 let (process, stdout, stdin) =
-                    stdio::start(site, &tail).map_err(|problem| failed(problem, false))?;
+                    stdio::start_server(site, &tail).map_err(|problem| failed(problem, false))?;
                 let start = handler.serve_with_lifecycle((stdout, stdin), greeting.lifecycle());
                 (deadline.hold(start).await, Some(process))
             }
@@ -167,17 +167,17 @@ impl Session {
             }
         };
         let took = asked.elapsed();
-        Ok(Session::keep(running, process, tail, changed, site.redact.clone(), took).await)
+        Ok(ServerSession::keep(running, process, tail, changed, site.redact.clone(), took).await)
     }
 
     async fn keep(
-        running: RunningService<RoleClient, Handler>,
-        process: Option<Process>,
-        tail: Tail,
+        running: RunningService<RoleClient, SessionHandler>,
+        process: Option<ServerProcess>,
+        tail: StderrTail,
         changed: Arc<Notify>,
         redact: Redactor,
         took: Duration,
-    ) -> Session {
+    ) -> ServerSession {
         let peer = running.peer().clone();
         // A list that is no longer true must not come back when asking fails.
         peer.set_response_cache_config(ClientCacheConfig::disabled()).await;
@@ -191,7 +191,7 @@ impl Session {
         let (stop, stopped) = watch::channel(false);
         let (ended, end) = watch::channel(None);
         tokio::spawn(keep(running, process, stopped, ended));
-        Session {
+        ServerSession {
             peer,
             protocol: version.map(|version| version.to_string()).unwrap_or_default(),
             implementation,
@@ -227,7 +227,7 @@ impl Session {
     }
 
     /// Asks for all tools, page by page.
-    pub(super) async fn list(&self, deadline: Deadline) -> Result<Listing, ServerProblem> {
+    pub(super) async fn list(&self, deadline: Deadline) -> Result<ServerListing, ServerProblem> {
         self.watch().list(deadline).await
     }
 
@@ -307,12 +307,12 @@ impl Watcher {
     }
 
     /// Asks for all tools, page by page.
-    pub(super) async fn list(&self, deadline: Deadline) -> Result<Listing, ServerProblem> {
+    pub(super) async fn list(&self, deadline: Deadline) -> Result<ServerListing, ServerProblem> {
         match deadline.hold(self.pages()).await? {
-            Ok(tools) => Ok(Listing::new(tools)),
+            Ok(tools) => Ok(ServerListing::new(tools)),
             // A server without tools need not know the question.
             Err(ServiceError::McpError(data)) if data.code == ErrorCode::METHOD_NOT_FOUND => {
-                Ok(Listing::default())
+                Ok(ServerListing::default())
             }
             Err(error) => Err(ServerProblem::of_request(&error, &self.redact)),
         }
@@ -360,8 +360,8 @@ fn may_be_greeting(error: &ClientInitializeError, is_program: bool) -> bool {
 /// Keeps a session until the server ends or nobody wants it any more. Then
 /// nothing is left of it.
 async fn keep(
-    running: RunningService<RoleClient, Handler>,
-    mut process: Option<Process>,
+    running: RunningService<RoleClient, SessionHandler>,
+    mut process: Option<ServerProcess>,
     mut stopped: watch::Receiver<bool>,
     ended: watch::Sender<Option<String>>,
 ) {
@@ -404,11 +404,11 @@ async fn asked_to_stop(stopped: &mut watch::Receiver<bool>) {
 /// Recto's side of the protocol: a server is told that there is neither a model to
 /// sample, nor a person to ask, nor a folder to look at.
 #[derive(Debug)]
-struct Handler {
+struct SessionHandler {
     changed: Arc<Notify>,
 }
 
-impl ClientHandler for Handler {
+impl ClientHandler for SessionHandler {
     async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
         self.changed.notify_one();
     }

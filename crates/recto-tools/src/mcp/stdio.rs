@@ -24,11 +24,11 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use super::error::ServerProblem;
-use super::log::{Log, Tail, follow};
+use super::log::{Log, StderrTail, follow_stderr};
 use super::names::file_stem;
-use super::session::Site;
+use super::session::SessionConfig;
 use crate::options::ServerTransport;
-use crate::process::{Group, is_executable};
+use crate::process::{ProcessGroup, is_executable};
 
 /// The longest message of a server.
 const MAX_MESSAGE: usize = 16 * 1024 * 1024;
@@ -41,10 +41,10 @@ const VARIABLES: [&str; 9] =
     ["HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ", "TERM", "TMPDIR", "SHELL"];
 
 /// The running program of a server, and its process group.
-pub(super) struct Process {
+pub(super) struct ServerProcess {
     child: Child,
     /// Ends all of them when it is dropped.
-    group: Option<Group>,
+    group: Option<ProcessGroup>,
     stderr: JoinHandle<()>,
     too_long: Arc<AtomicBool>,
     /// The folder that it was started in, where it has one of its own.
@@ -52,10 +52,10 @@ pub(super) struct Process {
 }
 
 /// Starts the program of a server.
-pub(super) fn start(
-    site: &Site,
-    tail: &Tail,
-) -> Result<(Process, Bounded<ChildStdout>, ChildStdin), ServerProblem> {
+pub(super) fn start_server(
+    site: &SessionConfig,
+    tail: &StderrTail,
+) -> Result<(ServerProcess, BoundedReader<ChildStdout>, ChildStdin), ServerProblem> {
     let ServerTransport::Stdio { program, arguments, environment, working_dir } =
         &site.options.transport
     else {
@@ -84,20 +84,20 @@ pub(super) fn start(
     }
     command.process_group(0);
     let mut child = command.spawn().map_err(|error| not_started(error.to_string()))?;
-    let group = Group::of(&child, &site.keeper);
+    let group = ProcessGroup::from_child(&child, &site.keeper);
     let streams = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let (Some(stdin), Some(stdout), Some(stderr)) = streams else {
         return Err(not_started("its streams are missing".to_owned()));
     };
     let log = site.logs.as_deref();
     let log = log.and_then(|folder| Log::open(folder, &file_stem(&site.options.name)));
-    let stderr = tokio::spawn(follow(stderr, tail.clone(), log, site.redact.clone()));
+    let stderr = tokio::spawn(follow_stderr(stderr, tail.clone(), log, site.redact.clone()));
     let too_long = Arc::new(AtomicBool::new(false));
-    let stdout = Bounded { inner: stdout, length: 0, too_long: too_long.clone() };
-    Ok((Process { child, group, stderr, too_long, _folder: own }, stdout, stdin))
+    let stdout = BoundedReader { inner: stdout, length: 0, too_long: too_long.clone() };
+    Ok((ServerProcess { child, group, stderr, too_long, _folder: own }, stdout, stdin))
 }
 
-impl Process {
+impl ServerProcess {
     /// Waits until the program ends by itself. What it started may go on.
     pub(super) async fn exited(&mut self) {
         let _ = self.child.wait().await;
@@ -164,13 +164,13 @@ fn is_program(path: &Path) -> bool {
 
 /// What a server writes, in lines of limited length. A longer one breaks the
 /// connection: its call would otherwise be waited for in vain.
-pub(super) struct Bounded<R> {
+pub(super) struct BoundedReader<R> {
     inner: R,
     length: usize,
     too_long: Arc<AtomicBool>,
 }
 
-impl<R: AsyncRead + Unpin> AsyncRead for Bounded<R> {
+impl<R: AsyncRead + Unpin> AsyncRead for BoundedReader<R> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -213,7 +213,7 @@ mod tests {
     async fn a_message_has_a_limit() {
         let read = async |text: Vec<u8>| {
             let too_long = Arc::new(AtomicBool::new(false));
-            let mut from = Bounded { inner: &*text, length: 0, too_long: too_long.clone() };
+            let mut from = BoundedReader { inner: &*text, length: 0, too_long: too_long.clone() };
             let read = from.read_to_end(&mut Vec::new()).await;
             assert_eq!(read.is_err(), too_long.load(Ordering::Relaxed));
             read.is_ok()

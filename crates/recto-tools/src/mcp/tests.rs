@@ -15,12 +15,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use recto_context::Include;
+use recto_context::IncludeMode;
 use serde_json::Value;
 use tokio::time::{sleep, timeout};
 
 use super::*;
-use crate::arguments::Arguments;
+use crate::arguments::CallArguments;
 use crate::options::ServerTransport;
 use crate::tool::{CallContext, Consent, ToolOutput};
 
@@ -39,7 +39,7 @@ fn options(name: &str, transport: ServerTransport) -> ServerOptions {
     ServerOptions {
         name: name.to_owned(),
         transport,
-        include: Include::Always,
+        include: IncludeMode::Always,
         tool_includes: BTreeMap::new(),
         disabled_tools: Vec::new(),
         start_limit: Duration::from_secs(60),
@@ -47,36 +47,41 @@ fn options(name: &str, transport: ServerTransport) -> ServerOptions {
     }
 }
 
-fn servers(servers: Vec<ServerOptions>) -> Servers {
-    Servers::new(servers, None, None, None, Keeper::new(None))
+fn servers(servers: Vec<ServerOptions>) -> ServerRegistry {
+    ServerRegistry::new(servers, None, None, None, Keeper::new(None))
 }
 
 /// Waits until every server has told its tools or failed, however long that takes.
-async fn settle(servers: &Servers) {
-    servers.learn().await;
+async fn settle(servers: &ServerRegistry) {
+    servers.learn_tools().await;
     let is_settled = |status: &ServerStatus| status.tools.is_some() || status.trouble.is_some();
     until(|| servers.status().iter().all(is_settled)).await;
 }
 
 /// Calls a tool by the name that people use.
-async fn call(servers: &Servers, key: &str, arguments: Value) -> ToolOutput {
+async fn call(servers: &ServerRegistry, key: &str, arguments: Value) -> ToolOutput {
     call_with(servers, key, arguments, Consent::Unasked).await
 }
 
-async fn call_with(servers: &Servers, key: &str, arguments: Value, consent: Consent) -> ToolOutput {
+async fn call_with(
+    servers: &ServerRegistry,
+    key: &str,
+    arguments: Value,
+    consent: Consent,
+) -> ToolOutput {
     let tools = servers.tools();
     let spec = tools.specs.iter().find(|spec| spec.id.key() == key).expect("the tool is known");
     let tool = servers.tool(spec).expect("the tool is a server's");
-    let arguments = Arguments::parse(&arguments.to_string()).unwrap();
+    let arguments = CallArguments::parse(&arguments.to_string()).unwrap();
     tool.run(arguments, &CallContext::default(), consent).await
 }
 
 /// The tools, by the names that people use.
-fn keys(servers: &Servers) -> Vec<String> {
+fn keys(servers: &ServerRegistry) -> Vec<String> {
     servers.tools().specs.iter().map(|spec| spec.id.key()).collect()
 }
 
-fn notices(servers: &Servers) -> Vec<String> {
+fn notices(servers: &ServerRegistry) -> Vec<String> {
     servers.tools().notices.iter().map(|notice| notice.problem.to_string()).collect()
 }
 

@@ -7,31 +7,33 @@ use recto_context::{ContentHash, ItemId, ToolSpec};
 use rmcp::model::JsonObject;
 use serde_json::json;
 
-use super::server::Server;
-use crate::arguments::Arguments;
-use crate::tool::{Action, CallContext, Class, Consent, Needs, Tool, ToolError, ToolOutput};
+use super::server::ConfiguredServer;
+use crate::arguments::CallArguments;
+use crate::tool::{
+    ApprovalNeed, CallContext, Consent, Tool, ToolAction, ToolClass, ToolError, ToolOutput,
+};
 
 /// A tool of an MCP server.
 pub(super) struct ServerTool {
-    server: Arc<Server>,
+    server: Arc<ConfiguredServer>,
     spec: ToolSpec,
 }
 
 impl ServerTool {
-    pub(super) fn new(server: Arc<Server>, spec: ToolSpec) -> Self {
+    pub(super) fn new(server: Arc<ConfiguredServer>, spec: ToolSpec) -> Self {
         ServerTool { server, spec }
     }
 
-    fn action(&self, arguments: &Arguments) -> Action {
+    fn action(&self, arguments: &CallArguments) -> ToolAction {
         let (key, place) = (self.spec.id.key(), self.server.place());
         let arguments = arguments.as_value();
         let pretty = serde_json::to_string_pretty(arguments).unwrap_or_default();
         let identity = self.server.identity();
-        let hash = ContentHash::of(format!("{identity} {key:?} {arguments}").as_bytes());
-        Action {
+        let hash = ContentHash::of_bytes(format!("{identity} {key:?} {arguments}").as_bytes());
+        ToolAction {
             detail: format!("{key}, by the MCP server at {place}, with\n{pretty}"),
             title: key,
-            needs: Needs::Leave,
+            needs: ApprovalNeed::Leave,
             hash,
             data: json!({
                 "server": self.server.name(),
@@ -52,26 +54,26 @@ impl Tool for ServerTool {
         Some(&self.spec)
     }
 
-    fn class(&self) -> Class {
-        Class::Server
+    fn class(&self) -> ToolClass {
+        ToolClass::Server
     }
 
     fn identity(&self, _: &CallContext) -> ContentHash {
         let (key, server) = (self.spec.id.key(), self.server.identity());
-        ContentHash::of(format!("{server} {key:?}").as_bytes())
+        ContentHash::of_bytes(format!("{server} {key:?}").as_bytes())
     }
 
     fn describe<'a>(
         &'a self,
-        arguments: &'a Arguments,
+        arguments: &'a CallArguments,
         _context: &'a CallContext,
-    ) -> BoxFuture<'a, Result<Action, ToolError>> {
+    ) -> BoxFuture<'a, Result<ToolAction, ToolError>> {
         ready(Ok(self.action(arguments))).boxed()
     }
 
     fn run<'a>(
         &'a self,
-        arguments: Arguments,
+        arguments: CallArguments,
         _context: &'a CallContext,
         consent: Consent,
     ) -> BoxFuture<'a, ToolOutput> {
@@ -88,6 +90,6 @@ impl Tool for ServerTool {
     }
 }
 
-fn object(arguments: &Arguments) -> JsonObject {
+fn object(arguments: &CallArguments) -> JsonObject {
     arguments.as_value().as_object().cloned().unwrap_or_default()
 }

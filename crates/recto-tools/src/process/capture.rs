@@ -7,7 +7,7 @@ const NOTE_ROOM: usize = 64;
 
 /// The beginning and the end of a program's output.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Captured {
+pub(crate) struct CapturedOutput {
     /// The first bytes; all of them, if nothing was left out.
     pub(crate) head: Vec<u8>,
     /// The last bytes, where something was left out.
@@ -16,7 +16,7 @@ pub(crate) struct Captured {
     pub(crate) left_out: u64,
 }
 
-impl Captured {
+impl CapturedOutput {
     /// The output as text. Bytes that are not UTF-8 are replaced; where something was
     /// left out, a note says how much.
     pub(crate) fn text(&self) -> String {
@@ -33,17 +33,17 @@ impl Captured {
 
 /// Collects output of any length within a limit.
 #[derive(Debug)]
-pub(super) struct Capture {
+pub(super) struct OutputCapture {
     limit: usize,
     head: Vec<u8>,
     tail: VecDeque<u8>,
     total: u64,
 }
 
-impl Capture {
+impl OutputCapture {
     /// Keeps up to this many bytes, the note included.
     pub(super) fn new(limit: usize) -> Self {
-        Capture { limit, head: Vec::new(), tail: VecDeque::new(), total: 0 }
+        OutputCapture { limit, head: Vec::new(), tail: VecDeque::new(), total: 0 }
     }
 
     pub(super) fn add(&mut self, bytes: &[u8]) {
@@ -57,12 +57,12 @@ impl Capture {
         self.tail.extend(bytes);
     }
 
-    pub(super) fn finish(self) -> Captured {
+    pub(super) fn finish(self) -> CapturedOutput {
         let (limit, total) = (self.limit, self.total);
         let (mut head, mut tail) = (self.head, Vec::from(self.tail));
         if total <= limit as u64 {
             head.append(&mut tail);
-            return Captured { head, tail, left_out: 0 };
+            return CapturedOutput { head, tail, left_out: 0 };
         }
         let kept = limit.saturating_sub(NOTE_ROOM);
         head.truncate(kept.div_ceil(2));
@@ -71,7 +71,7 @@ impl Capture {
         let torn = tail.iter().take(3).take_while(|byte| is_inside(**byte)).count();
         tail.drain(..torn);
         let left_out = total - (head.len() + tail.len()) as u64;
-        Captured { head, tail, left_out }
+        CapturedOutput { head, tail, left_out }
     }
 
     fn head_room(&self) -> usize {
@@ -103,8 +103,8 @@ mod tests {
 
     use super::*;
 
-    fn captured(text: &[u8], limit: usize, step: usize) -> Captured {
-        let mut capture = Capture::new(limit);
+    fn captured(text: &[u8], limit: usize, step: usize) -> CapturedOutput {
+        let mut capture = OutputCapture::new(limit);
         text.chunks(step).for_each(|chunk| capture.add(chunk));
         capture.finish()
     }
@@ -131,7 +131,7 @@ mod tests {
             step in 1_usize..300,
         ) {
             let captured = captured(text.as_bytes(), limit, step);
-            let Captured { head, tail, left_out } = &captured;
+            let CapturedOutput { head, tail, left_out } = &captured;
             prop_assert_eq!(head.len() as u64 + tail.len() as u64 + left_out, text.len() as u64);
             prop_assert!(text.as_bytes().starts_with(head) && text.as_bytes().ends_with(tail));
             prop_assert!(str::from_utf8(head).is_ok() && str::from_utf8(tail).is_ok());

@@ -11,25 +11,25 @@ use super::keeper::Keeper;
 /// Drop it soon after its first process has ended: when the whole group has, the
 /// system may give its number to another one some day.
 #[derive(Debug)]
-pub(crate) struct Group {
+pub(crate) struct ProcessGroup {
     leader: Pid,
     keeper: Keeper,
 }
 
-impl Group {
+impl ProcessGroup {
     /// The group of a child that was started as its first process; `None` if it
     /// has ended already.
-    pub(crate) fn of(child: &Child, keeper: &Keeper) -> Option<Self> {
+    pub(crate) fn from_child(child: &Child, keeper: &Keeper) -> Option<Self> {
         let leader = Pid::from_raw(child.id()?.try_into().ok()?)?;
-        keeper.keep(leader);
-        Some(Group { leader, keeper: keeper.clone() })
+        keeper.entrust_group(leader);
+        Some(ProcessGroup { leader, keeper: keeper.clone() })
     }
 }
 
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         // Most often all have ended, and there is nothing to kill.
         _ = kill_process_group(self.leader, Signal::KILL);
-        self.keeper.let_go(self.leader);
+        self.keeper.release_group(self.leader);
     }
 }

@@ -16,10 +16,10 @@ use crate::launch::{KEEP, KEPT, LET_GO};
 /// can't. That one is started at the first need; if it can't be, all goes on
 /// without it.
 #[derive(Debug, Clone)]
-pub(crate) struct Keeper(Arc<Mutex<State>>);
+pub(crate) struct Keeper(Arc<Mutex<KeeperState>>);
 
 #[derive(Debug)]
-struct State {
+struct KeeperState {
     executable: Option<PathBuf>,
     groups: HashSet<Pid>,
     process: Option<Child>,
@@ -29,11 +29,11 @@ impl Keeper {
     /// Makes a keeper that starts this executable of Recto again.
     pub(crate) fn new(executable: Option<PathBuf>) -> Self {
         let (groups, process) = (HashSet::new(), None);
-        Keeper(Arc::new(Mutex::new(State { executable, groups, process })))
+        Keeper(Arc::new(Mutex::new(KeeperState { executable, groups, process })))
     }
 
     /// Has the group killed should Recto end before it.
-    pub(super) fn keep(&self, group: Pid) {
+    pub(super) fn entrust_group(&self, group: Pid) {
         let mut state = self.0.lock();
         let Some(executable) = state.executable.clone() else { return };
         state.groups.insert(group);
@@ -44,7 +44,7 @@ impl Keeper {
     }
 
     /// Forgets a group that has ended.
-    pub(super) fn let_go(&self, group: Pid) {
+    pub(super) fn release_group(&self, group: Pid) {
         let mut state = self.0.lock();
         state.groups.remove(&group);
         // If it is gone, the next one will not hear of this group at all.
@@ -52,7 +52,7 @@ impl Keeper {
     }
 }
 
-impl State {
+impl KeeperState {
     fn tell(&mut self, what: char, group: Pid) -> io::Result<()> {
         let stdin = self.process.as_mut().and_then(|process| process.stdin.as_mut());
         let line = format!("{what}{}\n", group.as_raw_nonzero());
@@ -74,7 +74,7 @@ impl State {
     }
 }
 
-impl Drop for State {
+impl Drop for KeeperState {
     fn drop(&mut self) {
         if let Some(mut process) = self.process.take() {
             // Without its stdin it does its work and ends.

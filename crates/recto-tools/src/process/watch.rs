@@ -17,8 +17,8 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process_group, setpriority_process};
 use tokio::sync::oneshot;
 
-use super::End;
-use crate::sandbox::Resources;
+use super::ProgramEnd;
+use crate::sandbox::ResourceLimits;
 
 /// Between two glances at how many tasks the system has, which cost nearly nothing.
 const GLANCES: Duration = Duration::from_millis(4);
@@ -31,7 +31,7 @@ const FIRST: Duration = Duration::from_millis(20);
 const BETWEEN: Duration = Duration::from_millis(50);
 
 /// Ends when the group took more than it may, and is killed.
-pub(super) async fn watch(group: Option<u32>, limits: Resources) -> End {
+pub(super) async fn watch(group: Option<u32>, limits: ResourceLimits) -> ProgramEnd {
     let leader = group.and_then(|group| Pid::from_raw(group.try_into().ok()?));
     let Some(leader) = leader else { return pending().await };
     let (tell, told) = oneshot::channel();
@@ -57,7 +57,11 @@ pub(super) async fn watch(group: Option<u32>, limits: Resources) -> End {
 
 const HIGHEST: i32 = -20;
 
-fn look_until(leader: Pid, limits: Resources, ended: &mpsc::Receiver<()>) -> Option<End> {
+fn look_until(
+    leader: Pid,
+    limits: ResourceLimits,
+    ended: &mpsc::Receiver<()>,
+) -> Option<ProgramEnd> {
     let group = leader.as_raw_nonzero().get().unsigned_abs();
     let before = tasks();
     let mut others = HashSet::new();
@@ -91,26 +95,26 @@ fn tasks_in(load: &str) -> Option<usize> {
 
 /// The processes, threads and memory of a whole group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct Usage {
+struct GroupUsage {
     processes: usize,
     threads: usize,
     memory: u64,
 }
 
-impl Usage {
-    fn over(self, limits: Resources) -> Option<End> {
+impl GroupUsage {
+    fn over(self, limits: ResourceLimits) -> Option<ProgramEnd> {
         let many = (self.processes > limits.processes).then_some(self.processes);
         let many = many.or((self.threads > limits.threads).then_some(self.threads));
         let memory = (self.memory > limits.memory).then_some(self.memory);
-        many.map(End::TooManyProcesses).or(memory.map(End::TooMuchMemory))
+        many.map(ProgramEnd::TooManyProcesses).or(memory.map(ProgramEnd::TooMuchMemory))
     }
 }
 
 /// Counts the group, but not far beyond so many processes. `others` are
 /// processes known to be of other groups: none of them can join this one, so
 /// they are looked at only once.
-fn look(group: u32, enough: usize, others: &mut HashSet<u32>) -> Usage {
-    let mut usage = Usage::default();
+fn look(group: u32, enough: usize, others: &mut HashSet<u32>) -> GroupUsage {
+    let mut usage = GroupUsage::default();
     let mut seen = HashSet::with_capacity(others.len());
     let Ok(entries) = fs::read_dir("/proc") else { return usage };
     let page = rustix::param::page_size() as u64;
@@ -183,12 +187,14 @@ mod tests {
 
     #[test]
     fn each_limit_counts() {
-        let limits = Resources { processes: 2, threads: 5, memory: 10, ..Resources::default() };
-        let usage = |processes, threads, memory| Usage { processes, threads, memory }.over(limits);
+        let limits =
+            ResourceLimits { processes: 2, threads: 5, memory: 10, ..ResourceLimits::default() };
+        let usage =
+            |processes, threads, memory| GroupUsage { processes, threads, memory }.over(limits);
         assert_eq!(usage(2, 5, 10), None);
-        assert_eq!(usage(3, 3, 0), Some(End::TooManyProcesses(3)));
-        assert_eq!(usage(1, 6, 0), Some(End::TooManyProcesses(6)));
-        assert_eq!(usage(1, 1, 11), Some(End::TooMuchMemory(11)));
+        assert_eq!(usage(3, 3, 0), Some(ProgramEnd::TooManyProcesses(3)));
+        assert_eq!(usage(1, 6, 0), Some(ProgramEnd::TooManyProcesses(6)));
+        assert_eq!(usage(1, 1, 11), Some(ProgramEnd::TooMuchMemory(11)));
     }
 
     #[cfg(target_os = "linux")]
@@ -200,6 +206,6 @@ mod tests {
         assert!(usage.processes >= 1 && usage.threads >= 1 && usage.memory > 0);
         assert!(!others.contains(&std::process::id()));
         let nobody = look(u32::MAX, usize::MAX, &mut HashSet::new());
-        assert_eq!(nobody, Usage::default());
+        assert_eq!(nobody, GroupUsage::default());
     }
 }

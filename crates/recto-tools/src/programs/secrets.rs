@@ -5,7 +5,7 @@
 //! else before it writes it is not stopped by this.
 
 use crate::options::{Grants, names_a_secret};
-use crate::process::Captured;
+use crate::process::CapturedOutput;
 
 /// Shorter values are no keys, and would take half of the output with them.
 const SHORTEST: usize = 6;
@@ -15,16 +15,16 @@ const HIDDEN: &str = "…";
 
 /// The values that must not be told, the longest first.
 #[derive(Debug)]
-pub(super) struct Secrets<'a>(Vec<&'a str>);
+pub(super) struct GrantedSecrets<'a>(Vec<&'a str>);
 
-impl<'a> Secrets<'a> {
-    pub(super) fn of(grants: &'a Grants) -> Self {
+impl<'a> GrantedSecrets<'a> {
+    pub(super) fn from_grants(grants: &'a Grants) -> Self {
         let secret = grants.environment.iter().filter(|(name, _)| names_a_secret(name));
         let values = secret.map(|(_, value)| value.trim());
         let mut values: Vec<_> = values.filter(|value| value.chars().count() >= SHORTEST).collect();
         // One may be a part of another.
         values.sort_by_key(|value| std::cmp::Reverse(value.len()));
-        Secrets(values)
+        GrantedSecrets(values)
     }
 
     /// A text without the values.
@@ -34,7 +34,7 @@ impl<'a> Secrets<'a> {
 
     /// What a program wrote, without the values; also without the parts of them
     /// where it was cut.
-    pub(super) fn hide_in(&self, captured: &Captured) -> String {
+    pub(super) fn hide_in(&self, captured: &CapturedOutput) -> String {
         let hidden = |bytes: &[u8]| self.hide(&String::from_utf8_lossy(bytes));
         let (mut head, mut tail) = (hidden(&captured.head), hidden(&captured.tail));
         if captured.left_out > 0 {
@@ -49,7 +49,7 @@ impl<'a> Secrets<'a> {
             }
         }
         let (head, tail) = (head.into_bytes(), tail.into_bytes());
-        Captured { head, tail, left_out: captured.left_out }.text()
+        CapturedOutput { head, tail, left_out: captured.left_out }.text()
     }
 
     fn longest(&self, part: impl Fn(&str) -> usize) -> usize {
@@ -81,7 +81,7 @@ mod tests {
     #[test]
     fn values_are_replaced_unless_they_are_short() {
         let grants = grants(&["hunter22", "hunter22-and-more\n", "abcde", ""]);
-        let secrets = Secrets::of(&grants);
+        let secrets = GrantedSecrets::from_grants(&grants);
         let text = "a hunter22 b:hunter22-and-more, hunter22hunter22 abcde";
         assert_eq!(secrets.hide(text), "a … b:…, …… abcde");
     }
@@ -89,9 +89,9 @@ mod tests {
     #[test]
     fn a_cut_leaves_no_part_of_a_value() {
         let grants = grants(&["sëcret-words"]);
-        let secrets = Secrets::of(&grants);
+        let secrets = GrantedSecrets::from_grants(&grants);
         let hidden = |head: &str, tail: &str, left_out| {
-            secrets.hide_in(&Captured { head: head.into(), tail: tail.into(), left_out })
+            secrets.hide_in(&CapturedOutput { head: head.into(), tail: tail.into(), left_out })
         };
         assert_eq!(hidden("a së", "words b", 7), "a …\n[… 7 bytes left out …]\n… b");
         assert_eq!(hidden("a x", "y b", 7), "a x\n[… 7 bytes left out …]\ny b");

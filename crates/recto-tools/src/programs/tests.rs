@@ -57,12 +57,12 @@ impl Place {
         fs::write(self.path("skill/tools.json"), all.to_string()).unwrap();
     }
 
-    fn work(&self) -> Work {
+    fn work(&self) -> ProgramRun {
         let launcher = Launcher::new(self.options.programs.launcher.clone());
         let folder = self.path("skill");
         let trusted = BTreeMap::from([(folder.clone(), trust_hash(&folder).unwrap())]);
-        Work {
-            programs: Programs::new(launcher, &self.options).0,
+        ProgramRun {
+            programs: SkillPrograms::new(launcher, &self.options).0,
             id: ItemId::tool(Some("skill".into()), "sort"),
             folder,
             grants: self.grants.clone(),
@@ -70,7 +70,7 @@ impl Place {
         }
     }
 
-    fn describe(&self, to: &str) -> Action {
+    fn describe(&self, to: &str) -> ToolAction {
         self.work().describe(&arguments(to)).unwrap()
     }
 
@@ -82,8 +82,8 @@ impl Place {
     }
 }
 
-fn arguments(to: &str) -> Arguments {
-    Arguments::parse(&json!({ "to": to }).to_string()).unwrap()
+fn arguments(to: &str) -> CallArguments {
+    CallArguments::parse(&json!({ "to": to }).to_string()).unwrap()
 }
 
 const CHANGED: &str = "failed: what it would do changed since a person allowed it";
@@ -96,7 +96,7 @@ async fn what_was_shown_is_what_runs() {
     assert_eq!(place.run("a.txt", shown).await, "ok: ran");
     assert_eq!(place.run("b.txt", shown).await, CHANGED);
     assert_eq!(place.run("b.txt", Consent::ToTool).await, "ok: ran");
-    place.grants.network = Network::Granted;
+    place.grants.network = NetworkAccess::Granted;
     // The skill does not ask for the network, so nothing changes by the grant.
     assert_eq!(place.run("a.txt", shown).await, "ok: ran");
     place.grants.write.push(place.path("granted"));
@@ -113,8 +113,8 @@ fn the_hash_changes_with_all_that_decides() {
         ("variable", |place| place.grants.environment.push(("A".to_owned(), "b".to_owned()))),
         ("time", |place| place.options.limits.time_limit += Duration::from_millis(1)),
         ("output", |place| place.options.limits.max_output_bytes += 1),
-        ("sandbox", |place| place.options.programs.sandbox = Sandbox::Required),
-        ("network", |place| place.grants.network = Network::Granted),
+        ("sandbox", |place| place.options.programs.sandbox = SandboxPolicy::Required),
+        ("network", |place| place.grants.network = NetworkAccess::Granted),
         ("program", |place| {
             fs::create_dir(place.path("bin")).unwrap();
             symlink("/usr/bin/sort", place.path("bin/sort")).unwrap();

@@ -12,9 +12,9 @@ use std::fs::{self, DirEntry};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use crate::options::{Grants, Network};
+use crate::options::{Grants, NetworkAccess};
 
-use super::{Confinement, Resources};
+use super::{Confinement, ResourceLimits};
 
 /// Names at the top of the workspace that say what the agent is, in lower case.
 /// What it remembers is among them: a program that puts a link there would have
@@ -50,7 +50,7 @@ pub(crate) struct Bounds<'a> {
     /// What a person granted beyond the workspace; its network is not looked at.
     pub(crate) grants: &'a Grants,
     /// Whether the network is asked for and granted.
-    pub(crate) network: Network,
+    pub(crate) network: NetworkAccess,
     /// The program's own folder for this call.
     pub(crate) temp: &'a Path,
     /// The program, by the path that it is started by.
@@ -64,7 +64,7 @@ pub(crate) struct Bounds<'a> {
 impl Bounds<'_> {
     /// Looks at the disk and gives what the program may reach.
     pub(crate) fn confinement(&self) -> Confinement {
-        let mut found = Found { protected: self.protected(), ..Found::default() };
+        let mut found = AllowedPaths { protected: self.protected(), ..AllowedPaths::default() };
         for path in
             [self.workspace].into_iter().chain(self.grants.read.iter().map(PathBuf::as_path))
         {
@@ -87,13 +87,13 @@ impl Bounds<'_> {
                 found.allow_writing(&path);
             }
         }
-        let Found { read, write, execute, .. } = found;
+        let AllowedPaths { read, write, execute, .. } = found;
         Confinement {
             read: without_repeats(read),
             write: without_repeats(write),
             execute: without_repeats(execute),
             network: self.network,
-            resources: Resources::default(),
+            resources: ResourceLimits::default(),
         }
     }
 
@@ -108,7 +108,7 @@ impl Bounds<'_> {
     /// A program outside the system's folders brings what it is made of: what
     /// lies beside it, and the libraries where these usually are. A folder that
     /// holds the person's or Recto's own things is none of that.
-    fn allow_execution(&self, path: &Path, found: &mut Found) {
+    fn allow_execution(&self, path: &Path, found: &mut AllowedPaths) {
         let Ok(path) = fs::canonicalize(path) else { return };
         if FOR_ALL.iter().any(|folder| path.starts_with(folder)) {
             return;
@@ -125,7 +125,7 @@ impl Bounds<'_> {
         found.execute.push(path);
     }
 
-    fn is_private(&self, folder: &Path, found: &Found) -> bool {
+    fn is_private(&self, folder: &Path, found: &AllowedPaths) -> bool {
         let home = std::env::home_dir();
         let own = [self.workspace, self.temp].into_iter().chain(home.as_deref());
         let is_home = folder.parent().is_none_or(|above| above == Path::new("/home"));
@@ -136,14 +136,14 @@ impl Bounds<'_> {
 }
 
 #[derive(Default)]
-struct Found {
+struct AllowedPaths {
     protected: Vec<PathBuf>,
     read: Vec<PathBuf>,
     write: Vec<PathBuf>,
     execute: Vec<PathBuf>,
 }
 
-impl Found {
+impl AllowedPaths {
     /// Allows a file that a call names, if it is one and not protected.
     fn allow_file(&mut self, path: &Path) {
         let Some((folder, name)) = path.parent().zip(path.file_name()) else { return };

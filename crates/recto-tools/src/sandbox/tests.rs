@@ -27,8 +27,8 @@ fn people_see_what_a_program_reaches() {
         read: vec!["/w".into()],
         write: vec![],
         execute: vec!["/w/skills/x/scripts/a\nnetwork: allowed".into()],
-        network: Network::Refused,
-        resources: Resources::default(),
+        network: NetworkAccess::Refused,
+        resources: ResourceLimits::default(),
     };
     expect![[r#"
         reads: the system's programs and libraries, /w
@@ -43,4 +43,4 @@ fn people_see_what_a_program_reaches() {
 }
 
 #[cfg(target_os = "linux")]
-mod held;
+mod confined;

@@ -11,8 +11,8 @@ fn spec(parameters: Value) -> ToolSpec {
 }
 
 fn told(parameters: Value, arguments: &str) -> String {
-    let arguments = Arguments::parse(arguments).unwrap();
-    match Schemas::default().check(&spec(parameters), &arguments) {
+    let arguments = CallArguments::parse(arguments).unwrap();
+    match SchemaCache::default().check(&spec(parameters), &arguments) {
         Ok(()) => "fits".to_owned(),
         Err(text) => text,
     }
@@ -218,7 +218,7 @@ fn circles_come_to_an_end() {
 
 #[test]
 fn schemas_are_made_ready_once() {
-    let schemas = Schemas::default();
+    let schemas = SchemaCache::default();
     let first = schemas.schema_of(&spec(find()));
     assert!(Arc::ptr_eq(&first, &schemas.schema_of(&spec(find()))));
     assert!(!Arc::ptr_eq(&first, &schemas.schema_of(&spec(json!({})))));

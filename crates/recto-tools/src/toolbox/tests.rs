@@ -10,7 +10,7 @@ use serde_json::json;
 use tokio::sync::Barrier;
 
 use super::*;
-use crate::policy::Permission;
+use crate::policy::ToolPermission;
 use crate::tool::{ToolError, ToolOutput};
 
 /// A tool made from a function of its only argument.
@@ -32,21 +32,21 @@ where
         Some(&self.spec)
     }
 
-    fn class(&self) -> Class {
-        if self.writes { Class::Writes } else { Class::Reads }
+    fn class(&self) -> ToolClass {
+        if self.writes { ToolClass::Writes } else { ToolClass::Reads }
     }
 
     fn describe<'a>(
         &'a self,
-        arguments: &'a Arguments,
+        arguments: &'a CallArguments,
         _: &'a CallContext,
-    ) -> BoxFuture<'a, Result<Action, ToolError>> {
-        future::ready(Ok(Action::of_arguments("do it", arguments))).boxed()
+    ) -> BoxFuture<'a, Result<ToolAction, ToolError>> {
+        future::ready(Ok(ToolAction::from_arguments("do it", arguments))).boxed()
     }
 
     fn run<'a>(
         &'a self,
-        arguments: Arguments,
+        arguments: CallArguments,
         _: &'a CallContext,
         _: Consent,
     ) -> BoxFuture<'a, ToolOutput> {
@@ -89,7 +89,7 @@ fn calls(calls: &[(&str, &str)]) -> Vec<ToolCall> {
 
 /// A round against these tools, all of them offered: `id outcome text`.
 async fn round(tools: Vec<Arc<dyn Tool>>, limits: CallLimits, asked: &[(&str, &str)]) -> String {
-    let toolbox = Toolbox::of(tools, limits);
+    let toolbox = Toolbox::with_tools(tools, limits);
     let offered = toolbox.specs();
     let context = CallContext::default();
     show(&run_all(&toolbox, &calls(asked), &offered, &context).await)
@@ -181,10 +181,10 @@ async fn many_calls_all_get_results() {
 #[tokio::test]
 async fn each_result_comes_as_soon_as_it_is_there() {
     let never = made("never", |_| future::pending().boxed());
-    let toolbox = Toolbox::of(vec![never, echo()], CallLimits::default());
+    let toolbox = Toolbox::with_tools(vec![never, echo()], CallLimits::default());
     let (asked, offered) = (calls(&[("never", ""), ("echo", "")]), toolbox.specs());
     let context = CallContext::default();
-    let permits = vec![Permit::Go(Consent::Unasked); asked.len()];
+    let permits = vec![CallPermit::Go(Consent::Unasked); asked.len()];
     let mut results = Box::pin(toolbox.run_each(&asked, &permits, &offered, &context));
     let (position, result) = results.next().await.unwrap();
     assert_eq!((position, &*result.name), (1, "echo"));
@@ -252,7 +252,7 @@ async fn calls_of_tools_that_are_not_there() {
 
 #[tokio::test]
 async fn a_tool_that_is_there_but_was_not_offered_stays_untouched() {
-    let toolbox = Toolbox::of(vec![echo()], CallLimits::default());
+    let toolbox = Toolbox::with_tools(vec![echo()], CallLimits::default());
     let results = run_all(&toolbox, &calls(&[("echo", "")]), &[], &CallContext::default()).await;
     assert_eq!(
         show(&results),
@@ -262,7 +262,7 @@ async fn a_tool_that_is_there_but_was_not_offered_stays_untouched() {
 
 #[tokio::test]
 async fn a_declared_tool_does_not_run_a_built_in_one_of_its_name() {
-    let toolbox = Toolbox::of(vec![echo()], CallLimits::default());
+    let toolbox = Toolbox::with_tools(vec![echo()], CallLimits::default());
     let declared = spec(ItemId::tool(Some("shouting".into()), "echo"));
     let context = CallContext::default();
     let results = run_all(&toolbox, &calls(&[("echo", "")]), &[declared], &context).await;
@@ -272,34 +272,35 @@ async fn a_declared_tool_does_not_run_a_built_in_one_of_its_name() {
     );
 }
 
-fn verdict(verdict: &Verdict) -> String {
+fn verdict(verdict: &ToolCallVerdict) -> String {
     match verdict {
-        Verdict::Go(consent) => format!("{consent:?}"),
-        Verdict::Ask(question) => format!("ask: {}", question.action.detail),
-        Verdict::No(refusal) => format!("{:?}", refusal.outcome),
+        ToolCallVerdict::Go(consent) => format!("{consent:?}"),
+        ToolCallVerdict::Ask(question) => format!("ask: {}", question.action.detail),
+        ToolCallVerdict::No(refusal) => format!("{:?}", refusal.outcome),
     }
 }
 
 #[tokio::test]
 async fn what_writes_is_asked_about_unless_something_else_is_set() {
     let tool = |name| writing(name, |text| future::ready(Ok(text)).boxed());
-    let mut toolbox = Toolbox::of(vec![echo(), tool("put"), tool("keep")], CallLimits::default());
-    toolbox.policy.tools.insert("keep".into(), Permission::Allow);
+    let mut toolbox =
+        Toolbox::with_tools(vec![echo(), tool("put"), tool("keep")], CallLimits::default());
+    toolbox.policy.tools.insert("keep".into(), ToolPermission::Allow);
     let offered = toolbox.specs();
     let asked = calls(&[("echo", "{}"), ("put", "{}"), ("keep", "{}"), ("put", "[]"), ("x", "")]);
     let context = CallContext::default();
     for (approval, tools, expected) in [
-        (Approval::PerTool, &[][..], "Unasked, ask: {}, Unasked, Refused, Unasked"),
-        (Approval::PerTool, &["put"], "Unasked, ToTool, Unasked, Refused, Unasked"),
-        (Approval::Always, &[], "ask: {}, ask: {}, ask: {}, Refused, Unasked"),
-        (Approval::Never, &[], "Unasked, Unasked, Unasked, Unasked, Unasked"),
+        (ApprovalMode::PerTool, &[][..], "Unasked, ask: {}, Unasked, Refused, Unasked"),
+        (ApprovalMode::PerTool, &["put"], "Unasked, ToTool, Unasked, Refused, Unasked"),
+        (ApprovalMode::Always, &[], "ask: {}, ask: {}, ask: {}, Refused, Unasked"),
+        (ApprovalMode::Never, &[], "Unasked, Unasked, Unasked, Unasked, Unasked"),
     ] {
         let identity = |name: &&str| {
             let tool = toolbox.built_in.iter().find(|tool| *tool.id().name == **name).unwrap();
             (tool.id().clone(), tool.identity(&context))
         };
         let tools = tools.iter().map(identity).collect();
-        let leave = Leave { approval, tools };
+        let leave = SessionLeave { approval, tools };
         let verdicts = toolbox.judge(&asked, &offered, &context, &leave).await;
         let shown: Vec<String> = verdicts.iter().map(verdict).collect();
         assert_eq!(shown.join(", "), expected, "{approval:?}");
@@ -308,13 +309,13 @@ async fn what_writes_is_asked_about_unless_something_else_is_set() {
 
 #[tokio::test]
 async fn only_what_was_allowed_is_run() {
-    let toolbox = Toolbox::of(vec![echo()], CallLimits::default());
+    let toolbox = Toolbox::with_tools(vec![echo()], CallLimits::default());
     let (asked, offered) = (calls(&[("echo", r#"{"text": "a"}"#)]), toolbox.specs());
     let context = CallContext::default();
     let action = toolbox.describe(&asked[0], &offered, &context).await.unwrap();
     for (permits, expected) in [
-        (vec![Permit::Go(Consent::To(action.hash))], "Done: a"),
-        (vec![Permit::Denied("no".into())], "Denied: echo was not run: no"),
+        (vec![CallPermit::Go(Consent::To(action.hash))], "Done: a"),
+        (vec![CallPermit::Denied("no".into())], "Denied: echo was not run: no"),
         (vec![], "Denied: echo was not run: nobody allowed it"),
     ] {
         let results: Vec<_> =
@@ -352,7 +353,7 @@ async fn run_all(
     offered: &[ToolSpec],
     context: &CallContext,
 ) -> Vec<ToolResult> {
-    let permits = vec![Permit::Go(Consent::Unasked); calls.len()];
+    let permits = vec![CallPermit::Go(Consent::Unasked); calls.len()];
     let mut results: Vec<_> = toolbox.run_each(calls, &permits, offered, context).collect().await;
     results.sort_by_key(|(position, _)| *position);
     results.into_iter().map(|(_, result)| result).collect()

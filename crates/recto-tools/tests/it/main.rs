@@ -16,7 +16,7 @@ use std::path::PathBuf;
 
 use futures_util::StreamExt;
 use recto_context::{CallId, ToolCall, ToolSpec};
-use recto_tools::{CallContext, Consent, Permit, ToolOptions, ToolResult, Toolbox};
+use recto_tools::{CallContext, CallPermit, Consent, ToolOptions, ToolResult, Toolbox};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -104,7 +104,7 @@ pub(crate) async fn run_all(
     offered: &[ToolSpec],
     context: &CallContext,
 ) -> Vec<ToolResult> {
-    let permits = vec![Permit::Go(Consent::Unasked); calls.len()];
+    let permits = vec![CallPermit::Go(Consent::Unasked); calls.len()];
     let mut results: Vec<_> = toolbox.run_each(calls, &permits, offered, context).collect().await;
     results.sort_by_key(|(position, _)| *position);
     results.into_iter().map(|(_, result)| result).collect()

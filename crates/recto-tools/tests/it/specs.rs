@@ -4,7 +4,9 @@
 use std::sync::Arc;
 
 use expect_test::expect;
-use recto_context::{Catalog, Counter, Inputs, Layout, Skill, SkillRender, Tokens, ToolSpec};
+use recto_context::{
+    AssemblyInputs, Catalog, PageLayout, Skill, SkillRender, TokenCounter, Tokens, ToolSpec,
+};
 use recto_tools::CallContext;
 use serde_json::json;
 
@@ -24,7 +26,7 @@ fn the_tools_as_models_see_them() {
 #[test]
 fn the_tools_cost_little() {
     let specs = Home::new().toolbox().specs();
-    let counter = Counter::estimated();
+    let counter = TokenCounter::estimated();
     let cost: Tokens = specs.iter().map(|spec| counter.text(&spec.schema)).sum();
     assert!(cost < Tokens::new(230), "{cost}");
 }
@@ -33,8 +35,8 @@ fn the_tools_cost_little() {
 async fn a_skill_is_read_as_the_assembler_offers_it() {
     let notes = Skill::new("notes", Some("Takes notes."), "Use `notes add`.\n".into());
     let catalog = Arc::new(Catalog { skills: vec![notes], ..Catalog::default() });
-    let layout = Layout { skills: SkillRender::ReadOnDemand, ..Layout::default() };
-    let request = Inputs::new(&catalog, "hello").layout(layout).assemble().unwrap();
+    let layout = PageLayout { skills: SkillRender::ReadOnDemand, ..PageLayout::default() };
+    let request = AssemblyInputs::new(&catalog, "hello").layout(layout).assemble().unwrap();
     let offered: Vec<ToolSpec> = request.tools.into_iter().map(|tool| tool.spec).collect();
     let calls = [
         tool_call("read_skill", &json!({"skill_name": "notes"})),

@@ -3,22 +3,25 @@
 use std::path::{Path, PathBuf};
 
 use jiff::Zoned;
-use recto_context::{Marks, Memory, Scope};
+use recto_context::{Memory, MemoryMarks, MemoryScope};
 
+use super::cache::memory_of;
 use super::compose::{Wording, addition, block, entry_of, time};
 use super::error::MemoryError;
-use super::journal::{Journal, LONG, Note, now};
-use super::layout::{Layout, Place, note_day};
-use super::leftover::sweep;
-use super::load::{Content, Loaded, Reach, load, load_when_quiet, text};
-use super::lock::{Lock, make_folder};
-use super::mend::mend;
-use super::parse::Entry;
-use super::revise::{both, edited, find, forgotten_blocks, has, marked, without};
+use super::journal::{Journal, JournalEntry, LONG, now};
+use super::layout::{MemoryFile, MemoryLayout, note_day};
+use super::leftover::remove_leftovers;
+use super::load::{LoadReach, LoadedContent, LoadedFile, load, load_when_quiet, text};
+use super::lock::{MemoryLock, make_folder};
+use super::parse::MemoryEntry;
+use super::repair::repair_files;
+use super::revise::{
+    add_marks, contains_memory, edit_memory, find_entry, forgotten_blocks, remove_memory,
+    union_marks,
+};
 use super::secrets::find_secret;
-use super::shelf::memory_of;
-use super::write::{Durable, Landed, TRIES, append, busy, replace};
-use crate::stamp::{Seen, look};
+use super::write::{AppendOutcome, Durability, TRIES, append, busy, replace};
+use crate::stamp::{PathState, stat_path};
 
 /// A memory that is to be written down.
 #[derive(Debug, Clone)]
@@ -28,9 +31,9 @@ pub struct NewMemory {
     /// What `[important]` and `[shared]` at the beginning of the text mean.
     pub marks_in_text: TextMarks,
     /// To whom it belongs. Whoever adds it has asked before whether that may be.
-    pub scope: Scope,
+    pub scope: MemoryScope,
     /// What is said of it beside its text.
-    pub marks: Marks,
+    pub marks: MemoryMarks,
     /// When it came up: the day that it is filed under, and the time behind it.
     pub at: Zoned,
 }
@@ -46,7 +49,7 @@ pub enum TextMarks {
 
 /// A memory that was added, or stood there already.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Added {
+pub struct AddedMemory {
     /// The memory as it stands in its file.
     pub memory: Memory,
     /// It stood there already, and nothing was written but marks that it did not have.
@@ -55,7 +58,7 @@ pub struct Added {
 
 /// A memory that was moved to the archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Forgotten {
+pub struct ForgottenMemory {
     /// The memory as it was.
     pub memory: Memory,
     /// The file that has it now.
@@ -64,22 +67,22 @@ pub struct Forgotten {
 
 /// Adds, edits and forgets memories in their files.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Pen<'a> {
-    pub layout: &'a Layout,
-    pub durable: Durable,
+pub(crate) struct MemoryWriter<'a> {
+    pub layout: &'a MemoryLayout,
+    pub durable: Durability,
 }
 
-impl Pen<'_> {
+impl MemoryWriter<'_> {
     /// Appends a memory to its file, unless it is there.
-    pub(crate) fn add(self, new: &NewMemory) -> Result<Added, MemoryError> {
+    pub(crate) fn add(self, new: &NewMemory) -> Result<AddedMemory, MemoryError> {
         let wording = Wording::new(&new.text)?;
         let marks = match new.marks_in_text {
-            TextMarks::Taken => both(new.marks, wording.marks),
+            TextMarks::Taken => union_marks(new.marks, wording.marks),
             TextMarks::Ignored => new.marks,
         };
         let wording = Wording { marks, ..wording };
         let place = self.layout.place(&new.scope);
-        let note = Note {
+        let note = JournalEntry {
             file: place.label.to_string(),
             day: new.at.date().to_string(),
             block: block("- ", marks, &wording.text, Some(&time(&new.at))),
@@ -90,22 +93,22 @@ impl Pen<'_> {
 
     fn add_note(
         self,
-        place: &Place,
+        place: &MemoryFile,
         wanted: &Wording,
-        mut note: Note,
-        lock: &mut Lock,
-    ) -> Result<Added, MemoryError> {
+        mut note: JournalEntry,
+        lock: &mut MemoryLock,
+    ) -> Result<AddedMemory, MemoryError> {
         make_folder(place.path.parent().unwrap_or(&place.path))?;
-        let journal = Journal::of(self.layout);
+        let journal = Journal::in_layout(self.layout);
         let mut journal_before = None;
         for _ in 0..TRIES {
-            let loaded = self.load(place, Reach::End, lock);
+            let loaded = self.load(place, LoadReach::End, lock);
             let end = loaded.content.into_bytes().map_err(|what| unusable(&place.path, what))?;
             // What nobody could read there is not written there.
             let content = text(&end).map_err(|what| unusable(&place.path, what))?;
-            if let Some(entry) = find(content, &wanted.text, place) {
+            if let Some(entry) = find_entry(content, &wanted.text, place) {
                 let entry = self.mark(place, entry, wanted, lock)?;
-                return Ok(Added { memory: memory_of(place, &entry), was_there: true });
+                return Ok(AddedMemory { memory: memory_of(place, &entry), was_there: true });
             }
             // First, so that a kill behind it leaves somebody to finish this.
             let before = match journal_before {
@@ -116,20 +119,19 @@ impl Pen<'_> {
                     *journal_before.insert(journal.add(&note)?)
                 }
             };
-            let is_checked =
-                matches!(&loaded.seen, Seen::Present(stamp) if lock.is_left(&place.label, stamp));
+            let is_checked = matches!(&loaded.seen, PathState::Present(stamp) if lock.is_left(&place.label, stamp));
             let more = addition(&end, &note.day, &note.block);
             match append(&place.path, &loaded.seen, &more, self.durable) {
-                Ok(Landed::NotYet) => continue,
-                Ok(Landed::Clean(stamp)) if is_checked => lock.leave(&place.label, &stamp),
-                Ok(Landed::Clean(_) | Landed::Disturbed) => lock.doubt(&place.label),
+                Ok(AppendOutcome::NotYet) => continue,
+                Ok(AppendOutcome::Clean(stamp)) if is_checked => lock.leave(&place.label, &stamp),
+                Ok(AppendOutcome::Clean(_) | AppendOutcome::Disturbed) => lock.doubt(&place.label),
                 Err(error) => {
                     journal.take_back(before);
                     return Err(error);
                 }
             }
             let entry = entry_of(&note.block, None)?;
-            return Ok(Added { memory: memory_of(place, &entry), was_there: false });
+            return Ok(AddedMemory { memory: memory_of(place, &entry), was_there: false });
         }
         journal_before.into_iter().for_each(|before| journal.take_back(before));
         Err(busy(&place.path))
@@ -138,18 +140,18 @@ impl Pen<'_> {
     /// Gives an entry the marks that it has not got yet. All else of it stays.
     fn mark(
         self,
-        place: &Place,
-        entry: Entry,
+        place: &MemoryFile,
+        entry: MemoryEntry,
         wanted: &Wording,
-        lock: &mut Lock,
-    ) -> Result<Entry, MemoryError> {
-        if both(entry.marks, wanted.marks) == entry.marks {
+        lock: &mut MemoryLock,
+    ) -> Result<MemoryEntry, MemoryError> {
+        if union_marks(entry.marks, wanted.marks) == entry.marks {
             return Ok(entry);
         }
         let dropped = self.drop_from_journal(place, &entry.text, lock)?;
         let mut new = None;
         self.replace(place, |content| {
-            let (content, entry) = marked(content, wanted, place)?;
+            let (content, entry) = add_marks(content, wanted, place)?;
             new = Some(entry);
             Some(content)
         })?;
@@ -164,11 +166,11 @@ impl Pen<'_> {
         self,
         memory: &Memory,
         text: Option<&str>,
-        marks: &dyn Fn(Marks) -> Marks,
+        marks: &dyn Fn(MemoryMarks) -> MemoryMarks,
     ) -> Result<Memory, MemoryError> {
         let wording = text.map(Wording::new).transpose()?;
         let place = self.place_of(memory);
-        let change = |content: &str| edited(content, memory, wording.as_ref(), marks, &place);
+        let change = |content: &str| edit_memory(content, memory, wording.as_ref(), marks, &place);
         self.locked(&place, |lock| {
             let content = self.content(&place, memory, lock)?;
             let (changed, entry) =
@@ -196,12 +198,12 @@ impl Pen<'_> {
     }
 
     /// Moves a memory to the archive.
-    pub(crate) fn forget(self, memory: &Memory) -> Result<Forgotten, MemoryError> {
+    pub(crate) fn forget(self, memory: &Memory) -> Result<ForgottenMemory, MemoryError> {
         let place = self.place_of(memory);
         let archive = self.layout.archive(&place.label);
         self.locked(&place, |lock| {
             let content = self.content(&place, memory, lock)?;
-            if without(&content, memory, &place).is_none() {
+            if remove_memory(&content, memory, &place).is_none() {
                 return Err(why_not(&content, memory, &place));
             }
             let blocks = forgotten_blocks(&content, memory, &place);
@@ -211,7 +213,7 @@ impl Pen<'_> {
             self.drop_from_journal(&place, &memory.text, lock)?;
             let mut stuck = None;
             self.replace(&place, |content| {
-                let rest = without(content, memory, &place);
+                let rest = remove_memory(content, memory, &place);
                 stuck = rest.is_none().then(|| why_not(content, memory, &place));
                 rest
             })?;
@@ -219,42 +221,49 @@ impl Pen<'_> {
             if let Some(error @ MemoryError::Entangled { .. }) = stuck {
                 return Err(error);
             }
-            Ok(Forgotten { memory: memory.clone(), archive: archive.clone() })
+            Ok(ForgottenMemory { memory: memory.clone(), archive: archive.clone() })
         })
     }
 
     /// Does something with the lock, after the file was mended.
     fn locked<T>(
         self,
-        place: &Place,
-        work: impl FnOnce(&mut Lock) -> Result<T, MemoryError>,
+        place: &MemoryFile,
+        work: impl FnOnce(&mut MemoryLock) -> Result<T, MemoryError>,
     ) -> Result<T, MemoryError> {
-        let mut lock = Lock::take(self.layout)?;
-        let journal = Journal::of(self.layout);
+        let mut lock = MemoryLock::take(self.layout)?;
+        let journal = Journal::in_layout(self.layout);
         let length = journal.length();
-        if length > LONG || !lock.is_as_left(&place.label, &look(&place.path), length) {
-            mend(self.layout, &mut lock, self.durable)?;
+        if length > LONG || !lock.is_as_left(&place.label, &stat_path(&place.path), length) {
+            repair_files(self.layout, &mut lock, self.durable)?;
         }
-        sweep(&place.path);
+        remove_leftovers(&place.path);
         let done = work(&mut lock);
         lock.release(journal.length());
         done
     }
 
     /// What is in a file, once nobody is in the middle of writing it.
-    fn load(self, place: &Place, reach: Reach, lock: &Lock) -> Loaded {
+    fn load(self, place: &MemoryFile, reach: LoadReach, lock: &MemoryLock) -> LoadedFile {
         load_when_quiet(&place.path, reach, |stamp| lock.is_left(&place.label, stamp))
     }
 
     /// The text of the file that a memory is in.
-    fn content(self, place: &Place, memory: &Memory, lock: &Lock) -> Result<String, MemoryError> {
-        match self.load(place, Reach::Whole, lock).content {
-            Content::Bytes { bytes, .. } => String::from_utf8(bytes).map_err(|_| unknown(memory)),
-            Content::Missing | Content::Unusable(_) => Err(unknown(memory)),
+    fn content(
+        self,
+        place: &MemoryFile,
+        memory: &Memory,
+        lock: &MemoryLock,
+    ) -> Result<String, MemoryError> {
+        match self.load(place, LoadReach::Whole, lock).content {
+            LoadedContent::Bytes { bytes, .. } => {
+                String::from_utf8(bytes).map_err(|_| unknown(memory))
+            }
+            LoadedContent::Missing | LoadedContent::Unusable(_) => Err(unknown(memory)),
         }
     }
 
-    fn place_of(self, memory: &Memory) -> Place {
+    fn place_of(self, memory: &Memory) -> MemoryFile {
         let label = memory.name.rsplit_once('#').map_or(&*memory.name, |(label, _)| label);
         self.layout.labelled(label.to_owned(), memory.scope.clone(), note_day(label))
     }
@@ -262,7 +271,7 @@ impl Pen<'_> {
     /// Changes a file's text; one that is none stays as it is.
     fn replace(
         self,
-        place: &Place,
+        place: &MemoryFile,
         mut change: impl FnMut(&str) -> Option<String>,
     ) -> Result<bool, MemoryError> {
         let change = |bytes: &[u8]| change(text(bytes).ok()?).map(String::into_bytes);
@@ -273,10 +282,10 @@ impl Pen<'_> {
         make_folder(path.parent().unwrap_or(path))?;
         let day = Zoned::now().date().to_string();
         for _ in 0..TRIES {
-            let loaded = load(path, Reach::End);
+            let loaded = load(path, LoadReach::End);
             let end = loaded.content.into_bytes().map_err(|what| unusable(path, what))?;
             let more = addition(&end, &day, blocks);
-            if !matches!(append(path, &loaded.seen, &more, self.durable)?, Landed::NotYet) {
+            if !matches!(append(path, &loaded.seen, &more, self.durable)?, AppendOutcome::NotYet) {
                 return Ok(());
             }
         }
@@ -286,17 +295,17 @@ impl Pen<'_> {
     /// What is changed on purpose is not put back. Gives what was noted of it last.
     fn drop_from_journal(
         self,
-        place: &Place,
+        place: &MemoryFile,
         text: &str,
-        lock: &mut Lock,
-    ) -> Result<Option<Note>, MemoryError> {
+        lock: &mut MemoryLock,
+    ) -> Result<Option<JournalEntry>, MemoryError> {
         lock.doubt(&place.label);
-        let journal = Journal::of(self.layout);
-        let is_it = |note: &Note| {
+        let journal = Journal::in_layout(self.layout);
+        let is_it = |note: &JournalEntry| {
             *note.file == *place.label
                 && entry_of(&note.block, None).is_ok_and(|entry| entry.text == text)
         };
-        let (mut dropped, kept): (Vec<Note>, Vec<Note>) =
+        let (mut dropped, kept): (Vec<JournalEntry>, Vec<JournalEntry>) =
             journal.read().into_iter().partition(is_it);
         if !dropped.is_empty() {
             journal.rewrite(&kept)?;
@@ -306,11 +315,11 @@ impl Pen<'_> {
 
     /// Notes what became of an entry: an editor that has not seen it may be about to save
     /// what was there before. The change is made, whether it can be noted or not.
-    fn note(self, place: &Place, entry: &Entry, before: Option<Note>) {
+    fn note(self, place: &MemoryFile, entry: &MemoryEntry, before: Option<JournalEntry>) {
         let today = || Zoned::now().date();
         let day =
             before.map_or_else(|| entry.day.unwrap_or_else(today).to_string(), |note| note.day);
-        let _ = Journal::of(self.layout).add(&Note {
+        let _ = Journal::in_layout(self.layout).add(&JournalEntry {
             file: place.label.to_string(),
             day,
             block: block("- ", entry.marks, &entry.text, entry.time.as_deref()),
@@ -324,8 +333,8 @@ fn unusable(path: &Path, what: String) -> MemoryError {
 }
 
 /// Why a memory cannot be changed in a file of this text.
-fn why_not(content: &str, memory: &Memory, place: &Place) -> MemoryError {
-    if !has(content, memory, place) {
+fn why_not(content: &str, memory: &Memory, place: &MemoryFile) -> MemoryError {
+    if !contains_memory(content, memory, place) {
         return unknown(memory);
     }
     MemoryError::Entangled { name: memory.name.clone(), path: place.path.to_path_buf() }

@@ -6,28 +6,28 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use recto_context::Scope;
+use recto_context::MemoryScope;
 
+use super::cache::read_memories;
 use super::compose::LONGEST;
 use super::journal::Journal;
-use super::layout::{Layout, Place, decoded, is_file_name, note_day};
+use super::layout::{MemoryFile, MemoryLayout, decoded, is_file_name, note_day};
 use super::leftover::LEFTOVER;
-use super::load::{Content, Reach, load, text};
+use super::load::{LoadReach, LoadedContent, load, text};
 use super::lock;
 use super::open::{LINK, is_link};
-use super::parse::{Entry, read_entries};
+use super::parse::{MemoryEntry, read_entries};
 use super::secrets::find_secret;
-use super::shelf::read_book;
-use crate::problem::Problem;
-use crate::stamp::{Seen, look};
+use crate::problem::WorkspaceProblem;
+use crate::stamp::{PathState, stat_path};
 
 /// Something about a file of memories that a person should know.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
+pub struct MemoryFinding {
     /// What sort of thing it is.
     pub kind: FindingKind,
     /// Where, and what to do about it.
-    pub problem: Problem,
+    pub problem: WorkspaceProblem,
 }
 
 /// What a finding is about.
@@ -53,14 +53,15 @@ pub enum FindingKind {
 const TOLERANCE: i64 = 24 * 60 * 60;
 
 /// Looks through all files of memories, and gives what there is to say about them.
-pub(crate) fn check(layout: &Layout) -> Vec<Finding> {
-    let unreadable = |problem| Finding { kind: FindingKind::Unreadable, problem };
-    let mut findings: Vec<Finding> = in_the_way(layout).into_iter().map(unreadable).collect();
+pub(crate) fn check(layout: &MemoryLayout) -> Vec<MemoryFinding> {
+    let unreadable = |problem| MemoryFinding { kind: FindingKind::Unreadable, problem };
+    let mut findings: Vec<MemoryFinding> =
+        blocked_files(layout).into_iter().map(unreadable).collect();
     let mut places = Vec::new();
     let memory = layout.memory();
     for name in names(memory, &mut findings) {
         match note_day(&name) {
-            _ if name == "MEMORY.md" => places.push(layout.place(&Scope::Global)),
+            _ if name == "MEMORY.md" => places.push(layout.place(&MemoryScope::Global)),
             Some(day) => places.push(layout.note(day)),
             None if ["people", "conversations", "archive"].contains(&&*name) => {}
             None => findings.extend(unexpected(&memory.join(name))),
@@ -83,7 +84,7 @@ pub(crate) fn check(layout: &Layout) -> Vec<Finding> {
     for name in names(&agents, &mut findings) {
         if agents.join(&name).join("memory.md").symlink_metadata().is_ok() {
             let label = format!("agents/{name}/memory.md");
-            places.push(layout.labelled(label, Scope::Agent(name.into()), None));
+            places.push(layout.labelled(label, MemoryScope::Agent(name.into()), None));
         }
     }
     let now = Timestamp::now().as_second();
@@ -94,36 +95,37 @@ pub(crate) fn check(layout: &Layout) -> Vec<Finding> {
 }
 
 /// What stands where Recto's own files should, so that nothing can be written.
-pub(crate) fn in_the_way(layout: &Layout) -> Vec<Problem> {
-    let files = [lock::path(layout), Journal::of(layout).path().to_owned()];
+pub(crate) fn blocked_files(layout: &MemoryLayout) -> Vec<WorkspaceProblem> {
+    let files = [lock::path(layout), Journal::in_layout(layout).path().to_owned()];
     let problem = |path: &PathBuf| {
-        let what = match look(path) {
+        let what = match stat_path(path) {
             _ if is_link(path) => LINK,
-            Seen::Present(stamp) => stamp.kind.why_no_file()?,
+            PathState::Present(stamp) => stamp.kind.why_no_file()?,
             _ => return None,
         };
         let hint = "move it out of the way; until then, nothing can be remembered";
-        Some(Problem::error(&path.as_path().into(), what).hint(hint))
+        Some(WorkspaceProblem::error(&path.as_path().into(), what).hint(hint))
     };
     files.iter().filter_map(problem).collect()
 }
 
 /// Makes a scope of an id.
-type MakeScope = fn(Arc<str>) -> Scope;
+type MakeScope = fn(Arc<str>) -> MemoryScope;
 
 /// The folders of those who have a file each.
 const SCOPED: [(&str, MakeScope); 2] =
-    [("people", Scope::Person), ("conversations", Scope::Conversation)];
+    [("people", MemoryScope::Person), ("conversations", MemoryScope::Conversation)];
 
 /// The names in a folder, if there is one. What cannot be listed is found, too.
-fn names(folder: &Path, findings: &mut Vec<Finding>) -> Vec<String> {
+fn names(folder: &Path, findings: &mut Vec<MemoryFinding>) -> Vec<String> {
     let mut names = Vec::new();
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return names,
         Err(error) => {
-            let problem = Problem::error(&folder.into(), format!("cannot be listed: {error}"));
-            findings.push(Finding { kind: FindingKind::Unreadable, problem });
+            let problem =
+                WorkspaceProblem::error(&folder.into(), format!("cannot be listed: {error}"));
+            findings.push(MemoryFinding { kind: FindingKind::Unreadable, problem });
             return names;
         }
     };
@@ -139,24 +141,26 @@ fn names(folder: &Path, findings: &mut Vec<Finding>) -> Vec<String> {
 
 /// What is to be said of a file that has no place here. What is hidden is somebody
 /// else's, unless Recto left it.
-fn unexpected(path: &Path) -> Option<Finding> {
+fn unexpected(path: &Path) -> Option<MemoryFinding> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     if name.starts_with('.') {
         let problem =
-            Problem::warning(&path.into(), "was left by a Recto that was ended too early")
+            WorkspaceProblem::warning(&path.into(), "was left by a Recto that was ended too early")
                 .hint("compare it with the file it is named after, and remove it");
-        return name.contains(LEFTOVER).then_some(Finding { kind: FindingKind::Leftover, problem });
+        return name
+            .contains(LEFTOVER)
+            .then_some(MemoryFinding { kind: FindingKind::Leftover, problem });
     }
-    let problem = Problem::warning(&path.into(), "is read by nobody")
+    let problem = WorkspaceProblem::warning(&path.into(), "is read by nobody")
         .hint("daily notes are named YYYY-MM-DD.md, files of people by their id")
         .left_out();
-    Some(Finding { kind: FindingKind::Nobodys, problem })
+    Some(MemoryFinding { kind: FindingKind::Nobodys, problem })
 }
 
-fn check_file(place: &Place, now: i64) -> Vec<Finding> {
-    let content = load(&place.path, Reach::End).content;
+fn check_file(place: &MemoryFile, now: i64) -> Vec<MemoryFinding> {
+    let content = load(&place.path, LoadReach::End).content;
     let entries = match &content {
-        Content::Bytes { bytes, skipped } => {
+        LoadedContent::Bytes { bytes, skipped } => {
             let content = text(bytes).unwrap_or_default();
             // Where a part is left out, nobody knows the number of a line.
             let is_whole = *skipped == 0;
@@ -165,17 +169,22 @@ fn check_file(place: &Place, now: i64) -> Vec<Finding> {
                 .map(|entry| (is_whole.then_some(entry.line), entry))
                 .collect()
         }
-        Content::Missing | Content::Unusable(_) => Vec::new(),
+        LoadedContent::Missing | LoadedContent::Unusable(_) => Vec::new(),
     };
     let of_entries = entries.iter().flat_map(|(line, entry)| check_entry(place, *line, entry, now));
-    read_book(place, content).findings.into_iter().chain(of_entries).collect()
+    read_memories(place, content).findings.into_iter().chain(of_entries).collect()
 }
 
-fn check_entry(place: &Place, line: Option<usize>, entry: &Entry, now: i64) -> Vec<Finding> {
+fn check_entry(
+    place: &MemoryFile,
+    line: Option<usize>,
+    entry: &MemoryEntry,
+    now: i64,
+) -> Vec<MemoryFinding> {
     let mut findings = Vec::new();
     let mut find = |kind, what: String, hint: &str| {
-        let problem = Problem::warning(&place.path, what).at(line).hint(hint);
-        findings.push(Finding { kind, problem });
+        let problem = WorkspaceProblem::warning(&place.path, what).at(line).hint(hint);
+        findings.push(MemoryFinding { kind, problem });
     };
     if let Some(secret) = find_secret(&entry.text) {
         let hint = "take it out; models read this, and so does whoever reads the file";

@@ -3,10 +3,10 @@
 
 use jiff::Zoned;
 use jiff::civil::Date;
-use recto_context::Marks;
+use recto_context::MemoryMarks;
 
 use super::error::MemoryError;
-use super::parse::{Entry, ends_line, heading, is_comment, read_entries, take_marks};
+use super::parse::{MemoryEntry, ends_line, heading, is_comment, read_entries, take_marks};
 use super::secrets::find_secret;
 
 /// The most characters of a memory. More than this is a document.
@@ -17,7 +17,7 @@ pub(crate) const LONGEST: usize = 4_000;
 pub(crate) struct Wording {
     pub text: String,
     /// What it was marked with itself.
-    pub marks: Marks,
+    pub marks: MemoryMarks,
 }
 
 impl Wording {
@@ -42,7 +42,7 @@ impl Wording {
 }
 
 /// An entry as it stands in a file, each line ended by `\n`.
-pub(crate) fn block(lead: &str, marks: Marks, text: &str, time: Option<&str>) -> String {
+pub(crate) fn block(lead: &str, marks: MemoryMarks, text: &str, time: Option<&str>) -> String {
     let margin = &lead[..lead.len() - lead.trim_start_matches([' ', '\t']).len()];
     let text = text.replace('\n', &format!("\\\n{margin}  "));
     let time = time.map_or_else(String::new, |time| format!(" (added at {time})"));
@@ -50,14 +50,14 @@ pub(crate) fn block(lead: &str, marks: Marks, text: &str, time: Option<&str>) ->
 }
 
 /// Marks as they stand before a text.
-pub(crate) fn marks_text(marks: Marks) -> String {
+pub(crate) fn marks_text(marks: MemoryMarks) -> String {
     let important = if marks.important { "[important] " } else { "" };
     let shared = if marks.shared { "[shared] " } else { "" };
     format!("{important}{shared}")
 }
 
 /// The one entry that a block is.
-pub(crate) fn entry_of(block: &str, day: Option<Date>) -> Result<Entry, MemoryError> {
+pub(crate) fn entry_of(block: &str, day: Option<Date>) -> Result<MemoryEntry, MemoryError> {
     let mut entries = read_entries(block, day);
     match (entries.pop(), entries.pop()) {
         (Some(entry), None) => Ok(entry),
@@ -155,7 +155,7 @@ mod tests {
             important: bool,
         ) {
             let Ok(wording) = Wording::new(&text) else { return Ok(()) };
-            let marks = Marks { important, shared: wording.marks.shared };
+            let marks = MemoryMarks { important, shared: wording.marks.shared };
             let written = block("- ", marks, &wording.text, Some("2026-03-01T09:30:00+01:00"));
             let before = "# Title\n```\nopen\n- b\\\n";
             let behind = "- c\n  ```\n";

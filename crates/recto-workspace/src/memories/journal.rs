@@ -10,7 +10,7 @@ use recto_fs::private_options;
 use serde::{Deserialize, Serialize};
 
 use super::error::{MemoryError, failed};
-use super::layout::Layout;
+use super::layout::MemoryLayout;
 use super::lock::length;
 use super::open::open_own;
 
@@ -30,7 +30,7 @@ pub(crate) struct Journal {
 
 /// Something that was added.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Note {
+pub(crate) struct JournalEntry {
     /// The file, by its label.
     pub file: String,
     /// The heading that it stands under.
@@ -41,7 +41,7 @@ pub(crate) struct Note {
     pub at: i64,
 }
 
-impl Note {
+impl JournalEntry {
     /// Whether nobody can have overlooked it who wrote at `moment`.
     pub(crate) fn is_old(&self, moment: i64) -> bool {
         let window = i64::try_from(WINDOW.as_millis()).unwrap_or(i64::MAX);
@@ -50,7 +50,7 @@ impl Note {
 }
 
 impl Journal {
-    pub(crate) fn of(layout: &Layout) -> Self {
+    pub(crate) fn in_layout(layout: &MemoryLayout) -> Self {
         Journal { path: layout.memory().join(".journal") }
     }
 
@@ -64,7 +64,7 @@ impl Journal {
     }
 
     /// What is in it.
-    pub(crate) fn read(&self) -> Vec<Note> {
+    pub(crate) fn read(&self) -> Vec<JournalEntry> {
         let mut bytes = Vec::new();
         // What cannot be read cannot be put back either.
         if let Ok(mut file) = open_own(&self.path, File::options().read(true), "read") {
@@ -75,7 +75,7 @@ impl Journal {
     }
 
     /// Writes down what is about to be added, and gives the length from before.
-    pub(crate) fn add(&self, note: &Note) -> Result<u64, MemoryError> {
+    pub(crate) fn add(&self, note: &JournalEntry) -> Result<u64, MemoryError> {
         let before = self.length();
         // Behind a line that was torn by a kill, it begins one of its own.
         let mut line = if before > 0 { b"\n".to_vec() } else { Vec::new() };
@@ -93,7 +93,7 @@ impl Journal {
     }
 
     /// Writes it anew. A kill leaves the old or the new one.
-    pub(crate) fn rewrite(&self, notes: &[Note]) -> Result<(), MemoryError> {
+    pub(crate) fn rewrite(&self, notes: &[JournalEntry]) -> Result<(), MemoryError> {
         let lines: Result<Vec<String>, _> = notes.iter().map(serde_json::to_string).collect();
         let text = lines.map_err(io::Error::from).map_err(self.failed())?.join("\n");
         let new = self.path.with_file_name(".journal.new");

@@ -96,7 +96,7 @@ const NOT_NAMES: [&str; 25] = [
 ];
 
 /// Whether a text states a lasting wish, or a lasting fact about the person.
-pub fn is_lasting(text: &str) -> bool {
+pub fn is_lasting_statement(text: &str) -> bool {
     static EXPRESSIONS: LazyLock<Expressions> = LazyLock::new(Expressions::new);
     let text = text.to_lowercase().replace('’', "'");
     let ends = ['.', '!', '?', ';', '\n', '。', '！', '？'];

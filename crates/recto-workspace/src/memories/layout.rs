@@ -9,7 +9,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use jiff::civil::Date;
-use recto_context::{ContentHash, Scope};
+use recto_context::{ContentHash, MemoryScope};
 
 /// The longest name that is spelled out, in bytes.
 const LONGEST: usize = 180;
@@ -19,25 +19,25 @@ const BEGINNING: usize = 120;
 
 /// A workspace, as far as memories are concerned.
 #[derive(Debug, Clone)]
-pub(crate) struct Layout {
+pub(crate) struct MemoryLayout {
     workspace: PathBuf,
     memory: PathBuf,
 }
 
 /// A file of memories.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct MemoryFile {
     /// What its entries are named by: `MEMORY.md`, `people/anna.md`.
     pub label: Arc<str>,
     pub path: Arc<Path>,
-    pub scope: Scope,
+    pub scope: MemoryScope,
     /// The day that its entries are of, if they say nothing else.
     pub day: Option<Date>,
 }
 
-impl Layout {
+impl MemoryLayout {
     pub(crate) fn new(workspace: PathBuf) -> Self {
-        Layout { memory: workspace.join("memory"), workspace }
+        MemoryLayout { memory: workspace.join("memory"), workspace }
     }
 
     pub(crate) fn workspace(&self) -> &Path {
@@ -50,25 +50,30 @@ impl Layout {
     }
 
     /// Where new memories of a scope go.
-    pub(crate) fn place(&self, scope: &Scope) -> Place {
+    pub(crate) fn place(&self, scope: &MemoryScope) -> MemoryFile {
         let label = match scope {
-            Scope::Global => "MEMORY.md".to_owned(),
-            Scope::Person(id) => format!("people/{}.md", file_name(id)),
-            Scope::Conversation(id) => format!("conversations/{}.md", file_name(id)),
+            MemoryScope::Global => "MEMORY.md".to_owned(),
+            MemoryScope::Person(id) => format!("people/{}.md", file_name(id)),
+            MemoryScope::Conversation(id) => format!("conversations/{}.md", file_name(id)),
             // Their folders are the owner's, and named as they name them.
-            Scope::Agent(id) => format!("agents/{}/memory.md", encoded(id, Capitals::Kept)),
+            MemoryScope::Agent(id) => format!("agents/{}/memory.md", encoded(id, Capitals::Kept)),
         };
         self.labelled(label, scope.clone(), None)
     }
 
     /// The note of a day.
-    pub(crate) fn note(&self, day: Date) -> Place {
-        self.labelled(format!("{day}.md"), Scope::Global, Some(day))
+    pub(crate) fn note(&self, day: Date) -> MemoryFile {
+        self.labelled(format!("{day}.md"), MemoryScope::Global, Some(day))
     }
 
     /// Any file, by what its entries are named by.
-    pub(crate) fn labelled(&self, label: String, scope: Scope, day: Option<Date>) -> Place {
-        Place { path: self.path(&label).into(), label: label.into(), scope, day }
+    pub(crate) fn labelled(
+        &self,
+        label: String,
+        scope: MemoryScope,
+        day: Option<Date>,
+    ) -> MemoryFile {
+        MemoryFile { path: self.path(&label).into(), label: label.into(), scope, day }
     }
 
     /// The path of a label that was written down by Recto; `None` for one that could
@@ -135,7 +140,7 @@ fn encoded(id: &str, capitals: Capitals) -> String {
         return "%".to_owned();
     }
     if name.len() > LONGEST {
-        let hash = ContentHash::of(id.as_bytes()).to_string();
+        let hash = ContentHash::of_bytes(id.as_bytes()).to_string();
         // Not within an escape, which is plain ASCII like all of the name.
         let end = (BEGINNING - 2..=BEGINNING).rev().find(|end| is_between(&name, *end));
         name.truncate(end.unwrap_or(BEGINNING));
@@ -225,28 +230,28 @@ mod tests {
 
     #[test]
     fn each_scope_has_its_file_and_its_archive() {
-        let layout = Layout::new("w".into());
-        let paths = |scope: &Scope| {
+        let layout = MemoryLayout::new("w".into());
+        let paths = |scope: &MemoryScope| {
             let place = layout.place(scope);
             assert_eq!(layout.path_of(&place.label).as_deref(), Some(&*place.path));
             let archive = layout.archive(&place.label);
             format!("{} {}", place.path.display(), archive.display())
         };
-        assert_eq!(paths(&Scope::Global), "w/memory/MEMORY.md w/memory/archive/MEMORY.md");
+        assert_eq!(paths(&MemoryScope::Global), "w/memory/MEMORY.md w/memory/archive/MEMORY.md");
         assert_eq!(
-            paths(&Scope::Person("a/b".into())),
+            paths(&MemoryScope::Person("a/b".into())),
             "w/memory/people/a%2Fb.md w/memory/archive/people/a%2Fb.md"
         );
         assert_eq!(
-            paths(&Scope::Conversation("irc-#x".into())),
+            paths(&MemoryScope::Conversation("irc-#x".into())),
             "w/memory/conversations/irc-%23x.md w/memory/archive/conversations/irc-%23x.md"
         );
         assert_eq!(
-            paths(&Scope::Agent("ops".into())),
+            paths(&MemoryScope::Agent("ops".into())),
             "w/agents/ops/memory.md w/memory/archive/agents/ops.md"
         );
         assert_eq!(
-            paths(&Scope::Agent("Ops".into())),
+            paths(&MemoryScope::Agent("Ops".into())),
             "w/agents/Ops/memory.md w/memory/archive/agents/Ops.md"
         );
         for label in ["", "../x", "/etc/passwd", "people/../../x"] {

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use recto_context::ContentHash;
 
-use super::load::{Content, Reach, load};
+use super::load::{LoadReach, LoadedContent, load};
 
 /// What is in the name of a version that was left behind.
 pub(crate) const LEFTOVER: &str = ".recto-";
@@ -43,7 +43,7 @@ pub(crate) fn names(target: &Path, count: u64, new: &[u8], old: &[u8]) -> (PathB
 
 /// Removes what was left of a file and holds nothing that would be lost. Only for who
 /// has the lock: nobody else is in the middle of a swap then.
-pub(crate) fn sweep(path: &Path) {
+pub(crate) fn remove_leftovers(path: &Path) {
     let Ok(target) = fs::canonicalize(path) else { return };
     let (Some(folder), Some(name)) = (target.parent(), target.file_name()) else { return };
     let prefix = format!(".{}{LEFTOVER}", name.to_string_lossy());
@@ -53,7 +53,7 @@ pub(crate) fn sweep(path: &Path) {
             continue;
         };
         let Ok(found) = entry.metadata() else { continue };
-        let leftover = Leftover::of(rest).filter(|it| found.is_file() && it.is_left(&found));
+        let leftover = Leftover::from_name(rest).filter(|it| found.is_file() && it.is_left(&found));
         if leftover.is_some_and(|leftover| leftover.is_known(&entry.path(), &target)) {
             // What cannot be removed is there the next time, and `check` names it.
             let _ = fs::remove_file(entry.path());
@@ -73,7 +73,7 @@ struct Leftover<'a> {
 impl<'a> Leftover<'a> {
     /// Reads what stands behind [`LEFTOVER`]. Names without hashes are from before there
     /// were some.
-    fn of(rest: &'a str) -> Option<Self> {
+    fn from_name(rest: &'a str) -> Option<Self> {
         let (rest, is_part) = match rest.strip_suffix(PART) {
             Some(rest) => (rest, true),
             None => (rest, false),
@@ -100,17 +100,19 @@ impl<'a> Leftover<'a> {
         if self.is_part {
             return true;
         }
-        let Content::Bytes { bytes, .. } = load(path, Reach::Whole).content else { return false };
+        let LoadedContent::Bytes { bytes, .. } = load(path, LoadReach::Whole).content else {
+            return false;
+        };
         if self.hashes.contains(&&*digits(&bytes)) {
             return true;
         }
-        let current = load(target, Reach::Whole).content;
-        matches!(current, Content::Bytes { bytes: current, .. } if is_within(&bytes, &current))
+        let current = load(target, LoadReach::Whole).content;
+        matches!(current, LoadedContent::Bytes { bytes: current, .. } if is_within(&bytes, &current))
     }
 }
 
 fn digits(content: &[u8]) -> String {
-    let mut hash = ContentHash::of(content).to_string();
+    let mut hash = ContentHash::of_bytes(content).to_string();
     hash.truncate(DIGITS);
     hash
 }
@@ -168,7 +170,7 @@ mod tests {
         fs::write(&target, CURRENT).unwrap();
         let left = folder.path().join(format!(".MEMORY.md{LEFTOVER}{name}"));
         fs::write(&left, content).unwrap();
-        sweep(&target);
+        remove_leftovers(&target);
         assert_eq!(left.exists(), stays, "{name}: {content:?}");
         assert_eq!(fs::read_to_string(&target).unwrap(), CURRENT);
     }
@@ -208,13 +210,13 @@ mod tests {
         fs::write(&target, CURRENT).unwrap();
         let left = folder.path().join(format!("there/.notes.md{LEFTOVER}{NOBODY}-3"));
         fs::write(&left, CURRENT).unwrap();
-        sweep(&folder.path().join("nowhere"));
+        remove_leftovers(&folder.path().join("nowhere"));
         assert!(left.exists());
         #[cfg(unix)]
         {
             let link = folder.path().join("MEMORY.md");
             std::os::unix::fs::symlink(&target, &link).unwrap();
-            sweep(&link);
+            remove_leftovers(&link);
             assert!(!left.exists() && link.exists() && target.exists());
         }
     }

@@ -8,7 +8,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant, SystemTime};
 
 use super::open::without_waiting;
-use crate::stamp::{self, Failure, Seen, Stamp, look};
+use crate::stamp::{self, FileStamp, IoFailure, PathState, stat_path};
 
 /// How much of a file is read.
 pub(crate) const LIMIT: u64 = 4 << 20;
@@ -25,7 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Whether all of a file is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reach {
+pub(crate) enum LoadReach {
     /// Its last [`LIMIT`] bytes, from the beginning of a line on.
     End,
     /// All of it, to write it again.
@@ -34,14 +34,14 @@ pub(crate) enum Reach {
 
 /// What a path leads to.
 #[derive(Debug)]
-pub(crate) struct Loaded {
+pub(crate) struct LoadedFile {
     /// How it looked before it was read.
-    pub seen: Seen,
-    pub content: Content,
+    pub seen: PathState,
+    pub content: LoadedContent,
 }
 
 #[derive(Debug)]
-pub(crate) enum Content {
+pub(crate) enum LoadedContent {
     Missing,
     /// It cannot be read, for this reason.
     Unusable(String),
@@ -53,31 +53,36 @@ pub(crate) enum Content {
 }
 
 /// Reads what is at `path`.
-pub(crate) fn load(path: &Path, reach: Reach) -> Loaded {
-    let seen = look(path);
+pub(crate) fn load(path: &Path, reach: LoadReach) -> LoadedFile {
+    let seen = stat_path(path);
     let content = match seen.stamp() {
-        Ok(None) => Content::Missing,
-        Err(what) => Content::Unusable(what),
+        Ok(None) => LoadedContent::Missing,
+        Err(what) => LoadedContent::Unusable(what),
         Ok(Some(stamp)) => match stamp.kind.why_no_file() {
-            Some(what) => Content::Unusable(what.to_owned()),
+            Some(what) => LoadedContent::Unusable(what.to_owned()),
             None => match read(path, reach) {
-                Ok((stamp, content)) => return Loaded { seen: Seen::Present(stamp), content },
-                Err(error) if stamp::is_missing(&error) => Content::Missing,
-                Err(error) => Content::Unusable(format!("cannot be read: {}", Failure::of(&error))),
+                Ok((stamp, content)) => {
+                    return LoadedFile { seen: PathState::Present(stamp), content };
+                }
+                Err(error) if stamp::is_missing(&error) => LoadedContent::Missing,
+                Err(error) => LoadedContent::Unusable(format!(
+                    "cannot be read: {}",
+                    IoFailure::from_error(&error)
+                )),
             },
         },
     };
-    Loaded { seen, content }
+    LoadedFile { seen, content }
 }
 
-impl Content {
+impl LoadedContent {
     /// The bytes to write behind: none where there is no file yet, and what is wrong
     /// with one that can't be used.
     pub(crate) fn into_bytes(self) -> Result<Vec<u8>, String> {
         match self {
-            Content::Bytes { bytes, .. } => Ok(bytes),
-            Content::Missing => Ok(Vec::new()),
-            Content::Unusable(what) => Err(what),
+            LoadedContent::Bytes { bytes, .. } => Ok(bytes),
+            LoadedContent::Missing => Ok(Vec::new()),
+            LoadedContent::Unusable(what) => Err(what),
         }
     }
 }
@@ -86,14 +91,14 @@ impl Content {
 /// was written by ourselves, and needs no waiting.
 pub(crate) fn load_when_quiet(
     path: &Path,
-    reach: Reach,
-    is_known: impl Fn(&Stamp) -> bool,
-) -> Loaded {
+    reach: LoadReach,
+    is_known: impl Fn(&FileStamp) -> bool,
+) -> LoadedFile {
     let end = Instant::now() + PATIENCE;
     loop {
         // Judged by what was read, and not by a look before: in between is time enough.
         let loaded = load(path, reach);
-        let Seen::Present(stamp) = &loaded.seen else { return loaded };
+        let PathState::Present(stamp) = &loaded.seen else { return loaded };
         let quiet = if stamp.size == 0 { EMPTY } else { QUIET };
         let age = stamp.modified().and_then(|at| SystemTime::now().duration_since(at).ok());
         match age.filter(|age| *age < quiet) {
@@ -113,25 +118,25 @@ pub(crate) fn text(bytes: &[u8]) -> Result<&str, String> {
     }
 }
 
-fn read(path: &Path, reach: Reach) -> io::Result<(Stamp, Content)> {
+fn read(path: &Path, reach: LoadReach) -> io::Result<(FileStamp, LoadedContent)> {
     let mut file = without_waiting(File::options().read(true)).open(path)?;
-    let stamp = Stamp::of(&file.metadata()?);
+    let stamp = FileStamp::from_metadata(&file.metadata()?);
     // It may be another than the one that was looked at.
     if let Some(what) = stamp.kind.why_no_file() {
-        return Ok((stamp, Content::Unusable(what.to_owned())));
+        return Ok((stamp, LoadedContent::Unusable(what.to_owned())));
     }
     let mut bytes = Vec::new();
-    if reach == Reach::Whole || stamp.size <= LIMIT {
+    if reach == LoadReach::Whole || stamp.size <= LIMIT {
         file.read_to_end(&mut bytes)?;
-        return Ok((stamp, Content::Bytes { bytes, skipped: 0 }));
+        return Ok((stamp, LoadedContent::Bytes { bytes, skipped: 0 }));
     }
     file.seek(SeekFrom::Start(stamp.size - LIMIT))?;
     file.take(LIMIT).read_to_end(&mut bytes)?;
     let Some(end) = bytes.iter().position(|byte| matches!(byte, b'\n' | b'\r')) else {
         let what = format!("has a line of more than {} MB", LIMIT >> 20);
-        return Ok((stamp, Content::Unusable(what)));
+        return Ok((stamp, LoadedContent::Unusable(what)));
     };
     bytes.drain(..=end);
     let skipped = stamp.size.saturating_sub(bytes.len() as u64);
-    Ok((stamp, Content::Bytes { bytes, skipped }))
+    Ok((stamp, LoadedContent::Bytes { bytes, skipped }))
 }

@@ -14,9 +14,9 @@ use recto_fs::{create_private_folder, lock_within, private_options, try_lock};
 use serde::{Deserialize, Serialize};
 
 use super::error::{MemoryError, failed};
-use super::layout::Layout;
+use super::layout::MemoryLayout;
 use super::open::open_own;
-use crate::stamp::{Seen, Stamp};
+use crate::stamp::{FileStamp, PathState};
 
 /// How long somebody waits for the lock.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -29,23 +29,23 @@ const FILES: usize = 64;
 
 /// The lock, held.
 #[derive(Debug)]
-pub(crate) struct Lock {
+pub(crate) struct MemoryLock {
     file: File,
-    left: Left,
+    left: LockRecord,
 }
 
 /// How the last writer left the files.
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Left {
+struct LockRecord {
     /// The length of the journal.
     journal: u64,
     /// The stamps of files that were written, by their labels.
     files: BTreeMap<String, String>,
 }
 
-impl Lock {
+impl MemoryLock {
     /// Waits for the lock, and makes the folder for it if need be.
-    pub(crate) fn take(layout: &Layout) -> Result<Self, MemoryError> {
+    pub(crate) fn take(layout: &MemoryLayout) -> Result<Self, MemoryError> {
         if !layout.workspace().is_dir() {
             return Err(MemoryError::NoWorkspace { path: layout.workspace().to_owned() });
         }
@@ -54,38 +54,38 @@ impl Lock {
         let file = open_lock(&path)?;
         // Where there are no locks two writers may meet, and the journal has to do.
         match lock_within(&file, PATIENCE, PAUSE).map_err(failed("lock", &path))? {
-            true => Ok(Lock::held(file)),
+            true => Ok(MemoryLock::held(file)),
             false => Err(MemoryError::Locked { path }),
         }
     }
 
     /// The lock, unless another has it or there is none.
-    pub(crate) fn try_take(layout: &Layout) -> Option<Self> {
+    pub(crate) fn try_take(layout: &MemoryLayout) -> Option<Self> {
         let file = open_lock(&path(layout)).ok()?;
-        try_lock(&file).ok()?.then(|| Lock::held(file))
+        try_lock(&file).ok()?.then(|| MemoryLock::held(file))
     }
 
     fn held(mut file: File) -> Self {
         let mut text = String::new();
         // What cannot be read says nothing of any file, so all are checked.
         let _ = file.read_to_string(&mut text);
-        Lock { file, left: serde_json::from_str(&text).unwrap_or_default() }
+        MemoryLock { file, left: serde_json::from_str(&text).unwrap_or_default() }
     }
 
     /// Whether nobody wrote into a file since it was left, and nobody was killed
     /// before he could.
-    pub(crate) fn is_as_left(&self, label: &str, seen: &Seen, journal: u64) -> bool {
-        let Seen::Present(stamp) = seen else { return false };
+    pub(crate) fn is_as_left(&self, label: &str, seen: &PathState, journal: u64) -> bool {
+        let PathState::Present(stamp) = seen else { return false };
         self.left.journal == journal && self.is_left(label, stamp)
     }
 
     /// Whether a file looks as it was left.
-    pub(crate) fn is_left(&self, label: &str, stamp: &Stamp) -> bool {
+    pub(crate) fn is_left(&self, label: &str, stamp: &FileStamp) -> bool {
         self.left.files.get(label) == Some(&stamp.mark())
     }
 
     /// Notes how a file is left.
-    pub(crate) fn leave(&mut self, label: &str, stamp: &Stamp) {
+    pub(crate) fn leave(&mut self, label: &str, stamp: &FileStamp) {
         self.left.files.insert(label.to_owned(), stamp.mark());
     }
 
@@ -118,7 +118,7 @@ pub(crate) fn make_folder(path: &Path) -> Result<(), MemoryError> {
 }
 
 /// Where the lock is.
-pub(crate) fn path(layout: &Layout) -> PathBuf {
+pub(crate) fn path(layout: &MemoryLayout) -> PathBuf {
     layout.memory().join(".lock")
 }
 

@@ -6,7 +6,7 @@ use std::fs::{self, File, OpenOptions};
 use std::path::Path;
 
 use super::error::{MemoryError, failed};
-use crate::stamp::{Kind, Seen, Stamp, look};
+use crate::stamp::{FileStamp, PathKind, PathState, stat_path};
 
 /// Opens a file; `what` is what it is wanted for: `write`.
 pub(crate) fn open(
@@ -14,16 +14,16 @@ pub(crate) fn open(
     options: &OpenOptions,
     what: &'static str,
 ) -> Result<File, MemoryError> {
-    let check = |kind: Kind| match kind.why_no_file() {
+    let check = |kind: PathKind| match kind.why_no_file() {
         Some(what) => Err(MemoryError::Unusable { path: path.to_owned(), what: what.to_owned() }),
         None => Ok(()),
     };
-    if let Seen::Present(stamp) = look(path) {
+    if let PathState::Present(stamp) = stat_path(path) {
         check(stamp.kind)?;
     }
     let file = without_waiting(options).open(path).map_err(failed(what, path))?;
     let found = file.metadata().map_err(failed(what, path))?;
-    check(Stamp::of(&found).kind)?;
+    check(FileStamp::from_metadata(&found).kind)?;
     Ok(file)
 }
 

@@ -22,7 +22,7 @@ use std::ops::Range;
 use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::Offset;
-use recto_context::Marks;
+use recto_context::MemoryMarks;
 
 use hidden::Comments;
 pub(crate) use hidden::is_comment;
@@ -33,7 +33,7 @@ const FENCE_LINES: usize = 200;
 
 /// One memory of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Entry {
+pub(crate) struct MemoryEntry {
     /// The line on which it begins, from 1.
     pub line: usize,
     /// The bytes of its lines, with the line break behind them.
@@ -44,7 +44,7 @@ pub(crate) struct Entry {
     pub lead: String,
     /// What is remembered, without marks and time.
     pub text: String,
-    pub marks: Marks,
+    pub marks: MemoryMarks,
     /// The day of its time, of the heading above it, or of its file.
     pub day: Option<Date>,
     /// Its time as it is written, where it has one.
@@ -52,9 +52,9 @@ pub(crate) struct Entry {
 }
 
 /// Reads the entries of a file in their order; `day` is that of the file, if it has one.
-pub(crate) fn read_entries(content: &str, day: Option<Date>) -> Vec<Entry> {
+pub(crate) fn read_entries(content: &str, day: Option<Date>) -> Vec<MemoryEntry> {
     let lines = lines(content);
-    let mut reader = Reader { day, ..Reader::default() };
+    let mut reader = EntryReader { day, ..EntryReader::default() };
     let (mut fences, mut comments) = (Fences::default(), Comments::default());
     let mut at = hidden::front_matter(&lines);
     while let Some(line) = lines.get(at) {
@@ -71,10 +71,10 @@ pub(crate) fn read_entries(content: &str, day: Option<Date>) -> Vec<Entry> {
         };
     }
     reader.close();
-    reader.entries.into_iter().filter_map(Draft::finish).collect()
+    reader.entries.into_iter().filter_map(EntryDraft::finish).collect()
 }
 
-impl Entry {
+impl MemoryEntry {
     /// When it was added, in seconds since 1970: its time, or the beginning of its day.
     pub(crate) fn added(&self) -> Option<i64> {
         let time = self.time.as_deref().and_then(instant);
@@ -85,8 +85,8 @@ impl Entry {
 
 /// Takes the marks off the beginning of a text. `[shared](address)`, `[shared][name]` and
 /// `[shared]: address` are links and no marks.
-pub(crate) fn take_marks(text: &str) -> (Marks, &str) {
-    let (mut marks, mut rest) = (Marks::default(), text.trim_start());
+pub(crate) fn take_marks(text: &str) -> (MemoryMarks, &str) {
+    let (mut marks, mut rest) = (MemoryMarks::default(), text.trim_start());
     while let Some((more, behind)) = marks_side_by_side(rest) {
         marks.important |= more.important;
         marks.shared |= more.shared;
@@ -97,8 +97,8 @@ pub(crate) fn take_marks(text: &str) -> (Marks, &str) {
 
 /// `[shared]`, or `[shared][important]`: what stands behind the last of them tells
 /// whether they are marks at all.
-fn marks_side_by_side(text: &str) -> Option<(Marks, &str)> {
-    let (mut marks, mut rest) = (Marks::default(), text);
+fn marks_side_by_side(text: &str) -> Option<(MemoryMarks, &str)> {
+    let (mut marks, mut rest) = (MemoryMarks::default(), text);
     loop {
         let (name, behind) = rest.strip_prefix('[')?.split_once(']')?;
         if name.eq_ignore_ascii_case("important") {
@@ -161,14 +161,14 @@ fn begins_with_month(text: &str) -> bool {
 }
 
 /// A line without its end, and where it stands.
-struct Line<'a> {
+struct MemoryLine<'a> {
     number: usize,
     range: Range<usize>,
     text: &'a str,
 }
 
 /// The lines of a file, whether they end with `\n`, `\r\n` or `\r`.
-fn lines(content: &str) -> Vec<Line<'_>> {
+fn lines(content: &str) -> Vec<MemoryLine<'_>> {
     let mut lines = Vec::new();
     // Some editors put a mark before the first line; it belongs to none.
     let mut start = if content.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
@@ -179,7 +179,7 @@ fn lines(content: &str) -> Vec<Line<'_>> {
         let end = if end.starts_with("\r\n") { 2 } else { end.len().min(1) };
         let range = start..start + text.len() + end;
         start = range.end;
-        lines.push(Line { number: lines.len() + 1, range, text });
+        lines.push(MemoryLine { number: lines.len() + 1, range, text });
     }
     lines
 }
@@ -188,12 +188,12 @@ fn lines(content: &str) -> Vec<Line<'_>> {
 /// that a file of nothing but beginnings is not searched from each of them.
 #[derive(Default)]
 struct Fences {
-    ends: Option<Vec<(usize, End)>>,
+    ends: Option<Vec<(usize, FenceEnd)>>,
 }
 
 /// What ends a fenced block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum End {
+enum FenceEnd {
     /// A line of nothing but this sign, this often.
     Fence(char, usize),
     /// Whatever was added with a time, or stands under the heading of a day, is in none.
@@ -202,7 +202,7 @@ enum End {
 
 impl Fences {
     /// How many lines the fenced block has that begins at this line.
-    fn block(&mut self, lines: &[Line<'_>], at: usize) -> Option<usize> {
+    fn block(&mut self, lines: &[MemoryLine<'_>], at: usize) -> Option<usize> {
         let (sign, length) = fence(lines[at].text)?;
         let ends = self.ends.get_or_insert_with(|| {
             let ends = lines.iter().enumerate();
@@ -212,26 +212,26 @@ impl Fences {
         let near = behind.iter().take_while(|(index, _)| *index < at + FENCE_LINES);
         for (index, end) in near {
             match *end {
-                End::Dated => return None,
-                End::Fence(other, count) if other == sign && count >= length => {
+                FenceEnd::Dated => return None,
+                FenceEnd::Fence(other, count) if other == sign && count >= length => {
                     return Some(index + 1 - at);
                 }
-                End::Fence(..) => {}
+                FenceEnd::Fence(..) => {}
             }
         }
         None
     }
 }
 
-fn end(line: &str) -> Option<End> {
+fn end(line: &str) -> Option<FenceEnd> {
     let text = line.trim();
     if let Some((sign, length)) = fence(text)
         && text.len() == length
     {
-        return Some(End::Fence(sign, length));
+        return Some(FenceEnd::Fence(sign, length));
     }
     let is_dated = heading(line).and_then(day_at_start).is_some() || added_at(text).is_some();
-    is_dated.then_some(End::Dated)
+    is_dated.then_some(FenceEnd::Dated)
 }
 
 /// The sign of a fence and how often it stands there.
@@ -244,31 +244,31 @@ fn fence(line: &str) -> Option<(char, usize)> {
 
 /// Gathers lines into entries.
 #[derive(Default)]
-struct Reader {
+struct EntryReader {
     day: Option<Date>,
-    open: Option<Draft>,
+    open: Option<EntryDraft>,
     /// How far the last bullet that began an entry is indented.
     indent: usize,
-    entries: Vec<Draft>,
+    entries: Vec<EntryDraft>,
 }
 
 /// An entry that may go on.
 #[derive(Debug)]
-struct Draft {
-    shape: Shape,
-    entry: Entry,
+struct EntryDraft {
+    shape: EntryShape,
+    entry: MemoryEntry,
     /// Comments behind its last line. They are within it only if it goes on.
     comments: Vec<Range<usize>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Shape {
+enum EntryShape {
     Bullet,
     Paragraph,
 }
 
-impl Reader {
-    fn line(&mut self, line: &Line<'_>) {
+impl EntryReader {
+    fn line(&mut self, line: &MemoryLine<'_>) {
         let text = line.text.trim();
         if text.is_empty() {
             // A bullet goes on behind a blank line, if indented; a paragraph ends.
@@ -286,24 +286,24 @@ impl Reader {
         } else if self.continues(line.text) {
             self.extend(line, text, if item(text).is_some() { '\n' } else { ' ' });
         } else if let Some(text) = self.item(text) {
-            self.start(Shape::Bullet, line, text);
+            self.start(EntryShape::Bullet, line, text);
             self.indent = indent(line.text);
         } else if self.is_in_paragraph() {
             self.extend(line, text, ' ');
         } else {
-            self.start(Shape::Paragraph, line, text);
+            self.start(EntryShape::Paragraph, line, text);
         }
     }
 
     /// Takes in a fenced block as it is: as a part of the open entry if it is indented
     /// or within a paragraph, and as an entry otherwise.
-    fn fence(&mut self, lines: &[Line<'_>]) {
+    fn fence(&mut self, lines: &[MemoryLine<'_>]) {
         let Some((first, rest)) = lines.split_first() else { return };
         if self.continues(first.text) || self.is_in_paragraph() {
             let text = self.dedent(first.text).to_owned();
             self.extend(first, &text, '\n');
         } else {
-            self.start(Shape::Paragraph, first, first.text.trim());
+            self.start(EntryShape::Paragraph, first, first.text.trim());
         }
         for line in rest {
             let text = self.dedent(line.text).to_owned();
@@ -315,10 +315,10 @@ impl Reader {
     }
 
     /// Passes over a comment. One that is indented is among the lines of a bullet.
-    fn comment(&mut self, lines: &[Line<'_>]) {
+    fn comment(&mut self, lines: &[MemoryLine<'_>]) {
         let is_indented = lines.first().is_some_and(|line| indent(line.text) > 0);
         match &mut self.open {
-            Some(Draft { shape: Shape::Bullet, comments, .. }) if is_indented => {
+            Some(EntryDraft { shape: EntryShape::Bullet, comments, .. }) if is_indented => {
                 comments.extend(lines.iter().map(|line| line.range.clone()));
             }
             _ => self.close(),
@@ -333,7 +333,7 @@ impl Reader {
     }
 
     fn is_in_paragraph(&self) -> bool {
-        self.open.as_ref().is_some_and(|draft| draft.shape == Shape::Paragraph)
+        self.open.as_ref().is_some_and(|draft| draft.shape == EntryShape::Paragraph)
     }
 
     /// Whether the open entry keeps its line break and goes on here.
@@ -361,27 +361,27 @@ impl Reader {
         text.trim_end()
     }
 
-    fn start(&mut self, shape: Shape, line: &Line<'_>, text: &str) {
+    fn start(&mut self, shape: EntryShape, line: &MemoryLine<'_>, text: &str) {
         self.close();
         let lead = line.text.trim_end().strip_suffix(text).unwrap_or_default().to_owned();
-        let entry = Entry {
+        let entry = MemoryEntry {
             line: line.number,
             range: line.range.clone(),
             comments: Vec::new(),
-            lead: if shape == Shape::Bullet { lead } else { String::new() },
+            lead: if shape == EntryShape::Bullet { lead } else { String::new() },
             text: text.to_owned(),
-            marks: Marks::default(),
+            marks: MemoryMarks::default(),
             day: self.day,
             time: None,
         };
-        self.open = Some(Draft { shape, entry, comments: Vec::new() });
+        self.open = Some(EntryDraft { shape, entry, comments: Vec::new() });
         // What is above a paragraph says nothing of the lines below it.
         self.indent = 0;
     }
 
     /// Joins a line to the open entry, by a line break if that was asked for.
-    fn extend(&mut self, line: &Line<'_>, text: &str, join: char) {
-        if let Some(Draft { entry, comments, .. }) = &mut self.open {
+    fn extend(&mut self, line: &MemoryLine<'_>, text: &str, join: char) {
+        if let Some(EntryDraft { entry, comments, .. }) = &mut self.open {
             entry.comments.append(comments);
             let is_broken = join == ' ' && entry.text.ends_with('\\');
             if is_broken {
@@ -398,9 +398,9 @@ impl Reader {
     }
 }
 
-impl Draft {
+impl EntryDraft {
     /// Takes time and marks off the text; `None` when no text is left but comments.
-    fn finish(self) -> Option<Entry> {
+    fn finish(self) -> Option<MemoryEntry> {
         let mut entry = self.entry;
         if let Some((text, day, time)) = added_at(&entry.text) {
             entry.day = Some(day);
@@ -409,7 +409,7 @@ impl Draft {
         }
         let (marks, text) = take_marks(entry.text.trim());
         let text = text.trim().to_owned();
-        (!text.is_empty() && !is_comment(&text)).then_some(Entry { text, marks, ..entry })
+        (!text.is_empty() && !is_comment(&text)).then_some(MemoryEntry { text, marks, ..entry })
     }
 }
 

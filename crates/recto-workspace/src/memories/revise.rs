@@ -5,19 +5,19 @@
 use std::cmp::Reverse;
 
 use jiff::civil::Date;
-use recto_context::{Marks, Memory};
+use recto_context::{Memory, MemoryMarks};
 
 use super::compose::{Wording, block, entry_of, marks_text, with_line_ends_of};
-use super::layout::Place;
-use super::parse::{Entry, ends_line, read_entries, take_marks};
+use super::layout::MemoryFile;
+use super::parse::{MemoryEntry, ends_line, read_entries, take_marks};
 
 /// All marks that one or the other has.
-pub(crate) fn both(one: Marks, other: Marks) -> Marks {
-    Marks { important: one.important || other.important, shared: one.shared || other.shared }
+pub(crate) fn union_marks(one: MemoryMarks, other: MemoryMarks) -> MemoryMarks {
+    MemoryMarks { important: one.important || other.important, shared: one.shared || other.shared }
 }
 
 /// The newest entry of this text, if the file has it.
-pub(crate) fn find(content: &str, wanted: &str, place: &Place) -> Option<Entry> {
+pub(crate) fn find_entry(content: &str, wanted: &str, place: &MemoryFile) -> Option<MemoryEntry> {
     // Most files are larger than the answer: nothing is parsed that has no such word.
     let first = wanted.split_whitespace().next()?;
     if !content.contains(first) {
@@ -28,62 +28,66 @@ pub(crate) fn find(content: &str, wanted: &str, place: &Place) -> Option<Entry> 
 }
 
 /// Whether a memory stands in a file of this text.
-pub(crate) fn has(content: &str, memory: &Memory, place: &Place) -> bool {
+pub(crate) fn contains_memory(content: &str, memory: &Memory, place: &MemoryFile) -> bool {
     !entries_of(content, memory, place).is_empty()
 }
 
 /// A file's text with more marks before the entries of this text.
-pub(crate) fn marked(content: &str, wanted: &Wording, place: &Place) -> Option<(String, Entry)> {
-    let entry = find(content, &wanted.text, place)?;
-    let marks = both(entry.marks, wanted.marks);
+pub(crate) fn add_marks(
+    content: &str,
+    wanted: &Wording,
+    place: &MemoryFile,
+) -> Option<(String, MemoryEntry)> {
+    let entry = find_entry(content, &wanted.text, place)?;
+    let marks = union_marks(entry.marks, wanted.marks);
     if marks == entry.marks {
         return None;
     }
     let mut entries = read_entries(content, place.day);
     entries.retain(|other| other.text == entry.text);
-    Some((remarked(content, &entries, marks, place)?, Entry { marks, ..entry }))
+    Some((set_marks(content, &entries, marks, place)?, MemoryEntry { marks, ..entry }))
 }
 
 /// A file's text with another wording of a memory, other marks, or both; `marks` makes
 /// them of those that it would have otherwise.
-pub(crate) fn edited(
+pub(crate) fn edit_memory(
     content: &str,
     memory: &Memory,
     wording: Option<&Wording>,
-    marks: &dyn Fn(Marks) -> Marks,
-    place: &Place,
-) -> Option<(String, Entry)> {
+    marks: &dyn Fn(MemoryMarks) -> MemoryMarks,
+    place: &MemoryFile,
+) -> Option<(String, MemoryEntry)> {
     let entries = entries_of(content, memory, place);
     let newest = entries.iter().max_by_key(|entry| (entry.added(), entry.line))?;
     match wording {
         Some(Wording { text, marks: given }) => {
-            let given = if *given == Marks::default() { newest.marks } else { *given };
-            reworded(content, &entries, newest, (text, marks(given)), place)
+            let given = if *given == MemoryMarks::default() { newest.marks } else { *given };
+            reword_memory(content, &entries, newest, (text, marks(given)), place)
         }
         None => {
             let marks = marks(newest.marks);
-            let content = remarked(content, &entries, marks, place)?;
-            Some((content, Entry { marks, ..newest.clone() }))
+            let content = set_marks(content, &entries, marks, place)?;
+            Some((content, MemoryEntry { marks, ..newest.clone() }))
         }
     }
 }
 
 /// With another wording in the place of the newest of a memory's entries, and without
 /// the older ones.
-fn reworded(
+fn reword_memory(
     content: &str,
-    entries: &[Entry],
-    newest: &Entry,
-    (text, marks): (&str, Marks),
-    place: &Place,
-) -> Option<(String, Entry)> {
+    entries: &[MemoryEntry],
+    newest: &MemoryEntry,
+    (text, marks): (&str, MemoryMarks),
+    place: &MemoryFile,
+) -> Option<(String, MemoryEntry)> {
     let lead = if newest.lead.is_empty() { "- " } else { &newest.lead };
     let new = block(lead, marks, text, newest.time.as_deref());
     let entry = entry_of(&new, newest.day).ok()?;
     let new = in_place_of(newest, new, content);
     let stays = others(content, &newest.text, place);
     let with = |apart: &str| {
-        let new_of = |other: &Entry| match other.line == newest.line {
+        let new_of = |other: &MemoryEntry| match other.line == newest.line {
             true => new.clone() + &behind(&new, apart, content),
             false => cut(other, apart, content),
         };
@@ -103,17 +107,22 @@ fn reworded(
 
 /// With these marks before all entries of a memory, so that an older one does not say
 /// otherwise. Their texts stay as they are written, where that can be.
-fn remarked(content: &str, entries: &[Entry], marks: Marks, place: &Place) -> Option<String> {
+fn set_marks(
+    content: &str,
+    entries: &[MemoryEntry],
+    marks: MemoryMarks,
+    place: &MemoryFile,
+) -> Option<String> {
     let mut wanted = read_entries(content, place.day);
     for entry in wanted.iter_mut().filter(|entry| entries.contains(entry)) {
         entry.marks = marks;
     }
-    let as_written = |entry: &Entry| {
+    let as_written = |entry: &MemoryEntry| {
         let old = &content[entry.range.clone()];
         let rest = old[entry.lead.len()..].trim_start();
         let lead = &old[..old.len() - rest.len()];
-        if both(entry.marks, marks) == marks {
-            let new = Marks {
+        if union_marks(entry.marks, marks) == marks {
+            let new = MemoryMarks {
                 important: marks.important && !entry.marks.important,
                 shared: marks.shared && !entry.marks.shared,
             };
@@ -122,7 +131,7 @@ fn remarked(content: &str, entries: &[Entry], marks: Marks, place: &Place) -> Op
         format!("{lead}{}{}", marks_text(marks), take_marks(rest).1)
     };
     let anew = |apart: &str| {
-        let new_of = |entry: &Entry| {
+        let new_of = |entry: &MemoryEntry| {
             let lead = if entry.lead.is_empty() { "- " } else { &entry.lead };
             let new = block(lead, marks, &entry.text, entry.time.as_deref());
             let new = in_place_of(entry, new, content);
@@ -137,7 +146,7 @@ fn remarked(content: &str, entries: &[Entry], marks: Marks, place: &Place) -> Op
 }
 
 /// A file's text without a memory.
-pub(crate) fn without(content: &str, memory: &Memory, place: &Place) -> Option<String> {
+pub(crate) fn remove_memory(content: &str, memory: &Memory, place: &MemoryFile) -> Option<String> {
     let entries = entries_of(content, memory, place);
     if entries.is_empty() {
         return None;
@@ -155,7 +164,7 @@ const APART: [&str; 4] = ["", "\n", "\n---\n\n", "<!-- -->\n"];
 
 /// The lines of a memory for the archive: as they were, and with their day where only
 /// the heading had it.
-pub(crate) fn forgotten_blocks(content: &str, memory: &Memory, place: &Place) -> String {
+pub(crate) fn forgotten_blocks(content: &str, memory: &Memory, place: &MemoryFile) -> String {
     let mut blocks = String::new();
     for entry in entries_of(content, memory, place) {
         let day = entry.day.map(|day| day.to_string());
@@ -175,30 +184,34 @@ pub(crate) fn forgotten_blocks(content: &str, memory: &Memory, place: &Place) ->
 }
 
 /// The entries that a memory stands for: equal texts of one file are one memory.
-fn entries_of(content: &str, memory: &Memory, place: &Place) -> Vec<Entry> {
+fn entries_of(content: &str, memory: &Memory, place: &MemoryFile) -> Vec<MemoryEntry> {
     let mut entries = read_entries(content, place.day);
     entries.retain(|entry| entry.text == *memory.text);
     entries
 }
 
 /// All entries but those of this text.
-fn others(content: &str, text: &str, place: &Place) -> Vec<Entry> {
+fn others(content: &str, text: &str, place: &MemoryFile) -> Vec<MemoryEntry> {
     let mut entries = read_entries(content, place.day);
     entries.retain(|entry| entry.text != text);
     entries
 }
 
 /// What entries say, wherever they stand.
-fn said(entries: &[Entry]) -> Vec<(&str, Marks, Option<Date>, Option<&str>)> {
+fn said(entries: &[MemoryEntry]) -> Vec<(&str, MemoryMarks, Option<Date>, Option<&str>)> {
     entries
         .iter()
-        .map(|Entry { text, marks, day, time, .. }| (&**text, *marks, *day, time.as_deref()))
+        .map(|MemoryEntry { text, marks, day, time, .. }| (&**text, *marks, *day, time.as_deref()))
         .collect()
 }
 
 /// A file's text with something else in the place of entries.
-fn replaced(content: &str, entries: &[Entry], new_of: impl Fn(&Entry) -> String) -> String {
-    let mut entries: Vec<&Entry> = entries.iter().collect();
+fn replaced(
+    content: &str,
+    entries: &[MemoryEntry],
+    new_of: impl Fn(&MemoryEntry) -> String,
+) -> String {
+    let mut entries: Vec<&MemoryEntry> = entries.iter().collect();
     // From the end on, so that what is before keeps its place.
     entries.sort_by_key(|entry| Reverse(entry.range.start));
     let mut content = content.to_owned();
@@ -210,7 +223,7 @@ fn replaced(content: &str, entries: &[Entry], new_of: impl Fn(&Entry) -> String)
 
 /// What stands in the place of an entry that is written anew: its lines, ended as the
 /// file ends them, and the comments that stood among the old ones.
-fn in_place_of(entry: &Entry, mut block: String, content: &str) -> String {
+fn in_place_of(entry: &MemoryEntry, mut block: String, content: &str) -> String {
     let comments = comments(entry, content);
     if comments.is_empty() && !ends_line(content[entry.range.clone()].as_bytes()) {
         block.pop();
@@ -220,7 +233,7 @@ fn in_place_of(entry: &Entry, mut block: String, content: &str) -> String {
 
 /// What stands in the place of an entry that is gone: what keeps its neighbours apart,
 /// and the comments that stood among its lines.
-fn cut(entry: &Entry, apart: &str, content: &str) -> String {
+fn cut(entry: &MemoryEntry, apart: &str, content: &str) -> String {
     with_line_ends_of(content.as_bytes(), apart.to_owned()) + &comments(entry, content)
 }
 
@@ -230,12 +243,12 @@ fn behind(new: &str, apart: &str, content: &str) -> String {
     with_line_ends_of(content.as_bytes(), apart.to_owned())
 }
 
-fn comments(entry: &Entry, content: &str) -> String {
+fn comments(entry: &MemoryEntry, content: &str) -> String {
     entry.comments.iter().map(|range| &content[range.clone()]).collect()
 }
 
 /// The lines of an entry without the comments among them.
-fn own_lines(entry: &Entry, content: &str) -> String {
+fn own_lines(entry: &MemoryEntry, content: &str) -> String {
     let mut own = String::new();
     let mut at = entry.range.start;
     for comment in &entry.comments {

@@ -23,7 +23,7 @@ use patterns::PATTERNS;
 
 /// A secret, and where in a text it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Secret {
+pub struct SecretMatch {
     /// What it is, with its article: `a GitHub token`.
     pub what: &'static str,
     /// Its bytes in the text.
@@ -31,7 +31,7 @@ pub struct Secret {
 }
 
 /// The first secret of a text, the surest kinds before the others.
-pub fn find_secret(text: &str) -> Option<Secret> {
+pub fn find_secret(text: &str) -> Option<SecretMatch> {
     PATTERNS.iter().find_map(|kind| {
         let found = kind.iter().filter_map(|pattern| pattern.find(text));
         found.min_by_key(|secret| secret.range.start)
@@ -57,12 +57,12 @@ impl Pattern {
     }
 
     /// The first match that is a secret.
-    fn find(&self, text: &str) -> Option<Secret> {
+    fn find(&self, text: &str) -> Option<SecretMatch> {
         let mut from = 0;
         loop {
             let captures = self.regex.captures_at(text, from)?;
             if let Some(range) = (self.judge)(text, &captures) {
-                return Some(Secret { what: self.what, range });
+                return Some(SecretMatch { what: self.what, range });
             }
             // What stands behind a name may be another name.
             from = captures.name("name").unwrap_or(captures.get_match()).end();

@@ -12,16 +12,16 @@ use recto_fs::{private_options, sync_folder};
 
 use super::error::{MemoryError, failed};
 use super::leftover;
-use super::load::{Content, Loaded, QUIET, Reach, load, load_when_quiet};
+use super::load::{LoadReach, LoadedContent, LoadedFile, QUIET, load, load_when_quiet};
 use super::open::open;
-use crate::stamp::{Seen, Stamp, look};
+use crate::stamp::{FileStamp, PathState, stat_path};
 
 /// How often somebody else may come in between before we give up.
 pub(crate) const TRIES: usize = 50;
 
 /// Whether writing waits until the disk has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Durable {
+pub(crate) enum Durability {
     Yes,
     /// Only for tests that write thousands of times.
     No,
@@ -29,9 +29,9 @@ pub(crate) enum Durable {
 
 /// What became of an addition.
 #[derive(Debug)]
-pub(crate) enum Landed {
+pub(crate) enum AppendOutcome {
     /// It stands behind the content that was expected, and the file looks like this.
-    Clean(Stamp),
+    Clean(FileStamp),
     /// It was written, but somebody else wrote at the same moment.
     Disturbed,
     /// Nothing was written, because the file is not as expected.
@@ -41,23 +41,23 @@ pub(crate) enum Landed {
 /// Appends to a file that looks as `expected`; a new one is for its owner alone.
 pub(crate) fn append(
     path: &Path,
-    expected: &Seen,
+    expected: &PathState,
     bytes: &[u8],
-    durable: Durable,
-) -> Result<Landed, MemoryError> {
+    durable: Durability,
+) -> Result<AppendOutcome, MemoryError> {
     let mut file = open(path, private_options().append(true).create(true), "write")?;
-    let stamp = |file: &File| file.metadata().map(|found| Stamp::of(&found));
+    let stamp = |file: &File| file.metadata().map(|found| FileStamp::from_metadata(&found));
     let before = stamp(&file).map_err(failed("write", path))?;
-    let is_new = !matches!(expected, Seen::Present(_));
+    let is_new = !matches!(expected, PathState::Present(_));
     let is_expected = match expected {
-        Seen::Present(expected) => *expected == before,
+        PathState::Present(expected) => *expected == before,
         _ => before.size == 0,
     };
     if !is_expected {
-        return Ok(Landed::NotYet);
+        return Ok(AppendOutcome::NotYet);
     }
     write_at_once(&mut file, bytes, before.size).map_err(failed("write", path))?;
-    if durable == Durable::Yes {
+    if durable == Durability::Yes {
         file.sync_data().map_err(failed("write", path))?;
         if is_new {
             sync_folder_of(path);
@@ -65,8 +65,8 @@ pub(crate) fn append(
     }
     let after = stamp(&file).map_err(failed("write", path))?;
     let is_clean = after.size == before.size + bytes.len() as u64
-        && matches!(look(path), Seen::Present(now) if now == after);
-    Ok(if is_clean { Landed::Clean(after) } else { Landed::Disturbed })
+        && matches!(stat_path(path), PathState::Present(now) if now == after);
+    Ok(if is_clean { AppendOutcome::Clean(after) } else { AppendOutcome::Disturbed })
 }
 
 /// Writes all in one call; of half a line, nothing stays.
@@ -91,7 +91,7 @@ fn write_at_once(file: &mut File, bytes: &[u8], size: u64) -> io::Result<()> {
 /// change is made to it. A link is followed; the file keeps its permissions.
 pub(crate) fn replace(
     path: &Path,
-    durable: Durable,
+    durable: Durability,
     change: impl FnMut(&[u8]) -> Option<Vec<u8>>,
 ) -> Result<bool, MemoryError> {
     replace_with(path, durable, change, || sleep(QUIET))
@@ -100,19 +100,19 @@ pub(crate) fn replace(
 /// Calls `pause` between the two looks at what was swapped out.
 fn replace_with(
     path: &Path,
-    durable: Durable,
+    durable: Durability,
     mut change: impl FnMut(&[u8]) -> Option<Vec<u8>>,
     mut pause: impl FnMut(),
 ) -> Result<bool, MemoryError> {
     let target = fs::canonicalize(path).map_err(failed("write", path))?;
     for _ in 0..TRIES {
-        let (seen, base) = whole(load_when_quiet(&target, Reach::Whole, |_| false), &target)?;
+        let (seen, base) = whole(load_when_quiet(&target, LoadReach::Whole, |_| false), &target)?;
         let Some(new) = change(&base) else { return Ok(false) };
-        let mut version = Version::write(&target, &new, &base, durable)?;
+        let mut version = SwapFile::write(&target, &new, &base, durable)?;
         match version.swap_for(&target, &seen).map_err(failed("write", &target))? {
-            Swapped::NotYet => continue,
-            Swapped::Over => {}
-            Swapped::Out => {
+            SwapOutcome::NotYet => continue,
+            SwapOutcome::Over => {}
+            SwapOutcome::Out => {
                 // Who opened the file before the swap may write into it after it.
                 let is_theirs = !version.is(&base) || {
                     pause();
@@ -125,7 +125,7 @@ fn replace_with(
                 version.is_precious = false;
             }
         }
-        if durable == Durable::Yes {
+        if durable == Durability::Yes {
             sync_folder_of(&target);
         }
         return Ok(true);
@@ -139,22 +139,22 @@ pub(crate) fn busy(path: &Path) -> MemoryError {
     MemoryError::Unusable { path: path.to_owned(), what }
 }
 
-fn whole(loaded: Loaded, path: &Path) -> Result<(Seen, Vec<u8>), MemoryError> {
+fn whole(loaded: LoadedFile, path: &Path) -> Result<(PathState, Vec<u8>), MemoryError> {
     match loaded.content {
-        Content::Bytes { bytes, .. } => Ok((loaded.seen, bytes)),
-        Content::Missing => Err(failed("read", path)(io::ErrorKind::NotFound.into())),
-        Content::Unusable(what) => Err(MemoryError::Unusable { path: path.to_owned(), what }),
+        LoadedContent::Bytes { bytes, .. } => Ok((loaded.seen, bytes)),
+        LoadedContent::Missing => Err(failed("read", path)(io::ErrorKind::NotFound.into())),
+        LoadedContent::Unusable(what) => Err(MemoryError::Unusable { path: path.to_owned(), what }),
     }
 }
 
 /// A version of a file beside it, gone when this is.
-struct Version {
+struct SwapFile {
     path: PathBuf,
     /// It may be the only copy of what somebody else saved, and stays.
     is_precious: bool,
 }
 
-enum Swapped {
+enum SwapOutcome {
     /// What was there is now where the new version was.
     Out,
     /// What was there is gone.
@@ -163,9 +163,14 @@ enum Swapped {
     NotYet,
 }
 
-impl Version {
+impl SwapFile {
     /// Writes what shall stand in the place of `old`.
-    fn write(target: &Path, new: &[u8], old: &[u8], durable: Durable) -> Result<Self, MemoryError> {
+    fn write(
+        target: &Path,
+        new: &[u8],
+        old: &[u8],
+        durable: Durability,
+    ) -> Result<Self, MemoryError> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let (part, whole) = leftover::names(target, count, new, old);
@@ -173,11 +178,11 @@ impl Version {
         let mut options = private_options();
         let options = options.write(true).create(true).truncate(true);
         let mut file = open(&part, options, "write")?;
-        let mut version = Version { path: part, is_precious: false };
+        let mut version = SwapFile { path: part, is_precious: false };
         let write = || {
             file.write_all(new)?;
             file.set_permissions(permissions)?;
-            if durable == Durable::Yes {
+            if durable == Durability::Yes {
                 file.sync_all()?;
             }
             fs::rename(&version.path, &whole)
@@ -188,15 +193,17 @@ impl Version {
     }
 
     /// Puts it in the place of `target`, which looked as `seen`.
-    fn swap_for(&mut self, target: &Path, seen: &Seen) -> io::Result<Swapped> {
+    fn swap_for(&mut self, target: &Path, seen: &PathState) -> io::Result<SwapOutcome> {
         match exchange(&self.path, target) {
             Some(done) => {
                 done?;
                 self.is_precious = true;
-                Ok(Swapped::Out)
+                Ok(SwapOutcome::Out)
             }
-            None if look(target) == *seen => fs::rename(&self.path, target).map(|()| Swapped::Over),
-            None => Ok(Swapped::NotYet),
+            None if stat_path(target) == *seen => {
+                fs::rename(&self.path, target).map(|()| SwapOutcome::Over)
+            }
+            None => Ok(SwapOutcome::NotYet),
         }
     }
 
@@ -214,12 +221,12 @@ impl Version {
 
     /// Whether this is what it holds. What cannot be read is something else.
     fn is(&self, content: &[u8]) -> bool {
-        let loaded = load(&self.path, Reach::Whole);
-        matches!(loaded.content, Content::Bytes { bytes, .. } if bytes == content)
+        let loaded = load(&self.path, LoadReach::Whole);
+        matches!(loaded.content, LoadedContent::Bytes { bytes, .. } if bytes == content)
     }
 }
 
-impl Drop for Version {
+impl Drop for SwapFile {
     fn drop(&mut self) {
         if !self.is_precious {
             let _ = fs::remove_file(&self.path);
@@ -258,7 +265,7 @@ mod tests {
         let path = folder.path().join("a");
         fs::write(&path, "one\ncut\n").unwrap();
         let mut interruptions = vec!["one\ncut\ntwo\n", "one\ncut\nthree\n"];
-        let changed = replace(&path, Durable::No, |bytes| {
+        let changed = replace(&path, Durability::No, |bytes| {
             let text = String::from_utf8(bytes.to_vec()).unwrap();
             if let Some(theirs) = interruptions.pop() {
                 // As an editor does it, and, the second time, in place.
@@ -279,7 +286,7 @@ mod tests {
         let path = folder.path().join("a");
         fs::write(&path, "0").unwrap();
         let mut count = 0;
-        let changed = replace(&path, Durable::No, |bytes| {
+        let changed = replace(&path, Durability::No, |bytes| {
             count += 1;
             fs::write(&path, count.to_string()).unwrap();
             Some([bytes, b"!"].concat())
@@ -303,7 +310,7 @@ mod tests {
         let mut open = Some(File::options().append(true).open(&path).unwrap());
         let late =
             || open.take().into_iter().for_each(|mut file| file.write_all(b"two\n").unwrap());
-        assert!(replace_with(&path, Durable::No, cut, late).unwrap());
+        assert!(replace_with(&path, Durability::No, cut, late).unwrap());
         assert_eq!(fs::read_to_string(&path).unwrap(), "one\ntwo\n");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left over");
     }
@@ -321,13 +328,13 @@ mod tests {
             fs::write(folder.path().join("new"), "cut\nnewer\n").unwrap();
             fs::rename(folder.path().join("new"), &path).unwrap();
         };
-        assert!(replace_with(&path, Durable::No, cut, late).unwrap());
+        assert!(replace_with(&path, Durability::No, cut, late).unwrap());
         assert_eq!(fs::read_to_string(&path).unwrap(), "newer\n");
         let others = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path());
         let others: Vec<PathBuf> = others.filter(|other| *other != path).collect();
         let [left] = &*others else { panic!("{others:?}") };
         assert!(left.to_string_lossy().contains(leftover::LEFTOVER));
-        leftover::sweep(&path);
+        leftover::remove_leftovers(&path);
         assert_eq!(fs::read_to_string(left).unwrap(), "one\ncut\nolder\n");
     }
 
@@ -337,7 +344,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a");
         fs::write(&path, "one\ncut\n").unwrap();
-        let changed = replace(&path, Durable::No, |bytes| {
+        let changed = replace(&path, Durability::No, |bytes| {
             fs::remove_file(&path).unwrap();
             fs::create_dir(&path).unwrap();
             fs::write(path.join("inside"), "kept").unwrap();
@@ -352,11 +359,11 @@ mod tests {
     fn nothing_is_appended_to_a_file_that_changed() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a");
-        let landed = append(&path, &look(&path), b"one\n", Durable::Yes).unwrap();
-        let Landed::Clean(stamp) = landed else { panic!("{landed:?}") };
+        let landed = append(&path, &stat_path(&path), b"one\n", Durability::Yes).unwrap();
+        let AppendOutcome::Clean(stamp) = landed else { panic!("{landed:?}") };
         fs::write(&path, "other\n").unwrap();
-        let landed = append(&path, &Seen::Present(stamp), b"two\n", Durable::No).unwrap();
-        assert!(matches!(landed, Landed::NotYet));
+        let landed = append(&path, &PathState::Present(stamp), b"two\n", Durability::No).unwrap();
+        assert!(matches!(landed, AppendOutcome::NotYet));
         assert_eq!(fs::read_to_string(&path).unwrap(), "other\n");
     }
 }

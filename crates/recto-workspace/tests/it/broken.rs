@@ -3,12 +3,12 @@
 use std::fs;
 
 use expect_test::{Expect, expect};
-use recto_workspace::{Options, Workspace};
+use recto_workspace::{Workspace, WorkspaceOptions};
 
-use crate::Home;
+use crate::WorkspaceHome;
 
 /// Reads the home with one good file beside the bad ones.
-async fn check(home: &Home, expected: &Expect) {
+async fn check(home: &WorkspaceHome, expected: &Expect) {
     home.write("workspace/SOUL.md", "calm");
     let snapshot = home.read().await;
     let shown = home.show(&snapshot);
@@ -20,7 +20,7 @@ async fn check(home: &Home, expected: &Expect) {
 
 #[tokio::test]
 async fn broken_yaml_is_reported_with_file_and_line() {
-    let home = Home::with(&[
+    let home = WorkspaceHome::with(&[
         ("workspace/rules/bad.md", "---\nname: bad\nlist: [1, 2\n---\ntext"),
         ("workspace/skills/bad/SKILL.md", "---\nname: bad\ndescription: \"open\n---\ntext"),
     ]);
@@ -33,7 +33,7 @@ async fn broken_yaml_is_reported_with_file_and_line() {
 
 #[tokio::test]
 async fn broken_tools_leave_the_skill_in_place() {
-    let home = Home::with(&[
+    let home = WorkspaceHome::with(&[
         ("workspace/skills/a/SKILL.md", "---\ndescription: d\n---\nbody"),
         ("workspace/skills/a/tools.json", "{\n  \"tools\": [\n    oops\n  ]\n}"),
         ("workspace/skills/b/SKILL.md", "---\ndescription: d\n---\nbody"),
@@ -51,7 +51,7 @@ async fn broken_tools_leave_the_skill_in_place() {
 
 #[tokio::test]
 async fn a_file_that_is_not_utf8_is_reported_with_the_byte() {
-    let home = Home::new();
+    let home = WorkspaceHome::new();
     home.write("workspace/AGENTS.md", b"good \xff bad");
     home.write("workspace/skills/a/SKILL.md", b"\x80");
     check(
@@ -67,7 +67,7 @@ async fn a_file_that_is_not_utf8_is_reported_with_the_byte() {
 
 #[tokio::test]
 async fn a_file_over_the_limit_is_reported_with_its_size() {
-    let home = Home::new();
+    let home = WorkspaceHome::new();
     home.write("workspace/references/big.md", vec![b'a'; 10_000_000]);
     home.write("workspace/references/small.md", "fits");
     check(
@@ -83,7 +83,7 @@ async fn a_file_over_the_limit_is_reported_with_its_size() {
 
 #[tokio::test]
 async fn folders_and_files_in_each_others_place_are_reported() {
-    let home = Home::new();
+    let home = WorkspaceHome::new();
     fs::create_dir_all(home.path("workspace/AGENTS.md")).unwrap();
     fs::create_dir_all(home.path("workspace/rules/folder.md")).unwrap();
     fs::create_dir_all(home.path("workspace/skills/a/SKILL.md")).unwrap();
@@ -105,7 +105,7 @@ async fn folders_and_files_in_each_others_place_are_reported() {
 
 #[tokio::test]
 async fn empty_files_and_folders_are_warnings() {
-    let home = Home::with(&[
+    let home = WorkspaceHome::with(&[
         ("workspace/rules/empty.md", ""),
         ("workspace/references/blank.md", "---\nname: blank\n---\n\n"),
         ("workspace/skills/empty/SKILL.md", ""),
@@ -143,7 +143,7 @@ async fn a_workspace_that_is_no_folder_is_one_problem() {
     let home = without_workspace();
     home.write("workspace", "a file");
     home.write("extra/b/SKILL.md", "---\ndescription: d\n---\nextra");
-    let options = Options { extra_skill_dirs: vec![home.path("extra")], ..home.options() };
+    let options = WorkspaceOptions { extra_skill_dirs: vec![home.path("extra")], ..home.options() };
     let snapshot = Workspace::new(options).catalog().await;
     expect![[r#"
         skill a always: "body"
@@ -154,8 +154,8 @@ async fn a_workspace_that_is_no_folder_is_one_problem() {
 }
 
 /// A home with one skill that all agents share, and nothing else.
-fn without_workspace() -> Home {
-    let home = Home::with(&[("skills/a/SKILL.md", "---\ndescription: d\n---\nbody")]);
+fn without_workspace() -> WorkspaceHome {
+    let home = WorkspaceHome::with(&[("skills/a/SKILL.md", "---\ndescription: d\n---\nbody")]);
     fs::remove_dir(home.path("workspace")).unwrap();
     home
 }
@@ -171,7 +171,7 @@ mod unix {
 
     #[tokio::test]
     async fn loops_and_dead_links_are_reported() {
-        let home = Home::new();
+        let home = WorkspaceHome::new();
         for folder in ["rules", "skills/dead"] {
             fs::create_dir_all(home.path("workspace").join(folder)).unwrap();
         }
@@ -202,7 +202,7 @@ mod unix {
 
     #[tokio::test]
     async fn links_to_files_and_folders_are_followed() {
-        let home = Home::with(&[
+        let home = WorkspaceHome::with(&[
             ("elsewhere/rule.md", "linked rule"),
             ("elsewhere/skill/SKILL.md", "---\ndescription: d\n---\nlinked skill"),
             ("workspace/rules/own.md", "own rule"),
@@ -225,7 +225,7 @@ mod unix {
 
     #[tokio::test]
     async fn a_pipe_is_never_opened() {
-        let home = Home::with(&[("workspace/rules/ok.md", "text")]);
+        let home = WorkspaceHome::with(&[("workspace/rules/ok.md", "text")]);
         for pipe in ["workspace/USER.md", "workspace/rules/pipe.md"] {
             assert!(Command::new("mkfifo").arg(home.path(pipe)).status().unwrap().success());
         }
@@ -239,7 +239,7 @@ mod unix {
 
     #[tokio::test]
     async fn a_name_that_is_not_utf8_is_reported() {
-        let home = Home::with(&[("workspace/rules/ok.md", "text")]);
+        let home = WorkspaceHome::with(&[("workspace/rules/ok.md", "text")]);
         let odd = OsStr::from_bytes(b"odd\xff.md");
         fs::write(home.path("workspace/rules").join(odd), "text").unwrap();
         check(

@@ -12,25 +12,25 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use recto_context::Notice;
-use recto_workspace::{Options, SkipReason, Snapshot, Workspace};
+use recto_context::FileNotice;
+use recto_workspace::{SkipReason, Workspace, WorkspaceOptions, WorkspaceSnapshot};
 use tempfile::TempDir;
 
 /// A home with `skills/` and `workspace/`, gone when the test ends.
-struct Home {
+struct WorkspaceHome {
     folder: TempDir,
 }
 
-impl Home {
+impl WorkspaceHome {
     fn new() -> Self {
-        let home = Home { folder: tempfile::tempdir().unwrap() };
+        let home = WorkspaceHome { folder: tempfile::tempdir().unwrap() };
         fs::create_dir(home.path("workspace")).unwrap();
         home
     }
 
     /// A home with these files, written in this order.
     fn with(files: &[(&str, &str)]) -> Self {
-        let home = Home::new();
+        let home = WorkspaceHome::new();
         for (path, content) in files {
             home.write(path, content);
         }
@@ -47,11 +47,11 @@ impl Home {
         fs::write(path, content).unwrap();
     }
 
-    fn options(&self) -> Options {
-        Options {
+    fn options(&self) -> WorkspaceOptions {
+        WorkspaceOptions {
             workspace: self.path("workspace"),
             skills_directory: self.path("skills"),
-            ..Options::default()
+            ..WorkspaceOptions::default()
         }
     }
 
@@ -59,18 +59,18 @@ impl Home {
         Workspace::new(self.options())
     }
 
-    async fn read(&self) -> Arc<Snapshot> {
+    async fn read(&self) -> Arc<WorkspaceSnapshot> {
         self.open().catalog().await
     }
 
     /// A snapshot as text, with paths from the home on.
-    fn show(&self, snapshot: &Snapshot) -> String {
+    fn show(&self, snapshot: &WorkspaceSnapshot) -> String {
         self.shorten(&describe(snapshot))
     }
 
     /// The notices for the record, one a line.
-    fn show_notices(&self, snapshot: &Snapshot) -> String {
-        let show = |notice: &Notice| format!("{}: {}\n", notice.source, notice.problem);
+    fn show_notices(&self, snapshot: &WorkspaceSnapshot) -> String {
+        let show = |notice: &FileNotice| format!("{}: {}\n", notice.source, notice.problem);
         self.shorten(&snapshot.catalog.notices.iter().map(show).collect::<String>())
     }
 
@@ -79,7 +79,7 @@ impl Home {
     }
 }
 
-fn describe(snapshot: &Snapshot) -> String {
+fn describe(snapshot: &WorkspaceSnapshot) -> String {
     let catalog = &snapshot.catalog;
     let mut lines = Vec::new();
     let system = &catalog.system;

@@ -12,23 +12,25 @@ use std::sync::Arc;
 
 use jiff::Zoned;
 use jiff::civil::date;
-use recto_context::{Audience, Marks, Scope, Who};
-use recto_workspace::{Added, Horizon, MemoryError, MemoryFiles, NewMemory, TextMarks, View};
+use recto_context::{Audience, AudienceKind, MemoryMarks, MemoryScope};
+use recto_workspace::{
+    AddedMemory, Horizon, MemoryError, MemoryFiles, MemoryView, NewMemory, TextMarks,
+};
 
-use crate::Home;
+use crate::WorkspaceHome;
 
-impl Home {
+impl WorkspaceHome {
     fn memories(&self) -> MemoryFiles {
         MemoryFiles::new(self.path("workspace"))
     }
 
     /// Remembers something of the owner's on the first of March.
-    async fn remember(&self, text: &str) -> Result<Added, MemoryError> {
-        self.memories().add(new(text, Scope::Global)).await
+    async fn remember(&self, text: &str) -> Result<AddedMemory, MemoryError> {
+        self.memories().add(new(text, MemoryScope::Global)).await
     }
 
     /// What the owner may see.
-    async fn recall(&self) -> Arc<View> {
+    async fn recall(&self) -> Arc<MemoryView> {
         self.memories().read(&owner(), Horizon::All).await
     }
 
@@ -39,12 +41,12 @@ impl Home {
 
 const MEMORY: &str = "workspace/memory/MEMORY.md";
 
-fn new(text: &str, scope: Scope) -> NewMemory {
+fn new(text: &str, scope: MemoryScope) -> NewMemory {
     NewMemory {
         text: text.to_owned(),
         marks_in_text: TextMarks::Taken,
         scope,
-        marks: Marks::default(),
+        marks: MemoryMarks::default(),
         at: moment(),
     }
 }
@@ -54,11 +56,11 @@ fn moment() -> Zoned {
 }
 
 fn owner() -> Audience {
-    audience(Who::Owner)
+    audience(AudienceKind::Owner)
 }
 
 /// Anna, in a conversation of her own, with the agent `ops`.
-fn audience(who: Who) -> Audience {
+fn audience(who: AudienceKind) -> Audience {
     Audience {
         who,
         person: Some("anna".into()),
@@ -68,11 +70,11 @@ fn audience(who: Who) -> Audience {
 }
 
 /// The texts of a view, in its order.
-fn texts(view: &View) -> Vec<&str> {
+fn texts(view: &MemoryView) -> Vec<&str> {
     view.memories.iter().map(|memory| memory.text.as_str()).collect()
 }
 
 /// The problems of a view, with paths from the home on.
-fn problems(home: &Home, view: &View) -> Vec<String> {
+fn problems(home: &WorkspaceHome, view: &MemoryView) -> Vec<String> {
     view.problems.iter().map(|problem| home.shorten(&problem.to_string())).collect()
 }

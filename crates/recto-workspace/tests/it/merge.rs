@@ -3,16 +3,16 @@
 use std::collections::BTreeSet;
 
 use expect_test::expect;
-use recto_context::{Include, ItemKind, Priority};
-use recto_workspace::{Options, Override, Workspace};
+use recto_context::{IncludeMode, ItemKind, Priority};
+use recto_workspace::{Override, Workspace, WorkspaceOptions};
 
-use crate::{Home, tree};
+use crate::{WorkspaceHome, tree};
 
 const SKILL: &str = "---\ndescription: d\n---\nbody";
 
 #[tokio::test]
 async fn a_whole_workspace_becomes_a_catalog() {
-    let home = Home::with(&[
+    let home = WorkspaceHome::with(&[
         ("workspace/SOUL.md", "\n I am calm. \n"),
         ("workspace/IDENTITY.md", "Recto"),
         ("workspace/AGENTS.md", "\u{feff}Be brief.\r\nBe right.\r\n"),
@@ -44,7 +44,7 @@ async fn a_whole_workspace_becomes_a_catalog() {
 
 #[tokio::test]
 async fn blank_lines_before_the_frontmatter_are_skipped() {
-    let home = Home::with(&[
+    let home = WorkspaceHome::with(&[
         ("workspace/skills/a/SKILL.md", "\n---\nname: a\ndescription: d\n---\nbody"),
         ("workspace/rules/r.md", "\n---\npriority: 007\n---\nrule"),
         ("workspace/references/r.md", " \n\n---\ninclude: agent\n---\nreference"),
@@ -61,20 +61,20 @@ async fn blank_lines_before_the_frontmatter_are_skipped() {
 #[tokio::test]
 async fn a_large_file_is_read_whole() {
     let text = "All of it. ".repeat(100_000);
-    let home = Home::with(&[("workspace/AGENTS.md", &text)]);
+    let home = WorkspaceHome::with(&[("workspace/AGENTS.md", &text)]);
     let snapshot = home.read().await;
     assert_eq!(&*snapshot.catalog.system.agents.as_ref().unwrap().text, text.trim());
 }
 
 #[tokio::test]
 async fn missing_and_blank_files_are_no_problem() {
-    let home = Home::with(&[("workspace/SOUL.md", ""), ("workspace/USER.md", " \n\t\n")]);
+    let home = WorkspaceHome::with(&[("workspace/SOUL.md", ""), ("workspace/USER.md", " \n\t\n")]);
     expect![""].assert_eq(&home.show(&*home.read().await));
 }
 
 #[tokio::test]
 async fn later_skill_folders_overwrite_earlier_ones_in_place() {
-    let home = Home::with(&[
+    let home = WorkspaceHome::with(&[
         ("skills/b/SKILL.md", "---\ndescription: d\n---\nhome b"),
         ("skills/c/SKILL.md", "---\ndescription: d\n---\nhome c"),
         ("skills/c/tools.json", r#"{"tools": [{"name": "gone"}]}"#),
@@ -83,7 +83,7 @@ async fn later_skill_folders_overwrite_earlier_ones_in_place() {
         ("extra/c/SKILL.md", "---\ndescription: d\n---\nextra c"),
         ("extra/a/SKILL.md", "---\ndescription: d\n---\nextra a"),
     ]);
-    let options = Options { extra_skill_dirs: vec![home.path("extra")], ..home.options() };
+    let options = WorkspaceOptions { extra_skill_dirs: vec![home.path("extra")], ..home.options() };
     let snapshot = Workspace::new(options).catalog().await;
     expect![[r#"
         skill b always: "workspace b"
@@ -99,7 +99,7 @@ async fn later_skill_folders_overwrite_earlier_ones_in_place() {
 
 #[tokio::test]
 async fn two_of_one_name_in_one_folder_are_a_warning_and_the_later_wins() {
-    let home = Home::with(&[
+    let home = WorkspaceHome::with(&[
         ("workspace/skills/one/SKILL.md", "---\nname: same\ndescription: d\n---\nfirst"),
         ("workspace/skills/two/SKILL.md", "---\nname: same\ndescription: d\n---\nsecond"),
         ("workspace/rules/tone.md", "first"),
@@ -121,14 +121,14 @@ async fn two_of_one_name_in_one_folder_are_a_warning_and_the_later_wins() {
 
 #[tokio::test]
 async fn disabled_skills_are_left_out_without_noise() {
-    let home = Home::with(&[
+    let home = WorkspaceHome::with(&[
         ("workspace/skills/off/SKILL.md", "no description"),
         ("workspace/skills/off/tools.json", "broken"),
         ("workspace/skills/torn/SKILL.md", "---\na: [\n---\n"),
         ("workspace/skills/on/SKILL.md", SKILL),
     ]);
     let disabled_skills = BTreeSet::from(["off".to_owned(), "torn".to_owned()]);
-    let options = Options { disabled_skills, ..home.options() };
+    let options = WorkspaceOptions { disabled_skills, ..home.options() };
     let snapshot = Workspace::new(options).catalog().await;
     expect![[r#"
         skill on always: "body"
@@ -146,7 +146,7 @@ async fn disabled_skills_are_left_out_without_noise() {
 #[tokio::test]
 async fn a_skill_whose_programs_are_missing_is_skipped_and_overwrites_nothing() {
     let needy = "---\ndescription: d\nmetadata:\n  requires:\n    bins: [no-such-program, nor-this]\n---\nneedy";
-    let home = Home::with(&[
+    let home = WorkspaceHome::with(&[
         ("skills/a/SKILL.md", SKILL),
         ("workspace/skills/a/SKILL.md", needy),
         ("workspace/skills/a/tools.json", r#"{"tools": [{"name": "x"}]}"#),
@@ -165,7 +165,7 @@ async fn a_skill_whose_programs_are_missing_is_skipped_and_overwrites_nothing() 
 
 #[tokio::test]
 async fn overrides_win_over_the_files() {
-    let home = Home::with(&[
+    let home = WorkspaceHome::with(&[
         ("workspace/skills/a/SKILL.md", "---\ndescription: d\ninclude: agent\n---\nbody"),
         ("workspace/skills/a/tools.json", r#"{"tools": [{"name": "x"}, {"name": "y"}]}"#),
         ("workspace/skills/b/SKILL.md", SKILL),
@@ -174,14 +174,14 @@ async fn overrides_win_over_the_files() {
         ("workspace/references/r.md", "text"),
     ]);
     let include = |include| Override { include: Some(include), ..Override::default() };
-    let first = Override { include: Some(Include::Always), priority: Priority::new(1) };
+    let first = Override { include: Some(IncludeMode::Always), priority: Priority::new(1) };
     let overrides = [
-        ((ItemKind::Skill, "a".to_owned()), include(Include::Manual)),
-        ((ItemKind::Tool, "a.x".to_owned()), include(Include::Agent)),
-        ((ItemKind::Tool, "x".to_owned()), include(Include::Manual)),
+        ((ItemKind::Skill, "a".to_owned()), include(IncludeMode::Manual)),
+        ((ItemKind::Tool, "a.x".to_owned()), include(IncludeMode::Agent)),
+        ((ItemKind::Tool, "x".to_owned()), include(IncludeMode::Manual)),
         ((ItemKind::Rule, "r".to_owned()), first),
     ];
-    let options = Options { overrides: overrides.into(), ..home.options() };
+    let options = WorkspaceOptions { overrides: overrides.into(), ..home.options() };
     let snapshot = Workspace::new(options).catalog().await;
     expect![[r#"
         skill a manual: "body"
@@ -206,7 +206,7 @@ async fn the_order_of_creation_never_shows() {
         files.push((format!("workspace/rules/{name}.md"), name.to_owned()));
         files.push((format!("workspace/references/{name}.md"), name.to_owned()));
     }
-    let (forwards, backwards) = (Home::new(), Home::new());
+    let (forwards, backwards) = (WorkspaceHome::new(), WorkspaceHome::new());
     for (path, content) in &files {
         forwards.write(path, content);
     }
@@ -221,7 +221,7 @@ async fn the_order_of_creation_never_shows() {
 
 #[tokio::test]
 async fn nothing_is_written() {
-    let home = Home::with(&[
+    let home = WorkspaceHome::with(&[
         ("workspace/SOUL.md", "s"),
         ("workspace/skills/a/SKILL.md", SKILL),
         ("workspace/skills/empty/notes.txt", "x"),

@@ -7,18 +7,18 @@ use std::task::{Context, Waker};
 use std::thread::sleep;
 use std::time::{Duration, SystemTime};
 
-use recto_workspace::{Options, Reload, Snapshot, Workspace};
+use recto_workspace::{Reload, Workspace, WorkspaceOptions, WorkspaceSnapshot};
 use tokio::task::JoinSet;
 
-use crate::Home;
+use crate::WorkspaceHome;
 
 const SKILL: &str = "---\ndescription: d\n---\nbody";
 
 /// Longer than a file counts as fresh.
 const SETTLED: Duration = Duration::from_millis(2_200);
 
-fn sample() -> Home {
-    Home::with(&[
+fn sample() -> WorkspaceHome {
+    WorkspaceHome::with(&[
         ("workspace/SOUL.md", "aaaa"),
         ("workspace/skills/a/SKILL.md", SKILL),
         ("workspace/rules/r.md", "rule"),
@@ -26,12 +26,12 @@ fn sample() -> Home {
     ])
 }
 
-fn soul(snapshot: &Snapshot) -> Option<&str> {
+fn soul(snapshot: &WorkspaceSnapshot) -> Option<&str> {
     snapshot.catalog.system.soul.as_ref().map(|file| &*file.text)
 }
 
 /// Writes with the time of modification set to a day long past.
-fn write_as_if_old(home: &Home, path: &str, content: &str) {
+fn write_as_if_old(home: &WorkspaceHome, path: &str, content: &str) {
     home.write(path, content);
     let long_past = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000);
     File::options().write(true).open(home.path(path)).unwrap().set_modified(long_past).unwrap();
@@ -89,7 +89,7 @@ async fn an_edit_replaces_one_value_and_shares_the_others() {
     home.write("workspace/rules/r.md", "changed");
     let after = workspace.catalog().await;
     assert_eq!(&*after.catalog.rules[0].text, "changed");
-    let body = |snapshot: &Snapshot| snapshot.catalog.skills[0].body.as_str().as_ptr();
+    let body = |snapshot: &WorkspaceSnapshot| snapshot.catalog.skills[0].body.as_str().as_ptr();
     assert_eq!(body(&before), body(&after), "the skill was not parsed again");
 }
 
@@ -97,7 +97,7 @@ async fn an_edit_replaces_one_value_and_shares_the_others() {
 async fn files_come_and_go() {
     let home = sample();
     let workspace = home.open();
-    let names = |snapshot: &Snapshot| {
+    let names = |snapshot: &WorkspaceSnapshot| {
         let catalog = &snapshot.catalog;
         let skills = catalog.skills.iter().map(|skill| skill.name.to_string());
         skills.chain(catalog.rules.iter().map(|rule| rule.name.to_string())).collect::<Vec<_>>()
@@ -133,7 +133,7 @@ async fn a_workspace_that_vanishes_is_one_problem_and_may_come_back() {
     let home = sample();
     home.write("skills/shared/SKILL.md", SKILL);
     let workspace = home.open();
-    let body = |snapshot: &Snapshot| snapshot.catalog.skills[0].body.as_str().as_ptr();
+    let body = |snapshot: &WorkspaceSnapshot| snapshot.catalog.skills[0].body.as_str().as_ptr();
     let before = body(&*workspace.catalog().await);
     fs::rename(home.path("workspace"), home.path("moved")).unwrap();
     let gone = workspace.catalog().await;
@@ -154,7 +154,7 @@ async fn a_workspace_that_vanishes_is_one_problem_and_may_come_back() {
 #[tokio::test]
 async fn reload_at_startup_reads_once() {
     let home = sample();
-    let workspace = Workspace::new(Options { reload: Reload::Startup, ..home.options() });
+    let workspace = Workspace::new(WorkspaceOptions { reload: Reload::Startup, ..home.options() });
     let first = workspace.catalog().await;
     home.write("workspace/SOUL.md", "changed");
     fs::remove_dir_all(home.path("workspace/rules")).unwrap();
@@ -198,7 +198,7 @@ async fn a_call_that_is_given_up_loses_nothing() {
 fn a_workspace_can_be_shared_between_threads() {
     fn shared<T: Send + Sync>() {}
     shared::<Workspace>();
-    shared::<Snapshot>();
+    shared::<WorkspaceSnapshot>();
 }
 
 #[cfg(unix)]
@@ -206,8 +206,8 @@ fn a_workspace_can_be_shared_between_threads() {
 async fn a_skill_comes_when_its_program_is_installed() {
     use std::os::unix::fs::PermissionsExt;
     let skill = "---\ndescription: d\nmetadata: {requires: {bins: [mytool]}}\n---\nbody";
-    let home = Home::with(&[("workspace/skills/a/SKILL.md", skill), ("bin/other", "")]);
-    let options = Options { search_path: Some(home.path("bin").into()), ..home.options() };
+    let home = WorkspaceHome::with(&[("workspace/skills/a/SKILL.md", skill), ("bin/other", "")]);
+    let options = WorkspaceOptions { search_path: Some(home.path("bin").into()), ..home.options() };
     let workspace = Workspace::new(options);
     sleep(SETTLED);
     assert_eq!(workspace.catalog().await.catalog.skills.len(), 0);

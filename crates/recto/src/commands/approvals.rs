@@ -6,35 +6,38 @@
 
 use std::process::ExitCode;
 
-use recto_agent::{Agent, Answered, Event, Finished, GoesOn, Question};
+use recto_agent::{
+    Agent, AnsweredApproval, ApprovalQuestion, EventKind, FinishedTurn, TurnContinues,
+};
 use recto_store::{
-    Answer, Approval, ApprovalId, Ending, Moment, Owner, Session, Store, StoreError, Thing,
+    ApprovalAnswer, ApprovalId, Moment, RowId, Store, StoreError, StoredApproval, StoredSession,
+    TurnEnding, TurnOwner,
 };
 use serde_json::{Value, json};
 
 use super::sessions::local;
 use crate::cli::{AnswerArg, ApprovalCommand};
 use crate::config::Settings;
-use crate::draw::Table;
-use crate::failure::Failure;
-use crate::home::Home;
+use crate::draw::TextTable;
+use crate::failure::CliFailure;
+use crate::home::RectoHome;
 use crate::output::{print, print_json, print_text, tame, tame_lines, tell};
 use crate::setup;
 
 /// The exit code that says that the turn waits for another answer.
 const WAITS: u8 = 3;
 
-impl From<AnswerArg> for Answer {
+impl From<AnswerArg> for ApprovalAnswer {
     fn from(answer: AnswerArg) -> Self {
         match answer {
-            AnswerArg::Allow => Answer::Once,
-            AnswerArg::Session => Answer::Session,
-            AnswerArg::Deny => Answer::Denied,
+            AnswerArg::Allow => ApprovalAnswer::Once,
+            AnswerArg::Session => ApprovalAnswer::Session,
+            AnswerArg::Deny => ApprovalAnswer::Denied,
         }
     }
 }
 
-pub(crate) fn run(home: &Home, command: &ApprovalCommand) -> Result<ExitCode, Failure> {
+pub(crate) fn run(home: &RectoHome, command: &ApprovalCommand) -> Result<ExitCode, CliFailure> {
     let settings = setup::load(home, Vec::new())?;
     match command {
         ApprovalCommand::List(format) => setup::runtime()?.block_on(list(&settings, format.json)),
@@ -50,7 +53,7 @@ pub(crate) fn run(home: &Home, command: &ApprovalCommand) -> Result<ExitCode, Fa
     }
 }
 
-async fn list(settings: &Settings, as_json: bool) -> Result<ExitCode, Failure> {
+async fn list(settings: &Settings, as_json: bool) -> Result<ExitCode, CliFailure> {
     let store = setup::store(settings)?;
     let now = Moment::now();
     let mut open = Vec::new();
@@ -61,7 +64,7 @@ async fn list(settings: &Settings, as_json: bool) -> Result<ExitCode, Failure> {
         }
     }
     if as_json {
-        let json = |(approval, session): &(Approval, Option<Session>)| {
+        let json = |(approval, session): &(StoredApproval, Option<StoredSession>)| {
             approval_json(approval, session.as_ref())
         };
         print_json(&open.iter().map(json).collect())?;
@@ -75,14 +78,14 @@ async fn list(settings: &Settings, as_json: bool) -> Result<ExitCode, Failure> {
 }
 
 /// Draws a line for each question, and below them what exactly each would do.
-fn drawn(open: &[(Approval, Option<Session>)]) -> String {
-    let mut table = Table::new(["number", "session", "tool", "asked", "expires", "what"]);
+fn drawn(open: &[(StoredApproval, Option<StoredSession>)]) -> String {
+    let mut table = TextTable::new(["number", "session", "tool", "asked", "expires", "what"]);
     table.align_right(0);
     for (approval, session) in open {
         let question = &approval.question;
         table.row([
             approval.id.to_string(),
-            session.as_ref().map_or_else(|| approval.session.to_string(), Session::label),
+            session.as_ref().map_or_else(|| approval.session.to_string(), StoredSession::label),
             question.tool.key(),
             local(question.asked),
             local(question.expires),
@@ -96,12 +99,12 @@ fn drawn(open: &[(Approval, Option<Session>)]) -> String {
     table.to_string() + &details.collect::<String>()
 }
 
-fn approval_json(approval: &Approval, session: Option<&Session>) -> Value {
+fn approval_json(approval: &StoredApproval, session: Option<&StoredSession>) -> Value {
     let question = &approval.question;
     json!({
         "id": approval.id,
         "session": approval.session,
-        "session_name": session.map(Session::label),
+        "session_name": session.map(StoredSession::label),
         "turn": approval.turn,
         "tool": question.tool.key(),
         "title": question.title,
@@ -113,27 +116,27 @@ fn approval_json(approval: &Approval, session: Option<&Session>) -> Value {
 }
 
 /// The result of an answer: the question, and what became of its turn.
-struct Outcome {
-    approval: Approval,
-    goes_on: GoesOn,
+struct AnswerReport {
+    approval: StoredApproval,
+    goes_on: TurnContinues,
     /// How the turn ended, if it went on here.
-    finished: Option<Finished>,
+    finished: Option<FinishedTurn>,
     /// What it asks next, if it does.
-    next: Option<Question>,
+    next: Option<ApprovalQuestion>,
 }
 
 /// Answers a question. The agent comes along where the turn goes on here.
 async fn answer(
-    home: &Home,
+    home: &RectoHome,
     settings: Settings,
     id: ApprovalId,
-    answer: Answer,
-) -> Result<(Outcome, Option<Agent>), Failure> {
+    answer: ApprovalAnswer,
+) -> Result<(AnswerReport, Option<Agent>), CliFailure> {
     let store = setup::store(&settings)?;
     if is_waited_for(&store, id).await? {
         let approval = store.answer_approval(id, answer, Moment::now()).await?;
-        let goes_on = GoesOn::Elsewhere;
-        return Ok((Outcome { approval, goes_on, finished: None, next: None }, None));
+        let goes_on = TurnContinues::Elsewhere;
+        return Ok((AnswerReport { approval, goes_on, finished: None, next: None }, None));
     }
     let settings = setup::with_model(settings, None).await?;
     let agent = setup::idle_agent(home, &settings, store)?;
@@ -142,29 +145,35 @@ async fn answer(
 }
 
 /// Whether another process waits for the answer; then no model is needed here.
-async fn is_waited_for(store: &Store, id: ApprovalId) -> Result<bool, Failure> {
+async fn is_waited_for(store: &Store, id: ApprovalId) -> Result<bool, CliFailure> {
     let Some(approval) = store.approval(id).await? else {
-        return Err(Failure::from(StoreError::NotFound(Thing::Approval(id)))
+        return Err(CliFailure::from(StoreError::NotFound(RowId::Approval(id)))
             .hint("`recto approvals list` lists those that are open"));
     };
     let turn = store.turn(approval.turn).await?;
-    Ok(turn.and_then(|turn| turn.owner) == Some(Owner::Elsewhere))
+    Ok(turn.and_then(|turn| turn.owner) == Some(TurnOwner::Elsewhere))
 }
 
 /// Answers, and follows the turn where it goes on here.
-async fn go_on(agent: &Agent, id: ApprovalId, answer: Answer) -> Result<Outcome, Failure> {
+async fn go_on(
+    agent: &Agent,
+    id: ApprovalId,
+    answer: ApprovalAnswer,
+) -> Result<AnswerReport, CliFailure> {
     let asked = agent.store().approval(id).await?;
     let events = asked.map(|approval| agent.listen(approval.session));
-    let Answered { approval, goes_on } = agent.answer(id, answer).await?;
-    let mut outcome = Outcome { goes_on, finished: None, next: None, approval };
-    let Some(mut events) = events.filter(|_| goes_on == GoesOn::Here) else { return Ok(outcome) };
+    let AnsweredApproval { approval, goes_on } = agent.answer(id, answer).await?;
+    let mut outcome = AnswerReport { goes_on, finished: None, next: None, approval };
+    let Some(mut events) = events.filter(|_| goes_on == TurnContinues::Here) else {
+        return Ok(outcome);
+    };
     while let Some(event) = events.recv().await {
         if event.turn != outcome.approval.turn {
             continue;
         }
         match event.event {
-            Event::Asked(question) => outcome.next = Some(question),
-            Event::Finished(finished) => outcome.finished = Some(finished),
+            EventKind::Asked(question) => outcome.next = Some(question),
+            EventKind::Finished(finished) => outcome.finished = Some(finished),
             _ => continue,
         }
         break;
@@ -172,18 +181,18 @@ async fn go_on(agent: &Agent, id: ApprovalId, answer: Answer) -> Result<Outcome,
     Ok(outcome)
 }
 
-fn tell_outcome(outcome: &Outcome, as_json: bool) -> Result<ExitCode, Failure> {
+fn tell_outcome(outcome: &AnswerReport, as_json: bool) -> Result<ExitCode, CliFailure> {
     let code = match (&outcome.finished, &outcome.next) {
-        (Some(finished), _) if finished.status != Ending::Done => ExitCode::FAILURE,
+        (Some(finished), _) if finished.status != TurnEnding::Done => ExitCode::FAILURE,
         (None, Some(_)) => ExitCode::from(WAITS),
         _ => ExitCode::SUCCESS,
     };
     if as_json {
         let mut value = approval_json(&outcome.approval, None);
         value["goes_on"] = json!(match outcome.goes_on {
-            GoesOn::Here => "here",
-            GoesOn::Elsewhere => "elsewhere",
-            GoesOn::WhenAllAreAnswered => "when_all_are_answered",
+            TurnContinues::Here => "here",
+            TurnContinues::Elsewhere => "elsewhere",
+            TurnContinues::WhenAllAreAnswered => "when_all_are_answered",
         });
         value["finished"] = json!(outcome.finished);
         value["next"] = json!(outcome.next);
@@ -193,12 +202,12 @@ fn tell_outcome(outcome: &Outcome, as_json: bool) -> Result<ExitCode, Failure> {
     let answer = outcome.approval.answer.map_or("open", |(answer, _)| answer.name());
     let id = outcome.approval.id;
     let goes_on = match outcome.goes_on {
-        GoesOn::Here => "the turn goes on here",
-        GoesOn::Elsewhere => "the Recto that asked goes on",
-        GoesOn::WhenAllAreAnswered => "other questions of the turn are open",
+        TurnContinues::Here => "the turn goes on here",
+        TurnContinues::Elsewhere => "the Recto that asked goes on",
+        TurnContinues::WhenAllAreAnswered => "other questions of the turn are open",
     };
     tell(&format_args!("approval {id}: {answer}; {goes_on}"));
-    if let Some(Question { approval, tool, title, .. }) = &outcome.next {
+    if let Some(ApprovalQuestion { approval, tool, title, .. }) = &outcome.next {
         tell(&format_args!("the turn asks again (approval {approval}): {tool}: {title}"));
     }
     if let Some(finished) = &outcome.finished {

@@ -8,14 +8,15 @@ mod mode;
 mod select;
 
 use crate::cli::BenchCommand;
-use crate::failure::Failure;
-use crate::home::Home;
+use crate::failure::CliFailure;
+use crate::home::RectoHome;
 
-pub(crate) fn run(home: &Home, command: &BenchCommand) -> Result<(), Failure> {
+pub(crate) fn run(home: &RectoHome, command: &BenchCommand) -> Result<(), CliFailure> {
     match command {
         BenchCommand::Mode { messages, json } => mode::run(home, messages, json.json),
         BenchCommand::Select { items, queries, out, scope } => {
-            let candidates = if *scope { select::Among::Scope } else { select::Among::All };
+            let candidates =
+                if *scope { select::CandidateSet::Scope } else { select::CandidateSet::All };
             select::run(home, [items, queries, out], candidates)
         }
     }

@@ -16,18 +16,18 @@ use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
 use recto_agent::{
-    Agent, Answer, Answered, COMMANDS, Command, Conversation, Finished, GoesOn, Inbound, Question,
-    SessionSettings, TurnEvent,
+    Agent, AnsweredApproval, ApprovalQuestion, COMMANDS, ChatCommand, CommandReply, Conversation,
+    FinishedTurn, Inbound, SessionSettings, TurnContinues, TurnEvent,
 };
 use recto_context::ContextMode;
-use recto_store::{Approval, Ending, Session, TurnId};
+use recto_store::{StoredApproval, StoredSession, TurnEnding, TurnId};
 use tokio::sync::{Notify, mpsc};
 
 use crate::cli::ChatArgs;
 use crate::commands::agent_failed;
-use crate::commands::sessions::take_in;
-use crate::failure::Failure;
-use crate::home::Home;
+use crate::commands::sessions::resume_from_file;
+use crate::failure::CliFailure;
+use crate::home::RectoHome;
 use crate::input;
 use crate::output::{tame, tell};
 use crate::setup;
@@ -35,14 +35,14 @@ use crate::terminal::editor::{EditorInput, LineEditor};
 use follow::AnswerMode;
 use printer::TurnPrinter;
 
-pub(crate) fn run(home: &Home, args: &ChatArgs) -> Result<ExitCode, Failure> {
+pub(crate) fn run(home: &RectoHome, args: &ChatArgs) -> Result<ExitCode, CliFailure> {
     let settings = setup::load(home, Vec::new())?;
     let message = args.message.as_deref().map(input::message).transpose()?;
     let runtime = setup::runtime()?;
     let (code, agent) = runtime.block_on(async {
         let settings = setup::with_model(settings, args.model.as_deref()).await?;
         let session = match &args.from {
-            Some(file) => take_in(&settings, file).await?.id.to_string(),
+            Some(file) => resume_from_file(&settings, file).await?.id.to_string(),
             None => args.session.clone(),
         };
         let agent = setup::agent(home, &settings).await?;
@@ -52,7 +52,7 @@ pub(crate) fn run(home: &Home, args: &ChatArgs) -> Result<ExitCode, Failure> {
             None if input::is_typed() && !args.json => chat.run_typed(home).await,
             None => chat.run_piped().await,
         };
-        Ok::<_, Failure>((code, chat.agent))
+        Ok::<_, CliFailure>((code, chat.agent))
     })?;
     if agent.is_at_work() {
         // What still runs ends with the process, as if it were killed, and is
@@ -67,7 +67,7 @@ pub(crate) fn run(home: &Home, args: &ChatArgs) -> Result<ExitCode, Failure> {
 struct Chat {
     agent: Agent,
     conversation: Conversation,
-    session: Session,
+    session: StoredSession,
     /// What holds for this run, over the session's own settings.
     settings: SessionSettings,
     printer: TurnPrinter,
@@ -93,18 +93,18 @@ enum MessageOutcome {
     Abandoned,
 }
 
-impl From<&Finished> for MessageOutcome {
-    fn from(finished: &Finished) -> Self {
+impl From<&FinishedTurn> for MessageOutcome {
+    fn from(finished: &FinishedTurn) -> Self {
         match finished.status {
-            Ending::Done => MessageOutcome::Done,
-            Ending::Stopped => MessageOutcome::Stopped,
+            TurnEnding::Done => MessageOutcome::Done,
+            TurnEnding::Stopped => MessageOutcome::Stopped,
             _ => MessageOutcome::Failed,
         }
     }
 }
 
 impl Chat {
-    async fn open(agent: Agent, args: &ChatArgs, session: &str) -> Result<Self, Failure> {
+    async fn open(agent: Agent, args: &ChatArgs, session: &str) -> Result<Self, CliFailure> {
         let settings = SessionSettings {
             model: args.model.clone(),
             context_mode: args.context_mode.map(ContextMode::from),
@@ -128,7 +128,7 @@ impl Chat {
     }
 
     /// Handles one message, and ends.
-    async fn run_once(&mut self, message: &str) -> Result<ExitCode, Failure> {
+    async fn run_once(&mut self, message: &str) -> Result<ExitCode, CliFailure> {
         let outcome = match self.handle_input(message).await? {
             left @ (MessageOutcome::Abandoned | MessageOutcome::Waiting) => left,
             outcome => self.finish(outcome).await,
@@ -137,7 +137,7 @@ impl Chat {
     }
 
     /// Handles messages from standard input, one a line. Ctrl-C between them is the end.
-    async fn run_piped(&mut self) -> Result<ExitCode, Failure> {
+    async fn run_piped(&mut self) -> Result<ExitCode, CliFailure> {
         let mut lines = input::lines();
         let mut worst = MessageOutcome::Done;
         let mut waits = false;
@@ -190,10 +190,10 @@ impl Chat {
     }
 
     /// Reads messages from a person at the terminal until they leave.
-    async fn run_typed(&mut self, home: &Home) -> Result<ExitCode, Failure> {
+    async fn run_typed(&mut self, home: &RectoHome) -> Result<ExitCode, CliFailure> {
         self.greet();
         if let Ok(Some(approval)) = self.first_question().await {
-            let question = Question::of(&approval);
+            let question = ApprovalQuestion::from_approval(&approval);
             tell(&format_args!(
                 "turn {} waits for your word: {} wants to run {} (approval {}); /approve or /deny",
                 approval.turn, question.tool, question.title, approval.id
@@ -241,30 +241,30 @@ impl Chat {
     }
 
     /// Runs a command, or sends a message to the model.
-    async fn handle_input(&mut self, text: &str) -> Result<MessageOutcome, Failure> {
+    async fn handle_input(&mut self, text: &str) -> Result<MessageOutcome, CliFailure> {
         if matches!(text.trim_end(), "/exit" | "/quit") {
             return Ok(MessageOutcome::Exit);
         }
-        match Command::parse(text) {
+        match ChatCommand::parse(text) {
             Ok(Some(command)) => self.run_command(command).await,
             Ok(None) => self.send_message(text).await,
-            Err(problem) => Err(Failure::new(problem.to_string()).hint(problem.hint())),
+            Err(problem) => Err(CliFailure::new(problem.to_string()).hint(problem.hint())),
         }
     }
 
-    async fn run_command(&mut self, command: Command) -> Result<MessageOutcome, Failure> {
+    async fn run_command(&mut self, command: ChatCommand) -> Result<MessageOutcome, CliFailure> {
         let mut events = self.agent.listen(self.session.id);
         let answer = self
             .agent
             .command(&self.conversation, self.session.id, command)
             .await
             .map_err(|error| agent_failed(&error))?;
-        if let Answer::Began(session) = &answer {
+        if let CommandReply::Began(session) = &answer {
             self.session = session.clone();
         }
         self.printer.answer(&answer)?;
         match answer {
-            Answer::Answered(Answered { approval, goes_on: GoesOn::Here }) => {
+            CommandReply::Answered(AnsweredApproval { approval, goes_on: TurnContinues::Here }) => {
                 self.follow_all(approval.turn, &mut events).await
             }
             _ => Ok(MessageOutcome::Done),
@@ -272,7 +272,7 @@ impl Chat {
     }
 
     /// Sends a message and shows what happens until its turn is over.
-    async fn send_message(&mut self, text: &str) -> Result<MessageOutcome, Failure> {
+    async fn send_message(&mut self, text: &str) -> Result<MessageOutcome, CliFailure> {
         let inbound = Inbound { settings: self.settings.clone(), ..Inbound::text(text) };
         let mut interrupts = InterruptState::None;
         let mut events = self.agent.listen(self.session.id);
@@ -294,7 +294,7 @@ impl Chat {
     }
 
     /// The oldest question that waits in the session.
-    async fn first_question(&self) -> Result<Option<Approval>, Failure> {
+    async fn first_question(&self) -> Result<Option<StoredApproval>, CliFailure> {
         let open = self.agent.open_approvals(Some(self.session.id)).await;
         Ok(open.map_err(|error| agent_failed(&error))?.into_iter().next())
     }
@@ -304,7 +304,7 @@ impl Chat {
         &mut self,
         turn: TurnId,
         events: &mut mpsc::UnboundedReceiver<TurnEvent>,
-    ) -> Result<MessageOutcome, Failure> {
+    ) -> Result<MessageOutcome, CliFailure> {
         let mut outcome = self.follow(turn, events, InterruptState::None).await?;
         while !matches!(outcome, MessageOutcome::Waiting | MessageOutcome::Abandoned)
             && !self.queued.is_empty()
@@ -366,8 +366,8 @@ fn interrupts() -> Arc<Notify> {
     interrupt
 }
 
-fn unreadable_terminal(error: &dyn Error) -> Failure {
-    Failure::new("cannot read from the terminal").because(error)
+fn unreadable_terminal(error: &dyn Error) -> CliFailure {
+    CliFailure::new("cannot read from the terminal").because(error)
 }
 
 /// A stopped program ends with what shells expect of one that Ctrl-C ended.

@@ -5,30 +5,30 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 
 use crate::cli::ConfigCommand;
-use crate::config::{self, Loaded, Problem};
-use crate::draw::Table;
-use crate::failure::Failure;
-use crate::home::Home;
+use crate::config::{self, ConfigProblem, LoadedConfig};
+use crate::draw::TextTable;
+use crate::failure::CliFailure;
+use crate::home::RectoHome;
 use crate::output::{counted, print, print_json, tame_lines, tell};
 use crate::setup;
 
-pub(crate) fn run(home: &Home, command: &ConfigCommand) -> Result<ExitCode, Failure> {
+pub(crate) fn run(home: &RectoHome, command: &ConfigCommand) -> Result<ExitCode, CliFailure> {
     match command {
         ConfigCommand::Show(format) => show(home, format.json).map(|()| ExitCode::SUCCESS),
         ConfigCommand::Check(format) => check(home, format.json),
     }
 }
 
-fn show(home: &Home, as_json: bool) -> Result<(), Failure> {
+fn show(home: &RectoHome, as_json: bool) -> Result<(), CliFailure> {
     let loaded = setup::load_all(home, Vec::new())?;
     for warning in &loaded.warnings {
         tell(&format_args!("warning: {warning}"));
     }
     if as_json {
-        let row = |row: &config::Row| json!({"key": row.key, "value": value_json(&row.value), "origin": origin(row)});
+        let row = |row: &config::SettingRow| json!({"key": row.key, "value": value_json(&row.value), "origin": origin(row)});
         return print_json(&loaded.rows().iter().map(row).collect());
     }
-    let mut table = Table::new(["key", "value", "set in"]);
+    let mut table = TextTable::new(["key", "value", "set in"]);
     for row in loaded.rows() {
         table.row([row.key.clone(), row.value.clone(), origin(row)]);
     }
@@ -42,18 +42,19 @@ fn value_json(toml: &str) -> Value {
     value.and_then(|value| serde_json::to_value(value).ok()).unwrap_or_else(|| toml.into())
 }
 
-fn origin(row: &config::Row) -> String {
+fn origin(row: &config::SettingRow) -> String {
     row.origin.as_ref().map_or_else(|| "default".to_owned(), ToString::to_string)
 }
 
-fn check(home: &Home, as_json: bool) -> Result<ExitCode, Failure> {
+fn check(home: &RectoHome, as_json: bool) -> Result<ExitCode, CliFailure> {
     let file = home.path().join("config.toml");
     let (problems, warnings) = match config::load(&setup::sources(home, Vec::new())) {
-        Ok(Loaded { warnings, .. }) => (Vec::new(), warnings),
+        Ok(LoadedConfig { warnings, .. }) => (Vec::new(), warnings),
         Err(problems) => (problems.iter().cloned().collect(), Vec::new()),
     };
     if as_json {
-        let list = |problems: &[Problem]| problems.iter().map(problem_json).collect::<Vec<_>>();
+        let list =
+            |problems: &[ConfigProblem]| problems.iter().map(problem_json).collect::<Vec<_>>();
         print_json(&json!({"problems": list(&problems), "warnings": list(&warnings)}))?;
     } else {
         for problem in &problems {
@@ -76,6 +77,6 @@ fn verdict(problems: usize, exists: bool, file: &str) -> String {
     }
 }
 
-fn problem_json(problem: &Problem) -> Value {
+fn problem_json(problem: &ConfigProblem) -> Value {
     json!({"place": problem.place.to_string(), "what": problem.what, "hint": problem.hint})
 }

@@ -6,33 +6,35 @@ use std::sync::Arc;
 
 use jiff::Zoned;
 use recto_agent::{
-    Agent, Choosing, Found, How, Inbound, Memories, Mentioned, ModelEntry, Preview, Searcher,
-    SessionSettings, Wanted, WhyWords, join_mentioned,
+    Agent, AgentMemories, Inbound, ItemQuery, MemoryCriteria, MentionedItems, ModelEntry,
+    RankingBasis, RequestPreview, SearchOutcome, Searcher, SessionSettings, WordsOnlyReason,
+    join_mentioned,
 };
-use recto_context::mode::{self, ModeSetting, Question};
+use recto_context::mode::{self, ModeQuestion, ModeSetting};
 use recto_context::{
-    Bootstrap, Carry, Catalog, ContextMode, Counter, Inputs, Message, MessageId, RequestContext,
-    SessionItem, Snapshot, Stamp, SummaryBy, Tokens, Window, WindowSource, has_tools, read_jsonl,
+    AssemblyInputs, Bootstrap, Carry, Catalog, ContextMode, MemorySnapshot, Message, MessageId,
+    MessageStamp, RequestContext, SessionItem, SummaryBy, TokenCounter, Tokens, Window,
+    WindowSource, has_tools, read_jsonl,
 };
-use recto_search::Entry;
+use recto_search::SearchEntry;
 use recto_store::{NewCompaction, SessionId, Store};
-use recto_workspace::View;
+use recto_workspace::MemoryView;
 use serde_json::{Value, json};
 
 use crate::cli::ContextArgs;
 use crate::commands::{agent_failed, history_failure, sessions};
-use crate::config::{Flag, Settings};
+use crate::config::{ConfigFlag, Settings};
 use crate::draw;
-use crate::failure::Failure;
-use crate::home::Home;
+use crate::failure::CliFailure;
+use crate::home::RectoHome;
 use crate::input;
 use crate::output::{print, print_data, print_json, tame, tell};
-use crate::setup::{self, Choice};
+use crate::setup::{self, ModelChoice};
 
-pub(crate) fn run(home: &Home, args: &ContextArgs) -> Result<ExitCode, Failure> {
+pub(crate) fn run(home: &RectoHome, args: &ContextArgs) -> Result<ExitCode, CliFailure> {
     let message = message(args)?;
     let history = args.history.as_deref().map(read_history).transpose()?.unwrap_or_default();
-    let flag = |name: &String| Flag { name: "--model", key: "model", value: name.clone() };
+    let flag = |name: &String| ConfigFlag { name: "--model", key: "model", value: name.clone() };
     let mut settings = setup::load(home, args.model.iter().map(flag).collect())?;
     if let Some(name) = &args.session {
         return show_in_session(home, settings, args, name, &message);
@@ -51,7 +53,7 @@ pub(crate) fn run(home: &Home, args: &ContextArgs) -> Result<ExitCode, Failure> 
     catalog.memories.clone_from(&remembered.memories);
     let store = kept_store(&settings);
     let searcher = setup::searcher(&settings, store.clone());
-    let ground = Ground {
+    let ground = ContextSource {
         catalog: &catalog,
         searcher: &searcher,
         memories: &setup::memories(&settings, &searcher, store),
@@ -72,43 +74,43 @@ pub(crate) fn kept_store(settings: &Settings) -> Option<Store> {
 }
 
 /// What a page outside of all sessions is made from.
-pub(crate) struct Ground<'a> {
+pub(crate) struct ContextSource<'a> {
     pub(crate) catalog: &'a Catalog,
     pub(crate) searcher: &'a Searcher,
-    pub(crate) memories: &'a Memories,
+    pub(crate) memories: &'a AgentMemories,
     /// What the owner sees of them.
-    pub(crate) remembered: &'a Arc<View>,
+    pub(crate) remembered: &'a Arc<MemoryView>,
     /// With the model that was chosen.
     pub(crate) settings: &'a Settings,
-    pub(crate) choice: &'a Choice,
+    pub(crate) choice: &'a ModelChoice,
 }
 
 /// What a model would be sent for a message that begins a session, or follows
 /// upon a history. Nothing is stored or called, except that a server may be asked
 /// for its window.
 pub(crate) async fn assemble(
-    ground: &Ground<'_>,
+    ground: &ContextSource<'_>,
     message: &str,
     history: &[Arc<Message>],
     mark: Option<ContextMode>,
-) -> Result<(ModelEntry, RequestContext), Failure> {
-    let Ground { catalog, settings, choice, .. } = *ground;
+) -> Result<(ModelEntry, RequestContext), CliFailure> {
+    let ContextSource { catalog, settings, choice, .. } = *ground;
     let model = setup::chosen_model(settings)?;
-    let window = recto_agent::window_of(&model, Tokens::new(settings.window_cap)).await;
+    let window = recto_agent::probe_window_of(&model, Tokens::new(settings.window_cap)).await;
     let window = window.unwrap_or(Window::ASSUMED);
     warn_of_assumed_window(settings, choice, window);
     let mut session = catalog.session_at_start();
-    let Mentioned { problems, .. } = join_mentioned(message, catalog, &mut session);
+    let MentionedItems { problems, .. } = join_mentioned(message, catalog, &mut session);
     for problem in &problems {
         tell(&format_args!("warning: {}", tame(problem)));
     }
     let (found, snapshot) = search(ground, &model, &session, message, mark).await;
-    if let Some(how @ How::Words(why)) = &found.how
-        && *why != WhyWords::NothingNamed
+    if let Some(how @ RankingBasis::Words(why)) = &found.how
+        && *why != WordsOnlyReason::NothingNamed
     {
         tell(&format_args!("warning: items were searched {how}"));
     }
-    let mode = mode::decide(&Question {
+    let mode = mode::decide(&ModeQuestion {
         setting: model.mode,
         uncertain: model.uncertain,
         mark,
@@ -117,9 +119,9 @@ pub(crate) async fn assemble(
         message,
     });
     let now = Zoned::now();
-    let inputs = Inputs::new(catalog, message)
+    let inputs = AssemblyInputs::new(catalog, message)
         .message_id(next_id(history))
-        .stamp(Stamp::new(&now.strftime("%Y-%m-%d %H:%M").to_string()))
+        .stamp(MessageStamp::new(&now.strftime("%Y-%m-%d %H:%M").to_string()))
         .model(model.name.clone())
         .bootstrap(bootstrap(settings, &now))
         .session(&session)
@@ -133,24 +135,24 @@ pub(crate) async fn assemble(
         .layout(model.layout);
     let request = recto_agent::assemble_for(&model, &inputs)
         .await
-        .map_err(|over| Failure::new(over.to_string()).hint(over.hint()))?;
+        .map_err(|over| CliFailure::new(over.to_string()).hint(over.hint()))?;
     Ok((model, request))
 }
 
 /// What search brings for a message outside of all sessions, and the memories for
 /// its page.
 async fn search(
-    ground: &Ground<'_>,
+    ground: &ContextSource<'_>,
     model: &ModelEntry,
     session: &[SessionItem],
     message: &str,
     mark: Option<ContextMode>,
-) -> (Found, Snapshot) {
-    let Ground { catalog, searcher, memories, remembered, .. } = *ground;
+) -> (SearchOutcome, MemorySnapshot) {
+    let ContextSource { catalog, searcher, memories, remembered, .. } = *ground;
     let options = *searcher.options();
-    let wanted = Wanted {
+    let wanted = ItemQuery {
         catalog,
-        entries: Entry::items_of(catalog).into(),
+        entries: SearchEntry::from_catalog(catalog).into(),
         session,
         removed: &[],
         decides_mode: match mark {
@@ -160,10 +162,10 @@ async fn search(
         options,
         message,
     };
-    let by = Choosing {
+    let by = MemoryCriteria {
         limits: &model.limits,
         options: &options,
-        counter: &Counter::estimated(),
+        counter: &TokenCounter::estimated(),
         history_from: MessageId::default(),
     };
     let (mut found, chosen) =
@@ -174,12 +176,12 @@ async fn search(
 
 /// The same, as the next message of a session.
 fn show_in_session(
-    home: &Home,
+    home: &RectoHome,
     settings: Settings,
     args: &ContextArgs,
     name: &str,
     message: &str,
-) -> Result<ExitCode, Failure> {
+) -> Result<ExitCode, CliFailure> {
     setup::runtime()?.block_on(async {
         let store = setup::store(&settings)?;
         let session = sessions::find(&store, name).await?;
@@ -206,7 +208,7 @@ pub(crate) async fn preview(
     message: &str,
     model: Option<String>,
     mark: Option<ContextMode>,
-) -> Result<(ModelEntry, Preview), Failure> {
+) -> Result<(ModelEntry, RequestPreview), CliFailure> {
     let settings = SessionSettings { model, context_mode: mark, ..SessionSettings::default() };
     let inbound = Inbound { settings, ..Inbound::text(message) };
     let preview = agent.preview(session, inbound).await.map_err(|error| agent_failed(&error))?;
@@ -215,7 +217,7 @@ pub(crate) async fn preview(
 }
 
 /// A preview for programs: the request, and the summary that would be made for it.
-pub(crate) fn report(preview: &Preview) -> Value {
+pub(crate) fn report(preview: &RequestPreview) -> Value {
     let mut report = preview.request.report();
     if let Some(NewCompaction { summary, tokens_before, tokens_after, .. }) = &preview.compaction {
         report["compaction"] = json!({
@@ -231,7 +233,7 @@ pub(crate) fn report(preview: &Preview) -> Value {
 }
 
 /// Says what would be summarised: the page shows it as if that had been done.
-fn tell_of_compaction(preview: &Preview) {
+fn tell_of_compaction(preview: &RequestPreview) {
     let Some(compaction) = &preview.compaction else { return };
     let NewCompaction { summary, tokens_before, tokens_after, .. } = compaction;
     tell(&format_args!(
@@ -244,7 +246,11 @@ fn tell_of_compaction(preview: &Preview) {
     }
 }
 
-fn show(args: &ContextArgs, model: &ModelEntry, request: &RequestContext) -> Result<(), Failure> {
+fn show(
+    args: &ContextArgs,
+    model: &ModelEntry,
+    request: &RequestContext,
+) -> Result<(), CliFailure> {
     if args.json {
         print_json(&request.report())
     } else if args.raw {
@@ -256,17 +262,17 @@ fn show(args: &ContextArgs, model: &ModelEntry, request: &RequestContext) -> Res
 }
 
 /// The message that was typed, or standard input to its end, byte for byte.
-fn message(args: &ContextArgs) -> Result<String, Failure> {
+fn message(args: &ContextArgs) -> Result<String, CliFailure> {
     match args.message.as_deref() {
         Some(message) => input::message(message),
-        None if input::is_typed() => Err(Failure::new("there is no message")
+        None if input::is_typed() => Err(CliFailure::new("there is no message")
             .hint("type one behind the command: recto context \"hello\"")),
         None => input::all(),
     }
 }
 
-fn read_history(path: &Path) -> Result<Vec<Arc<Message>>, Failure> {
-    let failure = || Failure::new(format!("cannot read the history `{}`", path.display()));
+fn read_history(path: &Path) -> Result<Vec<Arc<Message>>, CliFailure> {
+    let failure = || CliFailure::new(format!("cannot read the history `{}`", path.display()));
     let file = std::fs::File::open(path).map_err(|error| {
         failure().because(&error).hint("name a file with one JSON message a line")
     })?;
@@ -289,7 +295,7 @@ fn bootstrap(settings: &Settings, now: &Zoned) -> Bootstrap {
     }
 }
 
-fn warn_of_assumed_window(settings: &Settings, choice: &Choice, window: Window) {
+fn warn_of_assumed_window(settings: &Settings, choice: &ModelChoice, window: Window) {
     if window.source != WindowSource::Assumed {
         return;
     }

@@ -14,37 +14,37 @@ use std::process::ExitCode;
 
 use recto_agent::SearchParts;
 use recto_llm::IS_BUILT_IN;
-use recto_models::Size;
+use recto_models::ByteSize;
 use recto_search::{Encoder, EncoderError};
 use recto_store::SessionFilter;
-use recto_workspace::{Horizon, Snapshot};
+use recto_workspace::{Horizon, WorkspaceSnapshot};
 use serde_json::{Value, json};
 
 use crate::commands::items::severity;
-use crate::config::{self, Loaded, Problem, Settings};
-use crate::failure::Failure;
-use crate::home::Home;
+use crate::config::{self, ConfigProblem, LoadedConfig, Settings};
+use crate::failure::CliFailure;
+use crate::home::RectoHome;
 use crate::output::{counted, print_as, tame};
 use crate::setup;
 
-pub(crate) fn run(home: &Home, json: bool) -> Result<ExitCode, Failure> {
+pub(crate) fn run(home: &RectoHome, json: bool) -> Result<ExitCode, CliFailure> {
     let report = examine(home)?;
     print_as(json, || report.json(), || report.drawn())?;
     Ok(if report.is_ready() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// The findings about this machine, and which model answers.
-struct Report {
-    findings: Vec<Finding>,
+struct DoctorReport {
+    findings: Vec<DoctorFinding>,
     /// The model entry that answers, and why.
     answers: Option<(String, String)>,
 }
 
 /// One thing that was looked at.
-struct Finding {
+struct DoctorFinding {
     /// Names it in a word or two.
     what: String,
-    state: State,
+    state: FindingState,
     text: String,
     /// What to do about it.
     hint: Option<String>,
@@ -54,7 +54,7 @@ struct Finding {
 
 /// How something that was looked at is, from fine to what keeps turns from being made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum FindingState {
     /// As it should be.
     Fine,
     /// Not there, and not needed.
@@ -65,20 +65,20 @@ enum State {
     Error,
 }
 
-impl State {
+impl FindingState {
     fn name(self) -> &'static str {
         match self {
-            State::Fine => "ok",
-            State::Absent => "absent",
-            State::Warning => "warning",
-            State::Error => "error",
+            FindingState::Fine => "ok",
+            FindingState::Absent => "absent",
+            FindingState::Warning => "warning",
+            FindingState::Error => "error",
         }
     }
 }
 
-impl Finding {
-    fn new(what: impl Into<String>, state: State, text: impl Into<String>) -> Self {
-        Finding { what: what.into(), state, text: text.into(), hint: None, data: Value::Null }
+impl DoctorFinding {
+    fn new(what: impl Into<String>, state: FindingState, text: impl Into<String>) -> Self {
+        DoctorFinding { what: what.into(), state, text: text.into(), hint: None, data: Value::Null }
     }
 
     fn hint(mut self, hint: impl Into<Option<String>>) -> Self {
@@ -102,20 +102,22 @@ impl Finding {
     }
 }
 
-fn examine(home: &Home) -> Result<Report, Failure> {
+fn examine(home: &RectoHome) -> Result<DoctorReport, CliFailure> {
     let mut findings = vec![home_folder(home)];
     let loaded = config::load(&setup::sources(home, Vec::new()));
     let file = home.path().join("config.toml");
-    let Loaded { mut settings, warnings, .. } = match loaded {
+    let LoadedConfig { mut settings, warnings, .. } = match loaded {
         Ok(loaded) => loaded,
         Err(problems) => {
             // Where everything else is, only the config can say.
-            findings.extend(problems.iter().map(|problem| config_problem(problem, State::Error)));
-            return Ok(Report { findings, answers: None });
+            findings.extend(
+                problems.iter().map(|problem| config_problem(problem, FindingState::Error)),
+            );
+            return Ok(DoctorReport { findings, answers: None });
         }
     };
     findings.push(config_file(&file, &settings));
-    findings.extend(warnings.iter().map(|warning| config_problem(warning, State::Warning)));
+    findings.extend(warnings.iter().map(|warning| config_problem(warning, FindingState::Warning)));
     let runtime = setup::runtime()?;
     findings.push(runtime.block_on(store(&settings)));
     let snapshot = setup::read_workspace(&settings)?;
@@ -125,32 +127,36 @@ fn examine(home: &Home) -> Result<Report, Failure> {
     findings.extend(runtime.block_on(tools));
     findings.push(search(&settings));
     let choice = runtime.block_on(setup::find(&mut settings, None));
-    findings.extend(models::looked_at(&choice));
+    findings.extend(models::lookup_findings(&choice));
     findings.extend(runtime.block_on(models::entries(&settings, &choice)));
     let answers = choice.entry.map(|entry| (entry, choice.reason.to_string()));
-    Ok(Report { findings, answers })
+    Ok(DoctorReport { findings, answers })
 }
 
-fn home_folder(home: &Home) -> Finding {
+fn home_folder(home: &RectoHome) -> DoctorFinding {
     let path = home.path();
     let shown = path.display();
     let Ok(metadata) = fs::metadata(path) else {
-        return Finding::new("home", State::Warning, format!("{shown} is not there"))
+        return DoctorFinding::new("home", FindingState::Warning, format!("{shown} is not there"))
             .hint("`recto init` sets it up".to_owned())
             .data(json!({"path": path, "exists": false}));
     };
     let data = json!({"path": path, "exists": true});
     if !metadata.is_dir() {
-        return Finding::new("home", State::Error, format!("{shown} is no folder"))
+        return DoctorFinding::new("home", FindingState::Error, format!("{shown} is no folder"))
             .hint("choose another home with --home DIR".to_owned())
             .data(data);
     }
     if is_open_to_others(&metadata) {
-        return Finding::new("home", State::Warning, format!("{shown} can be read by others"))
-            .hint(format!("chmod 700 {shown}"))
-            .data(data);
+        return DoctorFinding::new(
+            "home",
+            FindingState::Warning,
+            format!("{shown} can be read by others"),
+        )
+        .hint(format!("chmod 700 {shown}"))
+        .data(data);
     }
-    Finding::new("home", State::Fine, shown.to_string()).data(data)
+    DoctorFinding::new("home", FindingState::Fine, shown.to_string()).data(data)
 }
 
 #[cfg(unix)]
@@ -163,7 +169,7 @@ fn is_open_to_others(_: &fs::Metadata) -> bool {
     false
 }
 
-fn config_file(file: &Path, settings: &Settings) -> Finding {
+fn config_file(file: &Path, settings: &Settings) -> DoctorFinding {
     let exists = file.exists();
     let says = match settings.models.len() {
         _ if !exists => "is not there: all defaults hold, and a model is looked for".to_owned(),
@@ -172,35 +178,35 @@ fn config_file(file: &Path, settings: &Settings) -> Finding {
     };
     let text = format!("{} {says}", file.display());
     let data = json!({"path": file, "exists": exists, "models": settings.models.len()});
-    Finding::new("config", State::Fine, text).data(data)
+    DoctorFinding::new("config", FindingState::Fine, text).data(data)
 }
 
-fn config_problem(problem: &Problem, state: State) -> Finding {
+fn config_problem(problem: &ConfigProblem, state: FindingState) -> DoctorFinding {
     let data = json!({"place": problem.place.to_string()});
     let text = format!("{}: {}", problem.place, problem.what);
-    Finding::new("config", state, text).hint(problem.hint.clone()).data(data)
+    DoctorFinding::new("config", state, text).hint(problem.hint.clone()).data(data)
 }
 
 /// Opens the store, unless there is none yet: looking must not make one.
-async fn store(settings: &Settings) -> Finding {
+async fn store(settings: &Settings) -> DoctorFinding {
     let path = &settings.store.path;
     let shown = path.display();
     let data = |sessions: Option<usize>| json!({"path": path, "exists": path.exists(), "bytes": on_disk(path), "sessions": sessions});
     if !path.exists() {
         let text = format!("{shown} is not there yet; the first message makes it");
-        return Finding::new("store", State::Fine, text).data(data(None));
+        return DoctorFinding::new("store", FindingState::Fine, text).data(data(None));
     }
     let sessions =
-        async { Ok::<_, Failure>(setup::store(settings)?.sessions(SessionFilter::All).await?) };
+        async { Ok::<_, CliFailure>(setup::store(settings)?.sessions(SessionFilter::All).await?) };
     match sessions.await {
         Ok(sessions) => {
             let count = counted(sessions.len(), "session");
-            let text = format!("{shown} has {count}, {}", Size(on_disk(path)));
-            Finding::new("store", State::Fine, text).data(data(Some(sessions.len())))
+            let text = format!("{shown} has {count}, {}", ByteSize(on_disk(path)));
+            DoctorFinding::new("store", FindingState::Fine, text).data(data(Some(sessions.len())))
         }
         Err(failure) => {
             let (what, hint) = failure.parts();
-            Finding::new("store", State::Error, what).hint(hint).data(data(None))
+            DoctorFinding::new("store", FindingState::Error, what).hint(hint).data(data(None))
         }
     }
 }
@@ -215,7 +221,7 @@ fn on_disk(path: &Path) -> u64 {
     [path.to_owned(), log()].iter().filter_map(|file| Some(fs::metadata(file).ok()?.len())).sum()
 }
 
-fn workspace(settings: &Settings, snapshot: &Snapshot) -> Vec<Finding> {
+fn workspace(settings: &Settings, snapshot: &WorkspaceSnapshot) -> Vec<DoctorFinding> {
     let catalog = &snapshot.catalog;
     let system = &catalog.system;
     let system = [&system.soul, &system.identity, &system.agents, &system.user];
@@ -229,34 +235,35 @@ fn workspace(settings: &Settings, snapshot: &Snapshot) -> Vec<Finding> {
     let path = &settings.agent.workspace;
     let text = format!("{} has {}", path.display(), listed.join(", "));
     let data = json!({"path": path, "exists": path.is_dir(), "problems": snapshot.problems.len()});
-    let problem = |problem: &recto_workspace::Problem| {
+    let problem = |problem: &recto_workspace::WorkspaceProblem| {
         let text = match problem.line {
             Some(line) => format!("{}:{line}: {}", problem.path.display(), problem.what),
             None => format!("{}: {}", problem.path.display(), problem.what),
         };
         // A turn goes on without the file, however wrong it is.
-        Finding::new("workspace", State::Warning, text)
+        DoctorFinding::new("workspace", FindingState::Warning, text)
             .hint(problem.hint.clone())
             .data(json!({"severity": severity(problem), "path": &*problem.path}))
     };
-    let problems: Vec<Finding> = snapshot.problems.iter().map(problem).collect();
-    let whole = path.is_dir().then(|| Finding::new("workspace", State::Fine, text).data(data));
+    let problems: Vec<DoctorFinding> = snapshot.problems.iter().map(problem).collect();
+    let whole =
+        path.is_dir().then(|| DoctorFinding::new("workspace", FindingState::Fine, text).data(data));
     whole.into_iter().chain(problems).collect()
 }
 
 /// Reports how much is remembered, as the owner sees it.
-async fn memory(settings: &Settings) -> Finding {
+async fn memory(settings: &Settings) -> DoctorFinding {
     let files = setup::memory_files(settings);
     let view = files.read(&setup::owner(settings), Horizon::All).await;
     let problems = files.check().await.len();
     let data = json!({"entries": view.memories.len(), "problems": problems});
     let entries = counted(view.memories.len(), "entry");
     let found = match problems {
-        0 => Finding::new("memory", State::Fine, entries),
+        0 => DoctorFinding::new("memory", FindingState::Fine, entries),
         _ => {
             let text = format!("{entries}, {}", counted(problems, "problem"));
             // A turn goes on, whatever is wrong with the files.
-            Finding::new("memory", State::Warning, text)
+            DoctorFinding::new("memory", FindingState::Warning, text)
                 .hint("`recto memory check` shows them".to_owned())
         }
     };
@@ -264,36 +271,39 @@ async fn memory(settings: &Settings) -> Finding {
 }
 
 /// Reports how turns look for items that fit a message.
-fn search(settings: &Settings) -> Finding {
+fn search(settings: &Settings) -> DoctorFinding {
     let SearchParts { options, encoder } = setup::search_parts(settings);
     let data = |encoder: Option<&str>| json!({"enabled": options.enabled, "encoder": encoder});
     if !options.enabled {
         let text = "is off: no item comes by itself (`search.enabled`)";
-        return Finding::new("search", State::Fine, text).data(data(None));
+        return DoctorFinding::new("search", FindingState::Fine, text).data(data(None));
     }
     let missing = || {
         let text = "goes by words: no embedding model was pulled";
         let hint = "run `recto models pull minilm`".to_owned();
-        Finding::new("search", State::Absent, text).hint(hint).data(data(None))
+        DoctorFinding::new("search", FindingState::Absent, text).hint(hint).data(data(None))
     };
     let Some(files) = encoder else { return missing() };
     match Encoder::load(&files) {
         Err(EncoderError::Missing { .. }) => missing(),
         Ok(_) => {
             let text = format!("goes by meaning and words ({})", Encoder::NAME);
-            Finding::new("search", State::Fine, text).data(data(Some(Encoder::NAME)))
+            DoctorFinding::new("search", FindingState::Fine, text).data(data(Some(Encoder::NAME)))
         }
         Err(error) => {
             let text = format!("goes by words: {error}");
-            Finding::new("search", State::Warning, text).hint(error.hint()).data(data(None))
+            DoctorFinding::new("search", FindingState::Warning, text)
+                .hint(error.hint())
+                .data(data(None))
         }
     }
 }
 
-impl Report {
+impl DoctorReport {
     /// Whether a turn could be made.
     fn is_ready(&self) -> bool {
-        self.answers.is_some() && self.findings.iter().all(|found| found.state != State::Error)
+        self.answers.is_some()
+            && self.findings.iter().all(|found| found.state != FindingState::Error)
     }
 
     fn json(&self) -> Value {
@@ -302,7 +312,7 @@ impl Report {
             "embedded": IS_BUILT_IN,
             "ready": self.is_ready(),
             "answers": self.answers.as_ref().map(|(entry, why)| json!({"entry": entry, "why": why})),
-            "findings": self.findings.iter().map(Finding::json).collect::<Vec<_>>(),
+            "findings": self.findings.iter().map(DoctorFinding::json).collect::<Vec<_>>(),
         })
     }
 

@@ -8,8 +8,8 @@ use std::path::Path;
 use jiff::Zoned;
 use recto_fs::{create_private_folder, private_options};
 
-use crate::failure::Failure;
-use crate::home::Home;
+use crate::failure::CliFailure;
+use crate::home::RectoHome;
 use crate::output::{print, tell};
 
 /// Pairs the paths of templates with their texts, which are built into the program.
@@ -34,13 +34,13 @@ pub(crate) const FILES: [(&str, &str); 10] = templates![
     "workspace/memory/MEMORY.md",
 ];
 
-pub(crate) fn run(home: &Home) -> Result<(), Failure> {
+pub(crate) fn run(home: &RectoHome) -> Result<(), CliFailure> {
     let now = Zoned::now();
     for (name, template) in FILES {
         let path = home.path().join(name);
         match write_new(&path, &filled(template, &now))? {
-            Written::New => print(&format!("wrote {}\n", path.display()))?,
-            Written::Kept => print(&format!("kept  {}\n", path.display()))?,
+            InitWrite::New => print(&format!("wrote {}\n", path.display()))?,
+            InitWrite::Kept => print(&format!("kept  {}\n", path.display()))?,
         }
     }
     tell(&"\nnext: recto chat");
@@ -48,7 +48,7 @@ pub(crate) fn run(home: &Home) -> Result<(), Failure> {
 }
 
 /// Writes all of them into a folder that has none, and tells nothing.
-pub(crate) fn fill(folder: &Path) -> Result<(), Failure> {
+pub(crate) fn fill(folder: &Path) -> Result<(), CliFailure> {
     let now = Zoned::now();
     FILES.iter().try_for_each(|(name, template)| {
         write_new(&folder.join(name), &filled(template, &now)).map(|_| ())
@@ -61,15 +61,15 @@ fn filled(template: &str, now: &Zoned) -> String {
     template.replace("{day}", &now.strftime("%Y-%m-%d").to_string()).replace("{time}", &time)
 }
 
-enum Written {
+enum InitWrite {
     New,
     Kept,
 }
 
 /// Writes a file that only its owner can read, unless there is one.
-fn write_new(path: &Path, content: &str) -> Result<Written, Failure> {
+fn write_new(path: &Path, content: &str) -> Result<InitWrite, CliFailure> {
     let failure = |error: &std::io::Error| {
-        Failure::new(format!("cannot write {}", path.display()))
+        CliFailure::new(format!("cannot write {}", path.display()))
             .because(error)
             .hint("choose another home with --home DIR, or make this one writable")
     };
@@ -83,9 +83,9 @@ fn write_new(path: &Path, content: &str) -> Result<Written, Failure> {
                 let _ = fs::remove_file(path);
                 return Err(failure(&error));
             }
-            Ok(Written::New)
+            Ok(InitWrite::New)
         }
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(Written::Kept),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(InitWrite::Kept),
         Err(error) => Err(failure(&error)),
     }
 }

@@ -9,20 +9,26 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use recto_context::{Catalog, ItemKind};
-use recto_workspace::{Effect, Problem, Severity, SkipReason, Skipped, Snapshot};
+use recto_workspace::{
+    ProblemEffect, Severity, SkipReason, SkippedItem, WorkspaceProblem, WorkspaceSnapshot,
+};
 use serde_json::{Value, json};
 
 use crate::cli::ItemCommand;
 use crate::config::Settings;
-use crate::draw::Table;
-use crate::failure::Failure;
-use crate::home::Home;
+use crate::draw::TextTable;
+use crate::failure::CliFailure;
+use crate::home::RectoHome;
 use crate::output::{counted, print, print_json, print_list, print_text, tame, tell};
 use crate::setup;
-use entry::{Entry, Found};
+use entry::{ItemMatch, ListedItem};
 
-pub(crate) fn run(home: &Home, kind: ItemKind, command: &ItemCommand) -> Result<ExitCode, Failure> {
-    let view = View::open(home, kind)?;
+pub(crate) fn run(
+    home: &RectoHome,
+    kind: ItemKind,
+    command: &ItemCommand,
+) -> Result<ExitCode, CliFailure> {
+    let view = ItemView::open(home, kind)?;
     match command {
         ItemCommand::List(format) => list(&view, format.json)?,
         ItemCommand::Show { name, json } => show(&view, name, json.json)?,
@@ -38,26 +44,26 @@ fn plural(kind: ItemKind) -> String {
 }
 
 /// The items of one kind, with the settings and the files that they come from.
-pub(super) struct View {
+pub(super) struct ItemView {
     kind: ItemKind,
     /// Where items of this kind are searched.
     folders: Vec<PathBuf>,
     pub(super) settings: Settings,
-    pub(super) snapshot: Arc<Snapshot>,
+    pub(super) snapshot: Arc<WorkspaceSnapshot>,
     /// The snapshot's, with the tools that no skill brings.
     pub(super) catalog: Catalog,
 }
 
-impl View {
-    pub(super) fn open(home: &Home, kind: ItemKind) -> Result<Self, Failure> {
+impl ItemView {
+    pub(super) fn open(home: &RectoHome, kind: ItemKind) -> Result<Self, CliFailure> {
         let settings = setup::load(home, Vec::new())?;
         let snapshot = setup::read_workspace(&settings)?;
         let catalog = setup::whole_catalog(home, &settings, &snapshot);
-        Ok(View { kind, folders: folders(&settings, kind), settings, snapshot, catalog })
+        Ok(ItemView { kind, folders: folders(&settings, kind), settings, snapshot, catalog })
     }
 
-    pub(super) fn entries(&self) -> Vec<Entry<'_>> {
-        entry::all(&self.catalog, self.kind)
+    pub(super) fn entries(&self) -> Vec<ListedItem<'_>> {
+        entry::list_items(&self.catalog, self.kind)
     }
 }
 
@@ -72,17 +78,17 @@ fn folders(settings: &Settings, kind: ItemKind) -> Vec<PathBuf> {
     folders
 }
 
-fn list(view: &View, as_json: bool) -> Result<(), Failure> {
+fn list(view: &ItemView, as_json: bool) -> Result<(), CliFailure> {
     let entries = view.entries();
     let draw = || entry_table(&entries, view.kind).to_string();
     let nothing = format!("there are no {}", plural(view.kind));
-    print_list(as_json, &entries, Entry::json, draw, &nothing)?;
+    print_list(as_json, &entries, ListedItem::json, draw, &nothing)?;
     tell_of_check(view);
     Ok(())
 }
 
 /// Tells how many problems there are, if any, and what shows them.
-pub(super) fn tell_of_check(view: &View) {
+pub(super) fn tell_of_check(view: &ItemView) {
     let problems = concerning(view).count();
     if problems > 0 {
         let problems = counted(problems, "problem");
@@ -91,9 +97,9 @@ pub(super) fn tell_of_check(view: &View) {
 }
 
 /// The skills, rules or references, one a line. Tools have a table of their own.
-fn entry_table(entries: &[Entry<'_>], kind: ItemKind) -> Table {
+fn entry_table(entries: &[ListedItem<'_>], kind: ItemKind) -> TextTable {
     let third = if kind == ItemKind::Skill { "tools" } else { "priority" };
-    let mut table = Table::new(["name", "include", third, "tokens", "description"]);
+    let mut table = TextTable::new(["name", "include", third, "tokens", "description"]);
     table.align_right(3);
     for entry in entries {
         let third = match kind {
@@ -111,7 +117,7 @@ fn entry_table(entries: &[Entry<'_>], kind: ItemKind) -> Table {
     table
 }
 
-fn show(view: &View, name: &str, as_json: bool) -> Result<(), Failure> {
+fn show(view: &ItemView, name: &str, as_json: bool) -> Result<(), CliFailure> {
     let entries = view.entries();
     let entry = find(view, &entries, name)?;
     if as_json {
@@ -131,31 +137,31 @@ fn show(view: &View, name: &str, as_json: bool) -> Result<(), Failure> {
 
 /// The item that is meant by a name.
 pub(super) fn find<'e, 'c>(
-    view: &View,
-    entries: &'e [Entry<'c>],
+    view: &ItemView,
+    entries: &'e [ListedItem<'c>],
     name: &str,
-) -> Result<&'e Entry<'c>, Failure> {
+) -> Result<&'e ListedItem<'c>, CliFailure> {
     match entry::find(entries, name) {
-        Found::One(entry) => Ok(entry),
-        Found::Several(names) => {
+        ItemMatch::One(entry) => Ok(entry),
+        ItemMatch::Several(names) => {
             let names: Vec<String> = names.iter().map(|name| format!("`{}`", tame(name))).collect();
             let what = format!("there are several tools `{}`", tame(name));
-            Err(Failure::new(what).hint(format!("name one of {}", names.join(", "))))
+            Err(CliFailure::new(what).hint(format!("name one of {}", names.join(", "))))
         }
-        Found::None => Err(not_there(view, entries, name)),
+        ItemMatch::None => Err(not_there(view, entries, name)),
     }
 }
 
 /// Names the nearest item, or says why the one that was asked for is left out.
-fn not_there(view: &View, entries: &[Entry<'_>], name: &str) -> Failure {
-    let View { kind, snapshot, .. } = view;
-    let is_it = |skipped: &&Skipped| skipped.item.kind == *kind && *skipped.item.name == *name;
-    let failure = Failure::new(format!("there is no {kind} `{}`", tame(name)));
+fn not_there(view: &ItemView, entries: &[ListedItem<'_>], name: &str) -> CliFailure {
+    let ItemView { kind, snapshot, .. } = view;
+    let is_it = |skipped: &&SkippedItem| skipped.item.kind == *kind && *skipped.item.name == *name;
+    let failure = CliFailure::new(format!("there is no {kind} `{}`", tame(name)));
     if let Some(skipped) = snapshot.skipped.iter().find(is_it) {
         let path = tame(&skipped.path.to_string_lossy());
         return failure.hint(format!("{path}: {}", why_skipped(skipped)));
     }
-    if let Some(problem) = snapshot.problems.iter().find(|problem| is_of(problem, name)) {
+    if let Some(problem) = snapshot.problems.iter().find(|problem| leaves_out_item(problem, name)) {
         return failure.hint(problem.to_string());
     }
     if *kind == ItemKind::Tool && view.settings.tools.disabled.iter().any(|off| off == name) {
@@ -167,14 +173,14 @@ fn not_there(view: &View, entries: &[Entry<'_>], name: &str) -> Failure {
 }
 
 /// Whether a problem left out the item whose file or folder has this name.
-fn is_of(problem: &Problem, name: &str) -> bool {
+fn leaves_out_item(problem: &WorkspaceProblem, name: &str) -> bool {
     let is_named = |path: &Path| path.file_stem().is_some_and(|stem| stem == name);
     let of_folder =
         problem.path.ends_with("SKILL.md") && problem.path.parent().is_some_and(is_named);
-    problem.effect == Effect::LeftOut && (of_folder || is_named(&problem.path))
+    problem.effect == ProblemEffect::LeftOut && (of_folder || is_named(&problem.path))
 }
 
-pub(super) fn why_skipped(skipped: &Skipped) -> String {
+pub(super) fn why_skipped(skipped: &SkippedItem) -> String {
     match &skipped.reason {
         SkipReason::Disabled => "disabled in the config".to_owned(),
         SkipReason::Overwritten { by } => {
@@ -189,10 +195,10 @@ pub(super) fn why_skipped(skipped: &Skipped) -> String {
 
 /// Problems of the files that items of this kind are made of, and of the
 /// workspace as a whole.
-pub(super) fn concerning(view: &View) -> impl Iterator<Item = &Problem> {
+pub(super) fn concerning(view: &ItemView) -> impl Iterator<Item = &WorkspaceProblem> {
     // Of the files of a skill, only one has to do with tools.
     let is_read = |path: &Path| view.kind != ItemKind::Tool || path.ends_with("tools.json");
-    let concerns = move |problem: &&Problem| {
+    let concerns = move |problem: &&WorkspaceProblem| {
         let in_folder = view.folders.iter().any(|folder| problem.path.starts_with(folder));
         (in_folder && is_read(&problem.path))
             || view.settings.agent.workspace.starts_with(&*problem.path)
@@ -200,9 +206,9 @@ pub(super) fn concerning(view: &View) -> impl Iterator<Item = &Problem> {
     view.snapshot.problems.iter().filter(concerns)
 }
 
-fn check(view: &View, as_json: bool) -> Result<ExitCode, Failure> {
-    let View { kind, snapshot, .. } = view;
-    let problems: Vec<&Problem> = concerning(view).collect();
+fn check(view: &ItemView, as_json: bool) -> Result<ExitCode, CliFailure> {
+    let ItemView { kind, snapshot, .. } = view;
+    let problems: Vec<&WorkspaceProblem> = concerning(view).collect();
     let skipped = snapshot.skipped.iter().filter(|skipped| skipped.item.kind == *kind);
     if as_json {
         let skipped: Vec<Value> = skipped.map(skipped_json).collect();
@@ -224,19 +230,19 @@ fn check(view: &View, as_json: bool) -> Result<ExitCode, Failure> {
 }
 
 /// Tells how many items are in use, and how many problems their files have.
-pub(super) fn tell_in_use(view: &View, problems: usize) {
+pub(super) fn tell_in_use(view: &ItemView, problems: usize) {
     let (count, problems) = (view.entries().len(), counted(problems, "problem"));
     tell(&format_args!("{}: {count} in use, {problems}", plural(view.kind)));
 }
 
-pub(crate) fn severity(problem: &Problem) -> &'static str {
+pub(crate) fn severity(problem: &WorkspaceProblem) -> &'static str {
     match problem.severity {
         Severity::Warning => "warning",
         Severity::Error => "error",
     }
 }
 
-pub(crate) fn problem_json(problem: &Problem) -> Value {
+pub(crate) fn problem_json(problem: &WorkspaceProblem) -> Value {
     json!({
         "path": problem.path.to_string_lossy(),
         "line": problem.line,
@@ -246,7 +252,7 @@ pub(crate) fn problem_json(problem: &Problem) -> Value {
     })
 }
 
-pub(super) fn skipped_json(skipped: &Skipped) -> Value {
+pub(super) fn skipped_json(skipped: &SkippedItem) -> Value {
     json!({
         "name": &*skipped.item.name,
         "path": skipped.path.to_string_lossy(),

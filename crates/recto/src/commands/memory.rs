@@ -14,14 +14,14 @@ use std::process::ExitCode;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use recto_context::{Audience, Marks, Memory, Scope, Who};
+use recto_context::{Audience, AudienceKind, Memory, MemoryMarks, MemoryScope};
 use recto_workspace::MemoryError;
 use serde_json::{Value, json};
 
 use crate::cli::{AudienceArgs, MemoryCommand, ScopeArgs, WhoArg};
 use crate::config::Settings;
-use crate::failure::Failure;
-use crate::home::Home;
+use crate::failure::CliFailure;
+use crate::home::RectoHome;
 use crate::setup;
 
 pub(crate) use search::recollection_json;
@@ -29,7 +29,7 @@ pub(crate) use search::recollection_json;
 /// The most characters of a memory that are shown on its line.
 const SHOWN: usize = 160;
 
-pub(crate) fn run(home: &Home, command: &MemoryCommand) -> Result<ExitCode, Failure> {
+pub(crate) fn run(home: &RectoHome, command: &MemoryCommand) -> Result<ExitCode, CliFailure> {
     let settings = setup::load(home, Vec::new())?;
     let files = setup::memory_files(&settings);
     setup::runtime()?.block_on(async {
@@ -39,8 +39,8 @@ pub(crate) fn run(home: &Home, command: &MemoryCommand) -> Result<ExitCode, Fail
                 list::run(&files, &audience, *all, json.json).await?;
             }
             MemoryCommand::Add { text, important, shared, scope } => {
-                let marks = Marks { important: *important, shared: *shared };
-                let scope = scope_of(scope).unwrap_or(Scope::Global);
+                let marks = MemoryMarks { important: *important, shared: *shared };
+                let scope = scope_of(scope).unwrap_or(MemoryScope::Global);
                 change::add(&files, text, marks, scope).await?;
             }
             MemoryCommand::Search { query, limit, audience, json } => {
@@ -74,27 +74,27 @@ fn audience_of(settings: &Settings, args: &AudienceArgs) -> Audience {
 }
 
 /// The scope that the arguments name, if they name one.
-fn scope_of(args: &ScopeArgs) -> Option<Scope> {
+fn scope_of(args: &ScopeArgs) -> Option<MemoryScope> {
     let ScopeArgs { person, conversation, agent } = args;
-    let person = || Some(Scope::Person(person.as_deref()?.into()));
-    let conversation = || Some(Scope::Conversation(conversation.as_deref()?.into()));
-    let agent = || Some(Scope::Agent(agent.as_deref()?.into()));
+    let person = || Some(MemoryScope::Person(person.as_deref()?.into()));
+    let conversation = || Some(MemoryScope::Conversation(conversation.as_deref()?.into()));
+    let agent = || Some(MemoryScope::Agent(agent.as_deref()?.into()));
     person().or_else(conversation).or_else(agent)
 }
 
 /// Says in words who an audience is.
 fn who(audience: &Audience) -> &'static str {
     match audience.who {
-        Who::Owner => "the owner",
-        Who::Guest => "a guest",
-        Who::Group => "a group",
-        Who::SubAgent => "a sub-agent",
+        AudienceKind::Owner => "the owner",
+        AudienceKind::Guest => "a guest",
+        AudienceKind::Group => "a group",
+        AudienceKind::SubAgent => "a sub-agent",
     }
 }
 
-impl From<MemoryError> for Failure {
+impl From<MemoryError> for CliFailure {
     fn from(error: MemoryError) -> Self {
-        Failure::from_error(&error).hint_if(error.hint())
+        CliFailure::from_error(&error).hint_if(error.hint())
     }
 }
 
@@ -112,7 +112,7 @@ pub(crate) fn memory_json(memory: &Memory) -> Value {
     })
 }
 
-fn scope_json(scope: &Scope) -> Value {
+fn scope_json(scope: &MemoryScope) -> Value {
     match scope_parts(scope) {
         (kind, None) => json!({"kind": kind}),
         (kind, Some(id)) => json!({"kind": kind, "id": id}),
@@ -120,19 +120,19 @@ fn scope_json(scope: &Scope) -> Value {
 }
 
 /// Says in a word or two to whom a memory belongs.
-fn scope_text(scope: &Scope) -> String {
+fn scope_text(scope: &MemoryScope) -> String {
     match scope_parts(scope) {
         (kind, None) => kind.to_owned(),
         (kind, Some(id)) => format!("{kind} {id}"),
     }
 }
 
-fn scope_parts(scope: &Scope) -> (&'static str, Option<&str>) {
+fn scope_parts(scope: &MemoryScope) -> (&'static str, Option<&str>) {
     match scope {
-        Scope::Global => ("global", None),
-        Scope::Person(id) => ("person", Some(id)),
-        Scope::Conversation(key) => ("conversation", Some(key)),
-        Scope::Agent(id) => ("agent", Some(id)),
+        MemoryScope::Global => ("global", None),
+        MemoryScope::Person(id) => ("person", Some(id)),
+        MemoryScope::Conversation(key) => ("conversation", Some(key)),
+        MemoryScope::Agent(id) => ("agent", Some(id)),
     }
 }
 

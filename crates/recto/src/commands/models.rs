@@ -10,20 +10,20 @@ use std::process::ExitCode;
 use futures_util::future::join_all;
 use recto_agent::ModelEntry;
 use recto_context::Tokens;
-use recto_llm::{LlmError, ModelHealth, Presence, ServerWindow, Support, Wire};
+use recto_llm::{FeatureSupport, LlmError, ModelHealth, ModelPresence, ServerWindow, Wire};
 use recto_models::{Library, ModelsError};
 use serde_json::{Value, json};
 
 use crate::cli::ModelCommand;
 use crate::config::Settings;
-use crate::draw::Table;
-use crate::failure::Failure;
-use crate::home::Home;
+use crate::draw::TextTable;
+use crate::failure::CliFailure;
+use crate::home::RectoHome;
 use crate::output::{print, print_json, tell};
 use crate::setup;
-use progress::Narrator;
+use progress::PullDisplay;
 
-pub(crate) fn run(home: &Home, command: &ModelCommand) -> Result<ExitCode, Failure> {
+pub(crate) fn run(home: &RectoHome, command: &ModelCommand) -> Result<ExitCode, CliFailure> {
     match command {
         ModelCommand::List(json) => list(&setup::load(home, Vec::new())?, json.json)?,
         ModelCommand::Check { name, json } => {
@@ -43,7 +43,7 @@ pub(crate) fn run(home: &Home, command: &ModelCommand) -> Result<ExitCode, Failu
         // Files come and go whatever the config says: a broken one is no hindrance.
         ModelCommand::Pull { names, sha256, name, quiet, json } => {
             let options = pull::options(*sha256, name.clone());
-            let narrator = if *quiet { Narrator::quiet() } else { Narrator::on_stderr() };
+            let narrator = if *quiet { PullDisplay::quiet() } else { PullDisplay::on_stderr() };
             return pull::run(&library(home), names, &options, narrator, json.json);
         }
         ModelCommand::Remove { name } => library(home).remove(name)?,
@@ -52,25 +52,25 @@ pub(crate) fn run(home: &Home, command: &ModelCommand) -> Result<ExitCode, Failu
 }
 
 /// The folder of model files.
-fn library(home: &Home) -> Library {
+fn library(home: &RectoHome) -> Library {
     Library::new(home.path().join("models"))
 }
 
-impl From<ModelsError> for Failure {
+impl From<ModelsError> for CliFailure {
     /// Names each source that was tried, and what to do.
     fn from(error: ModelsError) -> Self {
         let failure = match &error {
             ModelsError::Failed { what, failures, .. } => {
-                let failure = Failure::new(format!("cannot pull `{what}`"));
+                let failure = CliFailure::new(format!("cannot pull `{what}`"));
                 failures.iter().fold(failure, |failure, source| failure.because(source))
             }
-            _ => Failure::from_error(&error),
+            _ => CliFailure::from_error(&error),
         };
         failure.hint_if(error.hint())
     }
 }
 
-fn list(settings: &Settings, json: bool) -> Result<(), Failure> {
+fn list(settings: &Settings, json: bool) -> Result<(), CliFailure> {
     let chosen = settings.model.as_deref();
     let installed = Library::new(&settings.model_files).list()?;
     if json {
@@ -87,7 +87,7 @@ fn list(settings: &Settings, json: bool) -> Result<(), Failure> {
         let models: Value = models.collect();
         return print_json(&json!({"models": models, "installed": installed::json(&installed)}));
     }
-    let mut table = Table::new(["", "name", "provider", "model", "address"]);
+    let mut table = TextTable::new(["", "name", "provider", "model", "address"]);
     for model in &settings.models {
         let mark = if chosen == Some(&model.name) { "*" } else { "" };
         let usual = model.provider.default_base_url().unwrap_or_default();
@@ -114,24 +114,25 @@ fn list(settings: &Settings, json: bool) -> Result<(), Failure> {
 }
 
 /// A model entry of the config, and what its server says of it.
-struct Found<'a> {
+struct CheckedModel<'a> {
     entry: &'a ModelEntry,
     health: Result<ModelHealth, LlmError>,
 }
 
 /// Asks all servers at once. Fails when one can't be used.
-async fn check(entries: &[ModelEntry], json: bool) -> Result<ExitCode, Failure> {
-    let checks = entries.iter().map(|entry| async { Found { entry, health: health(entry).await } });
+async fn check(entries: &[ModelEntry], json: bool) -> Result<ExitCode, CliFailure> {
+    let checks =
+        entries.iter().map(|entry| async { CheckedModel { entry, health: health(entry).await } });
     let found = join_all(checks).await;
     if json {
-        print_json(&found.iter().map(Found::json).collect())?;
+        print_json(&found.iter().map(CheckedModel::json).collect())?;
     } else {
-        let mut table = Table::new(["name", "server", "model", "window", "tools"]);
+        let mut table = TextTable::new(["name", "server", "model", "window", "tools"]);
         found.iter().for_each(|found| table.row(found.cells()));
         print(&table.to_string())?;
-        found.iter().for_each(Found::tell_trouble);
+        found.iter().for_each(CheckedModel::tell_trouble);
     }
-    let usable = found.iter().all(Found::is_usable);
+    let usable = found.iter().all(CheckedModel::is_usable);
     Ok(if usable { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -144,7 +145,7 @@ pub(crate) async fn health(entry: &ModelEntry) -> Result<ModelHealth, LlmError> 
     Ok(health)
 }
 
-impl Found<'_> {
+impl CheckedModel<'_> {
     fn is_usable(&self) -> bool {
         match &self.health {
             Err(_) => false,
@@ -155,7 +156,7 @@ impl Found<'_> {
     /// Whether the server is sure not to have the model. Ollama answers to the
     /// names that it lists, and to no others.
     fn lacks(&self, health: &ModelHealth) -> bool {
-        let not_listed = matches!(health.presence, Presence::NotListed { .. });
+        let not_listed = matches!(health.presence, ModelPresence::NotListed { .. });
         not_listed && self.entry.client.wire() == Wire::Ollama
     }
 
@@ -166,9 +167,9 @@ impl Found<'_> {
             return [name, url, "no answer".to_owned(), String::new(), String::new()];
         };
         let presence = match &health.presence {
-            Presence::Listed => format!("{}: there", self.entry.call.model),
-            Presence::NotListed { .. } => format!("{}: not listed", self.entry.call.model),
-            Presence::Unknown => format!("{}: unknown", self.entry.call.model),
+            ModelPresence::Listed => format!("{}: there", self.entry.call.model),
+            ModelPresence::NotListed { .. } => format!("{}: not listed", self.entry.call.model),
+            ModelPresence::Unknown => format!("{}: unknown", self.entry.call.model),
         };
         [name, url, presence, self.window(health), support(health.tools).to_owned()]
     }
@@ -198,7 +199,7 @@ impl Found<'_> {
                     tell(&format_args!("hint: {hint}"));
                 }
             }
-            Ok(health @ ModelHealth { presence: Presence::NotListed { served }, .. }) => {
+            Ok(health @ ModelHealth { presence: ModelPresence::NotListed { served }, .. }) => {
                 let kind = if self.lacks(health) { "error" } else { "warning" };
                 let model = &self.entry.call.model;
                 let has = if served.is_empty() { "none".to_owned() } else { served.join(", ") };
@@ -235,12 +236,12 @@ impl Found<'_> {
                 });
                 json["tools"] = support(health.tools).into();
                 json["presence"] = match &health.presence {
-                    Presence::Listed => "listed",
-                    Presence::NotListed { .. } => "not_listed",
-                    Presence::Unknown => "unknown",
+                    ModelPresence::Listed => "listed",
+                    ModelPresence::NotListed { .. } => "not_listed",
+                    ModelPresence::Unknown => "unknown",
                 }
                 .into();
-                if let Presence::NotListed { served } = &health.presence {
+                if let ModelPresence::NotListed { served } = &health.presence {
                     json["served"] = json!(served);
                 }
             }
@@ -249,10 +250,10 @@ impl Found<'_> {
     }
 }
 
-fn support(support: Support) -> &'static str {
+fn support(support: FeatureSupport) -> &'static str {
     match support {
-        Support::Yes => "yes",
-        Support::No => "no",
-        Support::Unknown => "unknown",
+        FeatureSupport::Yes => "yes",
+        FeatureSupport::No => "no",
+        FeatureSupport::Unknown => "unknown",
     }
 }

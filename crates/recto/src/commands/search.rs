@@ -9,19 +9,21 @@ use std::io::{self, IsTerminal};
 use std::sync::Arc;
 use std::time::Duration;
 
-use recto_agent::{How, IsCandidate, Patience, Progress, Ranked, Searcher};
-use recto_context::{Catalog, Include, ItemId, ItemKind, Pick, Scores};
-use recto_search::{Choice, Entry, Group, SearchOptions};
+use recto_agent::{
+    EmbeddingProgress, IsCandidate, RankedItems, RankingBasis, SearchPatience, Searcher,
+};
+use recto_context::{Catalog, IncludeMode, ItemId, ItemKind, Pick, Scores};
+use recto_search::{GroupChoice, ItemGroup, SearchEntry, SearchOptions};
 use serde_json::{Value, json};
 
 use crate::cli::SearchArgs;
-use crate::draw::Table;
-use crate::failure::Failure;
-use crate::home::Home;
+use crate::draw::TextTable;
+use crate::failure::CliFailure;
+use crate::home::RectoHome;
 use crate::input;
 use crate::output::{one_line, print, print_json, tell};
 use crate::setup;
-use crate::terminal::status::Status;
+use crate::terminal::status::StatusLine;
 
 /// Waiting that is longer than this is told.
 const A_MOMENT: Duration = Duration::from_secs(1);
@@ -29,29 +31,30 @@ const A_MOMENT: Duration = Duration::from_secs(1);
 /// The most characters of the best chunk that are shown.
 const SHOWN: usize = 80;
 
-pub(crate) fn run(home: &Home, args: &SearchArgs) -> Result<(), Failure> {
+pub(crate) fn run(home: &RectoHome, args: &SearchArgs) -> Result<(), CliFailure> {
     let query = input::message(&args.query)?;
     if query.trim().is_empty() {
-        return Err(Failure::new("there is nothing to search for")
+        return Err(CliFailure::new("there is nothing to search for")
             .hint("say it as a message would: recto search \"write a commit message\""));
     }
     let settings = setup::load(home, Vec::new())?;
     let snapshot = setup::read_workspace(&settings)?;
     setup::tell_problems(&snapshot.problems);
     let mut catalog = setup::whole_catalog(home, &settings, &snapshot);
-    let asked = Asked { query: &query, kind: args.kind.map(ItemKind::from), limit: args.limit };
+    let asked =
+        SearchRequest { query: &query, kind: args.kind.map(ItemKind::from), limit: args.limit };
     let found = setup::runtime()?.block_on(async {
         let remembered = setup::remembered(&settings).await;
         setup::tell_problems(&remembered.problems);
         catalog.memories.clone_from(&remembered.memories);
         let searcher = setup::searcher(&settings, setup::store_for_vectors(home, &settings));
-        patiently(&searcher, find(&searcher, &catalog, &asked, Patience::UntilDone)).await
+        patiently(&searcher, find(&searcher, &catalog, &asked, SearchPatience::UntilDone)).await
     });
     if args.json { print_json(&found.json(&query)) } else { draw(&found, args) }
 }
 
 /// The query of a search, and which items may answer it.
-pub(crate) struct Asked<'a> {
+pub(crate) struct SearchRequest<'a> {
     pub(crate) query: &'a str,
     /// Items of this kind alone.
     pub(crate) kind: Option<ItemKind>,
@@ -60,20 +63,20 @@ pub(crate) struct Asked<'a> {
 }
 
 /// The result of a search, and how it was made.
-pub(crate) struct Findings {
+pub(crate) struct SearchReport {
     /// The most probable first.
-    pub(crate) rows: Vec<Row>,
-    pub(crate) how: How,
+    pub(crate) rows: Vec<SearchRow>,
+    pub(crate) how: RankingBasis,
     options: SearchOptions,
 }
 
-impl Findings {
+impl SearchReport {
     pub(crate) fn json(&self, query: &str) -> Value {
         json!({
             "query": query,
             "how": self.how,
             "enabled": self.options.enabled,
-            "results": self.rows.iter().map(Row::json).collect::<Vec<_>>(),
+            "results": self.rows.iter().map(SearchRow::json).collect::<Vec<_>>(),
         })
     }
 }
@@ -82,15 +85,16 @@ impl Findings {
 pub(crate) async fn find(
     searcher: &Searcher,
     catalog: &Catalog,
-    asked: &Asked<'_>,
-    patience: Patience,
-) -> Findings {
+    asked: &SearchRequest<'_>,
+    patience: SearchPatience,
+) -> SearchReport {
     let options = *searcher.options();
-    let group = asked.kind.map(Group::of);
+    let group = asked.kind.map(ItemGroup::of_kind);
     let is_candidate: IsCandidate =
-        Arc::new(move |id| group.is_none_or(|group| Group::of(id.kind) == group));
-    let memories = catalog.memories.iter().map(Entry::memory);
-    let entries: Arc<[Entry]> = Entry::items_of(catalog).into_iter().chain(memories).collect();
+        Arc::new(move |id| group.is_none_or(|group| ItemGroup::of_kind(id.kind) == group));
+    let memories = catalog.memories.iter().map(SearchEntry::memory);
+    let entries: Arc<[SearchEntry]> =
+        SearchEntry::from_catalog(catalog).into_iter().chain(memories).collect();
     let ranked = searcher.search(entries.clone(), asked.query, is_candidate, patience).await;
     // A turn weighs those against each other that may come by themselves.
     let may_come: HashSet<ItemId> = by_themselves(catalog).collect();
@@ -98,7 +102,7 @@ pub(crate) async fn find(
     let of_turn = searcher.search(entries, asked.query, is_candidate, patience).await;
     let how = ranked.how.clone();
     let rows = rows(ranked, &in_a_turn(of_turn, &options), &options, catalog, asked);
-    Findings { rows, how, options }
+    SearchReport { rows, how, options }
 }
 
 /// Waits for a search, and tells how far it is when it takes longer.
@@ -108,8 +112,8 @@ pub(crate) async fn patiently<T>(searcher: &Searcher, search: impl Future<Output
         return found;
     }
     let mut progress = searcher.progress();
-    let mut status = Status::new();
-    let Progress { done, total } = *progress.borrow_and_update();
+    let mut status = StatusLine::new();
+    let EmbeddingProgress { done, total } = *progress.borrow_and_update();
     let texts = |done: usize, total: usize| format!("{done} of {total} texts embedded");
     match io::stderr().is_terminal() {
         true => status.show(&texts(done, total)),
@@ -127,7 +131,7 @@ pub(crate) async fn patiently<T>(searcher: &Searcher, search: impl Future<Output
                 if changed.is_err() {
                     return search.await;
                 }
-                let Progress { done, total } = *progress.borrow_and_update();
+                let EmbeddingProgress { done, total } = *progress.borrow_and_update();
                 status.show(&texts(done, total));
             }
         }
@@ -135,14 +139,14 @@ pub(crate) async fn patiently<T>(searcher: &Searcher, search: impl Future<Output
 }
 
 /// An item that was ranked.
-pub(crate) struct Row {
+pub(crate) struct SearchRow {
     pub(crate) pick: Pick,
     /// `None` for a memory, which is in no session.
-    include: Option<Include>,
+    include: Option<IncludeMode>,
     is_taken: bool,
 }
 
-impl Row {
+impl SearchRow {
     pub(crate) fn json(&self) -> Value {
         let Pick { item, scores, best_chunk } = &self.pick;
         let mut value = json!(scores);
@@ -177,17 +181,17 @@ impl Row {
 
 /// The items that come to a session by themselves when they fit.
 fn by_themselves(catalog: &Catalog) -> impl Iterator<Item = ItemId> {
-    let of_agent = catalog.items().filter(|(_, include)| *include == Include::Agent);
+    let of_agent = catalog.items().filter(|(_, include)| *include == IncludeMode::Agent);
     of_agent.map(|(id, _)| id)
 }
 
 /// What became of items in a turn of a new session: their scores there, and whether
 /// they were taken.
-type InTurn = HashMap<ItemId, (Scores, bool)>;
+type TurnScores = HashMap<ItemId, (Scores, bool)>;
 
-fn in_a_turn(ranked: Ranked, options: &SearchOptions) -> InTurn {
+fn in_a_turn(ranked: RankedItems, options: &SearchOptions) -> TurnScores {
     let of_group = |(group, picks)| {
-        let Choice { taken, left } = Choice::among(picks, options.of(group));
+        let GroupChoice { taken, left } = GroupChoice::among(picks, options.for_group(group));
         let taken = taken.into_iter().map(|pick| (pick.item, (pick.scores, true)));
         taken.chain(left.into_iter().map(|pick| (pick.item, (pick.scores, false))))
     };
@@ -196,22 +200,22 @@ fn in_a_turn(ranked: Ranked, options: &SearchOptions) -> InTurn {
 
 /// The best of each group, the most probable first.
 fn rows(
-    ranked: Ranked,
-    in_a_turn: &InTurn,
+    ranked: RankedItems,
+    in_a_turn: &TurnScores,
     options: &SearchOptions,
     catalog: &Catalog,
-    asked: &Asked<'_>,
-) -> Vec<Row> {
-    let includes: HashMap<ItemId, Include> = catalog.items().collect();
+    asked: &SearchRequest<'_>,
+) -> Vec<SearchRow> {
+    let includes: HashMap<ItemId, IncludeMode> = catalog.items().collect();
     let mut rows = Vec::new();
     for (group, picks) in ranked.groups {
-        let limit = asked.limit.unwrap_or(options.of(group).top_k);
+        let limit = asked.limit.unwrap_or(options.for_group(group).top_k);
         let is_wanted = |pick: &Pick| asked.kind.is_none_or(|kind| pick.item.kind == kind);
         rows.extend(picks.into_iter().filter(is_wanted).take(limit).map(|mut pick| {
             let of_turn = in_a_turn.get(&pick.item);
             pick.scores = of_turn.map_or(pick.scores, |(scores, _)| *scores);
             let is_taken = of_turn.is_some_and(|(_, is_taken)| *is_taken);
-            Row { include: includes.get(&pick.item).copied(), is_taken, pick }
+            SearchRow { include: includes.get(&pick.item).copied(), is_taken, pick }
         }));
     }
     rows.sort_by(|a, b| by_probability(&a.pick, &b.pick));
@@ -224,14 +228,14 @@ pub(crate) fn by_probability(a: &Pick, b: &Pick) -> Ordering {
     probability(b).total_cmp(&probability(a))
 }
 
-fn draw(found: &Findings, args: &SearchArgs) -> Result<(), Failure> {
-    let Findings { rows, how, options } = found;
-    let shown: Vec<&Row> = rows.iter().filter(|row| row.has_any()).collect();
+fn draw(found: &SearchReport, args: &SearchArgs) -> Result<(), CliFailure> {
+    let SearchReport { rows, how, options } = found;
+    let shown: Vec<&SearchRow> = rows.iter().filter(|row| row.has_any()).collect();
     if !shown.is_empty() {
         let table = if args.explain { explained(&shown) } else { plain(&shown) };
         print(&table.to_string())?;
     }
-    if args.explain || matches!(how, How::Words(_)) {
+    if args.explain || matches!(how, RankingBasis::Words(_)) {
         tell(&format_args!("searched {how}"));
     }
     tell(&match shown.iter().any(|row| row.is_taken) {
@@ -244,17 +248,17 @@ fn draw(found: &Findings, args: &SearchArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-fn plain(rows: &[&Row]) -> Table {
-    let mut table = Table::new(["", "item", "include", "probability", "cosine", "words"]);
+fn plain(rows: &[&SearchRow]) -> TextTable {
+    let mut table = TextTable::new(["", "item", "include", "probability", "cosine", "words"]);
     (3..6).for_each(|column| table.align_right(column));
     rows.iter().for_each(|row| table.row(row.cells()));
     table
 }
 
-fn explained(rows: &[&Row]) -> Table {
+fn explained(rows: &[&SearchRow]) -> TextTable {
     let heading =
         ["", "item", "include", "probability", "cosine", "words", "fused", "rank", "fits best"];
-    let mut table = Table::new(heading);
+    let mut table = TextTable::new(heading);
     (3..8).for_each(|column| table.align_right(column));
     for row in rows {
         let [mark, item, include, probability, cosine, words] = row.cells();

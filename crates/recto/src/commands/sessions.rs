@@ -5,23 +5,23 @@ mod transfer;
 
 use std::fmt::Write as _;
 
-use recto_context::{Body, ContentPart, Message, Text};
+use recto_context::{ContentPart, Message, MessageBody, Text};
 use recto_store::{
-    Approval, Hit, Moment, Owner, Session, SessionFilter, SessionName, SessionSummary, Store,
-    StoredMessage, Turn,
+    MessageHit, Moment, SessionFilter, SessionName, SessionSummary, Store, StoredApproval,
+    StoredMessage, StoredSession, StoredTurn, TurnOwner,
 };
 use serde_json::{Value, json};
 
 use crate::cli::SessionCommand;
-use crate::draw::Table;
-use crate::failure::Failure;
-use crate::home::Home;
+use crate::draw::TextTable;
+use crate::failure::CliFailure;
+use crate::home::RectoHome;
 use crate::output::{print, print_json, print_list, tame, tame_lines, tell};
 use crate::setup;
 
-pub(crate) use transfer::take_in;
+pub(crate) use transfer::resume_from_file;
 
-pub(crate) fn run(home: &Home, command: &SessionCommand) -> Result<(), Failure> {
+pub(crate) fn run(home: &RectoHome, command: &SessionCommand) -> Result<(), CliFailure> {
     let settings = setup::load(home, Vec::new())?;
     setup::runtime()?.block_on(async {
         let store = setup::settled_store(&settings).await?;
@@ -47,18 +47,18 @@ pub(crate) fn run(home: &Home, command: &SessionCommand) -> Result<(), Failure> 
 }
 
 /// Finds the session of that name or number.
-pub(crate) async fn find(store: &Store, name: &str) -> Result<Session, Failure> {
+pub(crate) async fn find(store: &Store, name: &str) -> Result<StoredSession, CliFailure> {
     if let Some(session) = store.find_session(name).await? {
         return Ok(session);
     }
     let all = store.sessions(SessionFilter::All).await?;
     let labels: Vec<String> = all.iter().map(|summary| summary.session.label()).collect();
-    let failure = Failure::new(format!("there is no session `{}`", tame(name)));
+    let failure = CliFailure::new(format!("there is no session `{}`", tame(name)));
     let otherwise = "`recto sessions list --all` lists those that are there";
     Err(failure.hint_nearest(name, labels.iter().map(String::as_str), otherwise))
 }
 
-async fn list(store: &Store, all: bool, json: bool) -> Result<(), Failure> {
+async fn list(store: &Store, all: bool, json: bool) -> Result<(), CliFailure> {
     let filter = if all { SessionFilter::All } else { SessionFilter::Open };
     let sessions = store.sessions(filter).await?;
     let nothing = "there are no sessions yet; `recto chat` begins one";
@@ -67,7 +67,7 @@ async fn list(store: &Store, all: bool, json: bool) -> Result<(), Failure> {
 
 /// The sessions, one a line.
 pub(crate) fn table(sessions: &[SessionSummary]) -> String {
-    let mut table = Table::new(["number", "name", "messages", "turns", "last", "begins with"]);
+    let mut table = TextTable::new(["number", "name", "messages", "turns", "last", "begins with"]);
     for column in [0, 2, 3] {
         table.align_right(column);
     }
@@ -93,7 +93,7 @@ pub(crate) fn local(moment: Moment) -> String {
     zoned.strftime("%Y-%m-%d %H:%M").to_string()
 }
 
-pub(crate) fn session_json(session: &Session) -> Value {
+pub(crate) fn session_json(session: &StoredSession) -> Value {
     json!({
         "id": session.id,
         "name": session.label(),
@@ -114,7 +114,7 @@ pub(crate) fn summary_json(summary: &SessionSummary) -> Value {
     json
 }
 
-async fn show(store: &Store, name: &str, json: bool) -> Result<(), Failure> {
+async fn show(store: &Store, name: &str, json: bool) -> Result<(), CliFailure> {
     let session = find(store, name).await?;
     let messages = store.messages(session.id, None).await?;
     let turns = store.turns(session.id).await?;
@@ -145,15 +145,15 @@ async fn show(store: &Store, name: &str, json: bool) -> Result<(), Failure> {
 }
 
 /// Says how a turn stands that has not ended.
-fn open_status(turn: &Turn, question: Option<&Approval>) -> String {
-    if let Some(Approval { id, question, .. }) = question {
+fn open_status(turn: &StoredTurn, question: Option<&StoredApproval>) -> String {
+    if let Some(StoredApproval { id, question, .. }) = question {
         let (tool, title) = (tame(&question.tool.key()), tame(&question.title));
         return format!(
             "waits for your word: {tool} wants to run {title}; `recto approvals answer {id} allow`"
         );
     }
     match turn.owner {
-        Some(Owner::Gone) => "was cut short; the next `recto chat` finishes it".to_owned(),
+        Some(TurnOwner::Gone) => "was cut short; the next `recto chat` finishes it".to_owned(),
         _ => format!("is {}", turn.status),
     }
 }
@@ -175,17 +175,17 @@ pub(crate) fn body_text(message: &Message) -> String {
 
 fn speaker(message: &Message) -> String {
     match &message.body {
-        Body::User(_) => "user".to_owned(),
-        Body::Assistant { .. } => "assistant".to_owned(),
-        Body::Tool { name, .. } => format!("result of {name}"),
-        Body::Error(_) => "error".to_owned(),
-        Body::Approval(_) => "approval".to_owned(),
+        MessageBody::User(_) => "user".to_owned(),
+        MessageBody::Assistant { .. } => "assistant".to_owned(),
+        MessageBody::Tool { name, .. } => format!("result of {name}"),
+        MessageBody::Error(_) => "error".to_owned(),
+        MessageBody::Approval(_) => "approval".to_owned(),
     }
 }
 
 fn shown_lines(message: &Message) -> Vec<String> {
     let told = match &message.body {
-        Body::Error(text) | Body::Approval(text) => Some(text.as_str().to_owned()),
+        MessageBody::Error(text) | MessageBody::Approval(text) => Some(text.as_str().to_owned()),
         _ => None,
     };
     let parts = message.content().iter().filter_map(|part| match part {
@@ -213,7 +213,7 @@ fn said(content: &[ContentPart]) -> String {
     content.iter().filter_map(|part| part.as_text().map(Text::as_str)).collect()
 }
 
-pub(crate) fn turn_json(turn: &Turn) -> Value {
+pub(crate) fn turn_json(turn: &StoredTurn) -> Value {
     json!({
         "id": turn.id,
         "session": turn.session,
@@ -230,7 +230,7 @@ pub(crate) fn turn_json(turn: &Turn) -> Value {
     })
 }
 
-async fn rename(store: &Store, name: &str, new: &str) -> Result<(), Failure> {
+async fn rename(store: &Store, name: &str, new: &str) -> Result<(), CliFailure> {
     let session = find(store, name).await?;
     let new = session_name(new)?;
     let renamed = store.rename(session.id, new).await?;
@@ -239,11 +239,11 @@ async fn rename(store: &Store, name: &str, new: &str) -> Result<(), Failure> {
 }
 
 /// Checks that a session can have this name.
-fn session_name(text: &str) -> Result<SessionName, Failure> {
-    SessionName::new(text).map_err(|error| Failure::new(error.to_string()))
+fn session_name(text: &str) -> Result<SessionName, CliFailure> {
+    SessionName::new(text).map_err(|error| CliFailure::new(error.to_string()))
 }
 
-async fn archive(store: &Store, name: &str) -> Result<(), Failure> {
+async fn archive(store: &Store, name: &str) -> Result<(), CliFailure> {
     let session = find(store, name).await?;
     store.archive(session.id, Moment::now()).await?;
     tell(&format_args!(
@@ -254,7 +254,7 @@ async fn archive(store: &Store, name: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn search(store: &Store, query: &str, limit: usize, json: bool) -> Result<(), Failure> {
+async fn search(store: &Store, query: &str, limit: usize, json: bool) -> Result<(), CliFailure> {
     let hits = store.search(query, limit).await?;
     if json {
         return print_json(&hits.iter().map(hit_json).collect());
@@ -279,7 +279,7 @@ async fn search(store: &Store, query: &str, limit: usize, json: bool) -> Result<
 }
 
 /// The text around a match, on one line, with the match underlined.
-fn snippet(hit: &Hit) -> String {
+fn snippet(hit: &MessageHit) -> String {
     let line = |text: &str| tame(&text.replace(['\n', '\r', '\t'], " "));
     let found = hit.found.clone();
     let (before, rest) = hit.snippet.split_at_checked(found.start).unwrap_or((&hit.snippet, ""));
@@ -289,12 +289,12 @@ fn snippet(hit: &Hit) -> String {
 }
 
 /// The name of the session of a hit, or its number.
-fn hit_label(hit: &Hit) -> String {
+fn hit_label(hit: &MessageHit) -> String {
     hit.name.as_ref().map_or_else(|| hit.session.to_string(), ToString::to_string)
 }
 
 /// A hit for programs: where words were found, and what stands around them.
-pub(crate) fn hit_json(hit: &Hit) -> Value {
+pub(crate) fn hit_json(hit: &MessageHit) -> Value {
     json!({
         "session": hit.session,
         "name": hit_label(hit),

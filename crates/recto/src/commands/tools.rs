@@ -13,10 +13,10 @@ use recto_context::ItemKind;
 
 use super::items;
 use crate::cli::{ItemCommand, ToolCommand};
-use crate::failure::Failure;
-use crate::home::Home;
+use crate::failure::CliFailure;
+use crate::home::RectoHome;
 
-pub(crate) fn run(home: &Home, command: &ToolCommand) -> Result<ExitCode, Failure> {
+pub(crate) fn run(home: &RectoHome, command: &ToolCommand) -> Result<ExitCode, CliFailure> {
     match command {
         ToolCommand::Items(ItemCommand::List(format)) => list::run(home, format.json)?,
         ToolCommand::Items(ItemCommand::Check(format)) => return check::run(home, format.json),

@@ -5,13 +5,13 @@ pub(crate) mod replay;
 pub(crate) mod show;
 pub(crate) mod why;
 
-use recto_store::{RequestRecord, Store, Turn};
+use recto_store::{RequestRecord, Store, StoredTurn};
 
-use crate::failure::Failure;
+use crate::failure::CliFailure;
 use crate::output::{tame, tame_lines};
 
 /// Finds the turn that was asked for: a number, or `last`.
-async fn find(store: &Store, name: &str) -> Result<Turn, Failure> {
+async fn find(store: &Store, name: &str) -> Result<StoredTurn, CliFailure> {
     let found = match name {
         "last" => store.last_turn(None).await?,
         number => {
@@ -20,22 +20,22 @@ async fn find(store: &Store, name: &str) -> Result<Turn, Failure> {
         }
     };
     found.ok_or_else(|| match name {
-        "last" => Failure::new("there is no turn yet").hint("`recto chat` begins one"),
+        "last" => CliFailure::new("there is no turn yet").hint("`recto chat` begins one"),
         _ => no_such_turn(name),
     })
 }
 
-fn no_such_turn(name: &str) -> Failure {
-    Failure::new(format!("there is no turn `{}`", tame(name)))
+fn no_such_turn(name: &str) -> CliFailure {
+    CliFailure::new(format!("there is no turn `{}`", tame(name)))
         .hint("a turn is named by its number, or `last`; `recto sessions show NAME` lists them")
 }
 
 /// Finds one of a turn's requests, the last unless another is asked for.
 async fn request_of(
     store: &Store,
-    turn: &Turn,
+    turn: &StoredTurn,
     number: Option<u32>,
-) -> Result<RequestRecord, Failure> {
+) -> Result<RequestRecord, CliFailure> {
     let requests = store.request_ids(turn.id).await?;
     let asked = match number {
         Some(number) => requests.iter().find(|(found, _)| *found == number),
@@ -47,14 +47,14 @@ async fn request_of(
 }
 
 /// The failure of a request that a turn with `count` requests has not made.
-fn sent_no_such(turn: &Turn, number: Option<u32>, count: usize) -> Failure {
+fn sent_no_such(turn: &StoredTurn, number: Option<u32>, count: usize) -> CliFailure {
     if count == 0 {
-        let failure = Failure::new(format!("turn {} sent nothing", turn.id));
+        let failure = CliFailure::new(format!("turn {} sent nothing", turn.id));
         return match &turn.detail {
             Some(detail) => failure.hint(format!("it ended with: {}", tame_lines(detail))),
             None => failure,
         };
     }
-    Failure::new(format!("turn {} has no request {}", turn.id, number.unwrap_or(0)))
+    CliFailure::new(format!("turn {} has no request {}", turn.id, number.unwrap_or(0)))
         .hint(format!("its requests are numbered from 1 to {count}"))
 }

@@ -5,14 +5,14 @@
 //! without a meaning, nor the other way round.
 
 use recto_context::SummaryBy;
-pub use recto_context::mode::{ToolTurnContext, Uncertain as AutoUncertain};
+pub use recto_context::mode::{ToolTurnContext, UncertainMode as AutoUncertain};
 pub use recto_context::{
-    ContextMode, Include, ItemKind, PickMessages, PickPlacement, Preset, SkillRender,
+    ContextMode, IncludeMode, ItemKind, LayoutPreset, PickMessages, PickPlacement, SkillRender,
     SystemMessages, ToolCalls,
 };
 pub use recto_llm::Provider;
-pub use recto_search::{Group, Preset as SearchPreset};
-pub use recto_tools::{Approval, Permission, Sandbox};
+pub use recto_search::{ItemGroup, SearchPreset};
+pub use recto_tools::{ApprovalMode, SandboxPolicy, ToolPermission};
 pub use recto_workspace::Reload;
 
 use super::keys::KeyKind;
@@ -63,7 +63,7 @@ macro_rules! names {
 
 names! {
     Reload { "turn" => Turn, "startup" => Startup, }
-    Preset { "recto" => Recto, "plain" => Plain, "attached" => Attached, "layered" => Layered, }
+    LayoutPreset { "recto" => Recto, "plain" => Plain, "attached" => Attached, "layered" => Layered, }
     PickPlacement { "turn_only" => TurnOnly, "kept" => Kept, "in_layer" => InLayer, }
     SkillRender {
         "full" => Full,
@@ -84,16 +84,16 @@ names! {
     PickMessages { "merged" => Merged, "separate" => Separate, }
     ToolCalls { "native" => Native, "text" => Text, }
     ItemKind { "rule" => Rule, "reference" => Reference, "skill" => Skill, "tool" => Tool, }
-    Approval { "per_tool" => PerTool, "always" => Always, "never" => Never, }
-    Permission { "ask" => Ask, "allow" => Allow, }
-    Sandbox { "best_effort" => BestEffort, "required" => Required, }
-    Include { "always" => Always, "manual" => Manual, "agent" => Agent, }
+    ApprovalMode { "per_tool" => PerTool, "always" => Always, "never" => Never, }
+    ToolPermission { "ask" => Ask, "allow" => Allow, }
+    SandboxPolicy { "best_effort" => BestEffort, "required" => Required, }
+    IncludeMode { "always" => Always, "manual" => Manual, "agent" => Agent, }
     SearchPreset {
         "conservative" => Conservative,
         "normal" => Normal,
         "aggressive" => Aggressive,
     }
-    Group {
+    ItemGroup {
         "documents" => Documents,
         "skills" => Skills,
         "tools" => Tools,

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use toml_edit::{Document, DocumentMut, InlineTable, Item, Table, Value};
 
-use super::choices::{Include, ItemKind};
+use super::choices::{IncludeMode, ItemKind};
 use super::raw;
 use super::setting::KeyPath;
 use super::value::{SettingValue, basic_string};
@@ -23,7 +23,7 @@ pub fn set_include(
     text: &str,
     kind: ItemKind,
     name: &str,
-    include: Option<Include>,
+    include: Option<IncludeMode>,
 ) -> Option<String> {
     let item = IncludeEntry { kind, name };
     let edited = match (item.find(text)?, include) {
@@ -140,7 +140,7 @@ impl IncludeEntry<'_> {
 
     /// With the setting, in the item's own table: the one that is there, or a new
     /// one, written as those around it are.
-    fn inserted(self, text: &str, include: Include) -> Option<String> {
+    fn inserted(self, text: &str, include: IncludeMode) -> Option<String> {
         let mut document: DocumentMut = text.parse().ok()?;
         let is_new = document.get("items").is_none();
         let last = last_position(document.as_table());
@@ -173,7 +173,7 @@ impl IncludeEntry<'_> {
 
     /// Whether the new text says the same as the old one, but for this setting,
     /// which is as it was meant to be.
-    fn is_all_that_changed(self, old: &str, new: &str, include: Option<Include>) -> bool {
+    fn is_all_that_changed(self, old: &str, new: &str, include: Option<IncludeMode>) -> bool {
         let path = KeyPath::fill("items.<kind>.<name>.include", &[self.kind.name(), self.name]);
         let read = |text: &str| {
             let raw = raw::read("", text);
@@ -188,7 +188,7 @@ impl IncludeEntry<'_> {
     }
 }
 
-fn text_value(include: Include) -> SettingValue {
+fn text_value(include: IncludeMode) -> SettingValue {
     SettingValue::Text(include.name().to_owned())
 }
 
@@ -269,17 +269,17 @@ mod tests {
     use expect_test::{Expect, expect};
     use proptest::prelude::*;
 
-    use super::super::{Sources, load_text};
+    use super::super::{ConfigSources, load_text};
     use super::*;
 
-    fn check(text: &str, include: Option<Include>, expected: &Expect) {
+    fn check(text: &str, include: Option<IncludeMode>, expected: &Expect) {
         let edited = set_include(text, ItemKind::Rule, "style", include).unwrap();
         expected.assert_eq(&edited);
         // Once more is no change.
         assert_eq!(set_include(&edited, ItemKind::Rule, "style", include).unwrap(), edited);
     }
 
-    const AGENT: Option<Include> = Some(Include::Agent);
+    const AGENT: Option<IncludeMode> = Some(IncludeMode::Agent);
 
     #[test]
     fn a_new_table_comes_behind_all_that_is_there() {
@@ -530,7 +530,7 @@ mod tests {
             prop_assume!(!name.trim().is_empty());
             let base = "# Mine.\n[items.skill.other] # x\ninclude = 'always'\n\n[history]\nmax_tokens = 9 # y\n# end\n";
             let set = set_include(base, ItemKind::Skill, &name, AGENT).unwrap();
-            let items = load_text(&set, &Sources::new("/r")).unwrap().settings.items;
+            let items = load_text(&set, &ConfigSources::new("/r")).unwrap().settings.items;
             let found = items.iter().find(|item| item.name == name).unwrap();
             prop_assert_eq!((found.kind, found.include), (ItemKind::Skill, AGENT));
             for comment in ["# Mine.\n", "# x\n", "# y\n", "# end\n"] {

@@ -7,10 +7,10 @@
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 
-use recto_context::nearest;
+use recto_context::nearest_name;
 
 use super::keys::{ConfigKey, KEYS, find_key};
-use super::problem::{Place, Problem, quoted};
+use super::problem::{ConfigProblem, SettingOrigin, quoted};
 use super::setting::{KeyPath, LayerSetting};
 use super::value;
 
@@ -25,7 +25,7 @@ const TESTS: &str = "RECTO_TEST_";
 
 /// A flag of the command line that sets a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Flag {
+pub struct ConfigFlag {
     /// The flag with its dashes, such as `--model`.
     pub name: &'static str,
     /// The path of the key that it sets.
@@ -40,13 +40,13 @@ pub(super) struct TextLayer {
     /// Settings that fit their keys.
     pub(super) settings: Vec<LayerSetting>,
     /// Values that don't fit their keys, with their variables or flags.
-    pub(super) problems: Vec<Problem>,
+    pub(super) problems: Vec<ConfigProblem>,
     /// Variables that look like ours and are not.
-    pub(super) warnings: Vec<Problem>,
+    pub(super) warnings: Vec<ConfigProblem>,
 }
 
 impl TextLayer {
-    fn add(&mut self, key: &ConfigKey, text: &str, place: Place) {
+    fn add(&mut self, key: &ConfigKey, text: &str, place: SettingOrigin) {
         let path = KeyPath::fill(key.path, &[]);
         match value::from_text(key.kind, text) {
             Ok(value) => {
@@ -65,11 +65,13 @@ pub(super) fn variables(
 ) -> TextLayer {
     let mut layer = TextLayer::default();
     for (name, value) in ours(environment) {
-        let place = Place::Variable(name.to_owned());
+        let place = SettingOrigin::Variable(name.to_owned());
         match (variable_key(name), value.to_str()) {
             (_, Some("")) => {}
             (Some(key), Some(text)) => layer.add(key, text, place),
-            (Some(_), None) => layer.problems.push(Problem::new(place, "is not text in UTF-8")),
+            (Some(_), None) => {
+                layer.problems.push(ConfigProblem::new(place, "is not text in UTF-8"))
+            }
             (None, _) if OTHERS.contains(&name) || spoken_for.contains(name) => {}
             (None, _) if name.starts_with(TESTS) => {}
             (None, _) => layer.warnings.push(unknown_variable(name)),
@@ -79,15 +81,15 @@ pub(super) fn variables(
 }
 
 /// Reads the flags of the command line that set keys.
-pub(super) fn flags(flags: &[Flag]) -> TextLayer {
+pub(super) fn flags(flags: &[ConfigFlag]) -> TextLayer {
     let mut layer = TextLayer::default();
-    for Flag { name, key, value } in flags {
-        let place = Place::Flag((*name).to_owned());
+    for ConfigFlag { name, key, value } in flags {
+        let place = SettingOrigin::Flag((*name).to_owned());
         match find_key(key).filter(|key| key.variable().is_some()) {
             Some(key) => layer.add(key, value, place),
             None => {
                 let what = format!("sets {}, which is no key", quoted(key));
-                layer.problems.push(Problem::new(place, what));
+                layer.problems.push(ConfigProblem::new(place, what));
             }
         }
     }
@@ -110,13 +112,16 @@ fn variable_key(name: &str) -> Option<&'static ConfigKey> {
 }
 
 /// The value of such a variable is not looked at.
-fn unknown_variable(name: &str) -> Problem {
+fn unknown_variable(name: &str) -> ConfigProblem {
     let known: Vec<String> = KEYS.iter().filter_map(ConfigKey::variable).collect();
     // Compared without what all of them share, which would make all look near.
     let known = known.iter().map(String::as_str).chain(OTHERS.iter().copied());
     let rest = name.trim_start_matches(PREFIX);
-    let meant = nearest(rest, known.map(|name| name.trim_start_matches(PREFIX)));
-    let problem = Problem::new(Place::Variable(name.to_owned()), "is no variable that Recto knows");
+    let meant = nearest_name(rest, known.map(|name| name.trim_start_matches(PREFIX)));
+    let problem = ConfigProblem::new(
+        SettingOrigin::Variable(name.to_owned()),
+        "is no variable that Recto knows",
+    );
     match meant {
         Some(meant) => problem.hint(format!("did you mean `{PREFIX}{meant}`?")),
         None => problem,
@@ -180,7 +185,7 @@ mod tests {
 
     #[test]
     fn a_flag_for_no_key_is_a_problem_and_no_panic() {
-        let flag = Flag { name: "--x", key: "models.<name>.window", value: "1".to_owned() };
+        let flag = ConfigFlag { name: "--x", key: "models.<name>.window", value: "1".to_owned() };
         let shown = flags(&[flag]).problems[0].to_string();
         assert_eq!(shown, "--x: sets `models.<name>.window`, which is no key");
     }

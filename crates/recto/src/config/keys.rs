@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use super::choices::{Group, ItemKind, NamedChoice, item_kind};
+use super::choices::{ItemGroup, ItemKind, NamedChoice, item_kind};
 pub use super::settings::KEYS;
 
 /// A key that the config accepts.
@@ -223,7 +223,7 @@ pub(super) fn children(table: &str) -> Vec<(&'static str, Vec<String>)> {
         let (names, spellings) = match part_below(table, key) {
             Some((name, PathPart::Last)) => (vec![name], key.spellings()),
             Some(("<kind>", _)) => (ItemKind::NAMES.to_vec(), Vec::new()),
-            Some(("<group>", _)) => (Group::NAMES.to_vec(), Vec::new()),
+            Some(("<group>", _)) => (ItemGroup::NAMES.to_vec(), Vec::new()),
             Some((table, _)) => (vec![table], Vec::new()),
             None => continue,
         };
@@ -260,7 +260,7 @@ fn canonical_table(part: &str, name: &str) -> Option<String> {
     match part {
         "<name>" => Some(name.to_owned()),
         "<kind>" => item_kind(name).map(|kind| kind.name().to_owned()),
-        "<group>" => Group::from_name(name).map(|group| group.name().to_owned()),
+        "<group>" => ItemGroup::from_name(name).map(|group| group.name().to_owned()),
         part => (part == name).then(|| part.to_owned()),
     }
 }

@@ -12,7 +12,7 @@ const MAX_SHOWN: usize = 80;
 
 /// Where a setting or a problem comes from.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Place {
+pub enum SettingOrigin {
     /// The config file, or a line of it.
     File {
         /// Its name, as people know it.
@@ -26,40 +26,40 @@ pub enum Place {
     Flag(String),
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for SettingOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Place::File { name, line: Some(line) } => write!(f, "{name}:{line}"),
-            Place::File { name, line: None } => f.write_str(name),
-            Place::Variable(name) | Place::Flag(name) => f.write_str(name),
+            SettingOrigin::File { name, line: Some(line) } => write!(f, "{name}:{line}"),
+            SettingOrigin::File { name, line: None } => f.write_str(name),
+            SettingOrigin::Variable(name) | SettingOrigin::Flag(name) => f.write_str(name),
         }
     }
 }
 
 /// Something that is wrong, or, as a warning, that a person should know.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
+pub struct ConfigProblem {
     /// Where it stands, or which variable or flag it is about.
-    pub place: Place,
+    pub place: SettingOrigin,
     /// What is wrong, in lower case and without a full stop.
     pub what: String,
     /// What a person can do about it.
     pub hint: Option<String>,
 }
 
-impl Problem {
+impl ConfigProblem {
     /// A problem without a hint.
-    pub fn new(place: Place, what: impl Into<String>) -> Self {
-        Problem { place, what: what.into(), hint: None }
+    pub fn new(place: SettingOrigin, what: impl Into<String>) -> Self {
+        ConfigProblem { place, what: what.into(), hint: None }
     }
 
     /// The same problem with a hint.
     pub fn hint(self, hint: impl Into<String>) -> Self {
-        Problem { hint: Some(hint.into()), ..self }
+        ConfigProblem { hint: Some(hint.into()), ..self }
     }
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for ConfigProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.place, self.what)?;
         match &self.hint {
@@ -72,29 +72,29 @@ impl fmt::Display for Problem {
 /// All problems of a config: those of the file by line, then those of
 /// variables, then those of flags. Never empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problems(Vec<Problem>);
+pub struct ConfigProblems(Vec<ConfigProblem>);
 
-impl Problems {
+impl ConfigProblems {
     /// The problems in order, or `None` when there are none.
-    pub(super) fn collect(mut problems: Vec<Problem>) -> Option<Self> {
+    pub(super) fn collect(mut problems: Vec<ConfigProblem>) -> Option<Self> {
         // Stable: what was found first on a line stays first.
         problems.sort_by(|a, b| a.place.cmp(&b.place));
-        (!problems.is_empty()).then_some(Problems(problems))
+        (!problems.is_empty()).then_some(ConfigProblems(problems))
     }
 
     /// Each problem, in order.
-    pub fn iter(&self) -> impl Iterator<Item = &Problem> {
+    pub fn iter(&self) -> impl Iterator<Item = &ConfigProblem> {
         self.0.iter()
     }
 }
 
-impl From<Problem> for Problems {
-    fn from(problem: Problem) -> Self {
-        Problems(vec![problem])
+impl From<ConfigProblem> for ConfigProblems {
+    fn from(problem: ConfigProblem) -> Self {
+        ConfigProblems(vec![problem])
     }
 }
 
-impl fmt::Display for Problems {
+impl fmt::Display for ConfigProblems {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, problem) in self.0.iter().enumerate() {
             if i > 0 {
@@ -106,10 +106,10 @@ impl fmt::Display for Problems {
     }
 }
 
-impl Error for Problems {}
+impl Error for ConfigProblems {}
 
 /// What a value is instead of what it should be. The reader of a layer knows
-/// where it stands and makes a [`Problem`] of it.
+/// where it stands and makes a [`ConfigProblem`] of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ValueMismatch {
     /// The rest of a sentence that begins with the key: `must be …, not …`.
@@ -128,8 +128,8 @@ impl ValueMismatch {
     }
 
     /// The problem of the value of that key.
-    pub(super) fn at(self, key: &impl fmt::Display, place: Place) -> Problem {
-        Problem { place, what: format!("{} {}", quoted(key), self.what), hint: self.hint }
+    pub(super) fn at(self, key: &impl fmt::Display, place: SettingOrigin) -> ConfigProblem {
+        ConfigProblem { place, what: format!("{} {}", quoted(key), self.what), hint: self.hint }
     }
 }
 
@@ -163,13 +163,13 @@ pub(super) fn listed<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
 mod tests {
     use super::*;
 
-    fn line(line: usize) -> Place {
-        Place::File { name: "config.toml".into(), line: Some(line) }
+    fn line(line: usize) -> SettingOrigin {
+        SettingOrigin::File { name: "config.toml".into(), line: Some(line) }
     }
 
     #[test]
     fn problems_read_as_place_what_and_hint() {
-        let problem = Problem::new(line(12), "unknown key `contxt.preset`")
+        let problem = ConfigProblem::new(line(12), "unknown key `contxt.preset`")
             .hint("did you mean `context.preset`?");
         let expected = "config.toml:12: unknown key `contxt.preset`\n  \
                         hint: did you mean `context.preset`?";
@@ -179,17 +179,17 @@ mod tests {
     #[test]
     fn problems_are_sorted_by_line_then_variables_then_flags() {
         let places = [
-            Place::Flag("--model".to_owned()),
-            Place::Variable("RECTO_MODEL".to_owned()),
+            SettingOrigin::Flag("--model".to_owned()),
+            SettingOrigin::Variable("RECTO_MODEL".to_owned()),
             line(10),
             line(9),
         ];
-        let problems = places.map(|place| Problem::new(place, "wrong")).to_vec();
-        let shown = Problems::collect(problems).unwrap().to_string();
+        let problems = places.map(|place| ConfigProblem::new(place, "wrong")).to_vec();
+        let shown = ConfigProblems::collect(problems).unwrap().to_string();
         let expected =
             "config.toml:9: wrong\nconfig.toml:10: wrong\nRECTO_MODEL: wrong\n--model: wrong";
         assert_eq!(shown, expected);
-        assert_eq!(Problems::collect(Vec::new()), None);
+        assert_eq!(ConfigProblems::collect(Vec::new()), None);
     }
 
     #[test]

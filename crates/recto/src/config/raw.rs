@@ -9,13 +9,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use recto_context::{folded, nearest};
+use recto_context::{fold_name, nearest_name};
 
 use toml::Spanned;
 use toml::de::{DeArray, DeString, DeTable, DeValue};
 
 use super::keys::{self, KeyKind, TableChild};
-use super::problem::{Place, Problem, ValueMismatch, listed, quoted};
+use super::problem::{ConfigProblem, SettingOrigin, ValueMismatch, listed, quoted};
 use super::setting::{KeyPath, LayerSetting};
 use super::value::{self, SettingValue, ValueResult};
 
@@ -35,7 +35,7 @@ pub(super) struct ParsedConfig {
     /// file. Kept apart because an empty one is there all the same.
     pub(super) tables: Vec<NamedTable>,
     /// All that is wrong.
-    pub(super) problems: Vec<Problem>,
+    pub(super) problems: Vec<ConfigProblem>,
     /// Whether any of it is a syntax error, so that the rest may be incomplete.
     pub(super) has_syntax_errors: bool,
 }
@@ -46,7 +46,7 @@ pub(super) struct NamedTable {
     /// Its path with the name filled in.
     pub(super) path: KeyPath,
     /// Where it first appears.
-    pub(super) place: Place,
+    pub(super) place: SettingOrigin,
 }
 
 impl NamedTable {
@@ -77,7 +77,7 @@ struct FileReader<'a> {
     /// The lines that have syntax errors.
     broken: BTreeSet<usize>,
     /// Where each setting was first seen.
-    seen: BTreeMap<KeyPath, (KeyPath, Place)>,
+    seen: BTreeMap<KeyPath, (KeyPath, SettingOrigin)>,
     raw: ParsedConfig,
 }
 
@@ -115,8 +115,8 @@ impl<'a> FileReader<'a> {
         self.lines.partition_point(|start| *start <= offset).max(1)
     }
 
-    fn place(&self, offset: usize) -> Place {
-        Place::File { name: Arc::clone(&self.file), line: Some(self.line(offset)) }
+    fn place(&self, offset: usize) -> SettingOrigin {
+        SettingOrigin::File { name: Arc::clone(&self.file), line: Some(self.line(offset)) }
     }
 
     /// Reports the first error of each line; others there follow from it. Only
@@ -125,8 +125,8 @@ impl<'a> FileReader<'a> {
         self.raw.has_syntax_errors = true;
         let line = offset.map(|offset| self.line(offset));
         if line.is_none_or(|line| self.broken.insert(line)) {
-            let place = Place::File { name: Arc::clone(&self.file), line };
-            self.raw.problems.push(Problem::new(place, message));
+            let place = SettingOrigin::File { name: Arc::clone(&self.file), line };
+            self.raw.problems.push(ConfigProblem::new(place, message));
         }
     }
 
@@ -134,7 +134,7 @@ impl<'a> FileReader<'a> {
         self.broken.contains(&self.line(key.span().start))
     }
 
-    fn report(&mut self, mismatch: ValueMismatch, spelled: &KeyPath, place: Place) {
+    fn report(&mut self, mismatch: ValueMismatch, spelled: &KeyPath, place: SettingOrigin) {
         self.raw.problems.push(mismatch.at(spelled, place));
     }
 
@@ -211,7 +211,7 @@ impl<'a> FileReader<'a> {
             let spelled = names.iter().fold(above.clone(), |path, name| path.join(name));
             let what = format!("{what} {}", quoted(&spelled));
             let hint = unknown_hint(table, &names, above);
-            self.raw.problems.push(Problem { place: self.place(offset), what, hint });
+            self.raw.problems.push(ConfigProblem { place: self.place(offset), what, hint });
         }
     }
 
@@ -254,7 +254,7 @@ fn collect_leaves(
 /// What was probably meant, or else what there is.
 fn unknown_hint(table: &str, names: &[String], spelled: &KeyPath) -> Option<String> {
     let name = names.last()?;
-    if SECRET_NAMES.contains(&folded(name).as_str()) {
+    if SECRET_NAMES.contains(&fold_name(name).as_str()) {
         return Some(SECRET_HINT.to_owned());
     }
     if let Some(meant) = corrected(table, names, spelled) {
@@ -292,7 +292,7 @@ fn nearest_child(table: &str, name: &str) -> Option<TableChild> {
     let spellings = known
         .iter()
         .flat_map(|(name, others)| std::iter::once(*name).chain(others.iter().map(String::as_str)));
-    keys::child(table, nearest(name, spellings)?)
+    keys::child(table, nearest_name(name, spellings)?)
 }
 
 fn not_a_table(table: &str, path: &KeyPath, value: &DeValue<'_>) -> ValueMismatch {

@@ -133,7 +133,7 @@ fn push_line(mut text: String, key: &ConfigKey) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Sources, load_text, raw};
+    use super::super::{ConfigSources, load_text, raw};
     use super::*;
 
     /// The texts of all TOML blocks on the page.
@@ -152,7 +152,7 @@ mod tests {
             let raw = raw::read("config.toml", example);
             assert_eq!(raw.problems, [], "{example}");
         }
-        let mut sources = Sources::new("/home/me/.recto");
+        let mut sources = ConfigSources::new("/home/me/.recto");
         sources.user_home = Some("/home/me".into());
         let loaded = load_text(&examples.concat(), &sources).unwrap();
         assert_eq!(loaded.warnings, []);

@@ -10,21 +10,21 @@ mod servers;
 
 use std::collections::BTreeMap;
 
-use recto_context::nearest;
+use recto_context::nearest_name;
 
-use super::choices::{Group, Provider};
+use super::choices::{ItemGroup, Provider};
 use super::keys::{self, KeyFallback, KeyKind};
-use super::problem::{Place, Problem, ValueMismatch, listed, quoted};
+use super::problem::{ConfigProblem, SettingOrigin, ValueMismatch, listed, quoted};
 use super::raw::NamedTable;
 use super::setting::{KeyPath, LayerSetting};
 use super::settings::{
-    AgentSettings, ContextSettings, HistorySettings, MemorySettings, ModelSettings, Placed,
+    AgentSettings, ContextSettings, HistorySettings, MemorySettings, ModelSettings, PlacedValue,
     SearchGroupSettings, SearchKeys, SearchSettings, SessionKeys, Settings, SkillSettings,
     StoreSettings, ToolSettings, TopLevelKeys, TranscriptSettings, WindowKeys,
 };
 use super::tables::SettingType;
 use super::value::{self, SettingValue};
-use super::{Row, Sources, Verdict};
+use super::{ConfigSources, ModelVerdict, SettingRow};
 
 /// The agent that is there when the file names none.
 const DEFAULT_AGENT: &str = "main";
@@ -43,14 +43,14 @@ const BEHIND_MODE: &[&str] = &["minimal_history", "system_messages", "pick_messa
 
 /// The layers, and what has been found out about them so far.
 pub(super) struct SettingsResolver<'a> {
-    sources: &'a Sources,
+    sources: &'a ConfigSources,
     settings: BTreeMap<KeyPath, LayerSetting>,
     tables: &'a [NamedTable],
     /// Where each of the tables begins.
-    places: BTreeMap<&'a [String], &'a Place>,
-    pub(super) rows: Vec<Row>,
-    pub(super) problems: Vec<Problem>,
-    pub(super) warnings: Vec<Problem>,
+    places: BTreeMap<&'a [String], &'a SettingOrigin>,
+    pub(super) rows: Vec<SettingRow>,
+    pub(super) problems: Vec<ConfigProblem>,
+    pub(super) warnings: Vec<ConfigProblem>,
 }
 
 /// The parts of the config. Each reads all of its keys before it gives up, so
@@ -61,7 +61,7 @@ impl<'a> SettingsResolver<'a> {
     pub(super) fn new(
         layers: [Vec<LayerSetting>; 3],
         tables: &'a [NamedTable],
-        sources: &'a Sources,
+        sources: &'a ConfigSources,
     ) -> Self {
         let settings = layers.into_iter().flatten();
         SettingsResolver {
@@ -117,12 +117,12 @@ impl<'a> SettingsResolver<'a> {
     /// variable wins over the agent's, which wins over the file's.
     fn agent_and_model(
         &mut self,
-        model: Option<Placed<String>>,
+        model: Option<PlacedValue<String>>,
     ) -> (Option<AgentSettings>, Option<String>) {
         self.check_reference(model.as_ref());
         let (agent, agents_model) = self.agents();
         let from_outside =
-            model.as_ref().is_some_and(|model| !matches!(model.place, Place::File { .. }));
+            model.as_ref().is_some_and(|model| !matches!(model.place, SettingOrigin::File { .. }));
         let chosen = if from_outside { model } else { agents_model.or(model) };
         let (name, origin) = match chosen {
             Some(chosen) => (Some(chosen.value), Some(chosen.place)),
@@ -131,14 +131,14 @@ impl<'a> SettingsResolver<'a> {
         self.rows.retain(|row| row.key != "model");
         if let Some(name) = &name {
             let value = SettingValue::Text(name.clone()).to_string();
-            self.rows.insert(0, Row { key: "model".to_owned(), value, origin });
+            self.rows.insert(0, SettingRow { key: "model".to_owned(), value, origin });
         }
         (agent, name)
     }
 
     /// The agent that is used, with its model as given. The others are checked
     /// all the same.
-    fn agents(&mut self) -> (Option<AgentSettings>, Option<Placed<String>>) {
+    fn agents(&mut self) -> (Option<AgentSettings>, Option<PlacedValue<String>>) {
         let mut names = self.names("agents");
         if names.is_empty() {
             names.push(DEFAULT_AGENT);
@@ -153,21 +153,21 @@ impl<'a> SettingsResolver<'a> {
         let unused: Vec<&NamedTable> = self.tables_in("agents").skip(1).collect();
         for table in unused {
             let what = format!("{} is not used: the first agent is", quoted(&table.path));
-            self.warnings.push(Problem::new(table.place.clone(), what));
+            self.warnings.push(ConfigProblem::new(table.place.clone(), what));
         }
         agents.into_iter().next().unwrap_or_default()
     }
 
     /// Checks that the model of that name is there. Where the file has none at all,
     /// it names one that is to be found, and whoever looks for it tells.
-    fn check_reference(&mut self, reference: Option<&Placed<String>>) {
-        let Some(Placed { value: name, place, spelled }) = reference else { return };
+    fn check_reference(&mut self, reference: Option<&PlacedValue<String>>) {
+        let Some(PlacedValue { value: name, place, spelled }) = reference else { return };
         let models = self.names("models");
         if models.is_empty() || models.contains(&name.as_str()) {
             return;
         }
         let known = format!("known models: {}", listed(models.iter().copied()));
-        let hint = match nearest(name, models.iter().copied()) {
+        let hint = match nearest_name(name, models.iter().copied()) {
             Some(meant) => format!("did you mean {}? ({known})", quoted(&meant)),
             None => known,
         };
@@ -179,7 +179,7 @@ impl<'a> SettingsResolver<'a> {
         let SearchKeys { enabled, preset, top_k, top_n, include_score, floor } =
             SearchKeys::read(self, &[])?;
         let groups =
-            Group::ALL.map(|group| (group, SearchGroupSettings::read(self, &[group.name()])));
+            ItemGroup::ALL.map(|group| (group, SearchGroupSettings::read(self, &[group.name()])));
         Some(SearchSettings {
             enabled,
             preset: preset?,
@@ -223,7 +223,7 @@ impl<'a> SettingsResolver<'a> {
         }
         let first_row = self.rows.len();
         let model = ModelSettings::read(self, names, name.to_owned(), CONFIGURED.into(), file);
-        let is_behind = |row: &Row| BEHIND_MODE.iter().any(|name| row.key.ends_with(name));
+        let is_behind = |row: &SettingRow| BEHIND_MODE.iter().any(|name| row.key.ends_with(name));
         self.rows[first_row..].sort_by_key(is_behind);
         let mut model = model?;
         if let Some(file) = &model.file {
@@ -256,9 +256,9 @@ impl<'a> SettingsResolver<'a> {
 
     fn check_model(&mut self, model: &ModelSettings) {
         let (found, what) = match (self.sources.check_model)(model) {
-            Verdict::Fine => return,
-            Verdict::Warn(what) => (&mut self.warnings, what),
-            Verdict::Refuse(what) => (&mut self.problems, what),
+            ModelVerdict::Fine => return,
+            ModelVerdict::Warn(what) => (&mut self.warnings, what),
+            ModelVerdict::Refuse(what) => (&mut self.problems, what),
         };
         let what = format!("model {}: {what}", quoted(&model.name));
         let problem = model.mode_problem(what.as_str());
@@ -313,7 +313,7 @@ impl<'a> SettingsResolver<'a> {
 
     fn show(&mut self, setting: &LayerSetting, value: &SettingValue) {
         let (key, value) = (setting.path.to_string(), value.to_string());
-        self.rows.push(Row { key, value, origin: setting.origin.clone() });
+        self.rows.push(SettingRow { key, value, origin: setting.origin.clone() });
     }
 
     /// The tables with names somewhere below a table of the top level.
@@ -337,7 +337,7 @@ impl<'a> SettingsResolver<'a> {
     fn report_missing(&mut self, path: &KeyPath) {
         let what = format!("{} is missing", quoted(path));
         let problem = match self.places.get(path.table()) {
-            Some(place) => Problem::new((*place).clone(), what),
+            Some(place) => ConfigProblem::new((*place).clone(), what),
             None => self.sources.file_problem(what),
         };
         self.problems.push(problem);

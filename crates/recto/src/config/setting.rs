@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::keys::KeyKind;
-use super::problem::Place;
+use super::problem::SettingOrigin;
 use super::value::{SettingValue, basic_string};
 
 /// One key as one layer sets it.
@@ -19,7 +19,7 @@ pub(super) struct LayerSetting {
     /// and nobody should complain about a missing key on top of it.
     pub(super) value: Option<SettingValue>,
     /// Where it is set; `None` for a default.
-    pub(super) origin: Option<Place>,
+    pub(super) origin: Option<SettingOrigin>,
 }
 
 impl LayerSetting {
@@ -28,7 +28,7 @@ impl LayerSetting {
         kind: KeyKind,
         path: KeyPath,
         value: Option<SettingValue>,
-        origin: Option<Place>,
+        origin: Option<SettingOrigin>,
     ) -> Self {
         LayerSetting { kind, spelled: path.clone(), path, value, origin }
     }

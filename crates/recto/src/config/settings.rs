@@ -8,12 +8,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::choices::{
-    Approval, AutoUncertain, ContextMode, Group, HistoryCompaction, Include, ItemKind, Permission,
-    PickMessages, PickPlacement, Preset, Provider, Reload, Sandbox, SearchPreset, SkillRender,
-    SystemMessages, ToolCalls, ToolTurnContext,
+    ApprovalMode, AutoUncertain, ContextMode, HistoryCompaction, IncludeMode, ItemGroup, ItemKind,
+    LayoutPreset, PickMessages, PickPlacement, Provider, Reload, SandboxPolicy, SearchPreset,
+    SkillRender, SystemMessages, ToolCalls, ToolPermission, ToolTurnContext,
 };
 use super::keys::{ConfigKey, KeyKind};
-use super::problem::{Place, Problem, quoted};
+use super::problem::{ConfigProblem, SettingOrigin, quoted};
 use super::resolve::SettingsResolver;
 use super::tables::{SettingType, settings_tables};
 
@@ -81,7 +81,7 @@ settings_tables! {
         /// The model entry that answers, by its name in `[models]`. Without any there, one is
         /// looked for: `ollama` on this machine, then the embedded models that were pulled, by
         /// their names.
-        model: Option<Placed<String>> =
+        model: Option<PlacedValue<String>> =
             prose("the first of `[models]` in the file; without any, the one that is found")
             .example("\"qwen3\"");
         /// When changed files of the workspace are read again: on every turn, or at start only.
@@ -104,7 +104,7 @@ settings_tables! {
     /// `[context]`: the form and the size of the page.
     pub struct ContextSettings: Copy, Eq in "context." {
         /// The form of the page that the model reads.
-        preset: Preset = default("recto").example("\"layered\"");
+        preset: LayoutPreset = default("recto").example("\"layered\"");
         /// Where that which search found for a message stands, and how long it stays.
         picks: Option<PickPlacement> =
             prose("as `context.preset` has it: `turn_only`, for `layered` `in_layer`")
@@ -169,14 +169,14 @@ settings_tables! {
         /// has it. Unless something else is set for them, tools that write, programs of skills
         /// and MCP servers ask, and tools that only read don't. The word `tool` is accepted for
         /// `per_tool`.
-        approval: Approval =
+        approval: ApprovalMode =
             default("per_tool").alias("toolPermission").example("\"always\"");
         /// How many seconds a person has to answer; then the answer is no.
         approval_expires: Duration =
             range(1, MAX_OPEN_SECONDS).default("86400").example("3600");
         /// What happens on a system that lacks some of the guards around programs: they run
         /// with those there are, or they don't run. `recto tools list` shows which there are.
-        sandbox: Sandbox = default("best_effort").example("\"required\"");
+        sandbox: SandboxPolicy = default("best_effort").example("\"required\"");
         /// The most rounds of tool calls in one turn; then the turn ends with every call answered.
         max_rounds: u32 = range(1, 1_000).default("20").example("10");
         /// The most that a model is shown of what a call gave; a longer one is cut in its middle.
@@ -290,7 +290,7 @@ settings_tables! {
         /// The share of likely words that the model chooses from.
         top_p: Option<f64> = prose("the server's").example("0.9");
         /// How much of the page a turn with tools gets; `auto` decides by each message.
-        context_mode: Option<Placed<ContextMode>> =
+        context_mode: Option<PlacedValue<ContextMode>> =
             prose("`full`, or as `tool_turn_context` and `minimal_system` say")
             .alias("ollamaContextMode").example("\"minimal\"");
         /// What `auto` does when the message does not tell.
@@ -312,11 +312,11 @@ settings_tables! {
             .example("\"text\"");
         /// The older setting for turns with tools: `minimal` leaves the history out. Must agree
         /// with `context_mode`.
-        tool_turn_context: Option<Placed<ToolTurnContext>> =
+        tool_turn_context: Option<PlacedValue<ToolTurnContext>> =
             prose("`full`").example("\"minimal\"");
         /// The older setting for a short system text on turns with tools. Must agree with
         /// `context_mode`.
-        minimal_system: Option<Placed<bool>> =
+        minimal_system: Option<PlacedValue<bool>> =
             prose("`false`").alias("ollamaMinimalSystem").example("true");
     }
 
@@ -335,13 +335,13 @@ settings_tables! {
         grants: GrantSettings,
     } {
         /// How the item comes into a session: always, by hand, or when search finds it.
-        include: Option<Include> = prose("as the item's own file says").example("\"agent\"");
+        include: Option<IncludeMode> = prose("as the item's own file says").example("\"agent\"");
         /// Where a rule or reference stands among others of its kind; low numbers first.
         priority: Option<u32> =
             range(0, 999).prose("as the item's own file says").example("100");
         /// Whether a person is asked before the tool, or any tool of the skill, runs; for tools
         /// and skills. `tools.approval` can overrule it.
-        permission: Option<Permission> =
+        permission: Option<ToolPermission> =
             prose("for a tool as its skill or server has it; else as is usual for what it does")
             .example("\"allow\"");
     }
@@ -407,10 +407,10 @@ settings_tables! {
     } {
         /// How the server's tools come into a session, unless `[items.tool."server.tool"]` says
         /// otherwise.
-        include: Include = default("always").example("\"agent\"");
+        include: IncludeMode = default("always").example("\"agent\"");
         /// Whether a person is asked before a tool of the server runs, unless
         /// `[items.tool."server.tool"]` says otherwise.
-        permission: Option<Permission> = prose("`ask`").example("\"allow\"");
+        permission: Option<ToolPermission> = prose("`ask`").example("\"allow\"");
         /// Whether there is such a server at all.
         enabled: bool = default("true").example("false");
         /// How many seconds the server may take to start.
@@ -446,15 +446,15 @@ pub struct SearchSettings {
     /// What is set for all groups.
     pub all: SearchGroupSettings,
     /// What is set for single groups, one entry for each.
-    pub groups: Vec<(Group, SearchGroupSettings)>,
+    pub groups: Vec<(ItemGroup, SearchGroupSettings)>,
 }
 
 /// A value and where it was set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the fields say it")]
-pub struct Placed<T> {
+pub struct PlacedValue<T> {
     pub value: T,
-    pub place: Place,
+    pub place: SettingOrigin,
     /// The key as the person spelled it.
     pub spelled: String,
 }
@@ -463,8 +463,8 @@ impl ModelSettings {
     /// A problem, or a warning, about the settings that decide the model's context
     /// mode: it stands where the first of them is set and names every one with its
     /// place. `None` when none of them is set.
-    pub fn mode_problem(&self, what: impl Into<String>) -> Option<Problem> {
-        fn place<T>(setting: Option<&Placed<T>>) -> Option<(&str, &Place)> {
+    pub fn mode_problem(&self, what: impl Into<String>) -> Option<ConfigProblem> {
+        fn place<T>(setting: Option<&PlacedValue<T>>) -> Option<(&str, &SettingOrigin)> {
             setting.map(|setting| (setting.spelled.as_str(), &setting.place))
         }
         let places = [
@@ -472,12 +472,13 @@ impl ModelSettings {
             place(self.tool_turn_context.as_ref()),
             place(self.minimal_system.as_ref()),
         ];
-        let places: Vec<(&str, &Place)> = places.into_iter().flatten().collect();
+        let places: Vec<(&str, &SettingOrigin)> = places.into_iter().flatten().collect();
         let (_, first) = places.first()?;
-        let named = |(spelled, place): &(&str, &Place)| format!("{} at {place}", quoted(spelled));
+        let named =
+            |(spelled, place): &(&str, &SettingOrigin)| format!("{} at {place}", quoted(spelled));
         let named: Vec<String> = places.iter().map(named).collect();
         let hint = format!("keep those that you mean: {}", named.join(", "));
-        Some(Problem::new((*first).clone(), what).hint(hint))
+        Some(ConfigProblem::new((*first).clone(), what).hint(hint))
     }
 }
 

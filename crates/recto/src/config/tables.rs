@@ -16,7 +16,7 @@ use std::time::Duration;
 use super::choices::NamedChoice;
 use super::keys::KeyKind;
 use super::setting::LayerSetting;
-use super::settings::Placed;
+use super::settings::PlacedValue;
 use super::value::SettingValue;
 
 /// Declares tables of the config. Each is
@@ -159,11 +159,11 @@ impl<T: SettingType> SettingType for Option<T> {
     }
 }
 
-impl<T: SettingType> SettingType for Placed<T> {
+impl<T: SettingType> SettingType for PlacedValue<T> {
     const KIND: KeyKind = T::KIND;
 
     fn from_setting(setting: LayerSetting) -> Option<Self> {
         let (place, spelled) = (setting.origin.clone()?, setting.spelled.to_string());
-        Some(Placed { value: T::from_setting(setting)?, place, spelled })
+        Some(PlacedValue { value: T::from_setting(setting)?, place, spelled })
     }
 }

@@ -15,18 +15,18 @@ use super::*;
 
 const MODEL: &str = "models.a.provider = 'ollama'\nmodels.a.model = 'm'\n";
 
-fn sources() -> Sources {
-    Sources { user_home: Some("/home/me".into()), ..Sources::new("/home/me/.recto") }
+fn sources() -> ConfigSources {
+    ConfigSources { user_home: Some("/home/me".into()), ..ConfigSources::new("/home/me/.recto") }
 }
 
-fn with_variables(pairs: &[(&str, &str)]) -> Sources {
+fn with_variables(pairs: &[(&str, &str)]) -> ConfigSources {
     let environment = pairs.iter().map(|(name, value)| (name.into(), value.into())).collect();
-    Sources { environment, ..sources() }
+    ConfigSources { environment, ..sources() }
 }
 
-fn with_model_flag(name: &str) -> Sources {
-    let flag = Flag { name: "--model", key: "model", value: name.to_owned() };
-    Sources { flags: vec![flag], ..sources() }
+fn with_model_flag(name: &str) -> ConfigSources {
+    let flag = ConfigFlag { name: "--model", key: "model", value: name.to_owned() };
+    ConfigSources { flags: vec![flag], ..sources() }
 }
 
 fn settings(text: &str) -> Settings {
@@ -34,7 +34,7 @@ fn settings(text: &str) -> Settings {
 }
 
 /// The whole report on a config that can't be used.
-fn report(text: &str, sources: &Sources, expected: &Expect) {
+fn report(text: &str, sources: &ConfigSources, expected: &Expect) {
     let problems = load_text(text, sources).unwrap_err();
     expected.assert_eq(&format!("{problems}\n"));
 }
@@ -42,7 +42,7 @@ fn report(text: &str, sources: &Sources, expected: &Expect) {
 #[test]
 fn without_a_file_all_defaults_hold() {
     let home = tempfile::tempdir().unwrap();
-    let loaded = load(&Sources::new(home.path())).unwrap();
+    let loaded = load(&ConfigSources::new(home.path())).unwrap();
     assert_eq!(loaded.warnings, []);
     let Settings { model, agent, history, memory, skills, models, .. } = loaded.settings;
     assert_eq!((model, models), (None, Vec::new()));
@@ -54,9 +54,9 @@ fn without_a_file_all_defaults_hold() {
     assert_eq!(loaded.settings.store.path, home.path().join("data/recto.db"));
     assert_eq!(loaded.settings.window_cap, 8192);
     let expected = ToolSettings {
-        approval: Approval::PerTool,
+        approval: ApprovalMode::PerTool,
         approval_expires: Duration::from_secs(24 * 60 * 60),
-        sandbox: Sandbox::BestEffort,
+        sandbox: SandboxPolicy::BestEffort,
         max_rounds: 20,
         max_output_bytes: 65_536,
         time_limit: Duration::from_secs(30),
@@ -180,7 +180,7 @@ fn syntax_errors_come_with_what_is_certain() {
 #[test]
 fn unusable_files_are_problems() {
     let home = tempfile::tempdir().unwrap();
-    let sources = Sources::new(home.path());
+    let sources = ConfigSources::new(home.path());
     let failure = |content: &[u8]| {
         fs::write(&sources.file, content).unwrap();
         load(&sources).unwrap_err().to_string()
@@ -346,7 +346,7 @@ fn paths_are_expanded() {
 
 #[test]
 fn paths_that_cannot_be_expanded_are_problems() {
-    let homeless = Sources::new("/r");
+    let homeless = ConfigSources::new("/r");
     report(
         "skills.extra_dirs = ['~/a', 'b', '~you']\n",
         &homeless,
@@ -404,7 +404,7 @@ fn plural_kinds_of_items_are_accepted() {
             let text = format!("[items.{spelling}.\"a.b\"]\ninclude = 'agent'\n");
             let item = settings(&text).items.remove(0);
             assert_eq!((item.kind.name(), item.name.as_str()), (*kind, "a.b"));
-            assert_eq!(item.include, Some(Include::Agent));
+            assert_eq!(item.include, Some(IncludeMode::Agent));
             // Only rules and references stand in an order.
             let priority = format!("{text}priority = 7\n");
             let ordered = matches!(*kind, "rule" | "reference");
@@ -448,7 +448,7 @@ fn what_search_brings_is_set_for_all_groups_and_for_single_ones() {
     let search = settings("").search;
     assert_eq!((search.enabled, search.preset), (true, SearchPreset::Normal));
     assert_eq!(search.all, SearchGroupSettings::default());
-    assert_eq!(search.groups, Group::ALL.map(|group| (group, SearchGroupSettings::default())));
+    assert_eq!(search.groups, ItemGroup::ALL.map(|group| (group, SearchGroupSettings::default())));
     let search = settings(
         "[search]\nenabled = false\npreset = 'aggressive'\ntopK = 7\nfloor = 0\n\
          [search.memories]\ntop_n = 0\nincludeScore = 1\n",
@@ -463,7 +463,7 @@ fn what_search_brings_is_set_for_all_groups_and_for_single_ones() {
         include_score: Some(1.0),
         ..SearchGroupSettings::default()
     };
-    assert_eq!(search.groups[3], (Group::Memories, memories));
+    assert_eq!(search.groups[3], (ItemGroup::Memories, memories));
     assert_eq!(search.groups[0].1, SearchGroupSettings::default());
     report(
         "[search]\npreset = 'normall'\ntop_k = 0\nfloor = 1.5\n[search.rules]\ntop_n = 1\n\
@@ -502,7 +502,8 @@ fn every_key_is_shown_with_its_line() {
     for key in KEYS {
         let text = example_line(key, key.name(), key.example);
         let loaded = load_text(&text, &sources()).unwrap();
-        let line = Place::File { name: "config.toml".into(), line: Some(text.lines().count()) };
+        let line =
+            SettingOrigin::File { name: "config.toml".into(), line: Some(text.lines().count()) };
         let row = loaded.rows().iter().find(|row| row.origin.as_ref() == Some(&line));
         let name = key.name_for(VARIABLE);
         assert!(row.is_some_and(|row| row.key.ends_with(name)), "{}", key.path);
@@ -532,8 +533,8 @@ fn rows_say_what_holds_and_why() {
     let sources = with_variables(&[("RECTO_CONTEXT_PRESET", "plain"), ("A_KEY", "hunter2")]);
     let loaded = load_text(&text, &sources).unwrap();
     let mut shown = String::new();
-    for Row { key, value, origin } in loaded.rows() {
-        let origin = origin.as_ref().map_or("default".to_owned(), Place::to_string);
+    for SettingRow { key, value, origin } in loaded.rows() {
+        let origin = origin.as_ref().map_or("default".to_owned(), SettingOrigin::to_string);
         shown.push_str(&format!("{key} = {value}  # {origin}\n"));
     }
     expect![[r#"
@@ -579,7 +580,8 @@ fn rows_say_what_holds_and_why() {
 #[test]
 fn a_models_settings_can_be_checked_by_others() {
     let text = format!("{MODEL}models.a.contextMode = 'full'\nmodels.a.minimal_system = true\n");
-    let refusing = Sources { check_model: |_| Verdict::Refuse("no".to_owned()), ..sources() };
+    let refusing =
+        ConfigSources { check_model: |_| ModelVerdict::Refuse("no".to_owned()), ..sources() };
     report(
         &text,
         &refusing,
@@ -595,7 +597,8 @@ fn a_models_settings_can_be_checked_by_others() {
             config.toml: model `a`: no
         "#]],
     );
-    let warning = Sources { check_model: |_| Verdict::Warn("hm".to_owned()), ..sources() };
+    let warning =
+        ConfigSources { check_model: |_| ModelVerdict::Warn("hm".to_owned()), ..sources() };
     assert_eq!(load_text(&text, &warning).unwrap().warnings.len(), 1);
 }
 

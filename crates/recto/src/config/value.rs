@@ -6,7 +6,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use recto_context::nearest;
+use recto_context::nearest_name;
 
 use super::keys::{KeyKind, camel_case};
 use super::problem::{ValueMismatch, quoted};
@@ -126,7 +126,7 @@ fn choice(kind: KeyKind, names: &[&str], text: &str) -> ValueResult {
         return Ok(SettingValue::Text((*name).to_owned()));
     }
     let mismatch = refuse(kind, &quoted(&text));
-    Err(match nearest(text, names.iter().copied()) {
+    Err(match nearest_name(text, names.iter().copied()) {
         Some(name) => mismatch.hint(format!("did you mean `{name}`?")),
         None => mismatch,
     })

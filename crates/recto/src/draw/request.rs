@@ -5,10 +5,11 @@ use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style};
 use recto_context::{
-    Dropped, Include, ItemId, Layer, OfferedTool, Part, Pick, Reason, RequestContext, Tokens,
+    DroppedEntry, IncludeMode, ItemId, Layer, OfferedTool, Part, PartReason, Pick, RequestContext,
+    Tokens,
 };
 
-use super::Table;
+use super::TextTable;
 use crate::output::tame;
 
 /// Columns of the bar.
@@ -31,7 +32,8 @@ pub(crate) fn request(request: &RequestContext) -> String {
     let is_ranked =
         |id: &ItemId| request.found.iter().chain(&request.candidates).any(|pick| pick.item == *id);
     let unranked = request.available.iter().filter(|(id, _)| !is_ranked(id)).collect::<Vec<_>>();
-    let available = |(id, include): &&(ItemId, Include)| format!("{} ({include})", shown_id(id));
+    let available =
+        |(id, include): &&(ItemId, IncludeMode)| format!("{} ({include})", shown_id(id));
     if let Some(available) = listed(&unranked, available) {
         let _ = write!(out, "\nnot in the session: {available}\n");
     }
@@ -63,11 +65,11 @@ fn candidate(pick: &Pick) -> String {
 }
 
 /// Why something is there; of what search brought, also how surely it fits.
-fn why(request: &RequestContext, reason: &Reason, item: Option<&ItemId>) -> String {
+fn why(request: &RequestContext, reason: &PartReason, item: Option<&ItemId>) -> String {
     let found = request.found.iter().find(|pick| Some(&pick.item) == item);
     let probability = found.and_then(|pick| pick.scores.probability);
     match (reason, probability) {
-        (Reason::Found, Some(probability)) => {
+        (PartReason::Found, Some(probability)) => {
             format!("{}, probability {probability:.2}", reason.describe())
         }
         _ => reason.describe(),
@@ -156,8 +158,8 @@ fn mark(layer: Layer) -> (char, Style) {
 }
 
 /// Every item with why it is there; the history as one line.
-fn items(request: &RequestContext) -> Table {
-    let mut table = Table::new(["layer", "item", "include", "tokens", "why"]);
+fn items(request: &RequestContext) -> TextTable {
+    let mut table = TextTable::new(["layer", "item", "include", "tokens", "why"]);
     table.align_right(3);
     for layer in Layer::ALL {
         match layer {
@@ -174,7 +176,7 @@ fn items(request: &RequestContext) -> Table {
 }
 
 fn shown(part: &Part) -> bool {
-    part.reason != Reason::Heading
+    part.reason != PartReason::Heading
 }
 
 fn part_row(request: &RequestContext, part: &Part) -> [String; 5] {
@@ -200,7 +202,7 @@ fn tool_row(request: &RequestContext, tool: &OfferedTool) -> [String; 5] {
     ]
 }
 
-fn history_row(table: &mut Table, request: &RequestContext) {
+fn history_row(table: &mut TextTable, request: &RequestContext) {
     let parts = request.layer(Layer::History).filter(|part| shown(part));
     let (summaries, parts): (Vec<&Part>, Vec<&Part>) = parts.partition(|part| is_summary(part));
     for part in summaries {
@@ -214,22 +216,22 @@ fn history_row(table: &mut Table, request: &RequestContext) {
     }
     let name = if messages == 1 { "1 message".to_owned() } else { format!("{messages} messages") };
     let tokens = parts.iter().map(|part| part.tokens).sum::<Tokens>().to_string();
-    let why = Reason::Recent.describe();
+    let why = PartReason::Recent.describe();
     table.row([Layer::History.to_string(), name, String::new(), tokens, why]);
 }
 
 fn is_summary(part: &Part) -> bool {
-    matches!(part.reason, Reason::Summary { .. })
+    matches!(part.reason, PartReason::Summary { .. })
 }
 
 fn dropped(request: &RequestContext) -> String {
     if request.dropped.is_empty() && request.notices.is_empty() {
         return String::new();
     }
-    let mut table = Table::new(["layer", "left out", "tokens", "why"]);
+    let mut table = TextTable::new(["layer", "left out", "tokens", "why"]);
     table.align_right(2);
     for dropped in &request.dropped {
-        let Dropped { what, layer, before, after, reason } = dropped;
+        let DroppedEntry { what, layer, before, after, reason } = dropped;
         let tokens = match *after {
             Tokens::ZERO => before.to_string(),
             after => format!("{before} → {after}"),

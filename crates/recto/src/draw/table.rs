@@ -8,16 +8,16 @@ use unicode_width::UnicodeWidthStr;
 use crate::output::tame;
 
 /// A table in the making.
-pub(crate) struct Table {
+pub(crate) struct TextTable {
     heading: Vec<String>,
     rows: Vec<Vec<String>>,
     right: Vec<bool>,
 }
 
-impl Table {
+impl TextTable {
     pub(crate) fn new<const N: usize>(heading: [&str; N]) -> Self {
         let heading = heading.map(str::to_owned).to_vec();
-        Table { right: vec![false; heading.len()], heading, rows: Vec::new() }
+        TextTable { right: vec![false; heading.len()], heading, rows: Vec::new() }
     }
 
     /// Numbers read better when their ends are one below the other.
@@ -51,7 +51,7 @@ impl Table {
     }
 }
 
-impl fmt::Display for Table {
+impl fmt::Display for TextTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let widths = self.widths();
         let bold = Style::new().bold();
@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn columns_are_as_wide_as_what_people_see() {
-        let mut table = Table::new(["name", "tokens", "text"]);
+        let mut table = TextTable::new(["name", "tokens", "text"]);
         table.align_right(1);
         table.row(["日本".into(), "7".into(), "two\nlines\u{1b}[2J".into()]);
         table.row(["a".into(), "1,234".into(), String::new()]);

@@ -6,7 +6,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
-use recto_llm::{Client, ClientOptions, LlmError, Provider, Support, WaitingFor};
+use recto_llm::{ClientOptions, FeatureSupport, LlmError, ModelClient, Provider, WaitingFor};
 use tokio::time::timeout;
 
 /// The variable that says where Ollama listens.
@@ -26,7 +26,7 @@ pub(crate) fn address() -> String {
 
 /// The models that an Ollama server has.
 #[derive(Debug)]
-pub(crate) struct Served {
+pub(crate) struct OllamaModels {
     /// The names of all models that it runs itself, those in memory first.
     pub(crate) models: Vec<String>,
     /// The first of them that can hold a conversation.
@@ -34,10 +34,10 @@ pub(crate) struct Served {
 }
 
 /// Asks the Ollama at this address which models it has.
-pub(crate) async fn served(url: &str) -> Result<Served, LlmError> {
+pub(crate) async fn ask_ollama(url: &str) -> Result<OllamaModels, LlmError> {
     let mut options = ClientOptions::new(Provider::Ollama);
     options.base_url = Some(url.to_owned());
-    let client = Client::new(options)?;
+    let client = ModelClient::new(options)?;
     let late = |_| LlmError::TimedOut {
         url: url.to_owned(),
         waiting_for: WaitingFor::FirstByte,
@@ -47,13 +47,13 @@ pub(crate) async fn served(url: &str) -> Result<Served, LlmError> {
     let to_talk_to = timeout(PATIENCE, first_that_talks(&client, &models)).await;
     // One that does not say in time what it can do is taken at its word.
     let to_talk_to = to_talk_to.unwrap_or_else(|_| models.first().cloned());
-    Ok(Served { to_talk_to, models })
+    Ok(OllamaModels { to_talk_to, models })
 }
 
 /// The first that can hold a conversation, or of which nobody says that it can't.
-async fn first_that_talks(client: &Client, models: &[String]) -> Option<String> {
+async fn first_that_talks(client: &ModelClient, models: &[String]) -> Option<String> {
     for model in models {
-        if !matches!(client.talks(model).await, Ok(Support::No)) {
+        if !matches!(client.supports_chat(model).await, Ok(FeatureSupport::No)) {
             return Some(model.clone());
         }
     }

@@ -1,7 +1,7 @@
 //! What search is given: how much it brings, and where its encoder is.
 
 use recto_agent::SearchParts;
-use recto_models::{Known, Library};
+use recto_models::{KnownModel, Library};
 use recto_search::{ChoiceOptions, EncoderFiles, SearchOptions};
 
 use crate::config::{SearchGroupSettings, SearchSettings, Settings};
@@ -21,7 +21,7 @@ fn options(settings: &SearchSettings) -> SearchOptions {
     let mut options = SearchOptions { enabled: settings.enabled, ..SearchOptions::default() };
     for (group, own) in &settings.groups {
         let preset = settings.preset.options();
-        *options.of_mut(*group) = laid_over(laid_over(preset, &settings.all), own);
+        *options.for_group_mut(*group) = laid_over(laid_over(preset, &settings.all), own);
     }
     options
 }
@@ -49,20 +49,20 @@ fn encoder_files(settings: &Settings) -> Option<EncoderFiles> {
 }
 
 /// The SHA-256 that the file of that name must have.
-fn sum(known: &Known, name: &str) -> Option<[u8; 32]> {
+fn sum(known: &KnownModel, name: &str) -> Option<[u8; 32]> {
     let file = known.files.iter().find(|file| file.name == name)?;
     Some(file.sha256.bytes())
 }
 
 #[cfg(test)]
 mod tests {
-    use recto_search::Group;
+    use recto_search::ItemGroup;
 
     use super::*;
-    use crate::config::{Sources, load_text};
+    use crate::config::{ConfigSources, load_text};
 
     fn options_of(text: &str) -> SearchOptions {
-        options(&load_text(text, &Sources::new("/r")).unwrap().settings.search)
+        options(&load_text(text, &ConfigSources::new("/r")).unwrap().settings.search)
     }
 
     #[test]
@@ -73,16 +73,16 @@ mod tests {
              [search.skills]\ntop_n = 2\ninclude_score = 0.9\n",
         );
         let all = ChoiceOptions { top_k: 20, top_n: 4, include_score: 0.7, floor: 0.5 };
-        assert_eq!(*found.of(Group::Documents), all);
-        assert_eq!(*found.of(Group::Memories), all);
+        assert_eq!(*found.for_group(ItemGroup::Documents), all);
+        assert_eq!(*found.for_group(ItemGroup::Memories), all);
         let skills = ChoiceOptions { top_n: 2, include_score: 0.9, ..all };
-        assert_eq!(*found.of(Group::Skills), skills);
+        assert_eq!(*found.for_group(ItemGroup::Skills), skills);
         assert!(found.enabled && !options_of("search.enabled = false\n").enabled);
     }
 
     #[test]
     fn the_encoder_is_looked_for_where_a_pull_puts_it() {
-        let settings = load_text("", &Sources::new("/r")).unwrap().settings;
+        let settings = load_text("", &ConfigSources::new("/r")).unwrap().settings;
         let folder = std::path::Path::new("/r/models/minilm");
         let files = encoder_files(&settings).unwrap();
         assert_eq!(files.weights, folder.join(WEIGHTS));

@@ -6,18 +6,18 @@ use std::env;
 use std::path::PathBuf;
 
 use recto_agent::memory_tools;
-use recto_context::{Include, ItemKind, ToolSpec};
+use recto_context::{IncludeMode, ItemKind, ToolSpec};
 use recto_tools::{
-    CallLimits, Grants, Key, Network, Policy, ProgramOptions, Scripts, ServerOptions,
-    ServerTransport, ToolOptions, Toolbox,
+    CallLimits, Grants, NetworkAccess, ProgramOptions, ScriptPolicy, ServerKey, ServerOptions,
+    ServerTransport, ToolOptions, ToolPolicy, Toolbox,
 };
 
 use crate::config::{GrantSettings, ItemSettings, ServerSettings, Settings, TransportSettings};
-use crate::home::Home;
+use crate::home::RectoHome;
 
 /// The tools of the agent: those that Recto brings along, those of skills and
 /// those of MCP servers.
-pub(crate) fn toolbox(home: &Home, settings: &Settings) -> Toolbox {
+pub(crate) fn toolbox(home: &RectoHome, settings: &Settings) -> Toolbox {
     Toolbox::new(tool_options(home, settings))
 }
 
@@ -35,7 +35,7 @@ pub(crate) fn built_in(tools: &Toolbox, settings: &Settings) -> Vec<ToolSpec> {
     specs
 }
 
-fn tool_options(home: &Home, settings: &Settings) -> ToolOptions {
+fn tool_options(home: &RectoHome, settings: &Settings) -> ToolOptions {
     let (cache, logs) = (home.path().join("cache"), home.path().join("logs"));
     ToolOptions {
         workspace: settings.agent.workspace.clone(),
@@ -53,8 +53,8 @@ fn tool_options(home: &Home, settings: &Settings) -> ToolOptions {
             search_path: env::var_os("PATH"),
             sandbox: settings.tools.sandbox,
             scripts: match settings.skills.allow_scripts {
-                true => Scripts::Allowed,
-                false => Scripts::Refused,
+                true => ScriptPolicy::Allowed,
+                false => ScriptPolicy::Refused,
             },
             grants: grants(settings),
             skill_folders: skill_folders(settings)
@@ -70,7 +70,7 @@ fn tool_options(home: &Home, settings: &Settings) -> ToolOptions {
 
 /// Lists what no tool may write, whatever it was granted. A workspace inside one of
 /// these folders would be out of reach altogether, so the folder does not count.
-fn protected(home: &Home, settings: &Settings) -> Vec<PathBuf> {
+fn protected(home: &RectoHome, settings: &Settings) -> Vec<PathBuf> {
     let workspace = &settings.agent.workspace;
     let store = &settings.store.path;
     let data = store.parent().filter(|folder| !workspace.starts_with(folder));
@@ -87,13 +87,13 @@ fn skill_folders(settings: &Settings) -> impl Iterator<Item = &PathBuf> {
 }
 
 /// The policy of when a person is asked before a tool runs.
-fn policy(settings: &Settings) -> Policy {
+fn policy(settings: &Settings) -> ToolPolicy {
     let of_kind = |kind: ItemKind| {
         let items = settings.items.iter().filter(move |item| item.kind == kind);
         items.filter_map(|item| Some((item.name.clone(), item.permission?)))
     };
     let servers = settings.servers.iter();
-    Policy {
+    ToolPolicy {
         approval: settings.tools.approval,
         tools: of_kind(ItemKind::Tool).collect(),
         skills: of_kind(ItemKind::Skill).collect(),
@@ -111,7 +111,7 @@ fn granted_to(grants: &GrantSettings) -> Grants {
     Grants {
         read: grants.read.clone(),
         write: grants.write.clone(),
-        network: if grants.network { Network::Granted } else { Network::Refused },
+        network: if grants.network { NetworkAccess::Granted } else { NetworkAccess::Refused },
         environment: passed_on(&grants.env),
     }
 }
@@ -129,7 +129,7 @@ fn server_options(server: &ServerSettings, settings: &Settings) -> ServerOptions
         _ => None,
     };
     let tools = settings.items.iter().filter(|item| item.kind == ItemKind::Tool);
-    let include = |item: &ItemSettings| -> Option<(String, Include)> {
+    let include = |item: &ItemSettings| -> Option<(String, IncludeMode)> {
         Some((own(&item.name)?, item.include?))
     };
     ServerOptions {
@@ -158,7 +158,7 @@ fn transport(transport: &TransportSettings) -> ServerTransport {
         }
         TransportSettings::Address { url, api_key_env } => ServerTransport::Http {
             url: url.clone(),
-            key: api_key_env.as_deref().and_then(variable).map(Key::new),
+            key: api_key_env.as_deref().and_then(variable).map(ServerKey::new),
         },
     }
 }
@@ -179,14 +179,14 @@ fn variable(name: &str) -> Option<String> {
 mod tests {
     use std::path::Path;
 
-    use recto_tools::Permission;
+    use recto_tools::ToolPermission;
 
     use super::*;
-    use crate::config::{Sources, load_text};
+    use crate::config::{ConfigSources, load_text};
 
     fn options(text: &str) -> ToolOptions {
-        let settings = load_text(text, &Sources::new("/r")).unwrap().settings;
-        let home = Home::find(Some(Path::new("/r"))).unwrap();
+        let settings = load_text(text, &ConfigSources::new("/r")).unwrap().settings;
+        let home = RectoHome::find(Some(Path::new("/r"))).unwrap();
         tool_options(&home, &settings)
     }
 
@@ -198,7 +198,7 @@ mod tests {
              [mcp.m]\ncommand = 'x'\npermission = 'allow'\n",
         );
         let tools: Vec<_> = options.policy.tools.into_iter().collect();
-        let expected = [("a.b", Permission::Allow), ("write_file", Permission::Ask)];
+        let expected = [("a.b", ToolPermission::Allow), ("write_file", ToolPermission::Ask)];
         assert_eq!(tools, expected.map(|(name, permission)| (name.to_owned(), permission)));
         // A skill and a server of one name are two.
         assert_eq!(options.policy.skills.into_keys().collect::<Vec<_>>(), ["s"]);
@@ -238,11 +238,11 @@ mod tests {
              [items.tool.\"a.four\"]\npermission = 'allow'\n",
         );
         let [a, b] = &options.servers[..] else { panic!("one of the three is off") };
-        assert_eq!((a.name.as_str(), a.include), ("a", Include::Agent));
+        assert_eq!((a.name.as_str(), a.include), ("a", IncludeMode::Agent));
         assert_eq!(a.disabled_tools, ["one", "x.y"]);
-        assert_eq!(a.tool_includes, BTreeMap::from([("three".to_owned(), Include::Manual)]));
+        assert_eq!(a.tool_includes, BTreeMap::from([("three".to_owned(), IncludeMode::Manual)]));
         assert_eq!(b.disabled_tools, ["two"]);
-        assert_eq!(b.include, Include::Always);
+        assert_eq!(b.include, IncludeMode::Always);
     }
 
     #[test]
@@ -265,11 +265,11 @@ mod tests {
              [items.skill.s]\nnetwork = true\nread = ['/a']\nwrite = ['b']\n\
              env = ['PATH', 'NO_SUCH_VARIABLE']\n[items.skill.t]\ninclude = 'agent'\n",
         );
-        assert_eq!(options.programs.scripts, Scripts::Allowed);
-        assert_eq!(options.programs.sandbox, recto_tools::Sandbox::Required);
+        assert_eq!(options.programs.scripts, ScriptPolicy::Allowed);
+        assert_eq!(options.programs.sandbox, recto_tools::SandboxPolicy::Required);
         assert_eq!(options.programs.grants.len(), 1);
         let granted = &options.programs.grants["s"];
-        assert_eq!(granted.network, Network::Granted);
+        assert_eq!(granted.network, NetworkAccess::Granted);
         assert_eq!(granted.read, [PathBuf::from("/a")]);
         assert_eq!(granted.write, [PathBuf::from("/r/b")]);
         let names: Vec<&str> = granted.environment.iter().map(|(name, _)| name.as_str()).collect();

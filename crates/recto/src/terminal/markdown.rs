@@ -23,7 +23,7 @@ mod wrap;
 
 use anstyle::{AnsiColor, Style};
 
-use super::Styled;
+use super::OutputStyle;
 use crate::output::tame_lines;
 use inline::InlineParser;
 use line::{CodeFence, CodeLine, LineKind, LineStart};
@@ -53,8 +53,8 @@ const RULE: usize = 24;
 
 /// Draws Markdown while it streams, one text at a time. After [`finish`](Self::finish) it is ready for the next.
 #[derive(Debug)]
-pub(crate) struct Renderer {
-    styled: Styled,
+pub(crate) struct MarkdownRenderer {
+    styled: OutputStyle,
     width: Option<usize>,
     lines: LineWriter,
     inline: InlineParser,
@@ -87,12 +87,12 @@ struct TableRows {
     rows: Vec<String>,
 }
 
-impl Renderer {
+impl MarkdownRenderer {
     /// A renderer for a terminal of that width, or for one whose width nobody
     /// knows, where no lines are broken.
-    pub(crate) fn new(width: Option<usize>, styled: Styled) -> Self {
+    pub(crate) fn new(width: Option<usize>, styled: OutputStyle) -> Self {
         let width = width.filter(|width| *width >= LEAST_WIDTH);
-        Renderer {
+        MarkdownRenderer {
             styled,
             width,
             lines: LineWriter::new(width),
@@ -107,7 +107,7 @@ impl Renderer {
     /// Takes the next piece of the text and gives what can be printed now. When
     /// the text is not styled, that is the piece itself.
     pub(crate) fn push(&mut self, text: &str) -> String {
-        if self.styled == Styled::No {
+        if self.styled == OutputStyle::No {
             return text.to_owned();
         }
         for c in text.chars() {

@@ -1,6 +1,6 @@
 //! One line that says what goes on while a person waits.
 //!
-//! The functions give texts; [`Status`] owns the line on the terminal. It is
+//! The functions give texts; [`StatusLine`] owns the line on the terminal. It is
 //! written to standard error, and only where a person looks: a file or a program
 //! gets none of it.
 
@@ -13,7 +13,7 @@ use anstream::{AutoStream, ColorChoice};
 use anstyle::Style;
 use parking_lot::Mutex;
 use recto_context::Tokens;
-use recto_models::Size;
+use recto_models::ByteSize;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::output::tame;
@@ -39,7 +39,7 @@ pub(crate) fn calling(tool: &str, about: &str) -> String {
 
 /// A tool has run, and gave this many bytes.
 pub(crate) fn called(tool: &str, about: &str, bytes: usize) -> String {
-    format!("✓ {} ({})", calling(tool, about), Size(bytes as u64))
+    format!("✓ {} ({})", calling(tool, about), ByteSize(bytes as u64))
 }
 
 /// A tool has failed.
@@ -53,11 +53,11 @@ pub(crate) fn failed(tool: &str, about: &str, why: &str) -> String {
 /// It must be [cleared](Self::clear) before anything else is printed, and shown
 /// only where a line begins. It goes away with its owner.
 #[derive(Debug)]
-pub(crate) struct Status {
+pub(crate) struct StatusLine {
     line: Arc<Mutex<StatusWriter<io::Stderr>>>,
 }
 
-impl Status {
+impl StatusLine {
     /// The line on standard error; nothing is shown yet.
     pub(crate) fn new() -> Self {
         let stderr = io::stderr();
@@ -71,7 +71,7 @@ impl Status {
             _ => crossterm::terminal::size().map_or(0, |(columns, _)| columns.into()),
         };
         let width = if columns == 0 { ASSUMED_WIDTH } else { columns };
-        Status { line: Arc::new(Mutex::new(StatusWriter::new(stderr, look, width))) }
+        StatusLine { line: Arc::new(Mutex::new(StatusWriter::new(stderr, look, width))) }
     }
 
     /// Says what goes on, until the next call of any of these methods.
@@ -96,7 +96,7 @@ impl Status {
     }
 }
 
-impl Drop for Status {
+impl Drop for StatusLine {
     fn drop(&mut self) {
         self.clear();
     }
@@ -308,7 +308,7 @@ mod tests {
     #[test]
     fn sizes_and_numbers_are_short() {
         let sizes = [0, 999, 1_000, 1_049, 1_050, 999_949, 999_999, 1_234_567, 5_000_000_000];
-        let sizes = sizes.map(|bytes| Size(bytes).to_string());
+        let sizes = sizes.map(|bytes| ByteSize(bytes).to_string());
         assert_eq!(
             sizes.each_ref().map(String::as_str),
             [
@@ -316,7 +316,7 @@ mod tests {
                 "5.0 GB"
             ]
         );
-        assert!(Size(u64::MAX).to_string().ends_with(" TB"));
+        assert!(ByteSize(u64::MAX).to_string().ends_with(" TB"));
         assert_eq!(
             [0, 999, 1_000, 1_234_567].map(|tokens| Tokens::new(tokens).to_string()),
             ["0", "999", "1,000", "1,234,567"]

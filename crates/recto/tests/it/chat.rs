@@ -1,7 +1,7 @@
 //! `recto chat`: events for programs, commands, messages through a pipe, Ctrl-C.
 
 use expect_test::expect;
-use recto_fakes::{Answer, Ending, Gate};
+use recto_fakes::{AnswerEnding, AnswerGate, FakeAnswer};
 use serde_json::{Value, json};
 
 use crate::servers::{Desk, WIRES, Wire, contents, json_lines, read, roles};
@@ -43,8 +43,8 @@ fn json_is_an_event_a_line_in_the_order_of_what_happens() {
     for wire in WIRES {
         let fake = wire
             .fake()
-            .answer(Answer::thinking("Hm. ").text("Let me look. ").calls([read("a.txt")]))
-            .answer(Answer::text("It says A."));
+            .answer(FakeAnswer::thinking("Hm. ").text("Let me look. ").calls([read("a.txt")]))
+            .answer(FakeAnswer::text("It says A."));
         let desk = Desk::new(wire, fake);
         desk.home.write("workspace/a.txt", "the text of a");
         let events = desk.events("read a.txt");
@@ -66,7 +66,7 @@ fn json_is_an_event_a_line_in_the_order_of_what_happens() {
 #[test]
 fn json_tells_of_errors_with_a_code_and_a_hint() {
     for wire in WIRES {
-        let fake = wire.fake().answer(Answer::refusal(401, "no")).answer(Answer::text(""));
+        let fake = wire.fake().answer(FakeAnswer::refusal(401, "no")).answer(FakeAnswer::text(""));
         let desk = Desk::new(wire, fake);
         let events = desk.events("hello");
         assert_eq!(kinds(&events), ["accepted", "requested", "finished"], "{wire:?}");
@@ -270,7 +270,8 @@ fn piped_lines_are_messages_in_order() {
 #[test]
 fn a_line_that_fails_does_not_keep_the_next_from_its_answer() {
     for wire in WIRES {
-        let fake = wire.fake().answer(Answer::refusal(500, "no")).answer(Answer::text("Yes."));
+        let fake =
+            wire.fake().answer(FakeAnswer::refusal(500, "no")).answer(FakeAnswer::text("Yes."));
         let desk = Desk::new(wire, fake);
         let run = pipe(&desk.home, &[], "one\ntwo\n");
         assert_eq!((run.code, &*run.out), (1, "Yes.\n"), "{wire:?}: {}", run.err);
@@ -290,8 +291,8 @@ fn a_message_of_dash_is_all_of_standard_input() {
 #[cfg(unix)]
 fn ctrl_c_stops_the_turn_and_keeps_what_was_said() {
     for wire in WIRES {
-        let gate = Gate::new();
-        let fake = wire.fake().answer(Answer::text("one two three").held(&gate));
+        let gate = AnswerGate::new();
+        let fake = wire.fake().answer(FakeAnswer::text("one two three").held(&gate));
         let desk = Desk::new(wire, fake);
         let running = desk.home.start(&["chat", "-m", "count"]);
         gate.release(2);
@@ -299,8 +300,9 @@ fn ctrl_c_stops_the_turn_and_keeps_what_was_said() {
         running.interrupt();
         let run = running.end();
         assert_eq!((run.code, &*run.out, &*run.err), (130, "one two \n", "stopped\n"), "{wire:?}");
-        let is_over = |log: &[recto_fakes::Received]| {
-            log.iter().any(|received| received.is_chat() && received.ending == Ending::ClientLeft)
+        let is_over = |log: &[recto_fakes::ReceivedRequest]| {
+            log.iter()
+                .any(|received| received.is_chat() && received.ending == AnswerEnding::ClientLeft)
         };
         desk.fake.wait_until(is_over);
         assert_eq!(desk.last_turn()["turn"]["status"], "stopped", "{wire:?}");
@@ -316,10 +318,10 @@ fn ctrl_c_stops_the_turn_and_keeps_what_was_said() {
 #[cfg(unix)]
 fn ctrl_c_before_the_first_word_stops_the_turn() {
     for wire in WIRES {
-        let desk = Desk::new(wire, wire.fake().answer(Answer::Silence));
+        let desk = Desk::new(wire, wire.fake().answer(FakeAnswer::Silence));
         let running = desk.home.start(&["chat", "-m", "count", "--json"]);
         running.wait_for_out("requested");
-        desk.fake.wait_until(|log| log.iter().any(recto_fakes::Received::is_chat));
+        desk.fake.wait_until(|log| log.iter().any(recto_fakes::ReceivedRequest::is_chat));
         running.interrupt();
         let run = running.end();
         assert_eq!(run.code, 130, "{wire:?}: {}", run.err);
@@ -333,8 +335,8 @@ fn ctrl_c_before_the_first_word_stops_the_turn() {
 #[cfg(unix)]
 fn ctrl_c_stops_the_turn_and_not_the_program() {
     for wire in WIRES {
-        let gate = Gate::new();
-        let fake = wire.fake().answer(Answer::text("one two three").held(&gate));
+        let gate = AnswerGate::new();
+        let fake = wire.fake().answer(FakeAnswer::text("one two three").held(&gate));
         let desk = Desk::new(wire, fake);
         let mut running = desk.home.start(&["chat"]);
         running.type_line("count");

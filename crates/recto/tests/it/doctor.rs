@@ -1,7 +1,7 @@
 //! `recto doctor`.
 
 use expect_test::{Expect, expect};
-use recto_fakes::{Fake, Model};
+use recto_fakes::{FakeModel, FakeServer};
 use serde_json::Value;
 
 use crate::support::*;
@@ -11,7 +11,7 @@ const EMBEDDED: bool = cfg!(feature = "embedded");
 
 /// What it prints, the same wherever the test runs. How the binary was built is in
 /// its first line.
-fn check(home: &Home, ollama: Option<&Fake>, code: i32, expected: &Expect) {
+fn check(home: &Home, ollama: Option<&FakeServer>, code: i32, expected: &Expect) {
     let nowhere = NOWHERE.to_owned();
     let host = ollama.map_or(nowhere, |fake| fake.address().to_string());
     let run = home.run_with(&["doctor"], "", &[("OLLAMA_HOST", &host)]);
@@ -105,7 +105,7 @@ fn a_home_without_a_model_says_what_to_do() {
 
 #[test]
 fn an_ollama_that_is_found_answers() {
-    let ollama = Fake::ollama().model(Model::new("tiny:1b").window(6000)).start();
+    let ollama = FakeServer::ollama().model(FakeModel::new("tiny:1b").window(6000)).start();
     let home = Home::ready();
     let with = expect![[r#"
 
@@ -147,7 +147,7 @@ fn an_ollama_that_is_found_answers() {
 
 #[test]
 fn a_model_that_cannot_answer_is_told_apart_from_the_others() {
-    let ollama = Fake::ollama().model(Model::new("tiny:1b")).start();
+    let ollama = FakeServer::ollama().model(FakeModel::new("tiny:1b")).start();
     let home = Home::ready();
     let entry = |name: &str, model: &str, url: &str| {
         format!(
@@ -249,7 +249,7 @@ fn a_damaged_model_file_is_told() {
 
 #[test]
 fn programs_get_all_of_it() {
-    let ollama = Fake::ollama().start();
+    let ollama = FakeServer::ollama().start();
     let home = Home::with(&[]);
     let host = ollama.address().to_string();
     let run = home.run_with(&["doctor", "--json"], "", &[("OLLAMA_HOST", &host)]);

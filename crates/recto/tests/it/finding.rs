@@ -5,7 +5,7 @@ use std::fs::File;
 use std::net::TcpListener;
 
 use expect_test::{Expect, expect};
-use recto_fakes::{Answer, Fake, Model};
+use recto_fakes::{FakeAnswer, FakeModel, FakeServer};
 use serde_json::Value;
 
 use crate::support::*;
@@ -15,7 +15,7 @@ const EMBEDDED: bool = cfg!(feature = "embedded");
 
 impl Home {
     /// A command, with an Ollama that it can find.
-    fn run_beside(&self, ollama: &Fake, arguments: &[&str]) -> Run {
+    fn run_beside(&self, ollama: &FakeServer, arguments: &[&str]) -> Run {
         self.run_with(arguments, "", &[("OLLAMA_HOST", &ollama.address().to_string())])
     }
 
@@ -37,13 +37,13 @@ const MINILM: [(&str, u64); 2] =
     [("models/minilm/model.safetensors", 90_868_376), ("models/minilm/tokenizer.json", 466_247)];
 
 /// What Ollama was asked, without its conversations.
-fn asked(fake: &Fake) -> Vec<String> {
+fn asked(fake: &FakeServer) -> Vec<String> {
     fake.log().into_iter().map(|received| received.path).collect()
 }
 
 #[test]
 fn a_config_that_names_a_model_is_taken_at_its_word() {
-    let ollama = Fake::ollama().start();
+    let ollama = FakeServer::ollama().start();
     let home = Home::scripted(&[r#"{"content": "Hello."}"#]);
     home.shelve(SMOLLM2.0, SMOLLM2.1);
     let run = home.run_beside(&ollama, &["chat", "-m", "hi"]);
@@ -58,8 +58,11 @@ fn a_config_that_names_a_model_is_taken_at_its_word() {
 
 #[test]
 fn ollama_is_found_where_it_says_that_it_is() {
-    let ollama = Fake::ollama().model(Model::new("tiny:1b")).model(Model::new("large:70b")).start();
-    ollama.push(Answer::text("Hello from Ollama."));
+    let ollama = FakeServer::ollama()
+        .model(FakeModel::new("tiny:1b"))
+        .model(FakeModel::new("large:70b"))
+        .start();
+    ollama.push(FakeAnswer::text("Hello from Ollama."));
     let home = Home::with(&[]);
     let run = home.run_beside(&ollama, &["chat", "-m", "hi"]);
     assert_eq!((run.code, &*run.out), (0, "Hello from Ollama.\n"), "{}", run.err);
@@ -72,14 +75,15 @@ fn ollama_is_found_where_it_says_that_it_is() {
     let reason = format!("found on Ollama at {} (2 models)", ollama.url());
     assert_eq!(request["chosen"], reason.as_str());
     // What was sent can be sent again, to the model that is found again.
-    ollama.push(Answer::text("Hello again."));
+    ollama.push(FakeAnswer::text("Hello again."));
     let again = home.run_beside(&ollama, &["replay"]);
     assert_eq!((again.code, &*again.out), (0, "Hello again.\n"), "{}", again.err);
 }
 
 #[test]
 fn of_ollamas_models_the_one_in_memory_is_taken() {
-    let ollama = Fake::ollama().model(Model::new("a:1b")).model(Model::new("b:1b")).start();
+    let ollama =
+        FakeServer::ollama().model(FakeModel::new("a:1b")).model(FakeModel::new("b:1b")).start();
     let home = Home::with(&[]);
     let entry = format!("provider = \"ollama\"\nmodel = \"b:1b\"\nbase_url = \"{}\"", ollama.url());
     home.write("config.toml", format!("[models.m]\n{entry}\n"));
@@ -93,13 +97,13 @@ fn of_ollamas_models_the_one_in_memory_is_taken() {
 
 #[test]
 fn a_model_that_cannot_talk_is_not_taken() {
-    let vectors = || Model::new("all-minilm").capabilities([]);
-    let ollama = Fake::ollama().model(vectors()).model(Model::new("tiny:1b")).start();
+    let vectors = || FakeModel::new("all-minilm").capabilities([]);
+    let ollama = FakeServer::ollama().model(vectors()).model(FakeModel::new("tiny:1b")).start();
     let home = Home::with(&[]);
     let run = home.run_beside(&ollama, &["chat", "-m", "hi"]);
     assert_eq!(run.code, 0, "{}", run.err);
     assert_eq!(ollama.chats()[0]["model"], "tiny:1b");
-    let ollama = Fake::ollama().model(vectors()).start();
+    let ollama = FakeServer::ollama().model(vectors()).start();
     let run = home.run_beside(&ollama, &["chat", "-m", "hi"]);
     run.fails_with("has none to talk to");
     assert!(run.err.contains("ollama pull"), "{}", run.err);
@@ -107,7 +111,7 @@ fn a_model_that_cannot_talk_is_not_taken() {
 
 #[test]
 fn ollama_comes_before_the_model_files_unless_one_is_asked_for() {
-    let ollama = Fake::ollama().start();
+    let ollama = FakeServer::ollama().start();
     let home = Home::with(&[]);
     home.shelve(SMOLLM2.0, SMOLLM2.1);
     let context = |more: &[&str]| {
@@ -127,7 +131,7 @@ fn ollama_comes_before_the_model_files_unless_one_is_asked_for() {
 
 #[test]
 fn an_ollama_that_is_of_no_use_is_passed_over() {
-    let without = Fake::ollama().model(Model::new("x")).api_key("sk").start();
+    let without = FakeServer::ollama().model(FakeModel::new("x")).api_key("sk").start();
     // Accepts connections, and says nothing.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let silent = silent.local_addr().unwrap().to_string();
@@ -227,7 +231,7 @@ fn without_a_model_the_page_is_shown_all_the_same() {
 
 #[test]
 fn a_name_that_is_not_found_is_told_with_those_that_are() {
-    let ollama = Fake::ollama().start();
+    let ollama = FakeServer::ollama().start();
     let home = Home::with(&[]);
     for arguments in [&["chat", "--model", "nope"][..], &["context", "hi", "--model", "nope"]] {
         let run = home.run_beside(&ollama, arguments);
@@ -238,7 +242,7 @@ fn a_name_that_is_not_found_is_told_with_those_that_are() {
 
 #[test]
 fn what_needs_no_model_looks_for_none() {
-    let ollama = Fake::ollama().start();
+    let ollama = FakeServer::ollama().start();
     let home = Home::with(&[]);
     for arguments in [
         &["sessions", "list"][..],

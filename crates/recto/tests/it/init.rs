@@ -1,6 +1,6 @@
 //! `recto init`.
 
-use recto_context::{Counter, Text, Tokens};
+use recto_context::{Text, TokenCounter, Tokens};
 
 use crate::support::*;
 
@@ -31,7 +31,7 @@ fn a_new_home_has_something_of_everything() {
 #[test]
 fn all_of_it_is_under_six_hundred_tokens_and_a_thousand_with_the_tools() {
     let home = Home::ready();
-    let counter = Counter::estimated();
+    let counter = TokenCounter::estimated();
     let files = home.tree().into_iter().filter(|(path, _)| !path.ends_with("config.toml"));
     let texts = files.map(|(_, bytes)| Text::from(String::from_utf8(bytes).unwrap()));
     let total: Tokens = texts.map(|text| counter.text(&text)).sum();

@@ -8,7 +8,7 @@ mod tampering;
 
 use std::net::TcpListener;
 
-use recto_fakes::{Answer, Call, FakeBuilder, Received};
+use recto_fakes::{FakeAnswer, FakeBuilder, FakeCall, ReceivedRequest};
 use serde_json::{Value, json};
 
 use crate::servers::{Desk, Wire, read};
@@ -68,16 +68,16 @@ fn reasons(home: &Home) -> Vec<String> {
 fn what_a_server_got_is_what_is_recorded_and_can_be_made_anew() {
     for wire in [Wire::Ollama, Wire::OpenAi] {
         let more_rounds =
-            ["log.2", "log.3", "log.4", "log.5"].map(|log| Answer::calls([read(log)]));
+            ["log.2", "log.3", "log.4", "log.5"].map(|log| FakeAnswer::calls([read(log)]));
         let first =
-            Answer::calls([read("SOUL.md"), read("missing.md"), read("log.1")]).text("Wait.");
+            FakeAnswer::calls([read("SOUL.md"), read("missing.md"), read("log.1")]).text("Wait.");
         let fake = more_rounds.into_iter().fold(wire.fake().answer(first), FakeBuilder::answer);
         let fake = fake
-            .answer(Answer::text("All read: \"é\" \\ \u{1f980}\n\tdone"))
-            .answer(Answer::calls([Call::new("list_files", json!({}))]))
-            .answer(Answer::text("Listed."))
-            .answer(Answer::refusal(400, r#"{"error":"no"}"#))
-            .answer(Answer::text("Half a").cut_after(1));
+            .answer(FakeAnswer::text("All read: \"é\" \\ \u{1f980}\n\tdone"))
+            .answer(FakeAnswer::calls([FakeCall::new("list_files", json!({}))]))
+            .answer(FakeAnswer::text("Listed."))
+            .answer(FakeAnswer::refusal(400, r#"{"error":"no"}"#))
+            .answer(FakeAnswer::text("Half a").cut_after(1));
         let more = "window = 6000\nmax_output_tokens = 512\ntemperature = 0.25\ntop_p = 0.9\n\
                     [history]\nmax_messages = 8\n[tools]\nmax_output_bytes = 12000";
         let desk = Desk::with(wire, fake, more);
@@ -94,7 +94,7 @@ fn what_a_server_got_is_what_is_recorded_and_can_be_made_anew() {
         }
         assert_eq!(desk.fake.rejections(), Vec::<String>::new());
 
-        let log = desk.fake.log().into_iter().filter(Received::is_chat);
+        let log = desk.fake.log().into_iter().filter(ReceivedRequest::is_chat);
         let sent: Vec<String> = log.map(|chat| String::from_utf8(chat.body).unwrap()).collect();
         assert_eq!(bodies(&desk.home), sent, "{wire:?}");
         verify_all(&desk.home, 14);
@@ -133,9 +133,9 @@ fn a_request_that_reached_nobody_is_recorded() {
 /// Promise: `request-kept-as-sent`
 #[test]
 fn requests_are_recorded_before_the_server_answers() {
-    let desk = Desk::new(Wire::Ollama, Wire::Ollama.fake().answer(Answer::Silence));
+    let desk = Desk::new(Wire::Ollama, Wire::Ollama.fake().answer(FakeAnswer::Silence));
     let waiting = desk.home.start(&["chat", "-m", "is anybody there?"]);
-    let log = desk.fake.wait_until(|log| log.iter().any(Received::is_chat));
+    let log = desk.fake.wait_until(|log| log.iter().any(ReceivedRequest::is_chat));
     let sent = log.iter().find(|received| received.is_chat()).unwrap();
     let looks = || {
         assert_eq!(desk.home.ok(&["show", "--body"]).as_bytes(), sent.body);

@@ -10,7 +10,7 @@ mod turns;
 mod usage;
 mod windows;
 
-use recto_fakes::{Call, Fake, FakeBuilder};
+use recto_fakes::{FakeBuilder, FakeCall, FakeServer};
 use serde_json::{Value, json};
 
 use crate::support::*;
@@ -28,8 +28,8 @@ pub(crate) enum Wire {
 impl Wire {
     pub(crate) fn fake(self) -> FakeBuilder {
         match self {
-            Wire::Ollama => Fake::ollama(),
-            Wire::OpenAi => Fake::openai(),
+            Wire::Ollama => FakeServer::ollama(),
+            Wire::OpenAi => FakeServer::openai(),
         }
     }
 
@@ -54,7 +54,7 @@ impl Wire {
 /// A home whose only model is a fake.
 pub(crate) struct Desk {
     pub(crate) home: Home,
-    pub(crate) fake: Fake,
+    pub(crate) fake: FakeServer,
 }
 
 impl Desk {
@@ -123,8 +123,8 @@ pub(crate) fn json_lines(text: &str) -> Vec<Value> {
 }
 
 /// A call of `read_file`.
-pub(crate) fn read(path: &str) -> Call {
-    Call::new("read_file", json!({ "path": path }))
+pub(crate) fn read(path: &str) -> FakeCall {
+    FakeCall::new("read_file", json!({ "path": path }))
 }
 
 /// The messages of a chat.

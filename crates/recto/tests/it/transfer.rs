@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use recto_fakes::Answer;
+use recto_fakes::FakeAnswer;
 use serde_json::{Value, json};
 
 use crate::servers::{Desk, Wire, json_lines, read};
@@ -68,8 +68,8 @@ fn everything_round_trips_through_a_file() {
 fn talked_in() -> Desk {
     let fake = Wire::OpenAi
         .fake()
-        .answer(Answer::calls([read("SOUL.md"), read("none.md")]).text("## Assistant\n"))
-        .answer(Answer::text("Done.\n## User\nno"));
+        .answer(FakeAnswer::calls([read("SOUL.md"), read("none.md")]).text("## Assistant\n"))
+        .answer(FakeAnswer::text("Done.\n## User\nno"));
     let desk = Desk::new(Wire::OpenAi, fake);
     desk.home.run_with(&["chat"], "/set temperature 0.5\nlist what SOUL.md says\n", &[]);
     desk

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 /// What is thought of a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Verdict {
+pub(super) struct CallVerdict {
     /// It calls something, and all it calls fits the schemas.
     pub(super) valid: bool,
     /// The first call is of the right tool.
@@ -15,13 +15,13 @@ pub(super) struct Verdict {
 }
 
 /// Knows the tools that were offered.
-pub(super) struct Judge<'a> {
+pub(super) struct CallJudge<'a> {
     tools: &'a [ToolSpec],
 }
 
-impl<'a> Judge<'a> {
+impl<'a> CallJudge<'a> {
     pub(super) fn new(tools: &'a [ToolSpec]) -> Self {
-        Judge { tools }
+        CallJudge { tools }
     }
 
     /// What is thought of a reply's calls, when this one would be right.
@@ -30,7 +30,7 @@ impl<'a> Judge<'a> {
         calls: &[ToolCall],
         tool: &str,
         arguments: &Map<String, Value>,
-    ) -> Verdict {
+    ) -> CallVerdict {
         let read: Vec<Option<Value>> = calls.iter().map(|call| self.arguments_of(call)).collect();
         let valid = !read.is_empty() && read.iter().all(Option::is_some);
         let is_right_tool = calls.first().is_some_and(|call| *call.name == *tool);
@@ -38,7 +38,7 @@ impl<'a> Judge<'a> {
         let fits = given.is_some_and(|given| {
             arguments.iter().all(|(name, right)| is_same(name, right, &given[name.as_str()]))
         });
-        Verdict { valid, tool: is_right_tool, right: valid && is_right_tool && fits }
+        CallVerdict { valid, tool: is_right_tool, right: valid && is_right_tool && fits }
     }
 
     /// The arguments of a call that a tool would take: no more than it declares,

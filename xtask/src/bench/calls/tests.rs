@@ -20,8 +20,8 @@ fn there_are_a_hundred_requests_that_can_be_met() {
             }
         }
         let calls = [call(&asked.tool, &Value::Object(arguments).to_string())];
-        let verdict = Judge::new(&catalog.tools).verdict(&calls, &asked.tool, &asked.arguments);
-        assert_eq!(verdict, Verdict { valid: true, tool: true, right: true }, "{}", asked.say);
+        let verdict = CallJudge::new(&catalog.tools).verdict(&calls, &asked.tool, &asked.arguments);
+        assert_eq!(verdict, CallVerdict { valid: true, tool: true, right: true }, "{}", asked.say);
     }
 }
 
@@ -33,7 +33,7 @@ fn call(name: &str, arguments: &str) -> ToolCall {
 fn verdict(calls: &[ToolCall]) -> (bool, bool, bool) {
     let tools = desk_tools().unwrap();
     let right = json!({"amount": 10, "from": "km", "to": "miles"});
-    let verdict = Judge::new(&tools).verdict(calls, "convert", right.as_object().unwrap());
+    let verdict = CallJudge::new(&tools).verdict(calls, "convert", right.as_object().unwrap());
     (verdict.valid, verdict.tool, verdict.right)
 }
 
@@ -61,7 +61,7 @@ fn the_same_path_may_be_written_in_two_ways() {
     let right = json!({"path": "docs"});
     let is_right = |arguments: &str| {
         let calls = [call("list_files", arguments)];
-        Judge::new(&tools).verdict(&calls, "list_files", right.as_object().unwrap()).right
+        CallJudge::new(&tools).verdict(&calls, "list_files", right.as_object().unwrap()).right
     };
     assert!(is_right(r#"{"path": "./docs/"}"#) && is_right(r#"{"path": "docs", "depth": 2}"#));
     assert!(!is_right(r#"{"path": "/docs"}"#) && !is_right(r#"{"path": "doc"}"#));
@@ -71,20 +71,20 @@ fn the_same_path_may_be_written_in_two_ways() {
 #[test]
 fn shares_are_by_the_number_of_requests() {
     let asked = read_requests().unwrap().remove(0);
-    let answered = |way, right| Answered {
+    let answered = |way, right| JudgedReply {
         asked: &asked,
         way,
         said: String::new(),
-        verdict: Verdict { valid: true, tool: right, right },
+        verdict: CallVerdict { valid: true, tool: right, right },
         prompt: 100,
         time: Duration::from_millis(50),
     };
     let all = [
-        answered(Way::Minimal, true),
-        answered(Way::Minimal, true),
-        answered(Way::Held, false),
-        answered(Way::Full, true),
-        answered(Way::Full, false),
+        answered(CallSetup::Minimal, true),
+        answered(CallSetup::Minimal, true),
+        answered(CallSetup::Held, false),
+        answered(CallSetup::Full, true),
+        answered(CallSetup::Full, false),
     ];
     let report = report(&all).unwrap();
     let figures = serde_json::to_value(&report).unwrap();

@@ -6,11 +6,11 @@ use std::path::Path;
 
 use recto_context::{Catalog, ToolSpec};
 use recto_tools::{ToolOptions, Toolbox};
-use recto_workspace::Options;
+use recto_workspace::WorkspaceOptions;
 use tempfile::TempDir;
 
 use crate::Result;
-use crate::bench::files::{self, Files};
+use crate::bench::files::{self, AgentFiles};
 use crate::project::Project;
 
 /// Where the templates are, from the repository's folder.
@@ -43,7 +43,7 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
 /// What the agent has.
 pub(super) async fn catalog(folder: &Path) -> Result<Catalog> {
     let search_path = std::env::var_os("PATH");
-    let files = Files::with(Options { search_path, ..files::options(folder) });
+    let files = AgentFiles::with(WorkspaceOptions { search_path, ..files::options(folder) });
     let catalog = files.catalog().await;
     match files.problems().await.first() {
         Some(problem) => Err(format!("a template can't be used: {problem}").into()),

@@ -9,14 +9,14 @@ use std::path::Path;
 
 use recto_agent::{Agent, Conversation, Inbound, SearchParts};
 use recto_store::{
-    BindingKey, Moment, NewMessage, NewSession, SessionId, SessionName, Settings, Store,
+    BindingKey, Moment, NewMessage, NewSession, SessionId, SessionName, SettingsMap, Store,
     StoreOptions,
 };
 use recto_tools::ToolOptions;
 
-use super::{Cost, HISTORY, MESSAGE, WINDOW, spend};
+use super::{HISTORY, MESSAGE, StageCost, WINDOW, spend};
 use crate::Result;
-use crate::bench::agent::{self, Setup, take_turn};
+use crate::bench::agent::{self, AgentSetup, take_turn};
 use crate::bench::synthetic;
 
 const WARM_UP: usize = 50;
@@ -24,12 +24,12 @@ const TURNS: usize = 1_000;
 const STARTS: usize = 20;
 
 /// What requests cost while the agent runs, and the first one after a start.
-pub(super) struct Measured {
-    pub(super) warm: Vec<Cost>,
-    pub(super) first: Vec<Cost>,
+pub(super) struct AgentCosts {
+    pub(super) warm: Vec<StageCost>,
+    pub(super) first: Vec<StageCost>,
 }
 
-pub(super) async fn measure(workspace: &Path, data: &Path) -> Result<Measured> {
+pub(super) async fn measure(workspace: &Path, data: &Path) -> Result<AgentCosts> {
     let path = data.join("recto.db");
     let session = import(&path).await?;
     let agent = start(workspace, &path).await?;
@@ -50,7 +50,7 @@ pub(super) async fn measure(workspace: &Path, data: &Path) -> Result<Measured> {
         request?;
         first.push(cost);
     }
-    Ok(Measured { warm, first })
+    Ok(AgentCosts { warm, first })
 }
 
 /// A store with the long conversation in it.
@@ -69,7 +69,7 @@ async fn import(path: &Path) -> Result<SessionId> {
         name: Some(SessionName::new(&conversation.name)?),
         surface: conversation.surface,
         at: Moment::now(),
-        settings: Settings::default(),
+        settings: SettingsMap::default(),
     };
     let at = Moment::now();
     let messages = synthetic::conversation(HISTORY);
@@ -79,5 +79,6 @@ async fn import(path: &Path) -> Result<SessionId> {
 
 async fn start(workspace: &Path, database: &Path) -> Result<Agent> {
     let (tools, search) = (ToolOptions::new(workspace), SearchParts::default());
-    agent::start(Setup { name: "bench", workspace, database, window: WINDOW, tools, search }).await
+    agent::start(AgentSetup { name: "bench", workspace, database, window: WINDOW, tools, search })
+        .await
 }

@@ -35,7 +35,7 @@ const NODE: &str = "RECTO_BENCH_NODE";
 type Absence = String;
 
 /// A peer that waits for texts. It ends with its input.
-pub(super) struct Peer {
+pub(super) struct EncoderPeer {
     /// What it is, and which version.
     pub(super) name: String,
     child: Child,
@@ -45,13 +45,13 @@ pub(super) struct Peer {
 
 /// What it says first.
 #[derive(Deserialize)]
-struct Hello {
+struct EncoderPeerGreeting {
     version: String,
 }
 
 /// What it says of a run.
 #[derive(Deserialize)]
-pub(super) struct Took {
+pub(super) struct EncoderPeerRun {
     /// From texts to vectors.
     pub(super) seconds: f64,
     /// Which of its ways it took, the fastest.
@@ -60,7 +60,7 @@ pub(super) struct Took {
     pub(super) vector: Vec<f32>,
 }
 
-impl Peer {
+impl EncoderPeer {
     /// ONNX Runtime with the weights in `model`. What it makes of them goes into
     /// `folder`, for transformers.js, too.
     pub(super) fn onnx(
@@ -75,7 +75,7 @@ impl Peer {
         };
         let mut command = Command::new(python);
         command.args(["-c", ONNX]).args([model, &exported(folder)]).arg(threads.to_string());
-        Peer::start("ONNX Runtime", &mut command)
+        EncoderPeer::start("ONNX Runtime", &mut command)
     }
 
     /// transformers.js with what ONNX Runtime's process made of the weights.
@@ -93,7 +93,7 @@ impl Peer {
             .map_err(|error| format!("{} can't be written: {error}", script.display()))?;
         let mut command = Command::new("node");
         command.args([&script, &modules, &exported(folder)]).arg(threads.to_string());
-        Peer::start("transformers.js", &mut command)
+        EncoderPeer::start("transformers.js", &mut command)
     }
 
     fn start(name: &str, command: &mut Command) -> std::result::Result<Self, Absence> {
@@ -106,20 +106,21 @@ impl Peer {
             .map_err(|error| failed(&error))?;
         let (asks, says) = (child.stdin.take(), child.stdout.take());
         let mut says = BufReader::new(says.ok_or_else(|| failed(&"it has no output"))?);
-        let hello: Hello = hear(&mut says).map_err(|error| failed(&error))?;
-        Ok(Peer { name: format!("{name} {}", hello.version), child, asks, says })
+        let hello: EncoderPeerGreeting =
+            read_json_line(&mut says).map_err(|error| failed(&error))?;
+        Ok(EncoderPeer { name: format!("{name} {}", hello.version), child, asks, says })
     }
 
     /// Lets it encode texts.
-    pub(super) fn run(&mut self, texts: &[&str]) -> Result<Took> {
+    pub(super) fn run(&mut self, texts: &[&str]) -> Result<EncoderPeerRun> {
         let asks = self.asks.as_mut().ok_or("the peer takes no more")?;
         writeln!(asks, "{}", json!({ "texts": texts }))?;
         asks.flush()?;
-        hear(&mut self.says)
+        read_json_line(&mut self.says)
     }
 }
 
-impl Drop for Peer {
+impl Drop for EncoderPeer {
     fn drop(&mut self) {
         // Without input it comes to its end.
         self.asks.take();
@@ -133,7 +134,7 @@ fn exported(folder: &Path) -> PathBuf {
 }
 
 /// The next line that is JSON: libraries may have something to say, too.
-fn hear<T: DeserializeOwned>(says: &mut impl BufRead) -> Result<T> {
+fn read_json_line<T: DeserializeOwned>(says: &mut impl BufRead) -> Result<T> {
     let mut line = String::new();
     while says.read_line(&mut line)? > 0 {
         if line.starts_with('{') {
@@ -199,13 +200,13 @@ mod tests {
     #[test]
     fn a_peer_is_heard_among_its_libraries() {
         let mut says = "a warning\n{\"version\": \"1.2\"}\n".as_bytes();
-        assert_eq!(hear::<Hello>(&mut says).unwrap().version, "1.2");
-        assert!(hear::<Hello>(&mut says).is_err());
+        assert_eq!(read_json_line::<EncoderPeerGreeting>(&mut says).unwrap().version, "1.2");
+        assert!(read_json_line::<EncoderPeerGreeting>(&mut says).is_err());
     }
 
     #[test]
     fn a_peer_that_is_not_there_is_named() {
-        let error = Peer::start("a peer", &mut Command::new("no-such-program-at-all"));
+        let error = EncoderPeer::start("a peer", &mut Command::new("no-such-program-at-all"));
         assert!(error.err().unwrap().starts_with("no-such-program-at-all does not run it: "));
     }
 }

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
-use super::Speed;
+use super::TokenSpeed;
 use crate::Result;
 use crate::bench::model::window;
 
@@ -27,7 +27,7 @@ const PACKAGE: &str = "llama-cpp-python";
 const VARIABLE: &str = "RECTO_BENCH_PYTHON";
 
 /// A peer that waits for prompts. It ends with its input.
-pub(super) struct Peer {
+pub(super) struct ModelPeer {
     child: Child,
     asks: Option<ChildStdin>,
     says: BufReader<ChildStdout>,
@@ -39,20 +39,20 @@ pub(super) struct Peer {
 
 /// What it says first.
 #[derive(Deserialize)]
-struct Hello {
+struct ModelPeerGreeting {
     version: String,
     system: String,
 }
 
 /// What it says of a run: tokens, and seconds.
 #[derive(Deserialize)]
-struct Took {
+struct ModelPeerRun {
     prompt: u32,
     first: f64,
     rest: f64,
 }
 
-impl Peer {
+impl ModelPeer {
     /// Starts the peer, or says in a sentence why there is none.
     pub(super) fn start(
         folder: &Path,
@@ -77,27 +77,27 @@ impl Peer {
         let (asks, says) = (child.stdin.take(), child.stdout.take());
         let says = says.ok_or_else(|| failed("has no output", &"no pipe"))?;
         let mut says = BufReader::new(says);
-        let hello: Hello =
-            hear(&mut says).map_err(|error| failed("does not run the peer", &error))?;
-        Ok(Peer { child, asks, says, version: hello.version, system: hello.system })
+        let hello: ModelPeerGreeting =
+            read_json_line(&mut says).map_err(|error| failed("does not run the peer", &error))?;
+        Ok(ModelPeer { child, asks, says, version: hello.version, system: hello.system })
     }
 
     /// Lets it read a prompt of so many tokens and write as many as are wanted.
-    pub(super) fn run(&mut self, prompt: &str, length: u32, written: u32) -> Result<Speed> {
+    pub(super) fn run(&mut self, prompt: &str, length: u32, written: u32) -> Result<TokenSpeed> {
         let asks = self.asks.as_mut().ok_or("the peer takes no more")?;
         writeln!(asks, "{}", json!({ "prompt": prompt, "tokens": written }))?;
         asks.flush()?;
-        let took: Took = hear(&mut self.says)?;
+        let took: ModelPeerRun = read_json_line(&mut self.says)?;
         if took.prompt != length {
             let problem = format!("the peer read {} tokens instead of {length}", took.prompt);
             return Err(problem.into());
         }
         let [first, rest] = [took.first, took.rest].map(Duration::from_secs_f64);
-        Ok(Speed::of(length, first, written, rest))
+        Ok(TokenSpeed::from_times(length, first, written, rest))
     }
 }
 
-impl Drop for Peer {
+impl Drop for ModelPeer {
     fn drop(&mut self) {
         // Without input it comes to its end.
         self.asks.take();
@@ -105,7 +105,7 @@ impl Drop for Peer {
     }
 }
 
-fn hear<T: DeserializeOwned>(says: &mut impl BufRead) -> Result<T> {
+fn read_json_line<T: DeserializeOwned>(says: &mut impl BufRead) -> Result<T> {
     let mut line = String::new();
     says.read_line(&mut line)?;
     if line.is_empty() {
@@ -149,9 +149,9 @@ mod tests {
     #[test]
     fn what_the_peer_says_is_a_line_of_json() {
         let mut says = "{\"prompt\": 5, \"first\": 0.5, \"rest\": 1.5}\n".as_bytes();
-        let took: Took = hear(&mut says).unwrap();
+        let took: ModelPeerRun = read_json_line(&mut says).unwrap();
         assert_eq!((took.prompt, took.first, took.rest), (5, 0.5, 1.5));
-        assert!(hear::<Took>(&mut says).is_err());
+        assert!(read_json_line::<ModelPeerRun>(&mut says).is_err());
     }
 
     #[test]

@@ -14,15 +14,15 @@ use recto_agent::{Agent, Conversation, SearchParts, SessionSettings};
 use recto_context::{Audience, Message};
 use recto_search::EncoderFiles;
 use recto_store::{
-    BindingKey, Moment, NewMessage, NewSession, SessionId, Settings, Store, StoreOptions,
+    BindingKey, Moment, NewMessage, NewSession, SessionId, SettingsMap, Store, StoreOptions,
 };
 use recto_tools::ToolOptions;
 use serde_json::Value;
 
-use super::year::{self, Talk};
+use super::year::{self, YearTalk};
 use crate::Result;
-use crate::bench::agent::{self, Setup};
-use crate::bench::{Kept, synthetic};
+use crate::bench::agent::{self, AgentSetup};
+use crate::bench::{KeptFiles, synthetic};
 
 /// Of the sessions and how they are made: what was made otherwise is made anew.
 const MADE: &str = "a year, version 1\n";
@@ -38,49 +38,49 @@ const SETTLE: Duration = Duration::from_secs(3);
 
 /// A home of Recto.
 #[derive(Debug, Clone)]
-pub(super) struct Home {
+pub(super) struct YearHome {
     pub(super) folder: PathBuf,
 }
 
 /// A home that is there now.
-pub(super) struct Made {
-    pub(super) home: Home,
+pub(super) struct PreparedHome {
+    pub(super) home: YearHome,
     /// It was not there before.
     pub(super) is_new: bool,
 }
 
 /// Whether a home has the year's memories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Memories {
+pub(super) enum HomeMemories {
     Year,
     None,
 }
 
 /// Whether its workspace has rules that come when they fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Rules {
+pub(super) enum HomeRules {
     Searched,
     None,
 }
 
-impl Rules {
+impl HomeRules {
     /// What is searched for a message beside its memories.
     pub(super) fn describe(self) -> &'static str {
         match self {
-            Rules::Searched => "rules searched, too",
-            Rules::None => "nothing else searched",
+            HomeRules::Searched => "rules searched, too",
+            HomeRules::None => "nothing else searched",
         }
     }
 }
 
-impl Home {
+impl YearHome {
     /// The home that is kept between runs; made anew if that is wished, or if there is
     /// none.
-    pub(super) async fn kept(folder: &Path, kept: Kept) -> Result<Made> {
-        let home = Home { folder: folder.to_owned() };
+    pub(super) async fn kept(folder: &Path, kept: KeptFiles) -> Result<PreparedHome> {
+        let home = YearHome { folder: folder.to_owned() };
         let mark = folder.join("made");
         let is_there = fs::read_to_string(&mark).is_ok_and(|made| made == MADE);
-        let is_new = kept == Kept::Fresh || !is_there;
+        let is_new = kept == KeptFiles::Fresh || !is_there;
         if is_new {
             if folder.exists() {
                 fs::remove_dir_all(folder)?;
@@ -88,8 +88,8 @@ impl Home {
             home.fill_store().await?;
             fs::write(mark, MADE)?;
         }
-        home.write(Memories::Year, Rules::None)?;
-        Ok(Made { home, is_new })
+        home.write(HomeMemories::Year, HomeRules::None)?;
+        Ok(PreparedHome { home, is_new })
     }
 
     /// Whether every text of the kept home has its vector.
@@ -103,10 +103,15 @@ impl Home {
 
     /// A home beside the kept one, with a copy of its sessions or with none. Nobody may
     /// have the kept one open.
-    pub(super) fn beside(&self, folder: &Path, memories: Memories, rules: Rules) -> Result<Home> {
-        let home = Home { folder: folder.to_owned() };
+    pub(super) fn beside(
+        &self,
+        folder: &Path,
+        memories: HomeMemories,
+        rules: HomeRules,
+    ) -> Result<YearHome> {
+        let home = YearHome { folder: folder.to_owned() };
         fs::create_dir_all(folder.join("data"))?;
-        if memories == Memories::Year {
+        if memories == HomeMemories::Year {
             for file in ["recto.db", "recto.db-wal"].map(|name| format!("data/{name}")) {
                 if self.folder.join(&file).exists() {
                     fs::copy(self.folder.join(&file), folder.join(&file))?;
@@ -143,7 +148,7 @@ impl Home {
     /// An agent with nothing read yet.
     pub(super) async fn start(&self, encoder: Option<&EncoderFiles>) -> Result<Agent> {
         let workspace = self.workspace();
-        agent::start(Setup {
+        agent::start(AgentSetup {
             name: AGENT,
             workspace: &workspace,
             database: &self.database(),
@@ -155,14 +160,14 @@ impl Home {
     }
 
     /// Writes config and workspace, as far as they differ, and lets them settle.
-    fn write(&self, memories: Memories, rules: Rules) -> Result<()> {
+    fn write(&self, memories: HomeMemories, rules: HomeRules) -> Result<()> {
         let config = "[models.echo]\nprovider = \"scripted\"\nwindow = 32768\n".to_owned();
         let mut all = vec![("config.toml".to_owned(), config)];
         all.push(("workspace/AGENTS.md".to_owned(), "Be brief.\n".to_owned()));
-        if rules == Rules::Searched {
+        if rules == HomeRules::Searched {
             all.extend(synthetic::rules().map(|(path, text)| (format!("workspace/{path}"), text)));
         }
-        if memories == Memories::Year {
+        if memories == HomeMemories::Year {
             self.drop_old_notes()?;
             let year = year::files(Zoned::now().date());
             all.extend(
@@ -213,7 +218,7 @@ pub(super) async fn session(agent: &Agent, name: &str) -> Result<SessionId> {
     Ok(agent.find_named_or_begin(&conversation).await?.id)
 }
 
-async fn import(store: &Store, talk: Talk) -> Result<()> {
+async fn import(store: &Store, talk: YearTalk) -> Result<()> {
     let key = BindingKey {
         agent: AGENT.to_owned(),
         surface: "terminal".to_owned(),
@@ -229,7 +234,7 @@ async fn import(store: &Store, talk: Talk) -> Result<()> {
         at: begun,
         settings: settings(&key.conversation)?,
     };
-    let message = |(index, said): (usize, year::Said)| {
+    let message = |(index, said): (usize, year::YearMessage)| {
         let (id, text) = (index as u64 + 1, said.text);
         let message = match index.is_multiple_of(2) {
             true => Message::user(id, text),
@@ -243,7 +248,7 @@ async fn import(store: &Store, talk: Talk) -> Result<()> {
 }
 
 /// A session of the owner, in private.
-fn settings(conversation: &str) -> Result<Settings> {
+fn settings(conversation: &str) -> Result<SettingsMap> {
     let conversation = Some(format!("terminal-{conversation}").into());
     let audience = Audience { conversation, ..Audience::owner(AGENT) };
     let settings = SessionSettings { audience: Some(audience), ..SessionSettings::default() };

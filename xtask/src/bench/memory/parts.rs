@@ -6,18 +6,21 @@ use std::time::Instant;
 
 use jiff::Zoned;
 use recto_context::{
-    ContentPart, Counter, ItemId, ItemKind, Limits, Message, MessageId, Pick, Pool, Snapshot,
-    choose_snapshot, fingerprint,
+    ContentPart, ContextLimits, ItemId, ItemKind, MemoryPool, MemorySnapshot, Message, MessageId,
+    Pick, TokenCounter, choose_snapshot, memory_fingerprint,
 };
-use recto_search::{Choice, Encoder, EncoderFiles, Entry, Index, Query, SearchOptions, Vector};
-use recto_store::{Embedder, MessagePosition, SessionId, Store};
-use recto_workspace::{Horizon, View};
+use recto_search::{
+    Encoder, EncoderFiles, GroupChoice, PackedVector, SearchEntry, SearchIndex, SearchOptions,
+    SearchQuery,
+};
+use recto_store::{EmbeddingKey, MessagePosition, SessionId, Store};
+use recto_workspace::{Horizon, MemoryView};
 
-use super::home::Home;
+use super::home::YearHome;
 use super::year;
 use crate::Result;
 use crate::bench::pair::timed;
-use crate::bench::report::{Figure, Row, Unit};
+use crate::bench::report::{Figure, FigureRow, FigureUnit};
 use crate::bench::stats::Samples;
 
 const RUNS: usize = 150;
@@ -32,7 +35,10 @@ const COMPARED: usize = 40;
 const SAME: f32 = 0.92;
 
 /// What the parts of a turn's work for memory take by themselves.
-pub(super) async fn of_turn(home: &Home, encoder: Option<&EncoderFiles>) -> Result<Vec<Row>> {
+pub(super) async fn of_turn(
+    home: &YearHome,
+    encoder: Option<&EncoderFiles>,
+) -> Result<Vec<FigureRow>> {
     let agent = home.start(None).await?;
     let (files, audience) = (agent.memories().files(), agent.memories().owner());
     let horizon = Horizon::Recent(Zoned::now().date());
@@ -46,24 +52,24 @@ pub(super) async fn of_turn(home: &Home, encoder: Option<&EncoderFiles>) -> Resu
     Ok(rows)
 }
 
-fn pure_parts(view: &View, encoder: Option<&EncoderFiles>) -> Result<Vec<Row>> {
+fn pure_parts(view: &MemoryView, encoder: Option<&EncoderFiles>) -> Result<Vec<FigureRow>> {
     let encoder = encoder.map(Encoder::load).transpose()?;
     let index = index(view, encoder.as_ref());
     let messages = year::messages(RUNS);
-    let fingerprint = fingerprint(&view.memories);
+    let fingerprint = memory_fingerprint(&view.memories);
     let (mut embedding, mut ranking) = (Vec::new(), Vec::new());
     let (mut anew, mut staying) = (Vec::new(), Vec::new());
-    let mut before: Option<Snapshot> = None;
+    let mut before: Option<MemorySnapshot> = None;
     for message in &messages {
         let (time, embedded) =
             spent(|| encoder.as_ref().map(|encoder| encoder.encode_one(message)));
         embedding.push(time);
-        let query = Query { text: message, embedding: embedded.as_ref() };
+        let query = SearchQuery { text: message, embedding: embedded.as_ref() };
         let (time, ranked) = spent(|| rank(&index, &query));
         ranking.push(time);
         let options = SearchOptions::default().memories;
-        let recalled = Choice::among(ranked.iter().cloned(), &options).taken;
-        let pool = Pool {
+        let recalled = GroupChoice::among(ranked.iter().cloned(), &options).taken;
+        let pool = MemoryPool {
             memories: &view.memories,
             fingerprint,
             ranked: &ranked,
@@ -74,7 +80,7 @@ fn pure_parts(view: &View, encoder: Option<&EncoderFiles>) -> Result<Vec<Row>> {
         anew.push(time);
         // Messages that have nothing to do with each other would have it made anew.
         let kept = before.get_or_insert(made).clone();
-        let pool = Pool { recalled: &[], ..pool };
+        let pool = MemoryPool { recalled: &[], ..pool };
         staying.push(choose(Some(kept), &pool).0);
     }
     let mut rows = Vec::new();
@@ -88,11 +94,14 @@ fn pure_parts(view: &View, encoder: Option<&EncoderFiles>) -> Result<Vec<Row>> {
 }
 
 /// What the parts of a recall among past messages take by themselves.
-pub(super) async fn of_recall(home: &Home, encoder: Option<&EncoderFiles>) -> Result<Vec<Row>> {
+pub(super) async fn of_recall(
+    home: &YearHome,
+    encoder: Option<&EncoderFiles>,
+) -> Result<Vec<FigureRow>> {
     let agent = home.start(None).await?;
     let (files, audience) = (agent.memories().files(), agent.memories().owner());
     files.read(&audience, Horizon::All).await;
-    let past = Past::read(agent.store(), encoder).await?;
+    let past = PastIndex::read(agent.store(), encoder).await?;
     let (mut reading, mut sessions, mut news) = (Vec::new(), Vec::new(), Vec::new());
     let (mut missing, mut ranking, mut looking_up) = (Vec::new(), Vec::new(), Vec::new());
     for text in &year::queries(RUNS) {
@@ -101,7 +110,7 @@ pub(super) async fn of_recall(home: &Home, encoder: Option<&EncoderFiles>) -> Re
         news.push(timed(agent.store().messages_after(past.last, 2_000)).await.0);
         missing.push(spent(|| past.index.missing(|_| true)).0);
         let embedding = past.encoder.as_ref().map(|encoder| encoder.encode_one(text));
-        let query = Query { text, embedding: embedding.as_ref() };
+        let query = SearchQuery { text, embedding: embedding.as_ref() };
         ranking.push(spent(|| past.rank(&query)).0);
         looking_up.push(timed(past.look_up(agent.store())).await.0);
     }
@@ -116,16 +125,16 @@ pub(super) async fn of_recall(home: &Home, encoder: Option<&EncoderFiles>) -> Re
 }
 
 /// All that was said, in an index as the agent has it.
-struct Past {
-    index: Index,
+struct PastIndex {
+    index: SearchIndex,
     encoder: Option<Encoder>,
     last: Option<MessagePosition>,
     session: Option<SessionId>,
 }
 
-impl Past {
+impl PastIndex {
     async fn read(store: &Store, encoder: Option<&EncoderFiles>) -> Result<Self> {
-        let (mut index, mut last, mut session) = (Index::default(), None, None);
+        let (mut index, mut last, mut session) = (SearchIndex::default(), None, None);
         loop {
             let new = store.messages_after(last, 2_000).await?;
             let Some((position, of, _)) = new.last() else { break };
@@ -134,19 +143,21 @@ impl Past {
         }
         let encoder = encoder.map(Encoder::load).transpose()?;
         if encoder.is_some() {
-            let by = Embedder { shelf: SHELF.into(), model: Encoder::NAME.into() };
+            let by = EmbeddingKey { shelf: SHELF.into(), model: Encoder::NAME.into() };
             let kept = store.embeddings(by).await?.into_iter();
-            index.supply(kept.filter_map(|(key, bytes)| Some((key, Vector::from_bytes(&bytes)?))));
+            index.supply(
+                kept.filter_map(|(key, bytes)| Some((key, PackedVector::from_bytes(&bytes)?))),
+            );
             if !index.missing(|_| true).is_empty() {
                 return Err(format!("the shelf `{SHELF}` lacks vectors of messages").into());
             }
         }
-        Ok(Past { index, encoder, last, session })
+        Ok(PastIndex { index, encoder, last, session })
     }
 
-    fn rank(&self, query: &Query<'_>) -> Vec<Pick> {
+    fn rank(&self, query: &SearchQuery<'_>) -> Vec<Pick> {
         let ranked = self.index.rank_threads(query, |_| true, RANKED);
-        self.index.without_doubles(ranked, SAME, COMPARED).0
+        self.index.without_duplicates(ranked, SAME, COMPARED).0
     }
 
     async fn look_up(&self, store: &Store) -> Result<()> {
@@ -158,7 +169,7 @@ impl Past {
 }
 
 /// A message as the agent hands it to search.
-fn entry(session: SessionId, message: &Message) -> Entry {
+fn entry(session: SessionId, message: &Message) -> SearchEntry {
     let texts = message.content().iter().filter_map(|part| match part {
         ContentPart::Text(text) => Some(text.as_str()),
         _ => None,
@@ -166,29 +177,30 @@ fn entry(session: SessionId, message: &Message) -> Entry {
     let speaker = if message.is_user() { "User" } else { "Assistant" };
     let item = ItemId::new(ItemKind::Memory, format!("{session}/{}", message.id.0));
     let text = texts.collect::<Vec<_>>().join("\n");
-    Entry::message(item, speaker, &text, session.to_string().into(), None)
+    SearchEntry::message(item, speaker, &text, session.to_string().into(), None)
 }
 
 /// An index of all memories that were read, as a turn has it.
-fn index(view: &View, encoder: Option<&Encoder>) -> Index {
-    let mut index = Index::default();
-    index.update(view.everything.iter().map(Entry::memory).collect());
+fn index(view: &MemoryView, encoder: Option<&Encoder>) -> SearchIndex {
+    let mut index = SearchIndex::default();
+    index.update(view.everything.iter().map(SearchEntry::memory).collect());
     if let Some(encoder) = encoder {
         let missing = index.missing(|_| true);
         let texts: Vec<&str> = missing.iter().map(|missing| &*missing.text).collect();
-        let vectors: Vec<Vector> = encoder.encode(&texts).iter().map(Vector::from).collect();
+        let vectors: Vec<PackedVector> =
+            encoder.encode(&texts).iter().map(PackedVector::from).collect();
         index.supply(missing.iter().map(|missing| missing.key).zip(vectors));
     }
     index
 }
 
-fn rank(index: &Index, query: &Query<'_>) -> Vec<Pick> {
+fn rank(index: &SearchIndex, query: &SearchQuery<'_>) -> Vec<Pick> {
     let ranked = index.rank_best(query, |_| true, RANKED);
-    index.without_doubles(ranked, SAME, COMPARED).0
+    index.without_duplicates(ranked, SAME, COMPARED).0
 }
 
-fn choose(before: Option<Snapshot>, pool: &Pool<'_>) -> (f64, Snapshot) {
-    spent(|| choose_snapshot(before, pool, &Limits::default(), &Counter::estimated()))
+fn choose(before: Option<MemorySnapshot>, pool: &MemoryPool<'_>) -> (f64, MemorySnapshot) {
+    spent(|| choose_snapshot(before, pool, &ContextLimits::default(), &TokenCounter::estimated()))
 }
 
 /// Milliseconds that something takes; not those in which its result is thrown away.
@@ -198,15 +210,18 @@ fn spent<T>(run: impl FnOnce() -> T) -> (f64, T) {
     (start.elapsed().as_secs_f64() * 1e3, result)
 }
 
-fn row(name: &'static str, times: Vec<f64>) -> Result<Row> {
+fn row(name: &'static str, times: Vec<f64>) -> Result<FigureRow> {
     let times = Samples::new(times).ok_or("nothing was measured")?;
-    let time =
-        |name, percent| Figure { name, value: times.percentile(percent), unit: Unit::Milliseconds };
+    let time = |name, percent| Figure {
+        name,
+        value: times.percentile(percent),
+        unit: FigureUnit::Milliseconds,
+    };
     let figures = vec![
-        Figure { name: "runs", value: times.count() as f64, unit: Unit::Count },
+        Figure { name: "runs", value: times.count() as f64, unit: FigureUnit::Count },
         time("p50", 50),
         time("p95", 95),
         time("max", 100),
     ];
-    Ok(Row::new(name, figures))
+    Ok(FigureRow::new(name, figures))
 }

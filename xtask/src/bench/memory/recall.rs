@@ -4,15 +4,17 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use recto_agent::{Agent, How, Inbound, Patience, Recall, Recalled, WhyWords};
+use recto_agent::{
+    Agent, Inbound, RankingBasis, RecallOutcome, RecallQuery, SearchPatience, WordsOnlyReason,
+};
 use recto_search::EncoderFiles;
 
-use super::home::{self, Home};
+use super::home::{self, YearHome};
 use super::{apart, year};
 use crate::Result;
 use crate::bench::machine;
 use crate::bench::pair::timed;
-use crate::bench::report::{Figure, Row, Unit};
+use crate::bench::report::{Figure, FigureRow, FigureUnit};
 use crate::bench::stats::Samples;
 
 /// How many different things are recalled, how often all of them, and how many before
@@ -31,7 +33,7 @@ const LIMIT: usize = 8;
 const TELL: Duration = Duration::from_secs(10);
 
 /// What recalls took in one way of searching.
-pub(super) struct Measured {
+pub(super) struct RecallTimes {
     name: &'static str,
     warm: Samples,
     /// How much was found, by query.
@@ -47,37 +49,39 @@ pub(super) struct Measured {
 }
 
 /// Gives every text its vector, and tells how far it is.
-pub(super) async fn embed(home: &Home, encoder: &EncoderFiles) -> Result<()> {
+pub(super) async fn embed(home: &YearHome, encoder: &EncoderFiles) -> Result<()> {
     let agent = home.start(Some(encoder)).await?;
     loop {
-        match recall(&agent, "the first thing", Patience::OneSecond).await.how {
-            How::Dense => return Ok(()),
-            How::Words(WhyWords::NotReady { done, total }) if total > 0 => {
+        match recall(&agent, "the first thing", SearchPatience::OneSecond).await.how {
+            RankingBasis::Dense => return Ok(()),
+            RankingBasis::Words(WordsOnlyReason::NotReady { done, total }) if total > 0 => {
                 eprintln!("{done} of {total} texts are embedded");
             }
-            How::Words(WhyWords::NotReady { .. }) => eprintln!("messages are read"),
-            how @ How::Words(_) => return Err(format!("the encoder is not used: {how}").into()),
+            RankingBasis::Words(WordsOnlyReason::NotReady { .. }) => eprintln!("messages are read"),
+            how @ RankingBasis::Words(_) => {
+                return Err(format!("the encoder is not used: {how}").into());
+            }
         }
         tokio::time::sleep(TELL).await;
     }
 }
 
 /// Measures, by meaning and words where there is an encoder, else by words alone.
-pub(super) fn measure(home: &Home, encoder: Option<&EncoderFiles>) -> Result<Measured> {
+pub(super) fn measure(home: &YearHome, encoder: Option<&EncoderFiles>) -> Result<RecallTimes> {
     let queries = year::queries(WARM_UP + QUERIES);
     let (warm_up, queries) = queries.split_at(WARM_UP);
     let started = apart(start(home, encoder, warm_up, queries))?;
     let (mut until_done, mut in_a_second, mut behind_turn) = (vec![started.first], vec![], vec![]);
     let mut how = String::new();
     for query in &queries[..STARTS] {
-        until_done.push(apart(first(home, encoder, query, Patience::UntilDone))?.0);
-        let (time, rests_on) = apart(first(home, encoder, query, Patience::OneSecond))?;
+        until_done.push(apart(first(home, encoder, query, SearchPatience::UntilDone))?.0);
+        let (time, rests_on) = apart(first(home, encoder, query, SearchPatience::OneSecond))?;
         in_a_second.push(time);
         how = rests_on.to_string();
         behind_turn.push(apart(first_behind_turn(home, encoder, query))?);
     }
     let samples = |times| Samples::new(times).ok_or("nothing was measured");
-    Ok(Measured {
+    Ok(RecallTimes {
         name: if encoder.is_some() { "by meaning and words" } else { "by words alone" },
         found: started.found as f64 / started.warm.len() as f64,
         warm: samples(started.warm)?,
@@ -89,7 +93,7 @@ pub(super) fn measure(home: &Home, encoder: Option<&EncoderFiles>) -> Result<Mea
 }
 
 /// An agent from its start on.
-struct Started {
+struct AgentStart {
     first: f64,
     resident: Option<(f64, f64)>,
     warm: Vec<f64>,
@@ -97,36 +101,36 @@ struct Started {
 }
 
 async fn start(
-    home: &Home,
+    home: &YearHome,
     encoder: Option<&EncoderFiles>,
     warm_up: &[String],
     queries: &[String],
-) -> Result<Started> {
+) -> Result<AgentStart> {
     let before = machine::resident();
     let agent = home.start(encoder).await?;
-    let (first, recalled) = timed(recall(&agent, &warm_up[0], Patience::UntilDone)).await;
+    let (first, recalled) = timed(recall(&agent, &warm_up[0], SearchPatience::UntilDone)).await;
     expect(&recalled, encoder)?;
     let resident = before.zip(machine::resident());
     for query in warm_up {
-        recall(&agent, query, Patience::OneSecond).await;
+        recall(&agent, query, SearchPatience::OneSecond).await;
     }
     let (mut warm, mut found) = (Vec::new(), 0);
     for query in (0..ROUNDS).flat_map(|_| queries) {
-        let (time, recalled) = timed(recall(&agent, query, Patience::OneSecond)).await;
+        let (time, recalled) = timed(recall(&agent, query, SearchPatience::OneSecond)).await;
         expect(&recalled, encoder)?;
         warm.push(time);
         found += recalled.found.len();
     }
-    Ok(Started { first, resident, warm, found })
+    Ok(AgentStart { first, resident, warm, found })
 }
 
 /// What the first recall after a start takes, and what it rests on.
 async fn first(
-    home: &Home,
+    home: &YearHome,
     encoder: Option<&EncoderFiles>,
     query: &str,
-    patience: Patience,
-) -> Result<(f64, How)> {
+    patience: SearchPatience,
+) -> Result<(f64, RankingBasis)> {
     let agent = home.start(encoder).await?;
     let (time, recalled) = timed(recall(&agent, query, patience)).await;
     Ok((time, recalled.how))
@@ -135,33 +139,34 @@ async fn first(
 /// What the first recall takes when there was a turn before, which sees less of the
 /// memories than a recall does.
 async fn first_behind_turn(
-    home: &Home,
+    home: &YearHome,
     encoder: Option<&EncoderFiles>,
     query: &str,
 ) -> Result<f64> {
     let agent = home.start(encoder).await?;
     let session = home::session(&agent, "looked-at").await?;
     agent.preview(session, Inbound::text(query)).await?;
-    Ok(timed(recall(&agent, query, Patience::UntilDone)).await.0)
+    Ok(timed(recall(&agent, query, SearchPatience::UntilDone)).await.0)
 }
 
-async fn recall(agent: &Agent, query: &str, patience: Patience) -> Recalled {
+async fn recall(agent: &Agent, query: &str, patience: SearchPatience) -> RecallOutcome {
     let memories = agent.memories();
     let audience = memories.owner();
     let now = Timestamp::now();
-    let wish = Recall { audience: &audience, query, limit: LIMIT, patience, now, besides: None };
+    let wish =
+        RecallQuery { audience: &audience, query, limit: LIMIT, patience, now, besides: None };
     memories.recall(&wish).await
 }
 
 /// A benchmark that measured a search by words as one by meaning would flatter.
-fn expect(recalled: &Recalled, encoder: Option<&EncoderFiles>) -> Result<()> {
-    match (recalled.how == How::Dense) == encoder.is_some() {
+fn expect(recalled: &RecallOutcome, encoder: Option<&EncoderFiles>) -> Result<()> {
+    match (recalled.how == RankingBasis::Dense) == encoder.is_some() {
         true => Ok(()),
         false => Err(format!("things were recalled {}", recalled.how).into()),
     }
 }
 
-impl Measured {
+impl RecallTimes {
     pub(super) fn name(&self) -> &'static str {
         self.name
     }
@@ -170,27 +175,27 @@ impl Measured {
         self.warm.percentile(percent)
     }
 
-    pub(super) fn warm_row(&self) -> Row {
+    pub(super) fn warm_row(&self) -> FigureRow {
         let time = |name, percent| Figure {
             name,
             value: self.warm.percentile(percent),
-            unit: Unit::Milliseconds,
+            unit: FigureUnit::Milliseconds,
         };
         let figures = vec![
-            Figure { name: "recalls", value: self.warm.count() as f64, unit: Unit::Count },
+            Figure { name: "recalls", value: self.warm.count() as f64, unit: FigureUnit::Count },
             time("p50", 50),
             time("p95", 95),
             time("max", 100),
-            Figure { name: "found each", value: self.found, unit: Unit::Ratio },
+            Figure { name: "found each", value: self.found, unit: FigureUnit::Ratio },
         ];
-        Row::new(self.name, figures)
+        FigureRow::new(self.name, figures)
     }
 
-    pub(super) fn first_row(&self) -> Row {
+    pub(super) fn first_row(&self) -> FigureRow {
         let time = |name, times: &Samples| Figure {
             name,
             value: times.percentile(50),
-            unit: Unit::Milliseconds,
+            unit: FigureUnit::Milliseconds,
         };
         let (impatient, how) = &self.impatient;
         let figures = vec![
@@ -198,14 +203,17 @@ impl Measured {
             time("behind a turn", &self.behind_turn),
             time("within a second", impatient),
         ];
-        Row { note: Some(format!("the last one {how}")), ..Row::new(self.name, figures) }
+        FigureRow {
+            note: Some(format!("the last one {how}")),
+            ..FigureRow::new(self.name, figures)
+        }
     }
 
-    pub(super) fn resident_row(&self) -> Option<Row> {
+    pub(super) fn resident_row(&self) -> Option<FigureRow> {
         let (before, after) = self.resident?;
-        let bytes = |name, value| Figure { name, value, unit: Unit::Bytes };
+        let bytes = |name, value| Figure { name, value, unit: FigureUnit::Bytes };
         let figures =
             vec![bytes("before", before), bytes("after", after), bytes("added", after - before)];
-        Some(Row::new(self.name, figures))
+        Some(FigureRow::new(self.name, figures))
     }
 }

@@ -5,9 +5,9 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use super::home::{Home, Memories, Rules};
+use super::home::{HomeMemories, HomeRules, YearHome};
 use crate::Result;
-use crate::bench::pair::Pair;
+use crate::bench::pair::TimedPair;
 
 const RUNS: usize = 20;
 const WARM_UP: usize = 3;
@@ -15,13 +15,13 @@ const WARM_UP: usize = 3;
 /// Measures in homes with rules that come when they fit, or without.
 pub(super) fn measure(
     recto: &Path,
-    kept: &Home,
+    kept: &YearHome,
     folder: &Path,
-    rules: Rules,
+    rules: HomeRules,
     encoder: Option<&Path>,
-) -> Result<Pair> {
-    let year = kept.beside(&folder.join("year"), Memories::Year, rules)?;
-    let empty = kept.beside(&folder.join("empty"), Memories::None, rules)?;
+) -> Result<TimedPair> {
+    let year = kept.beside(&folder.join("year"), HomeMemories::Year, rules)?;
+    let empty = kept.beside(&folder.join("empty"), HomeMemories::None, rules)?;
     if let Some(encoder) = encoder {
         year.lend(encoder)?;
         empty.lend(encoder)?;
@@ -33,11 +33,11 @@ pub(super) fn measure(
             times.push(pair);
         }
     }
-    Pair::new(format!("recto context hello, {}", rules.describe()), times)
+    TimedPair::new(format!("recto context hello, {}", rules.describe()), times)
 }
 
 /// Milliseconds from the start of the process to its end.
-fn context(recto: &Path, home: &Home) -> Result<f64> {
+fn context(recto: &Path, home: &YearHome) -> Result<f64> {
     let mut command = Command::new(recto);
     // What the environment sets is not what is measured.
     let set = std::env::vars_os().map(|(name, _)| name);

@@ -8,35 +8,37 @@ use recto_context::{Layer, RequestContext};
 use recto_search::EncoderFiles;
 use recto_store::SessionId;
 
-use super::home::{self, Home, Memories, Rules};
+use super::home::{self, HomeMemories, HomeRules, YearHome};
 use super::year;
 use crate::Result;
 use crate::bench::agent::take_turn;
-use crate::bench::pair::{Pair, timed};
+use crate::bench::pair::{TimedPair, timed};
 
 const RUNS: usize = 150;
 const WARM_UP: usize = 20;
 
 /// What memory adds to a turn, stage by stage.
-pub(super) struct Measured {
+pub(super) struct MemoryOverhead {
     /// To the way from a message to its request, in a session that has just begun.
-    pub(super) first: Pair,
+    pub(super) first: TimedPair,
     /// The same in a session that goes on.
-    pub(super) later: Pair,
+    pub(super) later: TimedPair,
     /// To a whole turn, with all that is stored of it.
-    pub(super) whole: Pair,
+    pub(super) whole: TimedPair,
 }
 
 /// Measures in homes with rules that come when they fit, or without: there a message is
 /// searched for anyway, here for its memories alone.
 pub(super) async fn measure(
-    kept: &Home,
+    kept: &YearHome,
     folder: &Path,
-    rules: Rules,
+    rules: HomeRules,
     encoder: Option<&EncoderFiles>,
-) -> Result<Measured> {
-    let with = Desk::open(kept, &folder.join("with"), Memories::Year, rules, encoder).await?;
-    let without = Desk::open(kept, &folder.join("without"), Memories::None, rules, encoder).await?;
+) -> Result<MemoryOverhead> {
+    let with =
+        TurnBench::open(kept, &folder.join("with"), HomeMemories::Year, rules, encoder).await?;
+    let without =
+        TurnBench::open(kept, &folder.join("without"), HomeMemories::None, rules, encoder).await?;
     let (mut first, mut later, mut whole) = (Vec::new(), Vec::new(), Vec::new());
     // Each message once: the embedding of the last one is at hand.
     for (run, messages) in year::messages((WARM_UP + RUNS) * 3).chunks(3).enumerate() {
@@ -57,10 +59,10 @@ pub(super) async fn measure(
         later.push(gone_on);
     }
     let searched = rules.describe();
-    Ok(Measured {
-        first: Pair::new(format!("first request of a session, {searched}"), first)?,
-        later: Pair::new(format!("later request, {searched}"), later)?,
-        whole: Pair::new(format!("whole turn, {searched}"), whole)?,
+    Ok(MemoryOverhead {
+        first: TimedPair::new(format!("first request of a session, {searched}"), first)?,
+        later: TimedPair::new(format!("later request, {searched}"), later)?,
+        whole: TimedPair::new(format!("whole turn, {searched}"), whole)?,
     })
 }
 
@@ -80,24 +82,24 @@ fn expect(request: &RequestContext, encoder: Option<&EncoderFiles>) -> Result<()
 }
 
 /// An agent, a session that stays empty, and one that grows.
-struct Desk {
+struct TurnBench {
     agent: Agent,
     new: SessionId,
     old: SessionId,
 }
 
-impl Desk {
+impl TurnBench {
     async fn open(
-        kept: &Home,
+        kept: &YearHome,
         folder: &Path,
-        memories: Memories,
-        rules: Rules,
+        memories: HomeMemories,
+        rules: HomeRules,
         encoder: Option<&EncoderFiles>,
     ) -> Result<Self> {
         let agent = kept.beside(folder, memories, rules)?.start(encoder).await?;
         let new = home::session(&agent, "new").await?;
         let old = home::session(&agent, "old").await?;
-        Ok(Desk { agent, new, old })
+        Ok(TurnBench { agent, new, old })
     }
 
     /// What it takes to get from a message to a request.

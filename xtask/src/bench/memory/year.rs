@@ -29,22 +29,22 @@ const SYLLABLES: [&str; 20] = [
 ];
 
 /// A file of memories: its path in the folder `memory`, and its text.
-pub(super) type File = (String, String);
+pub(super) type YearFile = (String, String);
 
 /// A conversation of the year.
-pub(super) struct Talk {
+pub(super) struct YearTalk {
     pub(super) number: usize,
-    pub(super) messages: Vec<Said>,
+    pub(super) messages: Vec<YearMessage>,
 }
 
 /// A message: a person's and the model's take turns.
-pub(super) struct Said {
+pub(super) struct YearMessage {
     pub(super) text: String,
     pub(super) at: Timestamp,
 }
 
 /// All files of memories of the year that ends on a day.
-pub(super) fn files(last: Date) -> Vec<File> {
+pub(super) fn files(last: Date) -> Vec<YearFile> {
     let first = last.saturating_sub((DAYS as i64 - 1).days());
     let mut files = vec![("MEMORY.md".to_owned(), memories(first))];
     files.extend(notes(first));
@@ -72,7 +72,7 @@ fn memories(first: Date) -> String {
     text
 }
 
-fn notes(first: Date) -> impl Iterator<Item = File> {
+fn notes(first: Date) -> impl Iterator<Item = YearFile> {
     let (mut dice, mut known) = (Dice::new(2), HashSet::new());
     (0..DAYS).map(move |number| {
         let day = first.saturating_add((number as i64).days());
@@ -85,21 +85,21 @@ fn notes(first: Date) -> impl Iterator<Item = File> {
 }
 
 /// What is known of a few people and in a few conversations.
-fn others(first: Date) -> impl Iterator<Item = File> {
+fn others(first: Date) -> impl Iterator<Item = YearFile> {
     let mut dice = Dice::new(3);
     let people = ["owner", "anna", "boris"].map(|name| format!("people/{name}.md"));
     let talks = ["telegram-4711", "telegram-815"].map(|name| format!("conversations/{name}.md"));
     people.into_iter().chain(talks).map(move |path| {
         let mut text = format!("# Memory\n\n## {first}\n\n");
         for _ in 0..10 {
-            let _ = writeln!(text, "- {}", dice.sentence(&FACTS, &Scene::default()));
+            let _ = writeln!(text, "- {}", dice.sentence(&FACTS, &TalkScene::default()));
         }
         (path, text)
     })
 }
 
 /// The conversations of the year that ends on a day, the oldest first.
-pub(super) fn talks(last: Date) -> impl Iterator<Item = Talk> {
+pub(super) fn talks(last: Date) -> impl Iterator<Item = YearTalk> {
     let first = last.saturating_sub((DAYS as i64 - 1).days());
     let mut dice = Dice::new(4);
     (0..SESSIONS).map(move |number| {
@@ -107,16 +107,16 @@ pub(super) fn talks(last: Date) -> impl Iterator<Item = Talk> {
         let hour = 7 + dice.below(12) as i8;
         let begun = day.at(hour, 0, 0, 0).to_zoned(jiff::tz::TimeZone::UTC);
         let begun = begun.map(|begun| begun.timestamp()).unwrap_or_default();
-        let scene = Scene::new(&mut dice);
+        let scene = TalkScene::new(&mut dice);
         let message = |index: usize| {
             let text = match index.is_multiple_of(2) {
                 true => dice.spoken(&scene),
                 false => dice.answer(&scene),
             };
             let at = begun.saturating_add((index as i64 * 90).seconds()).unwrap_or(begun);
-            Said { text, at }
+            YearMessage { text, at }
         };
-        Talk { number, messages: (0..MESSAGES).map(message).collect() }
+        YearTalk { number, messages: (0..MESSAGES).map(message).collect() }
     })
 }
 
@@ -134,14 +134,14 @@ pub(super) fn messages(count: usize) -> Vec<String> {
 
 /// What a conversation keeps coming back to.
 #[derive(Default)]
-struct Scene {
+struct TalkScene {
     fixed: Vec<(&'static str, String)>,
 }
 
-impl Scene {
+impl TalkScene {
     fn new(dice: &mut Dice) -> Self {
         let fixed = ["person", "project", "place", "topic", "name"];
-        Scene { fixed: fixed.map(|blank| (blank, dice.draw(blank))).into() }
+        TalkScene { fixed: fixed.map(|blank| (blank, dice.draw(blank))).into() }
     }
 }
 
@@ -180,7 +180,7 @@ impl Dice {
     }
 
     /// One of the sentences, its blanks filled: half of them by what the scene is about.
-    fn sentence(&mut self, sentences: &[&str], scene: &Scene) -> String {
+    fn sentence(&mut self, sentences: &[&str], scene: &TalkScene) -> String {
         let mut rest = sentences[self.below(sentences.len())];
         let mut text = String::new();
         while let Some((before, behind)) = rest.split_once('{') {
@@ -200,7 +200,7 @@ impl Dice {
     /// A sentence that was not there yet.
     fn unlike(&mut self, sentences: &[&str], known: &mut HashSet<String>) -> String {
         loop {
-            let sentence = self.sentence(sentences, &Scene::default());
+            let sentence = self.sentence(sentences, &TalkScene::default());
             if known.insert(sentence.clone()) {
                 return sentence;
             }
@@ -208,18 +208,18 @@ impl Dice {
     }
 
     /// What a person says: mostly a sentence, at times three.
-    fn spoken(&mut self, scene: &Scene) -> String {
+    fn spoken(&mut self, scene: &TalkScene) -> String {
         let count = [1, 1, 1, 1, 1, 2, 2, 3][self.below(8)];
         self.sentences(count, &QUESTIONS, scene)
     }
 
     /// What a model answers: a sentence or two, a paragraph, at times half a page.
-    fn answer(&mut self, scene: &Scene) -> String {
+    fn answer(&mut self, scene: &TalkScene) -> String {
         let count = [1, 1, 2, 2, 3, 4, 4, 5, 6, 12][self.below(10)];
         self.sentences(count, &ANSWERS, scene)
     }
 
-    fn sentences(&mut self, count: usize, of: &[&str], scene: &Scene) -> String {
+    fn sentences(&mut self, count: usize, of: &[&str], scene: &TalkScene) -> String {
         (0..count).map(|_| self.sentence(of, scene)).collect::<Vec<_>>().join(" ")
     }
 }
@@ -245,7 +245,7 @@ mod tests {
 
     #[test]
     fn talks_go_on_in_order_and_differ() {
-        let talks: Vec<Talk> = talks(date(2026, 11, 15)).take(3).collect();
+        let talks: Vec<YearTalk> = talks(date(2026, 11, 15)).take(3).collect();
         let texts: HashSet<&str> =
             talks.iter().flat_map(|talk| &talk.messages).map(|said| &*said.text).collect();
         assert!(texts.len() > 3 * MESSAGES * 9 / 10, "{} differ", texts.len());

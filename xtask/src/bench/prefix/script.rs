@@ -26,37 +26,37 @@ const WITH_TOOL: &str = "forecast";
 
 /// A turn of the script: the message, and what happens in it.
 #[derive(Debug, Clone)]
-pub(super) struct Turn {
+pub(super) struct ScriptedTurn {
     pub(super) message: &'static str,
     pub(super) picks: Vec<Pick>,
     pub(super) mode: Mode,
     /// How often the model calls a tool before it answers.
     pub(super) rounds: usize,
     /// Whether a person edits a file before it.
-    pub(super) edit: Edit,
+    pub(super) edit: FileEdit,
 }
 
 /// Whether a file of the workspace is edited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Edit {
+pub(super) enum FileEdit {
     Nothing,
     File,
 }
 
 /// A session of nothing but talk: no tools, no picks, no edits.
-pub(super) fn talk() -> Vec<Turn> {
-    let turn = |message| Turn {
+pub(super) fn talk() -> Vec<ScriptedTurn> {
+    let turn = |message| ScriptedTurn {
         message,
         picks: Vec::new(),
         mode: Mode::Full,
         rounds: 0,
-        edit: Edit::Nothing,
+        edit: FileEdit::Nothing,
     };
     MESSAGES.lines().map(turn).collect()
 }
 
 /// The same, with one or two picks in every turn.
-pub(super) fn with_picks() -> Vec<Turn> {
+pub(super) fn with_picks() -> Vec<ScriptedTurn> {
     let mut turns = talk();
     for (index, turn) in turns.iter_mut().enumerate() {
         // Runs through the list at two speeds, so that pairs change.
@@ -69,7 +69,7 @@ pub(super) fn with_picks() -> Vec<Turn> {
 /// The same, with everything that happens to a session: picks in every third
 /// turn, calls in every sixth, a tool that is new, two turns in minimal mode,
 /// an edited file.
-pub(super) fn mixed() -> Vec<Turn> {
+pub(super) fn mixed() -> Vec<ScriptedTurn> {
     let mut turns = talk();
     for (number, turn) in (1..).zip(&mut turns) {
         if number % 3 == 0 {
@@ -81,7 +81,7 @@ pub(super) fn mixed() -> Vec<Turn> {
         match number {
             14 => turn.picks.push(found(ItemKind::Skill, WITH_TOOL)),
             16 | 22 | 40 => (turn.mode, turn.rounds) = (Mode::Minimal, 1),
-            32 => turn.edit = Edit::File,
+            32 => turn.edit = FileEdit::File,
             _ => {}
         }
     }
@@ -120,9 +120,9 @@ mod tests {
     #[test]
     fn everything_happens_in_the_mixed_session() {
         let turns = mixed();
-        let count = |is: fn(&Turn) -> bool| turns.iter().filter(|turn| is(turn)).count();
+        let count = |is: fn(&ScriptedTurn) -> bool| turns.iter().filter(|turn| is(turn)).count();
         assert_eq!(count(|turn| turn.mode == Mode::Minimal), 3);
-        assert_eq!(count(|turn| turn.edit == Edit::File), 1);
+        assert_eq!(count(|turn| turn.edit == FileEdit::File), 1);
         assert_eq!(count(|turn| turn.rounds > 0), 11);
         assert_eq!(count(|turn| turn.picks.iter().any(|pick| &*pick.item.name == WITH_TOOL)), 1);
         assert_eq!(count(|turn| !turn.picks.is_empty()), 17);

@@ -13,16 +13,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use recto_context::{
-    Body, Bootstrap, CallId, Carry, Catalog, Cause, ContentPart, Inputs, Layout, Limits, Message,
-    MessageId, Mode, ModeDecision, ModeReason, PickPlacement, RequestContext, SessionItem, Stamp,
-    Tokens, ToolCall, ToolCalls, ToolChoice, TurnNumber, compare, read_calls,
+    AssemblyInputs, Bootstrap, CallId, Carry, Catalog, ChangeCause, ContentPart, ContextLimits,
+    Message, MessageBody, MessageId, MessageStamp, Mode, ModeDecision, ModeReason, PageLayout,
+    PickPlacement, RequestContext, SessionItem, Tokens, ToolCall, ToolCalls, ToolChoice,
+    TurnNumber, compare_requests, read_calls,
 };
-use recto_llm::Lane;
+use recto_llm::PromptCacheKey;
 
-use super::script::{Edit, Turn, result};
-use super::workspace::Files;
+use super::script::{FileEdit, ScriptedTurn, result};
+use super::workspace::PrefixWorkspace;
 use crate::Result;
-use crate::bench::model::{Answer, Model, window};
+use crate::bench::model::{BenchModel, TimedReply, window};
 
 /// How long replies may be, in tokens. What is measured is over with the first.
 const REPLY: u32 = 24;
@@ -32,14 +33,14 @@ const CALL: u32 = 96;
 
 /// How the page is laid out.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Form {
+pub(super) struct PageForm {
     pub(super) picks: PickPlacement,
-    pub(super) clock: Clock,
+    pub(super) clock: BootstrapClock,
 }
 
 /// What the Bootstrap layer tells of the time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Clock {
+pub(super) enum BootstrapClock {
     /// The day on which the session began.
     Day,
     /// The minute of the turn, as plain prompts do.
@@ -48,29 +49,29 @@ pub(super) enum Clock {
 
 /// What the replies are.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Replies<'a> {
+pub(super) enum ReplySource<'a> {
     /// Whatever the model says.
     Own,
     /// Those of another session, so that both have the same history.
-    Of(&'a Played),
+    Of(&'a PlayedSession),
 }
 
-impl<'a> Replies<'a> {
+impl<'a> ReplySource<'a> {
     /// What is answered to the request with this place in its session, if it is
     /// not for the model to say.
     fn to(self, request: usize) -> Option<&'a Vec<ContentPart>> {
         match self {
-            Replies::Own => None,
-            Replies::Of(other) => other.answers.get(request),
+            ReplySource::Own => None,
+            ReplySource::Of(other) => other.answers.get(request),
         }
     }
 }
 
 /// A session that was played.
 #[derive(Debug)]
-pub(super) struct Played {
+pub(super) struct PlayedSession {
     /// Every request, in order.
-    pub(super) requests: Vec<Asked>,
+    pub(super) requests: Vec<PlayedRequest>,
     /// What was answered to each of them.
     pub(super) answers: Vec<Vec<ContentPart>>,
     /// Tokens of layers 1 to 6, as the first request had them.
@@ -79,7 +80,7 @@ pub(super) struct Played {
 
 /// A request, and what it took.
 #[derive(Debug, Clone)]
-pub(super) struct Asked {
+pub(super) struct PlayedRequest {
     pub(super) turn: u32,
     /// Its number within the turn, from 1.
     pub(super) step: u32,
@@ -94,10 +95,10 @@ pub(super) struct Asked {
     /// The time to the first token.
     pub(super) first: Duration,
     /// Where the prompt parts from the request before, as `recto diff` tells it.
-    pub(super) cause: Option<Cause>,
+    pub(super) cause: Option<ChangeCause>,
 }
 
-impl Asked {
+impl PlayedRequest {
     /// What the engine had to read.
     pub(super) fn read(&self) -> u32 {
         self.prompt - self.cached
@@ -106,20 +107,20 @@ impl Asked {
     /// Whether the prefix broke, for a cause that is permitted. Picks that leave
     /// with their turn are no break: agreement is only promised up to them.
     pub(super) fn breaks(&self) -> bool {
-        self.cause.is_some_and(|cause| cause != Cause::PicksLeft)
+        self.cause.is_some_and(|cause| cause != ChangeCause::PicksLeft)
     }
 }
 
 /// Plays a session on a model that has read nothing yet.
 pub(super) async fn play(
     file: &Path,
-    form: Form,
-    turns: &[Turn],
-    replies: Replies<'_>,
-) -> Result<Played> {
-    let model = Model::load(file).await?;
-    let files = Files::write()?;
-    let mut session = Session::begin(&model, &files, form).await?;
+    form: PageForm,
+    turns: &[ScriptedTurn],
+    replies: ReplySource<'_>,
+) -> Result<PlayedSession> {
+    let model = BenchModel::load(file).await?;
+    let files = PrefixWorkspace::write()?;
+    let mut session = SessionPlayer::begin(&model, &files, form).await?;
     for (number, turn) in (1..).zip(turns) {
         session.turn(number, turn, replies).await?;
         if number % 10 == 0 {
@@ -129,10 +130,10 @@ pub(super) async fn play(
     Ok(session.played)
 }
 
-struct Session<'a> {
-    model: &'a Model,
-    files: &'a Files,
-    form: Form,
+struct SessionPlayer<'a> {
+    model: &'a BenchModel,
+    files: &'a PrefixWorkspace,
+    form: PageForm,
     catalog: Catalog,
     items: Vec<SessionItem>,
     history: Vec<Arc<Message>>,
@@ -141,14 +142,18 @@ struct Session<'a> {
     calls: usize,
     before: Option<RequestContext>,
     /// Where the last request and its reply ended, in tokens, by lane.
-    ends: HashMap<Lane, u32>,
-    played: Played,
+    ends: HashMap<PromptCacheKey, u32>,
+    played: PlayedSession,
 }
 
-impl<'a> Session<'a> {
-    async fn begin(model: &'a Model, files: &'a Files, form: Form) -> Result<Self> {
+impl<'a> SessionPlayer<'a> {
+    async fn begin(
+        model: &'a BenchModel,
+        files: &'a PrefixWorkspace,
+        form: PageForm,
+    ) -> Result<Self> {
         let catalog = files.catalog().await?;
-        Ok(Session {
+        Ok(SessionPlayer {
             model,
             files,
             form,
@@ -160,13 +165,18 @@ impl<'a> Session<'a> {
             calls: 0,
             before: None,
             ends: HashMap::new(),
-            played: Played { requests: Vec::new(), answers: Vec::new(), stable: 0 },
+            played: PlayedSession { requests: Vec::new(), answers: Vec::new(), stable: 0 },
         })
     }
 
     /// One request for the message, and one behind each round of calls.
-    async fn turn(&mut self, number: u32, turn: &Turn, replies: Replies<'_>) -> Result<()> {
-        if turn.edit == Edit::File {
+    async fn turn(
+        &mut self,
+        number: u32,
+        turn: &ScriptedTurn,
+        replies: ReplySource<'_>,
+    ) -> Result<()> {
+        if turn.edit == FileEdit::File {
             self.files.edit()?;
             self.catalog = self.files.catalog().await?;
         }
@@ -208,27 +218,27 @@ impl<'a> Session<'a> {
     fn assemble(
         &mut self,
         number: u32,
-        turn: &Turn,
+        turn: &ScriptedTurn,
         message: MessageId,
         rounds: &[Arc<Message>],
     ) -> Result<RequestContext> {
         let time = format!("2026-11-15 {:02}:{:02}", 9 + number / 60, number % 60);
         let mode =
             ModeDecision { chosen: turn.mode, reason: ModeReason::Marked, matched: Vec::new() };
-        let request = Inputs::new(&self.catalog, turn.message)
+        let request = AssemblyInputs::new(&self.catalog, turn.message)
             .message_id(message)
             .turn(TurnNumber(number))
-            .stamp(Stamp::new(&time))
+            .stamp(MessageStamp::new(&time))
             .model("bench")
-            .layout(Layout {
+            .layout(PageLayout {
                 picks: self.form.picks,
                 tool_calls: ToolCalls::Text,
-                ..Layout::default()
+                ..PageLayout::default()
             })
             .bootstrap(bootstrap(self.form.clock, &time))
             .mode(mode)
             .window(window())
-            .limits(Limits { reply: Tokens::new(REPLY), ..Limits::default() })
+            .limits(ContextLimits { reply: Tokens::new(REPLY), ..ContextLimits::default() })
             .session(&self.items)
             .history(&self.history)
             .carry(self.carry.clone())
@@ -242,18 +252,19 @@ impl<'a> Session<'a> {
         Ok(request)
     }
 
-    async fn ask(&mut self, turn: u32, step: u32, request: &RequestContext) -> Result<Answer> {
-        let cause = self.before.as_ref().and_then(|before| compare(before, request).change);
+    async fn ask(&mut self, turn: u32, step: u32, request: &RequestContext) -> Result<TimedReply> {
+        let cause =
+            self.before.as_ref().and_then(|before| compare_requests(before, request).change);
         let mode = request.mode.chosen;
         // A session's minimal and full turns are two conversations, as in the agent.
-        let lane = Lane(u64::from(mode.is_minimal()));
+        let lane = PromptCacheKey(u64::from(mode.is_minimal()));
         let answer = self.model.ask(lane, request).await?;
         let usage = answer.reply.usage;
         let told = usage.prompt.zip(usage.cached).zip(usage.completion);
         let ((prompt, cached), completion) = told.ok_or("the engine told no counts")?;
         let end = self.ends.insert(lane, prompt + completion);
         let new = prompt.saturating_sub(end.unwrap_or(0));
-        self.played.requests.push(Asked {
+        self.played.requests.push(PlayedRequest {
             turn,
             step,
             mode,
@@ -285,22 +296,22 @@ impl<'a> Session<'a> {
 
     /// A reply with its calls, and what the script gives back for them.
     fn round(&mut self, content: Vec<ContentPart>, calls: Vec<ToolCall>) -> Vec<Arc<Message>> {
-        let reply = Body::Assistant { content, calls: calls.clone() };
+        let reply = MessageBody::Assistant { content, calls: calls.clone() };
         let mut messages = vec![Message { id: self.next_id(), body: reply }];
         for call in calls {
             let content = vec![ContentPart::Text(result(self.calls).into())];
             self.calls += 1;
-            let body = Body::Tool { call: call.id, name: call.name, content };
+            let body = MessageBody::Tool { call: call.id, name: call.name, content };
             messages.push(Message { id: self.next_id(), body });
         }
         messages.into_iter().map(Arc::new).collect()
     }
 }
 
-fn bootstrap(clock: Clock, time: &str) -> Bootstrap {
+fn bootstrap(clock: BootstrapClock, time: &str) -> Bootstrap {
     let day = match clock {
-        Clock::Day => "2026-11-15",
-        Clock::Minute => time,
+        BootstrapClock::Day => "2026-11-15",
+        BootstrapClock::Minute => time,
     };
     Bootstrap {
         agent: "wren".into(),

@@ -2,18 +2,18 @@
 
 use std::collections::BTreeSet;
 
-use recto_context::Cause;
+use recto_context::ChangeCause;
 
-use super::Sessions;
-use super::session::{Asked, Played};
-use crate::bench::report::{Figure, Goal, Row, Unit};
+use super::PlayedSessions;
+use super::session::{PlayedRequest, PlayedSession};
+use crate::bench::report::{Figure, FigureGoal, FigureRow, FigureUnit};
 use crate::bench::stats::Samples;
 
 /// The first turn that counts: by then a session has settled.
 pub(super) const FROM: u32 = 5;
 
 /// A session from the turn that counts on, outside the permitted breaks.
-pub(super) struct Summary {
+pub(super) struct PrefixSummary {
     prompt: u64,
     cached: u64,
     least_share: f64,
@@ -23,18 +23,18 @@ pub(super) struct Summary {
     breaks: usize,
 }
 
-impl Summary {
+impl PrefixSummary {
     /// Of the turns of both in which nothing breaks the prefix of `sibling`, which
     /// may be the session itself. `None` when there are none.
-    pub(super) fn of(played: &Played, sibling: &Played) -> Option<Self> {
+    pub(super) fn from_session(played: &PlayedSession, sibling: &PlayedSession) -> Option<Self> {
         Self::of_places(played, &quiet(sibling))
     }
 
-    fn of_places(played: &Played, places: &BTreeSet<Place>) -> Option<Self> {
+    fn of_places(played: &PlayedSession, places: &BTreeSet<RequestNumber>) -> Option<Self> {
         let requests = || played.requests.iter().filter(|asked| places.contains(&place(asked)));
-        let share = |asked: &Asked| f64::from(asked.cached) / f64::from(asked.prompt);
+        let share = |asked: &PlayedRequest| f64::from(asked.cached) / f64::from(asked.prompt);
         let counted = played.requests.iter().filter(|asked| asked.turn >= FROM);
-        Some(Summary {
+        Some(PrefixSummary {
             prompt: requests().map(|asked| u64::from(asked.prompt)).sum(),
             cached: requests().map(|asked| u64::from(asked.cached)).sum(),
             least_share: requests().map(share).min_by(f64::total_cmp)?,
@@ -45,21 +45,21 @@ impl Summary {
         })
     }
 
-    pub(super) fn row(&self, name: &'static str) -> Row {
+    pub(super) fn row(&self, name: &'static str) -> FigureRow {
         let figure = |name, value, unit| Figure { name, value, unit };
         let figures = vec![
-            figure("requests", self.read.count() as f64, Unit::Count),
-            figure("breaks", self.breaks as f64, Unit::Count),
-            figure("cached share", self.share(), Unit::Ratio),
-            figure("least", self.least_share, Unit::Ratio),
-            figure("read", self.read.percentile(50), Unit::Count),
-            figure("most", self.read.max(), Unit::Count),
-            figure("first token", self.first.percentile(50), Unit::Milliseconds),
-            figure("p95", self.first.percentile(95), Unit::Milliseconds),
-            figure("cold", self.cold, Unit::Milliseconds),
-            figure("of cold", self.first.percentile(50) / self.cold, Unit::Ratio),
+            figure("requests", self.read.count() as f64, FigureUnit::Count),
+            figure("breaks", self.breaks as f64, FigureUnit::Count),
+            figure("cached share", self.share(), FigureUnit::Ratio),
+            figure("least", self.least_share, FigureUnit::Ratio),
+            figure("read", self.read.percentile(50), FigureUnit::Count),
+            figure("most", self.read.max(), FigureUnit::Count),
+            figure("first token", self.first.percentile(50), FigureUnit::Milliseconds),
+            figure("p95", self.first.percentile(95), FigureUnit::Milliseconds),
+            figure("cold", self.cold, FigureUnit::Milliseconds),
+            figure("of cold", self.first.percentile(50) / self.cold, FigureUnit::Ratio),
         ];
-        Row::new(name, figures)
+        FigureRow::new(name, figures)
     }
 
     /// How much of all prompts together the engine still had.
@@ -73,8 +73,9 @@ impl Summary {
 }
 
 /// What was aimed for.
-pub(super) fn goals(sessions: &Sessions) -> Vec<Goal> {
-    let Sessions { talk, turn_only, kept, mixed, plain_talk, plain_picks, plain_mixed } = sessions;
+pub(super) fn goals(sessions: &PlayedSessions) -> Vec<FigureGoal> {
+    let PlayedSessions { talk, turn_only, kept, mixed, plain_talk, plain_picks, plain_mixed } =
+        sessions;
     let mut goals = Vec::new();
     for (name, played, least) in [
         ("talk", talk, 0.95),
@@ -82,12 +83,12 @@ pub(super) fn goals(sessions: &Sessions) -> Vec<Goal> {
         ("picks of the turn", turn_only, 0.88),
         ("mixed", mixed, 0.88),
     ] {
-        let Some(summary) = Summary::of(played, played) else { continue };
+        let Some(summary) = PrefixSummary::from_session(played, played) else { continue };
         let first = summary.first.percentile(50) / summary.cold;
         let what = format!("{name}: cached share");
-        goals.push(Goal::at_least(what, least, summary.share(), Unit::Ratio));
+        goals.push(FigureGoal::at_least(what, least, summary.share(), FigureUnit::Ratio));
         let what = format!("{name}: first token, of cold");
-        goals.push(Goal::at_most(what, 0.2, first, Unit::Ratio));
+        goals.push(FigureGoal::at_most(what, 0.2, first, FigureUnit::Ratio));
     }
     for (name, played, plain) in [
         ("talk", talk, plain_talk),
@@ -97,48 +98,50 @@ pub(super) fn goals(sessions: &Sessions) -> Vec<Goal> {
     ] {
         let what = format!("{name}: tokens read, of the plain order's");
         let measured = read_by(played, plain);
-        goals.extend(measured.map(|measured| Goal::at_most(what, 0.2, measured, Unit::Ratio)));
+        goals.extend(
+            measured.map(|measured| FigureGoal::at_most(what, 0.2, measured, FigureUnit::Ratio)),
+        );
     }
     goals.extend(flip_goal(mixed));
     goals
 }
 
 /// What a session reads, by what the plain order reads in the same turns.
-fn read_by(played: &Played, plain: &Played) -> Option<f64> {
-    let of_plain: BTreeSet<Place> = plain.requests.iter().map(place).collect();
+fn read_by(played: &PlayedSession, plain: &PlayedSession) -> Option<f64> {
+    let of_plain: BTreeSet<RequestNumber> = plain.requests.iter().map(place).collect();
     let both = quiet(played).intersection(&of_plain).copied().collect();
-    let [own, plain] = [played, plain].map(|session| Summary::of_places(session, &both));
+    let [own, plain] = [played, plain].map(|session| PrefixSummary::of_places(session, &both));
     Some(own?.read_in_all() / plain?.read_in_all())
 }
 
 /// Back in full mode, everything is still there but the last token of the last
 /// reply, which was said and never read. A trim in between would have cost what it
 /// costs anywhere.
-fn flip_goal(mixed: &Played) -> Option<Goal> {
+fn flip_goal(mixed: &PlayedSession) -> Option<FigureGoal> {
     let full = mixed.requests.iter().filter(|asked| !asked.mode.is_minimal());
     let pairs = full.clone().zip(full.skip(1));
     let back = pairs.filter(|(before, asked)| {
-        asked.cause == Some(Cause::ModeFlipped) && asked.trims == before.trims
+        asked.cause == Some(ChangeCause::ModeFlipped) && asked.trims == before.trims
     });
     let again = back.map(|(_, asked)| asked.again).max()?;
     let what = "mixed: most tokens read again at a flip back";
-    Some(Goal::at_most(what, 1.0, f64::from(again), Unit::Count))
+    Some(FigureGoal::at_most(what, 1.0, f64::from(again), FigureUnit::Count))
 }
 
 /// Requests from the turn that counts on, without those that break the prefix.
-fn quiet(played: &Played) -> BTreeSet<Place> {
+fn quiet(played: &PlayedSession) -> BTreeSet<RequestNumber> {
     let counted = played.requests.iter().filter(|asked| asked.turn >= FROM && !asked.breaks());
     counted.map(place).collect()
 }
 
 /// A turn, and a request within it.
-type Place = (u32, u32);
+type RequestNumber = (u32, u32);
 
-fn place(asked: &Asked) -> Place {
+fn place(asked: &PlayedRequest) -> RequestNumber {
     (asked.turn, asked.step)
 }
 
-fn milliseconds(asked: &Asked) -> f64 {
+fn milliseconds(asked: &PlayedRequest) -> f64 {
     asked.first.as_secs_f64() * 1e3
 }
 
@@ -152,8 +155,8 @@ mod tests {
 
     /// A session in which each turn reads this much of a prompt of 100 tokens, for
     /// this cause.
-    fn played(requests: &[(u32, Option<Cause>)]) -> Played {
-        let asked = |(index, (read, cause)): (usize, &(u32, Option<Cause>))| Asked {
+    fn played(requests: &[(u32, Option<ChangeCause>)]) -> PlayedSession {
+        let asked = |(index, (read, cause)): (usize, &(u32, Option<ChangeCause>))| PlayedRequest {
             turn: index as u32 + 1,
             step: 1,
             mode: Mode::Full,
@@ -165,22 +168,22 @@ mod tests {
             cause: *cause,
         };
         let requests = requests.iter().enumerate().map(asked).collect();
-        Played { requests, answers: Vec::new(), stable: 80 }
+        PlayedSession { requests, answers: Vec::new(), stable: 80 }
     }
 
     #[test]
     fn breaks_and_the_first_turns_do_not_count() {
-        let picks = Some(Cause::PicksLeft);
+        let picks = Some(ChangeCause::PicksLeft);
         let session = played(&[
             (100, None),
             (50, None),
             (50, None),
             (50, None),
             (4, None),
-            (90, Some(Cause::HistoryTrimmed)),
+            (90, Some(ChangeCause::HistoryTrimmed)),
             (8, picks),
         ]);
-        let summary = Summary::of(&session, &session).unwrap();
+        let summary = PrefixSummary::from_session(&session, &session).unwrap();
         assert_eq!((summary.read.count(), summary.breaks), (2, 1));
         assert_eq!((summary.share(), summary.least_share), (0.94, 0.92));
         assert_eq!((summary.read_in_all(), summary.cold), (12.0, 100.0));
@@ -189,18 +192,18 @@ mod tests {
     #[test]
     fn the_plain_order_is_measured_in_the_same_turns() {
         let own = played(&[(9, None); 6]);
-        let plain = played(&[(60, Some(Cause::SurroundingsChanged)); 6]);
-        assert!(Summary::of(&plain, &plain).is_none());
-        let summary = Summary::of(&plain, &own).unwrap();
+        let plain = played(&[(60, Some(ChangeCause::SurroundingsChanged)); 6]);
+        assert!(PrefixSummary::from_session(&plain, &plain).is_none());
+        let summary = PrefixSummary::from_session(&plain, &own).unwrap();
         assert_eq!((summary.read_in_all(), summary.breaks), (120.0, 2));
         // Also when it was not played to the end.
-        let short = played(&[(60, Some(Cause::SurroundingsChanged)); 5]);
+        let short = played(&[(60, Some(ChangeCause::SurroundingsChanged)); 5]);
         assert_eq!(read_by(&own, &short), Some(0.15));
     }
 
     #[test]
     fn only_the_way_back_to_full_is_a_flip_back() {
-        let flip = Some(Cause::ModeFlipped);
+        let flip = Some(ChangeCause::ModeFlipped);
         let mut session = played(&[(4, None), (40, flip), (12, flip), (50, flip), (60, flip)]);
         session.requests[1].mode = Mode::Minimal;
         session.requests[3].mode = Mode::Minimal;

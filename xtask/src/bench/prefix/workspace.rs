@@ -49,12 +49,12 @@ const EDITED: &str = "rules/letters.md";
 const ADDED: &str = "Letters to schools go through Amira first.\n";
 
 /// The workspace on disk.
-pub(super) struct Files {
+pub(super) struct PrefixWorkspace {
     folder: TempDir,
-    files: files::Files,
+    files: files::AgentFiles,
 }
 
-impl Files {
+impl PrefixWorkspace {
     /// Writes all files into a temporary folder.
     pub(super) fn write() -> Result<Self> {
         let folder = tempfile::tempdir()?;
@@ -63,8 +63,8 @@ impl Files {
             path.parent().map_or(Ok(()), fs::create_dir_all)?;
             fs::write(path, text)?;
         }
-        let files = files::Files::open(folder.path());
-        Ok(Files { folder, files })
+        let files = files::AgentFiles::open(folder.path());
+        Ok(PrefixWorkspace { folder, files })
     }
 
     /// Edits a rule, as a person would.
@@ -96,7 +96,7 @@ mod tests {
 
     #[tokio::test]
     async fn every_file_is_used_and_an_edit_shows() {
-        let files = Files::write().unwrap();
+        let files = PrefixWorkspace::write().unwrap();
         let before = files.catalog().await.unwrap();
         assert_eq!((before.skills.len(), before.rules.len()), (5, 9));
         assert_eq!((before.references.len(), before.memories.len()), (6, 10));

@@ -3,7 +3,7 @@
 //! costs.
 
 use recto_context::{ItemId, ItemKind};
-use recto_search::{DIMENSIONS, Embedding, Entry};
+use recto_search::{DIMENSIONS, Embedding, SearchEntry};
 
 /// A header and paragraphs.
 pub(super) const CHUNKS_OF_ITEM: usize = 5;
@@ -17,19 +17,19 @@ const SYLLABLES: [&str; 16] = [
 ];
 
 /// A generator of items and messages that are the same in every run.
-pub(super) struct Corpus(u64);
+pub(super) struct CorpusGenerator(u64);
 
-impl Default for Corpus {
+impl Default for CorpusGenerator {
     fn default() -> Self {
-        Corpus(0x9E37_79B9_7F4A_7C15)
+        CorpusGenerator(0x9E37_79B9_7F4A_7C15)
     }
 }
 
-impl Corpus {
+impl CorpusGenerator {
     /// An item of `CHUNKS_OF_ITEM` chunks.
-    pub(super) fn entry(&mut self, number: usize) -> Entry {
+    pub(super) fn entry(&mut self, number: usize) -> SearchEntry {
         let paragraphs: Vec<String> = (1..CHUNKS_OF_ITEM).map(|_| self.paragraph()).collect();
-        Entry {
+        SearchEntry {
             item: ItemId::new(ItemKind::Reference, format!("{}-{number}", self.word())),
             description: Some(self.words(12).into()),
             text: paragraphs.join("\n\n").into(),
@@ -81,21 +81,21 @@ impl Corpus {
 
 #[cfg(test)]
 mod tests {
-    use recto_search::Index;
+    use recto_search::SearchIndex;
 
     use super::*;
 
     #[test]
     fn items_have_the_promised_chunks() {
-        let mut corpus = Corpus::default();
-        let mut index = Index::default();
+        let mut corpus = CorpusGenerator::default();
+        let mut index = SearchIndex::default();
         index.update((0..50).map(|number| corpus.entry(number)).collect());
         assert_eq!((index.len(), index.chunk_count()), (50, 50 * CHUNKS_OF_ITEM));
     }
 
     #[test]
     fn some_words_are_frequent() {
-        let text = Corpus::default().words(10_000);
+        let text = CorpusGenerator::default().words(10_000);
         let mut counts = std::collections::HashMap::new();
         text.split(' ').for_each(|word| *counts.entry(word).or_insert(0) += 1);
         let most = counts.values().max().copied().unwrap_or_default();

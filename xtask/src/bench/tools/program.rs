@@ -10,14 +10,14 @@ use std::sync::Arc;
 use futures_util::StreamExt;
 use recto_context::{CallId, ToolCall, ToolSpec};
 use recto_tools::{
-    CallContext, Caller, Consent, Permit, ProgramOptions, ToolOptions, ToolOutcome, Toolbox,
+    CallContext, CallPermit, Caller, Consent, ProgramOptions, ToolOptions, ToolOutcome, Toolbox,
     trust_hash,
 };
-use recto_workspace::{Options, Workspace};
+use recto_workspace::{Workspace, WorkspaceOptions};
 use tokio::process::Command;
 
 use crate::Result;
-use crate::bench::pair::{Pair, timed};
+use crate::bench::pair::{TimedPair, timed};
 
 const RUNS: usize = 200;
 const WARM_UP: usize = 20;
@@ -40,21 +40,21 @@ const TOOLS: &str = r#"{
 }"#;
 
 /// What calls of a program cost, beside running the program directly.
-pub(super) struct Measured {
-    pub(super) usual: Pair,
-    pub(super) crowded: Pair,
+pub(super) struct ProgramOverhead {
+    pub(super) usual: TimedPair,
+    pub(super) crowded: TimedPair,
 }
 
-pub(super) async fn measure(launcher: &Path) -> Result<Measured> {
+pub(super) async fn measure(launcher: &Path) -> Result<ProgramOverhead> {
     let folder = tempfile::tempdir()?;
     write(&folder.path().join("skills/clock"))?;
-    let usual = Pair::new("a call", in_turn(folder.path(), launcher).await?)?;
+    let usual = TimedPair::new("a call", in_turn(folder.path(), launcher).await?)?;
     for number in 0..CROWD {
         fs::write(folder.path().join(format!("{number}.txt")), "")?;
     }
     let name = "a call, 200 files at the top";
-    let crowded = Pair::new(name, in_turn(folder.path(), launcher).await?)?;
-    Ok(Measured { usual, crowded })
+    let crowded = TimedPair::new(name, in_turn(folder.path(), launcher).await?)?;
+    Ok(ProgramOverhead { usual, crowded })
 }
 
 fn write(skill: &Path) -> Result<()> {
@@ -65,7 +65,7 @@ fn write(skill: &Path) -> Result<()> {
 
 /// The program alone and by a call, again and again.
 async fn in_turn(workspace: &Path, launcher: &Path) -> Result<Vec<(f64, f64)>> {
-    let desk = Desk::open(workspace, launcher).await?;
+    let desk = PreparedCall::open(workspace, launcher).await?;
     let mut times = Vec::with_capacity(RUNS);
     for run in 0..WARM_UP + RUNS {
         let (plain, ran) = timed(alone(workspace)).await;
@@ -94,20 +94,20 @@ async fn alone(workspace: &Path) -> Result<()> {
 }
 
 /// All that a call needs.
-struct Desk {
+struct PreparedCall {
     toolbox: Toolbox,
     offered: Vec<ToolSpec>,
     context: CallContext,
     call: [ToolCall; 1],
 }
 
-impl Desk {
+impl PreparedCall {
     async fn open(workspace: &Path, launcher: &Path) -> Result<Self> {
-        let files = Workspace::new(Options {
+        let files = Workspace::new(WorkspaceOptions {
             workspace: workspace.to_owned(),
             skills_directory: workspace.join("none"),
             search_path: std::env::var_os("PATH"),
-            ..Options::default()
+            ..WorkspaceOptions::default()
         });
         let catalog = files.catalog().await.catalog.clone();
         let offered: Vec<ToolSpec> = catalog.all_tools().cloned().collect();
@@ -120,7 +120,7 @@ impl Desk {
         };
         let call =
             ToolCall { id: CallId("1".into()), name: "utc_time".into(), arguments: "{}".into() };
-        Ok(Desk {
+        Ok(PreparedCall {
             toolbox: Toolbox::new(ToolOptions { programs, ..ToolOptions::new(workspace) }),
             offered,
             context: CallContext {
@@ -133,7 +133,7 @@ impl Desk {
     }
 
     async fn call(&self) -> Result<()> {
-        const GO: [Permit; 1] = [Permit::Go(Consent::Unasked)];
+        const GO: [CallPermit; 1] = [CallPermit::Go(Consent::Unasked)];
         let results = self.toolbox.run_each(&self.call, &GO, &self.offered, &self.context);
         for (_, result) in results.collect::<Vec<_>>().await {
             if result.outcome != ToolOutcome::Done {

@@ -10,14 +10,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use recto_agent::{Agent, Conversation, Inbound, SearchParts};
-use recto_context::Include;
+use recto_context::IncludeMode;
 use recto_store::SessionId;
 use recto_tools::{ServerOptions, ServerTransport, ToolOptions, Toolbox};
 use serde_json::json;
 
 use crate::Result;
-use crate::bench::agent::{self, Setup};
-use crate::bench::pair::{Pair, timed};
+use crate::bench::agent::{self, AgentSetup};
+use crate::bench::pair::{TimedPair, timed};
 
 pub(super) const SERVERS: usize = 5;
 /// Tools of each server.
@@ -47,23 +47,23 @@ done
 "#;
 
 /// What turns cost, and how many servers were started for them.
-pub(super) struct Measured {
-    pub(super) always: Pair,
-    pub(super) searched: Pair,
-    pub(super) first: Pair,
+pub(super) struct ServerOverhead {
+    pub(super) always: TimedPair,
+    pub(super) searched: TimedPair,
+    pub(super) first: TimedPair,
     pub(super) started: usize,
 }
 
-pub(super) async fn measure() -> Result<Measured> {
+pub(super) async fn measure() -> Result<ServerOverhead> {
     let folder = tempfile::tempdir()?;
-    let bench = Bench { folder: folder.path() };
+    let bench = ServerFolder { folder: folder.path() };
     bench.write_files()?;
     bench.fill_cache().await?;
     bench.replace_servers()?;
 
     let none = bench.agent("none", None).await?;
-    let always = bench.agent("always", Some(Include::Always)).await?;
-    let searched = bench.agent("searched", Some(Include::Agent)).await?;
+    let always = bench.agent("always", Some(IncludeMode::Always)).await?;
+    let searched = bench.agent("searched", Some(IncludeMode::Agent)).await?;
     expect_tools(&none, 0).await?;
     expect_tools(&always, SERVERS * TOOLS).await?;
     let (mut with_always, mut with_searched) = (Vec::new(), Vec::new());
@@ -78,23 +78,23 @@ pub(super) async fn measure() -> Result<Measured> {
     let mut firsts = Vec::with_capacity(STARTS);
     for _ in 0..STARTS {
         let plain = bench.first_turn("none", None).await?;
-        firsts.push((plain, bench.first_turn("always", Some(Include::Always)).await?));
+        firsts.push((plain, bench.first_turn("always", Some(IncludeMode::Always)).await?));
     }
-    Ok(Measured {
-        always: Pair::new("a turn, tools always included", with_always)?,
-        searched: Pair::new("a turn, tools searched", with_searched)?,
-        first: Pair::new("start and first turn, always included", firsts)?,
+    Ok(ServerOverhead {
+        always: TimedPair::new("a turn, tools always included", with_always)?,
+        searched: TimedPair::new("a turn, tools searched", with_searched)?,
+        first: TimedPair::new("start and first turn, always included", firsts)?,
         started: bench.marks(),
     })
 }
 
 /// An agent, and a session of it.
-struct Desk {
+struct BenchSession {
     agent: Agent,
     session: SessionId,
 }
 
-impl Desk {
+impl BenchSession {
     /// What it takes to get from a message to a request.
     async fn turn(&self) -> Result<f64> {
         let (time, request) = timed(self.agent.preview(self.session, Inbound::text(MESSAGE))).await;
@@ -104,7 +104,7 @@ impl Desk {
 }
 
 /// A benchmark that measured without the tools would flatter.
-async fn expect_tools(desk: &Desk, expected: usize) -> Result<()> {
+async fn expect_tools(desk: &BenchSession, expected: usize) -> Result<()> {
     let preview = desk.agent.preview(desk.session, Inbound::text(MESSAGE)).await?;
     let of_servers =
         preview.request.tools.iter().filter(|tool| tool.spec.id.server.is_some()).count();
@@ -115,11 +115,11 @@ async fn expect_tools(desk: &Desk, expected: usize) -> Result<()> {
 }
 
 /// The folder in which the agents and their servers are set up.
-struct Bench<'a> {
+struct ServerFolder<'a> {
     folder: &'a Path,
 }
 
-impl Bench<'_> {
+impl ServerFolder<'_> {
     fn write_files(&self) -> Result<()> {
         let workspace = self.folder.join("workspace");
         fs::create_dir_all(&workspace)?;
@@ -137,8 +137,8 @@ impl Bench<'_> {
 
     /// Asks the servers for their tools, as a turn does that does not know them.
     async fn fill_cache(&self) -> Result<()> {
-        let toolbox = Toolbox::new(self.tools(Some(Include::Always)));
-        toolbox.servers().learn().await;
+        let toolbox = Toolbox::new(self.tools(Some(IncludeMode::Always)));
+        toolbox.servers().learn_tools().await;
         let known = toolbox.servers().tools();
         toolbox.servers().shut_down().await;
         match (known.specs.len() == SERVERS * TOOLS, known.notices.first()) {
@@ -162,8 +162,8 @@ impl Bench<'_> {
     }
 
     /// Tools with the servers, included like this, or without.
-    fn tools(&self, include: Option<Include>) -> ToolOptions {
-        let server = |number: usize, include: Include| ServerOptions {
+    fn tools(&self, include: Option<IncludeMode>) -> ToolOptions {
+        let server = |number: usize, include: IncludeMode| ServerOptions {
             name: format!("server{number}"),
             transport: ServerTransport::Stdio {
                 program: "/bin/sh".to_owned(),
@@ -186,13 +186,13 @@ impl Bench<'_> {
     }
 
     /// What it takes to start the agent and to get to its first request.
-    async fn first_turn(&self, name: &str, include: Option<Include>) -> Result<f64> {
+    async fn first_turn(&self, name: &str, include: Option<IncludeMode>) -> Result<f64> {
         let (time, turned) = timed(async { self.agent(name, include).await?.turn().await }).await;
         turned.map(|_| time)
     }
 
-    async fn agent(&self, name: &str, include: Option<Include>) -> Result<Desk> {
-        let agent = agent::start(Setup {
+    async fn agent(&self, name: &str, include: Option<IncludeMode>) -> Result<BenchSession> {
+        let agent = agent::start(AgentSetup {
             name: "bench",
             workspace: &self.folder.join("workspace"),
             database: &self.folder.join(name).with_extension("db"),
@@ -203,7 +203,7 @@ impl Bench<'_> {
         .await?;
         let conversation = Conversation::with_owner("bench", "bench", "bench");
         let session = agent.find_named_or_begin(&conversation).await?.id;
-        Ok(Desk { agent, session })
+        Ok(BenchSession { agent, session })
     }
 }
 
@@ -238,11 +238,11 @@ mod tests {
     #[tokio::test(flavor = "multi_thread")]
     async fn known_tools_are_offered_and_a_start_shows() {
         let folder = tempfile::tempdir().unwrap();
-        let bench = Bench { folder: folder.path() };
+        let bench = ServerFolder { folder: folder.path() };
         bench.write_files().unwrap();
         bench.fill_cache().await.unwrap();
         bench.replace_servers().unwrap();
-        let desk = bench.agent("always", Some(Include::Always)).await.unwrap();
+        let desk = bench.agent("always", Some(IncludeMode::Always)).await.unwrap();
         expect_tools(&desk, SERVERS * TOOLS).await.unwrap();
         assert_eq!(bench.marks(), 0);
         // Without the cache they have to be asked.

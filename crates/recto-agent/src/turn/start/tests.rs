@@ -3,35 +3,37 @@
 use std::path::Path;
 use std::time::Duration;
 
-use recto_context::mode::{ModeSetting, Uncertain};
-use recto_context::{Layout, Limits, Tokens};
-use recto_fakes::{Fake, Model};
-use recto_llm::{CallOptions, Client, ClientOptions, Provider};
+use recto_context::mode::{ModeSetting, UncertainMode};
+use recto_context::{ContextLimits, PageLayout, Tokens};
+use recto_fakes::{FakeModel, FakeServer};
+use recto_llm::{CallOptions, ClientOptions, ModelClient, Provider};
 use recto_store::{Store, StoreOptions};
 use recto_tools::{CallLimits, Toolbox};
-use recto_workspace::{MemoryFiles, Options, Workspace};
+use recto_workspace::{MemoryFiles, Workspace, WorkspaceOptions};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
-use crate::{Agent, AgentOptions, Conversation, Event, Inbound, ModelEntry, Parts, SearchParts};
+use crate::{
+    Agent, AgentOptions, AgentParts, Conversation, EventKind, Inbound, ModelEntry, SearchParts,
+};
 
 /// An agent whose model is the fake's.
-async fn agent(folder: &Path, fake: &Fake, window: Option<Tokens>) -> Agent {
+async fn agent(folder: &Path, fake: &FakeServer, window: Option<Tokens>) -> Agent {
     let mut client = ClientOptions::new(Provider::Ollama);
     client.base_url = Some(fake.url());
     let entry = ModelEntry {
         chosen: "named by the test".into(),
         name: "fake".into(),
-        client: Client::new(client).unwrap(),
-        call: CallOptions { model: Model::DEFAULT_NAME.to_owned(), ..CallOptions::default() },
+        client: ModelClient::new(client).unwrap(),
+        call: CallOptions { model: FakeModel::DEFAULT_NAME.to_owned(), ..CallOptions::default() },
         window,
         mode: ModeSetting::default(),
-        uncertain: Uncertain::default(),
-        layout: Layout::default(),
-        limits: Limits::default(),
+        uncertain: UncertainMode::default(),
+        layout: PageLayout::default(),
+        limits: ContextLimits::default(),
     };
     let workspace = folder.join("workspace");
-    let parts = Parts {
+    let parts = AgentParts {
         options: AgentOptions {
             name: "main".into(),
             version: "0".into(),
@@ -46,8 +48,8 @@ async fn agent(folder: &Path, fake: &Fake, window: Option<Tokens>) -> Agent {
         },
         models: vec![entry],
         memory: MemoryFiles::new(&workspace),
-        workspace: Workspace::new(Options { workspace, ..Options::default() }),
-        tools: Toolbox::of(Vec::new(), CallLimits::default()),
+        workspace: Workspace::new(WorkspaceOptions { workspace, ..WorkspaceOptions::default() }),
+        tools: Toolbox::with_tools(Vec::new(), CallLimits::default()),
         search: SearchParts::default(),
         store: Store::open(&StoreOptions::new(folder.join("recto.db"))).unwrap(),
     };
@@ -56,7 +58,7 @@ async fn agent(folder: &Path, fake: &Fake, window: Option<Tokens>) -> Agent {
 
 /// How often the workspace and the session were read after each of some turns.
 fn readings_of_turns(window: Option<Tokens>) -> Vec<(usize, usize)> {
-    let (folder, fake) = (TempDir::new().unwrap(), Fake::ollama().start());
+    let (folder, fake) = (TempDir::new().unwrap(), FakeServer::ollama().start());
     let readings = Runtime::new().unwrap().block_on(async {
         let agent = agent(folder.path(), &fake, window).await;
         let conversation = Conversation::with_owner("terminal", "local", "k");
@@ -64,7 +66,8 @@ fn readings_of_turns(window: Option<Tokens>) -> Vec<(usize, usize)> {
         let mut readings = Vec::new();
         for text in ["one", "two"] {
             let mut submission = agent.submit(session, Inbound::text(text)).await.unwrap();
-            while !matches!(submission.events.recv().await.unwrap().event, Event::Finished(_)) {}
+            while !matches!(submission.events.recv().await.unwrap().event, EventKind::Finished(_)) {
+            }
             readings.push(agent.shared.readings.so_far());
         }
         readings

@@ -4,10 +4,10 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use recto_agent::{Agent, Event, Patience, SearchParts};
-use recto_fakes::Fake;
-use recto_search::{Encoder, EncoderFiles, Entry};
-use recto_store::Embedder;
+use recto_agent::{Agent, EventKind, SearchParts, SearchPatience};
+use recto_fakes::FakeServer;
+use recto_search::{Encoder, EncoderFiles, SearchEntry};
+use recto_store::EmbeddingKey;
 
 use super::{flow_example, found, item, play_flow_example, requests};
 use crate::support::{Bench, events, model, runtime, say, session, submit};
@@ -31,7 +31,7 @@ fn encoder() -> EncoderFiles {
     }
 }
 
-async fn agent(bench: &Bench, fake: &Fake, encoder: EncoderFiles) -> Agent {
+async fn agent(bench: &Bench, fake: &FakeServer, encoder: EncoderFiles) -> Agent {
     let mut parts = bench.parts(vec![model("fake", fake)]);
     parts.search = SearchParts { encoder: Some(encoder), ..SearchParts::default() };
     Agent::start(parts).await.unwrap()
@@ -39,13 +39,13 @@ async fn agent(bench: &Bench, fake: &Fake, encoder: EncoderFiles) -> Agent {
 
 /// Takes its time: encoders load slowly where several tests run at once.
 async fn warm(agent: &Agent) {
-    let entries = Entry::items_of(&*agent.catalog().await).into();
-    agent.searcher().search(entries, "warm", Arc::new(|_| true), Patience::UntilDone).await;
+    let entries = SearchEntry::from_catalog(&*agent.catalog().await).into();
+    agent.searcher().search(entries, "warm", Arc::new(|_| true), SearchPatience::UntilDone).await;
 }
 
 #[test]
 fn each_message_brings_what_fits_it() {
-    let (bench, fake) = (Bench::new(), Fake::openai().start());
+    let (bench, fake) = (Bench::new(), FakeServer::openai().start());
     flow_example(&bench);
     runtime().block_on(async {
         let agent = agent(&bench, &fake, encoder()).await;
@@ -63,7 +63,7 @@ fn each_message_brings_what_fits_it() {
 /// The words of the message stand in none of the items.
 #[test]
 fn meaning_finds_what_words_do_not() {
-    let (bench, fake) = (Bench::new(), Fake::openai().start());
+    let (bench, fake) = (Bench::new(), FakeServer::openai().start());
     flow_example(&bench);
     runtime().block_on(async {
         let agent = agent(&bench, &fake, encoder()).await;
@@ -78,12 +78,12 @@ fn meaning_finds_what_words_do_not() {
 /// Promise: `edit-embeds-one-item`
 #[test]
 fn editing_a_rule_by_hand_embeds_that_rule_anew_and_no_other() {
-    let (bench, fake) = (Bench::new(), Fake::openai().start());
+    let (bench, fake) = (Bench::new(), FakeServer::openai().start());
     flow_example(&bench);
     runtime().block_on(async {
         let agent = agent(&bench, &fake, encoder()).await;
         warm(&agent).await;
-        let by = Embedder { shelf: "items of main".into(), model: Encoder::NAME.into() };
+        let by = EmbeddingKey { shelf: "items of main".into(), model: Encoder::NAME.into() };
         let kept = || async {
             let mut kept = agent.store().embeddings(by.clone()).await.unwrap();
             kept.sort();
@@ -106,7 +106,7 @@ fn editing_a_rule_by_hand_embeds_that_rule_anew_and_no_other() {
 /// Promise: `one-fault-fails-no-turn`
 #[test]
 fn a_damaged_encoder_is_told_once_and_words_go_on() {
-    let (bench, fake) = (Bench::new(), Fake::openai().start());
+    let (bench, fake) = (Bench::new(), FakeServer::openai().start());
     flow_example(&bench);
     let folder = tempfile::tempdir().unwrap();
     let good = encoder();
@@ -124,7 +124,7 @@ fn a_damaged_encoder_is_told_once_and_words_go_on() {
         for _ in 0..2 {
             let events = events(submit(&agent, session, "How do I authenticate?").await).await;
             told.extend(events.into_iter().filter_map(|event| match event {
-                Event::Notice { text } => Some(text),
+                EventKind::Notice { text } => Some(text),
                 _ => None,
             }));
         }

@@ -4,8 +4,8 @@
 use crate::compact::facts::{Fact, FactKind, details};
 use crate::compact::render::{ASSISTANT, LISTS, PARTED, USER};
 use crate::compact::sentences::sentences;
-use crate::compact::{Compaction, cues, lists};
-use crate::message::{Body, ContentPart, Message};
+use crate::compact::{CompactionInput, cues, lists};
+use crate::message::{ContentPart, Message, MessageBody};
 
 use super::{KnownNames, TurnSpeaker};
 
@@ -63,7 +63,7 @@ impl SpokenTurn {
 }
 
 /// All that was said, oldest first.
-pub(super) fn turns(compaction: &Compaction<'_>) -> Vec<SpokenTurn> {
+pub(super) fn turns(compaction: &CompactionInput<'_>) -> Vec<SpokenTurn> {
     let recalled = compaction.before.unwrap_or_default().lines().map(recalled);
     let visible = compaction.messages.iter().filter(|message| message.is_for_models());
     recalled.chain(visible.flat_map(|message| of_message(message))).collect()
@@ -87,8 +87,8 @@ fn recalled(line: &str) -> SpokenTurn {
 /// What a message says, and what its calls name.
 fn of_message(message: &Message) -> Vec<SpokenTurn> {
     let speaker = match message.body {
-        Body::User(_) => TurnSpeaker::User,
-        Body::Assistant { .. } => TurnSpeaker::Assistant,
+        MessageBody::User(_) => TurnSpeaker::User,
+        MessageBody::Assistant { .. } => TurnSpeaker::Assistant,
         _ => TurnSpeaker::Tool,
     };
     let texts = message.content().iter().filter_map(ContentPart::as_text);

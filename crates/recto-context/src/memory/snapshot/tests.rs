@@ -1,7 +1,7 @@
 //! When a snapshot is made, and what is in it.
 
 use super::*;
-use crate::memory::Marks;
+use crate::memory::MemoryMarks;
 
 fn memories(count: usize) -> Vec<Memory> {
     let text = |number: usize| format!("Fact {number} about something.");
@@ -13,27 +13,31 @@ fn pick(memory: &Memory) -> Pick {
     Pick { item: memory.id(), scores, best_chunk: None }
 }
 
-fn choose(before: Option<Snapshot>, memories: &[Memory], recalled: &[&Memory]) -> Snapshot {
+fn choose(
+    before: Option<MemorySnapshot>,
+    memories: &[Memory],
+    recalled: &[&Memory],
+) -> MemorySnapshot {
     choose_from(MessageId::default(), before, memories, recalled)
 }
 
 fn choose_from(
     history_from: MessageId,
-    before: Option<Snapshot>,
+    before: Option<MemorySnapshot>,
     memories: &[Memory],
     recalled: &[&Memory],
-) -> Snapshot {
+) -> MemorySnapshot {
     let picks: Vec<Pick> = recalled.iter().map(|memory| pick(memory)).collect();
-    let fingerprint = fingerprint(memories);
-    let pool = Pool { memories, fingerprint, ranked: &picks, recalled: &picks, history_from };
-    choose_snapshot(before, &pool, &Limits::default(), &Counter::estimated())
+    let fingerprint = memory_fingerprint(memories);
+    let pool = MemoryPool { memories, fingerprint, ranked: &picks, recalled: &picks, history_from };
+    choose_snapshot(before, &pool, &ContextLimits::default(), &TokenCounter::estimated())
 }
 
-fn reasons(snapshot: &Snapshot) -> Vec<PinReason> {
+fn reasons(snapshot: &MemorySnapshot) -> Vec<PinReason> {
     snapshot.entries.iter().map(|entry| entry.why).collect()
 }
 
-fn has(snapshot: &Snapshot, memory: &Memory) -> bool {
+fn has(snapshot: &MemorySnapshot, memory: &Memory) -> bool {
     snapshot.entries.iter().any(|entry| entry.item == memory.id())
 }
 
@@ -47,7 +51,7 @@ fn few_memories_are_all_there() {
 #[test]
 fn of_many_the_important_the_fitting_and_a_few_new_ones_are_there() {
     let mut all = memories(1_000);
-    all[700].marks = Marks { important: true, shared: false };
+    all[700].marks = MemoryMarks { important: true, shared: false };
     let snapshot = choose(None, &all, &[&all[400]]);
     use PinReason::{Fits, Important, Newest};
     assert_eq!(reasons(&snapshot), [Important, Fits, Newest, Newest, Newest, Newest, Newest]);
@@ -134,5 +138,5 @@ fn it_survives_being_stored() {
     let mut snapshot = choose(None, &memories(100), &[&memories(100)[3]]);
     snapshot.add_own(["MEMORY.md#00000000".into()], MessageId(7));
     let kept = serde_json::to_string(&snapshot).unwrap();
-    assert_eq!(serde_json::from_str::<Snapshot>(&kept).unwrap(), snapshot);
+    assert_eq!(serde_json::from_str::<MemorySnapshot>(&kept).unwrap(), snapshot);
 }

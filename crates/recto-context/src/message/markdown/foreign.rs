@@ -5,12 +5,12 @@
 use serde_json::json;
 
 use super::lines::{Heading, heading, is_time};
-use super::read::{Found, Reading};
+use super::read::{ParsedMessage, TranscriptReader};
 
 /// What begins a message.
-struct Marker<'a> {
+struct SpeakerMarker<'a> {
     index: usize,
-    style: Style,
+    style: MarkerStyle,
     /// `None` for the system.
     role: Option<&'static str>,
     /// Of which tool it is the result.
@@ -22,14 +22,14 @@ struct Marker<'a> {
 
 /// How speakers are marked. The first is believed first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Style {
+enum MarkerStyle {
     /// A heading, of this level.
     Heading(usize),
     Bold,
     Plain,
 }
 
-pub(super) fn read(reading: &mut Reading<'_>) {
+pub(super) fn read(reading: &mut TranscriptReader<'_>) {
     let lines = reading.lines;
     let mut markers: Vec<_> =
         lines.outside().filter_map(|(index, line)| marker(index, line)).collect();
@@ -48,7 +48,7 @@ pub(super) fn read(reading: &mut Reading<'_>) {
     markers.iter().zip(ends).for_each(|(marker, end)| finish(reading, marker, end));
 }
 
-fn finish(reading: &mut Reading<'_>, marker: &Marker<'_>, end: usize) {
+fn finish(reading: &mut TranscriptReader<'_>, marker: &SpeakerMarker<'_>, end: usize) {
     let mut range = reading.lines.trimmed(&(marker.index + 1..end));
     // Many programs draw a line between messages.
     if !range.is_empty() && is_rule(reading.lines.get(range.end - 1)) {
@@ -71,23 +71,23 @@ fn finish(reading: &mut Reading<'_>, marker: &Marker<'_>, end: usize) {
     }
     let json = json!({"role": role, "name": marker.name, "content": text});
     let at = marker.at.map(str::to_owned);
-    reading.messages.push(Found { line: marker.index, json, at, untouched: false });
+    reading.messages.push(ParsedMessage { line: marker.index, json, at, untouched: false });
 }
 
 /// The style that marks the most messages.
-fn prevailing(markers: &[Marker<'_>]) -> Option<Style> {
+fn prevailing(markers: &[SpeakerMarker<'_>]) -> Option<MarkerStyle> {
     let count = |style| markers.iter().filter(|marker| marker.style == style).count();
-    let mut styles: Vec<Style> = markers.iter().map(|marker| marker.style).collect();
+    let mut styles: Vec<MarkerStyle> = markers.iter().map(|marker| marker.style).collect();
     styles.sort_unstable();
     styles.dedup();
     // Of those that mark as many, the first.
     styles.into_iter().rev().max_by_key(|style| count(*style))
 }
 
-fn marker(index: usize, line: &str) -> Option<Marker<'_>> {
+fn marker(index: usize, line: &str) -> Option<SpeakerMarker<'_>> {
     if let Some(Heading { role, name, at }) = heading(line) {
-        let (style, role) = (Style::Heading(2), Some(role));
-        return Some(Marker { index, style, role, name, at, rest: "" });
+        let (style, role) = (MarkerStyle::Heading(2), Some(role));
+        return Some(SpeakerMarker { index, style, role, name, at, rest: "" });
     }
     let (line, name) = (line.trim_end(), None);
     let level = line.len() - line.trim_start_matches('#').len();
@@ -95,7 +95,14 @@ fn marker(index: usize, line: &str) -> Option<Marker<'_>> {
         let title = line[level..].strip_prefix(' ').filter(|_| level <= 6)?;
         let (role, rest) = speaker(title)?;
         let at = time(rest)?;
-        return Some(Marker { index, style: Style::Heading(level), role, name, at, rest: "" });
+        return Some(SpeakerMarker {
+            index,
+            style: MarkerStyle::Heading(level),
+            role,
+            name,
+            at,
+            rest: "",
+        });
     }
     let undecorated = line.trim_start_matches(['*', '_']);
     let decoration = line.len() - undecorated.len();
@@ -108,13 +115,20 @@ fn marker(index: usize, line: &str) -> Option<Marker<'_>> {
             None => (inside.trim_end().ends_with(':'), rest),
         };
         let fits = has_colon || rest.trim().is_empty();
-        return fits.then_some(Marker { index, style: Style::Bold, role, name, at, rest });
+        return fits.then_some(SpeakerMarker {
+            index,
+            style: MarkerStyle::Bold,
+            role,
+            name,
+            at,
+            rest,
+        });
     }
     let (title, rest) = line.split_once(':')?;
     let is_name = title.starts_with(|c: char| c.is_ascii_uppercase());
     let (role, behind) = speaker(title).filter(|_| is_name)?;
     let at = time(behind)?;
-    Some(Marker { index, style: Style::Plain, role, name, at, rest })
+    Some(SpeakerMarker { index, style: MarkerStyle::Plain, role, name, at, rest })
 }
 
 /// What stands between stars or underscores, and what behind them.

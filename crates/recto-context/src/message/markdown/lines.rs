@@ -24,24 +24,24 @@ pub(super) const BETWEEN: &str = " · ";
 pub(super) const COMMENT: &str = "<!-- recto ";
 
 /// A text in lines, with its fences found.
-pub(super) struct Lines<'a> {
+pub(super) struct TranscriptLines<'a> {
     text: &'a str,
     /// Each without its line feed.
     lines: Vec<Range<usize>>,
-    fences: Vec<Fence>,
+    fences: Vec<TranscriptFence>,
     /// A fence that is never closed, which a viewer would draw to the end.
     pub(super) left_open: bool,
 }
 
 /// A fence that is closed: the lines that open and close it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Fence {
+pub(super) struct TranscriptFence {
     pub(super) open: usize,
     pub(super) close: usize,
 }
 
-impl<'a> Lines<'a> {
-    pub(super) fn of(text: &'a str) -> Self {
+impl<'a> TranscriptLines<'a> {
+    pub(super) fn split(text: &'a str) -> Self {
         let mut end = 0;
         let range = |line: &str| {
             let start = end;
@@ -50,7 +50,7 @@ impl<'a> Lines<'a> {
         };
         let lines: Vec<_> = text.split('\n').map(range).collect();
         let (fences, left_open) = fences(text, &lines);
-        Lines { text, lines, fences, left_open }
+        TranscriptLines { text, lines, fences, left_open }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -85,13 +85,13 @@ impl<'a> Lines<'a> {
     }
 
     /// The first fence within some lines.
-    pub(super) fn fence_in(&self, range: &Range<usize>) -> Option<Fence> {
+    pub(super) fn fence_in(&self, range: &Range<usize>) -> Option<TranscriptFence> {
         let from = self.fences.partition_point(|fence| fence.open < range.start);
         self.fences.get(from).copied().filter(|fence| fence.close < range.end)
     }
 
     /// What stands in a fence.
-    pub(super) fn within(&self, fence: Fence) -> &'a str {
+    pub(super) fn within(&self, fence: TranscriptFence) -> &'a str {
         self.slice(fence.open + 1..fence.close)
     }
 
@@ -111,7 +111,7 @@ impl<'a> Lines<'a> {
 
 /// Finds fences. What would close one is known for the rest of the text beforehand, so
 /// that no number of fences left open makes this slow.
-fn fences(text: &str, lines: &[Range<usize>]) -> (Vec<Fence>, bool) {
+fn fences(text: &str, lines: &[Range<usize>]) -> (Vec<TranscriptFence>, bool) {
     let line = |index: usize| text[lines[index].clone()].trim_end();
     let mut longest = [0, 0];
     let mut longest_from: Vec<[usize; 2]> = (0..lines.len())
@@ -138,7 +138,7 @@ fn fences(text: &str, lines: &[Range<usize>]) -> (Vec<Fence>, bool) {
         while closing(line(index), kind) < length {
             index += 1;
         }
-        found.push(Fence { open, close: index });
+        found.push(TranscriptFence { open, close: index });
         index += 1;
     }
     (found, left_open)
@@ -266,7 +266,7 @@ pub(super) fn stands_plainly(text: &str) -> bool {
     if text.is_empty() || text.trim() != text || text.contains('\r') {
         return false;
     }
-    let lines = Lines::of(text);
+    let lines = TranscriptLines::split(text);
     !lines.left_open
         && lines.outside().all(|(_, line)| heading(line).is_none() && !may_begin_html(line))
 }

@@ -8,18 +8,20 @@ use std::ops::Range;
 
 use serde_json::{Map, Value, json};
 
-use super::lines::{Comment, CommentKind, Fence, Heading, Lines, comment, heading};
-use super::write::{Form, hash};
+use super::lines::{
+    Comment, CommentKind, Heading, TranscriptFence, TranscriptLines, comment, heading,
+};
+use super::write::{TextForm, hash};
 use super::{FORMAT, MarkdownMessage, MarkdownSession, VERSION, foreign};
 use crate::message::{HistoryProblem, MessageId, read_jsonl};
 
 /// Reads a conversation: one that Recto wrote, one that a person then changed, or one of
 /// other programs. All that can't be read is reported at once.
 pub fn from_markdown(text: &str) -> Result<MarkdownSession, Vec<HistoryProblem>> {
-    let lines = Lines::of(text.strip_prefix('\u{feff}').unwrap_or(text));
-    let mut reading = Reading::new(&lines);
+    let lines = TranscriptLines::split(text.strip_prefix('\u{feff}').unwrap_or(text));
+    let mut reading = TranscriptReader::new(&lines);
     let marks = marks(&lines, &mut reading.problems);
-    if !marks.iter().any(|(_, mark)| matches!(mark, Mark::Comment(_))) {
+    if !marks.iter().any(|(_, mark)| matches!(mark, TranscriptMark::Comment(_))) {
         foreign::read(&mut reading);
     } else {
         let drafts = drafts(&mut reading, marks);
@@ -29,16 +31,16 @@ pub fn from_markdown(text: &str) -> Result<MarkdownSession, Vec<HistoryProblem>>
 }
 
 /// What has been read so far.
-pub(super) struct Reading<'a> {
-    pub(super) lines: &'a Lines<'a>,
+pub(super) struct TranscriptReader<'a> {
+    pub(super) lines: &'a TranscriptLines<'a>,
     session: Option<Value>,
-    pub(super) messages: Vec<Found>,
+    pub(super) messages: Vec<ParsedMessage>,
     notices: Vec<HistoryProblem>,
     problems: Vec<HistoryProblem>,
 }
 
 /// A message as JSON, and what JSON does not say of it.
-pub(super) struct Found {
+pub(super) struct ParsedMessage {
     /// The line at which it begins.
     pub(super) line: usize,
     pub(super) json: Value,
@@ -46,10 +48,10 @@ pub(super) struct Found {
     pub(super) untouched: bool,
 }
 
-impl<'a> Reading<'a> {
-    fn new(lines: &'a Lines<'a>) -> Self {
+impl<'a> TranscriptReader<'a> {
+    fn new(lines: &'a TranscriptLines<'a>) -> Self {
         let (messages, notices, problems) = (Vec::new(), Vec::new(), Vec::new());
-        Reading { lines, session: None, messages, notices, problems }
+        TranscriptReader { lines, session: None, messages, notices, problems }
     }
 
     /// Something is left out.
@@ -84,63 +86,68 @@ impl<'a> Reading<'a> {
             return Err(self.problems);
         }
         let found = self.messages.into_iter().zip(messages);
-        let messages = found.map(|(Found { json, at, untouched, .. }, message)| MarkdownMessage {
-            message,
-            written: json["id"].as_u64().map(MessageId),
-            at,
-            untouched,
+        let messages = found.map(|(ParsedMessage { json, at, untouched, .. }, message)| {
+            MarkdownMessage { message, written: json["id"].as_u64().map(MessageId), at, untouched }
         });
         let messages = messages.collect();
         Ok(MarkdownSession { session: self.session, messages, notices: self.notices })
     }
 }
 
-enum Mark<'a> {
+enum TranscriptMark<'a> {
     Heading(Heading<'a>),
     Comment(Comment),
 }
 
 /// The lines that are the file's own.
-fn marks<'a>(lines: &Lines<'a>, problems: &mut Vec<HistoryProblem>) -> Vec<(usize, Mark<'a>)> {
+fn marks<'a>(
+    lines: &TranscriptLines<'a>,
+    problems: &mut Vec<HistoryProblem>,
+) -> Vec<(usize, TranscriptMark<'a>)> {
     let mut marks = Vec::new();
     for (index, line) in lines.outside() {
         match comment(line) {
-            Some(Ok(comment)) => marks.push((index, Mark::Comment(comment))),
+            Some(Ok(comment)) => marks.push((index, TranscriptMark::Comment(comment))),
             Some(Err(problem)) => problems.push(HistoryProblem { line: index + 1, problem }),
-            None => marks.extend(heading(line).map(|heading| (index, Mark::Heading(heading)))),
+            None => {
+                marks.extend(heading(line).map(|heading| (index, TranscriptMark::Heading(heading))))
+            }
         }
     }
     marks
 }
 
 /// A message in the making.
-struct Draft<'a> {
+struct MessageDraft<'a> {
     line: usize,
     heading: Option<Heading<'a>>,
     /// What its comment says.
     fields: Option<Map<String, Value>>,
     /// What stands behind the comment, up to the next.
     first: Range<usize>,
-    blocks: Vec<Block>,
+    blocks: Vec<CommentedBlock>,
 }
 
 /// A part of a message that has a comment of its own.
-struct Block {
+struct CommentedBlock {
     line: usize,
     comment: Comment,
     /// What stands behind its comment.
     range: Range<usize>,
 }
 
-fn drafts<'a>(reading: &mut Reading<'_>, marks: Vec<(usize, Mark<'a>)>) -> Vec<Draft<'a>> {
+fn drafts<'a>(
+    reading: &mut TranscriptReader<'_>,
+    marks: Vec<(usize, TranscriptMark<'a>)>,
+) -> Vec<MessageDraft<'a>> {
     let lines = reading.lines;
-    let mut drafts: Vec<Draft<'a>> = Vec::new();
+    let mut drafts: Vec<MessageDraft<'a>> = Vec::new();
     let places: Vec<usize> = marks.iter().map(|(index, _)| *index).collect();
     let ends = places.into_iter().skip(1).chain([lines.len()]);
     for ((index, mark), end) in marks.into_iter().zip(ends) {
         let range = index + 1..end;
         let is_blank = |range: &Range<usize>| lines.trimmed(range).is_empty();
-        let draft = |heading, fields| Draft {
+        let draft = |heading, fields| MessageDraft {
             line: index,
             heading,
             fields,
@@ -148,14 +155,14 @@ fn drafts<'a>(reading: &mut Reading<'_>, marks: Vec<(usize, Mark<'a>)>) -> Vec<D
             blocks: Vec::new(),
         };
         match mark {
-            Mark::Heading(heading) => drafts.push(draft(Some(heading), None)),
-            Mark::Comment(Comment { kind: CommentKind::Session, fields }) => {
+            TranscriptMark::Heading(heading) => drafts.push(draft(Some(heading), None)),
+            TranscriptMark::Comment(Comment { kind: CommentKind::Session, fields }) => {
                 session(reading, index, &fields);
             }
-            Mark::Comment(Comment { kind: CommentKind::Message, fields }) => {
+            TranscriptMark::Comment(Comment { kind: CommentKind::Message, fields }) => {
                 let Value::Object(fields) = fields else { continue };
                 // The heading right above is this message's own.
-                let is_open = |last: &&mut Draft<'_>| {
+                let is_open = |last: &&mut MessageDraft<'_>| {
                     last.fields.is_none() && last.heading.is_some() && is_blank(&last.first)
                 };
                 match drafts.last_mut().filter(is_open) {
@@ -163,8 +170,8 @@ fn drafts<'a>(reading: &mut Reading<'_>, marks: Vec<(usize, Mark<'a>)>) -> Vec<D
                     None => drafts.push(draft(None, Some(fields))),
                 }
             }
-            Mark::Comment(comment) => match drafts.last_mut() {
-                Some(last) => last.blocks.push(Block { line: index, comment, range }),
+            TranscriptMark::Comment(comment) => match drafts.last_mut() {
+                Some(last) => last.blocks.push(CommentedBlock { line: index, comment, range }),
                 None => reading.problem(index, "this part belongs to no message"),
             },
         }
@@ -172,7 +179,7 @@ fn drafts<'a>(reading: &mut Reading<'_>, marks: Vec<(usize, Mark<'a>)>) -> Vec<D
     drafts
 }
 
-fn session(reading: &mut Reading<'_>, index: usize, fields: &Value) {
+fn session(reading: &mut TranscriptReader<'_>, index: usize, fields: &Value) {
     if fields["format"] != FORMAT || fields["version"] != VERSION {
         let version = &fields["version"];
         reading.problem(index, &format!("it has version {version}; a newer Recto wrote it"));
@@ -183,12 +190,12 @@ fn session(reading: &mut Reading<'_>, index: usize, fields: &Value) {
     }
 }
 
-impl Draft<'_> {
-    fn finish(self, reading: &mut Reading<'_>) {
+impl MessageDraft<'_> {
+    fn finish(self, reading: &mut TranscriptReader<'_>) {
         let written = self.fields.is_some();
         let mut fields = self.fields.unwrap_or_default();
-        let mut content = Content { untouched: written, ..Content::default() };
-        let hashes = Form::ALL.map(|form| (form, fields.remove(form.name())));
+        let mut content = DraftContent { untouched: written, ..DraftContent::default() };
+        let hashes = TextForm::ALL.map(|form| (form, fields.remove(form.name())));
         match hashes.iter().find_map(|(form, hash)| Some((*form, hash.as_ref()?.as_str()?))) {
             Some((form, hash)) => content.text(reading, form, hash, &self.first),
             None => content.more(reading, &self.first),
@@ -209,20 +216,25 @@ impl Draft<'_> {
         }
         let untouched = content.untouched;
         content.into_fields(&mut fields);
-        reading.messages.push(Found { line: self.line, json: fields.into(), at, untouched });
+        reading.messages.push(ParsedMessage {
+            line: self.line,
+            json: fields.into(),
+            at,
+            untouched,
+        });
     }
 }
 
 /// What a message says.
 #[derive(Default)]
-struct Content {
+struct DraftContent {
     parts: Vec<Value>,
     calls: Vec<Value>,
     /// Nobody changed it since Recto wrote it.
     untouched: bool,
 }
 
-impl Content {
+impl DraftContent {
     fn is_empty(&self) -> bool {
         self.parts.is_empty() && self.calls.is_empty()
     }
@@ -232,11 +244,18 @@ impl Content {
     }
 
     /// A text that Recto wrote.
-    fn text(&mut self, reading: &Reading<'_>, form: Form, hash: &str, range: &Range<usize>) {
+    fn text(
+        &mut self,
+        reading: &TranscriptReader<'_>,
+        form: TextForm,
+        hash: &str,
+        range: &Range<usize>,
+    ) {
         let lines = reading.lines;
         let range = lines.trimmed(range);
-        let is_whole = |fence: &Fence| fence.open == range.start && fence.close + 1 == range.end;
-        let fence = lines.fence_in(&range).filter(is_whole).filter(|_| form == Form::Fenced);
+        let is_whole =
+            |fence: &TranscriptFence| fence.open == range.start && fence.close + 1 == range.end;
+        let fence = lines.fence_in(&range).filter(is_whole).filter(|_| form == TextForm::Fenced);
         let text = match fence {
             Some(fence) => lines.within(fence),
             None => lines.slice(range.clone()).trim(),
@@ -255,7 +274,7 @@ impl Content {
     }
 
     /// Lines at a place where Recto wrote nothing.
-    fn more(&mut self, reading: &Reading<'_>, range: &Range<usize>) {
+    fn more(&mut self, reading: &TranscriptReader<'_>, range: &Range<usize>) {
         let text = reading.text(reading.lines.slice(range.clone()));
         if !text.is_empty() {
             self.untouched = false;
@@ -263,13 +282,13 @@ impl Content {
         }
     }
 
-    fn block(&mut self, reading: &mut Reading<'_>, block: &Block) {
+    fn block(&mut self, reading: &mut TranscriptReader<'_>, block: &CommentedBlock) {
         let Comment { kind, fields } = &block.comment;
         match kind {
             CommentKind::Text => {
-                let hash = |form: Form| Some((form, fields[form.name()].as_str()?));
+                let hash = |form: TextForm| Some((form, fields[form.name()].as_str()?));
                 let (form, hash) =
-                    Form::ALL.into_iter().find_map(hash).unwrap_or((Form::Plain, ""));
+                    TextForm::ALL.into_iter().find_map(hash).unwrap_or((TextForm::Plain, ""));
                 self.text(reading, form, hash, &block.range);
             }
             CommentKind::Image => self.image(reading, block),
@@ -283,7 +302,7 @@ impl Content {
         }
     }
 
-    fn image(&mut self, reading: &mut Reading<'_>, block: &Block) {
+    fn image(&mut self, reading: &mut TranscriptReader<'_>, block: &CommentedBlock) {
         let fields = &block.comment.fields;
         let mut rest = reading.lines.trimmed(&block.range);
         let data = match fields["data"].as_str() {
@@ -308,7 +327,7 @@ impl Content {
         self.more(reading, &rest);
     }
 
-    fn call(&mut self, reading: &mut Reading<'_>, block: &Block) {
+    fn call(&mut self, reading: &mut TranscriptReader<'_>, block: &CommentedBlock) {
         let Some(fence) = reading.lines.fence_in(&block.range) else {
             let what = "the arguments of this call are not there: they stand between ``` and ```";
             return reading.problem(block.line, what);

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use super::*;
 use crate::item::{ItemId, ItemKind};
 use crate::message::{
-    Body, CallId, ContentPart, Framing, Image, KeptPick, Opaque, OpaqueKind, Shown, Stamp,
-    ToolCall, TurnNumber, UserMessage,
+    CallId, ContentPart, Framing, Image, KeptPick, MessageBody, MessageStamp, Opaque, OpaqueKind,
+    PickDisplay, ToolCall, TurnNumber, UserMessage,
 };
 
 const AT: &str = "2026-11-15T10:03:04.000001Z";
@@ -57,7 +57,7 @@ fn call(id: &str, name: &str, arguments: &str) -> ToolCall {
 }
 
 fn talk() -> Vec<Message> {
-    let reply = Body::Assistant {
+    let reply = MessageBody::Assistant {
         content: vec![
             ContentPart::Text("I look.".into()),
             ContentPart::Opaque(Opaque {
@@ -68,7 +68,7 @@ fn talk() -> Vec<Message> {
         ],
         calls: vec![call("c1", "read_file", "{ \"path\": \"a.txt\" }")],
     };
-    let result = Body::Tool {
+    let result = MessageBody::Tool {
         call: CallId("c1".into()),
         name: "read_file".into(),
         content: vec![ContentPart::Text("# hello -->\n```\n".into())],
@@ -164,8 +164,8 @@ fn what_looks_like_the_file_itself_stays_text() {
         check_round_trip(&[
             Message::user(1, text),
             Message::assistant(2, text),
-            Message { id: MessageId(3), body: Body::Error(text.into()) },
-            Message { id: MessageId(4), body: Body::Approval(text.into()) },
+            Message { id: MessageId(3), body: MessageBody::Error(text.into()) },
+            Message { id: MessageId(4), body: MessageBody::Approval(text.into()) },
         ]);
     }
 }
@@ -355,7 +355,10 @@ fn parts() -> impl Strategy<Value = ContentPart> {
 }
 
 fn picks() -> impl Strategy<Value = KeptPick> {
-    let shown = prop_oneof![Just(Shown::Above), texts().prop_map(|text| Shown::Text(text.into()))];
+    let shown = prop_oneof![
+        Just(PickDisplay::Above),
+        texts().prop_map(|text| PickDisplay::Text(text.into()))
+    ];
     (texts(), 1..9u32, shown).prop_map(|(name, since, shown)| KeptPick {
         item: ItemId::new(ItemKind::Rule, name),
         since: TurnNumber(since),
@@ -363,26 +366,26 @@ fn picks() -> impl Strategy<Value = KeptPick> {
     })
 }
 
-fn bodies() -> impl Strategy<Value = Body> {
+fn bodies() -> impl Strategy<Value = MessageBody> {
     let content = || prop::collection::vec(parts(), 0..4);
     let framing =
         prop_oneof![Just(Framing::Plain), Just(Framing::CallTools), Just(Framing::Unsent)];
-    let stamp = prop::option::of(texts().prop_map(|text| Stamp::new(&text)));
+    let stamp = prop::option::of(texts().prop_map(|text| MessageStamp::new(&text)));
     let calls = (texts(), texts(), texts()).prop_map(|(id, name, text)| call(&id, &name, &text));
     let user = (content(), stamp, framing, prop::collection::vec(picks(), 0..3));
     prop_oneof![
         user.prop_map(|(content, stamp, framing, picks)| {
-            Body::User(UserMessage { content, stamp, framing, picks })
+            MessageBody::User(UserMessage { content, stamp, framing, picks })
         }),
         (content(), prop::collection::vec(calls, 0..3))
-            .prop_map(|(content, calls)| Body::Assistant { content, calls }),
-        (texts(), texts(), content()).prop_map(|(call, name, content)| Body::Tool {
+            .prop_map(|(content, calls)| MessageBody::Assistant { content, calls }),
+        (texts(), texts(), content()).prop_map(|(call, name, content)| MessageBody::Tool {
             call: CallId(call.into()),
             name: name.into(),
             content
         }),
-        texts().prop_map(|text| Body::Error(text.into())),
-        texts().prop_map(|text| Body::Approval(text.into())),
+        texts().prop_map(|text| MessageBody::Error(text.into())),
+        texts().prop_map(|text| MessageBody::Approval(text.into())),
     ]
 }
 

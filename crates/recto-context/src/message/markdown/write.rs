@@ -45,7 +45,9 @@ fn write_message(out: &mut String, timed: &TimedMessage<'_>) {
     out.push_str("\n\n");
 
     let mut parts = parts.iter().peekable();
-    let first = parts.next_if(|part| part["type"] == "text").map(|part| Block::of(part, is_result));
+    let first = parts
+        .next_if(|part| part["type"] == "text")
+        .map(|part| TextBlock::from_part(part, is_result));
     if let Some(first) = &first {
         fields.insert(first.form.name().to_owned(), hash(first.text).into());
     }
@@ -57,40 +59,40 @@ fn write_message(out: &mut String, timed: &TimedMessage<'_>) {
 
 /// How a text stands in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum TextForm {
     Plain,
     Fenced,
 }
 
-impl Form {
+impl TextForm {
     pub(super) const ALL: [Self; 2] = [Self::Plain, Self::Fenced];
 
     /// The field that has the hash of a text in this form.
     pub(super) fn name(self) -> &'static str {
         match self {
-            Form::Plain => "text",
-            Form::Fenced => "fenced",
+            TextForm::Plain => "text",
+            TextForm::Fenced => "fenced",
         }
     }
 }
 
-struct Block<'a> {
+struct TextBlock<'a> {
     text: &'a str,
-    form: Form,
+    form: TextForm,
 }
 
-impl<'a> Block<'a> {
+impl<'a> TextBlock<'a> {
     /// What a tool gave is rarely meant as Markdown.
-    fn of(part: &'a Value, is_result: bool) -> Self {
+    fn from_part(part: &'a Value, is_result: bool) -> Self {
         let text = part["text"].as_str().unwrap_or_default();
         let plain = !is_result && stands_plainly(text);
-        Block { text, form: if plain { Form::Plain } else { Form::Fenced } }
+        TextBlock { text, form: if plain { TextForm::Plain } else { TextForm::Fenced } }
     }
 
     fn write(&self, out: &mut String) {
         match self.form {
-            Form::Plain => out.extend(["\n", self.text, "\n"]),
-            Form::Fenced => fenced(out, "text", self.text),
+            TextForm::Plain => out.extend(["\n", self.text, "\n"]),
+            TextForm::Fenced => fenced(out, "text", self.text),
         }
     }
 }
@@ -102,7 +104,7 @@ fn fenced(out: &mut String, language: &str, text: &str) {
 
 /// Enough of a text's hash to see that somebody changed it.
 pub(super) fn hash(text: &str) -> String {
-    let mut hex = ContentHash::of(text.as_bytes()).to_string();
+    let mut hex = ContentHash::of_bytes(text.as_bytes()).to_string();
     hex.truncate(16);
     hex
 }
@@ -114,7 +116,7 @@ fn write_part(out: &mut String, part: &Value, is_result: bool) {
     let fields = fields.into();
     match part["type"].as_str() {
         Some("text") => {
-            let block = Block::of(part, is_result);
+            let block = TextBlock::from_part(part, is_result);
             comment(out, CommentKind::Text, &json!({block.form.name(): hash(block.text)}));
             block.write(out);
         }

@@ -6,19 +6,19 @@
 use super::grammar::is_verb;
 use super::lex::{self, Sentence, TokenGap, TokenKind, WordToken};
 use super::request::{self, PeeledRequest};
-use super::{Reading, Sign, Verdict, lists};
+use super::{MessageReading, MessageSign, MessageVerdict, lists};
 
 /// A line that was copied from a terminal with its prompt: `$ ls -la`.
-pub(super) fn prompt_line(message: &str) -> Option<Reading> {
+pub(super) fn prompt_line(message: &str) -> Option<MessageReading> {
     let lines = message.lines().map(str::trim_start);
     let mut commands = lines.filter_map(|line| line.strip_prefix("$ "));
     let command = commands.find(|command| command.starts_with(|c: char| c.is_alphabetic()))?;
     let matched = command.split_whitespace().take(2).map(str::to_owned).collect();
-    Some(Reading { verdict: Verdict::Tools, sign: Sign::CommandLine, matched })
+    Some(MessageReading { verdict: MessageVerdict::Tools, sign: MessageSign::CommandLine, matched })
 }
 
 /// A command in the sentence that is wanted run, not explained.
-pub(super) fn command_line(sentence: &Sentence) -> Option<Reading> {
+pub(super) fn command_line(sentence: &Sentence) -> Option<MessageReading> {
     let request = request::peel(&sentence.tokens);
     if asks_for_meaning(&request) {
         return None;
@@ -29,7 +29,7 @@ pub(super) fn command_line(sentence: &Sentence) -> Option<Reading> {
         _ => false,
     };
     if let Some(token) = sentence.tokens.iter().find(is_command_token) {
-        return Some(Reading::work(Sign::CommandLine, &[token]));
+        return Some(MessageReading::work(MessageSign::CommandLine, &[token]));
     }
     let rest = request.rest;
     let told_to_run = rest.first().is_some_and(|verb| is_verb(verb, &lists::RUN_VERBS));
@@ -37,7 +37,7 @@ pub(super) fn command_line(sentence: &Sentence) -> Option<Reading> {
     let wanted = !sentence.asks || told_to_run;
     (wanted && is_command(command)).then(|| {
         let words: Vec<_> = command.iter().take(2).collect();
-        Reading::work(Sign::CommandLine, &words)
+        MessageReading::work(MessageSign::CommandLine, &words)
     })
 }
 

@@ -7,13 +7,13 @@ use super::grammar::{before_colon, head_words};
 use super::lex::{TokenGap, TokenKind, WordToken};
 use super::request::{PeeledRequest, RequestFrame};
 use super::thing::{PointerRule, find_any_thing, find_thing};
-use super::{Reading, Sign, TalkKind, lists};
+use super::{MessageReading, MessageSign, TalkKind, lists};
 
 /// Verbs that ask for words. Where one of them is given a thing to look at, it is work.
-pub(super) fn read_talking_verb(tokens: &[WordToken]) -> Option<Reading> {
+pub(super) fn read_talking_verb(tokens: &[WordToken]) -> Option<MessageReading> {
     let head = tokens.first()?;
     if lists::TALK_PHRASES.covers(tokens) > 0 || lists::REFINEMENTS.covers(tokens) > 0 {
-        return Some(Reading::talk(TalkKind::Conversation, &head_words(tokens)));
+        return Some(MessageReading::talk(TalkKind::Conversation, &head_words(tokens)));
     }
     let kind = match head.stem() {
         _ if head.kind != TokenKind::Word => return None,
@@ -30,9 +30,9 @@ pub(super) fn read_talking_verb(tokens: &[WordToken]) -> Option<Reading> {
         && let Some(thing) = find_thing(told, PointerRule::Needed)
     {
         let words: Vec<_> = std::iter::once(head).chain(thing).collect();
-        return Some(Reading::work(Sign::Imperative, &words));
+        return Some(MessageReading::work(MessageSign::Imperative, &words));
     }
-    Some(Reading::talk(kind, &head_words(tokens)))
+    Some(MessageReading::talk(kind, &head_words(tokens)))
 }
 
 /// "tell Ana that …" is a message to send.
@@ -49,40 +49,42 @@ pub(super) fn is_used_as_noun(tokens: &[WordToken], asks: bool, frame: RequestFr
 }
 
 /// A verb of doing is work, unless what it makes is a text or an idea.
-pub(super) fn read_action(request: &PeeledRequest) -> Reading {
+pub(super) fn read_action(request: &PeeledRequest) -> MessageReading {
     let tokens = request.rest;
     let head = &tokens[0];
     if let Some(noun) = made_up_noun(tokens).filter(|_| lists::MAKER_VERBS.has(&head.lower)) {
         let kept = kept_in_thing(tokens);
         return match kept {
-            Some(thing) => Reading::work(Sign::Imperative, &[head, thing]),
-            None => Reading::talk(TalkKind::Creative, &[head, noun]),
+            Some(thing) => MessageReading::work(MessageSign::Imperative, &[head, thing]),
+            None => MessageReading::talk(TalkKind::Creative, &[head, noun]),
         };
     }
     if let Some(manner) = lists::MANNERS.find(tokens) {
-        return Reading::talk(TalkKind::Creative, &manner);
+        return MessageReading::talk(TalkKind::Creative, &manner);
     }
     let particle = tokens.get(1).filter(|next| lists::LOOK_PARTICLES.has(&next.lower));
     let weak = lists::WEAK_ACTION_VERBS.has(&head.lower) && particle.is_none();
     let thing = find_any_thing(tokens);
     match thing {
-        Some(thing) => Reading::work(Sign::Imperative, &[head, thing]),
+        Some(thing) => MessageReading::work(MessageSign::Imperative, &[head, thing]),
         None if request.frame == RequestFrame::Tentative => {
-            Reading::talk(TalkKind::Conversation, &head_words(tokens))
+            MessageReading::talk(TalkKind::Conversation, &head_words(tokens))
         }
         None if weak => read_weak_action(tokens),
         None => {
             let words: Vec<_> = std::iter::once(head).chain(particle).collect();
-            Reading::work(Sign::Imperative, &words)
+            MessageReading::work(MessageSign::Imperative, &words)
         }
     }
 }
 
 /// "list three reasons" is talk; "put it back" is left open.
-fn read_weak_action(tokens: &[WordToken]) -> Reading {
+fn read_weak_action(tokens: &[WordToken]) -> MessageReading {
     match tokens[0].lower.as_str() {
-        "list" | "count" | "identify" => Reading::talk(TalkKind::Explanation, &head_words(tokens)),
-        _ => Reading::unsure(),
+        "list" | "count" | "identify" => {
+            MessageReading::talk(TalkKind::Explanation, &head_words(tokens))
+        }
+        _ => MessageReading::unsure(),
     }
 }
 

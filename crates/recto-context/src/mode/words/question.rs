@@ -7,7 +7,7 @@ use super::grammar::{clause_length, head_words};
 use super::lex::{TokenKind, WordToken};
 use super::request::RequestFrame;
 use super::thing::{PointerRule, find_thing, listed_thing};
-use super::{Reading, Sign, TalkKind, lists};
+use super::{MessageReading, MessageSign, TalkKind, lists};
 
 /// Question words and auxiliaries at the head. "do" and "have" are imperatives as well, and "if"
 /// and "when" begin conditions: without a question mark those are left to the other rules.
@@ -29,14 +29,14 @@ pub(super) fn begins_question(tokens: &[WordToken], frame: RequestFrame, asks: b
 
 /// A question about the world is talk. One about a thing that is pointed at, about a number that
 /// changes by the hour, or whether something runs, is work.
-pub(super) fn read_question(tokens: &[WordToken]) -> Reading {
-    let talk = || Reading::talk(TalkKind::Question, &head_words(tokens));
+pub(super) fn read_question(tokens: &[WordToken]) -> MessageReading {
+    let talk = || MessageReading::talk(TalkKind::Question, &head_words(tokens));
     let inquiry = &tokens[..question_length(tokens)];
     if lists::ABOUT_THE_WORLD.covers(inquiry) > 0 {
         return talk();
     }
     if let Some(words) = lists::LIVE_FACTS.find(inquiry) {
-        return Reading::work(Sign::StateQuestion, &words);
+        return MessageReading::work(MessageSign::StateQuestion, &words);
     }
     if inquiry.iter().any(|token| lists::WORLD_WORDS.has(token.stem())) {
         return talk();
@@ -53,7 +53,7 @@ pub(super) fn read_question(tokens: &[WordToken]) -> Reading {
         QuestionForm::Open => find_thing(inquiry, PointerRule::Needed),
     };
     if let Some(words) = thing.or_else(|| status_word(inquiry)) {
-        return Reading::work(Sign::StateQuestion, &words);
+        return MessageReading::work(MessageSign::StateQuestion, &words);
     }
     talk()
 }

@@ -8,15 +8,17 @@ use super::grammar::{before_colon, is_pronoun, is_question_word, is_verb, later_
 use super::lex::{self, Sentence, TokenGap, TokenKind, WordToken};
 use super::request::{self, PeeledRequest, RequestFrame};
 use super::thing::{PointerRule, find_thing};
-use super::{Reading, Sign, TalkKind, Verdict, imperative, lists, question, statement};
+use super::{
+    MessageReading, MessageSign, MessageVerdict, TalkKind, imperative, lists, question, statement,
+};
 
 /// One reading for each sentence. What follows a colon behind a request for talk is material to
 /// talk about ("proofread this: …"), and asks for nothing.
-pub(super) fn read_sentences(message: &str) -> Vec<Reading> {
+pub(super) fn read_sentences(message: &str) -> Vec<MessageReading> {
     let mut readings = Vec::new();
     for sentence in lex::sentences(message) {
         let reading = read_sentence(&sentence);
-        let material_follows = sentence.introduces && reading.verdict == Verdict::Talk;
+        let material_follows = sentence.introduces && reading.verdict == MessageVerdict::Talk;
         readings.push(reading);
         if material_follows {
             break;
@@ -25,28 +27,30 @@ pub(super) fn read_sentences(message: &str) -> Vec<Reading> {
     readings
 }
 
-fn read_sentence(sentence: &Sentence) -> Reading {
+fn read_sentence(sentence: &Sentence) -> MessageReading {
     let request = request::peel(&sentence.tokens);
     let reading = read_request(&request, sentence.asks);
-    if reading.verdict == Verdict::Tools {
+    if reading.verdict == MessageVerdict::Tools {
         return reading;
     }
     let told = &request.rest[..before_colon(request.rest)];
     let later = match reading.sign {
-        Sign::Talk(TalkKind::Statement) | Sign::None => later_imperative(request.rest),
-        Sign::Talk(TalkKind::Conversation) => later_imperative(told),
+        MessageSign::Talk(TalkKind::Statement) | MessageSign::None => {
+            later_imperative(request.rest)
+        }
+        MessageSign::Talk(TalkKind::Conversation) => later_imperative(told),
         _ => None,
     };
     later.or_else(|| later_request(request.rest)).or_else(|| delivery(told)).unwrap_or(reading)
 }
 
 /// Hands the request to the rules for what it begins with.
-fn read_request(request: &PeeledRequest, asks: bool) -> Reading {
+fn read_request(request: &PeeledRequest, asks: bool) -> MessageReading {
     let rest = request.rest;
     let Some(head) = rest.first() else {
         return match request.opener {
-            Some((kind, words)) => Reading::talk(kind, &words.iter().collect::<Vec<_>>()),
-            None => Reading::unsure(),
+            Some((kind, words)) => MessageReading::talk(kind, &words.iter().collect::<Vec<_>>()),
+            None => MessageReading::unsure(),
         };
     };
     let reported = lists::REPORT_FRAMES.covers(rest);
@@ -68,7 +72,7 @@ fn read_request(request: &PeeledRequest, asks: bool) -> Reading {
 }
 
 /// The first imperative or question in a later clause: "the roadmap is outdated, update it".
-fn later_imperative(tokens: &[WordToken]) -> Option<Reading> {
+fn later_imperative(tokens: &[WordToken]) -> Option<MessageReading> {
     later_work(tokens, |_, request| {
         let [verb, object, ..] = request.rest else { return false };
         let has_object = lists::SOFT_OBJECTS.has(&object.lower)
@@ -81,7 +85,7 @@ fn later_imperative(tokens: &[WordToken]) -> Option<Reading> {
 }
 
 /// A later clause that is put as a request: "…, can you restore it?", "…, please delete it".
-fn later_request(tokens: &[WordToken]) -> Option<Reading> {
+fn later_request(tokens: &[WordToken]) -> Option<MessageReading> {
     later_work(tokens, |clause, request| {
         let acts = request.rest.first().is_some_and(|verb| is_verb(verb, &lists::ACTION_VERBS));
         let asked = request.frame == RequestFrame::Asked && request.rest.len() < clause.len();
@@ -94,20 +98,20 @@ fn later_request(tokens: &[WordToken]) -> Option<Reading> {
 fn later_work(
     tokens: &[WordToken],
     is_wanted: impl Fn(&[WordToken], &PeeledRequest) -> bool,
-) -> Option<Reading> {
+) -> Option<MessageReading> {
     later_clauses(tokens).find_map(|clause| {
         let request = request::peel(clause);
         let reading = is_wanted(clause, &request).then(|| read_request(&request, false));
-        reading.filter(|reading| reading.verdict == Verdict::Tools)
+        reading.filter(|reading| reading.verdict == MessageVerdict::Tools)
     })
 }
 
 /// "… and save it", "then send them to Ana": whatever came before, this part is for a tool.
-fn delivery(tokens: &[WordToken]) -> Option<Reading> {
+fn delivery(tokens: &[WordToken]) -> Option<MessageReading> {
     tokens.windows(3).find_map(|three| {
         let [and, verb, object] = three else { return None };
         let linked = and.is("and") || and.is("then") || verb.gap == TokenGap::Comma;
         let delivers = linked && is_verb(verb, &lists::DELIVERY_VERBS) && is_pronoun(object);
-        delivers.then(|| Reading::work(Sign::Imperative, &[verb, object]))
+        delivers.then(|| MessageReading::work(MessageSign::Imperative, &[verb, object]))
     })
 }

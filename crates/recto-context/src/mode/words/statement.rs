@@ -9,14 +9,14 @@ use super::lex::WordToken;
 use super::question::read_question;
 use super::request::{PeeledRequest, RequestFrame};
 use super::thing::{PointerRule, find_thing};
-use super::{Reading, Sign, TalkKind, lists};
+use super::{MessageReading, MessageSign, TalkKind, lists};
 
 /// Judges by the subject, by things that are pointed at, and by whether it is asked.
-pub(super) fn read_other(request: &PeeledRequest, asks: bool) -> Reading {
+pub(super) fn read_other(request: &PeeledRequest, asks: bool) -> MessageReading {
     let tokens = request.rest;
     let head = &tokens[0];
     if let Some(words) = lists::LIVE_FACTS.find(tokens) {
-        return Reading::work(Sign::StateQuestion, &words);
+        return MessageReading::work(MessageSign::StateQuestion, &words);
     }
     if lists::EXISTENCE.covers(tokens) > 0 {
         return read_question(tokens);
@@ -27,27 +27,27 @@ pub(super) fn read_other(request: &PeeledRequest, asks: bool) -> Reading {
     let pointed = tokens.get(1).is_some_and(|next| lists::DETERMINERS.has(&next.lower));
     let thing = find_thing(tokens, PointerRule::Needed);
     if request.frame == RequestFrame::Tentative && thing.is_none() {
-        return Reading::talk(TalkKind::Statement, &head_words(tokens));
+        return MessageReading::talk(TalkKind::Statement, &head_words(tokens));
     }
     if let Some(verb) = closing_verb(request) {
-        return Reading::work(Sign::Imperative, &[verb]);
+        return MessageReading::work(MessageSign::Imperative, &[verb]);
     }
     if request.frame == RequestFrame::Asked || pointed || head.is("tell") {
         return match thing {
-            Some(thing) => Reading::work(Sign::Imperative, &thing),
-            None if head.is("tell") => Reading::work(Sign::Imperative, &[head]),
-            None if asks => Reading::talk(TalkKind::Question, &head_words(tokens)),
-            None => Reading::unsure(),
+            Some(thing) => MessageReading::work(MessageSign::Imperative, &thing),
+            None if head.is("tell") => MessageReading::work(MessageSign::Imperative, &[head]),
+            None if asks => MessageReading::talk(TalkKind::Question, &head_words(tokens)),
+            None => MessageReading::unsure(),
         };
     }
     let is_idea = |token: &&WordToken| {
         lists::TALK_NOUNS.has(&token.lower) || lists::CREATIVE_NOUNS.has_noun(&token.lower)
     };
     if let Some(idea) = tokens.iter().take(2).find(is_idea) {
-        return Reading::talk(TalkKind::Creative, &[idea]);
+        return MessageReading::talk(TalkKind::Creative, &[idea]);
     }
     if lists::CONDITION_HEADS.has(&head.lower) && !asks {
-        return Reading::unsure();
+        return MessageReading::unsure();
     }
     read_fragment(tokens, asks)
 }
@@ -59,7 +59,7 @@ fn closing_verb<'t>(request: &PeeledRequest<'t>) -> Option<&'t WordToken<'t>> {
 }
 
 /// Someone tells something. It is work if it tells what they need, or that a thing is in trouble.
-fn read_statement(tokens: &[WordToken]) -> Reading {
+fn read_statement(tokens: &[WordToken]) -> MessageReading {
     let wants = tokens.iter().take(4).find(|token| {
         ["need", "want", "find", "forgot"].iter().any(|word| token.is(word))
             || lists::TROUBLE_WORDS.has(&token.lower)
@@ -69,14 +69,14 @@ fn read_statement(tokens: &[WordToken]) -> Reading {
     match (trouble, find_thing(tokens, PointerRule::EvenInCompound)) {
         (Some(trouble), Some(mut thing)) if made_up_noun(tokens).is_none() => {
             thing.push(trouble);
-            Reading::work(Sign::StateQuestion, &thing)
+            MessageReading::work(MessageSign::StateQuestion, &thing)
         }
-        _ => Reading::talk(TalkKind::Statement, &head_words(tokens)),
+        _ => MessageReading::talk(TalkKind::Statement, &head_words(tokens)),
     }
 }
 
 /// No verb to go by: "status of the deploy?", "coffee or tea?", "the movie was great".
-fn read_fragment(tokens: &[WordToken], asks: bool) -> Reading {
+fn read_fragment(tokens: &[WordToken], asks: bool) -> MessageReading {
     let head = &tokens[0];
     let thing = find_thing(tokens, PointerRule::EvenInCompound);
     let says =
@@ -88,12 +88,14 @@ fn read_fragment(tokens: &[WordToken], asks: bool) -> Reading {
     let is_thing = lists::THINGS.has_noun(&head.lower)
         && (asks || !tokens.iter().any(says) || tokens.iter().any(stands));
     match thing {
-        Some(words) if asks || !is_thing => Reading::work(Sign::StateQuestion, &words),
-        None if is_thing && asks => Reading::work(Sign::StateQuestion, &[head]),
-        None if asks => Reading::talk(TalkKind::Question, &head_words(tokens)),
-        None if !is_thing && tokens.iter().any(says) => {
-            Reading::talk(TalkKind::Statement, &head_words(tokens))
+        Some(words) if asks || !is_thing => {
+            MessageReading::work(MessageSign::StateQuestion, &words)
         }
-        _ => Reading::unsure(),
+        None if is_thing && asks => MessageReading::work(MessageSign::StateQuestion, &[head]),
+        None if asks => MessageReading::talk(TalkKind::Question, &head_words(tokens)),
+        None if !is_thing && tokens.iter().any(says) => {
+            MessageReading::talk(TalkKind::Statement, &head_words(tokens))
+        }
+        _ => MessageReading::unsure(),
     }
 }

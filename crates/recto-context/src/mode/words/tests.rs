@@ -3,12 +3,12 @@
 mod messages;
 
 use super::{
-    BEGINNING, Sign, TalkKind, Verdict, find_imperative, find_path, find_talk, is_bare_reply, lex,
-    names_nothing, read,
+    BEGINNING, MessageSign, MessageVerdict, TalkKind, find_imperative, find_path, find_talk,
+    is_bare_reply, lex, names_nothing, read,
 };
 use messages::{TALK, WORK};
 
-fn check(message: &str, verdict: Verdict, sign: Sign, matched: &[&str]) {
+fn check(message: &str, verdict: MessageVerdict, sign: MessageSign, matched: &[&str]) {
     let reading = read(message);
     assert_eq!((reading.verdict, reading.sign), (verdict, sign), "{message}: {reading:?}");
     assert_eq!(reading.matched, matched, "{message}");
@@ -22,25 +22,25 @@ fn work_and_talk_are_told_apart() {
         let wrong = readings.filter(|(_, reading)| reading.verdict != verdict);
         wrong.map(|(message, reading)| format!("{message}: {reading:?}")).collect()
     };
-    assert_eq!(wrong(WORK, Verdict::Tools), [] as [String; 0], "these are work");
-    assert_eq!(wrong(TALK, Verdict::Talk), [] as [String; 0], "these are talk");
+    assert_eq!(wrong(WORK, MessageVerdict::Tools), [] as [String; 0], "these are work");
+    assert_eq!(wrong(TALK, MessageVerdict::Talk), [] as [String; 0], "these are talk");
 }
 
 #[test]
 fn the_words_that_decided_are_given_as_typed() {
-    use Sign::{CommandLine, FileName, Imperative, Path, StateQuestion};
-    let tools = Verdict::Tools;
+    use MessageSign::{CommandLine, FileName, Imperative, Path, StateQuestion};
+    let tools = MessageVerdict::Tools;
     check("Ok, edit Config.JSON!", tools, FileName, &["Config.JSON"]);
     check("look into ./build (again)", tools, Path, &["./build"]);
     check("Run `git status`", tools, CommandLine, &["git status"]);
     check("git push", tools, CommandLine, &["git", "push"]);
     check("Who has Ticket 4411?", tools, StateQuestion, &["Ticket", "4411"]);
     check("Please UPDATE the Roadmap", tools, Imperative, &["UPDATE", "Roadmap"]);
-    let talk = |kind| Sign::Talk(kind);
-    check("Thanks!", Verdict::Talk, talk(TalkKind::Thanks), &["Thanks"]);
-    check("Write a Haiku", Verdict::Talk, talk(TalkKind::Creative), &["Write", "Haiku"]);
-    check("zucchini", Verdict::Unsure, Sign::None, &[]);
-    check("", Verdict::Unsure, Sign::None, &[]);
+    let talk = |kind| MessageSign::Talk(kind);
+    check("Thanks!", MessageVerdict::Talk, talk(TalkKind::Thanks), &["Thanks"]);
+    check("Write a Haiku", MessageVerdict::Talk, talk(TalkKind::Creative), &["Write", "Haiku"]);
+    check("zucchini", MessageVerdict::Unsure, MessageSign::None, &[]);
+    check("", MessageVerdict::Unsure, MessageSign::None, &[]);
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn paths_and_file_names() {
 fn whole_words_only() {
     for message in ["start", "cartoon", "profile", "already", "prune-flavoured"] {
         let reading = read(&format!("the {message} one was funny"));
-        assert_eq!(reading.verdict, Verdict::Talk, "{message}: {reading:?}");
+        assert_eq!(reading.verdict, MessageVerdict::Talk, "{message}: {reading:?}");
     }
 }
 
@@ -204,8 +204,8 @@ fn only_the_beginning_of_a_long_message_is_read() {
     assert!(find_talk(&format!("{pasted} Delete the file.")).is_some());
     check(
         &format!("Delete the file. {pasted}"),
-        Verdict::Tools,
-        Sign::Imperative,
+        MessageVerdict::Tools,
+        MessageSign::Imperative,
         &["Delete", "file"],
     );
 }
@@ -213,15 +213,15 @@ fn only_the_beginning_of_a_long_message_is_read() {
 #[test]
 fn where_the_message_is_cut_nothing_new_comes_to_be() {
     // The limit falls into the middle of a character, and behind the `c` of `notes.com`.
-    assert_eq!(read(&"é".repeat(BEGINNING)).verdict, Verdict::Unsure);
-    assert_eq!(read(&format!("a{}", "é".repeat(BEGINNING))).verdict, Verdict::Unsure);
+    assert_eq!(read(&"é".repeat(BEGINNING)).verdict, MessageVerdict::Unsure);
+    assert_eq!(read(&format!("a{}", "é".repeat(BEGINNING))).verdict, MessageVerdict::Unsure);
     let before = BEGINNING - "notes.c".len();
     let cut_word = format!("{:<before$}notes.com or so", "have a look at");
     assert_eq!(find_path(&cut_word), None);
     // The closing fence is behind the limit; what is in the fence is code all the same.
     let code = "open the file /etc/hosts\n".repeat(BEGINNING / 20);
     let reading = read(&format!("explain this code\n```\n{code}```"));
-    assert_eq!(reading.sign, Sign::Talk(TalkKind::Explanation), "{reading:?}");
+    assert_eq!(reading.sign, MessageSign::Talk(TalkKind::Explanation), "{reading:?}");
 }
 
 /// What people, programs and keyboards produce that a lexer could stumble over.

@@ -8,18 +8,18 @@
 use llama_cpp_2::json_schema_to_grammar;
 use serde_json::{Value, json};
 
-use crate::wire::embedded::{CallStyle, Callable, Calls};
+use crate::wire::embedded::{CallRules, CallStyle, CallableTool};
 
 /// How much of the schemas goes into the grammar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Detail {
+pub(super) enum GrammarDetail {
     Schema,
     /// Only that arguments are an object.
     AnyObject,
 }
 
 /// Writes the grammar of one call, with `root` as its first rule. There must be something to call.
-pub(super) fn of_calls(calls: &Calls, detail: Detail) -> String {
+pub(super) fn call_grammar(calls: &CallRules, detail: GrammarDetail) -> String {
     let (before, between, after) = frame(calls.style);
     let names: Vec<String> = (0..calls.tools.len()).map(rule_of).collect();
     let mut grammar =
@@ -52,25 +52,25 @@ fn rule_of(index: usize) -> String {
 }
 
 /// The rules for a tool's arguments, and what to begin with.
-struct Arguments {
+struct ArgumentRules {
     root: String,
     rules: String,
 }
 
-fn arguments(tool: &Callable, index: usize, detail: Detail) -> Arguments {
+fn arguments(tool: &CallableTool, index: usize, detail: GrammarDetail) -> ArgumentRules {
     let any = json!({"type": "object"});
     let schemas = match detail {
         _ if takes_nothing(&tool.parameters) => &[][..],
-        Detail::Schema => &[&tool.parameters, &any],
-        Detail::AnyObject => &[&any],
+        GrammarDetail::Schema => &[&tool.parameters, &any],
+        GrammarDetail::AnyObject => &[&any],
     };
     let rules = schemas.iter().find_map(|schema| json_schema_to_grammar(&schema.to_string()).ok());
     match rules.map(|rules| compact(&rules)) {
         Some(rules) => {
             let prefix = format!("args-{index}-");
-            Arguments { root: format!("{prefix}root"), rules: prefixed(&rules, &prefix) }
+            ArgumentRules { root: format!("{prefix}root"), rules: prefixed(&rules, &prefix) }
         }
-        None => Arguments { root: literal("{}"), rules: String::new() },
+        None => ArgumentRules { root: literal("{}"), rules: String::new() },
     }
 }
 
@@ -102,24 +102,24 @@ fn literal(text: &str) -> String {
 /// meet.
 fn prefixed(rules: &str, prefix: &str) -> String {
     let mut written = String::with_capacity(rules.len() * 2);
-    let mut within = Within::Rule;
+    let mut within = GrammarContext::Rule;
     let mut is_escaped = false;
     let mut in_name = false;
     for c in rules.chars() {
-        let begins_name = within == Within::Rule && !in_name && c.is_ascii_alphabetic();
-        in_name = within == Within::Rule && (begins_name || (in_name && is_of_name(c)));
+        let begins_name = within == GrammarContext::Rule && !in_name && c.is_ascii_alphabetic();
+        in_name = within == GrammarContext::Rule && (begins_name || (in_name && is_of_name(c)));
         if begins_name {
             written.push_str(prefix);
         }
         written.push(c);
         within = match (within, c) {
             (_, _) if is_escaped => within,
-            (Within::Rule, '"') => Within::Text,
-            (Within::Rule, '[') => Within::Set,
-            (Within::Text, '"') | (Within::Set, ']') => Within::Rule,
+            (GrammarContext::Rule, '"') => GrammarContext::Text,
+            (GrammarContext::Rule, '[') => GrammarContext::Set,
+            (GrammarContext::Text, '"') | (GrammarContext::Set, ']') => GrammarContext::Rule,
             _ => within,
         };
-        is_escaped = !is_escaped && c == '\\' && within != Within::Rule;
+        is_escaped = !is_escaped && c == '\\' && within != GrammarContext::Rule;
     }
     if !written.ends_with('\n') {
         written.push('\n');
@@ -133,7 +133,7 @@ fn is_of_name(c: char) -> bool {
 
 /// Where in a grammar a character stands: in a rule, between quotes or between brackets.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Within {
+enum GrammarContext {
     Rule,
     Text,
     Set,
@@ -153,12 +153,12 @@ mod tests {
 
     #[test]
     fn a_call_is_framed_as_the_page_shows_it() {
-        let tool = Callable { name: "now".to_owned(), parameters: json!({"type": "object"}) };
-        let calls = Calls { style: CallStyle::Page, must: true, tools: vec![tool] };
+        let tool = CallableTool { name: "now".to_owned(), parameters: json!({"type": "object"}) };
+        let calls = CallRules { style: CallStyle::Page, must: true, tools: vec![tool] };
         let expected = concat!(
             "root ::= \"<tool_call>{\\\"name\\\": \" (tool-0) \"}</tool_call>\"\n",
             "tool-0 ::= \"\\\"now\\\", \\\"arguments\\\": \" \"{}\"\n",
         );
-        assert_eq!(of_calls(&calls, Detail::Schema), expected);
+        assert_eq!(call_grammar(&calls, GrammarDetail::Schema), expected);
     }
 }

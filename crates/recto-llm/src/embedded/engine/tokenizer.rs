@@ -27,43 +27,46 @@ use serde_json::Value;
 use super::backend;
 use crate::embedded::gguf::ModelFile;
 use crate::error::LlmError;
-use crate::wire::embedded::{Asked, Segment};
+use crate::wire::embedded::{EmbeddedRequest, PromptSegment};
 
 /// A model's own tokenizer. Clones share it.
 #[derive(Clone)]
-pub struct Tokenizer(Arc<Loaded>);
+pub struct ModelTokenizer(Arc<LoadedVocabulary>);
 
-struct Loaded {
+struct LoadedVocabulary {
     model: LlamaModel,
-    specials: Specials,
+    specials: SpecialTokens,
 }
 
-impl Tokenizer {
+impl ModelTokenizer {
     /// Loads the vocabulary of a file, and nothing else of it.
     pub(super) fn load(file: &ModelFile) -> Result<Self, LlmError> {
         let parameters = LlamaModelParams::default().with_vocab_only(true);
         let model = LlamaModel::load_from_file(backend()?, &file.path, &parameters)
             .map_err(|error| LlmError::Engine { problem: error.to_string() })?;
-        let specials = Specials::of(&model.vocab(), file);
-        Ok(Tokenizer(Arc::new(Loaded { model, specials })))
+        let specials = SpecialTokens::from_vocab(&model.vocab(), file);
+        Ok(ModelTokenizer(Arc::new(LoadedVocabulary { model, specials })))
     }
 
     /// How many tokens a text is, if nothing stands around it.
     pub fn count(&self, text: &str) -> u32 {
-        let prompt = [Segment::Text { text: text.to_owned() }];
-        length(&tokens(&self.0.model.vocab(), &self.0.specials, &prompt))
+        let prompt = [PromptSegment::Text { text: text.to_owned() }];
+        length(&tokenize_prompt(&self.0.model.vocab(), &self.0.specials, &prompt))
     }
 
     /// How many tokens the prompt in a request's body is. `None` if it is the body
     /// of another wire.
     pub fn count_prompt(&self, body: &Value) -> Option<u32> {
-        let asked = Asked::deserialize(body).ok()?;
+        let asked = EmbeddedRequest::deserialize(body).ok()?;
         let vocab = self.0.model.vocab();
-        Some(length(&with_beginning(&vocab, tokens(&vocab, &self.0.specials, &asked.prompt))))
+        Some(length(&with_beginning(
+            &vocab,
+            tokenize_prompt(&vocab, &self.0.specials, &asked.prompt),
+        )))
     }
 }
 
-impl fmt::Debug for Tokenizer {
+impl fmt::Debug for ModelTokenizer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Tokenizer").field("vocabulary", &self.0.model.n_vocab()).finish()
     }
@@ -74,14 +77,14 @@ fn length(tokens: &[LlamaToken]) -> u32 {
 }
 
 /// The texts that stand for special tokens, by their first byte, the longest first.
-pub(super) struct Specials(HashMap<u8, Vec<Vec<u8>>>);
+pub(super) struct SpecialTokens(HashMap<u8, Vec<Vec<u8>>>);
 
-impl Specials {
+impl SpecialTokens {
     /// Those of a vocabulary, and those that the file's template makes special by
     /// using them: marks of calls, results and thoughts.
-    pub(super) fn of(vocab: &LlamaVocab<'_>, file: &ModelFile) -> Self {
+    pub(super) fn from_vocab(vocab: &LlamaVocab<'_>, file: &ModelFile) -> Self {
         let template = file.chat_template.as_deref().unwrap_or_default();
-        let mut specials = Specials(HashMap::new());
+        let mut specials = SpecialTokens(HashMap::new());
         for token in vocab.tokens() {
             let attributes = vocab.attr(token);
             let text = vocab.text(token).map(CStr::to_bytes).unwrap_or_default();
@@ -108,22 +111,22 @@ impl Specials {
 }
 
 /// The tokens of a prompt. Those of the model's own replies are taken as they are.
-pub(super) fn tokens(
+pub(super) fn tokenize_prompt(
     vocab: &LlamaVocab<'_>,
-    specials: &Specials,
-    prompt: &[Segment],
+    specials: &SpecialTokens,
+    prompt: &[PromptSegment],
 ) -> Vec<LlamaToken> {
     let mut tokens = Vec::new();
-    let mut run = Run::default();
+    let mut run = TextRun::default();
     for segment in prompt {
         match segment {
-            Segment::Template { template } => run.push_template(template),
-            Segment::Text { text } => run.text.push_str(text),
-            Segment::Reply { text, tokens: ids } if says(vocab, ids, text) => {
+            PromptSegment::Template { template } => run.push_template(template),
+            PromptSegment::Text { text } => run.text.push_str(text),
+            PromptSegment::Reply { text, tokens: ids } if says(vocab, ids, text) => {
                 std::mem::take(&mut run).read(vocab, specials, &mut tokens);
                 tokens.extend(ids.iter().copied().map(LlamaToken));
             }
-            Segment::Reply { text, .. } => run.text.push_str(text),
+            PromptSegment::Reply { text, .. } => run.text.push_str(text),
         }
     }
     run.read(vocab, specials, &mut tokens);
@@ -164,50 +167,50 @@ pub(super) fn with_beginning(
 
 /// Text that is read in one go.
 #[derive(Default)]
-struct Run {
+struct TextRun {
     text: String,
     /// What of it the template wrote.
     template: Vec<Range<usize>>,
 }
 
-impl Run {
+impl TextRun {
     fn push_template(&mut self, text: &str) {
         let start = self.text.len();
         self.text.push_str(text);
         self.template.push(start..self.text.len());
     }
 
-    fn read(self, vocab: &LlamaVocab<'_>, specials: &Specials, tokens: &mut Vec<LlamaToken>) {
+    fn read(self, vocab: &LlamaVocab<'_>, specials: &SpecialTokens, tokens: &mut Vec<LlamaToken>) {
         let mut from = 0;
         for place in self.not_meant(specials) {
-            self.read_part(vocab, from..place.start, Meant::AsWritten, tokens);
+            self.read_part(vocab, from..place.start, SpecialParsing::AsWritten, tokens);
             // In two parts: some tokens are found even where none is looked for.
             let first = self.text[place.start..].chars().next().map_or(0, char::len_utf8);
             let middle = (place.start + first).min(place.end);
-            self.read_part(vocab, place.start..middle, Meant::AsLetters, tokens);
-            self.read_part(vocab, middle..place.end, Meant::AsLetters, tokens);
+            self.read_part(vocab, place.start..middle, SpecialParsing::AsLetters, tokens);
+            self.read_part(vocab, middle..place.end, SpecialParsing::AsLetters, tokens);
             from = place.end;
         }
-        self.read_part(vocab, from..self.text.len(), Meant::AsWritten, tokens);
+        self.read_part(vocab, from..self.text.len(), SpecialParsing::AsWritten, tokens);
     }
 
     fn read_part(
         &self,
         vocab: &LlamaVocab<'_>,
         place: Range<usize>,
-        meant: Meant,
+        meant: SpecialParsing,
         tokens: &mut Vec<LlamaToken>,
     ) {
         let part = &self.text.as_bytes()[place];
         if !part.is_empty() {
-            tokens.extend(vocab.tokenize(part, false, meant == Meant::AsWritten));
+            tokens.extend(vocab.tokenize(part, false, meant == SpecialParsing::AsWritten));
         }
     }
 
     /// Where something looks like a special token and is not the template's own.
     /// One that begins in a text and would end in the template is cut off where
     /// the template begins.
-    fn not_meant(&self, specials: &Specials) -> Vec<Range<usize>> {
+    fn not_meant(&self, specials: &SpecialTokens) -> Vec<Range<usize>> {
         let bytes = self.text.as_bytes();
         let mut found = Vec::new();
         let mut at = 0;
@@ -233,7 +236,7 @@ impl Run {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Meant {
+enum SpecialParsing {
     AsWritten,
     AsLetters,
 }

@@ -11,14 +11,14 @@ use llama_cpp_2::model::params::LlamaModelParams;
 use llama_cpp_2::token::LlamaToken;
 use serde_json::{Value, json};
 
-use super::choose::Chooser;
-use super::speak::{Piece, Speaker};
-use super::tokenizer::{Specials, tokens, with_beginning};
-use super::{Job, backend, processor};
-use crate::embedded::Model;
+use super::detokenizer::{Detokenizer, TokenizedText};
+use super::sampler::TokenSampler;
+use super::tokenizer::{SpecialTokens, tokenize_prompt, with_beginning};
+use super::{EngineJob, backend, processor};
+use crate::embedded::ModelSource;
 use crate::embedded::gguf::ModelFile;
 use crate::embedded::memory;
-use crate::embedded::pool::{Place, Pool, Rewind};
+use crate::embedded::pool::{Rewind, SequencePlan, SequencePool};
 use crate::error::LlmError;
 
 /// How much of a prompt is read at a time: between two chunks a call can be
@@ -37,13 +37,13 @@ fn chunk(file: &ModelFile) -> usize {
 }
 
 /// Answers jobs until nobody can send any more.
-pub(super) fn work(source: &Model, jobs: &Receiver<Job>) {
+pub(super) fn run_worker(source: &ModelSource, jobs: &Receiver<EngineJob>) {
     let mut loaded = None;
     let mut next = jobs.recv().ok();
     while let Some(job) = next {
         next = match load(&mut loaded, source) {
             Ok((model, memory)) => {
-                serve(model, &Model { memory: *memory, ..source.clone() }, job, jobs)
+                serve(model, &ModelSource { memory: *memory, ..source.clone() }, job, jobs)
             }
             Err(error) => {
                 job.fail(error);
@@ -57,7 +57,7 @@ pub(super) fn work(source: &Model, jobs: &Receiver<Job>) {
 /// that. Other models may have taken of it since the file was looked at.
 fn load<'a>(
     loaded: &'a mut Option<(LlamaModel, Option<u64>)>,
-    source: &Model,
+    source: &ModelSource,
 ) -> Result<&'a (LlamaModel, Option<u64>), LlmError> {
     if let Some(loaded) = loaded {
         return Ok(loaded);
@@ -73,8 +73,13 @@ fn load<'a>(
 }
 
 /// Answers jobs with one context. Gives back a job that needs a larger one.
-fn serve(model: &LlamaModel, source: &Model, first: Job, jobs: &Receiver<Job>) -> Option<Job> {
-    let mut reader = match Reader::new(model, source, first.asked.window) {
+fn serve(
+    model: &LlamaModel,
+    source: &ModelSource,
+    first: EngineJob,
+    jobs: &Receiver<EngineJob>,
+) -> Option<EngineJob> {
+    let mut reader = match ModelRunner::new(model, source, first.asked.window) {
         Ok(reader) => reader,
         Err(error) => {
             first.fail(error);
@@ -93,7 +98,7 @@ fn serve(model: &LlamaModel, source: &Model, first: Job, jobs: &Receiver<Job>) -
     }
 }
 
-impl Job {
+impl EngineJob {
     fn fail(&self, error: LlmError) {
         // Whoever asked may have gone.
         let _ = self.replies.send(Err(error));
@@ -107,26 +112,26 @@ impl Job {
         self.replies.is_closed()
     }
 
-    fn say(&self, piece: Option<Piece>) {
-        if let Some(Piece { text, tokens }) = piece {
+    fn say(&self, piece: Option<TokenizedText>) {
+        if let Some(TokenizedText { text, tokens }) = piece {
             self.send(&json!({ "text": text, "tokens": tokens }));
         }
     }
 }
 
 /// A model with what it has read.
-struct Reader<'m> {
+struct ModelRunner<'m> {
     model: &'m LlamaModel,
     context: LlamaContext<'m>,
     batch: LlamaBatch<'m>,
-    specials: Specials,
-    pool: Pool,
+    specials: SpecialTokens,
+    pool: SequencePool,
     window: u32,
     chunk: usize,
 }
 
 /// How a reply came to its end.
-enum Ended {
+enum GenerationEnd {
     /// The model was done.
     Stop,
     /// There was no more room.
@@ -135,8 +140,8 @@ enum Ended {
     Cancelled,
 }
 
-impl<'m> Reader<'m> {
-    fn new(model: &'m LlamaModel, source: &Model, window: u32) -> Result<Self, LlmError> {
+impl<'m> ModelRunner<'m> {
+    fn new(model: &'m LlamaModel, source: &ModelSource, window: u32) -> Result<Self, LlmError> {
         let file = &source.file;
         source.check_window(window)?;
         let cells = memory::cells(file, source.memory, window);
@@ -160,35 +165,35 @@ impl<'m> Reader<'m> {
         let is_recurrent = model.is_recurrent() || model.is_hybrid();
         let rewind = if is_recurrent { Rewind::Never } else { Rewind::Anywhere };
         let cells = context.n_ctx() as usize;
-        Ok(Reader {
+        Ok(ModelRunner {
             model,
             batch: LlamaBatch::new(chunk, 1),
-            specials: Specials::of(&model.vocab(), file),
-            pool: Pool::new(sequences as usize, cells, rewind),
+            specials: SpecialTokens::from_vocab(&model.vocab(), file),
+            pool: SequencePool::new(sequences as usize, cells, rewind),
             context,
             window,
             chunk,
         })
     }
 
-    fn answer(&mut self, job: &Job) -> Result<(), LlmError> {
+    fn answer(&mut self, job: &EngineJob) -> Result<(), LlmError> {
         if job.is_cancelled() {
             return Ok(());
         }
         let prompt = self.prompt(job)?;
         let room = job.asked.window as usize - prompt.len();
         let most = room.min(job.asked.max_tokens as usize);
-        let mut chooser = Chooser::new(self.model, &job.asked, job.seed)?;
+        let mut chooser = TokenSampler::new(self.model, &job.asked, job.seed)?;
         let place = self.prepare(job, &prompt, most);
         let answered = self.read(job, &prompt, &place).and_then(|last| match last {
             Some(last) => self.write(job, &mut chooser, &place, last, prompt.len(), most),
-            None => Ok((Ended::Cancelled, 0)),
+            None => Ok((GenerationEnd::Cancelled, 0)),
         });
         let (ended, written) = answered.inspect_err(|_| self.give_up(place.sequence))?;
         let finish = match ended {
-            Ended::Stop => "stop",
-            Ended::Length => "length",
-            Ended::Cancelled => return Ok(()),
+            GenerationEnd::Stop => "stop",
+            GenerationEnd::Length => "length",
+            GenerationEnd::Cancelled => return Ok(()),
         };
         let done = json!({
             "finish": finish,
@@ -201,9 +206,9 @@ impl<'m> Reader<'m> {
     }
 
     /// The tokens of the prompt, if there is room for them and for a reply.
-    fn prompt(&self, job: &Job) -> Result<Vec<i32>, LlmError> {
+    fn prompt(&self, job: &EngineJob) -> Result<Vec<i32>, LlmError> {
         let vocab = self.model.vocab();
-        let tokens = tokens(&vocab, &self.specials, &job.asked.prompt);
+        let tokens = tokenize_prompt(&vocab, &self.specials, &job.asked.prompt);
         let prompt: Vec<i32> =
             with_beginning(&vocab, tokens).into_iter().map(|token| token.0).collect();
         let window = job.asked.window;
@@ -221,8 +226,8 @@ impl<'m> Reader<'m> {
     }
 
     /// Finds a place for the prompt, and makes the context agree with it.
-    fn prepare(&mut self, job: &Job, prompt: &[i32], reply: usize) -> Place {
-        let mut place = self.pool.place(job.lane, prompt, reply);
+    fn prepare(&mut self, job: &EngineJob, prompt: &[i32], reply: usize) -> SequencePlan {
+        let mut place = self.pool.plan(job.lane, prompt, reply);
         let sequence = place.sequence as u32;
         if let Some(other) = place.copied_from {
             self.clear(place.sequence, 0);
@@ -238,7 +243,7 @@ impl<'m> Reader<'m> {
             // A model that can't take anything back after all is read to anew.
             self.pool.forget(place.sequence);
             self.clear(place.sequence, 0);
-            place = Place { kept: 0, ..place };
+            place = SequencePlan { kept: 0, ..place };
         }
         for emptied in &place.emptied {
             self.clear(*emptied, 0);
@@ -259,7 +264,12 @@ impl<'m> Reader<'m> {
 
     /// Reads what is not there yet of the prompt, chunk by chunk. Gives the place
     /// of the last token in the last chunk; none if the call was cancelled.
-    fn read(&mut self, job: &Job, prompt: &[i32], place: &Place) -> Result<Option<i32>, LlmError> {
+    fn read(
+        &mut self,
+        job: &EngineJob,
+        prompt: &[i32],
+        place: &SequencePlan,
+    ) -> Result<Option<i32>, LlmError> {
         let mut from = place.kept;
         for chunk in prompt[place.kept..].chunks(self.chunk) {
             if job.is_cancelled() {
@@ -279,34 +289,34 @@ impl<'m> Reader<'m> {
     /// Writes the reply, token by token, and says how it ended and how long it is.
     fn write(
         &mut self,
-        job: &Job,
-        chooser: &mut Chooser<'_>,
-        place: &Place,
+        job: &EngineJob,
+        chooser: &mut TokenSampler<'_>,
+        place: &SequencePlan,
         mut last: i32,
         start: usize,
         most: usize,
-    ) -> Result<(Ended, usize), LlmError> {
+    ) -> Result<(GenerationEnd, usize), LlmError> {
         let vocab = self.model.vocab();
-        let mut speaker = Speaker::default();
+        let mut speaker = Detokenizer::default();
         for written in 0..most {
             if job.is_cancelled() {
-                return Ok((Ended::Cancelled, written));
+                return Ok((GenerationEnd::Cancelled, written));
             }
             let token = chooser.next(&self.context, last, most - written)?;
             if vocab.is_eog(token) {
-                job.say(speaker.rest());
-                return Ok((Ended::Stop, written));
+                job.say(speaker.flush());
+                return Ok((GenerationEnd::Stop, written));
             }
             if !vocab.is_control(token) {
-                job.say(speaker.hear(token, &vocab.token_to_piece(token, false, None)));
+                job.say(speaker.push(token, &vocab.token_to_piece(token, false, None)));
             }
             if written + 1 < most {
                 self.decode(place.sequence, start + written, &[token.0])?;
                 last = 0;
             }
         }
-        job.say(speaker.rest());
-        Ok((Ended::Length, most))
+        job.say(speaker.flush());
+        Ok((GenerationEnd::Length, most))
     }
 
     /// Lets the model read `tokens` at the end of a sequence.

@@ -7,8 +7,8 @@
 use std::collections::HashMap;
 use std::io::{Read, Seek};
 
-use super::problem::Fault;
-use super::reader::{Reader, Seen, shown};
+use super::problem::GgufFault;
+use super::reader::{GgufReader, SeenNames, shown};
 
 pub(super) const ARCHITECTURE: &str = "general.architecture";
 pub(super) const NAME: &str = "general.name";
@@ -40,21 +40,21 @@ const LARGEST_ALIGNMENT: u64 = 1 << 20;
 
 /// The keys and values of a file that were kept.
 #[derive(Debug, Default)]
-pub(super) struct Metadata {
-    values: HashMap<String, Value>,
+pub(super) struct GgufMetadata {
+    values: HashMap<String, MetadataValue>,
     /// Where the tokens stand, if there are any.
-    pub(super) tokens: Option<Tokens>,
+    pub(super) tokens: Option<TokenList>,
 }
 
 /// Where the texts of the tokens begin, and how many there are.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Tokens {
+pub(super) struct TokenList {
     pub(super) at: u64,
     pub(super) count: u32,
 }
 
 #[derive(Debug)]
-enum Value {
+enum MetadataValue {
     Number(u64),
     Text(String),
     List(Vec<u64>),
@@ -62,22 +62,25 @@ enum Value {
     Other,
 }
 
-impl Metadata {
+impl GgufMetadata {
     /// Reads `count` keys and their values.
-    pub(super) fn read<R: Read + Seek>(reader: &mut Reader<R>, count: u64) -> Result<Self, Fault> {
+    pub(super) fn read<R: Read + Seek>(
+        reader: &mut GgufReader<R>,
+        count: u64,
+    ) -> Result<Self, GgufFault> {
         if count > MOST_KEYS {
-            return Err(Fault::damaged(format!("it claims to have {count} keys")));
+            return Err(GgufFault::damaged(format!("it claims to have {count} keys")));
         }
-        let mut metadata = Metadata::default();
-        let mut seen = Seen::default();
+        let mut metadata = GgufMetadata::default();
+        let mut seen = SeenNames::default();
         let mut key = Vec::new();
         for _ in 0..count {
             reader.text(LONGEST_KEY, &mut key)?;
             if key.is_empty() {
-                return Err(Fault::damaged("there is a key without a name"));
+                return Err(GgufFault::damaged("there is a key without a name"));
             }
             if !seen.add(&key) {
-                return Err(Fault::damaged(format!("the key `{}` stands twice", shown(&key))));
+                return Err(GgufFault::damaged(format!("the key `{}` stands twice", shown(&key))));
             }
             let key = String::from_utf8_lossy(&key);
             let value = metadata.value(reader, &key)?;
@@ -89,10 +92,10 @@ impl Metadata {
     }
 
     /// The number at `key`, if there is one.
-    pub(super) fn number(&self, key: &str) -> Result<Option<u32>, Fault> {
+    pub(super) fn number(&self, key: &str) -> Result<Option<u32>, GgufFault> {
         match self.values.get(key) {
             None => Ok(None),
-            Some(Value::Number(number)) => small(key, *number).map(Some),
+            Some(MetadataValue::Number(number)) => small(key, *number).map(Some),
             Some(_) => Err(unfit(key)),
         }
     }
@@ -101,29 +104,33 @@ impl Metadata {
     /// all ones where there is no such token.
     pub(super) fn id(&self, key: &str) -> Option<u64> {
         match self.values.get(key) {
-            Some(Value::Number(number)) => Some(*number),
+            Some(MetadataValue::Number(number)) => Some(*number),
             _ => None,
         }
     }
 
     /// The text at `key`, if there is one.
-    pub(super) fn text(&self, key: &str) -> Result<Option<&str>, Fault> {
+    pub(super) fn text(&self, key: &str) -> Result<Option<&str>, GgufFault> {
         match self.values.get(key) {
             None => Ok(None),
-            Some(Value::Text(text)) => Ok(Some(text)),
-            Some(_) => Err(Fault::damaged(format!("`{}` is no text", shown(key.as_bytes())))),
+            Some(MetadataValue::Text(text)) => Ok(Some(text)),
+            Some(_) => Err(GgufFault::damaged(format!("`{}` is no text", shown(key.as_bytes())))),
         }
     }
 
     /// The numbers at `key` for each of `layers` layers; one number is for all of them.
-    pub(super) fn for_layers(&self, key: &str, layers: usize) -> Result<Option<Vec<u32>>, Fault> {
+    pub(super) fn for_layers(
+        &self,
+        key: &str,
+        layers: usize,
+    ) -> Result<Option<Vec<u32>>, GgufFault> {
         match self.values.get(key) {
             None => Ok(None),
-            Some(Value::Number(number)) => Ok(Some(vec![small(key, *number)?; layers])),
-            Some(Value::List(list)) if list.len() == layers => {
+            Some(MetadataValue::Number(number)) => Ok(Some(vec![small(key, *number)?; layers])),
+            Some(MetadataValue::List(list)) if list.len() == layers => {
                 list.iter().map(|number| small(key, *number)).collect::<Result<_, _>>().map(Some)
             }
-            Some(Value::List(list)) => Err(Fault::damaged(format!(
+            Some(MetadataValue::List(list)) => Err(GgufFault::damaged(format!(
                 "`{}` has {} values for {layers} layers",
                 shown(key.as_bytes()),
                 list.len()
@@ -135,7 +142,7 @@ impl Metadata {
     /// The yes or no at `key` for each of `layers` layers, if it is such a list.
     pub(super) fn flags(&self, key: &str, layers: usize) -> Option<Vec<bool>> {
         match self.values.get(key) {
-            Some(Value::List(list)) if list.len() == layers => {
+            Some(MetadataValue::List(list)) if list.len() == layers => {
                 Some(list.iter().map(|flag| *flag != 0).collect())
             }
             _ => None,
@@ -148,61 +155,71 @@ impl Metadata {
     }
 
     /// What the tensors begin at multiples of.
-    pub(super) fn alignment(&self) -> Result<u64, Fault> {
+    pub(super) fn alignment(&self) -> Result<u64, GgufFault> {
         let Some(alignment) = self.number(ALIGNMENT)? else { return Ok(DEFAULT_ALIGNMENT) };
         let alignment = u64::from(alignment);
         if !alignment.is_power_of_two() || alignment > LARGEST_ALIGNMENT {
-            return Err(Fault::damaged(format!("its alignment is {alignment}")));
+            return Err(GgufFault::damaged(format!("its alignment is {alignment}")));
         }
         Ok(alignment)
     }
 
-    fn value<R: Read + Seek>(&mut self, reader: &mut Reader<R>, key: &str) -> Result<Value, Fault> {
+    fn value<R: Read + Seek>(
+        &mut self,
+        reader: &mut GgufReader<R>,
+        key: &str,
+    ) -> Result<MetadataValue, GgufFault> {
         let tag = reader.u32()?;
-        match Kind::of(tag) {
-            Some(Kind::Text) if is_kept_text(key) => {
+        match MetadataType::from_tag(tag) {
+            Some(MetadataType::Text) if is_kept_text(key) => {
                 let mut text = Vec::new();
                 reader.text(LONGEST_KEPT_TEXT, &mut text)?;
-                Ok(Value::Text(String::from_utf8_lossy(&text).into_owned()))
+                Ok(MetadataValue::Text(String::from_utf8_lossy(&text).into_owned()))
             }
-            Some(Kind::Text) => reader.skip_text().map(|()| Value::Other),
-            Some(Kind::List) => self.list(reader, key),
-            Some(kind) => Ok(kind.number(reader)?.map_or(Value::Other, Value::Number)),
+            Some(MetadataType::Text) => reader.skip_text().map(|()| MetadataValue::Other),
+            Some(MetadataType::List) => self.list(reader, key),
+            Some(kind) => {
+                Ok(kind.number(reader)?.map_or(MetadataValue::Other, MetadataValue::Number))
+            }
             None => Err(unknown_kind(key, tag)),
         }
     }
 
-    fn list<R: Read + Seek>(&mut self, reader: &mut Reader<R>, key: &str) -> Result<Value, Fault> {
+    fn list<R: Read + Seek>(
+        &mut self,
+        reader: &mut GgufReader<R>,
+        key: &str,
+    ) -> Result<MetadataValue, GgufFault> {
         let tag = reader.u32()?;
         let count = reader.u64()?;
-        match Kind::of(tag) {
-            Some(Kind::Text) => {
+        match MetadataType::from_tag(tag) {
+            Some(MetadataType::Text) => {
                 if count > MOST_TEXTS {
                     return Err(too_long(key, count));
                 }
                 if key == TOKENS {
                     let count = u32::try_from(count).map_err(|_| too_long(key, count))?;
-                    self.tokens = Some(Tokens { at: reader.at(), count });
+                    self.tokens = Some(TokenList { at: reader.at(), count });
                 }
                 for _ in 0..count {
                     reader.skip_text()?;
                 }
-                Ok(Value::Other)
+                Ok(MetadataValue::Other)
             }
             // The format allows lists of lists; llama.cpp does not, and nobody writes them.
-            Some(Kind::List) => {
-                Err(Fault::damaged(format!("`{}` is a list of lists", shown(key.as_bytes()))))
+            Some(MetadataType::List) => {
+                Err(GgufFault::damaged(format!("`{}` is a list of lists", shown(key.as_bytes()))))
             }
             Some(_) if count > LONGEST_LIST => Err(too_long(key, count)),
             Some(kind) if count > LONGEST_KEPT_LIST => {
-                reader.skip(count.saturating_mul(kind.size())).map(|()| Value::Other)
+                reader.skip(count.saturating_mul(kind.size())).map(|()| MetadataValue::Other)
             }
             Some(kind) => {
                 // All of them are read, also behind one that is no number.
                 let numbers: Vec<_> =
                     (0..count).map(|_| kind.number(reader)).collect::<Result<_, _>>()?;
                 let list: Option<Vec<u64>> = numbers.into_iter().collect();
-                Ok(list.map_or(Value::Other, Value::List))
+                Ok(list.map_or(MetadataValue::Other, MetadataValue::List))
             }
             None => Err(unknown_kind(key, tag)),
         }
@@ -211,7 +228,7 @@ impl Metadata {
 
 /// The types of values, as far as their bytes differ.
 #[derive(Debug, Clone, Copy)]
-enum Kind {
+enum MetadataType {
     Unsigned(u64),
     Signed(u64),
     Fraction(u64),
@@ -220,22 +237,22 @@ enum Kind {
     List,
 }
 
-impl Kind {
-    fn of(tag: u32) -> Option<Self> {
+impl MetadataType {
+    fn from_tag(tag: u32) -> Option<Self> {
         Some(match tag {
-            0 => Kind::Unsigned(1),
-            1 => Kind::Signed(1),
-            2 => Kind::Unsigned(2),
-            3 => Kind::Signed(2),
-            4 => Kind::Unsigned(4),
-            5 => Kind::Signed(4),
-            6 => Kind::Fraction(4),
-            7 => Kind::Truth,
-            8 => Kind::Text,
-            9 => Kind::List,
-            10 => Kind::Unsigned(8),
-            11 => Kind::Signed(8),
-            12 => Kind::Fraction(8),
+            0 => MetadataType::Unsigned(1),
+            1 => MetadataType::Signed(1),
+            2 => MetadataType::Unsigned(2),
+            3 => MetadataType::Signed(2),
+            4 => MetadataType::Unsigned(4),
+            5 => MetadataType::Signed(4),
+            6 => MetadataType::Fraction(4),
+            7 => MetadataType::Truth,
+            8 => MetadataType::Text,
+            9 => MetadataType::List,
+            10 => MetadataType::Unsigned(8),
+            11 => MetadataType::Signed(8),
+            12 => MetadataType::Fraction(8),
             _ => return None,
         })
     }
@@ -243,14 +260,16 @@ impl Kind {
     /// The bytes of one value; texts and lists say it themselves.
     fn size(self) -> u64 {
         match self {
-            Kind::Unsigned(size) | Kind::Signed(size) | Kind::Fraction(size) => size,
-            Kind::Truth => 1,
-            Kind::Text | Kind::List => 0,
+            MetadataType::Unsigned(size)
+            | MetadataType::Signed(size)
+            | MetadataType::Fraction(size) => size,
+            MetadataType::Truth => 1,
+            MetadataType::Text | MetadataType::List => 0,
         }
     }
 
     /// Reads one value: a number from nought upwards, or nothing that is wanted.
-    fn number<R: Read + Seek>(self, reader: &mut Reader<R>) -> Result<Option<u64>, Fault> {
+    fn number<R: Read + Seek>(self, reader: &mut GgufReader<R>) -> Result<Option<u64>, GgufFault> {
         let bits = match self.size() {
             1 => u64::from(u8::from_le_bytes(reader.array()?)),
             2 => u64::from(u16::from_le_bytes(reader.array()?)),
@@ -258,10 +277,10 @@ impl Kind {
             _ => reader.u64()?,
         };
         Ok(match self {
-            Kind::Unsigned(_) => Some(bits),
-            Kind::Truth => Some(u64::from(bits != 0)),
-            Kind::Signed(size) => Some(bits).filter(|bits| bits >> (8 * size - 1) == 0),
-            Kind::Fraction(_) | Kind::Text | Kind::List => None,
+            MetadataType::Unsigned(_) => Some(bits),
+            MetadataType::Truth => Some(u64::from(bits != 0)),
+            MetadataType::Signed(size) => Some(bits).filter(|bits| bits >> (8 * size - 1) == 0),
+            MetadataType::Fraction(_) | MetadataType::Text | MetadataType::List => None,
         })
     }
 }
@@ -271,19 +290,19 @@ fn is_kept_text(key: &str) -> bool {
         || key.ends_with(ROPE_SCALING)
 }
 
-fn small(key: &str, number: u64) -> Result<u32, Fault> {
+fn small(key: &str, number: u64) -> Result<u32, GgufFault> {
     u32::try_from(number)
-        .map_err(|_| Fault::damaged(format!("`{}` is {number}", shown(key.as_bytes()))))
+        .map_err(|_| GgufFault::damaged(format!("`{}` is {number}", shown(key.as_bytes()))))
 }
 
-fn unfit(key: &str) -> Fault {
-    Fault::damaged(format!("`{}` is no whole number", shown(key.as_bytes())))
+fn unfit(key: &str) -> GgufFault {
+    GgufFault::damaged(format!("`{}` is no whole number", shown(key.as_bytes())))
 }
 
-fn too_long(key: &str, count: u64) -> Fault {
-    Fault::damaged(format!("`{}` claims to have {count} values", shown(key.as_bytes())))
+fn too_long(key: &str, count: u64) -> GgufFault {
+    GgufFault::damaged(format!("`{}` claims to have {count} values", shown(key.as_bytes())))
 }
 
-fn unknown_kind(key: &str, tag: u32) -> Fault {
-    Fault::damaged(format!("`{}` has the unknown type {tag}", shown(key.as_bytes())))
+fn unknown_kind(key: &str, tag: u32) -> GgufFault {
+    GgufFault::damaged(format!("`{}` has the unknown type {tag}", shown(key.as_bytes())))
 }

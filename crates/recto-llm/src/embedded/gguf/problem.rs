@@ -9,7 +9,7 @@ use strum::EnumMessage;
 /// people, where it is always the same.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, strum::EnumMessage)]
 #[allow(missing_docs, reason = "the message of a variant says what its fields hold")]
-pub enum FileProblem {
+pub enum ModelFileProblem {
     #[error("there is no model file `{}`", path.display())]
     #[strum(message = "pull the model with `recto models pull`, or correct the path of its file")]
     NotFound { path: PathBuf },
@@ -17,7 +17,7 @@ pub enum FileProblem {
     #[strum(message = "check that the file may be read")]
     Unreadable { path: PathBuf, cause: String },
     #[error("`{}` is no GGUF file: {looks}", path.display())]
-    NotGguf { path: PathBuf, looks: Looks },
+    NotGguf { path: PathBuf, looks: GuessedFormat },
     /// The format is too old or too new.
     #[error(
         "`{}` is a GGUF file of version {version}, and only 2 and 3 can be read",
@@ -55,7 +55,7 @@ pub enum FileProblem {
 /// What a file seems to be that is no GGUF.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::Display)]
 #[allow(missing_docs, reason = "the texts of the variants say it")]
-pub enum Looks {
+pub enum GuessedFormat {
     #[strum(to_string = "it is empty")]
     Empty,
     #[strum(to_string = "it begins with nothing but zeros")]
@@ -79,12 +79,12 @@ pub enum Looks {
     Unknown,
 }
 
-impl FileProblem {
+impl ModelFileProblem {
     /// What a person can do about it.
     pub fn hint(&self) -> &'static str {
         match self {
-            FileProblem::NotGguf { looks, .. } => looks.hint(),
-            FileProblem::Version { version: 0 | 1, .. } => {
+            ModelFileProblem::NotGguf { looks, .. } => looks.hint(),
+            ModelFileProblem::Version { version: 0 | 1, .. } => {
                 "the format is from 2023: pull a newer file of this model"
             }
             _ => self.get_message().unwrap_or_default(),
@@ -92,53 +92,53 @@ impl FileProblem {
     }
 }
 
-impl Looks {
+impl GuessedFormat {
     /// What the first bytes of a file, at most a few hundred, look like.
-    pub(super) fn of(head: &[u8]) -> Self {
+    pub(super) fn guess(head: &[u8]) -> Self {
         let lower = head.trim_ascii_start().get(..64).unwrap_or(head.trim_ascii_start());
         let lower = lower.to_ascii_lowercase();
         let begins = |with: &[u8]| head.starts_with(with);
         if head.is_empty() {
-            Looks::Empty
+            GuessedFormat::Empty
         } else if head.iter().all(|byte| *byte == 0) {
-            Looks::Zeros
+            GuessedFormat::Zeros
         } else if begins(b"version https://git-lfs.github.com/spec/") {
-            Looks::LfsPointer
+            GuessedFormat::LfsPointer
         } else if lower.starts_with(b"<!doctype html") || lower.starts_with(b"<html") {
-            Looks::Html
+            GuessedFormat::Html
         } else if begins(b"PK\x03\x04") || begins(b"PK\x05\x06") {
-            Looks::Zip
+            GuessedFormat::Zip
         } else if begins(&[0x1f, 0x8b]) {
-            Looks::Gzip
+            GuessedFormat::Gzip
         } else if [b"lmgg", b"fmgg", b"tjgg", b"algg"].into_iter().any(|magic| begins(magic)) {
-            Looks::Ggml
+            GuessedFormat::Ggml
         } else if is_safetensors(head) {
-            Looks::Safetensors
+            GuessedFormat::Safetensors
         } else if is_text(head) {
-            Looks::Text
+            GuessedFormat::Text
         } else {
-            Looks::Unknown
+            GuessedFormat::Unknown
         }
     }
 
     fn hint(self) -> &'static str {
         match self {
-            Looks::Empty | Looks::Zeros => {
+            GuessedFormat::Empty | GuessedFormat::Zeros => {
                 "the download did not finish: remove the file and pull the model again"
             }
-            Looks::Html | Looks::Text => {
+            GuessedFormat::Html | GuessedFormat::Text => {
                 "the address may be that of a page about the file: \
                  pull the model from the address of the file itself"
             }
-            Looks::LfsPointer => {
+            GuessedFormat::LfsPointer => {
                 "this only stands for the file: fetch it with `git lfs pull`, \
                  or pull the model with `recto models pull`"
             }
-            Looks::Safetensors | Looks::Ggml => "choose the model's GGUF file",
-            Looks::Zip | Looks::Gzip => {
+            GuessedFormat::Safetensors | GuessedFormat::Ggml => "choose the model's GGUF file",
+            GuessedFormat::Zip | GuessedFormat::Gzip => {
                 "unpack it, and choose the GGUF file inside, if there is one"
             }
-            Looks::Unknown => "choose a GGUF file, or pull the model again",
+            GuessedFormat::Unknown => "choose a GGUF file, or pull the model again",
         }
     }
 }
@@ -161,10 +161,10 @@ fn is_text(head: &[u8]) -> bool {
 
 /// A problem that does not know its file yet.
 #[derive(Debug)]
-pub(super) enum Fault {
+pub(super) enum GgufFault {
     /// The system could not read.
     Io(io::Error),
-    NotGguf(Looks),
+    NotGguf(GuessedFormat),
     Version(u32),
     BigEndian,
     /// The file would have to have at least so many bytes.
@@ -177,32 +177,32 @@ pub(super) enum Fault {
     NotAChatModel(String),
 }
 
-impl Fault {
+impl GgufFault {
     pub(super) fn damaged(what: impl Into<String>) -> Self {
-        Fault::Damaged(what.into())
+        GgufFault::Damaged(what.into())
     }
 
     /// The problem of the file at `path`, which has `size` bytes.
-    pub(super) fn of(self, path: &Path, size: u64) -> FileProblem {
+    pub(super) fn in_file(self, path: &Path, size: u64) -> ModelFileProblem {
         let path = path.to_owned();
         match self {
-            Fault::Io(error) if error.kind() == io::ErrorKind::NotFound => {
-                FileProblem::NotFound { path }
+            GgufFault::Io(error) if error.kind() == io::ErrorKind::NotFound => {
+                ModelFileProblem::NotFound { path }
             }
-            Fault::Io(error) => FileProblem::Unreadable { path, cause: error.to_string() },
-            Fault::NotGguf(looks) => FileProblem::NotGguf { path, looks },
-            Fault::Version(version) => FileProblem::Version { path, version },
-            Fault::BigEndian => FileProblem::BigEndian { path },
-            Fault::Ends { needs } => FileProblem::Truncated { path, has: size, needs },
-            Fault::Damaged(what) => FileProblem::Damaged { path, what },
-            Fault::Split(parts) => FileProblem::Split { path, parts },
-            Fault::NotAChatModel(what) => FileProblem::NotAChatModel { path, what },
+            GgufFault::Io(error) => ModelFileProblem::Unreadable { path, cause: error.to_string() },
+            GgufFault::NotGguf(looks) => ModelFileProblem::NotGguf { path, looks },
+            GgufFault::Version(version) => ModelFileProblem::Version { path, version },
+            GgufFault::BigEndian => ModelFileProblem::BigEndian { path },
+            GgufFault::Ends { needs } => ModelFileProblem::Truncated { path, has: size, needs },
+            GgufFault::Damaged(what) => ModelFileProblem::Damaged { path, what },
+            GgufFault::Split(parts) => ModelFileProblem::Split { path, parts },
+            GgufFault::NotAChatModel(what) => ModelFileProblem::NotAChatModel { path, what },
         }
     }
 }
 
-impl From<io::Error> for Fault {
+impl From<io::Error> for GgufFault {
     fn from(error: io::Error) -> Self {
-        Fault::Io(error)
+        GgufFault::Io(error)
     }
 }

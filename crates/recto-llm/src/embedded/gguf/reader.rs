@@ -9,7 +9,7 @@ use std::io::{BufReader, Read, Seek, SeekFrom};
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 
-use super::problem::Fault;
+use super::problem::GgufFault;
 
 /// The longest text that llama.cpp reads; a longer one is a broken length.
 const LONGEST_TEXT: u64 = 1 << 30;
@@ -18,31 +18,31 @@ const BUFFER: usize = 64 * 1024;
 
 /// Reads a GGUF file's bytes in order, and knows how far it has come.
 #[derive(Debug)]
-pub(super) struct Reader<R> {
+pub(super) struct GgufReader<R> {
     source: BufReader<R>,
     at: u64,
     size: u64,
 }
 
-impl<R: Read + Seek> Reader<R> {
+impl<R: Read + Seek> GgufReader<R> {
     /// Reads `source`, which has `size` bytes, from its beginning.
     pub(super) fn new(source: R, size: u64) -> Self {
-        Reader { source: BufReader::with_capacity(BUFFER, source), at: 0, size }
+        GgufReader { source: BufReader::with_capacity(BUFFER, source), at: 0, size }
     }
 
     pub(super) fn at(&self) -> u64 {
         self.at
     }
 
-    pub(super) fn u32(&mut self) -> Result<u32, Fault> {
+    pub(super) fn u32(&mut self) -> Result<u32, GgufFault> {
         self.array().map(u32::from_le_bytes)
     }
 
-    pub(super) fn u64(&mut self) -> Result<u64, Fault> {
+    pub(super) fn u64(&mut self) -> Result<u64, GgufFault> {
         self.array().map(u64::from_le_bytes)
     }
 
-    pub(super) fn array<const N: usize>(&mut self) -> Result<[u8; N], Fault> {
+    pub(super) fn array<const N: usize>(&mut self) -> Result<[u8; N], GgufFault> {
         let end = self.end_of(N as u64)?;
         let mut bytes = [0; N];
         self.source.read_exact(&mut bytes)?;
@@ -50,7 +50,7 @@ impl<R: Read + Seek> Reader<R> {
         Ok(bytes)
     }
 
-    pub(super) fn skip(&mut self, bytes: u64) -> Result<(), Fault> {
+    pub(super) fn skip(&mut self, bytes: u64) -> Result<(), GgufFault> {
         let end = self.end_of(bytes)?;
         let distance = i64::try_from(bytes).map_err(|_| too_far(bytes))?;
         self.source.seek_relative(distance)?;
@@ -59,17 +59,17 @@ impl<R: Read + Seek> Reader<R> {
     }
 
     /// Goes back to a place where it has been.
-    pub(super) fn go_back(&mut self, at: u64) -> Result<(), Fault> {
+    pub(super) fn go_back(&mut self, at: u64) -> Result<(), GgufFault> {
         self.source.seek(SeekFrom::Start(at))?;
         self.at = at;
         Ok(())
     }
 
     /// A text, with its length before it, into `text`; one of more than `most` bytes is a fault.
-    pub(super) fn text(&mut self, most: u64, text: &mut Vec<u8>) -> Result<(), Fault> {
+    pub(super) fn text(&mut self, most: u64, text: &mut Vec<u8>) -> Result<(), GgufFault> {
         let length = self.text_length()?;
         if length > most {
-            return Err(Fault::damaged(format!(
+            return Err(GgufFault::damaged(format!(
                 "there is a text of {length} bytes where {most} are the most"
             )));
         }
@@ -82,12 +82,12 @@ impl<R: Read + Seek> Reader<R> {
         Ok(())
     }
 
-    pub(super) fn skip_text(&mut self) -> Result<(), Fault> {
+    pub(super) fn skip_text(&mut self) -> Result<(), GgufFault> {
         let length = self.text_length()?;
         self.skip(length)
     }
 
-    fn text_length(&mut self) -> Result<u64, Fault> {
+    fn text_length(&mut self) -> Result<u64, GgufFault> {
         let length = self.u64()?;
         if length > LONGEST_TEXT {
             return Err(too_far(length));
@@ -96,14 +96,14 @@ impl<R: Read + Seek> Reader<R> {
     }
 
     /// Where the next `bytes` bytes end, if the file has them.
-    fn end_of(&self, bytes: u64) -> Result<u64, Fault> {
+    fn end_of(&self, bytes: u64) -> Result<u64, GgufFault> {
         let needs = self.at.checked_add(bytes).ok_or_else(|| too_far(bytes))?;
-        if needs > self.size { Err(Fault::Ends { needs }) } else { Ok(needs) }
+        if needs > self.size { Err(GgufFault::Ends { needs }) } else { Ok(needs) }
     }
 }
 
-fn too_far(length: u64) -> Fault {
-    Fault::damaged(format!("there is a length of {length} bytes"))
+fn too_far(length: u64) -> GgufFault {
+    GgufFault::damaged(format!("there is a length of {length} bytes"))
 }
 
 /// Tells names that stand twice, by their hashes, however long they are.
@@ -112,9 +112,9 @@ fn too_far(length: u64) -> Fault {
 /// millions. A vocabulary has hundreds of thousands of names, which are gone through at every
 /// start; the set of the standard library would take longer than all the rest.
 #[derive(Debug, Default)]
-pub(super) struct Seen(HashTable<u64>);
+pub(super) struct SeenNames(HashTable<u64>);
 
-impl Seen {
+impl SeenNames {
     /// False if `name` was there before.
     pub(super) fn add(&mut self, name: &[u8]) -> bool {
         let hash = hash(name);

@@ -3,8 +3,8 @@
 //! Follows llama.cpp where it sizes its caches, and is on the careful side where a file does not
 //! say enough. What llama.cpp would end the whole process over is refused here.
 
-use super::metadata::Metadata;
-use super::problem::Fault;
+use super::metadata::GgufMetadata;
+use super::problem::GgufFault;
 use super::reader::shown;
 
 /// llama.cpp's limits; beyond them it ends the process.
@@ -26,7 +26,7 @@ const RECURRENT_KEYS: [&str; 4] = ["ssm.", "wkv.", "kda.", "shortconv."];
 
 /// What one layer keeps in the cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Layer {
+pub(crate) struct CacheLayer {
     /// Heads with keys and values of their own; none where a layer keeps nothing.
     pub(crate) kv_heads: u32,
     /// The numbers in a key of one head.
@@ -37,9 +37,9 @@ pub(crate) struct Layer {
 
 /// The numbers of a model that its memory depends on.
 #[derive(Debug)]
-pub(super) struct Shape {
+pub(super) struct ModelShape {
     pub(super) trained: Option<u32>,
-    pub(super) layers: Vec<Layer>,
+    pub(super) layers: Vec<CacheLayer>,
     pub(super) heads: u32,
     pub(super) embedding_length: u32,
     pub(super) feed_forward: u32,
@@ -48,9 +48,9 @@ pub(super) struct Shape {
     pub(super) state: u64,
 }
 
-impl Shape {
-    pub(super) fn read(metadata: &Metadata, architecture: &str) -> Result<Self, Fault> {
-        let keys = Keys { metadata, architecture };
+impl ModelShape {
+    pub(super) fn read(metadata: &GgufMetadata, architecture: &str) -> Result<Self, GgufFault> {
+        let keys = ArchitectureKeys { metadata, architecture };
         let embedding_length = keys.required("embedding_length")?;
         let count = keys.layers()?;
         let heads = keys.each("attention.head_count", count)?.unwrap_or_else(|| vec![0; count]);
@@ -59,7 +59,7 @@ impl Shape {
         keys.check_experts(count)?;
         keys.check_rope()?;
         let recurrent = keys.is_recurrent();
-        Ok(Shape {
+        Ok(ModelShape {
             trained: keys.number("context_length")?.filter(|trained| *trained > 0),
             heads,
             embedding_length,
@@ -73,46 +73,46 @@ impl Shape {
 }
 
 /// The keys of one architecture.
-struct Keys<'a> {
-    metadata: &'a Metadata,
+struct ArchitectureKeys<'a> {
+    metadata: &'a GgufMetadata,
     architecture: &'a str,
 }
 
-impl Keys<'_> {
+impl ArchitectureKeys<'_> {
     fn key(&self, name: &str) -> String {
         format!("{}.{name}", self.architecture)
     }
 
-    fn number(&self, name: &str) -> Result<Option<u32>, Fault> {
+    fn number(&self, name: &str) -> Result<Option<u32>, GgufFault> {
         self.metadata.number(&self.key(name))
     }
 
-    fn number_or(&self, name: &str, default: u32) -> Result<u32, Fault> {
+    fn number_or(&self, name: &str, default: u32) -> Result<u32, GgufFault> {
         Ok(self.number(name)?.unwrap_or(default))
     }
 
-    fn required(&self, name: &str) -> Result<u32, Fault> {
+    fn required(&self, name: &str) -> Result<u32, GgufFault> {
         self.number(name)?.filter(|number| *number > 0).ok_or_else(|| {
-            Fault::damaged(format!("it does not say `{}`", shown(self.key(name).as_bytes())))
+            GgufFault::damaged(format!("it does not say `{}`", shown(self.key(name).as_bytes())))
         })
     }
 
-    fn each(&self, name: &str, layers: usize) -> Result<Option<Vec<u32>>, Fault> {
+    fn each(&self, name: &str, layers: usize) -> Result<Option<Vec<u32>>, GgufFault> {
         self.metadata.for_layers(&self.key(name), layers)
     }
 
-    fn layers(&self) -> Result<usize, Fault> {
+    fn layers(&self) -> Result<usize, GgufFault> {
         let layers = self.required("block_count")?;
         let ahead = self.number_or("nextn_predict_layers", 0)?;
         if layers > MOST_LAYERS || ahead > layers {
-            return Err(Fault::damaged(format!(
+            return Err(GgufFault::damaged(format!(
                 "it claims to have {layers} layers, {ahead} of them to look ahead"
             )));
         }
         Ok(layers as usize)
     }
 
-    fn caches(&self, embedding_length: u32, heads: &[u32]) -> Result<Vec<Layer>, Fault> {
+    fn caches(&self, embedding_length: u32, heads: &[u32]) -> Result<Vec<CacheLayer>, GgufFault> {
         let count = heads.len();
         let kv_heads = self.each("attention.head_count_kv", count)?;
         let kv_heads = kv_heads.unwrap_or_else(|| heads.to_vec());
@@ -129,13 +129,13 @@ impl Keys<'_> {
                 None => [full[0].max(sliding[0]), full[1].max(sliding[1])],
             };
             let kv_heads = if keeps[at] { kv_heads } else { 0 };
-            Layer { kv_heads, key_length, value_length }
+            CacheLayer { kv_heads, key_length, value_length }
         };
         Ok(kv_heads.into_iter().enumerate().map(layer).collect())
     }
 
     /// The numbers in a key and in a value.
-    fn lengths(&self, suffix: &str, [key, value]: [u32; 2]) -> Result<[u32; 2], Fault> {
+    fn lengths(&self, suffix: &str, [key, value]: [u32; 2]) -> Result<[u32; 2], GgufFault> {
         let key = self.number_or(&format!("attention.key_length{suffix}"), key)?;
         let value = self.number_or(&format!("attention.value_length{suffix}"), value)?;
         // Latent attention keeps one vector, of which both are made; sparse attention keeps
@@ -148,7 +148,7 @@ impl Keys<'_> {
     }
 
     /// Which layers keep keys and values of their own.
-    fn keeps(&self, count: usize) -> Result<Vec<bool>, Fault> {
+    fn keeps(&self, count: usize) -> Result<Vec<bool>, GgufFault> {
         let shared = self.number_or("attention.shared_kv_layers", 0)? as usize;
         let ahead = self.number_or("nextn_predict_layers", 0)? as usize;
         let every = self.number_or("full_attention_interval", 1)?.max(1) as usize;
@@ -161,9 +161,9 @@ impl Keys<'_> {
     }
 
     /// How many numbers a token becomes at the widest place of a layer.
-    fn feed_forward(&self, layers: usize) -> Result<u32, Fault> {
+    fn feed_forward(&self, layers: usize) -> Result<u32, GgufFault> {
         let widest = |name| {
-            Ok::<_, Fault>(self.each(name, layers)?.into_iter().flatten().max().unwrap_or(0))
+            Ok::<_, GgufFault>(self.each(name, layers)?.into_iter().flatten().max().unwrap_or(0))
         };
         let dense = widest("feed_forward_length")?;
         let experts = widest("expert_feed_forward_length")?
@@ -172,7 +172,7 @@ impl Keys<'_> {
         Ok(dense.max(experts))
     }
 
-    fn check_experts(&self, layers: usize) -> Result<(), Fault> {
+    fn check_experts(&self, layers: usize) -> Result<(), GgufFault> {
         let experts = self.number_or("expert_count", 0)?;
         let used = self.each("expert_used_count", layers)?.into_iter().flatten().max().unwrap_or(0);
         let groups = self.number_or("expert_group_count", 0)?;
@@ -190,7 +190,7 @@ impl Keys<'_> {
         // These two set their experts straight themselves before it comes to that.
         let lenient = experts == 1 && matches!(self.architecture, "hunyuan-dense" | "hunyuan_vl");
         if experts > MOST_EXPERTS || !(fits || lenient) {
-            return Err(Fault::damaged(format!(
+            return Err(GgufFault::damaged(format!(
                 "it claims to use {used} of {experts} experts, \
                  and {used_groups} of {groups} groups of them"
             )));
@@ -198,9 +198,9 @@ impl Keys<'_> {
         Ok(())
     }
 
-    fn check_rope(&self) -> Result<(), Fault> {
+    fn check_rope(&self) -> Result<(), GgufFault> {
         match self.metadata.text(&self.key("rope.scaling.type"))? {
-            Some(scaling) if !ROPE_SCALINGS.contains(&scaling) => Err(Fault::damaged(format!(
+            Some(scaling) if !ROPE_SCALINGS.contains(&scaling) => Err(GgufFault::damaged(format!(
                 "it stretches positions in the unknown way `{}`",
                 shown(scaling.as_bytes())
             ))),
@@ -214,7 +214,12 @@ impl Keys<'_> {
     }
 
     /// The bytes of the state that a sequence keeps instead of a cache, however long it is.
-    fn state(&self, embedding_length: u32, heads: u32, layers: &[Layer]) -> Result<u64, Fault> {
+    fn state(
+        &self,
+        embedding_length: u32,
+        heads: u32,
+        layers: &[CacheLayer],
+    ) -> Result<u64, GgufFault> {
         let number = |name, default| self.number_or(name, default).map(u64::from);
         let [embedding, heads] = [embedding_length, heads].map(u64::from);
         let kernel = number("ssm.conv_kernel", 0)?;

@@ -3,11 +3,11 @@
 
 use std::io::{Read, Seek};
 
-use super::problem::Fault;
-use super::reader::{Reader, Seen, shown};
+use super::problem::GgufFault;
+use super::reader::{GgufReader, SeenNames, shown};
 
 /// A kind of numbers, of which `block` take `bytes` together.
-struct Kind {
+struct TensorType {
     id: u32,
     block: u64,
     bytes: u64,
@@ -15,7 +15,7 @@ struct Kind {
 
 /// Every kind of ggml that a file may have; the numbers that are missing were given up.
 #[rustfmt::skip]
-const KINDS: [Kind; 35] = [
+const KINDS: [TensorType; 35] = [
     kind(0, 1, 4),       // F32
     kind(1, 1, 2),       // F16
     kind(2, 32, 18),     // Q4_0
@@ -53,8 +53,8 @@ const KINDS: [Kind; 35] = [
     kind(42, 64, 18),    // Q2_0
 ];
 
-const fn kind(id: u32, block: u64, bytes: u64) -> Kind {
-    Kind { id, block, bytes }
+const fn kind(id: u32, block: u64, bytes: u64) -> TensorType {
+    TensorType { id, block, bytes }
 }
 
 /// Models with many experts have some ten thousands.
@@ -67,7 +67,7 @@ const LARGEST: u64 = 1 << 50;
 
 /// The totals of a file's list of tensors.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Tensors {
+pub(super) struct TensorTotals {
     pub(super) count: u64,
     /// The bytes of all tensors, without the gaps between them.
     pub(super) weights: u64,
@@ -75,17 +75,17 @@ pub(super) struct Tensors {
     pub(super) needs: u64,
 }
 
-impl Tensors {
+impl TensorTotals {
     /// Reads a list of `count` tensors, whose data follow it at multiples of `alignment`.
     pub(super) fn read<R: Read + Seek>(
-        reader: &mut Reader<R>,
+        reader: &mut GgufReader<R>,
         count: u64,
         alignment: u64,
-    ) -> Result<Self, Fault> {
+    ) -> Result<Self, GgufFault> {
         if count > MOST_TENSORS {
-            return Err(Fault::damaged(format!("it claims to have {count} tensors")));
+            return Err(GgufFault::damaged(format!("it claims to have {count} tensors")));
         }
-        let mut seen = Seen::default();
+        let mut seen = SeenNames::default();
         let mut name = Vec::new();
         let mut weights: u64 = 0;
         let mut last_end = 0;
@@ -93,9 +93,12 @@ impl Tensors {
         for _ in 0..count {
             reader.text(LONGEST_NAME, &mut name)?;
             if !seen.add(&name) {
-                return Err(Fault::damaged(format!("the tensor `{}` stands twice", shown(&name))));
+                return Err(GgufFault::damaged(format!(
+                    "the tensor `{}` stands twice",
+                    shown(&name)
+                )));
             }
-            let tensor = Tensor::read(reader).map_err(|fault| named(&name, fault))?;
+            let tensor = TensorEntry::read(reader).map_err(|fault| named(&name, fault))?;
             let end = tensor.check(alignment, expected).map_err(|fault| named(&name, fault))?;
             // Where a tensor of an unknown kind ends is not known, nor where the next begins.
             expected = tensor.bytes.map(|_| end.next_multiple_of(alignment));
@@ -106,21 +109,21 @@ impl Tensors {
             0 => reader.at(),
             _ => reader.at().next_multiple_of(alignment) + last_end,
         };
-        Ok(Tensors { count, weights, needs })
+        Ok(TensorTotals { count, weights, needs })
     }
 }
 
-struct Tensor {
+struct TensorEntry {
     offset: u64,
     /// Unless its kind is unknown.
     bytes: Option<u64>,
 }
 
-impl Tensor {
-    fn read<R: Read + Seek>(reader: &mut Reader<R>) -> Result<Self, Fault> {
+impl TensorEntry {
+    fn read<R: Read + Seek>(reader: &mut GgufReader<R>) -> Result<Self, GgufFault> {
         let dimensions = reader.u32()?;
         if dimensions > MOST_DIMENSIONS {
-            return Err(Fault::damaged(format!("has {dimensions} dimensions")));
+            return Err(GgufFault::damaged(format!("has {dimensions} dimensions")));
         }
         let mut sizes = [1; MOST_DIMENSIONS as usize];
         for size in &mut sizes[..dimensions as usize] {
@@ -128,33 +131,36 @@ impl Tensor {
         }
         let kind = reader.u32()?;
         let offset = reader.u64()?;
-        Ok(Tensor { offset, bytes: bytes(sizes, kind)? })
+        Ok(TensorEntry { offset, bytes: bytes(sizes, kind)? })
     }
 
     /// Where it ends, behind the beginning of all tensors. llama.cpp wants them one after the
     /// other.
-    fn check(&self, alignment: u64, expected: Option<u64>) -> Result<u64, Fault> {
+    fn check(&self, alignment: u64, expected: Option<u64>) -> Result<u64, GgufFault> {
         if !self.offset.is_multiple_of(alignment) {
-            return Err(Fault::damaged(format!(
+            return Err(GgufFault::damaged(format!(
                 "begins at {}, which is no multiple of {alignment}",
                 self.offset
             )));
         }
         if let Some(expected) = expected.filter(|expected| *expected != self.offset) {
-            return Err(Fault::damaged(format!("begins at {} instead of {expected}", self.offset)));
+            return Err(GgufFault::damaged(format!(
+                "begins at {} instead of {expected}",
+                self.offset
+            )));
         }
         self.offset
             .checked_add(self.bytes.unwrap_or(0))
             .filter(|end| *end <= LARGEST)
-            .ok_or_else(|| Fault::damaged("would end beyond any file"))
+            .ok_or_else(|| GgufFault::damaged("would end beyond any file"))
     }
 }
 
 /// The bytes of a tensor; none where the kind is unknown.
-fn bytes(sizes: [u64; 4], kind: u32) -> Result<Option<u64>, Fault> {
+fn bytes(sizes: [u64; 4], kind: u32) -> Result<Option<u64>, GgufFault> {
     let Some(kind) = KINDS.iter().find(|known| known.id == kind) else { return Ok(None) };
     if !sizes[0].is_multiple_of(kind.block) {
-        return Err(Fault::damaged(format!(
+        return Err(GgufFault::damaged(format!(
             "has rows of {} in blocks of {}",
             sizes[0], kind.block
         )));
@@ -165,12 +171,14 @@ fn bytes(sizes: [u64; 4], kind: u32) -> Result<Option<u64>, Fault> {
         .and_then(|blocks| blocks.checked_mul(kind.bytes))
         .filter(|bytes| *bytes <= LARGEST)
         .map(Some)
-        .ok_or_else(|| Fault::damaged(format!("has the impossible shape {sizes:?}")))
+        .ok_or_else(|| GgufFault::damaged(format!("has the impossible shape {sizes:?}")))
 }
 
-fn named(name: &[u8], fault: Fault) -> Fault {
+fn named(name: &[u8], fault: GgufFault) -> GgufFault {
     match fault {
-        Fault::Damaged(what) => Fault::Damaged(format!("the tensor `{}` {what}", shown(name))),
+        GgufFault::Damaged(what) => {
+            GgufFault::Damaged(format!("the tensor `{}` {what}", shown(name)))
+        }
         other => other,
     }
 }

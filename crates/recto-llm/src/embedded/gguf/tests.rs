@@ -9,14 +9,14 @@ use std::path::{Path, PathBuf};
 
 use builder::{Gguf, Value};
 
-use super::{FileProblem, Layer, Looks, ModelFile, read};
+use super::{CacheLayer, GuessedFormat, ModelFile, ModelFileProblem, read};
 
 const PATH: &str = "models/tiny.gguf";
 
-fn parse(bytes: &[u8]) -> Result<ModelFile, FileProblem> {
+fn parse(bytes: &[u8]) -> Result<ModelFile, ModelFileProblem> {
     let path = Path::new(PATH);
     let size = bytes.len() as u64;
-    read(path, Cursor::new(bytes), size).map_err(|fault| fault.of(path, size))
+    read(path, Cursor::new(bytes), size).map_err(|fault| fault.in_file(path, size))
 }
 
 fn model(gguf: &Gguf) -> ModelFile {
@@ -34,7 +34,7 @@ fn told_of(bytes: &[u8]) -> String {
 
 fn damage(gguf: &Gguf) -> String {
     match parse(&gguf.bytes()) {
-        Err(FileProblem::Damaged { what, .. }) => what,
+        Err(ModelFileProblem::Damaged { what, .. }) => what,
         other => panic!("not damaged: {other:?}"),
     }
 }
@@ -42,7 +42,7 @@ fn damage(gguf: &Gguf) -> String {
 #[test]
 fn a_header_says_what_the_model_is() {
     let gguf = Gguf::chat();
-    let layer = Layer { kv_heads: 2, key_length: 16, value_length: 16 };
+    let layer = CacheLayer { kv_heads: 2, key_length: 16, value_length: 16 };
     assert_eq!(
         model(&gguf),
         ModelFile {
@@ -114,7 +114,8 @@ fn numbers_may_have_any_width() {
 #[test]
 fn layers_may_differ() {
     let layers = |gguf: Gguf| model(&gguf).layers;
-    let layer = |kv_heads, key_length, value_length| Layer { kv_heads, key_length, value_length };
+    let layer =
+        |kv_heads, key_length, value_length| CacheLayer { kv_heads, key_length, value_length };
 
     let each = Gguf::chat().with("llama.attention.head_count_kv", vec![4, 0]);
     assert_eq!(layers(each), [layer(4, 16, 16), layer(0, 16, 16)]);
@@ -165,7 +166,7 @@ fn recurrent_models_are_told() {
     assert!(file.recurrent);
     // Three rows of the convolution, the state, and two rows of room for other kinds.
     assert_eq!(file.state, 2 * 4 * (3 * 128 + 128 * 16 + 2 * 64));
-    assert_eq!(file.layers, [Layer { kv_heads: 0, key_length: 0, value_length: 0 }; 2]);
+    assert_eq!(file.layers, [CacheLayer { kv_heads: 0, key_length: 0, value_length: 0 }; 2]);
 
     let unknown = Gguf::chat().with("llama.ssm.state_size", 16);
     assert!(model(&unknown).recurrent);
@@ -196,24 +197,24 @@ fn experts_widen_a_layer() {
 fn other_files_are_told_apart() {
     let mut safetensors = 4096_u64.to_le_bytes().to_vec();
     safetensors.extend(b"{\"__metadata__\":{}}");
-    let cases: [(&[u8], Looks); 14] = [
-        (b"", Looks::Empty),
-        (&[0; 600], Looks::Zeros),
-        (b"<!DOCTYPE html><html>", Looks::Html),
-        (b"\n  <html lang=\"en\">", Looks::Html),
-        (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", Looks::LfsPointer),
-        (&safetensors, Looks::Safetensors),
-        (b"PK\x03\x04\x14\0", Looks::Zip),
-        (&[0x1f, 0x8b, 8], Looks::Gzip),
-        (b"tjgg\x01\0\0\0", Looks::Ggml),
-        (b"Entry not found", Looks::Text),
-        ("Zugriff verweigert, übrigens".as_bytes(), Looks::Text),
-        (&"ü".as_bytes()[..1], Looks::Unknown),
-        (b"\x7fELF\x02\x01\x01", Looks::Unknown),
-        (b"FUGG\x03\0\0\0", Looks::Unknown),
+    let cases: [(&[u8], GuessedFormat); 14] = [
+        (b"", GuessedFormat::Empty),
+        (&[0; 600], GuessedFormat::Zeros),
+        (b"<!DOCTYPE html><html>", GuessedFormat::Html),
+        (b"\n  <html lang=\"en\">", GuessedFormat::Html),
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", GuessedFormat::LfsPointer),
+        (&safetensors, GuessedFormat::Safetensors),
+        (b"PK\x03\x04\x14\0", GuessedFormat::Zip),
+        (&[0x1f, 0x8b, 8], GuessedFormat::Gzip),
+        (b"tjgg\x01\0\0\0", GuessedFormat::Ggml),
+        (b"Entry not found", GuessedFormat::Text),
+        ("Zugriff verweigert, übrigens".as_bytes(), GuessedFormat::Text),
+        (&"ü".as_bytes()[..1], GuessedFormat::Unknown),
+        (b"\x7fELF\x02\x01\x01", GuessedFormat::Unknown),
+        (b"FUGG\x03\0\0\0", GuessedFormat::Unknown),
     ];
     for (bytes, looks) in cases {
-        let expected = FileProblem::NotGguf { path: PATH.into(), looks };
+        let expected = ModelFileProblem::NotGguf { path: PATH.into(), looks };
         assert_eq!(parse(bytes), Err(expected), "{bytes:?}");
     }
     assert_eq!(told_of(b"<html>"), "`models/tiny.gguf` is no GGUF file: it looks like a web page");
@@ -227,9 +228,12 @@ fn other_versions_are_refused() {
         parse(&gguf.bytes()).unwrap_err()
     };
     for number in [0, 1, 4, 17, 0x0001_0000, u32::MAX] {
-        assert_eq!(version(number), FileProblem::Version { path: PATH.into(), version: number });
+        assert_eq!(
+            version(number),
+            ModelFileProblem::Version { path: PATH.into(), version: number }
+        );
     }
-    assert_eq!(version(3_u32.swap_bytes()), FileProblem::BigEndian { path: PATH.into() });
+    assert_eq!(version(3_u32.swap_bytes()), ModelFileProblem::BigEndian { path: PATH.into() });
     assert_eq!(
         version(1).to_string(),
         "`models/tiny.gguf` is a GGUF file of version 1, and only 2 and 3 can be read"
@@ -241,7 +245,7 @@ fn a_file_that_is_cut_off_is_told_wherever_the_cut_is() {
     let bytes = Gguf::chat().bytes();
     let whole = bytes.len() as u64;
     for end in 4..bytes.len() {
-        let Err(FileProblem::Truncated { has, needs, .. }) = parse(&bytes[..end]) else {
+        let Err(ModelFileProblem::Truncated { has, needs, .. }) = parse(&bytes[..end]) else {
             panic!("{end}: {:?}", parse(&bytes[..end]));
         };
         assert_eq!(has, end as u64);
@@ -268,7 +272,7 @@ fn bytes_behind_the_tensors_do_no_harm() {
 #[test]
 fn parts_of_a_model_are_refused() {
     let part = Gguf::chat().without_tensors().with("split.count", Value::U16(3));
-    assert_eq!(parse(&part.bytes()), Err(FileProblem::Split { path: PATH.into(), parts: 3 }));
+    assert_eq!(parse(&part.bytes()), Err(ModelFileProblem::Split { path: PATH.into(), parts: 3 }));
     assert_eq!(told(&part), "`models/tiny.gguf` is one of the 3 parts of a model");
     assert!(parse(&Gguf::chat().with("split.count", Value::U16(1)).bytes()).is_ok());
 }
@@ -276,7 +280,7 @@ fn parts_of_a_model_are_refused() {
 #[test]
 fn what_cannot_chat_is_refused() {
     let what = |gguf: Gguf| match parse(&gguf.bytes()) {
-        Err(FileProblem::NotAChatModel { what, .. }) => what,
+        Err(ModelFileProblem::NotAChatModel { what, .. }) => what,
         other => panic!("{other:?}"),
     };
     let chat = Gguf::chat;
@@ -296,7 +300,7 @@ fn what_cannot_chat_is_refused() {
     assert!(what(Gguf::new().with("general.type", "mmproj")).contains("sees"));
     // The same of a file that is cut off too: another download would not help.
     let cut = Gguf::chat().with("general.architecture", "bert").header();
-    assert!(matches!(parse(&cut), Err(FileProblem::NotAChatModel { .. })));
+    assert!(matches!(parse(&cut), Err(ModelFileProblem::NotAChatModel { .. })));
 }
 
 #[test]
@@ -304,11 +308,11 @@ fn files_that_cannot_be_read_are_told() {
     let folder = tempfile::tempdir().unwrap();
     let missing = folder.path().join("missing.gguf");
     let problem = ModelFile::read(&missing).unwrap_err();
-    assert_eq!(problem, FileProblem::NotFound { path: missing });
+    assert_eq!(problem, ModelFileProblem::NotFound { path: missing });
 
     let problem = ModelFile::read(folder.path()).unwrap_err();
     let cause = "it is no file".to_owned();
-    assert_eq!(problem, FileProblem::Unreadable { path: folder.path().to_owned(), cause });
+    assert_eq!(problem, ModelFileProblem::Unreadable { path: folder.path().to_owned(), cause });
 }
 
 #[test]
@@ -323,12 +327,12 @@ fn a_file_is_read_from_the_disk() {
 #[test]
 fn every_problem_says_what_helps() {
     let path = PathBuf::from(PATH);
-    let hint = |problem: FileProblem| problem.hint();
-    assert!(hint(FileProblem::NotFound { path: path.clone() }).contains("recto models pull"));
-    let looks = Looks::LfsPointer;
-    assert!(hint(FileProblem::NotGguf { path: path.clone(), looks }).contains("git lfs pull"));
-    let old = hint(FileProblem::Version { path: path.clone(), version: 1 });
-    let new = hint(FileProblem::Version { path, version: 4 });
+    let hint = |problem: ModelFileProblem| problem.hint();
+    assert!(hint(ModelFileProblem::NotFound { path: path.clone() }).contains("recto models pull"));
+    let looks = GuessedFormat::LfsPointer;
+    assert!(hint(ModelFileProblem::NotGguf { path: path.clone(), looks }).contains("git lfs pull"));
+    let old = hint(ModelFileProblem::Version { path: path.clone(), version: 1 });
+    let new = hint(ModelFileProblem::Version { path, version: 4 });
     assert!(old.contains("newer file") && new.contains("update Recto"));
 }
 
@@ -342,7 +346,7 @@ fn a_real_model_is_read() {
     assert_eq!(model.name.as_deref(), Some("Smollm2 135M 8k Lc100K Mix1 Ep2"));
     assert_eq!(model.architecture, "llama");
     assert_eq!(model.trained, Some(8192));
-    assert_eq!(model.layers, [Layer { kv_heads: 3, key_length: 64, value_length: 64 }; 30]);
+    assert_eq!(model.layers, [CacheLayer { kv_heads: 3, key_length: 64, value_length: 64 }; 30]);
     assert_eq!((model.heads, model.embedding_length, model.feed_forward), (9, 576, 1536));
     assert_eq!(model.vocabulary, 49152);
     assert_eq!(model.bos.as_deref(), Some("<|im_start|>"));

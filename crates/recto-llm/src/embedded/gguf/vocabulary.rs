@@ -2,9 +2,9 @@
 
 use std::io::{Read, Seek};
 
-use super::metadata::{Metadata, Tokens};
-use super::problem::Fault;
-use super::reader::{Reader, Seen, shown};
+use super::metadata::{GgufMetadata, TokenList};
+use super::problem::GgufFault;
+use super::reader::{GgufReader, SeenNames, shown};
 
 const LONGEST_TOKEN: u64 = 1 << 16;
 
@@ -19,21 +19,26 @@ pub(super) struct Vocabulary {
 impl Vocabulary {
     /// Goes through the tokens, which the reader has passed before.
     pub(super) fn read<R: Read + Seek>(
-        reader: &mut Reader<R>,
-        metadata: &Metadata,
-    ) -> Result<Self, Fault> {
-        let Some(Tokens { at, count }) = metadata.tokens else { return Ok(Vocabulary::default()) };
+        reader: &mut GgufReader<R>,
+        metadata: &GgufMetadata,
+    ) -> Result<Self, GgufFault> {
+        let Some(TokenList { at, count }) = metadata.tokens else {
+            return Ok(Vocabulary::default());
+        };
         let bos = metadata.id("tokenizer.ggml.bos_token_id");
         let eos = metadata.id("tokenizer.ggml.eos_token_id");
         let mut vocabulary = Vocabulary { size: count, bos: None, eos: None };
-        let mut seen = Seen::default();
+        let mut seen = SeenNames::default();
         let mut token = Vec::new();
         reader.go_back(at)?;
         for id in 0..u64::from(count) {
             reader.text(LONGEST_TOKEN, &mut token)?;
             // llama.cpp gives empty ones a name, and ends the process over others.
             if !token.is_empty() && !seen.add(&token) {
-                return Err(Fault::damaged(format!("the token `{}` stands twice", shown(&token))));
+                return Err(GgufFault::damaged(format!(
+                    "the token `{}` stands twice",
+                    shown(&token)
+                )));
             }
             let text = || Some(String::from_utf8_lossy(&token).into_owned());
             if bos == Some(id) {

@@ -2,10 +2,10 @@
 //! be tried on texts.
 
 /// A file's text, if it can be read.
-pub(super) type Read<'a> = &'a dyn Fn(&str) -> Option<String>;
+pub(super) type ReadText<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// What the kernel has available, or what is left in a control group if that is less.
-pub(super) fn available(read: Read<'_>) -> Option<u64> {
+pub(super) fn available(read: ReadText<'_>) -> Option<u64> {
     let machine = read("/proc/meminfo").and_then(|text| of_machine(&text));
     let groups = read("/proc/self/cgroup").and_then(|text| of_groups(&text, read));
     match (machine, groups) {
@@ -22,7 +22,7 @@ fn of_machine(meminfo: &str) -> Option<u64> {
 }
 
 /// The files of a control group, of which there are two versions.
-struct Version {
+struct CgroupFiles {
     mounts: &'static [&'static str],
     limit: &'static str,
     used: &'static str,
@@ -30,14 +30,14 @@ struct Version {
     cached: [&'static str; 2],
 }
 
-const FIRST: Version = Version {
+const FIRST: CgroupFiles = CgroupFiles {
     mounts: &["/sys/fs/cgroup/memory"],
     limit: "memory.limit_in_bytes",
     used: "memory.usage_in_bytes",
     cached: ["total_inactive_file", "total_active_file"],
 };
 
-const SECOND: Version = Version {
+const SECOND: CgroupFiles = CgroupFiles {
     // The second stands where both versions are in use.
     mounts: &["/sys/fs/cgroup", "/sys/fs/cgroup/unified"],
     limit: "memory.max",
@@ -47,7 +47,7 @@ const SECOND: Version = Version {
 
 /// The least that is left in any of the groups that the lines of `/proc/self/cgroup` name, and in
 /// those above them. None where there are no limits.
-fn of_groups(groups: &str, read: Read<'_>) -> Option<u64> {
+fn of_groups(groups: &str, read: ReadText<'_>) -> Option<u64> {
     let lefts = groups.lines().filter_map(|line| {
         let mut fields = line.splitn(3, ':');
         let (_, controllers, path) = (fields.next()?, fields.next()?, fields.next()?);
@@ -62,8 +62,8 @@ fn of_groups(groups: &str, read: Read<'_>) -> Option<u64> {
     lefts.min()
 }
 
-impl Version {
-    fn left(&self, path: &str, read: Read<'_>) -> Option<u64> {
+impl CgroupFiles {
+    fn left(&self, path: &str, read: ReadText<'_>) -> Option<u64> {
         let places = self
             .mounts
             .iter()
@@ -71,7 +71,7 @@ impl Version {
         places.filter_map(|folder| self.left_in(&folder, read)).min()
     }
 
-    fn left_in(&self, folder: &str, read: Read<'_>) -> Option<u64> {
+    fn left_in(&self, folder: &str, read: ReadText<'_>) -> Option<u64> {
         let number = |name| read(&format!("{folder}/{name}"))?.trim().parse::<u64>().ok();
         // Without a limit there is the word `max`, or a number near the largest.
         let limit = number(self.limit).filter(|limit| *limit < 1 << 60)?;

@@ -6,10 +6,10 @@ use proptest::prelude::*;
 
 use super::linux;
 use super::{
-    BATCH, Fit, LEAST_TOKENS, STEP, Size, bytes_per_cell, cells, compute_bytes, fit, fixed_bytes,
-    kv_bytes_per_token, reserve, sequences,
+    BATCH, LEAST_TOKENS, MemoryFit, MemorySize, STEP, bytes_per_cell, cells, compute_bytes, fit,
+    fixed_bytes, kv_bytes_per_token, reserve, sequences,
 };
-use crate::embedded::gguf::{Layer, ModelFile};
+use crate::embedded::gguf::{CacheLayer, ModelFile};
 
 const GB: u64 = 1_000_000_000;
 const MIB: u64 = 1 << 20;
@@ -22,7 +22,7 @@ fn small() -> ModelFile {
         name: None,
         architecture: "llama".into(),
         trained: Some(8192),
-        layers: vec![Layer { kv_heads: 3, key_length: 64, value_length: 64 }; 30],
+        layers: vec![CacheLayer { kv_heads: 3, key_length: 64, value_length: 64 }; 30],
         heads: 9,
         embedding_length: 576,
         feed_forward: 1536,
@@ -40,7 +40,7 @@ fn small() -> ModelFile {
 /// One with the numbers of a model of 70 billion weights.
 fn large() -> ModelFile {
     ModelFile {
-        layers: vec![Layer { kv_heads: 8, key_length: 128, value_length: 128 }; 80],
+        layers: vec![CacheLayer { kv_heads: 8, key_length: 128, value_length: 128 }; 80],
         heads: 64,
         embedding_length: 8192,
         feed_forward: 28672,
@@ -55,8 +55,8 @@ fn a_token_takes_its_keys_and_values() {
     // llama.cpp: 45 MiB for 2048 tokens.
     assert_eq!(kv_bytes_per_token(&small()) * 2048, 45 * MIB);
     let mut file = small();
-    file.layers[0] = Layer { kv_heads: 0, key_length: 64, value_length: 64 };
-    file.layers[1] = Layer { kv_heads: 1, key_length: 576, value_length: 0 };
+    file.layers[0] = CacheLayer { kv_heads: 0, key_length: 64, value_length: 64 };
+    file.layers[1] = CacheLayer { kv_heads: 1, key_length: 576, value_length: 0 };
     assert_eq!(kv_bytes_per_token(&file), 28 * 768 + 2 * 576);
 }
 
@@ -64,7 +64,7 @@ fn a_token_takes_its_keys_and_values() {
 #[test]
 fn computing_takes_a_little_less_than_is_reckoned() {
     let shape = |heads, key_length, embedding_length, feed_forward, vocabulary| {
-        let layers = vec![Layer { kv_heads: 1, key_length, value_length: key_length }];
+        let layers = vec![CacheLayer { kv_heads: 1, key_length, value_length: key_length }];
         ModelFile { layers, heads, embedding_length, feed_forward, vocabulary, ..small() }
     };
     let llama = shape(32, 128, 4096, 14336, 128_000);
@@ -96,7 +96,7 @@ fn computing_takes_a_little_less_than_is_reckoned() {
 fn what_fits_is_as_much_as_memory_allows() {
     let file = small();
     let has = 4 * GB;
-    let Fit { largest } = fit(&file, Some(has)).unwrap();
+    let MemoryFit { largest } = fit(&file, Some(has)).unwrap();
     let takes =
         |tokens: u32| fixed_bytes(&file) + bytes_per_cell(&file) * u64::from(tokens) + reserve(has);
     assert!(takes(largest) <= has && takes(largest + STEP) > has, "{largest}");
@@ -158,7 +158,7 @@ proptest! {
         window in any::<u32>(),
     ) {
         let layers = layers.into_iter().map(|(kv_heads, key_length, value_length)| {
-            Layer { kv_heads, key_length, value_length }
+            CacheLayer { kv_heads, key_length, value_length }
         });
         let layers = layers.collect();
         let file = ModelFile {
@@ -169,7 +169,7 @@ proptest! {
         prop_assert!(u64::from(cells) <= 4 * u64::from(window.max(1)).next_multiple_of(256));
         prop_assert!(cells >= window.min(u32::MAX / STEP * STEP));
         match (fit(&file, has), has) {
-            (Ok(Fit { largest }), Some(has)) => {
+            (Ok(MemoryFit { largest }), Some(has)) => {
                 prop_assert!(largest >= LEAST_TOKENS && largest.is_multiple_of(STEP));
                 let takes = bytes_per_cell(&file) * u64::from(largest) + fixed_bytes(&file);
                 prop_assert!(takes <= has - reserve(has));
@@ -198,7 +198,7 @@ fn sizes_are_short() {
         (u64::MAX, "18 EB"),
     ];
     for (bytes, expected) in cases {
-        assert_eq!(Size(bytes).to_string(), expected);
+        assert_eq!(MemorySize(bytes).to_string(), expected);
     }
 }
 

@@ -5,8 +5,8 @@ use proptest::prelude::*;
 use super::*;
 
 /// Places a prompt and reads it to its end, as an engine does.
-fn read(pool: &mut Pool, lane: u64, prompt: &[i32]) -> Place {
-    let place = pool.place(Some(Lane(lane)), prompt, 0);
+fn read(pool: &mut SequencePool, lane: u64, prompt: &[i32]) -> SequencePlan {
+    let place = pool.plan(Some(PromptCacheKey(lane)), prompt, 0);
     pool.extend(place.sequence, &prompt[place.kept..]);
     pool.prompt_read(place.sequence, place.kept);
     place
@@ -18,7 +18,7 @@ fn prompt(range: std::ops::Range<i32>) -> Vec<i32> {
 
 #[test]
 fn a_conversation_goes_on_where_it_was() {
-    let mut pool = Pool::new(4, 100, Rewind::Anywhere);
+    let mut pool = SequencePool::new(4, 100, Rewind::Anywhere);
     let first = read(&mut pool, 1, &prompt(0..10));
     assert_eq!((first.kept, first.copied_from), (0, None));
     let next = read(&mut pool, 1, &prompt(0..20));
@@ -27,14 +27,14 @@ fn a_conversation_goes_on_where_it_was() {
 
 #[test]
 fn the_last_token_is_read_again() {
-    let mut pool = Pool::new(4, 100, Rewind::Anywhere);
+    let mut pool = SequencePool::new(4, 100, Rewind::Anywhere);
     read(&mut pool, 1, &prompt(0..10));
     assert_eq!(read(&mut pool, 1, &prompt(0..9)).kept, 8);
 }
 
 #[test]
 fn the_same_prompt_is_read_again_as_it_was_read_before() {
-    let mut pool = Pool::new(4, 100, Rewind::Anywhere);
+    let mut pool = SequencePool::new(4, 100, Rewind::Anywhere);
     read(&mut pool, 1, &prompt(0..10));
     read(&mut pool, 1, &prompt(0..20));
     read(&mut pool, 1, &prompt(0..30));
@@ -46,7 +46,7 @@ fn the_same_prompt_is_read_again_as_it_was_read_before() {
 
 #[test]
 fn a_new_conversation_begins_as_a_copy_and_leaves_the_other_alone() {
-    let mut pool = Pool::new(4, 100, Rewind::Anywhere);
+    let mut pool = SequencePool::new(4, 100, Rewind::Anywhere);
     let first = read(&mut pool, 1, &prompt(0..10));
     let mut other = prompt(0..6);
     other.extend(prompt(50..60));
@@ -58,7 +58,7 @@ fn a_new_conversation_begins_as_a_copy_and_leaves_the_other_alone() {
 
 #[test]
 fn a_mode_flip_and_back_costs_nothing() {
-    let mut pool = Pool::new(4, 1_000, Rewind::Anywhere);
+    let mut pool = SequencePool::new(4, 1_000, Rewind::Anywhere);
     let (full, minimal) = (prompt(0..100), prompt(500..540));
     read(&mut pool, 1, &full);
     read(&mut pool, 2, &minimal);
@@ -68,7 +68,7 @@ fn a_mode_flip_and_back_costs_nothing() {
 
 #[test]
 fn shared_cells_are_counted_once() {
-    let mut pool = Pool::new(4, 100, Rewind::Anywhere);
+    let mut pool = SequencePool::new(4, 100, Rewind::Anywhere);
     read(&mut pool, 1, &prompt(0..80));
     let mut other = prompt(0..79);
     other.push(7);
@@ -78,7 +78,7 @@ fn shared_cells_are_counted_once() {
 
 #[test]
 fn what_was_used_least_recently_goes() {
-    let mut pool = Pool::new(4, 100, Rewind::Anywhere);
+    let mut pool = SequencePool::new(4, 100, Rewind::Anywhere);
     let first = read(&mut pool, 1, &prompt(0..40));
     read(&mut pool, 2, &prompt(100..140));
     read(&mut pool, 1, &prompt(0..41));
@@ -90,16 +90,16 @@ fn what_was_used_least_recently_goes() {
 
 #[test]
 fn a_prompt_without_a_lane_disturbs_nobody_while_there_is_room() {
-    let mut pool = Pool::new(2, 100, Rewind::Anywhere);
+    let mut pool = SequencePool::new(2, 100, Rewind::Anywhere);
     read(&mut pool, 1, &prompt(0..10));
-    let place = pool.place(None, &prompt(0..9), 5);
+    let place = pool.plan(None, &prompt(0..9), 5);
     assert_eq!(place.kept, 8);
     assert_eq!(read(&mut pool, 1, &prompt(0..11)).kept, 10);
 }
 
 #[test]
 fn a_model_that_cannot_rewind_goes_on_or_begins_anew() {
-    let mut pool = Pool::new(4, 100, Rewind::Never);
+    let mut pool = SequencePool::new(4, 100, Rewind::Never);
     read(&mut pool, 1, &prompt(0..10));
     assert_eq!(read(&mut pool, 1, &prompt(0..20)).kept, 10);
     let mut parted = prompt(0..15);
@@ -118,12 +118,12 @@ proptest! {
         never in any::<bool>(),
     ) {
         let rewind = if never { Rewind::Never } else { Rewind::Anywhere };
-        let mut pool = Pool::new(3, 64, rewind);
+        let mut pool = SequencePool::new(3, 64, rewind);
         let mut engine: Vec<Vec<i32>> = vec![Vec::new(); 3];
         for (lane, kind, length, reply) in steps {
             let prompt: Vec<i32> =
                 (0..length as i32).map(|at| if at < 8 { at } else { at * 10 + kind }).collect();
-            let place = pool.place((lane > 0).then_some(Lane(lane)), &prompt, reply);
+            let place = pool.plan((lane > 0).then_some(PromptCacheKey(lane)), &prompt, reply);
             if let Some(other) = place.copied_from {
                 engine[place.sequence] = engine[other].clone();
             }

@@ -9,11 +9,11 @@ use recto_context::{ContentPart, OpaqueKind};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::reply::{Finish, Usage};
+use crate::reply::{FinishReason, TokenUsage};
 use crate::wire::Wire;
 use crate::wire::decode::{
-    Count, Delta, FrameProblem, Gathered, GatheredCall, arguments_text, few_bytes_of_call,
-    few_calls, opaque, parse, within,
+    DecodedCall, DecodedReply, FrameProblem, LenientCount, ReplyDelta, arguments_text,
+    check_call_count, check_call_size, check_limit, opaque, parse,
 };
 
 /// The most blocks of a reply, calls among them.
@@ -21,15 +21,15 @@ const MOST_BLOCKS: usize = 1_024;
 
 /// The blocks of a reply so far.
 #[derive(Debug, Default)]
-pub(crate) struct Reader {
-    blocks: Vec<Block>,
+pub(crate) struct AnthropicDecoder {
+    blocks: Vec<ContentBlock>,
     calls: usize,
-    usage: ReportedUsage,
+    usage: AnthropicUsage,
 }
 
 /// A block as it began, filled with what followed.
 #[derive(Debug)]
-struct Block {
+struct ContentBlock {
     index: u64,
     fields: Map<String, Value>,
     /// A call's arguments, which come as text.
@@ -38,9 +38,9 @@ struct Block {
 
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Event {
+enum AnthropicEvent {
     MessageStart {
-        message: Started,
+        message: StartedMessage,
     },
     ContentBlockStart {
         index: u64,
@@ -48,11 +48,11 @@ enum Event {
     },
     ContentBlockDelta {
         index: u64,
-        delta: BlockPiece,
+        delta: BlockDelta,
     },
     MessageDelta {
-        delta: Ending,
-        usage: Option<ReportedUsage>,
+        delta: EndingDelta,
+        usage: Option<AnthropicUsage>,
     },
     MessageStop,
     Error,
@@ -62,18 +62,18 @@ enum Event {
 }
 
 #[derive(Deserialize)]
-struct Started {
-    usage: Option<ReportedUsage>,
+struct StartedMessage {
+    usage: Option<AnthropicUsage>,
 }
 
 #[derive(Deserialize)]
-struct Ending {
+struct EndingDelta {
     stop_reason: Option<String>,
 }
 
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum BlockPiece {
+enum BlockDelta {
     TextDelta {
         text: String,
     },
@@ -94,35 +94,37 @@ enum BlockPiece {
 /// The latest counts of tokens that the server has sent.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct ReportedUsage {
-    input_tokens: Count,
-    cache_read_input_tokens: Count,
-    cache_creation_input_tokens: Count,
-    output_tokens: Count,
+struct AnthropicUsage {
+    input_tokens: LenientCount,
+    cache_read_input_tokens: LenientCount,
+    cache_creation_input_tokens: LenientCount,
+    output_tokens: LenientCount,
 }
 
-impl Reader {
+impl AnthropicDecoder {
     /// Adds an event of the stream to the reply.
     pub(crate) fn read(
         &mut self,
         frame: &[u8],
-        gathered: &mut Gathered,
+        gathered: &mut DecodedReply,
     ) -> Result<(), FrameProblem> {
         match parse(frame)? {
-            Event::MessageStart { message } => self.usage.update(message.usage),
-            Event::ContentBlockStart { index, content_block } => {
-                let block = Block { index, fields: content_block, input: String::new() };
+            AnthropicEvent::MessageStart { message } => self.usage.update(message.usage),
+            AnthropicEvent::ContentBlockStart { index, content_block } => {
+                let block = ContentBlock { index, fields: content_block, input: String::new() };
                 self.begin(block, frame.len(), gathered)?;
             }
-            Event::ContentBlockDelta { index, delta } => self.fill(index, delta, gathered)?,
-            Event::MessageDelta { delta, usage } => {
+            AnthropicEvent::ContentBlockDelta { index, delta } => {
+                self.fill(index, delta, gathered)?
+            }
+            AnthropicEvent::MessageDelta { delta, usage } => {
                 self.usage.update(usage);
                 let finish = delta.stop_reason.as_deref().map(finish);
                 gathered.finish = finish.or(gathered.finish.take());
             }
-            Event::MessageStop => gathered.is_complete = true,
-            Event::Error => return Err(FrameProblem::Failed),
-            Event::Other => {}
+            AnthropicEvent::MessageStop => gathered.is_complete = true,
+            AnthropicEvent::Error => return Err(FrameProblem::Failed),
+            AnthropicEvent::Other => {}
         }
         Ok(())
     }
@@ -131,21 +133,21 @@ impl Reader {
     /// with more than it may have is refused with its frame.
     fn begin(
         &mut self,
-        block: Block,
+        block: ContentBlock,
         size: usize,
-        gathered: &mut Gathered,
+        gathered: &mut DecodedReply,
     ) -> Result<(), FrameProblem> {
-        within(self.blocks.len() + 1, MOST_BLOCKS, "blocks")?;
+        check_limit(self.blocks.len() + 1, MOST_BLOCKS, "blocks")?;
         if block.is_call() {
             self.calls += 1;
-            few_calls(self.calls)?;
-            few_bytes_of_call(size)?;
+            check_call_count(self.calls)?;
+            check_call_size(size)?;
         } else {
             gathered.kept += size;
         }
         let text = |field: &str| block.fields.get(field).and_then(Value::as_str).map(str::to_owned);
-        gathered.tell(Delta::Thinking(text("thinking").unwrap_or_default()));
-        gathered.tell(Delta::Text(text("text").unwrap_or_default()));
+        gathered.tell(ReplyDelta::Thinking(text("thinking").unwrap_or_default()));
+        gathered.tell(ReplyDelta::Text(text("text").unwrap_or_default()));
         self.blocks.push(block);
         Ok(())
     }
@@ -153,34 +155,34 @@ impl Reader {
     fn fill(
         &mut self,
         index: u64,
-        piece: BlockPiece,
-        gathered: &mut Gathered,
+        piece: BlockDelta,
+        gathered: &mut DecodedReply,
     ) -> Result<(), FrameProblem> {
         let block = self.blocks.iter_mut().rfind(|block| block.index == index);
         let block = block.ok_or(FrameProblem::Unexpected("a piece of a block that never began"))?;
         match &piece {
-            BlockPiece::InputJsonDelta { partial_json } if block.is_call() => {
-                few_bytes_of_call(block.input.len() + partial_json.len())?;
+            BlockDelta::InputJsonDelta { partial_json } if block.is_call() => {
+                check_call_size(block.input.len() + partial_json.len())?;
             }
             piece => gathered.kept += piece.len(),
         }
         match piece {
-            BlockPiece::TextDelta { text } => {
+            BlockDelta::TextDelta { text } => {
                 block.append("text", &text);
-                gathered.tell(Delta::Text(text));
+                gathered.tell(ReplyDelta::Text(text));
             }
-            BlockPiece::ThinkingDelta { thinking } => {
+            BlockDelta::ThinkingDelta { thinking } => {
                 block.append("thinking", &thinking);
-                gathered.tell(Delta::Thinking(thinking));
+                gathered.tell(ReplyDelta::Thinking(thinking));
             }
-            BlockPiece::SignatureDelta { signature } => block.append("signature", &signature),
-            BlockPiece::InputJsonDelta { partial_json } => block.input.push_str(&partial_json),
-            BlockPiece::Other => {}
+            BlockDelta::SignatureDelta { signature } => block.append("signature", &signature),
+            BlockDelta::InputJsonDelta { partial_json } => block.input.push_str(&partial_json),
+            BlockDelta::Other => {}
         }
         Ok(())
     }
 
-    pub(crate) fn finish(self, gathered: &mut Gathered) {
+    pub(crate) fn finish(self, gathered: &mut DecodedReply) {
         gathered.usage = self.usage.into();
         for block in self.blocks {
             match block.kind() {
@@ -195,19 +197,19 @@ impl Reader {
     }
 }
 
-impl BlockPiece {
+impl BlockDelta {
     fn len(&self) -> usize {
         match self {
-            BlockPiece::TextDelta { text: piece }
-            | BlockPiece::ThinkingDelta { thinking: piece }
-            | BlockPiece::SignatureDelta { signature: piece }
-            | BlockPiece::InputJsonDelta { partial_json: piece } => piece.len(),
-            BlockPiece::Other => 0,
+            BlockDelta::TextDelta { text: piece }
+            | BlockDelta::ThinkingDelta { thinking: piece }
+            | BlockDelta::SignatureDelta { signature: piece }
+            | BlockDelta::InputJsonDelta { partial_json: piece } => piece.len(),
+            BlockDelta::Other => 0,
         }
     }
 }
 
-impl Block {
+impl ContentBlock {
     fn is_call(&self) -> bool {
         self.kind() == "tool_use"
     }
@@ -238,10 +240,10 @@ impl Block {
     }
 
     /// Input that came with the block's beginning counts when no text followed.
-    fn into_call(mut self) -> GatheredCall {
+    fn into_call(mut self) -> DecodedCall {
         let begun_with = self.take("input");
         let arguments = if self.input.is_empty() { begun_with } else { self.input.clone() };
-        GatheredCall { id: self.take("id"), name: self.take("name"), arguments }
+        DecodedCall { id: self.take("id"), name: self.take("name"), arguments }
     }
 
     fn into_fields(mut self) -> Value {
@@ -252,7 +254,7 @@ impl Block {
     }
 }
 
-impl ReportedUsage {
+impl AnthropicUsage {
     fn update(&mut self, newer: Option<Self>) {
         let newer = newer.unwrap_or_default();
         self.input_tokens.update(newer.input_tokens);
@@ -262,22 +264,22 @@ impl ReportedUsage {
     }
 }
 
-impl From<ReportedUsage> for Usage {
-    fn from(usage: ReportedUsage) -> Self {
+impl From<AnthropicUsage> for TokenUsage {
+    fn from(usage: AnthropicUsage) -> Self {
         let (read, written) =
             (usage.cache_read_input_tokens.0, usage.cache_creation_input_tokens.0);
         let cached = [read, written].into_iter().flatten();
         let prompt = usage.input_tokens.0.map(|fresh| cached.fold(fresh, u32::saturating_add));
-        Usage { prompt, cached: read, completion: usage.output_tokens.0 }
+        TokenUsage { prompt, cached: read, completion: usage.output_tokens.0 }
     }
 }
 
-fn finish(reason: &str) -> Finish {
+fn finish(reason: &str) -> FinishReason {
     match reason {
-        "end_turn" | "stop_sequence" => Finish::Stop,
-        "max_tokens" | "model_context_window_exceeded" => Finish::Length,
-        "tool_use" => Finish::ToolCalls,
-        "refusal" => Finish::Filtered,
-        other => Finish::Other(other.to_owned()),
+        "end_turn" | "stop_sequence" => FinishReason::Stop,
+        "max_tokens" | "model_context_window_exceeded" => FinishReason::Length,
+        "tool_use" => FinishReason::ToolCalls,
+        "refusal" => FinishReason::Filtered,
+        other => FinishReason::Other(other.to_owned()),
     }
 }

@@ -11,7 +11,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use recto_context::{CallId, ChatMessage, ToolCall};
 
 /// Gives the ids of a request's calls and results, message by message.
-pub(super) struct Ids<'a> {
+pub(super) struct CallIdMap<'a> {
     /// Ids that are fine and were given.
     kept: HashSet<&'a str>,
     /// Ids that cannot be made up: the fine ones of all calls, and those made.
@@ -24,11 +24,11 @@ pub(super) struct Ids<'a> {
     open: HashMap<&'a CallId, VecDeque<String>>,
 }
 
-impl<'a> Ids<'a> {
+impl<'a> CallIdMap<'a> {
     pub(super) fn new(messages: &'a [ChatMessage]) -> Self {
         let calls = messages.iter().flat_map(|message| &message.calls);
         let fine = calls.map(|call| &*call.id.0).filter(|id| is_fine(id));
-        Ids {
+        CallIdMap {
             kept: HashSet::new(),
             taken: fine.map(str::to_owned).collect(),
             numbers: HashMap::new(),

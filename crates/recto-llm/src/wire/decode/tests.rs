@@ -20,13 +20,13 @@ const ANTHROPIC_FAILS: &[u8] = include_bytes!("../streams/anthropic_fails.sse");
 /// What a stream comes to.
 #[derive(Debug, Clone, PartialEq)]
 struct Outcome {
-    deltas: Vec<Delta>,
-    reply: Result<Reply, LlmError>,
+    deltas: Vec<ReplyDelta>,
+    reply: Result<ModelReply, LlmError>,
 }
 
 /// Decodes as the client does: up to an error, or what the server calls the end.
 fn decode<'a>(wire: Wire, chunks: impl IntoIterator<Item = &'a [u8]>) -> Outcome {
-    let mut decoder = Decoder::new(wire, REQUEST);
+    let mut decoder = ReplyDecoder::new(wire, REQUEST);
     let mut deltas = Vec::new();
     for chunk in chunks {
         if let Err(error) = decoder.push(chunk, &mut deltas) {
@@ -57,7 +57,7 @@ fn lines(outcome: &Outcome) -> String {
     lines.join("\n") + "\n"
 }
 
-fn reply_lines(reply: &Reply) -> Vec<String> {
+fn reply_lines(reply: &ModelReply) -> Vec<String> {
     let part = |part: &ContentPart| match part {
         ContentPart::Text(text) => format!("  text {text:?}"),
         ContentPart::Opaque(opaque) => format!("  {} {}", opaque.provider, opaque.json),
@@ -361,11 +361,11 @@ fn a_server_may_count_on_with_every_chunk() {
 fn ids_are_unique_and_come_from_the_request() {
     let stream = br#"{"message":{"tool_calls":[{"id":"a","function":{"name":"f"}},{"id":"a","function":{"name":"f"}},{"function":{"name":"g"}}]},"done":true}"#;
     let ids = |request: &[u8]| -> Vec<String> {
-        let mut decoder = Decoder::new(Wire::Ollama, request);
+        let mut decoder = ReplyDecoder::new(Wire::Ollama, request);
         decoder.push(stream, &mut Vec::new()).unwrap();
         decoder.close(&mut Vec::new()).unwrap();
         let reply = decoder.finish().unwrap();
-        assert_eq!(reply.finish, Finish::ToolCalls);
+        assert_eq!(reply.finish, FinishReason::ToolCalls);
         reply.calls.iter().map(|call| call.id.0.to_string()).collect()
     };
     let (one, two) = (ids(b"one"), ids(b"two"));
@@ -378,7 +378,7 @@ fn ids_are_unique_and_come_from_the_request() {
 /// What a stream of `head`, then `piece` without end, then comes to. It must come
 /// to something soon.
 fn endless(wire: Wire, head: &str, piece: impl Fn(usize) -> String) -> LlmError {
-    let mut decoder = Decoder::new(wire, REQUEST);
+    let mut decoder = ReplyDecoder::new(wire, REQUEST);
     decoder.push(head.as_bytes(), &mut Vec::new()).unwrap();
     let pieces = (0..10_000).map(piece);
     let mut errors =
@@ -501,7 +501,7 @@ fn arguments_have_an_end() {
 #[test]
 fn comments_and_blank_lines_are_no_frames() {
     let frames = |wire, stream: &[u8]| {
-        let mut decoder = Decoder::new(wire, REQUEST);
+        let mut decoder = ReplyDecoder::new(wire, REQUEST);
         decoder.push(stream, &mut Vec::new()).unwrap();
         decoder.frames()
     };

@@ -16,9 +16,9 @@ use recto_context::{
 };
 use serde::Deserialize;
 
-use super::marks::{Mark, Musts, Texts};
-use super::{Segment, THOUGHT};
-use crate::wire::{Wire, arguments_object, function_tools, layer, own, own_fields};
+use super::marks::{MarkedTexts, RequiredMarks, TextMark};
+use super::{PromptSegment, THOUGHT};
+use crate::wire::{Wire, arguments_object, function_tools, layer, own_fields, own_opaque};
 
 /// Stands where a picture is. The engine reads text alone.
 const PICTURE: &str = "[a picture, which this model cannot see]";
@@ -28,39 +28,39 @@ const GOES_ON: &str = "[the conversation goes on]";
 
 /// A conversation, its texts behind marks.
 #[derive(Debug)]
-pub(super) struct Conversation {
-    said: Vec<Said>,
+pub(super) struct TemplateConversation {
+    said: Vec<TemplateMessage>,
     pub(super) tools: Vec<Value>,
-    pub(super) musts: Musts,
+    pub(super) musts: RequiredMarks,
     /// Joins what is merged.
-    blank_line: Mark,
-    goes_on: Mark,
+    blank_line: TextMark,
+    goes_on: TextMark,
 }
 
 /// A message of the conversation, as far as templates look at it.
 #[derive(Debug, Clone)]
-pub(super) struct Said {
+pub(super) struct TemplateMessage {
     role: ChatRole,
-    content: Vec<Mark>,
-    thought: Option<Mark>,
-    calls: Vec<Call>,
+    content: Vec<TextMark>,
+    thought: Option<TextMark>,
+    calls: Vec<TemplateCall>,
     /// The call that it answers, and the tool's name.
-    answers: Option<(Mark, Mark)>,
+    answers: Option<(TextMark, TextMark)>,
     /// Which call that is, among those of the message before.
     answers_id: Option<Arc<str>>,
 }
 
 #[derive(Debug, Clone)]
-struct Call {
+struct TemplateCall {
     id: Arc<str>,
-    id_mark: Mark,
-    name: Mark,
+    id_mark: TextMark,
+    name: TextMark,
     arguments: Value,
 }
 
 /// What is done to a conversation that a template refuses.
 #[derive(Debug, Clone, Copy)]
-struct Repair {
+struct TemplateRepair {
     /// What the system says goes in front of the first user message.
     system: bool,
     /// Messages of the same role in a row become one.
@@ -69,20 +69,23 @@ struct Repair {
     calls: bool,
 }
 
-impl Conversation {
+impl TemplateConversation {
     /// The conversation of `request`. Its texts are kept in `texts`.
-    pub(super) fn new(model: &str, request: &RequestContext, texts: &mut Texts) -> Self {
-        let said: Vec<Said> =
-            request.messages.iter().map(|message| said(model, request, message, texts)).collect();
+    pub(super) fn new(model: &str, request: &RequestContext, texts: &mut MarkedTexts) -> Self {
+        let said: Vec<TemplateMessage> = request
+            .messages
+            .iter()
+            .map(|message| template_message(model, request, message, texts))
+            .collect();
         let tools = function_tools(request).iter().map(|tool| tool_value(tool, texts)).collect();
         let system = said.iter().filter(|said| said.role == ChatRole::System);
         let last = said.iter().rfind(|said| said.role == ChatRole::User);
-        let musts = Musts {
+        let musts = RequiredMarks {
             system: system.flat_map(|said| said.content.clone()).collect(),
             last: last.map(|said| said.content.clone()).unwrap_or_default(),
         };
         let (blank_line, goes_on) = (texts.keep_text("\n\n"), texts.keep_text(GOES_ON));
-        Conversation { said, tools, musts, blank_line, goes_on }
+        TemplateConversation { said, tools, musts, blank_line, goes_on }
     }
 
     /// How many messages, tools and calls there are.
@@ -96,24 +99,25 @@ impl Conversation {
     pub(super) fn forms(&self) -> impl Iterator<Item = Vec<Value>> {
         let repairs = [false, true].into_iter().flat_map(|calls| {
             [(false, false), (true, false), (false, true), (true, true)]
-                .map(|(system, turns)| Repair { system, turns, calls })
+                .map(|(system, turns)| TemplateRepair { system, turns, calls })
         });
         repairs.filter_map(|repair| self.repaired(repair))
     }
 
     /// The messages after `repair`, if all that it does changes something.
-    fn repaired(&self, repair: Repair) -> Option<Vec<Value>> {
+    fn repaired(&self, repair: TemplateRepair) -> Option<Vec<Value>> {
         let mut said = self.said.clone();
         let changes = (!repair.calls || self.split_calls(&mut said))
             && (!repair.system || self.merge_system(&mut said))
             && (!repair.turns || self.merge_turns(&mut said));
-        changes.then(|| said.iter().map(Said::value).collect())
+        changes.then(|| said.iter().map(TemplateMessage::value).collect())
     }
 
     /// Puts what the system says in front of the first user message.
-    fn merge_system(&self, said: &mut Vec<Said>) -> bool {
-        let is_system = |said: &Said| said.role == ChatRole::System;
-        let system: Vec<Said> = said.iter().filter(|said| is_system(said)).cloned().collect();
+    fn merge_system(&self, said: &mut Vec<TemplateMessage>) -> bool {
+        let is_system = |said: &TemplateMessage| said.role == ChatRole::System;
+        let system: Vec<TemplateMessage> =
+            said.iter().filter(|said| is_system(said)).cloned().collect();
         let has_user = said.iter().any(|said| said.role == ChatRole::User);
         if system.is_empty() || !has_user {
             return false;
@@ -128,9 +132,9 @@ impl Conversation {
 
     /// Makes users and models speak in turn, the user first. Results stay apart: each answers a
     /// call of its own.
-    fn merge_turns(&self, said: &mut Vec<Said>) -> bool {
+    fn merge_turns(&self, said: &mut Vec<TemplateMessage>) -> bool {
         let before = said.len();
-        let mut merged: Vec<Said> = Vec::with_capacity(before);
+        let mut merged: Vec<TemplateMessage> = Vec::with_capacity(before);
         for next in said.drain(..) {
             match merged.last_mut() {
                 Some(last) if last.role == next.role && next.role != ChatRole::Tool => {
@@ -143,7 +147,7 @@ impl Conversation {
         }
         let first = merged.iter().position(|said| said.role != ChatRole::System);
         if let Some(first) = first.filter(|at| merged[*at].role != ChatRole::User) {
-            merged.insert(first, Said::plain(ChatRole::User, vec![self.goes_on]));
+            merged.insert(first, TemplateMessage::plain(ChatRole::User, vec![self.goes_on]));
         }
         let changed = merged.len() != before;
         *said = merged;
@@ -151,9 +155,9 @@ impl Conversation {
     }
 
     /// Lets every message call once, its result right behind it.
-    fn split_calls(&self, said: &mut Vec<Said>) -> bool {
+    fn split_calls(&self, said: &mut Vec<TemplateMessage>) -> bool {
         let before = said.len();
-        let mut split: Vec<Said> = Vec::with_capacity(before);
+        let mut split: Vec<TemplateMessage> = Vec::with_capacity(before);
         let mut rest = std::mem::take(said).into_iter().peekable();
         while let Some(mut message) = rest.next() {
             if message.calls.len() < 2 {
@@ -167,9 +171,9 @@ impl Conversation {
             for call in std::mem::take(&mut message.calls) {
                 let answer =
                     results.iter().position(|result| result.answers_id.as_ref() == Some(&call.id));
-                let calling = Said { calls: vec![call], ..message };
+                let calling = TemplateMessage { calls: vec![call], ..message };
                 // Only the first says what was said before all of them.
-                message = Said::plain(ChatRole::Assistant, Vec::new());
+                message = TemplateMessage::plain(ChatRole::Assistant, Vec::new());
                 split.push(calling);
                 split.extend(answer.map(|at| results.remove(at)));
             }
@@ -179,7 +183,7 @@ impl Conversation {
         said.len() != before
     }
 
-    fn joined(&self, texts: impl IntoIterator<Item = Vec<Mark>>) -> Vec<Mark> {
+    fn joined(&self, texts: impl IntoIterator<Item = Vec<TextMark>>) -> Vec<TextMark> {
         let mut joined = Vec::new();
         for text in texts.into_iter().filter(|text| !text.is_empty()) {
             if !joined.is_empty() {
@@ -191,22 +195,29 @@ impl Conversation {
     }
 }
 
-impl Said {
-    fn plain(role: ChatRole, content: Vec<Mark>) -> Self {
-        Said { role, content, thought: None, calls: Vec::new(), answers: None, answers_id: None }
+impl TemplateMessage {
+    fn plain(role: ChatRole, content: Vec<TextMark>) -> Self {
+        TemplateMessage {
+            role,
+            content,
+            thought: None,
+            calls: Vec::new(),
+            answers: None,
+            answers_id: None,
+        }
     }
 
     /// The message as templates know it. Its content is always a string: templates that find none
     /// write down that there is none.
     fn value(&self) -> Value {
-        let content: String = self.content.iter().map(Mark::to_string).collect();
+        let content: String = self.content.iter().map(TextMark::to_string).collect();
         let mut fields =
             vec![("role", Value::from(self.role.name())), ("content", Value::from(content))];
         if let Some(thought) = self.thought {
             fields.push((THOUGHT, Value::from(thought.to_string())));
         }
         if !self.calls.is_empty() {
-            fields.push(("tool_calls", self.calls.iter().map(Call::value).collect()));
+            fields.push(("tool_calls", self.calls.iter().map(TemplateCall::value).collect()));
         }
         if let Some((id, name)) = self.answers {
             fields.push(("name", Value::from(name.to_string())));
@@ -216,7 +227,7 @@ impl Said {
     }
 }
 
-impl Call {
+impl TemplateCall {
     fn value(&self) -> Value {
         let function =
             [("name", Value::from(self.name.to_string())), ("arguments", self.arguments.clone())];
@@ -228,20 +239,25 @@ impl Call {
     }
 }
 
-fn said(model: &str, request: &RequestContext, message: &ChatMessage, texts: &mut Texts) -> Said {
+fn template_message(
+    model: &str,
+    request: &RequestContext,
+    message: &ChatMessage,
+    texts: &mut MarkedTexts,
+) -> TemplateMessage {
     let segment = content(model, message);
     // Templates ask whether there is any content.
     let content = if segment.text().is_empty() { vec![] } else { vec![texts.keep(segment)] };
-    let call = |call: &ToolCall| Call {
+    let call = |call: &ToolCall| TemplateCall {
         id: Arc::clone(&call.id.0),
         id_mark: texts.keep_text(&*call.id.0),
         name: texts.keep_text(&*call.name),
-        arguments: data(&arguments_object(call), Words::Marked, texts),
+        arguments: data(&arguments_object(call), ReadableWords::Marked, texts),
     };
     let calls = message.calls.iter().map(call).collect();
     let answers = message.answers.as_ref();
     let marks = answers.map(|(id, name)| (texts.keep_text(&*id.0), texts.keep_text(&**name)));
-    Said {
+    TemplateMessage {
         role: message.role,
         content,
         thought: thought(request, message).map(|thought| texts.keep_text(thought)),
@@ -251,15 +267,15 @@ fn said(model: &str, request: &RequestContext, message: &ChatMessage, texts: &mu
     }
 }
 
-fn content(model: &str, message: &ChatMessage) -> Segment {
+fn content(model: &str, message: &ChatMessage) -> PromptSegment {
     let text = message.text();
     if let Some(tokens) = echo(model, message, &text) {
-        return Segment::Reply { text, tokens };
+        return PromptSegment::Reply { text, tokens };
     }
     let has_picture =
         |piece: &ContentPiece| matches!(piece, ContentPiece::Other(ContentPart::Image(_)));
     if !message.content.iter().any(has_picture) {
-        return Segment::Text { text };
+        return PromptSegment::Text { text };
     }
     let piece = |piece: &ContentPiece| match piece {
         ContentPiece::Text(text) => Some(text.clone()),
@@ -267,7 +283,7 @@ fn content(model: &str, message: &ChatMessage) -> Segment {
         ContentPiece::Other(_) => None,
     };
     let pieces: Vec<String> = message.content.iter().filter_map(piece).collect();
-    Segment::Text { text: pieces.join("\n") }
+    PromptSegment::Text { text: pieces.join("\n") }
 }
 
 /// The tokens of a reply, if this model generated it and the message still says
@@ -284,12 +300,12 @@ fn echo(model: &str, message: &ChatMessage, text: &str) -> Option<Vec<i32>> {
     }
     let echoes = message.content.iter().filter_map(|piece| match piece {
         ContentPiece::Other(ContentPart::Opaque(opaque)) if opaque.kind == OpaqueKind::Echo => {
-            let echo = own(Wire::Embedded, opaque)?;
+            let echo = own_opaque(Wire::Embedded, opaque)?;
             serde_json::from_value::<Echo>(echo.into()).ok()
         }
         _ => None,
     });
-    let hash = ContentHash::of(text.as_bytes());
+    let hash = ContentHash::of_bytes(text.as_bytes());
     echoes.into_iter().find(|echo| echo.text == hash && echo.model == model).map(|echo| echo.tokens)
 }
 
@@ -304,13 +320,13 @@ fn thought(request: &RequestContext, message: &ChatMessage) -> Option<String> {
 }
 
 /// A tool in the form of [`function_tools`].
-fn tool_value(tool: &serde_json::Value, texts: &mut Texts) -> Value {
+fn tool_value(tool: &serde_json::Value, texts: &mut MarkedTexts) -> Value {
     let function = &tool["function"];
     let text = |field: &str| function[field].as_str().unwrap_or_default();
     let function = [
         ("name", Value::from(texts.keep_text(text("name")).to_string())),
         ("description", Value::from(texts.keep_text(text("description")).to_string())),
-        ("parameters", data(&function["parameters"], Words::OfSchema, texts)),
+        ("parameters", data(&function["parameters"], ReadableWords::OfSchema, texts)),
     ];
     Value::from_pairs([
         ("type", Value::from("function")),
@@ -320,7 +336,7 @@ fn tool_value(tool: &serde_json::Value, texts: &mut Texts) -> Value {
 
 /// Which strings of some data templates may read: none, unless the data are a schema.
 #[derive(Clone, Copy, PartialEq)]
-enum Words {
+enum ReadableWords {
     Marked,
     /// The names of types, which they look at to describe parameters.
     OfSchema,
@@ -331,13 +347,13 @@ enum Words {
 const TYPES: [&str; 7] = ["string", "number", "integer", "boolean", "array", "object", "null"];
 
 /// Data for a template, its strings behind marks.
-fn data(json: &serde_json::Value, words: Words, texts: &mut Texts) -> Value {
+fn data(json: &serde_json::Value, words: ReadableWords, texts: &mut MarkedTexts) -> Value {
     match json {
         serde_json::Value::Null => Value::from(()),
         serde_json::Value::Bool(bool) => Value::from(*bool),
         serde_json::Value::Number(number) => number_value(number),
         serde_json::Value::String(text) => match words {
-            Words::OfType if TYPES.contains(&text.as_str()) => Value::from(text),
+            ReadableWords::OfType if TYPES.contains(&text.as_str()) => Value::from(text),
             _ => Value::from(texts.keep_text(text).to_string()),
         },
         serde_json::Value::Array(list) => {
@@ -346,14 +362,14 @@ fn data(json: &serde_json::Value, words: Words, texts: &mut Texts) -> Value {
         serde_json::Value::Object(fields) => {
             let field = |(key, value): (&String, &serde_json::Value)| {
                 let words = match words {
-                    Words::Marked => Words::Marked,
-                    _ if key == "type" => Words::OfType,
-                    _ => Words::OfSchema,
+                    ReadableWords::Marked => ReadableWords::Marked,
+                    _ if key == "type" => ReadableWords::OfType,
+                    _ => ReadableWords::OfSchema,
                 };
                 let mark = texts.keep_text(key).to_string();
-                Field { key: key.clone(), mark, value: data(value, words, texts) }
+                MarkedField { key: key.clone(), mark, value: data(value, words, texts) }
             };
-            Value::from_object(Fields(fields.iter().map(field).collect()))
+            Value::from_object(MarkedFields(fields.iter().map(field).collect()))
         }
     }
 }
@@ -369,16 +385,16 @@ fn number_value(number: &serde_json::Number) -> Value {
 /// An object whose keys others chose. A template finds a field by its key, but when it goes
 /// through them, it sees marks.
 #[derive(Debug)]
-struct Fields(Vec<Field>);
+struct MarkedFields(Vec<MarkedField>);
 
 #[derive(Debug)]
-struct Field {
+struct MarkedField {
     key: String,
     mark: String,
     value: Value,
 }
 
-impl Object for Fields {
+impl Object for MarkedFields {
     fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
         let key = key.as_str()?;
         let field = self.0.iter().find(|field| field.key == key || field.mark == key);

@@ -9,33 +9,34 @@
 mod llama;
 mod thought;
 
-use recto_context::{CallId, ContentHash, OpaqueKind, ToolCall, before_calls, read_calls};
+use recto_context::{CallId, ContentHash, OpaqueKind, ToolCall, read_calls, text_before_calls};
 use serde::Deserialize;
 use serde_json::json;
 
-use self::thought::{Beginning, Generated};
-use super::{Asked, CallStyle, THOUGHT, starts_in_thought};
-use crate::reply::Usage;
+use self::thought::{GeneratedText, ReplyBeginning};
+use super::{CallStyle, EmbeddedRequest, THOUGHT, starts_in_thought};
+use crate::reply::TokenUsage;
 use crate::wire::Wire;
 use crate::wire::decode::{
-    Count, Delta, FrameProblem, Gathered, GatheredCall, few_calls, finish_reason, opaque, parse,
+    DecodedCall, DecodedReply, FrameProblem, LenientCount, ReplyDelta, check_call_count,
+    finish_reason, opaque, parse,
 };
 
 /// What was generated so far, and how it is to be read.
 #[derive(Debug, Default)]
-pub(crate) struct Reader {
-    generated: Generated,
+pub(crate) struct EmbeddedDecoder {
+    generated: GeneratedText,
     /// Whose reply it is.
     model: String,
-    tokens: Tokens,
-    calls: Calling,
+    tokens: ReplyTokens,
+    calls: CallSyntax,
     /// How much of the text has been told, in bytes.
     told: usize,
 }
 
 /// Where calls are looked for.
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
-enum Calling {
+enum CallSyntax {
     /// Nowhere: there are none, or the agent reads them.
     #[default]
     Unread,
@@ -45,42 +46,44 @@ enum Calling {
 }
 
 #[derive(Deserialize)]
-struct Line {
+struct EmbeddedLine {
     text: Option<String>,
     tokens: Option<Vec<i32>>,
-    done: Option<Done>,
+    done: Option<DoneLine>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Done {
+struct DoneLine {
     finish: Option<String>,
-    prompt: Count,
-    cached: Count,
-    completion: Count,
+    prompt: LenientCount,
+    cached: LenientCount,
+    completion: LenientCount,
 }
 
-impl Reader {
+impl EmbeddedDecoder {
     /// For the reply to `request`.
     pub(crate) fn new(request: &[u8]) -> Self {
-        let Ok(asked) = serde_json::from_slice::<Asked>(request) else { return Reader::default() };
+        let Ok(asked) = serde_json::from_slice::<EmbeddedRequest>(request) else {
+            return EmbeddedDecoder::default();
+        };
         let must = asked.calls.as_ref().is_some_and(|calls| calls.must);
         let beginning = match starts_in_thought(&asked.prompt) {
             // A model that must call has no choice but to begin with the call.
-            _ if must => Beginning::Text,
-            true => Beginning::Thought,
-            false => Beginning::Unknown,
+            _ if must => ReplyBeginning::Text,
+            true => ReplyBeginning::Thought,
+            false => ReplyBeginning::Unknown,
         };
         let calls = match asked.calls.map(|calls| calls.style) {
-            None | Some(CallStyle::Page) => Calling::Unread,
-            Some(CallStyle::Tagged) => Calling::Tagged,
-            Some(CallStyle::Llama) => Calling::Llama,
+            None | Some(CallStyle::Page) => CallSyntax::Unread,
+            Some(CallStyle::Tagged) => CallSyntax::Tagged,
+            Some(CallStyle::Llama) => CallSyntax::Llama,
         };
-        Reader {
+        EmbeddedDecoder {
             model: asked.model,
-            generated: Generated::new(beginning),
+            generated: GeneratedText::new(beginning),
             calls,
-            ..Reader::default()
+            ..EmbeddedDecoder::default()
         }
     }
 
@@ -88,12 +91,12 @@ impl Reader {
     pub(crate) fn read(
         &mut self,
         frame: &[u8],
-        gathered: &mut Gathered,
+        gathered: &mut DecodedReply,
     ) -> Result<(), FrameProblem> {
-        let line: Line = parse(frame)?;
+        let line: EmbeddedLine = parse(frame)?;
         if let Some(text) = line.text {
             self.tokens.push(self.generated.length(), &text, &line.tokens.unwrap_or_default());
-            gathered.tell(Delta::Thinking(self.generated.push(&text)));
+            gathered.tell(ReplyDelta::Thinking(self.generated.push(&text)));
             self.tell(self.ready(), gathered);
         }
         gathered.kept = self.generated.length() + self.tokens.bytes();
@@ -107,50 +110,53 @@ impl Reader {
     fn ready(&self) -> usize {
         let text = self.generated.text();
         match self.calls {
-            Calling::Unread => text.len(),
-            Calling::Tagged => {
+            CallSyntax::Unread => text.len(),
+            CallSyntax::Tagged => {
                 // What was told can't, so only the rest is looked at, from where its line begins.
                 let line = text[..self.told].rfind('\n').map_or(0, |at| at + 1);
-                line + before_calls(&text[line..]).len()
+                line + text_before_calls(&text[line..]).len()
             }
-            Calling::Llama => llama::before_calls(text, self.told),
+            CallSyntax::Llama => llama::before_calls(text, self.told),
         }
     }
 
-    fn tell(&mut self, end: usize, gathered: &mut Gathered) {
+    fn tell(&mut self, end: usize, gathered: &mut DecodedReply) {
         if let Some(piece) = self.generated.text().get(self.told..end) {
-            gathered.tell(Delta::Text(piece.to_owned()));
+            gathered.tell(ReplyDelta::Text(piece.to_owned()));
             self.told = end;
         }
     }
 
-    fn end(&mut self, done: &Done, gathered: &mut Gathered) -> Result<(), FrameProblem> {
-        gathered.tell(Delta::Thinking(self.generated.close()));
+    fn end(&mut self, done: &DoneLine, gathered: &mut DecodedReply) -> Result<(), FrameProblem> {
+        gathered.tell(ReplyDelta::Thinking(self.generated.close()));
         let text = self.generated.text();
         let unread = || (Vec::new(), text.to_owned());
         let (calls, said) = match self.calls {
-            Calling::Unread => unread(),
-            Calling::Tagged => tagged(text),
-            Calling::Llama => llama::read(text).unwrap_or_else(unread),
+            CallSyntax::Unread => unread(),
+            CallSyntax::Tagged => tagged(text),
+            CallSyntax::Llama => llama::read(text).unwrap_or_else(unread),
         };
-        few_calls(calls.len())?;
-        calls.iter().try_for_each(GatheredCall::check)?;
+        check_call_count(calls.len())?;
+        calls.iter().try_for_each(DecodedCall::check)?;
         // What was told stands before all calls.
         let rest = said.strip_prefix(&text[..self.told]).unwrap_or_default();
-        gathered.tell(Delta::Text(rest.to_owned()));
-        gathered.usage =
-            Usage { prompt: done.prompt.0, cached: done.cached.0, completion: done.completion.0 };
+        gathered.tell(ReplyDelta::Text(rest.to_owned()));
+        gathered.usage = TokenUsage {
+            prompt: done.prompt.0,
+            cached: done.cached.0,
+            completion: done.completion.0,
+        };
         gathered.finish = Some(finish_reason(done.finish.as_deref()));
         gathered.is_complete = true;
         (gathered.calls, gathered.said) = (calls, said);
         Ok(())
     }
 
-    pub(crate) fn finish(self, gathered: &mut Gathered) {
+    pub(crate) fn finish(self, gathered: &mut DecodedReply) {
         let tokens = self.tokens.from(self.generated.begin());
         let repeats = gathered.calls.is_empty() && !gathered.said.is_empty();
         let echo = tokens.filter(|_| repeats).map(|tokens| {
-            let hash = ContentHash::of(gathered.said.as_bytes());
+            let hash = ContentHash::of_bytes(gathered.said.as_bytes());
             let echo = json!({ "model": self.model, "text": hash, "tokens": tokens });
             opaque(Wire::Embedded, OpaqueKind::Echo, &echo)
         });
@@ -162,24 +168,24 @@ impl Reader {
 
 /// The tokens of a reply, and where in it each piece of them begins.
 #[derive(Debug, Default)]
-struct Tokens {
+struct ReplyTokens {
     all: Vec<i32>,
-    pieces: Vec<Piece>,
+    pieces: Vec<TokenPiece>,
     /// A piece came without its tokens.
     is_lacking: bool,
 }
 
 /// Where a piece begins, in bytes of the reply and in tokens.
 #[derive(Debug)]
-struct Piece {
+struct TokenPiece {
     at: usize,
     token: usize,
 }
 
-impl Tokens {
+impl ReplyTokens {
     fn push(&mut self, at: usize, text: &str, tokens: &[i32]) {
         self.is_lacking |= tokens.is_empty() && !text.is_empty();
-        self.pieces.push(Piece { at, token: self.all.len() });
+        self.pieces.push(TokenPiece { at, token: self.all.len() });
         self.all.extend_from_slice(tokens);
     }
 
@@ -195,15 +201,15 @@ impl Tokens {
 }
 
 /// The calls between tags, and the text without them.
-fn tagged(text: &str) -> (Vec<GatheredCall>, String) {
+fn tagged(text: &str) -> (Vec<DecodedCall>, String) {
     let (calls, said) = read_calls(text, |_| CallId("".into()));
-    (calls.into_iter().map(GatheredCall::from).collect(), said)
+    (calls.into_iter().map(DecodedCall::from).collect(), said)
 }
 
-impl From<ToolCall> for GatheredCall {
+impl From<ToolCall> for DecodedCall {
     /// The model gives its calls no ids.
     fn from(call: ToolCall) -> Self {
-        GatheredCall {
+        DecodedCall {
             id: String::new(),
             name: call.name.to_string(),
             arguments: call.arguments.to_string(),

@@ -21,9 +21,9 @@ use minijinja_contrib::pycompat::unknown_method_callback;
 use parking_lot::Mutex;
 
 use super::ChatTemplate;
-use super::marks::Texts;
-use super::python_json::{refused, tojson};
-use super::refusal::{Refusal, short};
+use super::marks::MarkedTexts;
+use super::python_json::{refusal_error, tojson};
+use super::refusal::{TemplateRefusal, short};
 
 /// The largest template. Real ones have up to about 20 KB.
 const LARGEST_SOURCE: usize = 64 * 1024;
@@ -51,7 +51,7 @@ const NAME: &str = "chat template";
 
 /// A template that is ready to be rendered.
 #[derive(Debug)]
-pub(super) struct Jinja {
+pub(super) struct JinjaTemplate {
     environment: Environment<'static>,
     /// Whether it looks at the variable `tools`.
     pub(super) knows_tools: bool,
@@ -59,7 +59,7 @@ pub(super) struct Jinja {
 
 /// What a template is rendered with.
 #[derive(Debug)]
-pub(super) struct Given {
+pub(super) struct TemplateInput {
     pub(super) messages: Vec<Value>,
     pub(super) tools: Option<Vec<Value>>,
     /// The day to tell, if the template asks.
@@ -78,14 +78,14 @@ fn steps(size: usize) -> u64 {
 /// calls. A fault in what renders templates ends the work, and nothing else.
 pub(super) fn on_deep_stack<T: Send>(
     size: usize,
-    work: impl FnOnce() -> Result<T, Refusal> + Send,
-) -> Result<T, Refusal> {
+    work: impl FnOnce() -> Result<T, TemplateRefusal> + Send,
+) -> Result<T, TemplateRefusal> {
     let steps = usize::try_from(steps(size)).unwrap_or(usize::MAX);
     let stack = STACK_FOR_SOURCE.saturating_add(steps.saturating_mul(STACK_FOR_STEP));
     let work = Mutex::new(Some(work));
     let run = || {
         let work = work.lock().take();
-        work.map_or(Err(Refusal::Broken), |work| work())
+        work.map_or(Err(TemplateRefusal::Broken), |work| work())
     };
     let done = thread::scope(|scope| {
         let thread = thread::Builder::new().name(NAME.to_owned()).stack_size(stack);
@@ -96,17 +96,17 @@ pub(super) fn on_deep_stack<T: Send>(
             Err(_) => catch_unwind(AssertUnwindSafe(run)),
         }
     });
-    done.unwrap_or(Err(Refusal::Broken))
+    done.unwrap_or(Err(TemplateRefusal::Broken))
 }
 
-impl Jinja {
+impl JinjaTemplate {
     /// The template in `source`. Reading one takes a fraction of a millisecond, so they are read
     /// anew for every prompt.
     ///
     /// Call it [`on_deep_stack`].
-    pub(super) fn read(source: &str) -> Result<Self, Refusal> {
+    pub(super) fn read(source: &str) -> Result<Self, TemplateRefusal> {
         if source.len() > LARGEST_SOURCE {
-            return Err(Refusal::TooLarge(LARGEST_SOURCE));
+            return Err(TemplateRefusal::TooLarge(LARGEST_SOURCE));
         }
         let mut environment = Environment::new();
         environment.set_syntax(whitespace_as_in_training()?);
@@ -115,14 +115,14 @@ impl Jinja {
         environment.set_recursion_limit(DEEPEST_CALLS);
         environment.set_unknown_method_callback(unknown_method_callback);
         environment.add_function("raise_exception", |message: &Value| -> Result<Value, Error> {
-            Err(refused(Refusal::Raised(short(&message.to_string()))))
+            Err(refusal_error(TemplateRefusal::Raised(short(&message.to_string()))))
         });
         let source = without_generation(source).into_owned();
         let read = environment.add_template_owned(NAME, source);
-        read.map_err(|error| Refusal::Unreadable { problem: complaint(&error) })?;
+        read.map_err(|error| TemplateRefusal::Unreadable { problem: complaint(&error) })?;
         let template = environment.get_template(NAME).map_err(|error| failed(&error))?;
         let knows_tools = template.undeclared_variables(false).contains("tools");
-        Ok(Jinja { environment, knows_tools })
+        Ok(JinjaTemplate { environment, knows_tools })
     }
 
     /// What the template writes.
@@ -131,9 +131,9 @@ impl Jinja {
     pub(super) fn render(
         &self,
         template: &ChatTemplate,
-        given: Given,
-        texts: &Arc<Texts>,
-    ) -> Result<String, Refusal> {
+        given: TemplateInput,
+        texts: &Arc<MarkedTexts>,
+    ) -> Result<String, TemplateRefusal> {
         let mut environment = self.environment.clone();
         environment.set_fuel(Some(steps(given.size)));
         environment.add_function("strftime_now", move |format: &str| day(&given.day, format));
@@ -150,17 +150,17 @@ impl Jinja {
             bos_token => template.bos.as_str(),
             eos_token => template.eos.as_str(),
         };
-        let mut output = Capped::default();
+        let mut output = CappedOutput::default();
         let ready = environment.get_template(NAME).map_err(|error| failed(&error))?;
         ready.render_captured_to(values, &mut output).map_err(|error| failed(&error))?;
         // The engine writes whole strings only.
-        String::from_utf8(output.0).map_err(|_| Refusal::Broken)
+        String::from_utf8(output.0).map_err(|_| TemplateRefusal::Broken)
     }
 }
 
 /// Blocks take their line break and the blanks before them with them, as in the library that
 /// models are trained with.
-fn whitespace_as_in_training() -> Result<SyntaxConfig, Refusal> {
+fn whitespace_as_in_training() -> Result<SyntaxConfig, TemplateRefusal> {
     let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
     syntax.map_err(|error| failed(&error))
 }
@@ -199,9 +199,9 @@ fn day(day: &str, format: &str) -> String {
 
 /// Output that does not grow without end.
 #[derive(Default)]
-struct Capped(Vec<u8>);
+struct CappedOutput(Vec<u8>);
 
-impl Write for Capped {
+impl Write for CappedOutput {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.0.len() + bytes.len() > MOST_OWN_BYTES {
             return Err(io::ErrorKind::FileTooLarge.into());
@@ -215,18 +215,18 @@ impl Write for Capped {
     }
 }
 
-fn failed(error: &Error) -> Refusal {
+fn failed(error: &Error) -> TemplateRefusal {
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(each) = cause {
-        if let Some(refusal) = each.downcast_ref::<Refusal>() {
+        if let Some(refusal) = each.downcast_ref::<TemplateRefusal>() {
             return refusal.clone();
         }
         cause = each.source();
     }
     match error.kind() {
-        ErrorKind::OutOfFuel => Refusal::Endless,
-        ErrorKind::WriteFailure => Refusal::TooLong,
-        _ => Refusal::Failed { problem: complaint(error) },
+        ErrorKind::OutOfFuel => TemplateRefusal::Endless,
+        ErrorKind::WriteFailure => TemplateRefusal::TooLong,
+        _ => TemplateRefusal::Failed { problem: complaint(error) },
     }
 }
 

@@ -13,8 +13,8 @@ use std::fmt;
 
 use parking_lot::Mutex;
 
-use super::Segment;
-use super::refusal::{LeftOut, Refusal};
+use super::PromptSegment;
+use super::refusal::{OmittedPart, TemplateRefusal};
 
 /// The characters before and behind a mark's number.
 const OPEN: char = '\u{fdd0}';
@@ -26,9 +26,9 @@ pub(super) const MOST_BYTES: usize = 16 * 1024 * 1024;
 
 /// The mark that stands for a text while a template is rendered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Mark(usize);
+pub(super) struct TextMark(usize);
 
-impl fmt::Display for Mark {
+impl fmt::Display for TextMark {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{OPEN}{}{CLOSE}", self.0)
     }
@@ -36,47 +36,51 @@ impl fmt::Display for Mark {
 
 /// The texts that marks stand for.
 #[derive(Debug, Default)]
-pub(super) struct Texts {
-    said: Vec<Segment>,
+pub(super) struct MarkedTexts {
+    said: Vec<PromptSegment>,
     /// JSON that was made of it for the template.
-    written: Mutex<Vec<Written>>,
+    written: Mutex<Vec<WrittenJson>>,
 }
 
 /// JSON, and the texts that are in it.
 #[derive(Debug)]
-struct Written {
+struct WrittenJson {
     json: String,
-    holds: Vec<Mark>,
+    holds: Vec<TextMark>,
 }
 
 /// What must come out of a template again, or else the model would not know of it.
 #[derive(Debug, Default)]
-pub(super) struct Musts {
-    pub(super) system: Vec<Mark>,
-    pub(super) last: Vec<Mark>,
+pub(super) struct RequiredMarks {
+    pub(super) system: Vec<TextMark>,
+    pub(super) last: Vec<TextMark>,
 }
 
-impl Texts {
+impl MarkedTexts {
     /// A mark for `segment`.
-    pub(super) fn keep(&mut self, segment: Segment) -> Mark {
+    pub(super) fn keep(&mut self, segment: PromptSegment) -> TextMark {
         self.said.push(segment);
-        Mark(self.said.len() - 1)
+        TextMark(self.said.len() - 1)
     }
 
     /// A mark for `text`.
-    pub(super) fn keep_text(&mut self, text: impl Into<String>) -> Mark {
-        self.keep(Segment::Text { text: text.into() })
+    pub(super) fn keep_text(&mut self, text: impl Into<String>) -> TextMark {
+        self.keep(PromptSegment::Text { text: text.into() })
     }
 
     /// A mark for JSON that holds the texts `holds`.
-    pub(super) fn write(&self, json: String, holds: Vec<Mark>) -> Result<Mark, Refusal> {
+    pub(super) fn write(
+        &self,
+        json: String,
+        holds: Vec<TextMark>,
+    ) -> Result<TextMark, TemplateRefusal> {
         let mut written = self.written.lock();
         let before: usize = written.iter().map(|written| written.json.len()).sum();
         if before + json.len() > MOST_BYTES {
-            return Err(Refusal::TooLong);
+            return Err(TemplateRefusal::TooLong);
         }
-        written.push(Written { json, holds });
-        Ok(Mark(self.said.len() + written.len() - 1))
+        written.push(WrittenJson { json, holds });
+        Ok(TextMark(self.said.len() + written.len() - 1))
     }
 
     /// Forgets the JSON that was written. Its marks mean nothing any more.
@@ -86,19 +90,19 @@ impl Texts {
 
     /// A string of the template with the texts in it, and the marks that stood for them. What is
     /// no whole mark stays as it is.
-    pub(super) fn resolve(&self, marked: &str) -> (String, Vec<Mark>) {
+    pub(super) fn resolve(&self, marked: &str) -> (String, Vec<TextMark>) {
         let (mut text, mut marks) = (String::new(), Vec::new());
         let written = self.written.lock();
         for piece in pieces(marked) {
             match piece {
-                Piece::Own(own) => text.push_str(own),
-                Piece::Broken(c) => text.push(c),
-                Piece::Mark(mark) => match self.find(&written, mark) {
-                    Some(Found::Said(segment)) => {
+                MarkedPiece::Own(own) => text.push_str(own),
+                MarkedPiece::Broken(c) => text.push(c),
+                MarkedPiece::Mark(mark) => match self.find(&written, mark) {
+                    Some(MarkTarget::Said(segment)) => {
                         text.push_str(segment.text());
                         marks.push(mark);
                     }
-                    Some(Found::Written(written)) => {
+                    Some(MarkTarget::Written(written)) => {
                         text.push_str(&written.json);
                         marks.extend_from_slice(&written.holds);
                     }
@@ -110,72 +114,81 @@ impl Texts {
     }
 
     /// What a template wrote, cut into its own words and those of others.
-    pub(super) fn cut(&self, output: &str, musts: &Musts) -> Result<Vec<Segment>, Refusal> {
-        let mut cut = Cut::default();
+    pub(super) fn cut(
+        &self,
+        output: &str,
+        musts: &RequiredMarks,
+    ) -> Result<Vec<PromptSegment>, TemplateRefusal> {
+        let mut cut = SegmentBuilder::default();
         let mut is_shown = vec![false; self.said.len()];
         let written = self.written.lock();
         for piece in pieces(output) {
             match piece {
-                Piece::Own(own) => cut.push(Segment::Template { template: own.to_owned() })?,
-                Piece::Broken(_) => return Err(Refusal::TakenApart),
-                Piece::Mark(mark) => match self.find(&written, mark) {
-                    Some(Found::Said(segment)) => {
+                MarkedPiece::Own(own) => {
+                    cut.push(PromptSegment::Template { template: own.to_owned() })?
+                }
+                MarkedPiece::Broken(_) => return Err(TemplateRefusal::TakenApart),
+                MarkedPiece::Mark(mark) => match self.find(&written, mark) {
+                    Some(MarkTarget::Said(segment)) => {
                         is_shown[mark.0] = true;
                         cut.push(segment.clone())?;
                     }
-                    Some(Found::Written(written)) => {
+                    Some(MarkTarget::Written(written)) => {
                         written.holds.iter().for_each(|mark| is_shown[mark.0] = true);
-                        cut.push(Segment::Text { text: written.json.clone() })?;
+                        cut.push(PromptSegment::Text { text: written.json.clone() })?;
                     }
-                    None => return Err(Refusal::TakenApart),
+                    None => return Err(TemplateRefusal::TakenApart),
                 },
             }
         }
-        let lacks = |marks: &[Mark]| marks.iter().any(|mark| !is_shown[mark.0]);
+        let lacks = |marks: &[TextMark]| marks.iter().any(|mark| !is_shown[mark.0]);
         if lacks(&musts.system) {
-            return Err(Refusal::LeftOut(LeftOut::System));
+            return Err(TemplateRefusal::LeftOut(OmittedPart::System));
         }
         if lacks(&musts.last) {
-            return Err(Refusal::LeftOut(LeftOut::LastMessage));
+            return Err(TemplateRefusal::LeftOut(OmittedPart::LastMessage));
         }
         Ok(cut.segments)
     }
 
-    fn find<'a>(&'a self, written: &'a [Written], mark: Mark) -> Option<Found<'a>> {
+    fn find<'a>(&'a self, written: &'a [WrittenJson], mark: TextMark) -> Option<MarkTarget<'a>> {
         match mark.0.checked_sub(self.said.len()) {
-            None => self.said.get(mark.0).map(Found::Said),
-            Some(place) => written.get(place).map(Found::Written),
+            None => self.said.get(mark.0).map(MarkTarget::Said),
+            Some(place) => written.get(place).map(MarkTarget::Written),
         }
     }
 }
 
 /// What a mark stands for.
-enum Found<'a> {
-    Said(&'a Segment),
-    Written(&'a Written),
+enum MarkTarget<'a> {
+    Said(&'a PromptSegment),
+    Written(&'a WrittenJson),
 }
 
 /// The segments of a prompt under construction.
 #[derive(Default)]
-struct Cut {
-    segments: Vec<Segment>,
+struct SegmentBuilder {
+    segments: Vec<PromptSegment>,
     bytes: usize,
 }
 
-impl Cut {
+impl SegmentBuilder {
     /// Neighbours of the same kind become one, so that a text is one text whatever it was put
     /// together from. A reply stays by itself: it has tokens of its own.
-    fn push(&mut self, segment: Segment) -> Result<(), Refusal> {
+    fn push(&mut self, segment: PromptSegment) -> Result<(), TemplateRefusal> {
         self.bytes += segment.text().len();
         if self.bytes > MOST_BYTES {
-            return Err(Refusal::TooLong);
+            return Err(TemplateRefusal::TooLong);
         }
         if segment.text().is_empty() {
             return Ok(());
         }
         match (self.segments.last_mut(), segment) {
-            (Some(Segment::Template { template: last }), Segment::Template { template: next })
-            | (Some(Segment::Text { text: last }), Segment::Text { text: next }) => {
+            (
+                Some(PromptSegment::Template { template: last }),
+                PromptSegment::Template { template: next },
+            )
+            | (Some(PromptSegment::Text { text: last }), PromptSegment::Text { text: next }) => {
                 last.push_str(&next);
             }
             (_, segment) => self.segments.push(segment),
@@ -185,23 +198,23 @@ impl Cut {
 }
 
 /// A piece of a string that a template made.
-enum Piece<'a> {
+enum MarkedPiece<'a> {
     Own(&'a str),
-    Mark(Mark),
+    Mark(TextMark),
     /// Half of a mark.
     Broken(char),
 }
 
-fn pieces(output: &str) -> impl Iterator<Item = Piece<'_>> {
+fn pieces(output: &str) -> impl Iterator<Item = MarkedPiece<'_>> {
     let mut rest = output;
     std::iter::from_fn(move || {
         let first = rest.chars().next()?;
         let (piece, length) = match first {
-            OPEN => whole_mark(rest).unwrap_or((Piece::Broken(first), first.len_utf8())),
-            CLOSE => (Piece::Broken(first), first.len_utf8()),
+            OPEN => whole_mark(rest).unwrap_or((MarkedPiece::Broken(first), first.len_utf8())),
+            CLOSE => (MarkedPiece::Broken(first), first.len_utf8()),
             _ => {
                 let end = rest.find([OPEN, CLOSE]).unwrap_or(rest.len());
-                (Piece::Own(&rest[..end]), end)
+                (MarkedPiece::Own(&rest[..end]), end)
             }
         };
         rest = &rest[length..];
@@ -210,12 +223,12 @@ fn pieces(output: &str) -> impl Iterator<Item = Piece<'_>> {
 }
 
 /// The mark that `text` begins with, and its length.
-fn whole_mark(text: &str) -> Option<(Piece<'static>, usize)> {
+fn whole_mark(text: &str) -> Option<(MarkedPiece<'static>, usize)> {
     let (number, _) = text.strip_prefix(OPEN)?.split_once(CLOSE)?;
-    let mark = Mark(number.parse().ok()?);
+    let mark = TextMark(number.parse().ok()?);
     // Not every form of a number is one that was handed out.
     let length = mark.to_string().len();
-    text.starts_with(&mark.to_string()).then_some((Piece::Mark(mark), length))
+    text.starts_with(&mark.to_string()).then_some((MarkedPiece::Mark(mark), length))
 }
 
 #[cfg(test)]
@@ -224,22 +237,22 @@ mod tests {
 
     use super::*;
 
-    fn template(template: &str) -> Segment {
-        Segment::Template { template: template.to_owned() }
+    fn template(template: &str) -> PromptSegment {
+        PromptSegment::Template { template: template.to_owned() }
     }
 
-    fn text(text: &str) -> Segment {
-        Segment::Text { text: text.to_owned() }
+    fn text(text: &str) -> PromptSegment {
+        PromptSegment::Text { text: text.to_owned() }
     }
 
     #[test]
     fn texts_go_where_their_marks_are() {
-        let mut texts = Texts::default();
+        let mut texts = MarkedTexts::default();
         let (a, b) = (texts.keep_text("A\u{fdd0}1\u{fdd1}"), texts.keep_text("B"));
-        let reply = texts.keep(Segment::Reply { text: "C".to_owned(), tokens: vec![7] });
+        let reply = texts.keep(PromptSegment::Reply { text: "C".to_owned(), tokens: vec![7] });
         let output = format!("<1>{a}{b}<2>{reply}{reply}{b}<3>");
-        let cut = texts.cut(&output, &Musts::default()).unwrap();
-        let reply = Segment::Reply { text: "C".to_owned(), tokens: vec![7] };
+        let cut = texts.cut(&output, &RequiredMarks::default()).unwrap();
+        let reply = PromptSegment::Reply { text: "C".to_owned(), tokens: vec![7] };
         let expected = [
             template("<1>"),
             text("A\u{fdd0}1\u{fdd1}B"),
@@ -254,7 +267,7 @@ mod tests {
 
     #[test]
     fn marks_that_were_taken_apart_are_told() {
-        let mut texts = Texts::default();
+        let mut texts = MarkedTexts::default();
         let mark = texts.keep_text("A").to_string();
         for output in [
             &mark[1.max(OPEN.len_utf8())..],
@@ -266,45 +279,54 @@ mod tests {
             "\u{fdd0}99999999999999999999999\u{fdd1}",
             "\u{fdd1}0\u{fdd0}",
         ] {
-            let cut = texts.cut(output, &Musts::default());
-            assert_eq!(cut, Err(Refusal::TakenApart), "{output:?}");
+            let cut = texts.cut(output, &RequiredMarks::default());
+            assert_eq!(cut, Err(TemplateRefusal::TakenApart), "{output:?}");
         }
     }
 
     #[test]
     fn what_must_be_there_may_be_in_json() {
-        let mut texts = Texts::default();
+        let mut texts = MarkedTexts::default();
         let mark = texts.keep_text("A");
         let json = texts.write("[\"A\"]".to_owned(), vec![mark]).unwrap();
-        let musts = |system, last| Musts { system, last };
+        let musts = |system, last| RequiredMarks { system, last };
         let cut = |output: &str, musts| texts.cut(output, &musts);
         assert_eq!(cut(&json.to_string(), musts(vec![mark], vec![])), Ok(vec![text("[\"A\"]")]));
-        assert_eq!(cut("x", musts(vec![mark], vec![])), Err(Refusal::LeftOut(LeftOut::System)));
-        let last = Refusal::LeftOut(LeftOut::LastMessage);
+        assert_eq!(
+            cut("x", musts(vec![mark], vec![])),
+            Err(TemplateRefusal::LeftOut(OmittedPart::System))
+        );
+        let last = TemplateRefusal::LeftOut(OmittedPart::LastMessage);
         assert_eq!(cut("x", musts(vec![], vec![mark])), Err(last));
         texts.forget_written();
-        assert_eq!(cut(&json.to_string(), Musts::default()), Err(Refusal::TakenApart));
+        assert_eq!(
+            cut(&json.to_string(), RequiredMarks::default()),
+            Err(TemplateRefusal::TakenApart)
+        );
     }
 
     #[test]
     fn a_prompt_has_an_end() {
-        let mut texts = Texts::default();
+        let mut texts = MarkedTexts::default();
         let mark = texts.keep_text("x".repeat(MOST_BYTES / 2)).to_string();
-        assert!(texts.cut(&mark.repeat(2), &Musts::default()).is_ok());
-        assert_eq!(texts.cut(&mark.repeat(3), &Musts::default()), Err(Refusal::TooLong));
+        assert!(texts.cut(&mark.repeat(2), &RequiredMarks::default()).is_ok());
+        assert_eq!(
+            texts.cut(&mark.repeat(3), &RequiredMarks::default()),
+            Err(TemplateRefusal::TooLong)
+        );
         let half = "x".repeat(MOST_BYTES / 2);
         assert!(texts.write(half.clone(), vec![]).is_ok());
         assert!(texts.write(half.clone(), vec![]).is_ok());
-        assert_eq!(texts.write(half, vec![]), Err(Refusal::TooLong));
+        assert_eq!(texts.write(half, vec![]), Err(TemplateRefusal::TooLong));
     }
 
     proptest! {
         #[test]
         fn any_output_is_cut_or_refused(output in "[\u{fdd0}\u{fdd1}0-9a<]{0,40}") {
-            let mut texts = Texts::default();
+            let mut texts = MarkedTexts::default();
             let (_, _) = (texts.keep_text("A"), texts.keep_text("B"));
-            if let Ok(cut) = texts.cut(&output, &Musts::default()) {
-                let whole: String = cut.iter().map(Segment::text).collect();
+            if let Ok(cut) = texts.cut(&output, &RequiredMarks::default()) {
+                let whole: String = cut.iter().map(PromptSegment::text).collect();
                 prop_assert_eq!(whole, texts.resolve(&output).0);
             }
         }

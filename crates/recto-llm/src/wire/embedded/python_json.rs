@@ -6,32 +6,32 @@
 use minijinja::value::{Kwargs, ValueKind};
 use minijinja::{Error, ErrorKind, Value};
 
-use super::marks::{MOST_BYTES, Mark, Texts};
-use super::refusal::Refusal;
+use super::marks::{MOST_BYTES, MarkedTexts, TextMark};
+use super::refusal::TemplateRefusal;
 
 /// How deep values may be nested. Deeper ones can't have come from JSON.
 const DEEPEST: usize = 128;
 
 /// The filter `tojson`, with the options that Python's `json.dumps` has for it.
 pub(super) fn tojson(
-    texts: &Texts,
+    texts: &MarkedTexts,
     value: &Value,
     indent: Option<Value>,
     options: &Kwargs,
 ) -> Result<Value, Error> {
-    let style = Style::new(indent, options)?;
-    let mut writer = Writer { texts, style, json: String::new(), holds: Vec::new() };
+    let style = JsonStyle::new(indent, options)?;
+    let mut writer = PythonJsonWriter { texts, style, json: String::new(), holds: Vec::new() };
     writer.value(value, 0)?;
-    let mark = texts.write(writer.json, writer.holds).map_err(refused)?;
+    let mark = texts.write(writer.json, writer.holds).map_err(refusal_error)?;
     Ok(Value::from(mark.to_string()))
 }
 
 /// A refusal on its way through the template.
-pub(super) fn refused(refusal: Refusal) -> Error {
+pub(super) fn refusal_error(refusal: TemplateRefusal) -> Error {
     Error::new(ErrorKind::InvalidOperation, refusal.to_string()).with_source(refusal)
 }
 
-struct Style {
+struct JsonStyle {
     /// How far each level is indented; none when all is on one line.
     indent: Option<String>,
     between_items: String,
@@ -40,7 +40,7 @@ struct Style {
     is_ascii: bool,
 }
 
-impl Style {
+impl JsonStyle {
     fn new(indent: Option<Value>, options: &Kwargs) -> Result<Self, Error> {
         let indent = match indent {
             Some(indent) => Some(indent),
@@ -56,7 +56,7 @@ impl Style {
             _ if indent.is_some() => (",".to_owned(), ": ".to_owned()),
             _ => (", ".to_owned(), ": ".to_owned()),
         };
-        Ok(Style {
+        Ok(JsonStyle {
             indent,
             between_items,
             behind_keys,
@@ -66,17 +66,17 @@ impl Style {
     }
 }
 
-struct Writer<'a> {
-    texts: &'a Texts,
-    style: Style,
+struct PythonJsonWriter<'a> {
+    texts: &'a MarkedTexts,
+    style: JsonStyle,
     json: String,
-    holds: Vec<Mark>,
+    holds: Vec<TextMark>,
 }
 
-impl Writer<'_> {
+impl PythonJsonWriter<'_> {
     fn value(&mut self, value: &Value, depth: usize) -> Result<(), Error> {
         if depth > DEEPEST || self.json.len() > MOST_BYTES {
-            return Err(refused(Refusal::TooLong));
+            return Err(refusal_error(TemplateRefusal::TooLong));
         }
         match value.kind() {
             ValueKind::None => self.json.push_str("null"),
@@ -213,7 +213,7 @@ mod tests {
     }
 
     fn written(expression: &str) -> Result<String, Error> {
-        let mut texts = Texts::default();
+        let mut texts = MarkedTexts::default();
         let mark = texts.keep_text("a \"b\"\n</é>\u{fdd0}").to_string();
         let texts = std::sync::Arc::new(texts);
         let mut environment = Environment::new();
@@ -284,7 +284,7 @@ mod tests {
     #[test]
     fn nesting_has_an_end() {
         let nest = "{% set ns = namespace(x=[]) %}{% for _ in range(1000) %}{% set ns.x = [ns.x, ns.x] %}{% endfor %}";
-        let texts = Texts::default();
+        let texts = MarkedTexts::default();
         let mut environment = Environment::new();
         environment.add_filter("tojson", move |value: &Value, options: Kwargs| {
             tojson(&texts, value, None, &options)

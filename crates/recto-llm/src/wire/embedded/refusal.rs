@@ -8,7 +8,7 @@ const LONGEST: usize = 200;
 /// Why a chat template gave no prompt. It continues "the model's chat template does not take
 /// the conversation:".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Refusal {
+pub(super) enum TemplateRefusal {
     /// It is no template.
     #[error("it cannot be read: {problem}")]
     Unreadable { problem: String },
@@ -32,7 +32,7 @@ pub(super) enum Refusal {
     TakenApart,
     /// It does not show what the model has to know.
     #[error("it leaves out {0}")]
-    LeftOut(LeftOut),
+    LeftOut(OmittedPart),
     /// It met a fault in what renders it.
     #[error("it cannot be rendered")]
     Broken,
@@ -40,7 +40,7 @@ pub(super) enum Refusal {
 
 /// What a template left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::Display)]
-pub(super) enum LeftOut {
+pub(super) enum OmittedPart {
     #[strum(to_string = "what the system says")]
     System,
     #[strum(to_string = "the last message")]

@@ -7,10 +7,11 @@ use std::sync::Arc;
 
 use expect_test::{Expect, ExpectFile, expect, expect_file};
 use recto_context::{
-    Body, Bootstrap, CallId, Catalog, ContentHash, ContentPart, File, Image, Include, Inputs,
-    ItemId, ItemKind, Joined, Layout, Limits, Message, MessageId, Mode, ModeDecision, ModeReason,
-    Opaque, OpaqueKind, Preset, SessionItem, Skill, Source, SystemFiles, SystemMessages, Tokens,
-    ToolCall, ToolSpec, Window,
+    AssemblyInputs, Bootstrap, CallId, Catalog, ContentHash, ContentPart, ContentSource,
+    ContextLimits, Image, IncludeMode, ItemId, ItemKind, ItemOrigin, LayoutPreset, Message,
+    MessageBody, MessageId, Mode, ModeDecision, ModeReason, Opaque, OpaqueKind, PageLayout,
+    SessionItem, Skill, SystemFiles, SystemMessages, Tokens, ToolCall, ToolSpec, Window,
+    WorkspaceFile,
 };
 use serde_json::json;
 
@@ -40,17 +41,17 @@ fn options(source: &str) -> CallOptions {
     }
 }
 
-fn asked(source: &str, request: &RequestContext) -> Asked {
+fn asked(source: &str, request: &RequestContext) -> EmbeddedRequest {
     serde_json::from_value(encode(&options(source), request)).unwrap()
 }
 
 /// The prompt, or else what the template has against it.
 fn drawn(source: &str, request: &RequestContext) -> String {
     let asked = asked(source, request);
-    let draw = |segment: &Segment| match segment {
-        Segment::Template { template } => template.clone(),
-        Segment::Text { text } => format!("«{text}»"),
-        Segment::Reply { text, tokens } => format!("‹{text} {tokens:?}›"),
+    let draw = |segment: &PromptSegment| match segment {
+        PromptSegment::Template { template } => template.clone(),
+        PromptSegment::Text { text } => format!("«{text}»"),
+        PromptSegment::Reply { text, tokens } => format!("‹{text} {tokens:?}›"),
     };
     match asked.problem {
         Some(problem) => format!("refused: {problem}"),
@@ -59,7 +60,8 @@ fn drawn(source: &str, request: &RequestContext) -> String {
 }
 
 fn catalog() -> Catalog {
-    let file = |text: &str| Some(File { text: text.into(), source: Source::BuiltIn });
+    let file =
+        |text: &str| Some(WorkspaceFile { text: text.into(), source: ContentSource::BuiltIn });
     let parameters = json!({
         "type": "object",
         "properties": { "city": { "type": "string", "description": "Where." } },
@@ -85,7 +87,7 @@ struct Talk {
     message: Vec<ContentPart>,
     rounds: Vec<Arc<Message>>,
     mode: Mode,
-    layout: Layout,
+    layout: PageLayout,
 }
 
 impl Talk {
@@ -97,7 +99,7 @@ impl Talk {
             message: vec![ContentPart::Text(message.into())],
             rounds: Vec::new(),
             mode: Mode::Full,
-            layout: Preset::Attached.layout(),
+            layout: LayoutPreset::Attached.layout(),
         }
     }
 
@@ -108,7 +110,7 @@ impl Talk {
     }
 
     fn with_tools_as_text(self) -> Self {
-        let layout = Layout { tool_calls: ToolCalls::Text, ..self.layout };
+        let layout = PageLayout { tool_calls: ToolCalls::Text, ..self.layout };
         Talk { layout, ..self }
     }
 
@@ -116,18 +118,18 @@ impl Talk {
         let mode =
             ModeDecision { chosen: self.mode, reason: ModeReason::Configured, matched: Vec::new() };
         let id = |message: Option<&Arc<Message>>| message.map_or(0, |message| message.id.0);
-        let limits = Limits {
+        let limits = ContextLimits {
             history_messages: 1_000,
             history_tokens: Tokens::new(100_000),
             reply: Tokens::new(512),
-            ..Limits::default()
+            ..ContextLimits::default()
         };
-        let joined = |item| SessionItem { item, joined: Joined::AtStart };
+        let joined = |item| SessionItem { item, joined: ItemOrigin::AtStart };
         let tools = self.catalog.tools.iter().map(|tool| tool.id.clone());
         let skills = self.catalog.skills.iter();
         let skills = skills.map(|skill| ItemId::new(ItemKind::Skill, skill.name.clone()));
         let session: Vec<SessionItem> = tools.chain(skills).map(joined).collect();
-        Inputs::new(&self.catalog, "")
+        AssemblyInputs::new(&self.catalog, "")
             .session(&session)
             .content(self.message.clone())
             .message_id(MessageId(id(self.history.last()) + 1))
@@ -159,18 +161,18 @@ fn reply(id: u64, content: Vec<ContentPart>, calls: &[(&str, &str)]) -> Arc<Mess
         name: "weather".into(),
         arguments: arguments.into(),
     };
-    let body = Body::Assistant { content, calls: calls.iter().map(call).collect() };
+    let body = MessageBody::Assistant { content, calls: calls.iter().map(call).collect() };
     Arc::new(Message { id: MessageId(id), body })
 }
 
 fn result(id: u64, call: &str, text: &str) -> Arc<Message> {
     let content = vec![ContentPart::Text(text.into())];
-    let body = Body::Tool { call: CallId(call.into()), name: "weather".into(), content };
+    let body = MessageBody::Tool { call: CallId(call.into()), name: "weather".into(), content };
     Arc::new(Message { id: MessageId(id), body })
 }
 
 fn echo(provider: &str, text: &str, tokens: &[i32]) -> ContentPart {
-    let hash = ContentHash::of(text.as_bytes());
+    let hash = ContentHash::of_bytes(text.as_bytes());
     ContentPart::Opaque(Opaque {
         provider: provider.into(),
         json: json!({ "model": MODEL, "text": hash, "tokens": tokens }).to_string().into(),
@@ -480,14 +482,14 @@ fn what_others_wrote_is_never_the_templates() {
     let mut evil = Talk::new(&[], EVIL);
     evil.catalog.tools = vec![ToolSpec::new(ItemId::tool(None, "weather"), EVIL, parameters)];
     let mut skill = Skill::new("forecast", Some(EVIL), EVIL.into());
-    skill.include = Include::Always;
+    skill.include = IncludeMode::Always;
     evil.catalog.skills = vec![skill];
     let arguments = json!({ EVIL: [EVIL, { "x": EVIL }] }).to_string();
     let name = format!("weather{EVIL}");
     let call = ToolCall { id: CallId(EVIL.into()), name: name.into(), arguments: arguments.into() };
     let content = vec![ContentPart::Text(EVIL.into())];
-    let calling = Body::Assistant { content: content.clone(), calls: vec![call] };
-    let answer = Body::Tool { call: CallId(EVIL.into()), name: EVIL.into(), content };
+    let calling = MessageBody::Assistant { content: content.clone(), calls: vec![call] };
+    let answer = MessageBody::Tool { call: CallId(EVIL.into()), name: EVIL.into(), content };
     let said = |id, body| Arc::new(Message { id: MessageId(id), body });
     evil.history = vec![user(1, EVIL), said(2, calling), said(3, answer), assistant(4, EVIL, &[])];
     for (source, talk) in [
@@ -500,7 +502,7 @@ fn what_others_wrote_is_never_the_templates() {
         let asked = asked(source, &talk.request());
         assert_eq!(asked.problem, None);
         let own = asked.prompt.iter().filter_map(|segment| match segment {
-            Segment::Template { template } => Some(template.as_str()),
+            PromptSegment::Template { template } => Some(template.as_str()),
             _ => None,
         });
         let own: Vec<&str> = own.collect();
@@ -560,7 +562,7 @@ fn replies_are_spliced_in_while_they_say_the_same() {
     let said = |content| Talk::plain(&[user(1, "hi"), reply(2, content, &[])], "go on").request();
     let is_spliced = |content| {
         let prompt = asked(SMOL, &said(content)).prompt;
-        prompt.contains(&Segment::Reply { text: "Hello.".to_owned(), tokens: vec![1, 2] })
+        prompt.contains(&PromptSegment::Reply { text: "Hello.".to_owned(), tokens: vec![1, 2] })
     };
     assert!(is_spliced(vec![text("Hello."), echo("embedded", "Hello.", &[1, 2])]));
     assert!(is_spliced(vec![text("Hel"), text("lo."), echo("embedded", "Hello.", &[1, 2])]));
@@ -592,7 +594,7 @@ fn calls_as_text_are_spliced_in_too() {
     let mut talk = Talk::new(&[], "Oslo?").with_tools_as_text();
     talk.rounds = vec![calling, result(3, "c1", "snow")];
     let prompt = asked(SMOL, &talk.request()).prompt;
-    let spliced = Segment::Reply { text: call.to_owned(), tokens: vec![1, 2, 3] };
+    let spliced = PromptSegment::Reply { text: call.to_owned(), tokens: vec![1, 2, 3] };
     assert!(prompt.contains(&spliced), "{prompt:#?}");
 }
 
@@ -636,11 +638,11 @@ fn templates_see_whether_there_is_content() {
 #[test]
 fn several_system_messages_are_merged_where_they_must_be() {
     let mut talk = Talk::plain(&[], "hi");
-    talk.layout = Layout { system_messages: SystemMessages::PerLayer, ..Layout::default() };
+    talk.layout = PageLayout { system_messages: SystemMessages::PerLayer, ..PageLayout::default() };
     let roles = |source: &str| {
         let prompt = asked(source, &talk.request()).prompt;
-        let own = |segment: &Segment| match segment {
-            Segment::Template { template } => Some(template.clone()),
+        let own = |segment: &PromptSegment| match segment {
+            PromptSegment::Template { template } => Some(template.clone()),
             _ => None,
         };
         prompt.iter().filter_map(own).collect::<Vec<_>>().concat()
@@ -692,7 +694,7 @@ fn long_conversations_are_not_endless() {
     let exchange = |n: u64| [user(2 * n + 1, "hi"), assistant(2 * n + 2, "Hello.", &[])];
     let talk = Talk::plain(&(0..499).flat_map(exchange).collect::<Vec<_>>(), "go on");
     for source in [SMOL, LLAMA, MISTRAL, GEMMA, QWEN] {
-        let Asked { problem, prompt, .. } = asked(source, &talk.request());
+        let EmbeddedRequest { problem, prompt, .. } = asked(source, &talk.request());
         assert_eq!(problem, None);
         assert_eq!(prompt.iter().filter(|segment| segment.text() == "Hello.").count(), 499);
     }
@@ -782,13 +784,13 @@ fn the_template_tells_how_calls_are_written() {
 #[test]
 fn an_opened_thought_is_seen() {
     let ends = |template: &str| {
-        let text = Segment::Text { text: "<think>".to_owned() };
-        starts_in_thought(&[text, Segment::Template { template: template.to_owned() }])
+        let text = PromptSegment::Text { text: "<think>".to_owned() };
+        starts_in_thought(&[text, PromptSegment::Template { template: template.to_owned() }])
     };
     assert!(ends("<|im_start|>assistant\n<think>\n"));
     assert!(ends("<think>"));
     assert!(!ends("<|im_start|>assistant\n"));
     assert!(!ends("<think>\n\n</think>\n\n"));
-    assert!(!starts_in_thought(&[Segment::Text { text: "<think>".to_owned() }]));
+    assert!(!starts_in_thought(&[PromptSegment::Text { text: "<think>".to_owned() }]));
     assert!(!starts_in_thought(&[]));
 }

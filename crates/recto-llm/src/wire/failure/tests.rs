@@ -1,16 +1,16 @@
 //! What servers answer, as they document it or were seen to, and what it means.
 
 use super::*;
-use crate::secret::Secret;
+use crate::api_key::ApiKey;
 
-const NO_KEY: Option<&Secret> = None;
+const NO_KEY: Option<&ApiKey> = None;
 
 /// The error that an answer becomes, with its code in front.
 fn check(wire: Wire, status: u16, body: &str, expected: &str) {
     let url = "http://h/chat";
-    let answer = Answer { url, status, retry_after: None, location: None, body };
-    let error = of_answer(wire, &answer, "m");
-    let error = error.told(NO_KEY);
+    let answer = ErrorResponse { url, status, retry_after: None, location: None, body };
+    let error = error_from_response(wire, &answer, "m");
+    let error = error.redacted(NO_KEY);
     assert_eq!(format!("{}: {error}", error.code()), expected);
 }
 
@@ -54,10 +54,10 @@ fn ollama() {
 #[test]
 fn ollama_passes_on_what_its_runner_said() {
     let body = r#"{"error":"{\"error\":{\"code\":400,\"message\":\"too long\",\"type\":\"exceed_context_size_error\",\"n_prompt_tokens\":9,\"n_ctx\":8}}"}"#;
-    let answer = Answer { url: "", status: 400, retry_after: None, location: None, body };
+    let answer = ErrorResponse { url: "", status: 400, retry_after: None, location: None, body };
     let message = "too long".to_owned();
     let expected = LlmError::ContextOverflow { sent: Some(9), window: Some(8), message };
-    assert_eq!(of_answer(Wire::Ollama, &answer, "m"), expected);
+    assert_eq!(error_from_response(Wire::Ollama, &answer, "m"), expected);
 }
 
 #[test]
@@ -145,16 +145,17 @@ fn texts_are_not_searched() {
     let quoted = r#"{"error":{"message":"after 1500 ms: `prompt is too long`, `maximum context length`, 503, does not support tools","code":418}}"#;
     for wire in [Wire::Ollama, Wire::OpenAi, Wire::Anthropic] {
         let answer =
-            Answer { url: "", status: 418, retry_after: None, location: None, body: quoted };
-        assert_eq!(of_answer(wire, &answer, "m").code(), "refused");
+            ErrorResponse { url: "", status: 418, retry_after: None, location: None, body: quoted };
+        assert_eq!(error_from_response(wire, &answer, "m").code(), "refused");
     }
 }
 
 #[test]
 fn redirects_are_told_without_their_query() {
     let location = Some("https://elsewhere/v1?token=abc");
-    let answer = Answer { url: "http://h", status: 307, retry_after: None, location, body: "" };
-    let error = of_answer(Wire::OpenAi, &answer, "m");
+    let answer =
+        ErrorResponse { url: "http://h", status: 307, retry_after: None, location, body: "" };
+    let error = error_from_response(Wire::OpenAi, &answer, "m");
     assert_eq!(
         error.to_string(),
         "`http://h` redirects to `https://elsewhere/v1`, which is not followed"
@@ -164,8 +165,9 @@ fn redirects_are_told_without_their_query() {
 #[test]
 fn long_bodies_are_cut() {
     let body = "ä".repeat(2_000);
-    let answer = Answer { url: "", status: 500, retry_after: None, location: None, body: &body };
-    let error = of_answer(Wire::OpenAi, &answer, "m").told(NO_KEY);
+    let answer =
+        ErrorResponse { url: "", status: 500, retry_after: None, location: None, body: &body };
+    let error = error_from_response(Wire::OpenAi, &answer, "m").redacted(NO_KEY);
     let LlmError::Server { message, .. } = error else {
         panic!("a server error");
     };

@@ -9,7 +9,7 @@
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::wire::decode::{FrameProblem, GatheredCall, arguments_text, few_calls};
+use crate::wire::decode::{DecodedCall, FrameProblem, arguments_text, check_call_count};
 
 /// A piece of a call.
 #[derive(Deserialize)]
@@ -28,19 +28,19 @@ struct FunctionPiece {
 
 /// The calls of a reply, in the order in which they began.
 #[derive(Debug, Default)]
-pub(super) struct Calls(Vec<Begun>);
+pub(super) struct CallAssembler(Vec<PartialCall>);
 
 #[derive(Debug)]
-struct Begun {
+struct PartialCall {
     index: Option<u64>,
-    call: GatheredCall,
+    call: DecodedCall,
     /// Where the arguments so far end.
-    reached: Reached,
+    reached: ObjectProgress,
 }
 
 /// Where a text that begins an object of JSON has come to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Reached {
+enum ObjectProgress {
     /// To blanks, so far.
     Nothing,
     /// Into this many brackets, and perhaps into a string.
@@ -60,10 +60,10 @@ enum InString {
     Escaped,
 }
 
-impl Calls {
+impl CallAssembler {
     pub(super) fn add(&mut self, piece: CallPiece) -> Result<(), FrameProblem> {
         let function = piece.function.unwrap_or_default();
-        let call = GatheredCall {
+        let call = DecodedCall {
             id: piece.id.unwrap_or_default(),
             name: function.name.unwrap_or_default(),
             arguments: arguments_text(function.arguments),
@@ -71,21 +71,25 @@ impl Calls {
         match self.continued_by(piece.index, &call) {
             Some(begun) => begun.extend(call),
             None => {
-                few_calls(self.0.len() + 1)?;
+                check_call_count(self.0.len() + 1)?;
                 call.check()?;
-                self.0.push(Begun::new(piece.index, call));
+                self.0.push(PartialCall::new(piece.index, call));
                 Ok(())
             }
         }
     }
 
-    pub(super) fn into_calls(self) -> Vec<GatheredCall> {
+    pub(super) fn into_calls(self) -> Vec<DecodedCall> {
         self.0.into_iter().map(|begun| begun.call).collect()
     }
 
     /// The call that a piece goes on with; `None` when it begins one.
-    fn continued_by(&mut self, index: Option<u64>, piece: &GatheredCall) -> Option<&mut Begun> {
-        let newest = |fits: &dyn Fn(&Begun) -> bool| self.0.iter().rposition(fits);
+    fn continued_by(
+        &mut self,
+        index: Option<u64>,
+        piece: &DecodedCall,
+    ) -> Option<&mut PartialCall> {
+        let newest = |fits: &dyn Fn(&PartialCall) -> bool| self.0.iter().rposition(fits);
         let at = match index {
             Some(_) => newest(&|begun| begun.index == index),
             None => newest(&|begun| !piece.id.is_empty() && begun.call.id == piece.id)
@@ -95,14 +99,14 @@ impl Calls {
     }
 }
 
-impl Begun {
-    fn new(index: Option<u64>, call: GatheredCall) -> Self {
-        let reached = Reached::Nothing.after(&call.arguments);
-        Begun { index, call, reached }
+impl PartialCall {
+    fn new(index: Option<u64>, call: DecodedCall) -> Self {
+        let reached = ObjectProgress::Nothing.after(&call.arguments);
+        PartialCall { index, call, reached }
     }
 
     /// Whether the piece belongs to another call, although it has this one's index.
-    fn is_followed_by(&self, piece: &GatheredCall) -> bool {
+    fn is_followed_by(&self, piece: &DecodedCall) -> bool {
         let differ = |a: &str, b: &str| !a.is_empty() && !b.is_empty() && a != b;
         differ(&self.call.id, &piece.id)
             || differ(&self.call.name, &piece.name)
@@ -113,11 +117,11 @@ impl Begun {
     /// parsed only where they may be whole, which is once in a call's life: it
     /// may get thousands of pieces.
     fn is_whole(&self) -> bool {
-        self.reached == Reached::End
+        self.reached == ObjectProgress::End
             && serde_json::from_str::<Map<String, Value>>(&self.call.arguments).is_ok()
     }
 
-    fn extend(&mut self, piece: GatheredCall) -> Result<(), FrameProblem> {
+    fn extend(&mut self, piece: DecodedCall) -> Result<(), FrameProblem> {
         if self.call.id.is_empty() {
             self.call.id = piece.id;
         }
@@ -130,31 +134,33 @@ impl Begun {
     }
 }
 
-impl Reached {
+impl ObjectProgress {
     /// Where a text comes to that goes on with `piece`.
     fn after(self, piece: &str) -> Self {
-        piece.bytes().fold(self, Reached::step)
+        piece.bytes().fold(self, ObjectProgress::step)
     }
 
     fn step(self, byte: u8) -> Self {
-        let inside = |depth, string| Reached::Inside { depth, string };
+        let inside = |depth, string| ObjectProgress::Inside { depth, string };
         match (self, byte) {
-            (Reached::Nothing | Reached::End, b' ' | b'\t' | b'\r' | b'\n') => self,
-            (Reached::Nothing, b'{') => inside(1, InString::No),
-            (Reached::Nothing | Reached::End | Reached::Nonsense, _) => Reached::Nonsense,
-            (Reached::Inside { depth, string: InString::No }, byte) => match byte {
+            (ObjectProgress::Nothing | ObjectProgress::End, b' ' | b'\t' | b'\r' | b'\n') => self,
+            (ObjectProgress::Nothing, b'{') => inside(1, InString::No),
+            (ObjectProgress::Nothing | ObjectProgress::End | ObjectProgress::Nonsense, _) => {
+                ObjectProgress::Nonsense
+            }
+            (ObjectProgress::Inside { depth, string: InString::No }, byte) => match byte {
                 b'"' => inside(depth, InString::Yes),
                 b'{' | b'[' => inside(depth + 1, InString::No),
-                b'}' | b']' if depth == 1 => Reached::End,
+                b'}' | b']' if depth == 1 => ObjectProgress::End,
                 b'}' | b']' => inside(depth - 1, InString::No),
                 _ => self,
             },
-            (Reached::Inside { depth, string: InString::Yes }, byte) => match byte {
+            (ObjectProgress::Inside { depth, string: InString::Yes }, byte) => match byte {
                 b'"' => inside(depth, InString::No),
                 b'\\' => inside(depth, InString::Escaped),
                 _ => self,
             },
-            (Reached::Inside { depth, string: InString::Escaped }, _) => {
+            (ObjectProgress::Inside { depth, string: InString::Escaped }, _) => {
                 inside(depth, InString::Yes)
             }
         }
@@ -169,11 +175,11 @@ mod tests {
 
     /// The calls that the pieces make, as `id name arguments`.
     fn check(pieces: &str, expected: &[&str]) {
-        let mut calls = Calls::default();
+        let mut calls = CallAssembler::default();
         for piece in serde_json::from_str::<Vec<CallPiece>>(pieces).unwrap() {
             calls.add(piece).unwrap();
         }
-        let shown = |call: GatheredCall| format!("{} {} {}", call.id, call.name, call.arguments);
+        let shown = |call: DecodedCall| format!("{} {} {}", call.id, call.name, call.arguments);
         let calls: Vec<String> = calls.into_calls().into_iter().map(shown).collect();
         assert_eq!(calls, expected);
     }
@@ -255,7 +261,7 @@ mod tests {
     /// were read each time, this would not come to an end.
     #[test]
     fn arguments_in_a_great_many_pieces_are_read_once() {
-        let mut calls = Calls::default();
+        let mut calls = CallAssembler::default();
         let mut add = |arguments: &str| {
             let function =
                 FunctionPiece { name: Some("f".to_owned()), arguments: Value::from(arguments) };
@@ -278,10 +284,10 @@ mod tests {
         ) {
             let is_whole = |text: &str| serde_json::from_str::<Map<String, Value>>(text).is_ok();
             let (head, tail) = text.split_at(at.index(text.len() + 1));
-            let call = GatheredCall { arguments: head.to_owned(), ..GatheredCall::default() };
-            let mut begun = Begun::new(Some(0), call);
+            let call = DecodedCall { arguments: head.to_owned(), ..DecodedCall::default() };
+            let mut begun = PartialCall::new(Some(0), call);
             prop_assert_eq!(begun.is_whole(), is_whole(head));
-            let rest = GatheredCall { arguments: tail.to_owned(), ..GatheredCall::default() };
+            let rest = DecodedCall { arguments: tail.to_owned(), ..DecodedCall::default() };
             begun.extend(rest).unwrap();
             prop_assert_eq!(begun.is_whole(), is_whole(&text));
         }

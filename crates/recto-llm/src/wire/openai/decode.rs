@@ -8,37 +8,37 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::calls::{CallPiece, Calls};
-use crate::reply::{Finish, Usage};
+use super::calls::{CallAssembler, CallPiece};
+use crate::reply::{FinishReason, TokenUsage};
 use crate::wire::Wire;
-use crate::wire::decode::{Count, FrameProblem, Gathered, parse};
+use crate::wire::decode::{DecodedReply, FrameProblem, LenientCount, parse};
 
 /// What the pieces of a reply have left open so far.
 #[derive(Debug, Default)]
-pub(crate) struct Reader {
+pub(crate) struct OpenAiDecoder {
     /// The name under which thoughts came, and under which they are kept.
     thought_field: Option<&'static str>,
-    calls: Calls,
+    calls: CallAssembler,
 }
 
 #[derive(Deserialize)]
-struct Chunk {
+struct OpenAiChunk {
     error: Option<Value>,
     /// Older versions of vLLM write `error` here and have no field of that name.
     object: Option<Value>,
-    choices: Option<Vec<Choice>>,
-    usage: Option<ReportedUsage>,
+    choices: Option<Vec<OpenAiChoice>>,
+    usage: Option<OpenAiUsage>,
     timings: Option<Timings>,
 }
 
 #[derive(Deserialize)]
-struct Choice {
-    delta: Option<Piece>,
+struct OpenAiChoice {
+    delta: Option<OpenAiDelta>,
     finish_reason: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct Piece {
+struct OpenAiDelta {
     content: Option<String>,
     refusal: Option<String>,
     reasoning_content: Option<String>,
@@ -48,16 +48,16 @@ struct Piece {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct ReportedUsage {
-    prompt_tokens: Count,
-    completion_tokens: Count,
+struct OpenAiUsage {
+    prompt_tokens: LenientCount,
+    completion_tokens: LenientCount,
     prompt_tokens_details: Option<PromptDetails>,
 }
 
 #[derive(Deserialize)]
 struct PromptDetails {
     #[serde(default)]
-    cached_tokens: Count,
+    cached_tokens: LenientCount,
 }
 
 /// What llama.cpp measures. Its `prompt_n` are the tokens it had to process,
@@ -65,28 +65,28 @@ struct PromptDetails {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Timings {
-    cache_n: Count,
-    prompt_n: Count,
-    predicted_n: Count,
+    cache_n: LenientCount,
+    prompt_n: LenientCount,
+    predicted_n: LenientCount,
 }
 
-impl Reader {
+impl OpenAiDecoder {
     /// Adds an event of the stream to the reply.
     pub(crate) fn read(
         &mut self,
         frame: &[u8],
-        gathered: &mut Gathered,
+        gathered: &mut DecodedReply,
     ) -> Result<(), FrameProblem> {
         if frame.trim_ascii() == b"[DONE]" {
             gathered.is_complete = true;
             return Ok(());
         }
-        let chunk: Chunk = parse(frame)?;
+        let chunk: OpenAiChunk = parse(frame)?;
         if chunk.error.is_some() || chunk.object.is_some_and(|object| object == "error") {
             return Err(FrameProblem::Failed);
         }
         // Servers that report with each chunk count on: the last word counts.
-        let reported = [chunk.timings.map(Usage::from), chunk.usage.map(Usage::from)];
+        let reported = [chunk.timings.map(TokenUsage::from), chunk.usage.map(TokenUsage::from)];
         reported.into_iter().flatten().for_each(|newer| gathered.usage.update(newer));
         // One choice is asked for.
         match chunk.choices.into_iter().flatten().next() {
@@ -95,7 +95,11 @@ impl Reader {
         }
     }
 
-    fn add(&mut self, choice: Choice, gathered: &mut Gathered) -> Result<(), FrameProblem> {
+    fn add(
+        &mut self,
+        choice: OpenAiChoice,
+        gathered: &mut DecodedReply,
+    ) -> Result<(), FrameProblem> {
         if let Some(piece) = choice.delta {
             // Some servers send the same thought under both names.
             let named = piece.reasoning_content.map(|thought| ("reasoning_content", thought));
@@ -120,34 +124,34 @@ impl Reader {
         Ok(())
     }
 
-    pub(crate) fn finish(self, gathered: &mut Gathered) {
+    pub(crate) fn finish(self, gathered: &mut DecodedReply) {
         let field = self.thought_field.unwrap_or("reasoning_content");
         gathered.keep_thought_and_said(Wire::OpenAi, field);
         gathered.calls = self.calls.into_calls();
     }
 }
 
-impl From<Timings> for Usage {
+impl From<Timings> for TokenUsage {
     fn from(timings: Timings) -> Self {
         let prompt = timings.prompt_n.0.zip(timings.cache_n.0);
         let prompt = prompt.and_then(|(fresh, cached)| fresh.checked_add(cached));
-        Usage { prompt, cached: timings.cache_n.0, completion: timings.predicted_n.0 }
+        TokenUsage { prompt, cached: timings.cache_n.0, completion: timings.predicted_n.0 }
     }
 }
 
-impl From<ReportedUsage> for Usage {
-    fn from(usage: ReportedUsage) -> Self {
+impl From<OpenAiUsage> for TokenUsage {
+    fn from(usage: OpenAiUsage) -> Self {
         let cached = usage.prompt_tokens_details.and_then(|details| details.cached_tokens.0);
-        Usage { prompt: usage.prompt_tokens.0, cached, completion: usage.completion_tokens.0 }
+        TokenUsage { prompt: usage.prompt_tokens.0, cached, completion: usage.completion_tokens.0 }
     }
 }
 
-fn finish(reason: &str) -> Finish {
+fn finish(reason: &str) -> FinishReason {
     match reason {
-        "stop" => Finish::Stop,
-        "length" => Finish::Length,
-        "tool_calls" | "function_call" => Finish::ToolCalls,
-        "content_filter" => Finish::Filtered,
-        other => Finish::Other(other.to_owned()),
+        "stop" => FinishReason::Stop,
+        "length" => FinishReason::Length,
+        "tool_calls" | "function_call" => FinishReason::ToolCalls,
+        "content_filter" => FinishReason::Filtered,
+        other => FinishReason::Other(other.to_owned()),
     }
 }

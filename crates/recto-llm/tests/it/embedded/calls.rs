@@ -3,7 +3,7 @@
 use recto_context::{
     CallId, ItemId, ItemKind, Mode, ModeDecision, ModeReason, ToolSpec, read_calls,
 };
-use recto_llm::Finish;
+use recto_llm::FinishReason;
 use serde_json::{Value, json};
 
 use super::*;
@@ -30,7 +30,7 @@ fn forced(talk: &Talk, message: &str, reply: u32) -> String {
 
 async fn call(talk: &Talk, message: &str, reply: u32) -> (String, Value) {
     let done = collect(talk.client.stream(forced(talk, message, reply))).await.unwrap();
-    assert_eq!(done.finish, Finish::Stop, "{}", done.text());
+    assert_eq!(done.finish, FinishReason::Stop, "{}", done.text());
     let (calls, rest) = read_calls(&done.text(), |place| CallId(place.to_string().into()));
     assert_eq!((calls.len(), rest.as_str()), (1, ""), "{}", done.text());
     let arguments = serde_json::from_str(&calls[0].arguments).unwrap();
@@ -77,10 +77,10 @@ async fn a_call_reads_back_as_the_tokens_that_were_generated() {
             .collect(),
         ..Catalog::default()
     };
-    let layout = Layout { tool_calls: ToolCalls::Text, ..Layout::default() };
+    let layout = PageLayout { tool_calls: ToolCalls::Text, ..PageLayout::default() };
     let items = catalog.session_at_start();
     let mode = ModeDecision { chosen: Mode::Minimal, reason: ModeReason::Marked, matched: vec![] };
-    let inputs = Inputs::new(&catalog, "Read notes.txt")
+    let inputs = AssemblyInputs::new(&catalog, "Read notes.txt")
         .message_id(MessageId(1))
         .session(&items)
         .mode(mode)
@@ -89,24 +89,24 @@ async fn a_call_reads_back_as_the_tokens_that_were_generated() {
     let request = inputs.assemble().unwrap();
     let body = encode(talk.client.wire(), &talk.call, &request);
     assert_eq!(body["calls"]["must"], true);
-    let reply = collect(talk.client.stream_in(talk.lane, body.to_string())).await.unwrap();
+    let reply = collect(talk.client.stream_cached(talk.lane, body.to_string())).await.unwrap();
     let (calls, _) = read_calls(&reply.text(), |_| CallId("1".into()));
     let content: Vec<_> =
         reply.content.into_iter().filter(|part| part.as_text().is_none()).collect();
-    let result = Body::Tool {
+    let result = MessageBody::Tool {
         call: calls[0].id.clone(),
         name: calls[0].name.clone(),
         content: vec![recto_context::ContentPart::Text("It says hello.".into())],
     };
     let rounds = [
-        Arc::new(Message { id: MessageId(2), body: Body::Assistant { content, calls } }),
+        Arc::new(Message { id: MessageId(2), body: MessageBody::Assistant { content, calls } }),
         Arc::new(Message { id: MessageId(3), body: result }),
     ];
     let next = inputs.clone().rounds(&rounds).assemble().unwrap();
     let body = encode(talk.client.wire(), &talk.call, &next);
     let spliced = body["prompt"].as_array().unwrap().iter().any(|each| each["tokens"].is_array());
     assert!(spliced, "{body:#}");
-    let second = collect(talk.client.stream_in(talk.lane, body.to_string())).await.unwrap();
+    let second = collect(talk.client.stream_cached(talk.lane, body.to_string())).await.unwrap();
     let read = reply.usage.prompt.unwrap() + reply.usage.completion.unwrap();
     assert!(second.usage.cached.unwrap() + 1 >= read, "{:?} {:?}", reply.usage, second.usage);
 }

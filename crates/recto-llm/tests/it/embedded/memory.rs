@@ -36,7 +36,7 @@ async fn two_conversations_keep_what_each_has_read() {
 
 /// What a model makes of a prompt depends in the last digits on how it was read,
 /// so two replies may part at some time; but not at once.
-fn first_tokens(reply: &Reply) -> Vec<i64> {
+fn first_tokens(reply: &ModelReply) -> Vec<i64> {
     let echo = reply.content.iter().find_map(|part| match part {
         ContentPart::Opaque(opaque) if opaque.kind == OpaqueKind::Echo => Some(&opaque.json),
         _ => None,
@@ -59,7 +59,7 @@ async fn what_is_remembered_changes_no_word() {
         let mut warm = shared.beside(lane);
         warm.say("Hello!").await;
         let body = warm.body(question);
-        let remembered = collect(warm.client.stream_in(warm.lane, body.clone())).await.unwrap();
+        let remembered = collect(warm.client.stream_cached(warm.lane, body.clone())).await.unwrap();
         assert!(remembered.usage.cached.unwrap() > 0);
         let fresh = collect(Talk::new().client.stream(body)).await.unwrap();
         assert_eq!(fresh.usage.cached, Some(0));

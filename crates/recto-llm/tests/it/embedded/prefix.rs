@@ -2,8 +2,9 @@
 //! again.
 
 use recto_context::{
-    Carry, Cause, Document, File, Include, ItemId, ItemKind, Mode, ModeDecision, ModeReason, Pick,
-    Priority, Scores, Source, Stamp, SystemFiles, ToolSpec, TurnNumber, compare,
+    Carry, CatalogDocument, ChangeCause, ContentSource, IncludeMode, ItemId, ItemKind,
+    MessageStamp, Mode, ModeDecision, ModeReason, Pick, Priority, Scores, SystemFiles, ToolSpec,
+    TurnNumber, WorkspaceFile, compare_requests,
 };
 use serde_json::json;
 
@@ -23,7 +24,7 @@ struct Cost {
     prompt: u32,
     fresh: u32,
     /// Why it does not begin as the one before, if it does not.
-    cause: Option<Cause>,
+    cause: Option<ChangeCause>,
 }
 
 impl Session {
@@ -42,32 +43,35 @@ impl Session {
 
     async fn turn(&mut self, message: &str, mode: Mode, picks: &[Pick]) -> Cost {
         self.turns += 1;
-        let layout = Layout { tool_calls: ToolCalls::Text, ..Layout::default() };
+        let layout = PageLayout { tool_calls: ToolCalls::Text, ..PageLayout::default() };
         let items = self.catalog.session_at_start();
         let id = MessageId(self.talk.history.len() as u64 + 1);
-        let request = Inputs::new(&self.catalog, message)
+        let request = AssemblyInputs::new(&self.catalog, message)
             .message_id(id)
-            .stamp(Stamp::new(&format!("2026-11-15 08:{:02}", self.turns)))
+            .stamp(MessageStamp::new(&format!("2026-11-15 08:{:02}", self.turns)))
             .turn(TurnNumber(self.turns))
             .session(&items)
             .history(&self.talk.history)
             .picks(picks)
             .mode(ModeDecision { chosen: mode, reason: ModeReason::Marked, matched: vec![] })
             .layout(layout)
-            .limits(Limits { reply: Tokens::new(self.talk.reply), ..Limits::default() })
+            .limits(ContextLimits {
+                reply: Tokens::new(self.talk.reply),
+                ..ContextLimits::default()
+            })
             .window(Window { tokens: Tokens::new(self.talk.window), source: WindowSource::Config })
             .carry(self.carry.clone())
             .assemble()
             .unwrap();
-        let compared = self.previous.as_ref().map(|previous| compare(previous, &request));
+        let compared = self.previous.as_ref().map(|previous| compare_requests(previous, &request));
         let cause = compared.and_then(|compared| compared.change).map(|change| change.cause);
         let body = encode(self.talk.client.wire(), &self.talk.call, &request).to_string();
-        let lane = Lane(u64::from(mode == Mode::Minimal));
-        let reply = collect(self.talk.client.stream_in(lane, body)).await.unwrap();
+        let lane = PromptCacheKey(u64::from(mode == Mode::Minimal));
+        let reply = collect(self.talk.client.stream_cached(lane, body)).await.unwrap();
         self.talk.history.push(request.sent.clone());
         self.talk.history.push(Arc::new(Message {
             id: MessageId(id.0 + 1),
-            body: Body::Assistant { content: reply.content.clone(), calls: Vec::new() },
+            body: MessageBody::Assistant { content: reply.content.clone(), calls: Vec::new() },
         }));
         self.carry = request.carry.clone();
         self.previous = Some(request);
@@ -77,16 +81,17 @@ impl Session {
 }
 
 fn catalog(soul: &str) -> Catalog {
-    let file = |text: &str| Some(File { text: text.into(), source: Source::BuiltIn });
+    let file =
+        |text: &str| Some(WorkspaceFile { text: text.into(), source: ContentSource::BuiltIn });
     let parameters = json!({"type": "object", "properties": {"city": {"type": "string"}}});
     let tool = ToolSpec::new(ItemId::tool(None, "weather"), "Tells the weather.", parameters);
-    let rule = Document {
+    let rule = CatalogDocument {
         name: "harbour".into(),
         description: None,
         priority: Priority::LAST,
-        include: Include::Agent,
+        include: IncludeMode::Agent,
         text: RULE.into(),
-        source: Source::BuiltIn,
+        source: ContentSource::BuiltIn,
     };
     Catalog {
         system: SystemFiles {
@@ -123,7 +128,7 @@ async fn a_session_reads_again_only_what_the_comparison_says() {
 
     // What was picked leaves with its turn; from there on is read again.
     let after = session.turn("Thank you.", Mode::Full, &[]).await;
-    assert_eq!(after.cause, Some(Cause::PicksLeft));
+    assert_eq!(after.cause, Some(ChangeCause::PicksLeft));
     assert!(after.fresh < 160, "{}", after.fresh);
 
     // A minimal turn has a sequence of its own, which begins like the other.
@@ -132,11 +137,11 @@ async fn a_session_reads_again_only_what_the_comparison_says() {
 
     // So the flip back costs the minimal turn and the new question, no more.
     let back = session.turn("How are you now?", Mode::Full, &[]).await;
-    assert_eq!(back.cause, Some(Cause::ModeFlipped));
+    assert_eq!(back.cause, Some(ChangeCause::ModeFlipped));
     assert!(back.fresh < 160, "{} of {}", back.fresh, back.prompt);
 
     session.catalog = catalog("You are Grace.");
     let edited = session.turn("Who are you?", Mode::Full, &[]).await;
-    assert_eq!(edited.cause, Some(Cause::ItemChanged));
+    assert_eq!(edited.cause, Some(ChangeCause::ItemChanged));
     assert!(edited.fresh > edited.prompt / 2, "{} of {}", edited.fresh, edited.prompt);
 }

@@ -3,9 +3,10 @@
 use super::*;
 
 /// Kept names, and doubles with what they are doubles of.
-fn without(index: &Index, picks: Vec<Pick>, most: usize) -> (Vec<String>, Vec<[String; 2]>) {
-    let (kept, doubles) = index.without_doubles(picks, 0.92, most);
-    let pair = |double: &Double| [double.pick.item.name.to_string(), double.of.name.to_string()];
+fn without(index: &SearchIndex, picks: Vec<Pick>, most: usize) -> (Vec<String>, Vec<[String; 2]>) {
+    let (kept, doubles) = index.without_duplicates(picks, 0.92, most);
+    let pair =
+        |double: &DuplicatePick| [double.pick.item.name.to_string(), double.of.name.to_string()];
     (names(&kept).into_iter().map(Into::into).collect(), doubles.iter().map(pair).collect())
 }
 
@@ -21,7 +22,7 @@ fn of_near_equals_the_best_stays() {
     let entries = [("a", long), ("b", &near), ("c", "tea and cake"), ("d", &near)];
     let index = built(entries.map(|(name, text)| remembered("x", name, text)).into());
     let picks = || entries.map(|(name, text)| pick(name, Some(text))).to_vec();
-    let (kept, doubles) = index.without_doubles(picks(), 0.92, 40);
+    let (kept, doubles) = index.without_duplicates(picks(), 0.92, 40);
     assert_eq!(names(&kept), ["a", "c"]);
     assert!(doubles.iter().all(|double| double.cosine.is_some_and(|cosine| cosine > 0.92)));
     assert_eq!(without(&index, picks(), 40).1, [["b", "a"], ["d", "a"]]);
@@ -34,11 +35,11 @@ fn of_near_equals_the_best_stays() {
 
 #[test]
 fn without_vectors_only_equal_words_are_the_same() {
-    let mut index = Index::default();
+    let mut index = SearchIndex::default();
     let entries =
         [("a", "Likes tea."), ("b", "- likes  TEA!"), ("c", "Likes teas"), ("d", "likes tea")];
     index.update(entries.map(|(name, text)| remembered("x", name, text)).into());
-    let picks = index.rank(&Query { text: "tea", embedding: None }, |_| true);
+    let picks = index.rank(&SearchQuery { text: "tea", embedding: None }, |_| true);
     assert!(picks.iter().all(|pick| pick.best_chunk.is_none()));
     let picks = ["a", "b", "c", "d"].map(|name| pick(name, None)).to_vec();
     assert_eq!(

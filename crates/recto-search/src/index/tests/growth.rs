@@ -7,7 +7,7 @@ use super::*;
 
 const TEXTS: [&str; 4] = ["tea and cake", "a train in the rain", "item 3", ""];
 
-fn same(a: &Index, b: &Index) {
+fn same(a: &SearchIndex, b: &SearchIndex) {
     assert_eq!((a.len(), a.chunk_count()), (b.len(), b.chunk_count()));
     for text in TEXTS {
         assert_eq!(rank_all(a, text), rank_all(b, text), "{text}");
@@ -19,7 +19,7 @@ fn what_comes_later_stands_behind() {
     let chat = |number: usize| remembered("x", &format!("x/{number}"), &format!("Tea {number}."));
     let mut index = built((0..3).map(chat).collect());
     let updated = index.extend([chat(3), chat(1), remembered("y", "y/0", "Cake."), chat(4)]);
-    assert_eq!(updated, Updated { changed: 3, orphaned: Vec::new() });
+    assert_eq!(updated, IndexUpdate { changed: 3, orphaned: Vec::new() });
     assert_eq!(missing_texts(&index), ["Tea 3.", "Cake.", "Tea 4."]);
     embed_all(&mut index);
     let all = [0, 1, 2, 3].map(chat).into_iter();
@@ -35,7 +35,7 @@ fn what_is_taken_out_leaves_no_gap_in_its_thread() {
     let chat = |number: usize| remembered("x", &format!("x/{number}"), &format!("Tea {number}."));
     let mut index = built((0..5).map(chat).collect());
     let updated = index.update([0, 1, 3, 4].map(chat).into());
-    assert_eq!(updated, Updated { changed: 1, orphaned: vec![key("Tea 2.")] });
+    assert_eq!(updated, IndexUpdate { changed: 1, orphaned: vec![key("Tea 2.")] });
     same(&index, &built([0, 1, 3, 4].map(chat).into()));
     index.extend([chat(2)]);
     embed_all(&mut index);
@@ -54,7 +54,7 @@ fn a_search_can_be_held_to_threads() {
     ];
     let index = built(entries);
     let (embedding, text) = (embed("tea"), "tea");
-    let query = Query { text, embedding: Some(&embedding) };
+    let query = SearchQuery { text, embedding: Some(&embedding) };
     let of_x = index.rank_threads(&query, |thread| thread == "x", 9);
     assert_eq!(of_x, index.rank(&query, |item| item.name.starts_with("x/")));
     assert_eq!(names(&of_x), ["x/1", "x/2"]);
@@ -69,7 +69,7 @@ proptest! {
         for text in TEXTS {
             let embedding = embed(text);
             for embedding in [None, Some(&embedding)] {
-                let query = Query { text, embedding };
+                let query = SearchQuery { text, embedding };
                 let mut all = index.rank(&query, |_| true);
                 let best = index.rank_best(&query, |_| true, count);
                 all.truncate(count);
@@ -83,7 +83,7 @@ proptest! {
         first in any_entries(),
         then in prop::collection::vec(any_entries(), 0..4),
     ) {
-        let all: Vec<Entry> = first.iter().chain(then.iter().flatten()).cloned().collect();
+        let all: Vec<SearchEntry> = first.iter().chain(then.iter().flatten()).cloned().collect();
         let mut grown = built(first);
         for entries in then {
             grown.extend(entries);

@@ -7,28 +7,28 @@ use super::*;
 const WORDS: [&str; 8] = ["tea", "cake", "rain", "train", "book", "garden", "price", "letter"];
 
 /// One of a few items, in one of several versions.
-fn any_entry() -> impl Strategy<Value = Entry> {
+fn any_entry() -> impl Strategy<Value = SearchEntry> {
     let words = prop::collection::vec(prop::sample::select(&WORDS[..]), 0..6);
     let paragraphs = prop::collection::vec(words.prop_map(|words| words.join(" ")), 0..3);
     let kinds = prop::sample::select(vec![ItemKind::Rule, ItemKind::Memory]);
     let described = prop::sample::select(vec!["", "tea time", "all about trains"]);
     let threads = prop::option::of(prop::sample::select(vec!["x", "y"]));
     (kinds, 0..9_u8, described, paragraphs, threads).prop_map(
-        |(kind, name, description, paragraphs, thread)| Entry {
+        |(kind, name, description, paragraphs, thread)| SearchEntry {
             thread: thread.map(Arc::from),
             ..entry(kind, &format!("item {name}"), description, &paragraphs.join("\n\n"))
         },
     )
 }
 
-pub(super) fn any_entries() -> impl Strategy<Value = Vec<Entry>> {
+pub(super) fn any_entries() -> impl Strategy<Value = Vec<SearchEntry>> {
     prop::collection::vec(any_entry(), 0..12)
 }
 
 proptest! {
     #[test]
     fn any_history_ranks_as_none(history in prop::collection::vec(any_entries(), 1..6)) {
-        let mut index = Index::default();
+        let mut index = SearchIndex::default();
         let mut kept = HashSet::new();
         for entries in &history {
             let updated = index.update(entries.clone());
@@ -45,7 +45,7 @@ proptest! {
         prop_assert_eq!(index.vector_count(), fresh.vector_count());
         for text in ["tea and cake", "a train in the rain", "item 3", ""] {
             prop_assert_eq!(rank_all(&index, text), rank_all(&fresh, text));
-            let lexical = Query { text, embedding: None };
+            let lexical = SearchQuery { text, embedding: None };
             prop_assert_eq!(index.rank(&lexical, |_| true), fresh.rank(&lexical, |_| true));
         }
     }

@@ -16,7 +16,7 @@ const TAKE_DOUBLE_DASH: &str = "
 
 /// An element of the command line.
 #[derive(Debug, Clone)]
-pub(super) struct Piece {
+pub(super) struct ArgvPiece {
     pub(super) text: String,
     pub(super) origin: Origin,
 }
@@ -35,8 +35,8 @@ pub(super) enum Origin {
 }
 
 /// A flag with its value.
-pub(super) fn named(param: &str, flag: &str, value: String) -> Result<Vec<Piece>, ToolError> {
-    let piece = |text| Piece { text, origin: Origin::Named };
+pub(super) fn named(param: &str, flag: &str, value: String) -> Result<Vec<ArgvPiece>, ToolError> {
+    let piece = |text| ArgvPiece { text, origin: Origin::Named };
     if flag.ends_with('=') {
         return Ok(vec![piece(format!("{flag}{value}"))]);
     }
@@ -51,16 +51,16 @@ pub(super) fn named(param: &str, flag: &str, value: String) -> Result<Vec<Piece>
 }
 
 /// Texts of the author's.
-pub(super) fn own(texts: &[String]) -> Vec<Piece> {
-    texts.iter().map(|text| Piece { text: text.clone(), origin: Origin::Own }).collect()
+pub(super) fn own(texts: &[String]) -> Vec<ArgvPiece> {
+    texts.iter().map(|text| ArgvPiece { text: text.clone(), origin: Origin::Own }).collect()
 }
 
 /// The arguments of a program, of which none can be mistaken for a flag.
 pub(super) fn command_line(
     program: &str,
-    mut pieces: Vec<Piece>,
+    mut pieces: Vec<ArgvPiece>,
 ) -> Result<Vec<String>, ToolError> {
-    let is_marker = |piece: &Piece| piece.origin == Origin::Own && piece.text == "--";
+    let is_marker = |piece: &ArgvPiece| piece.origin == Origin::Own && piece.text == "--";
     let unguarded = pieces.iter().take_while(|piece| !is_marker(piece));
     let mut risky =
         unguarded.filter(|piece| piece.origin == Origin::Positional && piece.text.starts_with('-'));
@@ -71,7 +71,7 @@ pub(super) fn command_line(
                 "begins with `-`, so the program could take it for a flag; write it in another way";
             ToolError::new(format!("`{value}` {why}"))
         })?;
-        pieces.insert(at, Piece { text: "--".to_owned(), origin: Origin::Own });
+        pieces.insert(at, ArgvPiece { text: "--".to_owned(), origin: Origin::Own });
     }
     let arguments: Vec<String> = pieces.into_iter().map(|piece| piece.text).collect();
     let size: usize = arguments.iter().map(|argument| argument.len() + 1).sum();
@@ -85,12 +85,14 @@ pub(super) fn command_line(
 /// Where a `--` makes plain arguments of all values; `None` if the program may
 /// not know it, or flags would be among them, or it could itself be taken for
 /// the value of a flag.
-fn place_for_marker(program: &str, pieces: &[Piece]) -> Option<usize> {
+fn place_for_marker(program: &str, pieces: &[ArgvPiece]) -> Option<usize> {
     let at = pieces.iter().position(|piece| piece.origin == Origin::Positional)?;
     let knows = TAKE_DOUBLE_DASH.split_ascii_whitespace().any(|known| known == program);
-    let is_flag = |piece: &Piece| piece.origin != Origin::Positional && piece.text.starts_with('-');
-    let takes_value =
-        |piece: &Piece| piece.origin == Origin::Own && is_flag(piece) && !piece.text.contains('=');
+    let is_flag =
+        |piece: &ArgvPiece| piece.origin != Origin::Positional && piece.text.starts_with('-');
+    let takes_value = |piece: &ArgvPiece| {
+        piece.origin == Origin::Own && is_flag(piece) && !piece.text.contains('=')
+    };
     let before = at.checked_sub(1).and_then(|before| pieces.get(before));
     let fits = knows && !pieces[at..].iter().any(is_flag) && !before.is_some_and(takes_value);
     fits.then_some(at)

@@ -1,13 +1,13 @@
 //! Reads the arguments of an execution.
 
-use recto_context::nearest;
+use recto_context::nearest_name;
 
-use super::super::json::{Object, Reader, hint};
+use super::super::json::{DeclarationObject, DeclarationReader, hint};
 use super::super::spec::{
-    Arg, Newlines, PathUse, Presence, Resolve, ResolveArg, ResolveCommand, Switch, ValueArg,
-    ValuePlace,
+    ExecutionArg, NewlineHandling, PathUse, ResolveArg, ResolveCommand, Switch, ValueArg,
+    ValuePlace, ValuePresence, ValueResolver,
 };
-use super::{Allowlist, command_problem, words};
+use super::{ProgramAllowlist, command_problem, words};
 
 const ARG_KEYS: [&str; 10] = [
     "param",
@@ -26,14 +26,14 @@ const KINDS: [&str; 5] = ["positional", "flag", "flagifboolean", "stdin", "liter
 
 /// Reads a single argument.
 pub(super) struct ArgReader<'r, 'a> {
-    pub(super) reader: &'r mut Reader<'a>,
-    pub(super) allowlist: &'r Allowlist,
+    pub(super) reader: &'r mut DeclarationReader<'a>,
+    pub(super) allowlist: &'r ProgramAllowlist,
     pub(super) parameters: &'r [String],
 }
 
 impl<'a> ArgReader<'_, 'a> {
     /// `None` only where a flaw was noted.
-    pub(super) fn read(mut self, raw: &'a str) -> Option<Arg> {
+    pub(super) fn read(mut self, raw: &'a str) -> Option<ExecutionArg> {
         let object = self.reader.object(raw, "an argument")?;
         self.reader.only(&object, "an argument", &ARG_KEYS);
         let kind: Option<String> = self.reader.get(&object, "kind");
@@ -53,7 +53,7 @@ impl<'a> ArgReader<'_, 'a> {
                 self.value(&object, &kind, ValuePlace::Flag(flag))
             }
             _ => {
-                let near = nearest(&kind, KINDS);
+                let near = nearest_name(&kind, KINDS);
                 let hint = near.map_or_else(
                     || format!("there are {}", KINDS.join(", ")),
                     |near| format!("perhaps `{near}` is meant"),
@@ -66,7 +66,7 @@ impl<'a> ArgReader<'_, 'a> {
     }
 
     /// The author's own text.
-    fn literal(&mut self, object: &Object<'a>) -> Option<Arg> {
+    fn literal(&mut self, object: &DeclarationObject<'a>) -> Option<ExecutionArg> {
         self.refuse(object, "literal", &["flagIfTrue", "flagIfFalse", "optional"]);
         self.refuse(object, "literal", &["normalizeNewlines", "resolveCommand"]);
         self.refuse(object, "literal", &["readPath", "writePath"]);
@@ -78,10 +78,10 @@ impl<'a> ArgReader<'_, 'a> {
         if text.is_none() {
             self.reader.flaw(object.raw, "a literal lacks its text; write it in `flag`");
         }
-        text.map(Arg::Literal)
+        text.map(ExecutionArg::Literal)
     }
 
-    fn switch(&mut self, object: &Object<'a>) -> Option<Arg> {
+    fn switch(&mut self, object: &DeclarationObject<'a>) -> Option<ExecutionArg> {
         self.refuse(object, "flagifboolean", &["flag", "normalizeNewlines", "resolveCommand"]);
         self.refuse(object, "flagifboolean", &["readPath", "writePath"]);
         let param = self.param(object)?;
@@ -94,10 +94,15 @@ impl<'a> ArgReader<'_, 'a> {
         for flag in if_true.iter().chain(&if_false) {
             self.refuse_marker(object, flag);
         }
-        Some(Arg::Switch(Switch { param, if_true, if_false }))
+        Some(ExecutionArg::Switch(Switch { param, if_true, if_false }))
     }
 
-    fn value(&mut self, object: &Object<'a>, kind: &str, place: ValuePlace) -> Option<Arg> {
+    fn value(
+        &mut self,
+        object: &DeclarationObject<'a>,
+        kind: &str,
+        place: ValuePlace,
+    ) -> Option<ExecutionArg> {
         self.refuse(object, kind, &["flagIfTrue", "flagIfFalse"]);
         if !matches!(place, ValuePlace::Flag(_)) {
             self.refuse(object, kind, &["flag"]);
@@ -117,20 +122,21 @@ impl<'a> ArgReader<'_, 'a> {
             (false, false) => None,
         };
         let normalized = self.is_set(object, "normalizeNewlines");
-        let newlines = if normalized { Newlines::Normalized } else { Newlines::Refused };
-        if path.is_some() && newlines == Newlines::Normalized {
+        let newlines =
+            if normalized { NewlineHandling::Normalized } else { NewlineHandling::Refused };
+        if path.is_some() && newlines == NewlineHandling::Normalized {
             self.reader.flaw(object.raw, "a path has no line breaks that could be normalized");
         }
         let optional = self.is_set(object, "optional");
-        let presence = if optional { Presence::Optional } else { Presence::Required };
+        let presence = if optional { ValuePresence::Optional } else { ValuePresence::Required };
         let resolve = match object.get("resolveCommand") {
             Some(raw) => Some(self.resolve(raw, &param)?),
             None => None,
         };
-        Some(Arg::Value(ValueArg { param, place, presence, newlines, path, resolve }))
+        Some(ExecutionArg::Value(ValueArg { param, place, presence, newlines, path, resolve }))
     }
 
-    fn resolve(&mut self, raw: &'a str, own_param: &str) -> Option<Resolve> {
+    fn resolve(&mut self, raw: &'a str, own_param: &str) -> Option<ValueResolver> {
         let what = "`resolveCommand`";
         let object = self.reader.object(raw, what)?;
         self.reader.only(&object, what, &RESOLVE_KEYS);
@@ -148,10 +154,14 @@ impl<'a> ArgReader<'_, 'a> {
                 }
             });
         }
-        Some(Resolve { command, args })
+        Some(ValueResolver { command, args })
     }
 
-    fn resolve_command(&mut self, object: &Object<'a>, what: &str) -> Option<ResolveCommand> {
+    fn resolve_command(
+        &mut self,
+        object: &DeclarationObject<'a>,
+        what: &str,
+    ) -> Option<ResolveCommand> {
         let script: Option<String> = self.reader.get(object, "script");
         let Some(script) = script else {
             if object.get("binary").is_none() {
@@ -178,7 +188,7 @@ impl<'a> ArgReader<'_, 'a> {
         Some(ResolveCommand::Script(script))
     }
 
-    fn param(&mut self, object: &Object<'a>) -> Option<String> {
+    fn param(&mut self, object: &DeclarationObject<'a>) -> Option<String> {
         let param: String = self.reader.need(object, "an argument", "param")?;
         if !self.is_declared(&param) {
             self.undeclared(object.raw, &param);
@@ -198,7 +208,7 @@ impl<'a> ArgReader<'_, 'a> {
     }
 
     /// A text for the command line.
-    fn text(&mut self, object: &Object<'a>, key: &str) -> Option<String> {
+    fn text(&mut self, object: &DeclarationObject<'a>, key: &str) -> Option<String> {
         let text: String = self.reader.get(object, key)?;
         self.whole(object.raw, key, text)
     }
@@ -211,19 +221,19 @@ impl<'a> ArgReader<'_, 'a> {
         Some(text)
     }
 
-    fn is_set(&mut self, object: &Object<'a>, key: &str) -> bool {
+    fn is_set(&mut self, object: &DeclarationObject<'a>, key: &str) -> bool {
         self.reader.get(object, key).unwrap_or(false)
     }
 
     /// Only a literal ends the flags, since it is always there.
-    fn refuse_marker(&mut self, object: &Object<'a>, flag: &str) {
+    fn refuse_marker(&mut self, object: &DeclarationObject<'a>, flag: &str) {
         if flag.trim_matches('-').is_empty() {
             self.reader.flaw(object.raw, format!("`{flag}` is no flag; a literal can be `--`"));
         }
     }
 
     /// Members that mean nothing for this kind of argument.
-    fn refuse(&mut self, object: &Object<'a>, kind: &str, keys: &[&str]) {
+    fn refuse(&mut self, object: &DeclarationObject<'a>, kind: &str, keys: &[&str]) {
         for key in keys {
             if let Some(raw) = object.get(key).filter(|raw| *raw != "false") {
                 self.reader.flaw(raw, format!("an argument of kind `{kind}` takes no `{key}`"));

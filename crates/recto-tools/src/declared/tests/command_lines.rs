@@ -3,7 +3,7 @@
 use expect_test::{Expect, expect};
 
 use super::home::Home;
-use crate::options::Scripts;
+use crate::options::ScriptPolicy;
 
 #[track_caller]
 fn check(execution: &str, arguments: &str, expected: &Expect) {
@@ -480,7 +480,7 @@ fn scripts_only_where_they_are_allowed_and_only_the_skills_own() {
         error: the script `ok` is in a `scripts` that is not a folder itself
     "#]]
     .assert_eq(&call(&home, "ok"));
-    home.scripts = Scripts::Refused;
+    home.scripts = ScriptPolicy::Refused;
     expect![[r#"
         error: the script `ok` is not run: scripts of skills are off; a person can set `skills.allow_scripts = true`
     "#]].assert_eq(&call(&home, "ok"));

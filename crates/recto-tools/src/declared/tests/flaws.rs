@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use expect_test::{Expect, expect};
 
-use crate::declared::{check as flaws_of, read};
+use crate::declared::{check_declaration as flaws_of, read};
 
 #[track_caller]
 fn check(text: &str, expected: &Expect) {
@@ -481,7 +481,7 @@ fn a_flaw_turns_off_its_tool_and_no_other() {
         "allowlist": {"cat": []}, "execution": [
           {"tool": "good", "binary": "cat"},
           {"tool": "bad", "binary": "cat", "shell": true}]}"#;
-    let contents = read::read(text);
+    let contents = read::read_tools_json(text);
     let line = |tool: &str| contents.executions[tool].as_ref().map_err(|flaw| flaw.line);
     assert_eq!(line("good").unwrap().binary, "cat");
     assert_eq!(line("bad").unwrap_err(), 4);

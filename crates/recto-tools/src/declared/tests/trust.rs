@@ -6,7 +6,7 @@ use std::path::Path;
 
 use tempfile::TempDir;
 
-use crate::declared::skill::DeclaredProblem;
+use crate::declared::skill::DeclarationError;
 use crate::declared::{SkillTools, trust_hash};
 
 const DECLARATION: &str = r#"{"tools": [{"name": "t"}, {"name": "u"}], "allowlist": {"cat": []},
@@ -66,10 +66,10 @@ fn what_is_read_carries_its_hash() {
     assert_eq!(tools.hash(), trust_hash(skill.path()).unwrap());
     assert_eq!(tools.execution("t").unwrap().binary, "cat");
     let flawed = tools.execution("u").unwrap_err();
-    assert!(matches!(&flawed, DeclaredProblem::Flawed { flaw, .. } if flaw.line == 3), "{flawed}");
+    assert!(matches!(&flawed, DeclarationError::Flawed { flaw, .. } if flaw.line == 3), "{flawed}");
     let text = flawed.to_string();
     assert!(text.contains("tools.json:3: `sh` runs other programs"), "{text}");
-    assert!(matches!(tools.execution("v"), Err(DeclaredProblem::Undeclared { .. })));
+    assert!(matches!(tools.execution("v"), Err(DeclarationError::Undeclared { .. })));
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn a_broken_file_turns_every_tool_off() {
     fs::write(skill.path().join("tools.json"), "{\n\"execution\": 5}").unwrap();
     let tools = SkillTools::read(skill.path()).unwrap();
     let problem = tools.execution("t").unwrap_err();
-    assert!(matches!(problem, DeclaredProblem::Flawed { flaw, .. } if flaw.line == 2));
+    assert!(matches!(problem, DeclarationError::Flawed { flaw, .. } if flaw.line == 2));
 }
 
 #[test]
@@ -87,11 +87,11 @@ fn files_that_can_not_be_read() {
     let path = skill.path().join("tools.json");
     let problem = || SkillTools::read(skill.path()).unwrap_err();
     fs::write(&path, b"\xff").unwrap();
-    assert!(matches!(problem(), DeclaredProblem::NotText { .. }));
+    assert!(matches!(problem(), DeclarationError::NotText { .. }));
     fs::write(&path, " ".repeat(1024 * 1024 + 1)).unwrap();
     assert!(problem().to_string().ends_with("it is larger than 1048576 bytes"));
     fs::remove_file(&path).unwrap();
-    assert!(matches!(problem(), DeclaredProblem::Io { .. }));
+    assert!(matches!(problem(), DeclarationError::Io { .. }));
     // Nobody ever writes to this one; reading it must not wait.
     rustix::fs::mkfifoat(rustix::fs::CWD, &path, 0o600.into()).unwrap();
     assert!(problem().to_string().ends_with("it is not a regular file"));

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::home::{Home, execution_of};
-use crate::arguments::Arguments;
+use crate::arguments::CallArguments;
 
 /// Values that a hostile model might give.
 fn value() -> impl Strategy<Value = Value> {
@@ -71,7 +71,7 @@ proptest! {
         let execution = execution_of(&format!("\"binary\": \"{program}\", \"args\": {}", json!(args)));
         let given: serde_json::Map<String, Value> =
             values.iter().enumerate().map(|(at, value)| (format!("p{at}"), value.clone())).collect();
-        let arguments = Arguments::parse(&Value::from(given).to_string()).unwrap();
+        let arguments = CallArguments::parse(&Value::from(given).to_string()).unwrap();
         thread_local!(static HOME: Home = Home::new());
         let argv = HOME.with(|home| {
             let prepared = home.prepare(&execution, &arguments)?;
@@ -103,10 +103,10 @@ proptest! {
 
     #[test]
     fn nothing_makes_the_check_panic(text in any::<String>(), at in 0_usize..900, cut in 0_usize..9) {
-        crate::declared::check(&text);
+        crate::declared::check_declaration(&text);
         let whole = include_str!("../../../../recto/templates/workspace/skills/clock/tools.json");
         let at = whole.floor_char_boundary(at.min(whole.len()));
         let after = whole.ceil_char_boundary((at + cut).min(whole.len()));
-        crate::declared::check(&format!("{}{text}{}", &whole[..at], &whole[after..]));
+        crate::declared::check_declaration(&format!("{}{text}{}", &whole[..at], &whole[after..]));
     }
 }

@@ -23,13 +23,13 @@ fn make(home: &TempDir, path: &str) {
 
 /// `free`, `never` or `approval`.
 fn verdict(home: &TempDir, path: &str, protected: &[&str], catalog: &Catalog) -> &'static str {
-    let root = Root::open(&home.path().join("w")).unwrap();
+    let root = WorkspaceRoot::open(&home.path().join("w")).unwrap();
     let names: Vec<OsString> = path.split('/').map(OsString::from).collect();
     let protected: Vec<PathBuf> = protected.iter().map(|path| home.path().join(path)).collect();
-    match check(&root, &names, &protected, catalog) {
+    match check_write(&root, &names, &protected, catalog) {
         Ok(()) => "free",
-        Err(FileProblem::NeverWritable { .. }) => "never",
-        Err(FileProblem::NeedsApproval { .. }) => "approval",
+        Err(FileToolError::NeverWritable { .. }) => "never",
+        Err(FileToolError::NeedsApproval { .. }) => "approval",
         Err(other) => panic!("{other}"),
     }
 }
@@ -144,9 +144,9 @@ fn what_the_agent_was_made_of_is_guarded_wherever_it_is() {
     symlink(path("w/shared"), path("tricks/dance/scripts")).unwrap();
     make(&home, "w/shared-tools.txt");
     symlink(path("w/shared-tools.txt"), path("tricks/dance/tools.json")).unwrap();
-    let soul = File { text: "".into(), source: Source::file(path("w/SOUL.md")) };
+    let soul = WorkspaceFile { text: "".into(), source: ContentSource::file(path("w/SOUL.md")) };
     let mut dance = Skill::new("dance", None, "".into());
-    dance.source = Source::file(path("tricks/dance/SKILL.md"));
+    dance.source = ContentSource::file(path("tricks/dance/SKILL.md"));
     let catalog = Catalog {
         system: SystemFiles { soul: Some(soul), ..SystemFiles::default() },
         skills: vec![dance, Skill::new("built-in", None, "".into())],
@@ -166,7 +166,7 @@ fn all_in_the_folder_of_a_skill_needs_approval() {
     make(&home, "SKILL.md");
     let skill = |path: &str| {
         let mut skill = Skill::new("s", None, "".into());
-        skill.source = Source::file(home.path().join(path));
+        skill.source = ContentSource::file(home.path().join(path));
         skill
     };
     let skills = vec![skill("w/tricks/dance/SKILL.md"), skill("SKILL.md")];
@@ -187,7 +187,7 @@ fn all_in_the_folder_of_a_skill_needs_approval() {
 fn no_program_is_to_write_what_the_sandbox_holds_back() {
     let home = home();
     make(&home, "w/more/new/a.txt");
-    let root = Root::open(&home.path().join("w")).unwrap();
+    let root = WorkspaceRoot::open(&home.path().join("w")).unwrap();
     let folders = [home.path().join("w/more")];
     let held = |path: &str, protected: &[PathBuf]| {
         is_protected(&root, &root.real_path().join(path), protected, &Catalog::default())

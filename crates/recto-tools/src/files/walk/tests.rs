@@ -28,9 +28,9 @@ fn way(home: &TempDir, path: &str) -> String {
 }
 
 fn way_with(home: &TempDir, path: &str, last: LastLink) -> String {
-    let root = Root::open(&home.path().join("w")).unwrap();
-    match root.find(path, last) {
-        Ok(place) => format!("{}|{}", shown(&place.above), shown(&place.below)),
+    let root = WorkspaceRoot::open(&home.path().join("w")).unwrap();
+    match root.resolve(path, last) {
+        Ok(place) => format!("{}|{}", display_path(&place.above), display_path(&place.below)),
         Err(problem) => problem.to_string(),
     }
 }
@@ -75,10 +75,10 @@ fn absolute_paths_inside() {
 fn a_workspace_behind_a_link_has_two_paths() {
     let home = home();
     symlink(home.path().join("w"), home.path().join("v")).unwrap();
-    let root = Root::open(&home.path().join("v")).unwrap();
+    let root = WorkspaceRoot::open(&home.path().join("v")).unwrap();
     for name in ["v/a/file", "w/a/file"] {
         let path = fs::canonicalize(home.path()).unwrap().join(name);
-        let place = root.find(path.to_str().unwrap(), LastLink::Followed).unwrap();
+        let place = root.resolve(path.to_str().unwrap(), LastLink::Followed).unwrap();
         assert_eq!(place.path(), "a/file");
     }
 }
@@ -165,11 +165,11 @@ fn what_is_no_path() {
 
 #[test]
 fn a_missing_workspace_is_named() {
-    let problem = Root::open(Path::new("/no/such/workspace")).unwrap_err().to_string();
+    let problem = WorkspaceRoot::open(Path::new("/no/such/workspace")).unwrap_err().to_string();
     assert!(problem.starts_with("the workspace `/no/such/workspace` can't be opened: "));
 }
 
 #[test]
 fn names_stay_on_their_line() {
-    assert_eq!(shown([&OsString::from("a\n[b]\u{1b}")]), "a\\n[b]\\u{1b}");
+    assert_eq!(display_path([&OsString::from("a\n[b]\u{1b}")]), "a\\n[b]\\u{1b}");
 }

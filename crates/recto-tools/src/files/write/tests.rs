@@ -10,9 +10,9 @@ use super::*;
 fn write_with(stop: &Stop) -> Vec<(OsString, String)> {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("a"), "old").unwrap();
-    let files = Files::new(ToolOptions::new(folder.path()));
-    let arguments = Arguments::parse(r#"{"path": "a", "content": "new"}"#).unwrap();
-    let site = Site { catalog: &Catalog::default(), consent: Consent::Unasked };
+    let files = FileToolOptions::new(ToolOptions::new(folder.path()));
+    let arguments = CallArguments::parse(r#"{"path": "a", "content": "new"}"#).unwrap();
+    let site = FileCallContext { catalog: &Catalog::default(), consent: Consent::Unasked };
     write(&files, &arguments, &site, stop).unwrap();
     let entries = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap());
     let read = |path| fs::read_to_string(path).unwrap();
@@ -39,18 +39,18 @@ impl Written {
         Written(folder)
     }
 
-    fn arguments(path: &str, content: &str) -> Arguments {
-        Arguments::parse(&json!({"path": path, "content": content}).to_string()).unwrap()
+    fn arguments(path: &str, content: &str) -> CallArguments {
+        CallArguments::parse(&json!({"path": path, "content": content}).to_string()).unwrap()
     }
 
     fn hash(&self, path: &str, content: &str) -> ContentHash {
-        let files = Files::new(ToolOptions::new(self.0.path()));
+        let files = FileToolOptions::new(ToolOptions::new(self.0.path()));
         describe(&files, &Self::arguments(path, content), &Catalog::default()).unwrap().hash
     }
 
     fn write(&self, path: &str, content: &str, consent: Consent) -> String {
-        let files = Files::new(ToolOptions::new(self.0.path()));
-        let site = Site { catalog: &Catalog::default(), consent };
+        let files = FileToolOptions::new(ToolOptions::new(self.0.path()));
+        let site = FileCallContext { catalog: &Catalog::default(), consent };
         match write(&files, &Self::arguments(path, content), &site, &Stop::default()) {
             Ok(text) => text,
             Err(problem) => problem.to_string(),

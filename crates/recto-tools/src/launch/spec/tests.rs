@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 
 fn spec(read: Vec<PathBuf>, write: Vec<PathBuf>, execute: Vec<PathBuf>) -> LaunchSpec {
-    let ceilings = Ceilings {
+    let ceilings = KernelLimits {
         address_space: 1,
         data: 2,
         file_size: 3,
@@ -15,8 +15,8 @@ fn spec(read: Vec<PathBuf>, write: Vec<PathBuf>, execute: Vec<PathBuf>) -> Launc
     };
     LaunchSpec {
         nonce: LaunchSpec::nonce(),
-        sandbox: Sandbox::Required,
-        network: Network::Granted,
+        sandbox: SandboxPolicy::Required,
+        network: NetworkAccess::Granted,
         ceilings,
         read,
         write,
@@ -74,10 +74,10 @@ fn a_path_with_nul_adds_nothing() {
 #[test]
 fn only_the_launcher_is_believed() {
     let spec = spec(vec![], vec![], vec![]);
-    let line = spec.trouble(Trouble::Start, "can't start /x\ny");
+    let line = spec.trouble(LaunchFailure::Start, "can't start /x\ny");
     assert_eq!(
         spec.read_trouble(format!("{line}\n").as_bytes()),
-        Some((Trouble::Start, "can't start /x y".to_owned()))
+        Some((LaunchFailure::Start, "can't start /x y".to_owned()))
     );
     assert_eq!(spec.read_trouble(b"scan't start /x"), None);
     let other = LaunchSpec::nonce();

@@ -25,7 +25,7 @@ async fn one_that_ends_at_once_is_told_with_its_last_words() {
 #[tokio::test]
 async fn one_that_is_not_there_is_told() {
     let servers = servers(vec![program("a", "no-such-program", &[])]);
-    servers.learn().await;
+    servers.learn_tools().await;
     let text = "the MCP server `a` can't be started: there is no program `no-such-program`";
     assert_eq!(notices(&servers), [text]);
 }
@@ -46,7 +46,7 @@ async fn one_that_prints_other_things_is_understood_all_the_same() {
         called() { echo 'calling {'; say hello; }"#,
     );
     let servers = servers(vec![fake.options("a")]);
-    servers.learn().await;
+    servers.learn_tools().await;
     assert_eq!(notices(&servers), Vec::<String>::new());
     assert_eq!(call(&servers, "a.hello", json!({})).await.unwrap(), "hello");
 }
@@ -71,7 +71,7 @@ async fn one_that_says_nothing_is_given_up_and_greeted_otherwise() {
     // The second try waits for nothing; a slow machine may need some more.
     let wait = async {
         while keys(&servers).is_empty() {
-            servers.learn().await;
+            servers.learn_tools().await;
             sleep(Duration::from_millis(50)).await;
         }
     };
@@ -89,7 +89,7 @@ async fn one_that_ends_on_an_unknown_greeting_gets_the_other() {
         answer '{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"b","version":"1"}}'"#,
     );
     let servers = servers(vec![fake.options("a")]);
-    servers.learn().await;
+    servers.learn_tools().await;
     assert_eq!(keys(&servers), ["a.hello"]);
     assert_eq!(fake.starts(), 2);
 }
@@ -101,12 +101,12 @@ async fn starts_that_fail_are_tried_again_after_pauses() {
     let mut told = String::new();
     // The first pause is none. Soon a start falls into a pause.
     for _ in 0..10 {
-        servers.learn().await;
+        servers.learn_tools().await;
         let starts = fake.starts();
         let spec = ToolSpec::new(ItemId::tool(Some("a".into()), "x"), "", json!({}));
-        let spec = ToolSpec { source: Source::Server("a".into()), ..spec };
+        let spec = ToolSpec { source: ContentSource::Server("a".into()), ..spec };
         let tool = servers.tool(&spec).unwrap();
-        let arguments = Arguments::parse("").unwrap();
+        let arguments = CallArguments::parse("").unwrap();
         let error = tool.run(arguments, &CallContext::default(), Consent::Unasked).await;
         told = error.unwrap_err().to_string();
         if fake.starts() == starts {
@@ -120,7 +120,7 @@ async fn starts_that_fail_are_tried_again_after_pauses() {
     fake.set("");
     let wait = async {
         while keys(&servers).is_empty() {
-            servers.learn().await;
+            servers.learn_tools().await;
             sleep(Duration::from_millis(50)).await;
         }
     };
@@ -153,7 +153,7 @@ async fn all_of_a_start_has_one_limit() {
     let (servers, _fake) = limited(greeting);
     let wait = async {
         while keys(&servers).is_empty() {
-            servers.learn().await;
+            servers.learn_tools().await;
             sleep(Duration::from_millis(50)).await;
         }
     };
@@ -169,10 +169,10 @@ const WAITS: &str = r#"until [ -e "$FOLDER/go" ]; do sleep 0.05; done"#;
 async fn one_that_takes_long_is_waited_for_once_and_joins_late() {
     let fake = Fake::new(WAITS);
     let servers = servers(vec![fake.options("a")]);
-    let learn = timeout(Duration::from_secs(40), servers.learn());
+    let learn = timeout(Duration::from_secs(40), servers.learn_tools());
     learn.await.expect("it is not waited for as long as it may take");
     assert_eq!(keys(&servers), Vec::<String>::new());
-    assert!(servers.learn().now_or_never().is_some(), "it is not waited for again");
+    assert!(servers.learn_tools().now_or_never().is_some(), "it is not waited for again");
     std::fs::write(fake.path("go"), "").unwrap();
     until(|| keys(&servers) == ["a.hello"]).await;
     assert_eq!(notices(&servers), Vec::<String>::new());
@@ -183,7 +183,7 @@ async fn a_start_goes_on_when_nobody_waits_for_it_any_more() {
     let fake = Fake::new(WAITS);
     let servers = servers(vec![fake.options("a")]);
     tokio::select! {
-        () = servers.learn() => panic!("it does not start yet"),
+        () = servers.learn_tools() => panic!("it does not start yet"),
         () = until(|| fake.starts() == 1) => {}
     }
     std::fs::write(fake.path("go"), "").unwrap();
@@ -198,7 +198,7 @@ async fn a_start_that_is_under_way_is_shut_down_too() {
     options.start_limit = Duration::from_secs(600);
     let servers = servers(vec![options]);
     tokio::select! {
-        () = servers.learn() => panic!("it does not start yet"),
+        () = servers.learn_tools() => panic!("it does not start yet"),
         () = until(|| fake.read("pid").ends_with('\n')) => {}
     }
     let pid = fake.pid();
@@ -212,10 +212,10 @@ async fn a_start_that_is_under_way_is_shut_down_too() {
 async fn one_that_failed_before_is_not_waited_for() {
     let fake = Fake::new("exit 1");
     let servers = servers(vec![fake.options("a")]);
-    servers.learn().await;
+    servers.learn_tools().await;
     let starts = fake.starts();
     fake.set(WAITS);
-    timeout(Duration::from_secs(30), servers.learn()).await.expect("it is not waited for");
+    timeout(Duration::from_secs(30), servers.learn_tools()).await.expect("it is not waited for");
     until(|| fake.starts() > starts).await;
     assert_eq!(notices(&servers), ["the MCP server `a` ended with exit code 1"]);
     // It joins late.
@@ -228,7 +228,7 @@ async fn one_that_failed_before_is_not_waited_for() {
 async fn a_start_that_fails_fails_for_all_who_wait_for_it() {
     let fake = Fake::new("sleep 0.2; exit 1");
     let servers = servers(vec![fake.options("a")]);
-    tokio::join!(servers.learn(), servers.learn(), servers.learn());
+    tokio::join!(servers.learn_tools(), servers.learn_tools(), servers.learn_tools());
     // Greeted in both ways, once.
     assert_eq!(fake.starts(), 2);
 }
@@ -241,7 +241,7 @@ async fn one_that_is_killed_in_a_call_is_told_and_started_again() {
         }"#,
     );
     let servers = servers(vec![fake.options("a")]);
-    servers.learn().await;
+    servers.learn_tools().await;
     let revision = servers.tools().revision;
     let calling = tokio::spawn({
         let servers = servers.clone();
@@ -264,7 +264,7 @@ async fn one_that_is_killed_in_a_call_is_told_and_started_again() {
 async fn one_that_ends_while_nobody_calls_is_noticed() {
     let fake = Fake::new(r#"called() { say bye; echo 'I am off' >&2; exit 0; }"#);
     let servers = servers(vec![fake.options("a")]);
-    servers.learn().await;
+    servers.learn_tools().await;
     assert_eq!(call(&servers, "a.hello", json!({})).await.unwrap(), "bye");
     until(|| !notices(&servers).is_empty()).await;
     assert_eq!(notices(&servers), ["the MCP server `a` ended with exit code 0"]);
@@ -275,7 +275,7 @@ async fn one_that_ends_while_nobody_calls_is_noticed() {
 async fn an_end_is_noticed_though_a_child_holds_the_streams() {
     let fake = Fake::new(r#"called() { sleep 1000 & echo $! > "$FOLDER/child"; exit 7; }"#);
     let servers = servers(vec![fake.options("a")]);
-    servers.learn().await;
+    servers.learn_tools().await;
     let error = call(&servers, "a.hello", json!({})).await.unwrap_err().to_string();
     assert_eq!(error, "the MCP server `a` ended with exit code 7");
     let child = fake.read("child").trim().parse().unwrap();
@@ -288,7 +288,7 @@ async fn a_call_that_takes_too_long_is_taken_back() {
     let mut options = fake.options("a");
     options.time_limit = Duration::from_millis(200);
     let servers = servers(vec![options]);
-    servers.learn().await;
+    servers.learn_tools().await;
     let error = call(&servers, "a.hello", json!({})).await.unwrap_err().to_string();
     assert_eq!(error, "the MCP server `a` did not answer within 0.2 s");
     until(|| fake.read("heard").contains("notifications/cancelled")).await;
@@ -299,7 +299,7 @@ async fn a_call_that_takes_too_long_is_taken_back() {
 async fn a_call_that_is_dropped_is_taken_back_too() {
     let fake = Fake::new("called() { :; }");
     let servers = servers(vec![fake.options("a")]);
-    servers.learn().await;
+    servers.learn_tools().await;
     tokio::select! {
         _ = call(&servers, "a.hello", json!({})) => panic!("it is never answered"),
         () = until(|| fake.read("heard").contains("tools/call")) => {}
@@ -315,7 +315,7 @@ async fn an_error_of_a_call_is_the_calls_alone() {
         }"#,
     );
     let servers = servers(vec![fake.options("a")]);
-    servers.learn().await;
+    servers.learn_tools().await;
     let error = call(&servers, "a.hello", json!({})).await.unwrap_err().to_string();
     assert_eq!(error, "the MCP server `a` answered with an error: no such zone");
     assert!(servers.status()[0].is_running);
@@ -326,7 +326,7 @@ async fn an_error_of_a_call_is_the_calls_alone() {
 async fn a_message_that_is_too_long_ends_the_server() {
     let fake = Fake::new("called() { head -c 20000000 /dev/zero | tr '\\0' x; sleep 1000; }");
     let servers = servers(vec![fake.options("a")]);
-    servers.learn().await;
+    servers.learn_tools().await;
     let error = call(&servers, "a.hello", json!({})).await.unwrap_err().to_string();
     assert_eq!(error, "the MCP server `a` was ended: it sent a message of more than 16 MiB");
     until(|| !lives(fake.pid())).await;
@@ -342,7 +342,7 @@ async fn a_list_without_end_has_one() {
         }"#,
     );
     let servers = servers(vec![fake.options("a")]);
-    servers.learn().await;
+    servers.learn_tools().await;
     assert_eq!(servers.tools().specs.len(), 100);
 }
 
@@ -358,7 +358,7 @@ async fn what_a_server_asks_for_is_refused() {
         }"#,
     );
     let servers = servers(vec![fake.options("a")]);
-    servers.learn().await;
+    servers.learn_tools().await;
     assert_eq!(call(&servers, "a.hello", json!({})).await.unwrap(), "done");
     let answers = fake.read("answers");
     assert!(answers.contains("-32601") && answers.contains("decline"), "{answers}");
@@ -373,8 +373,8 @@ async fn keys_are_in_no_log_and_no_error() {
     }
     let logs = tempfile::tempdir().unwrap();
     let at = Some(logs.path().to_owned());
-    let servers = Servers::new(vec![options], None, at, None, Keeper::new(None));
-    servers.learn().await;
+    let servers = ServerRegistry::new(vec![options], None, at, None, Keeper::new(None));
+    servers.learn_tools().await;
     assert_eq!(servers.status()[0].trouble.as_ref().unwrap().stderr, "bad token …\n");
     let log = std::fs::read_to_string(logs.path().join("mcp-a.log")).unwrap();
     assert!(log.starts_with("bad token …\n") && !log.contains("s3cr3t"), "{log}");

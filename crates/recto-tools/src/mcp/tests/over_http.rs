@@ -7,7 +7,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
 use super::*;
-use crate::options::Key;
+use crate::options::ServerKey;
 
 /// What a fake gives back to the head and body of a request; `None` for nothing at all.
 type Answer = fn(&str) -> Option<String>;
@@ -62,7 +62,7 @@ fn response(status: &str, head: &str, body: &str) -> Option<String> {
 }
 
 fn at(name: &str, url: &str, key: Option<&str>) -> ServerOptions {
-    let key = key.map(Key::new);
+    let key = key.map(ServerKey::new);
     options(name, ServerTransport::Http { url: url.to_owned(), key })
 }
 
@@ -187,7 +187,7 @@ fn small(request: &str) -> Option<String> {
 async fn a_redirect_within_the_server_is_followed() {
     let (url, heard) = listen(small).await;
     let servers = servers(vec![at("a", &url, Some("s3cr3t-s3cr3t"))]);
-    servers.learn().await;
+    servers.learn_tools().await;
     assert_eq!(notices(&servers), Vec::<String>::new());
     assert_eq!(call(&servers, "a.hello", json!({})).await.unwrap(), "hello");
     let has_key = |request: &String| request.contains("Bearer s3cr3t-s3cr3t");

@@ -34,14 +34,14 @@ fn python(name: &str, server: &str, arguments: &[&str]) -> ServerOptions {
     program(name, folder().join("venv/bin").join(server), arguments)
 }
 
-async fn learned(options: Vec<ServerOptions>) -> Servers {
+async fn learned(options: Vec<ServerOptions>) -> ServerRegistry {
     let servers = servers(options);
     settle(&servers).await;
     assert_eq!(notices(&servers), Vec::<String>::new());
     servers
 }
 
-fn has(servers: &Servers, key: &str) -> bool {
+fn has(servers: &ServerRegistry, key: &str) -> bool {
     keys(servers).iter().any(|known| known == key)
 }
 

@@ -12,14 +12,14 @@ async fn a_server_is_started_when_it_is_needed_and_once() {
     assert_eq!(keys(&servers), Vec::<String>::new());
     assert_eq!(fake.starts(), 0);
 
-    servers.learn().await;
-    servers.learn().await;
+    servers.learn_tools().await;
+    servers.learn_tools().await;
     let tools = servers.tools();
     assert_eq!(keys(&servers), ["a.hello"]);
     let spec = &tools.specs[0];
     assert_eq!(&*spec.called, "a_hello");
     assert_eq!(&*spec.description, "[server a] Does hello.");
-    assert_eq!(spec.source, Source::Server("a".into()));
+    assert_eq!(spec.source, ContentSource::Server("a".into()));
     assert_eq!(*spec.parameters, json!({"type": "object"}));
 
     let three = [json!({"n": 1}), json!({"n": 2}), json!({"n": 3})];
@@ -36,15 +36,15 @@ async fn a_first_call_starts_it_for_everyone() {
     let cache = tempfile::tempdir().unwrap();
     let new = || {
         let cache = Some(cache.path().to_owned());
-        Servers::new(vec![fake.options("a")], cache, None, None, Keeper::new(None))
+        ServerRegistry::new(vec![fake.options("a")], cache, None, None, Keeper::new(None))
     };
-    new().learn().await;
+    new().learn_tools().await;
     assert_eq!(fake.starts(), 1);
 
     // Another run knows the tools, and starts nothing for it.
     let servers = new();
     assert_eq!(keys(&servers), ["a.hello"]);
-    servers.learn().await;
+    servers.learn_tools().await;
     assert_eq!(fake.starts(), 1);
     assert_eq!(servers.status()[0].tools, Some(1));
     assert_eq!(servers.status()[0].protocol.as_deref(), Some("2025-06-18"));
@@ -60,9 +60,9 @@ async fn what_another_run_kept_is_asked_for_again_on_the_first_call() {
     let cache = tempfile::tempdir().unwrap();
     let new = || {
         let cache = Some(cache.path().to_owned());
-        Servers::new(vec![fake.options("a")], cache, None, None, Keeper::new(None))
+        ServerRegistry::new(vec![fake.options("a")], cache, None, None, Keeper::new(None))
     };
-    new().learn().await;
+    new().learn_tools().await;
     fake.set(r#"tools() { answer '{"tools":['"$(tool hello)"','"$(tool more)"']}'; }"#);
     let servers = new();
     let before = servers.tools();
@@ -86,12 +86,12 @@ async fn many_tools_cost_nothing_until_they_are_used() {
     let new = || {
         let five = ["a", "b", "c", "d", "e"].map(|name| fake.options(name));
         let cache = Some(cache.path().to_owned());
-        Servers::new(five.into(), cache, None, None, Keeper::new(None))
+        ServerRegistry::new(five.into(), cache, None, None, Keeper::new(None))
     };
-    new().learn().await;
+    new().learn_tools().await;
     assert_eq!(fake.starts(), 5);
     let servers = new();
-    servers.learn().await;
+    servers.learn_tools().await;
     assert_eq!(servers.tools().specs.len(), 100);
     assert!(Arc::ptr_eq(&servers.tools(), &servers.tools()));
     assert_eq!(fake.starts(), 5);
@@ -102,14 +102,14 @@ async fn settings_of_servers_and_tools_hold() {
     let fake =
         Fake::new(r#"tools() { answer '{"tools":['"$(tool z)"','"$(tool y)"','"$(tool x)"']}'; }"#);
     let mut options = fake.options("a");
-    options.include = Include::Agent;
-    options.tool_includes.insert("y".to_owned(), Include::Manual);
+    options.include = IncludeMode::Agent;
+    options.tool_includes.insert("y".to_owned(), IncludeMode::Manual);
     options.disabled_tools.push("z".to_owned());
     let servers = servers(vec![options]);
-    servers.learn().await;
+    servers.learn_tools().await;
     let tools = servers.tools();
     let includes: Vec<_> = tools.specs.iter().map(|spec| (&*spec.called, spec.include)).collect();
-    assert_eq!(includes, [("a_x", Include::Agent), ("a_y", Include::Manual)]);
+    assert_eq!(includes, [("a_x", IncludeMode::Agent), ("a_y", IncludeMode::Manual)]);
     let mut disabled = tools.specs[0].clone();
     disabled.id.name = "z".into();
     assert!(servers.tool(&disabled).is_none());
@@ -127,14 +127,14 @@ async fn a_call_reaches_the_server_it_is_for() {
     };
     let (one, two) = (says("one"), says("two"));
     let servers = servers(vec![one.options("a"), two.options("a_b")]);
-    servers.learn().await;
+    servers.learn_tools().await;
     let called: BTreeSet<_> = servers.tools().specs.iter().map(|s| s.called.clone()).collect();
     assert_eq!(called.len(), 4, "{called:?}");
     for (key, word) in [("a.b_c", "one"), ("a.c", "one"), ("a_b.c", "two"), ("a_b.b_c", "two")] {
         assert_eq!(call(&servers, key, json!({})).await.unwrap(), word, "{key}");
     }
     let mut foreign = servers.tools().specs[0].clone();
-    foreign.source = Source::BuiltIn;
+    foreign.source = ContentSource::BuiltIn;
     assert!(servers.tool(&foreign).is_none());
 }
 
@@ -155,7 +155,7 @@ async fn changed_tools_are_noticed() {
         }"#,
     );
     let servers = servers(vec![fake.options("a")]);
-    servers.learn().await;
+    servers.learn_tools().await;
     let before = servers.tools();
     call(&servers, "a.hello", json!({})).await.unwrap();
     until(|| servers.tools().revision > before.revision).await;
@@ -191,7 +191,7 @@ done
 async fn changes_are_subscribed_to_where_that_is_needed() {
     let fake = Fake::new(NEWEST);
     let servers = servers(vec![fake.options("a")]);
-    servers.learn().await;
+    servers.learn_tools().await;
     assert_eq!(servers.status()[0].protocol.as_deref(), Some("2026-07-28"));
     for n in 1..4 {
         until(|| keys(&servers) == [format!("a.t{n}")]).await;
@@ -219,10 +219,10 @@ async fn a_subscription_without_an_answer_leaves_time_for_the_tools() {
 async fn a_person_is_shown_what_is_called_and_where() {
     let fake = Fake::new("");
     let servers = servers(vec![fake.options("a")]);
-    servers.learn().await;
+    servers.learn_tools().await;
     let tool = servers.tool(&servers.tools().specs[0]).unwrap();
     let describe = async |text: &str| {
-        let arguments = Arguments::parse(text).unwrap();
+        let arguments = CallArguments::parse(text).unwrap();
         tool.describe(&arguments, &CallContext::default()).await.unwrap()
     };
     let action = describe(r#"{"zone": "UTC"}"#).await;
@@ -243,7 +243,7 @@ async fn a_person_is_shown_what_is_called_and_where() {
 async fn a_server_gets_few_variables_and_its_own() {
     let fake = Fake::new(r#"env > "$FOLDER/env""#);
     let servers = servers(vec![fake.options("a")]);
-    servers.learn().await;
+    servers.learn_tools().await;
     let env = fake.read("env");
     // What cargo sets for tests stands for what Recto may have.
     assert!(std::env::vars().any(|(name, _)| name.starts_with("CARGO")));
@@ -257,7 +257,7 @@ async fn nothing_of_a_server_is_left() {
     for drop_it in [false, true] {
         let fake = Fake::new(child);
         let servers = servers(vec![fake.options("a")]);
-        servers.learn().await;
+        servers.learn_tools().await;
         let pids = [fake.pid(), fake.read("child").trim().parse().unwrap()];
         assert!(pids.into_iter().all(lives));
         if drop_it {

@@ -44,7 +44,7 @@ impl Disk {
                 write: self.paths(&given.write),
                 ..Grants::default()
             },
-            network: Network::Refused,
+            network: NetworkAccess::Refused,
             temp: &self.path("temp"),
             program: &self.path(&given.program),
             extra_write: &self.paths(&given.extra_write),

@@ -85,15 +85,15 @@ const PASSING: [&str; 30] = [
 
 #[test]
 fn lasting_wishes_are_told_from_what_passes() {
-    let missed: Vec<_> = LASTING.iter().filter(|text| !is_lasting(text)).collect();
-    let kept: Vec<_> = PASSING.iter().filter(|text| is_lasting(text)).collect();
+    let missed: Vec<_> = LASTING.iter().filter(|text| !is_lasting_statement(text)).collect();
+    let kept: Vec<_> = PASSING.iter().filter(|text| is_lasting_statement(text)).collect();
     assert!(missed.is_empty() && kept.is_empty(), "missed {missed:#?}, kept {kept:#?}");
 }
 
 proptest! {
     #[test]
     fn any_text_is_read_without_a_panic(text in any::<String>()) {
-        is_lasting(&text);
+        is_lasting_statement(&text);
     }
 
     #[test]
@@ -103,6 +103,6 @@ proptest! {
             "always", "\n", "wörter ", "password", "是", "i", "answer ", "keep ", "user",
         ]), 0..24)
     ) {
-        is_lasting(&parts.concat());
+        is_lasting_statement(&parts.concat());
     }
 }

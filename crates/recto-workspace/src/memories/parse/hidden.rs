@@ -3,15 +3,15 @@
 //! Whatever is doubtful is text, because what is hidden is not remembered: an opening
 //! without its end hides nothing, and a comment within a line of text belongs to that.
 
-use super::{End, FENCE_LINES, Line, end};
+use super::{FENCE_LINES, FenceEnd, MemoryLine, end};
 
 const OPENING: &str = "<!--";
 const CLOSING: &str = "-->";
 
 /// How many lines the front matter has; 0 for none. It is between two lines of `---`,
 /// and holds settings: two rules with memories between them are none.
-pub(super) fn front_matter(lines: &[Line<'_>]) -> usize {
-    let is_border = |line: &Line<'_>| line.text.trim_end() == "---";
+pub(super) fn front_matter(lines: &[MemoryLine<'_>]) -> usize {
+    let is_border = |line: &MemoryLine<'_>| line.text.trim_end() == "---";
     if !lines.first().is_some_and(is_border) {
         return 0;
     }
@@ -22,7 +22,7 @@ pub(super) fn front_matter(lines: &[Line<'_>]) -> usize {
             return if has_setting { at + 1 } else { 0 };
         }
         let is_item = text == "-" || text.starts_with("- ");
-        if end(text) == Some(End::Dated) {
+        if end(text) == Some(FenceEnd::Dated) {
             return 0;
         } else if let Some(value) = setting(text) {
             has_setting = true;
@@ -49,7 +49,7 @@ fn setting(text: &str) -> Option<&str> {
 
 /// Whether a text is nothing but comments.
 pub(crate) fn is_comment(text: &str) -> bool {
-    kind(text) == Kind::Whole
+    kind(text) == CommentLine::Whole
 }
 
 /// Where comments can end. Found once for all of them, when the first begins, so that
@@ -70,11 +70,11 @@ enum Edge {
 
 impl Comments {
     /// How many lines the comment has that begins at this line.
-    pub(super) fn block(&mut self, lines: &[Line<'_>], at: usize) -> Option<usize> {
+    pub(super) fn block(&mut self, lines: &[MemoryLine<'_>], at: usize) -> Option<usize> {
         match kind(lines[at].text) {
-            Kind::Text => return None,
-            Kind::Whole => return Some(1),
-            Kind::Open => {}
+            CommentLine::Text => return None,
+            CommentLine::Whole => return Some(1),
+            CommentLine::Open => {}
         }
         let ends = self.ends.get_or_insert_with(|| {
             let edges = lines.iter().enumerate();
@@ -88,7 +88,7 @@ impl Comments {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum CommentLine {
     /// There is something else than comments.
     Text,
     /// There are comments, and nothing else.
@@ -97,14 +97,14 @@ enum Kind {
     Open,
 }
 
-fn kind(text: &str) -> Kind {
+fn kind(text: &str) -> CommentLine {
     let mut rest = text.trim();
     loop {
-        let Some(inner) = rest.strip_prefix(OPENING) else { return Kind::Text };
-        let Some((_, behind)) = inner.split_once(CLOSING) else { return Kind::Open };
+        let Some(inner) = rest.strip_prefix(OPENING) else { return CommentLine::Text };
+        let Some((_, behind)) = inner.split_once(CLOSING) else { return CommentLine::Open };
         rest = behind.trim_start();
         if rest.is_empty() {
-            return Kind::Whole;
+            return CommentLine::Whole;
         }
     }
 }

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use recto_context::Scope;
+use recto_context::MemoryScope;
 
-use super::super::shelf::memory_of;
+use super::super::cache::memory_of;
 use super::*;
 
-fn place() -> Place {
+fn place() -> MemoryFile {
     let path: Arc<std::path::Path> = std::path::Path::new("MEMORY.md").into();
-    Place { label: "MEMORY.md".into(), path, scope: Scope::Global, day: None }
+    MemoryFile { label: "MEMORY.md".into(), path, scope: MemoryScope::Global, day: None }
 }
 
 /// The memory of this text, which has to be there.
@@ -24,19 +24,19 @@ fn memory(content: &str, text: &str) -> Memory {
 
 #[track_caller]
 fn check_forget(content: &str, text: &str, rest: &str) {
-    assert_eq!(without(content, &memory(content, text), &place()).as_deref(), Some(rest));
+    assert_eq!(remove_memory(content, &memory(content, text), &place()).as_deref(), Some(rest));
 }
 
 #[track_caller]
 fn check_edit(content: &str, old: &str, new: &str, expected: &str) {
     let wording = Wording::new(new).unwrap();
-    let edited = edited(content, &memory(content, old), Some(&wording), &|old| old, &place());
+    let edited = edit_memory(content, &memory(content, old), Some(&wording), &|old| old, &place());
     assert_eq!(edited.map(|(content, _)| content).as_deref(), Some(expected));
 }
 
 #[track_caller]
-fn check_marks(content: &str, text: &str, marks: Marks, expected: &str) {
-    let changed = edited(content, &memory(content, text), None, &|_| marks, &place());
+fn check_marks(content: &str, text: &str, marks: MemoryMarks, expected: &str) {
+    let changed = edit_memory(content, &memory(content, text), None, &|_| marks, &place());
     let (changed, entry) = changed.unwrap();
     assert_eq!(changed, expected);
     assert_eq!(entry.marks, marks);
@@ -87,9 +87,9 @@ fn lines_that_end_with_returns_stay_so() {
 
 #[test]
 fn marks_come_and_go_and_the_text_stays_as_it_is_written() {
-    let none = Marks::default();
-    let important = Marks { important: true, shared: false };
-    let shared = Marks { important: false, shared: true };
+    let none = MemoryMarks::default();
+    let important = MemoryMarks { important: true, shared: false };
+    let shared = MemoryMarks { important: false, shared: true };
     let content = "* [Shared][IMPORTANT]  tea\r\n  and rain (added at 2026-01-01)\r\n- b";
     let with = |marks: &str| content.replace("[Shared][IMPORTANT]  ", marks);
     check_marks(content, "tea and rain", none, &with(""));
@@ -114,13 +114,15 @@ fn marks_come_and_go_and_the_text_stays_as_it_is_written() {
 fn with_another_text_marks_are_those_that_are_said_last() {
     let content = "- [shared] a\n";
     let memory = memory(content, "a");
-    let change = |text: &str, marks: fn(Marks) -> Marks| {
-        edited(content, &memory, Some(&Wording::new(text).unwrap()), &marks, &place()).unwrap().0
+    let change = |text: &str, marks: fn(MemoryMarks) -> MemoryMarks| {
+        edit_memory(content, &memory, Some(&Wording::new(text).unwrap()), &marks, &place())
+            .unwrap()
+            .0
     };
     assert_eq!(change("b", |marks| marks), "- [shared] b\n");
     assert_eq!(change("[important] b", |marks| marks), "- [important] b\n");
-    assert_eq!(change("b", |marks| Marks { shared: false, ..marks }), "- b\n");
-    assert_eq!(change("[shared] b", |_| Marks::default()), "- b\n");
+    assert_eq!(change("b", |marks| MemoryMarks { shared: false, ..marks }), "- b\n");
+    assert_eq!(change("[shared] b", |_| MemoryMarks::default()), "- b\n");
 }
 
 /// What stands between two fences may be all that keeps them from being one block.
@@ -131,7 +133,7 @@ fn is_between_fences(content: &str) -> bool {
 #[test]
 fn what_keeps_others_apart_is_not_taken_out() {
     let content = "```\nopen\n- f (added at 2026-01-01)\n```\n";
-    assert_eq!(without(content, &memory(content, "f"), &place()), None);
+    assert_eq!(remove_memory(content, &memory(content, "f"), &place()), None);
     let content = "<!-- open\n- a --> b\n-->\n";
     check_forget(content, "a --> b", "<!-- open\n<!-- -->\n-->\n");
     let content = "---\nkey: v\n\n- a\n---\n";
@@ -181,7 +183,7 @@ proptest! {
         let all = read_entries(&content, None);
         for entry in &all {
             let memory = memory_of(&place, entry);
-            let same: Vec<&Entry> = all.iter().filter(|other| other.text == entry.text).collect();
+            let same: Vec<&MemoryEntry> = all.iter().filter(|other| other.text == entry.text).collect();
             // What is around the entries of this text, and the comments within them.
             let mut kept = Vec::new();
             let mut at = 0;
@@ -199,19 +201,19 @@ proptest! {
                         None => false,
                     })
             };
-            if let Some(rest) = without(&content, &memory, &place) {
+            if let Some(rest) = remove_memory(&content, &memory, &place) {
                 prop_assert!(keeps(&rest), "{content:?} without {:?}: {rest:?}", entry.text);
             } else {
                 prop_assert!(is_between_fences(&content), "{content:?}: {:?} stays", entry.text);
             }
             let wording = Wording::new("another").unwrap();
-            let new = edited(&content, &memory, Some(&wording), &|old| old, &place);
+            let new = edit_memory(&content, &memory, Some(&wording), &|old| old, &place);
             match new {
                 Some((new, _)) => prop_assert!(keeps(&new), "{content:?}, {:?}", entry.text),
                 None => prop_assert!(is_between_fences(&content), "{content:?}, {:?}", entry.text),
             }
-            let toggled = |old: Marks| Marks { shared: !old.shared, ..old };
-            let new = edited(&content, &memory, None, &toggled, &place);
+            let toggled = |old: MemoryMarks| MemoryMarks { shared: !old.shared, ..old };
+            let new = edit_memory(&content, &memory, None, &toggled, &place);
             match new {
                 Some((new, _)) => prop_assert!(keeps(&new), "{content:?}, {:?}", entry.text),
                 None => prop_assert!(is_between_fences(&content), "{content:?}, {:?}", entry.text),

@@ -8,8 +8,8 @@ use recto_workspace::FindingKind;
 use super::*;
 
 /// A home whose MEMORY.md is broken, with a note beside it that is not.
-fn home_with(content: impl AsRef<[u8]>) -> Home {
-    let home = Home::with(&[("workspace/memory/2026-03-02.md", "- fine\n")]);
+fn home_with(content: impl AsRef<[u8]>) -> WorkspaceHome {
+    let home = WorkspaceHome::with(&[("workspace/memory/2026-03-02.md", "- fine\n")]);
     home.write(MEMORY, content);
     home
 }
@@ -27,7 +27,7 @@ async fn of_a_huge_file_the_end_is_read() {
         problems(&home, &view)[0]
             .starts_with("workspace/memory/MEMORY.md: is too large: only the last 4 MB are read")
     );
-    files.add(new("new", Scope::Global)).await.unwrap();
+    files.add(new("new", MemoryScope::Global)).await.unwrap();
     let view = files.read(&owner(), Horizon::All).await;
     assert!(texts(&view).contains(&"new"));
     assert_eq!(fs::metadata(home.path(MEMORY)).unwrap().len() as usize, content.len() + 58);
@@ -95,7 +95,7 @@ async fn a_folder_in_the_place_of_a_file_is_reported() {
 
 #[tokio::test]
 async fn a_file_in_the_place_of_the_folder_is_reported() {
-    let home = Home::with(&[("workspace/memory", "a file")]);
+    let home = WorkspaceHome::with(&[("workspace/memory", "a file")]);
     let view = home.recall().await;
     assert_eq!(problems(&home, &view)[0], "workspace/memory: is not a folder of memories");
     let error = home.remember("new").await.unwrap_err();
@@ -104,7 +104,7 @@ async fn a_file_in_the_place_of_the_folder_is_reported() {
 
 #[tokio::test]
 async fn without_a_workspace_nothing_is_made() {
-    let home = Home::new();
+    let home = WorkspaceHome::new();
     fs::remove_dir(home.path("workspace")).unwrap();
     assert!(texts(&*home.recall().await).is_empty());
     let error = home.remember("new").await.unwrap_err();
@@ -142,7 +142,7 @@ async fn what_is_in_the_way_of_its_own_files_stops_nobody_who_reads() {
     use std::os::unix::net::UnixListener;
     for name in [".journal", ".lock"] {
         for kind in ["pipe", "socket", "link", "folder"] {
-            let home = Home::with(&[(MEMORY, "- a\n")]);
+            let home = WorkspaceHome::with(&[(MEMORY, "- a\n")]);
             let path = home.path(&format!("workspace/memory/{name}"));
             match kind {
                 "pipe" => {
@@ -177,7 +177,7 @@ async fn what_is_in_the_way_of_its_own_files_stops_nobody_who_reads() {
 #[cfg(unix)]
 #[tokio::test]
 async fn a_pipe_that_is_read_is_no_file_either() {
-    let home = Home::with(&[(MEMORY, "- a\n")]);
+    let home = WorkspaceHome::with(&[(MEMORY, "- a\n")]);
     let journal = home.path("workspace/memory/.journal");
     assert!(Command::new("mkfifo").arg(&journal).status().unwrap().success());
     let _both_ends = File::options().read(true).write(true).open(&journal).unwrap();
@@ -191,7 +191,7 @@ async fn a_pipe_that_is_read_is_no_file_either() {
 #[cfg(unix)]
 #[tokio::test]
 async fn pipes_in_other_places_are_waited_for_by_nobody() {
-    let home = Home::with(&[(MEMORY, "- a\n- b\n")]);
+    let home = WorkspaceHome::with(&[(MEMORY, "- a\n- b\n")]);
     for path in ["people/anna.md", "archive/MEMORY.md", ".journal.new"] {
         let path = home.path(&format!("workspace/memory/{path}"));
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -200,11 +200,11 @@ async fn pipes_in_other_places_are_waited_for_by_nobody() {
     let files = home.memories();
     let view = files.read(&owner(), Horizon::All).await;
     assert_eq!(texts(&view), ["b", "a"]);
-    let theirs = files.add(new("new", Scope::Person("anna".into()))).await.unwrap_err();
+    let theirs = files.add(new("new", MemoryScope::Person("anna".into()))).await.unwrap_err();
     assert!(matches!(theirs, MemoryError::Unusable { .. }), "{theirs:?}");
     let archived = files.forget(&view.memories[0].name, &owner()).await.unwrap_err();
     assert!(matches!(archived, MemoryError::Unusable { .. }), "{archived:?}");
-    let added = files.add(new("new", Scope::Global)).await.unwrap();
+    let added = files.add(new("new", MemoryScope::Global)).await.unwrap();
     let noted =
         files.edit(&added.memory.name, Some("newer"), |marks| marks, &owner()).await.unwrap_err();
     assert!(matches!(noted, MemoryError::Unusable { .. }), "{noted:?}");
@@ -213,7 +213,7 @@ async fn pipes_in_other_places_are_waited_for_by_nobody() {
 /// A process that is killed in the middle of a change leaves a version of the file.
 #[tokio::test]
 async fn what_was_left_goes_with_the_next_write_unless_it_is_an_editors() {
-    let home = Home::with(&[
+    let home = WorkspaceHome::with(&[
         (MEMORY, "- a\n- b\n"),
         ("workspace/memory/.MEMORY.md.recto-4294967295-1", "- b\n"),
         ("workspace/memory/.MEMORY.md.recto-4294967295-2", "- b\n- the editor's\n"),
@@ -258,7 +258,7 @@ async fn what_cannot_be_written_is_an_error_with_a_hint() {
 #[tokio::test]
 async fn a_check_finds_what_a_person_should_know() {
     let key = format!("ghp_{}", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8");
-    let home = Home::with(&[
+    let home = WorkspaceHome::with(&[
         (MEMORY, &format!("- fine\n- token {key}\n- fine\n")),
         ("workspace/memory/9000-01-01.md", "- to come\n"),
         ("workspace/memory/people/a b.md", "- whose?\n"),
@@ -300,7 +300,7 @@ async fn a_check_finds_what_a_person_should_know() {
 #[tokio::test]
 async fn links_in_the_place_of_recto_s_own_files_are_not_followed() {
     for name in [".journal", ".lock"] {
-        let home = Home::with(&[(MEMORY, "- tea\n"), ("precious", "precious\n")]);
+        let home = WorkspaceHome::with(&[(MEMORY, "- tea\n"), ("precious", "precious\n")]);
         let path = home.path(&format!("workspace/memory/{name}"));
         std::os::unix::fs::symlink(home.path("precious"), &path).unwrap();
         let refused = home.remember("rain").await.unwrap_err();

@@ -4,11 +4,11 @@ use super::*;
 
 #[tokio::test]
 async fn a_memory_is_appended_under_its_day() {
-    let home = Home::new();
+    let home = WorkspaceHome::new();
     let added = home.remember("Likes tea.").await.unwrap();
     assert!(!added.was_there);
     home.remember("[important] Likes\r\n  rain.").await.unwrap();
-    let later = NewMemory { at: moment().tomorrow().unwrap(), ..new("Left.", Scope::Global) };
+    let later = NewMemory { at: moment().tomorrow().unwrap(), ..new("Left.", MemoryScope::Global) };
     home.memories().add(later).await.unwrap();
     let content = "\
 ## 2026-03-01
@@ -28,11 +28,11 @@ async fn a_memory_is_appended_under_its_day() {
 
 #[tokio::test]
 async fn each_scope_is_written_to_its_own_file() {
-    let home = Home::new();
+    let home = WorkspaceHome::new();
     let scopes = [
-        (Scope::Person("../evil".into()), "workspace/memory/people/%2E.%2Fevil.md"),
-        (Scope::Conversation("irc-#a".into()), "workspace/memory/conversations/irc-%23a.md"),
-        (Scope::Agent("ops".into()), "workspace/agents/ops/memory.md"),
+        (MemoryScope::Person("../evil".into()), "workspace/memory/people/%2E.%2Fevil.md"),
+        (MemoryScope::Conversation("irc-#a".into()), "workspace/memory/conversations/irc-%23a.md"),
+        (MemoryScope::Agent("ops".into()), "workspace/agents/ops/memory.md"),
     ];
     for (scope, path) in scopes {
         home.memories().add(new("a", scope)).await.unwrap();
@@ -42,12 +42,12 @@ async fn each_scope_is_written_to_its_own_file() {
 
 #[tokio::test]
 async fn what_is_there_is_not_added_again() {
-    let home = Home::with(&[(MEMORY, "* Likes\n  tea.\n")]);
+    let home = WorkspaceHome::with(&[(MEMORY, "* Likes\n  tea.\n")]);
     let first = home.remember("Likes tea.").await.unwrap();
     let again = home.remember(" [shared] Likes tea.\n").await.unwrap();
     assert!(first.was_there, "however it is wrapped");
     assert!(again.was_there && again.memory.name == first.memory.name);
-    let other = home.memories().add(new("Likes tea.", Scope::Person("anna".into()))).await;
+    let other = home.memories().add(new("Likes tea.", MemoryScope::Person("anna".into()))).await;
     assert!(!other.unwrap().was_there, "another file is another memory");
     assert_eq!(home.content(MEMORY).matches("tea.").count(), 1);
     assert_eq!(texts(&*home.recall().await).len(), 2);
@@ -56,10 +56,10 @@ async fn what_is_there_is_not_added_again() {
 #[tokio::test]
 async fn new_marks_come_to_what_is_there() {
     let book = "Loose\r\n\r\n* [important]  Likes tea. (added at 2026-01-01)\r\n- Rain";
-    let home = Home::with(&[(MEMORY, book)]);
-    let shared = Marks { shared: true, important: false };
+    let home = WorkspaceHome::with(&[(MEMORY, book)]);
+    let shared = MemoryMarks { shared: true, important: false };
     for text in ["Likes tea.", "Loose", "Rain"] {
-        let again = NewMemory { marks: shared, ..new(text, Scope::Global) };
+        let again = NewMemory { marks: shared, ..new(text, MemoryScope::Global) };
         for _ in 0..2 {
             let added = home.memories().add(again.clone()).await.unwrap();
             assert!(added.was_there && added.memory.marks.shared);
@@ -73,12 +73,12 @@ async fn new_marks_come_to_what_is_there() {
 
 #[tokio::test]
 async fn marks_in_a_text_can_be_without_effect() {
-    let home = Home::new();
+    let home = WorkspaceHome::new();
     let text = "\u{1b}[\u{7}shared] [Important]\n[sha\u{0}red] Tea.";
-    let ignored = NewMemory { marks_in_text: TextMarks::Ignored, ..new(text, Scope::Global) };
-    let important = Marks { important: true, shared: false };
+    let ignored = NewMemory { marks_in_text: TextMarks::Ignored, ..new(text, MemoryScope::Global) };
+    let important = MemoryMarks { important: true, shared: false };
     let added = home.memories().add(ignored.clone()).await.unwrap().memory;
-    assert_eq!((&*added.text, added.marks), ("Tea.", Marks::default()));
+    assert_eq!((&*added.text, added.marks), ("Tea.", MemoryMarks::default()));
     let added = home.memories().add(NewMemory { marks: important, ..ignored }).await.unwrap();
     assert!(added.was_there && added.memory.marks == important);
     assert_eq!(home.recall().await.memories[0].marks, important);
@@ -86,7 +86,7 @@ async fn marks_in_a_text_can_be_without_effect() {
 
 #[tokio::test]
 async fn secrets_and_empty_texts_are_refused() {
-    let home = Home::new();
+    let home = WorkspaceHome::new();
     let key = format!("my key is sk-ant-{}", "api03-Zq8Lm2Xw9Rt4Vb7Nc1Kd6Hf3");
     assert!(matches!(home.remember(&key).await, Err(MemoryError::Secret { .. })));
     assert!(matches!(home.remember(" \n").await, Err(MemoryError::Empty)));
@@ -102,7 +102,7 @@ const BOOK: &str = "\u{feff}# Mine\r\n\r\n<!-- x -->\r\n## 2026-03-01\r\n* one\r
 
 #[tokio::test]
 async fn an_edit_leaves_every_other_byte_alone() {
-    let home = Home::with(&[(MEMORY, BOOK)]);
+    let home = WorkspaceHome::with(&[(MEMORY, BOOK)]);
     let edit = async |old: &str, text: &str| {
         let view = home.recall().await;
         let memory = view.memories.iter().find(|memory| memory.text.starts_with(old)).unwrap();
@@ -128,7 +128,8 @@ async fn an_edit_leaves_every_other_byte_alone() {
 
 #[tokio::test]
 async fn what_is_forgotten_is_in_the_archive() {
-    let home = Home::with(&[(MEMORY, BOOK), ("workspace/memory/2026-02-02.md", "- a\n- b\n- a")]);
+    let home =
+        WorkspaceHome::with(&[(MEMORY, BOOK), ("workspace/memory/2026-02-02.md", "- a\n- b\n- a")]);
     let forget = async |old: &str| {
         let view = home.recall().await;
         let memory = view.memories.iter().find(|memory| memory.text.starts_with(old)).unwrap();
@@ -153,7 +154,7 @@ async fn what_is_forgotten_is_in_the_archive() {
     assert!(archived.ends_with("- a (added at 2026-02-02)\n- a (added at 2026-02-02)\n"));
     assert_eq!(texts(&*home.recall().await), ["b", "three"]);
     let agents = home.memories();
-    agents.add(new("agent's", Scope::Agent("ops".into()))).await.unwrap();
+    agents.add(new("agent's", MemoryScope::Agent("ops".into()))).await.unwrap();
     let name = agents.read(&owner(), Horizon::All).await.memories[0].name.clone();
     let forgotten = agents.forget(&name, &owner()).await.unwrap();
     assert_eq!(forgotten.archive, home.path("workspace/memory/archive/agents/ops.md"));
@@ -161,8 +162,10 @@ async fn what_is_forgotten_is_in_the_archive() {
 
 #[tokio::test]
 async fn names_may_be_short_but_not_ambiguous() {
-    let home =
-        Home::with(&[(MEMORY, "- tea\n- rain\n"), ("workspace/memory/2026-02-02.md", "- tea\n")]);
+    let home = WorkspaceHome::with(&[
+        (MEMORY, "- tea\n- rain\n"),
+        ("workspace/memory/2026-02-02.md", "- tea\n"),
+    ]);
     let files = home.memories();
     let view = files.read(&owner(), Horizon::All).await;
     let name = view.memories.iter().find(|m| &*m.text == "rain").unwrap().name.clone();
@@ -189,11 +192,11 @@ async fn names_may_be_short_but_not_ambiguous() {
 
 #[tokio::test]
 async fn only_those_change_a_memory_whose_it_is() {
-    let home = Home::with(&[(MEMORY, "- [shared] public\n- private\n")]);
+    let home = WorkspaceHome::with(&[(MEMORY, "- [shared] public\n- private\n")]);
     let files = home.memories();
     let view = files.read(&owner(), Horizon::All).await;
     let [private, public] = &*view.memories else { panic!("{view:?}") };
-    for who in [Who::Guest, Who::Group] {
+    for who in [AudienceKind::Guest, AudienceKind::Group] {
         let error = files.forget(&public.name, &audience(who)).await.unwrap_err();
         assert!(matches!(error, MemoryError::NotAllowed { .. }), "{error:?}");
         let error = files
@@ -202,8 +205,8 @@ async fn only_those_change_a_memory_whose_it_is() {
             .unwrap_err();
         assert!(matches!(error, MemoryError::Unknown { nearest: None, .. }), "{error:?}");
     }
-    files.add(new("guest's", Scope::Person("anna".into()))).await.unwrap();
-    let guest = audience(Who::Guest);
+    files.add(new("guest's", MemoryScope::Person("anna".into()))).await.unwrap();
+    let guest = audience(AudienceKind::Guest);
     let view = files.read(&guest, Horizon::All).await;
     let own = view.memories.iter().find(|m| &*m.text == "guest's").unwrap();
     files.forget(&own.name, &guest).await.unwrap();
@@ -213,9 +216,9 @@ async fn only_those_change_a_memory_whose_it_is() {
 #[tokio::test]
 async fn permissions_and_links_stay() {
     use std::os::unix::fs::{PermissionsExt, symlink};
-    let home = Home::with(&[("dotfiles/memory.md", "- a\n- b\n")]);
+    let home = WorkspaceHome::with(&[("dotfiles/memory.md", "- a\n- b\n")]);
     let mode = |path: &str| fs::metadata(home.path(path)).unwrap().permissions().mode() & 0o777;
-    home.memories().add(new("x", Scope::Person("anna".into()))).await.unwrap();
+    home.memories().add(new("x", MemoryScope::Person("anna".into()))).await.unwrap();
     assert_eq!(mode("workspace/memory"), 0o700);
     assert_eq!(mode("workspace/memory/people/anna.md"), 0o600);
     fs::set_permissions(home.path("dotfiles/memory.md"), PermissionsExt::from_mode(0o640)).unwrap();
@@ -245,12 +248,12 @@ async fn neighbours_of_what_is_forgotten_stay_apart() {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, content).unwrap();
         let files = MemoryFiles::new(home.path());
-        let owner = Audience { who: Who::Owner, ..Audience::default() };
+        let owner = Audience { who: AudienceKind::Owner, ..Audience::default() };
         let before = files.read(&owner, Horizon::All).await;
         let gone = before.memories.iter().find(|memory| memory.text.contains("gone")).unwrap();
         files.forget(&gone.name, &owner).await.unwrap();
-        let said = |view: &View| {
-            let mut said: Vec<(String, Marks)> = view
+        let said = |view: &MemoryView| {
+            let mut said: Vec<(String, MemoryMarks)> = view
                 .memories
                 .iter()
                 .filter(|memory| memory.name != gone.name)
@@ -267,26 +270,27 @@ async fn neighbours_of_what_is_forgotten_stay_apart() {
 #[tokio::test]
 async fn marks_come_and_go_without_another_text() {
     let book = "---\ntitle: Mine\n---\n1. [shared] Likes\n   tea.\n2. Rain.\n";
-    let home = Home::with(&[(MEMORY, book)]);
+    let home = WorkspaceHome::with(&[(MEMORY, book)]);
     let files = home.memories();
     let view = files.read(&owner(), Horizon::All).await;
     let tea = view.memories.iter().find(|memory| &*memory.text == "Likes tea.").unwrap();
-    let change = async |text: Option<&str>, marks: fn(Marks) -> Marks| {
+    let change = async |text: Option<&str>, marks: fn(MemoryMarks) -> MemoryMarks| {
         files.edit(&tea.name, text, marks, &owner()).await
     };
-    let private = change(None, |marks| Marks { shared: false, ..marks }).await.unwrap();
-    assert_eq!((&private.name, private.marks), (&tea.name, Marks::default()));
+    let private = change(None, |marks| MemoryMarks { shared: false, ..marks }).await.unwrap();
+    assert_eq!((&private.name, private.marks), (&tea.name, MemoryMarks::default()));
     assert_eq!(home.content(MEMORY), book.replace("[shared] ", ""));
-    let guest = files.read(&audience(Who::Guest), Horizon::All).await;
+    let guest = files.read(&audience(AudienceKind::Guest), Horizon::All).await;
     assert!(texts(&guest).is_empty(), "{guest:?}");
 
     let before = fs::metadata(home.path(MEMORY)).unwrap().modified().unwrap();
     change(None, |marks| marks).await.unwrap();
     assert_eq!(fs::metadata(home.path(MEMORY)).unwrap().modified().unwrap(), before);
 
-    change(None, |marks| Marks { important: true, ..marks }).await.unwrap();
+    change(None, |marks| MemoryMarks { important: true, ..marks }).await.unwrap();
     assert_eq!(home.content(MEMORY), book.replace("[shared]", "[important]"));
-    let both = change(Some("Likes rum."), |marks| Marks { shared: true, ..marks }).await.unwrap();
+    let both =
+        change(Some("Likes rum."), |marks| MemoryMarks { shared: true, ..marks }).await.unwrap();
     assert!(both.marks.important && both.marks.shared, "{both:?}");
     let gone = change(None, |marks| marks).await.unwrap_err();
     assert!(matches!(gone, MemoryError::Unknown { .. }), "{gone:?}");
@@ -294,31 +298,31 @@ async fn marks_come_and_go_without_another_text() {
 
 #[tokio::test]
 async fn who_may_not_change_a_memory_may_not_change_its_marks() {
-    let home = Home::with(&[(MEMORY, "- [shared] public\n")]);
+    let home = WorkspaceHome::with(&[(MEMORY, "- [shared] public\n")]);
     let files = home.memories();
     let name = home.recall().await.memories[0].name.clone();
-    let marks = |_| Marks { important: true, shared: true };
-    let error = files.edit(&name, None, marks, &audience(Who::Guest)).await.unwrap_err();
+    let marks = |_| MemoryMarks { important: true, shared: true };
+    let error = files.edit(&name, None, marks, &audience(AudienceKind::Guest)).await.unwrap_err();
     assert!(matches!(error, MemoryError::NotAllowed { .. }), "{error:?}");
 }
 
 #[tokio::test]
 async fn a_mark_that_was_taken_off_does_not_come_back_with_what_was_written_over() {
-    let home = Home::with(&[(MEMORY, "- old\n")]);
+    let home = WorkspaceHome::with(&[(MEMORY, "- old\n")]);
     let files = home.memories();
-    let added = files.add(new("[shared] added", Scope::Global)).await.unwrap().memory;
-    files.edit(&added.name, None, |_| Marks::default(), &owner()).await.unwrap();
+    let added = files.add(new("[shared] added", MemoryScope::Global)).await.unwrap().memory;
+    files.edit(&added.name, None, |_| MemoryMarks::default(), &owner()).await.unwrap();
     home.write(MEMORY, "- old\n");
     let view = home.recall().await;
     let back = view.memories.iter().find(|memory| &*memory.text == "added").unwrap();
-    assert_eq!(back.marks, Marks::default());
+    assert_eq!(back.marks, MemoryMarks::default());
 }
 
 #[tokio::test]
 async fn what_is_no_memory_is_kept_by_every_change() {
     let frame = ["---\r\ntags:\r\n- a\r\n---\r\n<!-- one -->\r\n", "<!--\r\n- hidden\r\n-->\r\n"];
     let book = format!("{}1. tea\r\n2. rain\r\n{}", frame[0], frame[1]);
-    let home = Home::with(&[(MEMORY, &book)]);
+    let home = WorkspaceHome::with(&[(MEMORY, &book)]);
     let mut seen = texts(&*home.recall().await).join(", ");
     assert_eq!(seen, "rain, tea");
     let name = home.recall().await.memories[0].name.clone();
@@ -333,7 +337,7 @@ async fn what_is_no_memory_is_kept_by_every_change() {
 
 #[tokio::test]
 async fn a_file_with_returns_alone_is_read_and_written_as_it_is() {
-    let home = Home::with(&[(MEMORY, "# Mine\r- tea\r- rain\r")]);
+    let home = WorkspaceHome::with(&[(MEMORY, "# Mine\r- tea\r- rain\r")]);
     assert_eq!(texts(&*home.recall().await), ["rain", "tea"]);
     home.remember("snow").await.unwrap();
     let added = "\r## 2026-03-01\r- snow (added at 2026-03-01T09:30:00+00:00)\r";
@@ -347,7 +351,7 @@ async fn a_file_with_returns_alone_is_read_and_written_as_it_is() {
 #[tokio::test]
 async fn what_cannot_be_taken_out_stays_and_is_not_archived() {
     let book = "```\nopen\n- tea (added at 2026-01-01)\n```\n";
-    let home = Home::with(&[(MEMORY, book)]);
+    let home = WorkspaceHome::with(&[(MEMORY, book)]);
     let name = home.recall().await.memories[0].name.clone();
     let error = home.memories().forget(&name, &owner()).await.unwrap_err();
     assert!(matches!(error, MemoryError::Entangled { .. }), "{error:?}");
@@ -358,13 +362,13 @@ async fn what_cannot_be_taken_out_stays_and_is_not_archived() {
 
 #[tokio::test]
 async fn a_secret_that_somebody_wrote_down_is_not_shared_by_a_mark() {
-    let home = Home::with(&[(MEMORY, "- My password is hunter2x9\n")]);
+    let home = WorkspaceHome::with(&[(MEMORY, "- My password is hunter2x9\n")]);
     let files = home.memories();
     let name = files.read(&owner(), Horizon::All).await.memories[0].name.clone();
-    let shared = |old: Marks| Marks { shared: true, ..old };
+    let shared = |old: MemoryMarks| MemoryMarks { shared: true, ..old };
     let refused = files.edit(&name, None, shared, &owner()).await.unwrap_err();
     assert!(matches!(refused, MemoryError::Secret { .. }), "{refused:?}");
-    let important = |old: Marks| Marks { important: true, ..old };
+    let important = |old: MemoryMarks| MemoryMarks { important: true, ..old };
     files.edit(&name, None, important, &owner()).await.unwrap();
     assert_eq!(home.content(MEMORY), "- [important] My password is hunter2x9\n");
 }

@@ -6,13 +6,13 @@ use std::time::{Duration, SystemTime};
 use super::*;
 
 /// Saves as most editors do: a new file in the place of the old one.
-fn save(home: &Home, content: &str) {
+fn save(home: &WorkspaceHome, content: &str) {
     home.write("workspace/memory/.saving", content);
     fs::rename(home.path("workspace/memory/.saving"), home.path(MEMORY)).unwrap();
 }
 
 /// As if the file had been saved that much later.
-fn save_later(home: &Home, content: &str, later: Duration) {
+fn save_later(home: &WorkspaceHome, content: &str, later: Duration) {
     save(home, content);
     let file = File::options().write(true).open(home.path(MEMORY)).unwrap();
     file.set_modified(SystemTime::now() + later).unwrap();
@@ -23,7 +23,7 @@ const OLD: &str = "- old\n";
 #[tokio::test]
 async fn an_addition_that_was_written_over_comes_back() {
     for in_place in [false, true] {
-        let home = Home::with(&[(MEMORY, OLD)]);
+        let home = WorkspaceHome::with(&[(MEMORY, OLD)]);
         home.remember("added\nin two lines").await.unwrap();
         if in_place {
             home.write(MEMORY, "- old\n- the editor's\n");
@@ -44,7 +44,7 @@ async fn an_addition_that_was_written_over_comes_back() {
 
 #[tokio::test]
 async fn what_is_taken_out_later_stays_out() {
-    let home = Home::with(&[(MEMORY, OLD)]);
+    let home = WorkspaceHome::with(&[(MEMORY, OLD)]);
     home.remember("added").await.unwrap();
     save_later(&home, OLD, Duration::from_secs(6));
     assert_eq!(texts(&*home.recall().await), ["old"]);
@@ -54,7 +54,7 @@ async fn what_is_taken_out_later_stays_out() {
 
 #[tokio::test]
 async fn a_save_that_only_reformats_doubles_nothing() {
-    let home = Home::with(&[(MEMORY, OLD)]);
+    let home = WorkspaceHome::with(&[(MEMORY, OLD)]);
     home.remember("added to it").await.unwrap();
     save(&home, "* old\r\n* added\r\n  to it\r\n");
     home.remember("another").await.unwrap();
@@ -66,7 +66,7 @@ async fn a_save_that_only_reformats_doubles_nothing() {
 /// As it is when an editor was held up in the middle of a save in place.
 #[tokio::test]
 async fn an_addition_that_is_there_twice_is_cut() {
-    let home = Home::with(&[(MEMORY, OLD)]);
+    let home = WorkspaceHome::with(&[(MEMORY, OLD)]);
     home.remember("first").await.unwrap();
     home.remember("second\nof two lines").await.unwrap();
     let content = home.content(MEMORY);
@@ -78,7 +78,7 @@ async fn an_addition_that_is_there_twice_is_cut() {
 
 #[tokio::test]
 async fn an_addition_whose_process_was_killed_is_finished() {
-    let home = Home::with(&[(MEMORY, OLD)]);
+    let home = WorkspaceHome::with(&[(MEMORY, OLD)]);
     home.remember("first").await.unwrap();
     let before = home.content(MEMORY);
     // As it is after the note and before the line.
@@ -93,10 +93,10 @@ async fn an_addition_whose_process_was_killed_is_finished() {
 
 #[tokio::test]
 async fn what_was_forgotten_or_edited_is_not_put_back() {
-    let home = Home::with(&[(MEMORY, OLD)]);
+    let home = WorkspaceHome::with(&[(MEMORY, OLD)]);
     let files = home.memories();
-    let first = files.add(new("first", Scope::Global)).await.unwrap().memory;
-    let second = files.add(new("second", Scope::Global)).await.unwrap().memory;
+    let first = files.add(new("first", MemoryScope::Global)).await.unwrap().memory;
+    let second = files.add(new("second", MemoryScope::Global)).await.unwrap().memory;
     files.forget(&first.name, &owner()).await.unwrap();
     files.edit(&second.name, Some("changed"), |marks| marks, &owner()).await.unwrap();
     let content = home.content(MEMORY);
@@ -106,9 +106,9 @@ async fn what_was_forgotten_or_edited_is_not_put_back() {
 
 #[tokio::test]
 async fn an_edited_addition_that_was_written_over_comes_back() {
-    let home = Home::with(&[(MEMORY, OLD)]);
+    let home = WorkspaceHome::with(&[(MEMORY, OLD)]);
     let files = home.memories();
-    let added = files.add(new("added", Scope::Global)).await.unwrap().memory;
+    let added = files.add(new("added", MemoryScope::Global)).await.unwrap().memory;
     files.edit(&added.name, Some("changed"), |marks| marks, &owner()).await.unwrap();
     save(&home, OLD);
     assert_eq!(texts(&*home.recall().await), ["changed", "old"]);
@@ -116,7 +116,7 @@ async fn an_edited_addition_that_was_written_over_comes_back() {
 
 #[tokio::test]
 async fn an_edit_that_was_written_over_comes_back() {
-    let home = Home::with(&[(MEMORY, OLD)]);
+    let home = WorkspaceHome::with(&[(MEMORY, OLD)]);
     let files = home.memories();
     let view = files.read(&owner(), Horizon::All).await;
     files.edit(&view.memories[0].name, Some("changed"), |marks| marks, &owner()).await.unwrap();
@@ -133,13 +133,13 @@ async fn an_edit_that_was_written_over_comes_back() {
 async fn entries_that_only_look_like_an_edited_one_stay() {
     let content = "## 2026-01-01\n- paid rent\n## 2026-02-01\n- paid rent\n\
                    - Groceries\n  - milk\n- Breakfast\n  - milk\n- tee\n";
-    let home = Home::with(&[(MEMORY, content)]);
+    let home = WorkspaceHome::with(&[(MEMORY, content)]);
     let files = home.memories();
     let view = files.read(&owner(), Horizon::All).await;
     let name = |text: &str| {
         view.memories.iter().find(|memory| memory.text.as_str() == text).unwrap().name.clone()
     };
-    let important = |_| Marks { important: true, shared: false };
+    let important = |_| MemoryMarks { important: true, shared: false };
     files.edit(&name("paid rent"), None, important, &owner()).await.unwrap();
     files.edit(&name("tee"), Some("milk"), |marks| marks, &owner()).await.unwrap();
     home.recall().await;
@@ -153,15 +153,15 @@ async fn entries_that_only_look_like_an_edited_one_stay() {
 #[tokio::test]
 async fn an_editor_does_not_share_again_what_was_just_made_private() {
     let shared = "- [shared] the code\n";
-    let home = Home::with(&[(MEMORY, shared)]);
+    let home = WorkspaceHome::with(&[(MEMORY, shared)]);
     let files = home.memories();
     let view = files.read(&owner(), Horizon::All).await;
-    let private = |_| Marks::default();
+    let private = |_| MemoryMarks::default();
     files.edit(&view.memories[0].name, None, private, &owner()).await.unwrap();
     save(&home, shared);
     assert!(home.recall().await.memories.iter().all(|memory| !memory.marks.shared));
     // Whoever shares it on purpose does.
-    let again = |_| Marks { shared: true, important: false };
+    let again = |_| MemoryMarks { shared: true, important: false };
     files.edit(&view.memories[0].name, None, again, &owner()).await.unwrap();
     home.recall().await;
     assert!(home.recall().await.memories.iter().all(|memory| memory.marks.shared));
@@ -169,9 +169,9 @@ async fn an_editor_does_not_share_again_what_was_just_made_private() {
 
 #[tokio::test]
 async fn an_edit_of_what_is_gone_leaves_the_journal_alone() {
-    let home = Home::with(&[(MEMORY, OLD)]);
+    let home = WorkspaceHome::with(&[(MEMORY, OLD)]);
     let files = home.memories();
-    let added = files.add(new("added", Scope::Global)).await.unwrap().memory;
+    let added = files.add(new("added", MemoryScope::Global)).await.unwrap().memory;
     let journal = home.content("workspace/memory/.journal");
     let edited = files.edit("MEMORY.md#00000000", Some("changed"), |marks| marks, &owner()).await;
     assert!(matches!(edited, Err(MemoryError::Unknown { .. })));
@@ -183,11 +183,11 @@ async fn an_edit_of_what_is_gone_leaves_the_journal_alone() {
 /// Takes as long as an addition is looked after.
 #[tokio::test]
 async fn additions_are_looked_after_until_nothing_is_noted() {
-    let home = Home::with(&[(MEMORY, OLD)]);
+    let home = WorkspaceHome::with(&[(MEMORY, OLD)]);
     let files = home.memories();
-    files.add(new("first", Scope::Global)).await.unwrap();
+    files.add(new("first", MemoryScope::Global)).await.unwrap();
     tokio::time::sleep(Duration::from_secs(3)).await;
-    files.add(new("second", Scope::Global)).await.unwrap();
+    files.add(new("second", MemoryScope::Global)).await.unwrap();
     let lock = File::options().write(true).open(home.path("workspace/memory/.lock")).unwrap();
     lock.lock().unwrap();
     // The first look finds the lock taken, and the second comes too early for the second.
@@ -201,12 +201,12 @@ async fn additions_are_looked_after_until_nothing_is_noted() {
 
 #[tokio::test]
 async fn a_lock_that_another_holds_is_waited_for() {
-    let home = Home::with(&[(MEMORY, OLD)]);
+    let home = WorkspaceHome::with(&[(MEMORY, OLD)]);
     home.remember("first").await.unwrap();
     let lock = File::options().write(true).open(home.path("workspace/memory/.lock")).unwrap();
     lock.lock().unwrap();
     let files = home.memories();
-    let add = tokio::spawn(async move { files.add(new("second", Scope::Global)).await });
+    let add = tokio::spawn(async move { files.add(new("second", MemoryScope::Global)).await });
     assert_eq!(texts(&*home.recall().await), ["first", "old"], "reading waits for nobody");
     tokio::time::sleep(Duration::from_millis(50)).await;
     assert!(!add.is_finished());

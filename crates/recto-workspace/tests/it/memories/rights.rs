@@ -17,7 +17,7 @@ const FILES: [(&str, &str); 9] = [
 /// Promise: `private-memory-stays-private`
 #[tokio::test]
 async fn each_audience_sees_its_own() {
-    let home = Home::with(&FILES);
+    let home = WorkspaceHome::with(&FILES);
     let files = home.memories();
     let seen = async |who| {
         let view = files.read(&audience(who), Horizon::Recent(date(2026, 3, 5))).await;
@@ -26,12 +26,15 @@ async fn each_audience_sees_its_own() {
         texts.join(", ")
     };
     assert_eq!(
-        seen(Who::Owner).await,
+        seen(AudienceKind::Owner).await,
         "agent's, agent's public, anna's, note, private, public, public note, said there"
     );
-    assert_eq!(seen(Who::Guest).await, "agent's public, anna's, public, public note, said there");
-    assert_eq!(seen(Who::Group).await, "agent's public, public, public note, said there");
-    assert_eq!(seen(Who::SubAgent).await, "agent's, agent's public");
+    assert_eq!(
+        seen(AudienceKind::Guest).await,
+        "agent's public, anna's, public, public note, said there"
+    );
+    assert_eq!(seen(AudienceKind::Group).await, "agent's public, public, public note, said there");
+    assert_eq!(seen(AudienceKind::SubAgent).await, "agent's, agent's public");
     let nobody = Audience { person: None, conversation: None, agent: None, ..owner() };
     let view = files.read(&nobody, Horizon::All).await;
     assert_eq!(texts(&view), ["public note", "note", "public", "private", "old note"]);
@@ -41,13 +44,18 @@ async fn each_audience_sees_its_own() {
 
 #[tokio::test]
 async fn what_is_wrong_with_a_file_is_told_to_those_whose_it_is() {
-    let home = Home::with(&[
+    let home = WorkspaceHome::with(&[
         (MEMORY, "- a\n- a\n- [shared] public\n"),
         ("workspace/memory/2026-03-02.md", "\0"),
         ("workspace/memory/conversations/telegram-4711.md", "\0"),
     ]);
     let files = home.memories();
-    for (who, count) in [(Who::Owner, 3), (Who::Guest, 1), (Who::Group, 1), (Who::SubAgent, 0)] {
+    for (who, count) in [
+        (AudienceKind::Owner, 3),
+        (AudienceKind::Guest, 1),
+        (AudienceKind::Group, 1),
+        (AudienceKind::SubAgent, 0),
+    ] {
         let view = files.read(&audience(who), Horizon::All).await;
         assert_eq!(view.problems.len(), count, "{who:?}: {:?}", problems(&home, &view));
     }
@@ -55,7 +63,7 @@ async fn what_is_wrong_with_a_file_is_told_to_those_whose_it_is() {
 
 #[tokio::test]
 async fn notes_count_for_thirty_days() {
-    let home = Home::with(&FILES);
+    let home = WorkspaceHome::with(&FILES);
     let files = home.memories();
     let has_note =
         async |today| texts(&*files.read(&owner(), Horizon::Recent(today)).await).contains(&"note");
@@ -67,7 +75,7 @@ async fn notes_count_for_thirty_days() {
 
 #[tokio::test]
 async fn the_view_stays_the_same_until_something_is_new() {
-    let home = Home::with(&FILES);
+    let home = WorkspaceHome::with(&FILES);
     let files = home.memories();
     let horizon = Horizon::Recent(date(2026, 3, 5));
     let first = files.read(&owner(), horizon).await;
@@ -85,13 +93,13 @@ async fn the_view_stays_the_same_until_something_is_new() {
     let fourth = files.read(&owner(), horizon).await;
     assert_eq!(texts(&fourth), texts(&first));
     assert!(fourth.everything.iter().all(|memory| &*memory.text != "new text"));
-    files.add(new("added", Scope::Global)).await.unwrap();
+    files.add(new("added", MemoryScope::Global)).await.unwrap();
     assert!(texts(&*files.read(&owner(), horizon).await).contains(&"added"));
 }
 
 #[tokio::test]
 async fn memories_know_where_they_are_from() {
-    let home = Home::with(&[(
+    let home = WorkspaceHome::with(&[(
         "workspace/memory/people/anna.md",
         "## 2026-03-01\n- [important] Tea. (added at 2026-03-02T00:30:00+02:00)\n- Rain.\n",
     )]);
@@ -100,15 +108,15 @@ async fn memories_know_where_they_are_from() {
     assert!(tea.name.starts_with("people/anna.md#") && tea.name.len() == 23, "{}", tea.name);
     assert_eq!(&*tea.lead, "- [2026-03-02] ");
     assert_eq!(tea.added, Some(1_772_404_200));
-    assert_eq!(tea.scope, Scope::Person("anna".into()));
-    assert_eq!(tea.marks, Marks { important: true, shared: false });
+    assert_eq!(tea.scope, MemoryScope::Person("anna".into()));
+    assert_eq!(tea.marks, MemoryMarks { important: true, shared: false });
     assert_eq!(home.shorten(&tea.source.to_string()), "workspace/memory/people/anna.md");
     assert_eq!((&*rain.text, rain.added), ("Rain.", Some(1_772_323_200)));
 }
 
 #[tokio::test]
 async fn reading_writes_nothing() {
-    let home = Home::with(&FILES);
+    let home = WorkspaceHome::with(&FILES);
     let before = crate::tree(home.folder.path());
     home.recall().await;
     home.memories().check().await;

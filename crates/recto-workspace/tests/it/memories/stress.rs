@@ -26,7 +26,7 @@ const WRITER: &str = "RECTO_TEST_WRITER";
 #[test]
 fn no_line_is_lost_between_two_processes_and_an_editor() {
     for round in 0..ROUNDS {
-        let home = Home::with(&[(MEMORY, "# Mine\n\n- the first line\n")]);
+        let home = WorkspaceHome::with(&[(MEMORY, "# Mine\n\n- the first line\n")]);
         let running = AtomicUsize::new(2);
         let saves = thread::scope(|scope| {
             for name in ["a", "b"] {
@@ -65,7 +65,7 @@ fn deed(line: usize) -> Deed {
 
 /// Every line of everybody is there once. A save of what was read before a line was
 /// edited or forgotten brings the old one back, which is no loss; so does a kill.
-fn check(content: &str, archive: &str, saves: usize, view: &View) {
+fn check(content: &str, archive: &str, saves: usize, view: &MemoryView) {
     let count_in =
         |content: &str, text: &str| content.lines().filter(|line| line.starts_with(text)).count();
     let count = |text: &str| count_in(content, text);
@@ -92,7 +92,7 @@ fn check(content: &str, archive: &str, saves: usize, view: &View) {
 }
 
 /// Lets a process write until all its lines are acknowledged, and kills it now and then.
-fn supervise(home: &Home, name: &str, mut chance: Chance) {
+fn supervise(home: &WorkspaceHome, name: &str, mut chance: Chance) {
     let mut next = 0;
     while next < LINES {
         let mut child = start(home, name, next);
@@ -116,7 +116,7 @@ fn supervise(home: &Home, name: &str, mut chance: Chance) {
     }
 }
 
-fn start(home: &Home, name: &str, first: usize) -> Child {
+fn start(home: &WorkspaceHome, name: &str, first: usize) -> Child {
     Command::new(env::current_exe().unwrap())
         .args(["--exact", "memories::stress::a_process_that_writes", "--nocapture"])
         .env(WRITER, format!("{name} {first} {}", home.path("workspace").display()))
@@ -135,7 +135,7 @@ async fn a_process_that_writes() {
     let files = MemoryFiles::without_sync(PathBuf::from(workspace));
     for line in first.parse().unwrap()..LINES {
         let text = format!("writer {name_of} {line} says so.");
-        let name = files.add(new(&text, Scope::Global)).await.unwrap().memory.name;
+        let name = files.add(new(&text, MemoryScope::Global)).await.unwrap().memory.name;
         // Unknown is what an editor has written over just now. Whoever writes next puts
         // it back.
         loop {
@@ -150,7 +150,7 @@ async fn a_process_that_writes() {
             match done {
                 Ok(()) => break,
                 Err(MemoryError::Unknown { .. }) => {
-                    files.add(new(&text, Scope::Global)).await.unwrap();
+                    files.add(new(&text, MemoryScope::Global)).await.unwrap();
                 }
                 Err(error) => panic!("{error}"),
             }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::de::DeserializeOwned;
 
-use crate::failure::Failure;
+use crate::failure::CliFailure;
 use crate::input;
 use crate::output::tame;
 
@@ -14,8 +14,8 @@ const TOLD: usize = 20;
 
 /// The objects of a file, each with its line; empty lines don't count. Whatever
 /// is wrong with any of them is told at once.
-pub(super) fn read<T: DeserializeOwned>(path: &Path) -> Result<Vec<(usize, T)>, Failure> {
-    let failure = || Failure::new(format!("cannot read {}", path.display()));
+pub(super) fn read<T: DeserializeOwned>(path: &Path) -> Result<Vec<(usize, T)>, CliFailure> {
+    let failure = || CliFailure::new(format!("cannot read {}", path.display()));
     let text = File::open(path).and_then(input::read_text);
     let text = text.map_err(|error| failure().because(&error))?;
     let mut found = Vec::new();
@@ -40,7 +40,7 @@ pub(super) fn read<T: DeserializeOwned>(path: &Path) -> Result<Vec<(usize, T)>, 
 pub(super) fn check_ids<'a>(
     path: &Path,
     ids: impl Iterator<Item = (usize, &'a str)>,
-) -> Result<(), Failure> {
+) -> Result<(), CliFailure> {
     let mut seen = std::collections::HashMap::new();
     let mut problems = Vec::new();
     for (line, id) in ids {
@@ -52,7 +52,7 @@ pub(super) fn check_ids<'a>(
     refused(path, &problems).map_or(Ok(()), Err)
 }
 
-fn refused(path: &Path, problems: &[(usize, String)]) -> Option<Failure> {
+fn refused(path: &Path, problems: &[(usize, String)]) -> Option<CliFailure> {
     let (told, rest) = problems.split_at(problems.len().min(TOLD));
     let shown = path.display();
     let lines: String =
@@ -61,7 +61,7 @@ fn refused(path: &Path, problems: &[(usize, String)]) -> Option<Failure> {
         0 => String::new(),
         more => format!("\nand {more} more"),
     };
-    let failure = || Failure::new(format!("{shown} can't be used\n{lines}{more}"));
+    let failure = || CliFailure::new(format!("{shown} can't be used\n{lines}{more}"));
     (!problems.is_empty()).then(failure)
 }
 

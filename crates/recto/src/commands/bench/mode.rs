@@ -8,19 +8,19 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use recto_agent::{Agent, Conversation, Inbound, IsCandidate, Patience};
+use recto_agent::{Agent, Conversation, Inbound, IsCandidate, SearchPatience};
 use recto_context::ModeDecision;
-use recto_search::Entry;
+use recto_search::SearchEntry;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::lines;
 use crate::commands::init;
 use crate::commands::search::patiently;
-use crate::config::{self, ContextMode, Place, Placed, Provider, Settings};
-use crate::draw::Table;
-use crate::failure::Failure;
-use crate::home::Home;
+use crate::config::{self, ContextMode, PlacedValue, Provider, SettingOrigin, Settings};
+use crate::draw::TextTable;
+use crate::failure::CliFailure;
+use crate::home::RectoHome;
 use crate::output::{print_as, tell};
 use crate::setup;
 
@@ -28,35 +28,35 @@ use crate::setup;
 const NAME: &str = "bench";
 
 #[derive(Deserialize)]
-struct Labelled {
+struct LabelledMessage {
     id: String,
     message: String,
-    expect: Expected,
+    expect: ExpectedMode,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Expected {
+enum ExpectedMode {
     Minimal,
     Full,
 }
 
-impl Expected {
+impl ExpectedMode {
     fn name(self) -> &'static str {
         match self {
-            Expected::Minimal => "minimal",
-            Expected::Full => "full",
+            ExpectedMode::Minimal => "minimal",
+            ExpectedMode::Full => "full",
         }
     }
 }
 
-pub(super) fn run(home: &Home, messages: &Path, as_json: bool) -> Result<(), Failure> {
+pub(super) fn run(home: &RectoHome, messages: &Path, as_json: bool) -> Result<(), CliFailure> {
     let messages = {
-        let lines = lines::read::<Labelled>(messages)?;
+        let lines = lines::read::<LabelledMessage>(messages)?;
         lines::check_ids(messages, lines.iter().map(|(line, one)| (*line, &*one.id)))?;
         lines.into_iter().map(|(_, message)| message).collect::<Vec<_>>()
     };
-    let scratch = Scratch::new()?;
+    let scratch = ScratchFolder::new()?;
     let settings = example(setup::load(home, Vec::new())?, &scratch.0)?;
     let decided = setup::runtime()?.block_on(async {
         let agent = setup::idle_agent(home, &settings, setup::store(&settings)?)?;
@@ -68,7 +68,7 @@ pub(super) fn run(home: &Home, messages: &Path, as_json: bool) -> Result<(), Fai
             "messages": decided.len(),
             "as_labelled": right,
             "share": right as f64 / decided.len().max(1) as f64,
-            "decisions": decided.iter().map(Decided::json).collect::<Vec<_>>(),
+            "decisions": decided.iter().map(DecisionLine::json).collect::<Vec<_>>(),
         })
     };
     print_as(as_json, json, || drawn(&decided, right))
@@ -76,14 +76,14 @@ pub(super) fn run(home: &Home, messages: &Path, as_json: bool) -> Result<(), Fai
 
 /// The person's settings, but for the workspace, the model and the store: what
 /// search takes is measured as it is configured.
-fn example(mut settings: Settings, folder: &Path) -> Result<Settings, Failure> {
+fn example(mut settings: Settings, folder: &Path) -> Result<Settings, CliFailure> {
     init::fill(folder)?;
     let mut model = config::plain_model(NAME, Provider::Scripted, NAME)
-        .ok_or_else(|| Failure::new("the example model can't be made"))?;
+        .ok_or_else(|| CliFailure::new("the example model can't be made"))?;
     model.window = Some(16_384);
-    model.context_mode = Some(Placed {
+    model.context_mode = Some(PlacedValue {
         value: ContextMode::Auto,
-        place: Place::Flag(NAME.to_owned()),
+        place: SettingOrigin::Flag(NAME.to_owned()),
         spelled: "context_mode".to_owned(),
     });
     settings.model = Some(model.name.clone());
@@ -99,33 +99,33 @@ fn example(mut settings: Settings, folder: &Path) -> Result<Settings, Failure> {
 }
 
 /// A folder that goes away with the command.
-struct Scratch(PathBuf);
+struct ScratchFolder(PathBuf);
 
-impl Scratch {
-    fn new() -> Result<Self, Failure> {
+impl ScratchFolder {
+    fn new() -> Result<Self, CliFailure> {
         let folder = std::env::temp_dir().join(format!("recto-bench-{}", std::process::id()));
         fs::create_dir(&folder).map_err(|error| {
-            Failure::new(format!("cannot make the folder {}", folder.display())).because(&error)
+            CliFailure::new(format!("cannot make the folder {}", folder.display())).because(&error)
         })?;
-        Ok(Scratch(folder))
+        Ok(ScratchFolder(folder))
     }
 }
 
-impl Drop for Scratch {
+impl Drop for ScratchFolder {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
 }
 
 /// A labelled message and the mode that was decided for it.
-struct Decided {
-    message: Labelled,
+struct DecisionLine {
+    message: LabelledMessage,
     mode: ModeDecision,
 }
 
-impl Decided {
-    fn chosen(&self) -> Expected {
-        if self.mode.chosen.is_minimal() { Expected::Minimal } else { Expected::Full }
+impl DecisionLine {
+    fn chosen(&self) -> ExpectedMode {
+        if self.mode.chosen.is_minimal() { ExpectedMode::Minimal } else { ExpectedMode::Full }
     }
 
     fn is_right(&self) -> bool {
@@ -152,7 +152,10 @@ impl Decided {
     }
 }
 
-async fn decide(agent: &Agent, messages: Vec<Labelled>) -> Result<Vec<Decided>, Failure> {
+async fn decide(
+    agent: &Agent,
+    messages: Vec<LabelledMessage>,
+) -> Result<Vec<DecisionLine>, CliFailure> {
     let conversation = Conversation::with_owner("terminal", "local", NAME);
     let session = agent.find_named_or_begin(&conversation).await?;
     embed_all(agent).await;
@@ -160,7 +163,7 @@ async fn decide(agent: &Agent, messages: Vec<Labelled>) -> Result<Vec<Decided>, 
     for message in messages {
         let preview = agent.preview(session.id, Inbound::text(&message.message)).await;
         let preview = preview?;
-        decided.push(Decided { message, mode: preview.request.mode });
+        decided.push(DecisionLine { message, mode: preview.request.mode });
     }
     Ok(decided)
 }
@@ -168,15 +171,16 @@ async fn decide(agent: &Agent, messages: Vec<Labelled>) -> Result<Vec<Decided>, 
 /// A turn would not wait for vectors, and the first messages would be decided
 /// without them.
 async fn embed_all(agent: &Agent) {
-    let entries: Arc<[Entry]> = Entry::items_of(&*agent.catalog().await).into();
+    let entries: Arc<[SearchEntry]> = SearchEntry::from_catalog(&*agent.catalog().await).into();
     let all: IsCandidate = Arc::new(|_| true);
     let searcher = agent.searcher();
-    let ranked = patiently(searcher, searcher.search(entries, NAME, all, Patience::UntilDone));
+    let ranked =
+        patiently(searcher, searcher.search(entries, NAME, all, SearchPatience::UntilDone));
     tell(&format_args!("searched {}", ranked.await.how));
 }
 
-fn drawn(decided: &[Decided], right: usize) -> String {
-    let mut table = Table::new(["id", "expected", "decided", "why", "message"]);
+fn drawn(decided: &[DecisionLine], right: usize) -> String {
+    let mut table = TextTable::new(["id", "expected", "decided", "why", "message"]);
     for one in decided.iter().filter(|one| !one.is_right()) {
         table.row([
             one.message.id.clone(),

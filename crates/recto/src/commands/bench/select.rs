@@ -11,20 +11,21 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use recto_context::{Counter, ItemId, ItemKind, Pick, Text, Tokens};
+use recto_context::{ItemId, ItemKind, Pick, Text, TokenCounter, Tokens};
 use recto_search::{
-    Choice, Encoder, EncoderError, Entry, Group, Index, Missing, Query, SearchOptions, Vector,
+    Encoder, EncoderError, GroupChoice, ItemGroup, MissingVector, PackedVector, SearchEntry,
+    SearchIndex, SearchOptions, SearchQuery,
 };
 use serde::Deserialize;
 use serde_json::json;
 
 use super::lines;
 use crate::commands::search::by_probability;
-use crate::failure::Failure;
-use crate::home::Home;
+use crate::failure::CliFailure;
+use crate::home::RectoHome;
 use crate::output::{tame, tell};
 use crate::setup;
-use crate::terminal::status::Status;
+use crate::terminal::status::StatusLine;
 
 /// The most items that a line of the result names.
 const RANKED: usize = 100;
@@ -39,7 +40,7 @@ const TOLD: Duration = Duration::from_secs(5);
 
 /// The items that are candidates for a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Among {
+pub(super) enum CandidateSet {
     All,
     /// Those of the query's own scope.
     Scope,
@@ -73,28 +74,28 @@ struct QueryLine {
 
 /// Reads two files, ranks the items of one for each query of the other, and writes a third.
 pub(super) fn run(
-    home: &Home,
+    home: &RectoHome,
     [items_file, queries_file, out_file]: [&Path; 3],
-    among: Among,
-) -> Result<(), Failure> {
+    among: CandidateSet,
+) -> Result<(), CliFailure> {
     let settings = setup::load(home, Vec::new())?;
     let items = lines::read::<ItemLine>(items_file)?;
     let queries = lines::read::<QueryLine>(queries_file)?;
     lines::check_ids(items_file, items.iter().map(|(line, item)| (*line, &*item.id)))?;
     lines::check_ids(queries_file, queries.iter().map(|(line, query)| (*line, &*query.id)))?;
-    if among == Among::Scope {
+    if among == CandidateSet::Scope {
         check_scopes(queries_file, &queries)?;
     }
     let failed = |error: io::Error| {
-        Failure::new(format!("cannot write {}", out_file.display())).because(&error)
+        CliFailure::new(format!("cannot write {}", out_file.display())).because(&error)
     };
     let mut out = BufWriter::new(File::create(out_file).map_err(failed)?);
     let parts = setup::search_parts(&settings);
     let encoder = encoder(parts.encoder.as_ref());
-    let bench = Bench::of(items, encoder, parts.options);
+    let bench = SelectBench::index_items(items, encoder, parts.options);
     let begun = Instant::now();
-    let mut summary = Summary::default();
-    let mut progress = Progress::new();
+    let mut summary = BenchSummary::default();
+    let mut progress = BenchProgress::new();
     for (index, (_, query)) in queries.iter().enumerate() {
         let answer = bench.ask(query, among);
         summary.add(&answer);
@@ -107,13 +108,13 @@ pub(super) fn run(
     Ok(())
 }
 
-fn check_scopes(path: &Path, queries: &[(usize, QueryLine)]) -> Result<(), Failure> {
+fn check_scopes(path: &Path, queries: &[(usize, QueryLine)]) -> Result<(), CliFailure> {
     match queries.iter().find(|(_, query)| query.scope.is_none()) {
         None => Ok(()),
         Some((line, query)) => {
             let what =
                 format!("{}:{line}: the query `{}` has no scope", path.display(), tame(&query.id));
-            Err(Failure::new(what).hint("leave --scope out to search among all items"))
+            Err(CliFailure::new(what).hint("leave --scope out to search among all items"))
         }
     }
 }
@@ -130,52 +131,59 @@ fn encoder(files: Option<&recto_search::EncoderFiles>) -> Option<Encoder> {
 }
 
 /// The items of the file, indexed and ready to be ranked.
-struct Bench {
-    index: Index,
+struct SelectBench {
+    index: SearchIndex,
     encoder: Option<Encoder>,
     options: SearchOptions,
-    items: HashMap<ItemId, Known>,
+    items: HashMap<ItemId, BenchItem>,
 }
 
 /// An item of the file, with what search does not see of it.
-struct Known {
+struct BenchItem {
     id: String,
     scope: Option<Arc<str>>,
     tokens: Tokens,
 }
 
-impl Bench {
-    fn of(lines: Vec<(usize, ItemLine)>, encoder: Option<Encoder>, options: SearchOptions) -> Self {
+impl SelectBench {
+    fn index_items(
+        lines: Vec<(usize, ItemLine)>,
+        encoder: Option<Encoder>,
+        options: SearchOptions,
+    ) -> Self {
         let mut items = HashMap::new();
         let mut entries = Vec::with_capacity(lines.len());
-        let counter = Counter::estimated();
+        let counter = TokenCounter::estimated();
         for (_, line) in lines {
             let entry = line.entry(&items);
             let tokens = counter.text(&entry.text) + counter.text(&header(&entry));
-            items.insert(entry.item.clone(), Known { id: line.id, scope: line.scope, tokens });
+            items.insert(entry.item.clone(), BenchItem { id: line.id, scope: line.scope, tokens });
             entries.push(entry);
         }
-        let mut index = Index::default();
+        let mut index = SearchIndex::default();
         index.update(entries);
         if let Some(encoder) = &encoder {
             embed(&mut index, encoder);
         }
-        Bench { index, encoder, options, items }
+        SelectBench { index, encoder, options, items }
     }
 
     /// Ranks as a turn does: each group by itself.
-    fn ask(&self, query: &QueryLine, among: Among) -> Answer<'_> {
+    fn ask(&self, query: &QueryLine, among: CandidateSet) -> AnswerLine<'_> {
         let begun = Instant::now();
         let embedding = self.encoder.as_ref().map(|encoder| encoder.encode_one(&query.query));
-        let asked = Query { text: &query.query, embedding: embedding.as_ref() };
+        let asked = SearchQuery { text: &query.query, embedding: embedding.as_ref() };
         let in_scope = |id: &ItemId| match among {
-            Among::All => true,
-            Among::Scope => self.items.get(id).is_some_and(|item| item.scope == query.scope),
+            CandidateSet::All => true,
+            CandidateSet::Scope => self.items.get(id).is_some_and(|item| item.scope == query.scope),
         };
         let (mut ranked, mut taken) = (Vec::new(), Vec::new());
-        for group in Group::ALL {
-            let picks = self.index.rank(&asked, |id| Group::of(id.kind) == group && in_scope(id));
-            taken.extend(Choice::among(picks.iter().cloned(), self.options.of(group)).taken);
+        for group in ItemGroup::ALL {
+            let picks =
+                self.index.rank(&asked, |id| ItemGroup::of_kind(id.kind) == group && in_scope(id));
+            taken.extend(
+                GroupChoice::among(picks.iter().cloned(), self.options.for_group(group)).taken,
+            );
             ranked.extend(picks);
         }
         // Stable: within a group the order stays.
@@ -183,10 +191,10 @@ impl Bench {
         taken.sort_by(by_probability);
         let milliseconds = begun.elapsed().as_secs_f64() * 1_000.0;
         ranked.truncate(RANKED);
-        Answer { ranked: self.known(&ranked), picked: self.known(&taken), milliseconds }
+        AnswerLine { ranked: self.known(&ranked), picked: self.known(&taken), milliseconds }
     }
 
-    fn known(&self, picks: &[Pick]) -> Vec<&Known> {
+    fn known(&self, picks: &[Pick]) -> Vec<&BenchItem> {
         picks.iter().filter_map(|pick| self.items.get(&pick.item)).collect()
     }
 }
@@ -194,7 +202,7 @@ impl Bench {
 impl ItemLine {
     /// The item as search sees it. Names that files use more than once are told
     /// apart by what an item stands in, or at last by its id.
-    fn entry(&self, others: &HashMap<ItemId, Known>) -> Entry {
+    fn entry(&self, others: &HashMap<ItemId, BenchItem>) -> SearchEntry {
         let server = self.server.clone().or_else(|| self.scope.clone());
         let mut item = ItemId { kind: self.kind, name: self.name.as_str().into(), server };
         if others.contains_key(&item) {
@@ -202,7 +210,7 @@ impl ItemLine {
         }
         let description = self.description.as_deref().map(str::trim);
         let day = self.time.as_deref().map(|time| time.rsplit(" on ").next().unwrap_or(time));
-        Entry {
+        SearchEntry {
             item,
             description: description.filter(|text| !text.is_empty()).map(Into::into),
             text: self.text.as_deref().unwrap_or_default().into(),
@@ -213,7 +221,7 @@ impl ItemLine {
 }
 
 /// What stands before the text of an item, on the page or in a schema.
-fn header(entry: &Entry) -> Text {
+fn header(entry: &SearchEntry) -> Text {
     match &entry.description {
         Some(description) => format!("{}: {description}", entry.item.name).into(),
         None => entry.item.name.to_string().into(),
@@ -221,16 +229,16 @@ fn header(entry: &Entry) -> Text {
 }
 
 /// Gives every text its vector.
-fn embed(index: &mut Index, encoder: &Encoder) {
+fn embed(index: &mut SearchIndex, encoder: &Encoder) {
     let missing = index.missing(|_| true);
     let begun = Instant::now();
-    let mut progress = Progress::new();
+    let mut progress = BenchProgress::new();
     for (number, batch) in missing.chunks(BATCH).enumerate() {
         progress.show(number * BATCH, missing.len(), "texts embedded");
         let texts: Vec<&str> = batch.iter().map(|missing| &*missing.text).collect();
         let vectors = encoder.encode(&texts);
-        let key = |missing: &Missing| missing.key;
-        index.supply(batch.iter().map(key).zip(vectors.iter().map(Vector::from)));
+        let key = |missing: &MissingVector| missing.key;
+        index.supply(batch.iter().map(key).zip(vectors.iter().map(PackedVector::from)));
     }
     progress.end();
     let seconds = begun.elapsed().as_secs_f64();
@@ -238,16 +246,16 @@ fn embed(index: &mut Index, encoder: &Encoder) {
 }
 
 /// The display of how far something is: one line for a person, a line now and then for others.
-struct Progress {
-    status: Status,
+struct BenchProgress {
+    status: StatusLine,
     is_watched: bool,
     told: Instant,
 }
 
-impl Progress {
+impl BenchProgress {
     fn new() -> Self {
         let is_watched = io::stderr().is_terminal();
-        Progress { status: Status::new(), is_watched, told: Instant::now() }
+        BenchProgress { status: StatusLine::new(), is_watched, told: Instant::now() }
     }
 
     fn show(&mut self, done: usize, total: usize, what: &str) {
@@ -269,19 +277,20 @@ impl Progress {
 }
 
 /// The items ranked and picked for a query, and the time that it took.
-struct Answer<'a> {
-    ranked: Vec<&'a Known>,
-    picked: Vec<&'a Known>,
+struct AnswerLine<'a> {
+    ranked: Vec<&'a BenchItem>,
+    picked: Vec<&'a BenchItem>,
     milliseconds: f64,
 }
 
-impl Answer<'_> {
+impl AnswerLine<'_> {
     fn tokens(&self) -> u64 {
         self.picked.iter().map(|item| u64::from(item.tokens.get())).sum()
     }
 
     fn line(&self, id: &str) -> serde_json::Value {
-        let ids = |items: &[&Known]| items.iter().map(|item| item.id.clone()).collect::<Vec<_>>();
+        let ids =
+            |items: &[&BenchItem]| items.iter().map(|item| item.id.clone()).collect::<Vec<_>>();
         json!({
             "id": id,
             "ranked": ids(&self.ranked),
@@ -294,15 +303,15 @@ impl Answer<'_> {
 
 /// The totals over all answers.
 #[derive(Default)]
-struct Summary {
+struct BenchSummary {
     picked: usize,
     without: usize,
     tokens: u64,
     times: Vec<f64>,
 }
 
-impl Summary {
-    fn add(&mut self, answer: &Answer<'_>) {
+impl BenchSummary {
+    fn add(&mut self, answer: &AnswerLine<'_>) {
         self.picked += answer.picked.len();
         self.without += usize::from(answer.picked.is_empty());
         self.tokens += answer.tokens();
@@ -310,7 +319,7 @@ impl Summary {
     }
 }
 
-impl std::fmt::Display for Summary {
+impl std::fmt::Display for BenchSummary {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let count = self.times.len().max(1);
         let mean = |sum: f64| sum / count as f64;

@@ -3,56 +3,61 @@
 use std::fmt::Write as _;
 
 use recto_agent::{
-    Answer, Answered, COMMANDS, GoesOn, ItemChange, ItemOutcome, SessionSettings, Stopping, Why,
+    AnsweredApproval, COMMANDS, CommandReply, ItemChange, ItemExplanation, ItemOutcome,
+    SessionSettings, StopOutcome, TurnContinues,
 };
-use recto_store::Answer as Decided;
-use recto_workspace::Added;
+use recto_store::ApprovalAnswer as Decided;
+use recto_workspace::AddedMemory;
 use serde_json::{Value, json};
 
 use crate::commands::memory::{memory_json, one_line};
 use crate::commands::sessions;
-use crate::draw::{self, Table};
+use crate::draw::{self, TextTable};
 use crate::output::tame;
 
-pub(super) fn draw(answer: &Answer) -> String {
+pub(super) fn draw(answer: &CommandReply) -> String {
     match answer {
-        Answer::Help => help(),
-        Answer::Began(session) => format!("a new session began: {}\n", tame(&session.label())),
-        Answer::Context(None) => "nothing has been sent in this session yet\n".to_owned(),
-        Answer::Context(Some(request)) => draw::request(request),
-        Answer::Item(change) => item_change(change),
-        Answer::Why(answers) => whys(answers),
-        Answer::Remembered(added) => remembered(added),
-        Answer::Answered(answered) => decided(answered),
-        Answer::Models { names, current } => models(names, current.as_deref()),
-        Answer::Settings(settings) => settings_table(settings),
-        Answer::Sessions(list) => sessions::table(list),
-        Answer::Stopped(Stopping::Now) => "stopping\n".to_owned(),
-        Answer::Stopped(Stopping::Elsewhere) => {
+        CommandReply::Help => help(),
+        CommandReply::Began(session) => {
+            format!("a new session began: {}\n", tame(&session.label()))
+        }
+        CommandReply::Context(None) => "nothing has been sent in this session yet\n".to_owned(),
+        CommandReply::Context(Some(request)) => draw::request(request),
+        CommandReply::Item(change) => item_change(change),
+        CommandReply::Why(answers) => whys(answers),
+        CommandReply::Remembered(added) => remembered(added),
+        CommandReply::Answered(answered) => decided(answered),
+        CommandReply::Models { names, current } => models(names, current.as_deref()),
+        CommandReply::Settings(settings) => settings_table(settings),
+        CommandReply::Sessions(list) => sessions::table(list),
+        CommandReply::Stopped(StopOutcome::Now) => "stopping\n".to_owned(),
+        CommandReply::Stopped(StopOutcome::Elsewhere) => {
             "a turn runs in another process; stop it there with Ctrl-C\n".to_owned()
         }
-        Answer::Stopped(Stopping::Denied) => {
+        CommandReply::Stopped(StopOutcome::Denied) => {
             "denied; the turn goes on without the tool\n".to_owned()
         }
-        Answer::Stopped(Stopping::NothingRuns) => "nothing runs in this session\n".to_owned(),
+        CommandReply::Stopped(StopOutcome::NothingRuns) => {
+            "nothing runs in this session\n".to_owned()
+        }
     }
 }
 
-pub(super) fn json(answer: &Answer) -> Value {
+pub(super) fn json(answer: &CommandReply) -> Value {
     let (kind, data) = match answer {
-        Answer::Help => ("help", COMMANDS.iter().map(|help| json!(help.name)).collect()),
-        Answer::Began(session) => ("began", sessions::session_json(session)),
-        Answer::Context(request) => {
+        CommandReply::Help => ("help", COMMANDS.iter().map(|help| json!(help.name)).collect()),
+        CommandReply::Began(session) => ("began", sessions::session_json(session)),
+        CommandReply::Context(request) => {
             ("context", request.as_ref().map_or(Value::Null, |request| request.report()))
         }
-        Answer::Item(change) => ("item", json!(change)),
-        Answer::Why(answers) => ("why", json!(answers)),
-        Answer::Remembered(added) => {
+        CommandReply::Item(change) => ("item", json!(change)),
+        CommandReply::Why(answers) => ("why", json!(answers)),
+        CommandReply::Remembered(added) => {
             let mut data = memory_json(&added.memory);
             data["was_there"] = json!(added.was_there);
             ("remembered", data)
         }
-        Answer::Answered(Answered { approval, .. }) => (
+        CommandReply::Answered(AnsweredApproval { approval, .. }) => (
             "answered",
             json!({
                 "approval": approval.id,
@@ -60,12 +65,14 @@ pub(super) fn json(answer: &Answer) -> Value {
                 "answer": approval.answer.map(|(answer, _)| answer),
             }),
         ),
-        Answer::Models { names, current } => {
+        CommandReply::Models { names, current } => {
             ("models", json!({"models": names, "current": current}))
         }
-        Answer::Settings(settings) => ("settings", json!(settings)),
-        Answer::Sessions(list) => ("sessions", list.iter().map(sessions::summary_json).collect()),
-        Answer::Stopped(stopping) => ("stopped", json!(stopping)),
+        CommandReply::Settings(settings) => ("settings", json!(settings)),
+        CommandReply::Sessions(list) => {
+            ("sessions", list.iter().map(sessions::summary_json).collect())
+        }
+        CommandReply::Stopped(stopping) => ("stopped", json!(stopping)),
     };
     json!({"event": "answer", "kind": kind, "data": data})
 }
@@ -92,29 +99,31 @@ fn item_change(change: &ItemChange) -> String {
     }
 }
 
-fn whys(answers: &[Why]) -> String {
+fn whys(answers: &[ItemExplanation]) -> String {
     if answers.is_empty() {
         return "nothing was sent yet, or the last request knew no item of that name\n".to_owned();
     }
     answers.iter().map(|why| tame(&why.to_string()) + "\n").collect()
 }
 
-fn remembered(added: &Added) -> String {
-    let Added { memory, was_there } = added;
+fn remembered(added: &AddedMemory) -> String {
+    let AddedMemory { memory, was_there } = added;
     let how = if *was_there { "is remembered already" } else { "is remembered" };
     format!("{} {how}: {}\n", tame(&memory.name), tame(&one_line(&memory.text)))
 }
 
 /// What became of an answer, where the turn does not say so itself.
-fn decided(answered: &Answered) -> String {
+fn decided(answered: &AnsweredApproval) -> String {
     let id = answered.approval.id;
     match (answered.approval.answer, answered.goes_on) {
         (Some((decided @ (Decided::Expired | Decided::Withdrawn), _)), _) => {
             format!("approval {id} is {} already\n", decided.name())
         }
-        (_, GoesOn::Here) => String::new(),
-        (_, GoesOn::Elsewhere) => "the turn goes on in the process that runs it\n".to_owned(),
-        (_, GoesOn::WhenAllAreAnswered) => {
+        (_, TurnContinues::Here) => String::new(),
+        (_, TurnContinues::Elsewhere) => {
+            "the turn goes on in the process that runs it\n".to_owned()
+        }
+        (_, TurnContinues::WhenAllAreAnswered) => {
             "the turn goes on when its other questions are answered, too\n".to_owned()
         }
     }
@@ -129,7 +138,7 @@ fn models(names: &[String], current: Option<&str>) -> String {
 }
 
 fn settings_table(settings: &SessionSettings) -> String {
-    let mut table = Table::new(["setting", "value"]);
+    let mut table = TextTable::new(["setting", "value"]);
     let shown = serde_json::to_value(settings).unwrap_or_default();
     // Who reads along is no setting: it was decided when the session began.
     let settable = || shown.as_object().into_iter().flatten().filter(|(key, _)| *key != "audience");

@@ -6,14 +6,14 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use recto_agent::{AgentError, Event, Question, TurnEvent};
-use recto_store::{Answer, StoreError, TurnId};
+use recto_agent::{AgentError, ApprovalQuestion, EventKind, TurnEvent};
+use recto_store::{ApprovalAnswer, StoreError, TurnId};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use super::{Chat, InterruptState, MessageOutcome, unreadable_terminal};
 use crate::commands::agent_failed;
-use crate::failure::Failure;
+use crate::failure::CliFailure;
 use crate::output::tell;
 use crate::terminal::choose::{KeyChoice, choose_key};
 
@@ -28,16 +28,16 @@ pub(super) enum AnswerMode {
 
 /// A question that a person is looking at.
 struct ApprovalPrompt {
-    question: Question,
+    question: ApprovalQuestion,
     taken_back: Arc<AtomicBool>,
     answer: JoinHandle<io::Result<KeyChoice>>,
 }
 
 impl ApprovalPrompt {
     /// Shows one question, so that it is clear what a key is the answer to.
-    fn show(question: Question) -> Self {
+    fn show(question: ApprovalQuestion) -> Self {
         tell(&wants(&question));
-        let Question { approval, tool, .. } = &question;
+        let ApprovalQuestion { approval, tool, .. } = &question;
         tell(&match question.only_once {
             true => format!("{tool} (approval {approval}):  [y] allow   [n] deny"),
             false => format!(
@@ -69,7 +69,7 @@ impl Drop for ApprovalPrompt {
 /// The questions of a turn that nobody has answered, of which one is shown at a time.
 #[derive(Default)]
 struct QuestionQueue {
-    waiting: VecDeque<Question>,
+    waiting: VecDeque<ApprovalQuestion>,
     shown: Option<ApprovalPrompt>,
 }
 
@@ -81,7 +81,7 @@ impl QuestionQueue {
     }
 
     /// Waits for the key that answers the question shown; forever, if none is.
-    async fn answered(&mut self) -> (Question, io::Result<KeyChoice>) {
+    async fn answered(&mut self) -> (ApprovalQuestion, io::Result<KeyChoice>) {
         let Some(prompt) = &mut self.shown else { return std::future::pending().await };
         let chosen = (&mut prompt.answer).await.unwrap_or_else(|error| Err(error.into()));
         let question = prompt.question.clone();
@@ -90,13 +90,13 @@ impl QuestionQueue {
     }
 
     /// Takes back what an event has settled.
-    async fn settle(&mut self, event: &Event) {
+    async fn settle(&mut self, event: &EventKind) {
         let settled = match event {
-            Event::Decided { approval, .. } => {
+            EventKind::Decided { approval, .. } => {
                 self.waiting.retain(|question| question.approval != *approval);
                 self.shown.take_if(|shown| shown.question.approval == *approval)
             }
-            Event::Finished(_) => self.shown.take(),
+            EventKind::Finished(_) => self.shown.take(),
             _ => None,
         };
         if let Some(prompt) = settled {
@@ -106,8 +106,8 @@ impl QuestionQueue {
 }
 
 /// What would be run, exactly.
-pub(super) fn wants(question: &Question) -> String {
-    let Question { approval, tool, title, detail, .. } = question;
+pub(super) fn wants(question: &ApprovalQuestion) -> String {
+    let ApprovalQuestion { approval, tool, title, detail, .. } = question;
     let mut text = format!("{tool} wants to run (approval {approval}): {title}");
     for line in detail.lines() {
         text += &format!("\n  {line}");
@@ -123,7 +123,7 @@ impl Chat {
         turn: TurnId,
         events: &mut mpsc::UnboundedReceiver<TurnEvent>,
         mut interrupts: InterruptState,
-    ) -> Result<MessageOutcome, Failure> {
+    ) -> Result<MessageOutcome, CliFailure> {
         let mut questions = QuestionQueue::default();
         loop {
             questions.show_next();
@@ -137,14 +137,14 @@ impl Chat {
             };
             let Some(event) = event else { return Ok(MessageOutcome::Abandoned) };
             let event = event.ok_or_else(|| {
-                Failure::new("the turn ended unexpectedly")
+                CliFailure::new("the turn ended unexpectedly")
                     .hint(format!("see what is stored with `recto show {turn}`"))
             })?;
             if interrupts != InterruptState::None {
                 // What was stopped may have been an older turn before it.
                 self.agent.stop(self.session.id);
             }
-            if let Event::Asked(question) = &event.event {
+            if let EventKind::Asked(question) = &event.event {
                 if self.answers == AnswerMode::Later {
                     self.printer.event(&event)?;
                     return Ok(MessageOutcome::Waiting);
@@ -159,7 +159,7 @@ impl Chat {
                 continue;
             }
             self.printer.event(&event)?;
-            if let Event::Finished(finished) = &event.event {
+            if let EventKind::Finished(finished) = &event.event {
                 return Ok(MessageOutcome::from(finished));
             }
         }
@@ -168,13 +168,13 @@ impl Chat {
     /// Hands in what the person chose. Ctrl-C stops the turn, which denies.
     async fn decide(
         &self,
-        question: &Question,
+        question: &ApprovalQuestion,
         chosen: io::Result<KeyChoice>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), CliFailure> {
         let answer = match chosen {
-            Ok(KeyChoice::Key('y')) => Answer::Once,
-            Ok(KeyChoice::Key('s')) => Answer::Session,
-            Ok(KeyChoice::Key(_)) => Answer::Denied,
+            Ok(KeyChoice::Key('y')) => ApprovalAnswer::Once,
+            Ok(KeyChoice::Key('s')) => ApprovalAnswer::Session,
+            Ok(KeyChoice::Key(_)) => ApprovalAnswer::Denied,
             Ok(KeyChoice::TakenBack) => return Ok(()),
             Ok(KeyChoice::Interrupted) => {
                 self.agent.stop(self.session.id);

@@ -3,17 +3,19 @@
 
 use std::collections::HashMap;
 
-use recto_agent::{Answer, Event, Finished, Question, Totals, TurnEvent};
-use recto_store::{Answer as Decided, Ending};
+use recto_agent::{
+    ApprovalQuestion, CommandReply, EventKind, FinishedTurn, TurnEvent, UsageTotals,
+};
+use recto_store::{ApprovalAnswer as Decided, TurnEnding};
 use serde_json::json;
 
 use super::answers;
 use super::follow::wants;
-use crate::failure::Failure;
+use crate::failure::CliFailure;
 use crate::output::{print, print_data, print_json_line, tell};
-use crate::terminal::markdown::Renderer;
-use crate::terminal::status::{self, Status};
-use crate::terminal::{Styled, width};
+use crate::terminal::markdown::MarkdownRenderer;
+use crate::terminal::status::{self, StatusLine};
+use crate::terminal::{OutputStyle, width};
 
 /// Characters of a tool's name that are shown: a model may make one up.
 const MOST_NAME: usize = 64;
@@ -28,9 +30,9 @@ pub(super) enum TurnPrinter {
 
 /// Shows a turn to a person, with Markdown drawn where the terminal has colours.
 pub(super) struct TerminalPrinter {
-    styled: Styled,
-    markdown: Renderer,
-    status: Status,
+    styled: OutputStyle,
+    markdown: MarkdownRenderer,
+    status: StatusLine,
     /// What the calls under way are about, by their ids.
     calls: HashMap<String, String>,
     /// Whether text of this turn has been printed that no line break ended.
@@ -39,17 +41,17 @@ pub(super) struct TerminalPrinter {
 
 impl TurnPrinter {
     pub(super) fn for_people() -> Self {
-        let styled = Styled::on_stdout();
+        let styled = OutputStyle::on_stdout();
         TurnPrinter::People(Box::new(TerminalPrinter {
             styled,
-            markdown: Renderer::new(width(), styled),
-            status: Status::new(),
+            markdown: MarkdownRenderer::new(width(), styled),
+            status: StatusLine::new(),
             calls: HashMap::new(),
             open_line: false,
         }))
     }
 
-    pub(super) fn event(&mut self, event: &TurnEvent) -> Result<(), Failure> {
+    pub(super) fn event(&mut self, event: &TurnEvent) -> Result<(), CliFailure> {
         match self {
             TurnPrinter::Json => print_json_line(event),
             TurnPrinter::People(terminal) => terminal.event(event),
@@ -58,10 +60,10 @@ impl TurnPrinter {
 
     /// Something that happens in the session, but not in the turn that was asked
     /// for: one that was cut short is finished first. Its reply is not the answer.
-    pub(super) fn other(&mut self, event: &TurnEvent) -> Result<(), Failure> {
+    pub(super) fn other(&mut self, event: &TurnEvent) -> Result<(), CliFailure> {
         match (self, &event.event) {
             (TurnPrinter::Json, _) => print_json_line(event),
-            (TurnPrinter::People(terminal), Event::Finished(finished)) => {
+            (TurnPrinter::People(terminal), EventKind::Finished(finished)) => {
                 let error = finished.error.as_ref().map(|error| error.message.as_str());
                 let said = finished.reply.as_deref().or(error).unwrap_or_default();
                 let status = finished.status.name();
@@ -73,7 +75,7 @@ impl TurnPrinter {
     }
 
     /// Something went wrong with a message or a command.
-    pub(super) fn failure(&mut self, failure: &Failure) -> Result<(), Failure> {
+    pub(super) fn failure(&mut self, failure: &CliFailure) -> Result<(), CliFailure> {
         match self {
             TurnPrinter::Json => {
                 print_json_line(&json!({"event": "error", "message": failure.to_string()}))
@@ -86,7 +88,7 @@ impl TurnPrinter {
     }
 
     /// Something else is about to be shown.
-    pub(super) fn pause(&mut self) -> Result<(), Failure> {
+    pub(super) fn pause(&mut self) -> Result<(), CliFailure> {
         match self {
             TurnPrinter::Json => Ok(()),
             TurnPrinter::People(terminal) => {
@@ -97,7 +99,7 @@ impl TurnPrinter {
         }
     }
 
-    pub(super) fn answer(&mut self, answer: &Answer) -> Result<(), Failure> {
+    pub(super) fn answer(&mut self, answer: &CommandReply) -> Result<(), CliFailure> {
         match self {
             TurnPrinter::Json => print_json_line(&answers::json(answer)),
             TurnPrinter::People(_) => print(&answers::draw(answer)),
@@ -106,29 +108,31 @@ impl TurnPrinter {
 }
 
 impl TerminalPrinter {
-    fn event(&mut self, event: &TurnEvent) -> Result<(), Failure> {
+    fn event(&mut self, event: &TurnEvent) -> Result<(), CliFailure> {
         match &event.event {
-            Event::Accepted => Ok(()),
-            Event::Requested { prompt_tokens, .. } => self.wait(&status::reading(*prompt_tokens)),
-            Event::Thinking { .. } => self.wait("thinking"),
-            Event::Retrying { after_ms, error } => {
+            EventKind::Accepted => Ok(()),
+            EventKind::Requested { prompt_tokens, .. } => {
+                self.wait(&status::reading(*prompt_tokens))
+            }
+            EventKind::Thinking { .. } => self.wait("thinking"),
+            EventKind::Retrying { after_ms, error } => {
                 let seconds = after_ms.div_ceil(1_000);
                 self.line(&format!("{error}; asking again in {seconds} s"))
             }
-            Event::Text { text } => self.text(text),
-            Event::Asked(question) => self.asked(question),
-            Event::Decided { answer, .. } => match answer {
+            EventKind::Text { text } => self.text(text),
+            EventKind::Asked(question) => self.asked(question),
+            EventKind::Decided { answer, .. } => match answer {
                 Decided::Once | Decided::Session => Ok(()),
                 other => self.line(&format!("{}: the tool was not run", other.name())),
             },
-            Event::Call { id, name, arguments } => {
+            EventKind::Call { id, name, arguments } => {
                 self.close_line()?;
                 let about = about(arguments);
                 self.wait(&status::calling(&short(name, MOST_NAME), &about))?;
                 self.calls.insert(id.clone(), about);
                 Ok(())
             }
-            Event::Result { id, name, outcome, text } => {
+            EventKind::Result { id, name, outcome, text } => {
                 let about = self.calls.remove(id).unwrap_or_default();
                 let name = short(name, MOST_NAME);
                 self.line(&match *outcome {
@@ -136,13 +140,13 @@ impl TerminalPrinter {
                     _ => status::failed(&name, &about, text),
                 })
             }
-            Event::Notice { text } => self.line(&format!("note: {text}")),
-            Event::Finished(finished) => self.finished(event, finished),
+            EventKind::Notice { text } => self.line(&format!("note: {text}")),
+            EventKind::Finished(finished) => self.finished(event, finished),
         }
     }
 
     /// What would be run, exactly, and how to say yes or no.
-    fn asked(&mut self, question: &Question) -> Result<(), Failure> {
+    fn asked(&mut self, question: &ApprovalQuestion) -> Result<(), CliFailure> {
         self.line(&wants(question))?;
         let approval = question.approval;
         tell(&format_args!(
@@ -151,25 +155,25 @@ impl TerminalPrinter {
         Ok(())
     }
 
-    fn text(&mut self, text: &str) -> Result<(), Failure> {
+    fn text(&mut self, text: &str) -> Result<(), CliFailure> {
         self.status.clear();
         let drawn = self.markdown.push(text);
         self.put(&drawn)
     }
 
     /// Prints a piece of the reply.
-    fn put(&mut self, piece: &str) -> Result<(), Failure> {
+    fn put(&mut self, piece: &str) -> Result<(), CliFailure> {
         if let Some(last) = piece.chars().next_back() {
             self.open_line = last != '\n';
         }
         match self.styled {
-            Styled::Yes => print(piece),
-            Styled::No => print_data(piece),
+            OutputStyle::Yes => print(piece),
+            OutputStyle::No => print_data(piece),
         }
     }
 
     /// Ends the reply's text so far, so that something else can be shown.
-    fn close_line(&mut self) -> Result<(), Failure> {
+    fn close_line(&mut self) -> Result<(), CliFailure> {
         let rest = self.markdown.finish();
         self.put(&rest)?;
         if std::mem::take(&mut self.open_line) {
@@ -178,26 +182,26 @@ impl TerminalPrinter {
         Ok(())
     }
 
-    fn wait(&mut self, what: &str) -> Result<(), Failure> {
+    fn wait(&mut self, what: &str) -> Result<(), CliFailure> {
         if !self.open_line {
             self.status.show(what);
         }
         Ok(())
     }
 
-    fn line(&mut self, text: &str) -> Result<(), Failure> {
+    fn line(&mut self, text: &str) -> Result<(), CliFailure> {
         self.close_line()?;
         self.status.clear();
         tell(&text);
         Ok(())
     }
 
-    fn finished(&mut self, event: &TurnEvent, finished: &Finished) -> Result<(), Failure> {
+    fn finished(&mut self, event: &TurnEvent, finished: &FinishedTurn) -> Result<(), CliFailure> {
         self.close_line()?;
         self.status.clear();
         if let Some(error) = &finished.error {
             let what = match finished.status {
-                Ending::Stopped => String::new(),
+                TurnEnding::Stopped => String::new(),
                 _ => "error: ".to_owned(),
             };
             tell(&format_args!("{what}{}", error.message));
@@ -205,7 +209,7 @@ impl TerminalPrinter {
                 tell(&format_args!("\nhint: {hint}"));
             }
         }
-        if self.styled == Styled::Yes {
+        if self.styled == OutputStyle::Yes {
             self.status.note(&format!("turn {}{}", event.turn, described(&finished.usage)));
         }
         Ok(())
@@ -213,7 +217,7 @@ impl TerminalPrinter {
 }
 
 /// What a turn cost, fresh and cached tokens apart.
-fn described(usage: &Totals) -> String {
+fn described(usage: &UsageTotals) -> String {
     let mut text = String::new();
     if let Some(prompt) = usage.prompt {
         text += &match usage.cached {

@@ -4,54 +4,65 @@
 use futures_util::future::join_all;
 use recto_agent::ModelEntry;
 use recto_context::Tokens;
-use recto_llm::{IS_BUILT_IN, LlmError, ModelHealth, Presence, Provider, ServerWindow, Support};
-use recto_models::{Installed, ModelsError, Size};
+use recto_llm::{
+    FeatureSupport, IS_BUILT_IN, LlmError, ModelHealth, ModelPresence, Provider, ServerWindow,
+};
+use recto_models::{ByteSize, InstalledModel, ModelsError};
 use serde_json::{Value, json};
 
-use super::{Finding, State};
+use super::{DoctorFinding, FindingState};
 use crate::commands::models::health;
 use crate::config::Settings;
 use crate::output::counted;
-use crate::setup::{self, Choice, Look, Served};
+use crate::setup::{self, ModelChoice, ModelLookup, OllamaModels};
 
 /// Reports where a model was looked for, and that there is none where that is so.
-pub(super) fn looked_at(choice: &Choice) -> Vec<Finding> {
-    let mut findings: Vec<Finding> = choice.looked_at.iter().filter_map(look).collect();
+pub(super) fn lookup_findings(choice: &ModelChoice) -> Vec<DoctorFinding> {
+    let mut findings: Vec<DoctorFinding> = choice.looked_at.iter().filter_map(look).collect();
     if choice.entry.is_none() {
-        let found =
-            Finding::new("model", State::Error, "no model is configured, and none was found");
+        let found = DoctorFinding::new(
+            "model",
+            FindingState::Error,
+            "no model is configured, and none was found",
+        );
         findings.push(found.hint(choice.advice()));
     }
     findings
 }
 
-fn look(look: &Look) -> Option<Finding> {
+fn look(look: &ModelLookup) -> Option<DoctorFinding> {
     match look {
         // What the config says has been told.
-        Look::Config => None,
-        Look::Ollama { url, served } => Some(ollama(url, served)),
-        Look::Pulled { folder, models } => {
+        ModelLookup::Config => None,
+        ModelLookup::Ollama { url, served } => Some(ollama(url, served)),
+        ModelLookup::Pulled { folder, models } => {
             let data = json!({"folder": folder, "models": files(models)});
             Some(pulled(&folder.display().to_string(), models).data(data))
         }
     }
 }
 
-fn ollama(url: &str, served: &Result<Served, LlmError>) -> Finding {
+fn ollama(url: &str, served: &Result<OllamaModels, LlmError>) -> DoctorFinding {
     let asked = format!("asked at {url}");
     let found = match served {
-        Ok(served) if served.to_talk_to.is_none() => {
-            Finding::new("Ollama", State::Absent, format!("{asked}: it has no model to talk to"))
-                .hint("`ollama pull qwen3:4b` gets one".to_owned())
-        }
+        Ok(served) if served.to_talk_to.is_none() => DoctorFinding::new(
+            "Ollama",
+            FindingState::Absent,
+            format!("{asked}: it has no model to talk to"),
+        )
+        .hint("`ollama pull qwen3:4b` gets one".to_owned()),
         Ok(served) => {
             let models = format!("{asked}: it has {}", served.models.join(", "));
-            Finding::new("Ollama", State::Fine, models)
+            DoctorFinding::new("Ollama", FindingState::Fine, models)
         }
-        Err(LlmError::Unreachable { .. }) => {
-            Finding::new("Ollama", State::Absent, format!("{asked}: nothing listens there"))
+        Err(LlmError::Unreachable { .. }) => DoctorFinding::new(
+            "Ollama",
+            FindingState::Absent,
+            format!("{asked}: nothing listens there"),
+        ),
+        Err(error) => {
+            DoctorFinding::new("Ollama", FindingState::Absent, format!("{asked}: {error}"))
         }
-        Err(error) => Finding::new("Ollama", State::Absent, format!("{asked}: {error}")),
     };
     found.data(json!({
         "url": url,
@@ -60,31 +71,35 @@ fn ollama(url: &str, served: &Result<Served, LlmError>) -> Finding {
     }))
 }
 
-fn pulled(folder: &str, models: &Result<Vec<Installed>, ModelsError>) -> Finding {
+fn pulled(folder: &str, models: &Result<Vec<InstalledModel>, ModelsError>) -> DoctorFinding {
     let models = match models {
         Ok(models) => models,
-        Err(error) => return Finding::new("embedded", State::Absent, error.to_string()),
+        Err(error) => {
+            return DoctorFinding::new("embedded", FindingState::Absent, error.to_string());
+        }
     };
-    let named = |model: &Installed| format!("{} ({})", model.name, Size(bytes(model)));
+    let named = |model: &InstalledModel| format!("{} ({})", model.name, ByteSize(bytes(model)));
     let named: Vec<String> = models.iter().map(named).collect();
     match (models.is_empty(), IS_BUILT_IN) {
         (true, true) => {
             let text = format!("{folder} has no model to talk to");
-            Finding::new("embedded", State::Absent, text)
+            DoctorFinding::new("embedded", FindingState::Absent, text)
                 .hint("`recto models pull smollm2` gets one".to_owned())
         }
-        (false, true) => {
-            Finding::new("embedded", State::Fine, format!("{folder} has {}", named.join(", ")))
-        }
+        (false, true) => DoctorFinding::new(
+            "embedded",
+            FindingState::Fine,
+            format!("{folder} has {}", named.join(", ")),
+        ),
         (is_empty, false) => {
             let has = if is_empty {
                 String::new()
             } else {
                 format!("; {folder} has {}", named.join(", "))
             };
-            Finding::new(
+            DoctorFinding::new(
                 "embedded",
-                State::Absent,
+                FindingState::Absent,
                 format!("this build cannot run models itself{has}"),
             )
             .hint("`make chat` builds one that can".to_owned())
@@ -92,57 +107,63 @@ fn pulled(folder: &str, models: &Result<Vec<Installed>, ModelsError>) -> Finding
     }
 }
 
-fn files(models: &Result<Vec<Installed>, ModelsError>) -> Vec<Value> {
+fn files(models: &Result<Vec<InstalledModel>, ModelsError>) -> Vec<Value> {
     let models = models.as_ref().map(Vec::as_slice).unwrap_or_default();
     models.iter().map(|model| json!({"name": model.name, "bytes": bytes(model)})).collect()
 }
 
-fn bytes(model: &Installed) -> u64 {
+fn bytes(model: &InstalledModel) -> u64 {
     model.files.iter().map(|file| file.size).sum()
 }
 
 /// Whether the models could answer, all asked at once. Only the one that answers
 /// has to.
-pub(super) async fn entries(settings: &Settings, choice: &Choice) -> Vec<Finding> {
+pub(super) async fn entries(settings: &Settings, choice: &ModelChoice) -> Vec<DoctorFinding> {
     let checks = settings.models.iter().map(|model| async {
         let chosen = choice.entry.as_ref() == Some(&model.name);
-        let wrong = if chosen { State::Error } else { State::Warning };
+        let wrong = if chosen { FindingState::Error } else { FindingState::Warning };
         let what = format!("model {}", model.name);
         match setup::model_entry(settings, &model.name) {
             Ok(entry) => {
                 let health = health(&entry).await;
-                of_entry(&entry, health, wrong)
+                entry_finding(&entry, health, wrong)
             }
             Err(failure) => {
                 let (text, hint) = failure.parts();
-                Finding::new(what, wrong, text).hint(hint)
+                DoctorFinding::new(what, wrong, text).hint(hint)
             }
         }
     });
     join_all(checks).await
 }
 
-fn of_entry(entry: &ModelEntry, health: Result<ModelHealth, LlmError>, wrong: State) -> Finding {
+fn entry_finding(
+    entry: &ModelEntry,
+    health: Result<ModelHealth, LlmError>,
+    wrong: FindingState,
+) -> DoctorFinding {
     let what = format!("model {}", entry.name);
     let (provider, model) = (entry.client.provider(), &entry.call.model);
     let data = json!({"provider": provider.name(), "model": model, "url": entry.client.url()});
     let health = match health {
         Ok(health) => health,
         Err(error) => {
-            return Finding::new(what, wrong, error.to_string()).hint(error.hint()).data(data);
+            return DoctorFinding::new(what, wrong, error.to_string())
+                .hint(error.hint())
+                .data(data);
         }
     };
     // Ollama answers to the names that it lists, and to no others.
-    if let (Presence::NotListed { served }, Provider::Ollama) = (&health.presence, provider) {
+    if let (ModelPresence::NotListed { served }, Provider::Ollama) = (&health.presence, provider) {
         let text = format!("{} has no model `{model}`", entry.client.url());
         let has = format!("it has {}", counted(served.len(), "model"));
         let hint = format!("run `ollama pull {model}`, or name one that it has; {has}");
-        return Finding::new(what, wrong, text).hint(hint).data(data);
+        return DoctorFinding::new(what, wrong, text).hint(hint).data(data);
     }
     let tools = match health.tools {
-        Support::Yes => ", takes tools",
-        Support::No => ", takes no tools",
-        Support::Unknown => "",
+        FeatureSupport::Yes => ", takes tools",
+        FeatureSupport::No => ", takes no tools",
+        FeatureSupport::Unknown => "",
     };
     // A script without a file is nowhere.
     let place = match entry.client.url() {
@@ -151,7 +172,7 @@ fn of_entry(entry: &ModelEntry, health: Result<ModelHealth, LlmError>, wrong: St
     };
     let window = window(entry, &health);
     let text = format!("{} {model}{place}: {window}{tools}", provider.name());
-    Finding::new(what, State::Fine, text).data(data)
+    DoctorFinding::new(what, FindingState::Fine, text).data(data)
 }
 
 fn window(entry: &ModelEntry, health: &ModelHealth) -> String {

@@ -6,20 +6,24 @@ use recto_context::Catalog;
 use recto_tools::{ServerStatus, guards};
 use serde_json::json;
 
-use super::{Finding, State};
+use super::{DoctorFinding, FindingState};
 use crate::commands::tools::skills;
-use crate::config::{Sandbox, ServerSettings, Settings};
-use crate::home::Home;
+use crate::config::{SandboxPolicy, ServerSettings, Settings};
+use crate::home::RectoHome;
 use crate::output::counted;
 use crate::setup;
 
-pub(super) async fn findings(home: &Home, settings: &Settings, catalog: &Catalog) -> Vec<Finding> {
+pub(super) async fn findings(
+    home: &RectoHome,
+    settings: &Settings,
+    catalog: &Catalog,
+) -> Vec<DoctorFinding> {
     let mut findings = vec![sandbox(settings)];
     // What is wrong with the store is told where it is looked at.
     for skill in skills::declaring(settings, catalog).await.unwrap_or_default() {
         if let Some(why) = skill.why_off() {
             let data = json!({"skill": &*skill.name, "folder": skill.folder});
-            findings.push(Finding::new("tools", State::Warning, why).data(data));
+            findings.push(DoctorFinding::new("tools", FindingState::Warning, why).data(data));
         }
     }
     let tools = setup::toolbox(home, settings);
@@ -31,30 +35,32 @@ pub(super) async fn findings(home: &Home, settings: &Settings, catalog: &Catalog
     findings
 }
 
-fn sandbox(settings: &Settings) -> Finding {
+fn sandbox(settings: &Settings) -> DoctorFinding {
     let guards = guards();
     let data = json!({
         "landlock": guards.landlock,
         "seccomp": guards.seccomp,
-        "required": settings.tools.sandbox == Sandbox::Required,
+        "required": settings.tools.sandbox == SandboxPolicy::Required,
     });
     let found = match settings.tools.sandbox {
-        _ if guards.all_hold() => Finding::new("sandbox", State::Fine, guards.to_string()),
-        Sandbox::BestEffort => {
+        _ if guards.all_hold() => {
+            DoctorFinding::new("sandbox", FindingState::Fine, guards.to_string())
+        }
+        SandboxPolicy::BestEffort => {
             let text = format!("{guards}; programs of skills run all the same");
-            Finding::new("sandbox", State::Warning, text)
+            DoctorFinding::new("sandbox", FindingState::Warning, text)
                 .hint("`tools.sandbox = \"required\"` keeps them from running".to_owned())
         }
-        Sandbox::Required => {
+        SandboxPolicy::Required => {
             let text = format!("{guards}; no program of a skill is run");
-            Finding::new("sandbox", State::Warning, text)
+            DoctorFinding::new("sandbox", FindingState::Warning, text)
                 .hint("`tools.sandbox = \"best_effort\"` lets them run".to_owned())
         }
     };
     found.data(data)
 }
 
-fn server(entry: &ServerSettings, known: Option<&ServerStatus>) -> Finding {
+fn server(entry: &ServerSettings, known: Option<&ServerStatus>) -> DoctorFinding {
     let what = format!("server {}", entry.name);
     let data = json!({
         "enabled": entry.enabled,
@@ -62,15 +68,17 @@ fn server(entry: &ServerSettings, known: Option<&ServerStatus>) -> Finding {
         "protocol": known.and_then(|known| known.protocol.clone()),
     });
     let found = match known {
-        None => Finding::new(what, State::Absent, "off, as the config has it"),
+        None => DoctorFinding::new(what, FindingState::Absent, "off, as the config has it"),
         Some(ServerStatus { place, tools: Some(count), .. }) => {
             let text = format!("{place}: {} when it was last asked", counted(*count, "tool"));
-            Finding::new(what, State::Fine, text)
+            DoctorFinding::new(what, FindingState::Fine, text)
         }
-        Some(ServerStatus { place, .. }) => {
-            Finding::new(what, State::Absent, format!("{place}: never asked for its tools"))
-                .hint(format!("`recto mcp check {}` asks it", entry.name))
-        }
+        Some(ServerStatus { place, .. }) => DoctorFinding::new(
+            what,
+            FindingState::Absent,
+            format!("{place}: never asked for its tools"),
+        )
+        .hint(format!("`recto mcp check {}` asks it", entry.name)),
     };
     found.data(data)
 }

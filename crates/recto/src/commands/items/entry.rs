@@ -4,26 +4,26 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use recto_context::{
-    Catalog, Counter, Document, Include, ItemId, ItemKind, Priority, Skill, Source, Tokens,
-    ToolSpec,
+    Catalog, CatalogDocument, ContentSource, IncludeMode, ItemId, ItemKind, Priority, Skill,
+    TokenCounter, Tokens, ToolSpec,
 };
 use serde_json::{Value, json};
 
 /// One item in the form that all kinds share, for lists and pages.
-pub(in crate::commands) struct Entry<'a> {
+pub(in crate::commands) struct ListedItem<'a> {
     pub(in crate::commands) id: ItemId,
     pub(in crate::commands) description: Option<&'a str>,
     /// The mode that holds: a skill's tools come no sooner than the skill.
-    pub(in crate::commands) include: Include,
+    pub(in crate::commands) include: IncludeMode,
     pub(in crate::commands) priority: Option<Priority>,
     pub(in crate::commands) tokens: Tokens,
     pub(in crate::commands) text: Cow<'a, str>,
-    pub(in crate::commands) source: &'a Source,
+    pub(in crate::commands) source: &'a ContentSource,
     /// The names of the tools that travel with a skill.
     pub(in crate::commands) tools: Vec<&'a str>,
 }
 
-impl Entry<'_> {
+impl ListedItem<'_> {
     /// The name in `[items.<kind>.<name>]`: a skill's tool has both names.
     pub(in crate::commands) fn key(&self) -> String {
         self.id.key()
@@ -48,28 +48,28 @@ impl Entry<'_> {
 
 /// All items of a kind: skills, rules and references by name, tools as they are
 /// offered. Memories have a command of their own.
-pub(in crate::commands) fn all(catalog: &Catalog, kind: ItemKind) -> Vec<Entry<'_>> {
+pub(in crate::commands) fn list_items(catalog: &Catalog, kind: ItemKind) -> Vec<ListedItem<'_>> {
     match kind {
         ItemKind::Skill => {
             let mut skills: Vec<&Skill> = catalog.skills.iter().collect();
             skills.sort_by(|a, b| a.name.cmp(&b.name));
-            skills.into_iter().map(of_skill).collect()
+            skills.into_iter().map(skill_item).collect()
         }
-        ItemKind::Rule => catalog.rules.iter().map(|rule| of_document(kind, rule)).collect(),
+        ItemKind::Rule => catalog.rules.iter().map(|rule| document_item(kind, rule)).collect(),
         ItemKind::Reference => {
-            catalog.references.iter().map(|document| of_document(kind, document)).collect()
+            catalog.references.iter().map(|document| document_item(kind, document)).collect()
         }
         ItemKind::Tool => {
-            let includes: HashMap<ItemId, Include> = catalog.items().collect();
-            catalog.all_tools().map(|tool| of_tool(tool, &includes)).collect()
+            let includes: HashMap<ItemId, IncludeMode> = catalog.items().collect();
+            catalog.all_tools().map(|tool| tool_item(tool, &includes)).collect()
         }
         ItemKind::Memory => Vec::new(),
     }
 }
 
-fn of_skill(skill: &Skill) -> Entry<'_> {
-    let counter = Counter::estimated();
-    Entry {
+fn skill_item(skill: &Skill) -> ListedItem<'_> {
+    let counter = TokenCounter::estimated();
+    ListedItem {
         id: ItemId::new(ItemKind::Skill, skill.name.clone()),
         description: skill.description.as_deref(),
         include: skill.include,
@@ -81,13 +81,13 @@ fn of_skill(skill: &Skill) -> Entry<'_> {
     }
 }
 
-fn of_document(kind: ItemKind, document: &Document) -> Entry<'_> {
-    Entry {
+fn document_item(kind: ItemKind, document: &CatalogDocument) -> ListedItem<'_> {
+    ListedItem {
         id: ItemId::new(kind, document.name.clone()),
         description: document.description.as_deref(),
         include: document.include,
         priority: Some(document.priority),
-        tokens: Counter::estimated().text(&document.text),
+        tokens: TokenCounter::estimated().text(&document.text),
         text: Cow::Borrowed(&document.text),
         source: &document.source,
         tools: Vec::new(),
@@ -95,13 +95,13 @@ fn of_document(kind: ItemKind, document: &Document) -> Entry<'_> {
 }
 
 /// The entry of a tool, which costs what its schema costs: a model sees no more of it.
-fn of_tool<'a>(tool: &'a ToolSpec, includes: &HashMap<ItemId, Include>) -> Entry<'a> {
-    Entry {
+fn tool_item<'a>(tool: &'a ToolSpec, includes: &HashMap<ItemId, IncludeMode>) -> ListedItem<'a> {
+    ListedItem {
         id: tool.id.clone(),
         description: Some(&*tool.description),
         include: includes.get(&tool.id).copied().unwrap_or(tool.include),
         priority: None,
-        tokens: Counter::estimated().text(&tool.schema),
+        tokens: TokenCounter::estimated().text(&tool.schema),
         text: Cow::Owned(format!("{}\n\n{:#}", tool.description, tool.parameters)),
         source: &tool.source,
         tools: Vec::new(),
@@ -109,8 +109,8 @@ fn of_tool<'a>(tool: &'a ToolSpec, includes: &HashMap<ItemId, Include>) -> Entry
 }
 
 /// The item that a name means, if it is only one.
-pub(in crate::commands) enum Found<'e, 'a> {
-    One(&'e Entry<'a>),
+pub(in crate::commands) enum ItemMatch<'e, 'a> {
+    One(&'e ListedItem<'a>),
     /// Tools of several skills; these names tell them apart.
     Several(Vec<String>),
     None,
@@ -118,22 +118,25 @@ pub(in crate::commands) enum Found<'e, 'a> {
 
 /// The item of that name. A skill's tool can be meant by its own name as long as
 /// no other tool has it.
-pub(in crate::commands) fn find<'e, 'a>(entries: &'e [Entry<'a>], name: &str) -> Found<'e, 'a> {
+pub(in crate::commands) fn find<'e, 'a>(
+    entries: &'e [ListedItem<'a>],
+    name: &str,
+) -> ItemMatch<'e, 'a> {
     let of_key = entries.iter().filter(|entry| entry.key() == name);
     let of_name = entries.iter().filter(|entry| *entry.id.name == *name);
-    let mut found: Vec<&Entry<'_>> = of_key.collect();
+    let mut found: Vec<&ListedItem<'_>> = of_key.collect();
     if found.is_empty() {
         found = of_name.collect();
     }
     match found[..] {
-        [] => Found::None,
-        [entry] => Found::One(entry),
-        _ => Found::Several(found.iter().map(|entry| entry.key()).collect()),
+        [] => ItemMatch::None,
+        [entry] => ItemMatch::One(entry),
+        _ => ItemMatch::Several(found.iter().map(|entry| entry.key()).collect()),
     }
 }
 
 /// All names that items can be meant by.
-pub(in crate::commands) fn names(entries: &[Entry<'_>]) -> Vec<String> {
-    let both = |entry: &Entry<'_>| [entry.id.name.to_string(), entry.key()];
+pub(in crate::commands) fn names(entries: &[ListedItem<'_>]) -> Vec<String> {
+    let both = |entry: &ListedItem<'_>| [entry.id.name.to_string(), entry.key()];
     entries.iter().flat_map(both).collect()
 }

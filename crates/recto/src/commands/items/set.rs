@@ -4,32 +4,32 @@
 use std::io::ErrorKind;
 use std::path::Path;
 
-use recto_context::{Include, ItemKind};
+use recto_context::{IncludeMode, ItemKind};
 use recto_fs::{FolderClaim, replace};
 
-use super::entry::{Entry, Found};
-use super::{View, entry, find};
+use super::entry::{ItemMatch, ListedItem};
+use super::{ItemView, entry, find};
 use crate::cli::SetArgs;
 use crate::config;
-use crate::failure::Failure;
-use crate::home::Home;
+use crate::failure::CliFailure;
+use crate::home::RectoHome;
 use crate::output::{print, tame, tell};
 use crate::setup;
 
-pub(super) fn run(home: &Home, view: &View, args: &SetArgs) -> Result<(), Failure> {
-    let wanted = args.include.map(Include::from);
+pub(super) fn run(home: &RectoHome, view: &ItemView, args: &SetArgs) -> Result<(), CliFailure> {
+    let wanted = args.include.map(IncludeMode::from);
     let entries = view.entries();
     let before = find(view, &entries, &args.name)?;
     let keys = keys(before, &entries);
     let file = home.path().join("config.toml");
     write(home, &file, before.id.kind, &keys, wanted)?;
     // Read again: what holds is what the next turn finds.
-    let after = View::open(home, view.kind)?;
+    let after = ItemView::open(home, view.kind)?;
     let entries = after.entries();
-    let Found::One(now) = entry::find(&entries, &keys[0]) else {
-        return Err(Failure::new(format!("{} is gone", tame(&before.id.to_string()))));
+    let ItemMatch::One(now) = entry::find(&entries, &keys[0]) else {
+        return Err(CliFailure::new(format!("{} is gone", tame(&before.id.to_string()))));
     };
-    print(&told(before, now, wanted, &file))?;
+    print(&describe_change(before, now, wanted, &file))?;
     warn(&after, now, wanted);
     Ok(())
 }
@@ -37,26 +37,27 @@ pub(super) fn run(home: &Home, view: &View, args: &SetArgs) -> Result<(), Failur
 /// The names under which the config may have the item, the one to write first. A
 /// skill's tool is also meant by its plain name, which counts only while it is
 /// nobody else's.
-fn keys(item: &Entry<'_>, entries: &[Entry<'_>]) -> Vec<String> {
+fn keys(item: &ListedItem<'_>, entries: &[ListedItem<'_>]) -> Vec<String> {
     let plain = item.id.name.to_string();
     let is_its_own =
-        item.id.server.is_some() && matches!(entry::find(entries, &plain), Found::One(_));
+        item.id.server.is_some() && matches!(entry::find(entries, &plain), ItemMatch::One(_));
     [item.key()].into_iter().chain(is_its_own.then_some(plain)).collect()
 }
 
 /// Writes the setting under the first of the names, and takes it away from the
 /// others.
 fn write(
-    home: &Home,
+    home: &RectoHome,
     file: &Path,
     kind: ItemKind,
     keys: &[String],
-    wanted: Option<Include>,
-) -> Result<(), Failure> {
+    wanted: Option<IncludeMode>,
+) -> Result<(), CliFailure> {
     let _claim = FolderClaim::take(file);
     let sources = setup::sources(home, Vec::new());
-    let text = config::read(&sources)
-        .map_err(|problems| Failure::new(format!("the config can't be changed\n\n{problems}")))?;
+    let text = config::read_config_file(&sources).map_err(|problems| {
+        CliFailure::new(format!("the config can't be changed\n\n{problems}"))
+    })?;
     let mut edited = Some(text.clone());
     for (index, key) in keys.iter().enumerate() {
         let wanted = wanted.filter(|_| index == 0);
@@ -71,13 +72,13 @@ fn write(
     };
     let Some(edited) = edited else {
         let what = format!("{} can't be changed without harm", file.display());
-        return Err(Failure::new(what).hint(by_hand()));
+        return Err(CliFailure::new(what).hint(by_hand()));
     };
     if edited == text {
         return Ok(());
     }
     replace(file, &edited).map_err(|error| {
-        let failure = Failure::new(format!("cannot write {}", file.display())).because(&error);
+        let failure = CliFailure::new(format!("cannot write {}", file.display())).because(&error);
         match error.kind() {
             ErrorKind::NotFound => failure.hint("`recto init` sets up a home"),
             _ => failure.hint(by_hand()),
@@ -86,7 +87,12 @@ fn write(
 }
 
 /// Says what holds now, by whom, and from when.
-fn told(before: &Entry<'_>, now: &Entry<'_>, wanted: Option<Include>, file: &Path) -> String {
+fn describe_change(
+    before: &ListedItem<'_>,
+    now: &ListedItem<'_>,
+    wanted: Option<IncludeMode>,
+    file: &Path,
+) -> String {
     let was = match before.include == now.include {
         true => ", as before".to_owned(),
         false => format!(" (was {})", before.include),
@@ -97,12 +103,12 @@ fn told(before: &Entry<'_>, now: &Entry<'_>, wanted: Option<Include>, file: &Pat
         (None, _) => format!("as {} has it", tame(&now.source.to_string())),
     };
     let when = match now.include {
-        Include::Always => {
+        IncludeMode::Always => {
             "new sessions begin with it; open ones get it with their next turn, unless it was \
              removed there"
         }
-        Include::Manual => "it comes into a session by `/add`; sessions that have it keep it",
-        Include::Agent => {
+        IncludeMode::Manual => "it comes into a session by `/add`; sessions that have it keep it",
+        IncludeMode::Agent => {
             "from the next turn on it comes when search finds that it fits; sessions that have it \
              keep it"
         }
@@ -111,7 +117,7 @@ fn told(before: &Entry<'_>, now: &Entry<'_>, wanted: Option<Include>, file: &Pat
 }
 
 /// Tells why it may not do what was meant.
-fn warn(view: &View, now: &Entry<'_>, wanted: Option<Include>) {
+fn warn(view: &ItemView, now: &ListedItem<'_>, wanted: Option<IncludeMode>) {
     if let (Some(wanted), Some(skill)) = (wanted, &now.id.server)
         && now.include != wanted
     {
@@ -121,10 +127,10 @@ fn warn(view: &View, now: &Entry<'_>, wanted: Option<Include>) {
             now.include
         ));
     }
-    if now.include == Include::Agent && !view.settings.search.enabled {
+    if now.include == IncludeMode::Agent && !view.settings.search.enabled {
         tell(&"warning: search is off, so nothing brings it\n  hint: set `search.enabled = true`");
     }
-    if view.kind == ItemKind::Skill && now.include != Include::Always && !now.tools.is_empty() {
+    if view.kind == ItemKind::Skill && now.include != IncludeMode::Always && !now.tools.is_empty() {
         tell(&"note: its tools come no sooner than it does");
     }
     tell(&"note: a Recto that is running keeps the config that it began with");

@@ -5,28 +5,28 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use futures_util::future::join_all;
-use recto_context::{Source, ToolSpec};
+use recto_context::{ContentSource, ToolSpec};
 use recto_tools::{
-    Permission, ServerError, ServerReport, ServerStatus, ServerTools, Servers, Toolbox,
+    ServerError, ServerRegistry, ServerReport, ServerStatus, ServerTools, ToolPermission, Toolbox,
 };
 use serde_json::{Value, json};
 
 use crate::config::{ServerSettings, Settings, TransportSettings};
-use crate::draw::Table;
-use crate::failure::Failure;
-use crate::home::Home;
+use crate::draw::TextTable;
+use crate::failure::CliFailure;
+use crate::home::RectoHome;
 use crate::output::{print, print_json, print_list, tame, tame_lines, tell};
 use crate::setup;
 
 /// Lists the servers of the config, none of them started.
-pub(super) fn list(home: &Home, as_json: bool) -> Result<(), Failure> {
+pub(super) fn list(home: &RectoHome, as_json: bool) -> Result<(), CliFailure> {
     let settings = setup::load(home, Vec::new())?;
     let tools = setup::toolbox(home, &settings);
     let known = tools.servers().status();
     let of = |server: &ServerSettings| known.iter().find(|known| *known.name == *server.name);
     let json = |server: &ServerSettings| server_json(server, of(server));
     let draw = || {
-        let mut table = Table::new(["name", "tools", "include", "permission", "place"]);
+        let mut table = TextTable::new(["name", "tools", "include", "permission", "place"]);
         table.align_right(1);
         settings.servers.iter().for_each(|server| table.row(row(server, of(server))));
         table.to_string()
@@ -68,8 +68,8 @@ fn server_json(server: &ServerSettings, known: Option<&ServerStatus>) -> Value {
 /// The permission that its tools have, unless one of them is set otherwise.
 fn permission(server: &ServerSettings) -> &'static str {
     match server.permission {
-        Some(Permission::Allow) => "allow",
-        Some(Permission::Ask) | None => "ask",
+        Some(ToolPermission::Allow) => "allow",
+        Some(ToolPermission::Ask) | None => "ask",
     }
 }
 
@@ -84,9 +84,13 @@ fn place(server: &ServerSettings) -> String {
 }
 
 /// Asks servers anew, all at once.
-pub(super) fn check(home: &Home, name: Option<&str>, as_json: bool) -> Result<ExitCode, Failure> {
+pub(super) fn check(
+    home: &RectoHome,
+    name: Option<&str>,
+    as_json: bool,
+) -> Result<ExitCode, CliFailure> {
     let settings = setup::load(home, Vec::new())?;
-    let asked = named(&settings, name)?;
+    let asked = select_servers(&settings, name)?;
     let tools = setup::toolbox(home, &settings);
     let checked = setup::runtime()?.block_on(async {
         let servers = tools.servers();
@@ -103,14 +107,14 @@ pub(super) fn check(home: &Home, name: Option<&str>, as_json: bool) -> Result<Ex
     }
     for (name, report) in checked.iter().filter(|_| !as_json) {
         match report {
-            Ok(report) => print(&drawn(name, report))?,
+            Ok(report) => print(&draw_report(name, report))?,
             Err(error) => tell(&failure(error)),
         }
     }
     Ok(if all_well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn drawn(name: &str, report: &ServerReport) -> String {
+fn draw_report(name: &str, report: &ServerReport) -> String {
     let ServerReport { protocol, implementation, tools, problems, started_in, listed_in } = report;
     let itself = match implementation {
         Some((own, version)) => format!("{} {}", tame(own), tame(version)),
@@ -155,22 +159,25 @@ fn report_json(name: &str, report: &Result<ServerReport, ServerError>) -> Value 
     }
 }
 
-fn failure(error: &ServerError) -> Failure {
+fn failure(error: &ServerError) -> CliFailure {
     let wrote = match error.stderr.trim() {
         "" => String::new(),
         wrote => format!("\n  it last wrote:\n    {}", tame_lines(wrote).replace('\n', "\n    ")),
     };
-    Failure::new(format!("{error}{wrote}")).hint(error.hint())
+    CliFailure::new(format!("{error}{wrote}")).hint(error.hint())
 }
 
 /// Lists the tools of servers. Those that were never asked for them are started.
-pub(super) fn tools(home: &Home, name: Option<&str>, as_json: bool) -> Result<ExitCode, Failure> {
+pub(super) fn tools(
+    home: &RectoHome,
+    name: Option<&str>,
+    as_json: bool,
+) -> Result<ExitCode, CliFailure> {
     let settings = setup::load(home, Vec::new())?;
-    let asked = named(&settings, name)?;
+    let asked = select_servers(&settings, name)?;
     let tools = setup::toolbox(home, &settings);
-    let is_asked =
-        |source: &Source| matches!(source, Source::Server(name) if asked.contains(&&**name));
-    let (known, errors) = setup::runtime()?.block_on(known(tools.servers(), &asked));
+    let is_asked = |source: &ContentSource| matches!(source, ContentSource::Server(name) if asked.contains(&&**name));
+    let (known, errors) = setup::runtime()?.block_on(learn_tools(tools.servers(), &asked));
     let specs: Vec<&ToolSpec> = known.specs.iter().filter(|spec| is_asked(&spec.source)).collect();
     let json = |spec: &&ToolSpec| tool_json(spec, &tools);
     print_list(as_json, &specs, json, || tool_table(&specs), &"there are no tools")?;
@@ -183,7 +190,10 @@ pub(super) fn tools(home: &Home, name: Option<&str>, as_json: bool) -> Result<Ex
 
 /// Collects what is known of servers' tools, once those of which nothing is known were
 /// asked.
-async fn known(servers: &Servers, asked: &[&str]) -> (Arc<ServerTools>, Vec<ServerError>) {
+async fn learn_tools(
+    servers: &ServerRegistry,
+    asked: &[&str],
+) -> (Arc<ServerTools>, Vec<ServerError>) {
     let unknown: Vec<Arc<str>> = servers
         .status()
         .into_iter()
@@ -213,7 +223,7 @@ fn tool_json(spec: &ToolSpec, tools: &Toolbox) -> Value {
 }
 
 fn tool_table(specs: &[&ToolSpec]) -> String {
-    let mut table = Table::new(["name", "include", "called", "description"]);
+    let mut table = TextTable::new(["name", "include", "called", "description"]);
     for spec in specs {
         table.row([
             spec.id.key(),
@@ -226,17 +236,20 @@ fn tool_table(specs: &[&ToolSpec]) -> String {
 }
 
 /// The servers that are asked about: the one of that name, or all that are on.
-fn named<'a>(settings: &'a Settings, name: Option<&str>) -> Result<Vec<&'a str>, Failure> {
+fn select_servers<'a>(
+    settings: &'a Settings,
+    name: Option<&str>,
+) -> Result<Vec<&'a str>, CliFailure> {
     let on = || settings.servers.iter().filter(|server| server.enabled);
     let Some(name) = name else { return Ok(on().map(|server| server.name.as_str()).collect()) };
     if let Some(server) = settings.servers.iter().find(|server| server.name == name) {
         return match server.enabled {
             true => Ok(vec![&server.name]),
-            false => Err(Failure::new(format!("the MCP server `{}` is off", tame(name)))
+            false => Err(CliFailure::new(format!("the MCP server `{}` is off", tame(name)))
                 .hint(format!("take `enabled = false` out of `[mcp.{}]`", tame(name)))),
         };
     }
-    let failure = Failure::new(format!("there is no MCP server `{}`", tame(name)));
+    let failure = CliFailure::new(format!("there is no MCP server `{}`", tame(name)));
     let names = settings.servers.iter().map(|server| server.name.as_str());
     Err(failure.hint_nearest(name, names, "`recto mcp list` lists those of the config"))
 }

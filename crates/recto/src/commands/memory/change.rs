@@ -4,14 +4,14 @@
 use std::process::ExitCode;
 
 use jiff::Zoned;
-use recto_context::{Marks, Memory, Scope};
+use recto_context::{Memory, MemoryMarks, MemoryScope};
 use recto_workspace::{MemoryError, MemoryFiles, NewMemory, TextMarks};
 
 use super::editor;
-use super::ids::{Known, known, owner_of, pick, sure_name};
+use super::ids::{ReadableMemories, find_memory, owner_of, read_memories, sure_name};
 use crate::cli::MarkArgs;
 use crate::config::Settings;
-use crate::failure::Failure;
+use crate::failure::CliFailure;
 use crate::input;
 use crate::output::{print, tame, tell};
 
@@ -21,9 +21,9 @@ const UNCHANGED: &str = "nothing was changed";
 pub(super) async fn add(
     files: &MemoryFiles,
     text: &str,
-    marks: Marks,
-    scope: Scope,
-) -> Result<(), Failure> {
+    marks: MemoryMarks,
+    scope: MemoryScope,
+) -> Result<(), CliFailure> {
     let text = input::message(text)?;
     let marks_in_text = TextMarks::Taken;
     let new = NewMemory { text, scope, marks, marks_in_text, at: Zoned::now() };
@@ -43,10 +43,10 @@ pub(super) async fn edit(
     id: &str,
     text: Option<&str>,
     wanted: &MarkArgs,
-    scope: Option<&Scope>,
-) -> Result<(), Failure> {
-    let known = known(files, settings, scope).await;
-    let old = pick(id, &known)?;
+    scope: Option<&MemoryScope>,
+) -> Result<(), CliFailure> {
+    let known = read_memories(files, settings, scope).await;
+    let old = find_memory(id, &known)?;
     let is_typed_here = text.is_none();
     let text = match text {
         Some(text) => Some(input::message(text)?),
@@ -64,7 +64,7 @@ pub(super) async fn edit(
     let marks = wanted.changes();
     let edited = files.edit(&sure_name(old), text.as_deref(), marks, &audience).await;
     let edited = edited.map_err(|error| match error {
-        MemoryError::Empty => Failure::from(error).hint(format!(
+        MemoryError::Empty => CliFailure::from(error).hint(format!(
             "`recto memory forget {}` takes it out; flags such as --important change its marks \
              alone",
             tame(&old.name)
@@ -92,8 +92,8 @@ impl MarkArgs {
     }
 
     /// The change that turns the marks of a memory into those that are wanted.
-    fn changes(self) -> impl Fn(Marks) -> Marks {
-        move |old| Marks {
+    fn changes(self) -> impl Fn(MemoryMarks) -> MemoryMarks {
+        move |old| MemoryMarks {
             important: (old.important || self.important) && !self.not_important,
             shared: (old.shared || self.shared) && !self.not_shared,
         }
@@ -105,10 +105,10 @@ pub(super) async fn forget(
     files: &MemoryFiles,
     settings: &Settings,
     ids: &[String],
-    scope: Option<&Scope>,
-) -> Result<ExitCode, Failure> {
+    scope: Option<&MemoryScope>,
+) -> Result<ExitCode, CliFailure> {
     let mut code = ExitCode::SUCCESS;
-    let mut known = known(files, settings, scope).await;
+    let mut known = read_memories(files, settings, scope).await;
     for id in ids {
         match forget_one(files, settings, id, &known).await {
             Ok(memory) => {
@@ -129,15 +129,15 @@ async fn forget_one(
     files: &MemoryFiles,
     settings: &Settings,
     id: &str,
-    known: &Known,
-) -> Result<Memory, Failure> {
-    let memory = pick(id, known)?;
+    known: &ReadableMemories,
+) -> Result<Memory, CliFailure> {
+    let memory = find_memory(id, known)?;
     let audience = owner_of(settings, &memory.scope);
     let forgotten = files.forget(&sure_name(memory), &audience).await?;
     tell(&format_args!("it is kept in {}", tame(&forgotten.archive.to_string_lossy())));
     Ok(forgotten.memory)
 }
 
-fn print_id(memory: &Memory) -> Result<(), Failure> {
+fn print_id(memory: &Memory) -> Result<(), CliFailure> {
     print(&format!("{}\n", tame(&memory.name)))
 }

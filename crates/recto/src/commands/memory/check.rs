@@ -3,19 +3,19 @@
 
 use std::process::ExitCode;
 
-use recto_workspace::{Finding, FindingKind, MemoryFiles, Severity};
+use recto_workspace::{FindingKind, MemoryFiles, MemoryFinding, Severity};
 use serde_json::{Value, json};
 
 use crate::commands::items::{problem_json, severity};
-use crate::failure::Failure;
+use crate::failure::CliFailure;
 use crate::output::{counted, print, print_json, tell};
 
-pub(super) async fn run(files: &MemoryFiles, as_json: bool) -> Result<ExitCode, Failure> {
+pub(super) async fn run(files: &MemoryFiles, as_json: bool) -> Result<ExitCode, CliFailure> {
     let findings = files.check().await;
     if as_json {
         print_json(&findings.iter().map(finding_json).collect())?;
     } else {
-        for Finding { problem, .. } in &findings {
+        for MemoryFinding { problem, .. } in &findings {
             print(&format!("{}: {problem}\n", severity(problem)))?;
         }
         tell(&format_args!("memory: {}", counted(findings.len(), "problem")));
@@ -24,7 +24,7 @@ pub(super) async fn run(files: &MemoryFiles, as_json: bool) -> Result<ExitCode, 
     Ok(if broken { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-fn finding_json(finding: &Finding) -> Value {
+fn finding_json(finding: &MemoryFinding) -> Value {
     let mut value = problem_json(&finding.problem);
     value["kind"] = json!(kind(finding.kind));
     value

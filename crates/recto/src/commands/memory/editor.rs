@@ -13,26 +13,25 @@ use std::process::Command;
 use recto_fs::private_options;
 use tempfile::TempPath;
 
-use crate::failure::Failure;
+use crate::failure::CliFailure;
 use crate::input;
 use crate::output::tame;
 
 /// Lets a person edit a text, and returns what they made of it; `None` where that is the same.
-pub(super) fn edited(text: &str) -> Result<Option<String>, Failure> {
+pub(super) fn edited(text: &str) -> Result<Option<String>, CliFailure> {
     let editor = ["VISUAL", "EDITOR"].into_iter().find_map(|name| {
         env::var_os(name).filter(|value| !value.to_string_lossy().trim().is_empty())
     });
     let Some(editor) = editor else {
-        return Err(
-            Failure::new("no editor is set").hint("set EDITOR, or type the new text behind the id")
-        );
+        return Err(CliFailure::new("no editor is set")
+            .hint("set EDITOR, or type the new text behind the id"));
     };
     let draft = draft(text)
-        .map_err(|error| Failure::new("cannot write a file for the editor").because(&error))?;
+        .map_err(|error| CliFailure::new("cannot write a file for the editor").because(&error))?;
     open(&editor, &draft)?;
-    let new = File::open(&draft)
-        .and_then(input::read_text)
-        .map_err(|error| Failure::new("cannot read what the editor has written").because(&error))?;
+    let new = File::open(&draft).and_then(input::read_text).map_err(|error| {
+        CliFailure::new("cannot read what the editor has written").because(&error)
+    })?;
     let new = new.trim_end().to_owned();
     Ok((new != text.trim_end()).then_some(new))
 }
@@ -44,17 +43,17 @@ pub(super) fn keep(text: &str) -> Option<PathBuf> {
 }
 
 /// Runs the editor until it ends.
-fn open(editor: &OsString, file: &Path) -> Result<(), Failure> {
+fn open(editor: &OsString, file: &Path) -> Result<(), CliFailure> {
     let (program, arguments) = command(editor);
     let shown = tame(&editor.to_string_lossy());
     let status = Command::new(&program).args(&arguments).arg(file).status().map_err(|error| {
-        Failure::new(format!("cannot start the editor `{shown}`"))
+        CliFailure::new(format!("cannot start the editor `{shown}`"))
             .because(&error)
             .hint("VISUAL and EDITOR name it")
     })?;
     match status.success() {
         true => Ok(()),
-        false => Err(Failure::new(format!("the editor `{shown}` failed: {status}"))
+        false => Err(CliFailure::new(format!("the editor `{shown}` failed: {status}"))
             .hint("the memory is as it was")),
     }
 }

@@ -5,12 +5,12 @@
 
 use std::fmt::Write as _;
 
-use recto_context::{Audience, Memory, Scope, TypedMemory, nearest};
+use recto_context::{Audience, Memory, MemoryScope, TypedMemory, nearest_name};
 use recto_workspace::{Horizon, MemoryFiles};
 
 use super::one_line;
 use crate::config::Settings;
-use crate::failure::Failure;
+use crate::failure::CliFailure;
 use crate::output::tame;
 use crate::setup;
 
@@ -24,40 +24,43 @@ const CUT: &str = "%-";
 const SHOWN: usize = 10;
 
 /// The memories that can be read, and whether there are others.
-pub(super) struct Known {
+pub(super) struct ReadableMemories {
     pub(super) memories: Vec<Memory>,
     /// Whether something is there that can't be read.
     has_gaps: bool,
 }
 
 /// Reads all memories in the files of a scope, or in those of everybody.
-pub(super) async fn known(
+pub(super) async fn read_memories(
     files: &MemoryFiles,
     settings: &Settings,
-    scope: Option<&Scope>,
-) -> Known {
+    scope: Option<&MemoryScope>,
+) -> ReadableMemories {
     let Some(scope) = scope else {
-        let found = files.of_everybody(&setup::owner(settings)).await;
-        return Known { memories: found.memories.to_vec(), has_gaps: found.has_gaps };
+        let found = files.read_everything(&setup::owner(settings)).await;
+        return ReadableMemories { memories: found.memories.to_vec(), has_gaps: found.has_gaps };
     };
     let view = files.read(&owner_of(settings, scope), Horizon::All).await;
     let of_scope = view.memories.iter().filter(|memory| memory.scope == *scope);
-    Known { memories: of_scope.cloned().collect(), has_gaps: view.has_gaps() }
+    ReadableMemories { memories: of_scope.cloned().collect(), has_gaps: view.has_gaps() }
 }
 
 /// The owner, where memories of this scope can be changed.
-pub(super) fn owner_of(settings: &Settings, scope: &Scope) -> Audience {
+pub(super) fn owner_of(settings: &Settings, scope: &MemoryScope) -> Audience {
     let owner = setup::owner(settings);
     match scope {
-        Scope::Global => owner,
-        Scope::Person(id) => Audience { person: Some(id.clone()), ..owner },
-        Scope::Conversation(key) => Audience { conversation: Some(key.clone()), ..owner },
-        Scope::Agent(id) => Audience { agent: Some(id.clone()), ..owner },
+        MemoryScope::Global => owner,
+        MemoryScope::Person(id) => Audience { person: Some(id.clone()), ..owner },
+        MemoryScope::Conversation(key) => Audience { conversation: Some(key.clone()), ..owner },
+        MemoryScope::Agent(id) => Audience { agent: Some(id.clone()), ..owner },
     }
 }
 
 /// Finds the one memory that an id means.
-pub(super) fn pick<'a>(id: &str, known: &'a Known) -> Result<&'a Memory, Failure> {
+pub(super) fn find_memory<'a>(
+    id: &str,
+    known: &'a ReadableMemories,
+) -> Result<&'a Memory, CliFailure> {
     let typed = TypedMemory::new(id);
     match *typed.among(&known.memories) {
         [memory] => Ok(memory),
@@ -67,9 +70,9 @@ pub(super) fn pick<'a>(id: &str, known: &'a Known) -> Result<&'a Memory, Failure
     }
 }
 
-fn unknown(id: &str, known: &Known) -> Failure {
+fn unknown(id: &str, known: &ReadableMemories) -> CliFailure {
     let typed = TypedMemory::new(id);
-    let failure = Failure::new(format!("there is no memory `{}`", tame(id)));
+    let failure = CliFailure::new(format!("there is no memory `{}`", tame(id)));
     if known.has_gaps {
         failure.hint("not every file of memories can be read: `recto memory check` names them")
     } else if typed.file().is_some_and(|file| file.contains(CUT)) {
@@ -88,7 +91,7 @@ fn unknown(id: &str, known: &Known) -> Failure {
 /// nearly the same. Files say little, because most memories share them.
 fn nearest_to<'a>(typed: TypedMemory<'_>, memories: &'a [Memory]) -> Option<&'a str> {
     let digits = |memory: &'a Memory| TypedMemory::new(&memory.name).digits();
-    let nearest = nearest(typed.digits(), memories.iter().map(digits))?;
+    let nearest = nearest_name(typed.digits(), memories.iter().map(digits))?;
     let memory = memories.iter().find(|memory| digits(memory) == nearest)?;
     Some(&memory.name)
 }
@@ -99,15 +102,15 @@ pub(super) fn sure_name(memory: &Memory) -> String {
     format!("{file}#{:.SURE_DIGITS$}", memory.text.hash().to_string())
 }
 
-fn too_short(id: &str) -> Failure {
+fn too_short(id: &str) -> CliFailure {
     let what = format!("`{}` is too short for the id of a memory", tame(id));
     let (needed, count) = (TypedMemory::FEWEST_DIGITS, TypedMemory::new(id).digits().len());
-    Failure::new(what).hint(format!(
+    CliFailure::new(what).hint(format!(
         "at least {needed} of the digits behind the `#` are needed, and there are {count}"
     ))
 }
 
-fn ambiguous(id: &str, several: &[&Memory]) -> Failure {
+fn ambiguous(id: &str, several: &[&Memory]) -> CliFailure {
     let names: Vec<String> =
         several.iter().take(SHOWN).map(|memory| tame(&sure_enough(memory, several))).collect();
     let width = names.iter().map(|name| name.chars().count()).max().unwrap_or_default();
@@ -119,7 +122,7 @@ fn ambiguous(id: &str, several: &[&Memory]) -> Failure {
     if several.len() > SHOWN {
         let _ = write!(hint, "\n  and {} more", several.len() - SHOWN);
     }
-    Failure::new(format!("`{}` can mean {} memories", tame(id), several.len())).hint(hint)
+    CliFailure::new(format!("`{}` can mean {} memories", tame(id), several.len())).hint(hint)
 }
 
 /// A memory's name; a longer one where others share it.

@@ -1,12 +1,12 @@
 //! `recto memory list`: what an audience would see, newest first.
 
 use jiff::Zoned;
-use recto_context::{Audience, Who};
-use recto_workspace::{Horizon, MemoryFiles, View};
+use recto_context::{Audience, AudienceKind};
+use recto_workspace::{Horizon, MemoryFiles, MemoryView};
 
 use super::{day, marks_text, memory_json, one_line, scope_text, who};
-use crate::draw::Table;
-use crate::failure::Failure;
+use crate::draw::TextTable;
+use crate::failure::CliFailure;
 use crate::output::print_list;
 use crate::setup;
 
@@ -15,7 +15,7 @@ pub(super) async fn run(
     audience: &Audience,
     all: bool,
     as_json: bool,
-) -> Result<(), Failure> {
+) -> Result<(), CliFailure> {
     let horizon = if all { Horizon::All } else { Horizon::Recent(Zoned::now().date()) };
     let view = files.read(audience, horizon).await;
     setup::tell_problems(&view.problems);
@@ -23,8 +23,8 @@ pub(super) async fn run(
     print_list(as_json, &view.memories, memory_json, draw, &nothing(&view, audience))
 }
 
-fn table(view: &View) -> Table {
-    let mut table = Table::new(["id", "added", "marks", "scope", "text"]);
+fn table(view: &MemoryView) -> TextTable {
+    let mut table = TextTable::new(["id", "added", "marks", "scope", "text"]);
     for memory in &view.memories {
         table.row([
             memory.name.to_string(),
@@ -37,10 +37,12 @@ fn table(view: &View) -> Table {
     table
 }
 
-fn nothing(view: &View, audience: &Audience) -> String {
+fn nothing(view: &MemoryView, audience: &Audience) -> String {
     match audience.who {
-        Who::Owner if view.has_gaps() => "nothing that is remembered can be read".to_owned(),
-        Who::Owner => "nothing is remembered yet; `recto memory add` begins".to_owned(),
+        AudienceKind::Owner if view.has_gaps() => {
+            "nothing that is remembered can be read".to_owned()
+        }
+        AudienceKind::Owner => "nothing is remembered yet; `recto memory add` begins".to_owned(),
         _ => format!("{} sees nothing of what is remembered", who(audience)),
     }
 }

@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use recto_agent::{Memories, Patience, Recall, Recalled, Recollection, Remembered, Searcher};
+use recto_agent::{
+    AgentMemories, RecallOutcome, RecallQuery, RecalledContent, Recollection, SearchPatience,
+    Searcher,
+};
 use recto_context::Audience;
 use recto_store::Store;
 use serde_json::{Value, json};
@@ -11,9 +14,9 @@ use serde_json::{Value, json};
 use super::{day, memory_json, one_line, who};
 use crate::commands::sessions::local;
 use crate::config::Settings;
-use crate::draw::Table;
-use crate::failure::Failure;
-use crate::home::Home;
+use crate::draw::TextTable;
+use crate::failure::CliFailure;
+use crate::home::RectoHome;
 use crate::input;
 use crate::output::{print, print_json, tell};
 use crate::setup;
@@ -22,25 +25,25 @@ use crate::setup;
 const A_MOMENT: Duration = Duration::from_secs(1);
 
 pub(super) async fn run(
-    home: &Home,
+    home: &RectoHome,
     settings: &Settings,
     audience: &Audience,
     query: &str,
     limit: usize,
     as_json: bool,
-) -> Result<(), Failure> {
+) -> Result<(), CliFailure> {
     let query = input::message(query)?;
     if query.trim().is_empty() {
-        return Err(Failure::new("there is nothing to search for")
+        return Err(CliFailure::new("there is nothing to search for")
             .hint("say it as a message would: recto memory search \"what did I say about tea?\""));
     }
     // Without a store the search goes on among the files.
     let memories = memories(settings, audience, setup::store_for_vectors(home, settings));
-    let wish = Recall {
+    let wish = RecallQuery {
         audience,
         query: &query,
         limit,
-        patience: Patience::UntilDone,
+        patience: SearchPatience::UntilDone,
         now: Timestamp::now(),
         besides: None,
     };
@@ -52,10 +55,10 @@ pub(super) async fn run(
 }
 
 /// The memories of the agent that the audience talks to.
-fn memories(settings: &Settings, audience: &Audience, store: Option<Store>) -> Memories {
+fn memories(settings: &Settings, audience: &Audience, store: Option<Store>) -> AgentMemories {
     let agent = audience.agent.clone().unwrap_or_else(|| settings.agent.name.as_str().into());
     let searcher = Searcher::new(setup::search_parts(settings), store.clone(), &agent);
-    Memories::new(&agent, setup::memory_files(settings), &searcher, store)
+    AgentMemories::new(&agent, setup::memory_files(settings), &searcher, store)
 }
 
 /// Waits for a search, and says what takes its time: what nobody has searched before
@@ -69,7 +72,7 @@ async fn told_if_slow<T>(search: impl Future<Output = T>) -> T {
     search.await
 }
 
-fn draw(recalled: &Recalled, audience: &Audience) -> Result<(), Failure> {
+fn draw(recalled: &RecallOutcome, audience: &Audience) -> Result<(), CliFailure> {
     if recalled.found.is_empty() {
         tell(&format_args!("nothing that {} may see fits this", who(audience)));
     } else {
@@ -79,16 +82,16 @@ fn draw(recalled: &Recalled, audience: &Audience) -> Result<(), Failure> {
     Ok(())
 }
 
-fn table(found: &[Recollection]) -> Table {
-    let mut table = Table::new(["probability", "when", "where", "text"]);
+fn table(found: &[Recollection]) -> TextTable {
+    let mut table = TextTable::new(["probability", "when", "where", "text"]);
     table.align_right(0);
     for Recollection { what, scores } in found {
         let probability = scores.probability.map(|found| format!("{found:.2}"));
         let (when, place, text) = match what {
-            Remembered::Memory(memory) => {
+            RecalledContent::Memory(memory) => {
                 (day(memory.added), memory.name.to_string(), memory.text.as_str().to_owned())
             }
-            Remembered::Message { name, message, role, at, text, .. } => {
+            RecalledContent::Message { name, message, role, at, text, .. } => {
                 let place = format!("session {name}, message {}", message.0);
                 (local(*at), place, format!("{}: {text}", role.name()))
             }
@@ -98,7 +101,7 @@ fn table(found: &[Recollection]) -> Table {
     table
 }
 
-fn recalled_json(query: &str, recalled: &Recalled) -> Value {
+fn recalled_json(query: &str, recalled: &RecallOutcome) -> Value {
     let results: Vec<Value> = recalled.found.iter().map(recollection_json).collect();
     json!({"query": query, "how": recalled.how, "results": results})
 }
@@ -106,8 +109,8 @@ fn recalled_json(query: &str, recalled: &Recalled) -> Value {
 /// Something that was recalled, for programs: what it is, with what search said of it.
 pub(crate) fn recollection_json(found: &Recollection) -> Value {
     let (kind, mut value) = match &found.what {
-        Remembered::Memory(memory) => ("memory", memory_json(memory)),
-        Remembered::Message { session, name, message, role, at, text } => {
+        RecalledContent::Memory(memory) => ("memory", memory_json(memory)),
+        RecalledContent::Message { session, name, message, role, at, text } => {
             let said = json!({
                 "session": session,
                 "name": name,

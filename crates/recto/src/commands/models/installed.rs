@@ -1,12 +1,12 @@
 //! The models on disk, as a table and for programs.
 
-use recto_models::{Installed, Size};
+use recto_models::{ByteSize, InstalledModel};
 use serde_json::{Value, json};
 
-use crate::draw::Table;
+use crate::draw::TextTable;
 
-pub(super) fn table(models: &[Installed]) -> Table {
-    let mut table = Table::new(["name", "purpose", "size", "path"]);
+pub(super) fn table(models: &[InstalledModel]) -> TextTable {
+    let mut table = TextTable::new(["name", "purpose", "size", "path"]);
     table.align_right(2);
     for model in models {
         let path = model.main().map(|path| path.display().to_string()).unwrap_or_default();
@@ -14,14 +14,14 @@ pub(super) fn table(models: &[Installed]) -> Table {
             [] => path,
             missing => format!("{path} (missing: {})", missing.join(", ")),
         };
-        let size = Size(model.size()).to_string();
+        let size = ByteSize(model.size()).to_string();
         table.row([model.name.clone(), model.purpose.to_string(), size, path]);
     }
     table
 }
 
-pub(super) fn json(models: &[Installed]) -> Value {
-    let model = |model: &Installed| {
+pub(super) fn json(models: &[InstalledModel]) -> Value {
+    let model = |model: &InstalledModel| {
         let files = model.files.iter();
         let files = files.map(|file| json!({"path": file.path, "size": file.size}));
         json!({

@@ -9,10 +9,10 @@ use std::collections::VecDeque;
 use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
 
-use recto_models::{Progress, Size};
+use recto_models::{ByteSize, PullProgress};
 
 use crate::output::tell;
-use crate::terminal::status::Status;
+use crate::terminal::status::StatusLine;
 
 /// The least time between two drawings of the line on a terminal.
 const DRAWN: Duration = Duration::from_millis(100);
@@ -27,82 +27,84 @@ const RATED: Duration = Duration::from_secs(5);
 const BAR: u64 = 24;
 
 /// Tells how a pull goes.
-pub(super) struct Narrator {
-    to: To,
+pub(super) struct PullDisplay {
+    to: DisplayTarget,
     begun: Instant,
-    file: Option<File>,
+    file: Option<FileProgress>,
 }
 
 /// The reader of what is told: a terminal, a file or program, or nobody.
-enum To {
-    Terminal(Status),
+enum DisplayTarget {
+    Terminal(StatusLine),
     Lines,
     Nobody,
 }
 
 /// The file that is on its way.
-struct File {
+struct FileProgress {
     name: String,
     begun: Duration,
-    rate: Rate,
+    rate: TransferRate,
     /// The last tenth that was told.
     tenth: u64,
     /// When something was last told of it.
     told: Option<Duration>,
 }
 
-impl Narrator {
+impl PullDisplay {
     /// Tells whoever reads standard error.
     pub(super) fn on_stderr() -> Self {
         let to = match io::stderr().is_terminal() {
-            true => To::Terminal(Status::new()),
-            false => To::Lines,
+            true => DisplayTarget::Terminal(StatusLine::new()),
+            false => DisplayTarget::Lines,
         };
-        Narrator { to, begun: Instant::now(), file: None }
+        PullDisplay { to, begun: Instant::now(), file: None }
     }
 
     /// Tells nobody how the pull goes.
     pub(super) fn quiet() -> Self {
-        Narrator { to: To::Nobody, begun: Instant::now(), file: None }
+        PullDisplay { to: DisplayTarget::Nobody, begun: Instant::now(), file: None }
     }
 
-    pub(super) fn tell(&mut self, progress: &Progress) {
+    pub(super) fn tell(&mut self, progress: &PullProgress) {
         match progress {
-            Progress::Waiting { name } => {
+            PullProgress::Waiting { name } => {
                 self.note(&format!("waiting for another pull of `{name}` to end"));
             }
-            Progress::Trying { source } => self.note(&format!("from {source}")),
-            Progress::Connecting { server, .. } => self.show(&format!("connecting to {server}")),
-            Progress::Bytes { file, done, total } => self.bytes(file, *done, *total),
-            Progress::Again { file, why } => self.note(&format!("{file}: {why}; going on")),
-            Progress::Unpacking { file } => self.show(&format!("unpacking {file}")),
-            Progress::Verified { file, .. } => self.show(&format!("{file}: SHA-256 is right")),
-            Progress::Damaged { path } => {
+            PullProgress::Trying { source } => self.note(&format!("from {source}")),
+            PullProgress::Connecting { server, .. } => {
+                self.show(&format!("connecting to {server}"))
+            }
+            PullProgress::Bytes { file, done, total } => self.bytes(file, *done, *total),
+            PullProgress::Again { file, why } => self.note(&format!("{file}: {why}; going on")),
+            PullProgress::Unpacking { file } => self.show(&format!("unpacking {file}")),
+            PullProgress::Verified { file, .. } => self.show(&format!("{file}: SHA-256 is right")),
+            PullProgress::Damaged { path } => {
                 self.note(&format!("{} is damaged, and is fetched again", path.display()));
             }
-            Progress::AlreadyThere { path } => {
+            PullProgress::AlreadyThere { path } => {
                 self.note(&format!("✓ {} is already there", path.display()));
             }
-            Progress::Done { path, size } => {
+            PullProgress::Done { path, size } => {
                 let name = path.file_name().unwrap_or_default().to_string_lossy();
-                self.note(&format!("✓ {name} ({}{})", Size(*size), self.time_taken(&name)));
+                self.note(&format!("✓ {name} ({}{})", ByteSize(*size), self.time_taken(&name)));
                 self.file = None;
             }
-            Progress::SourceFailed { source, why } => self.note(&format!("✗ {source}: {why}")),
+            PullProgress::SourceFailed { source, why } => self.note(&format!("✗ {source}: {why}")),
         }
     }
 
     /// Takes the line away.
     pub(super) fn end(&mut self) {
         self.file = None;
-        if let To::Terminal(status) = &mut self.to {
+        if let DisplayTarget::Terminal(status) = &mut self.to {
             status.clear();
         }
     }
 
     /// Says what goes on, where there is a line for it.
     fn show(&mut self, text: &str) {
-        if let To::Terminal(status) = &mut self.to {
+        if let DisplayTarget::Terminal(status) = &mut self.to {
             status.show(text);
         }
     }
@@ -110,9 +112,9 @@ impl Narrator {
     /// Says something for good.
     fn note(&mut self, text: &str) {
         match &mut self.to {
-            To::Terminal(status) => status.note(text),
-            To::Lines => tell(&text),
-            To::Nobody => {}
+            DisplayTarget::Terminal(status) => status.note(text),
+            DisplayTarget::Lines => tell(&text),
+            DisplayTarget::Nobody => {}
         }
     }
 
@@ -127,18 +129,19 @@ impl Narrator {
         let now = self.begun.elapsed();
         let tenth = total.filter(|total| *total > 0).map_or(0, |total| share(done, total, 10));
         if self.file.as_ref().is_none_or(|file| file.name != name) {
-            let (rate, begun) = (Rate::default(), now);
-            self.file = Some(File { name: name.to_owned(), begun, rate, tenth, told: None });
+            let (rate, begun) = (TransferRate::default(), now);
+            self.file =
+                Some(FileProgress { name: name.to_owned(), begun, rate, tenth, told: None });
         }
         let Some(file) = &mut self.file else { return };
         file.rate.add(now, done);
         let rate = file.rate.per_second();
         let is_due = |pause| file.told.is_none_or(|told| now.saturating_sub(told) >= pause);
         match &mut self.to {
-            To::Terminal(status) if is_due(DRAWN) => {
+            DisplayTarget::Terminal(status) if is_due(DRAWN) => {
                 status.show(&format!("{}  {name}", line(done, total, rate)));
             }
-            To::Lines if file.told.is_none() || tenth > file.tenth && is_due(TOLD) => {
+            DisplayTarget::Lines if file.told.is_none() || tenth > file.tenth && is_due(TOLD) => {
                 tell(&format_args!("{name}: {}", plain_line(done, total, rate)));
             }
             _ => return,
@@ -170,12 +173,12 @@ fn plain_line(done: u64, total: Option<u64>, rate: Option<u64>) -> String {
     let mut words = match total {
         Some(total) => {
             let percent = share(done, total, 100);
-            vec![format!("{percent}% of {}", Size(total))]
+            vec![format!("{percent}% of {}", ByteSize(total))]
         }
-        None => vec![Size(done).to_string()],
+        None => vec![ByteSize(done).to_string()],
     };
     if let Some(rate) = rate {
-        words.push(format!("{}/s", Size(rate)));
+        words.push(format!("{}/s", ByteSize(rate)));
         if let Some(left) = total.map(|total| total.saturating_sub(done)).filter(|_| rate > 0) {
             words.push(format!("{} left", time(left.div_ceil(rate))));
         }
@@ -194,12 +197,12 @@ fn time(seconds: u64) -> String {
 
 /// The rate at which bytes have come of late.
 #[derive(Debug, Default)]
-struct Rate {
+struct TransferRate {
     /// The moments at which so many bytes were there.
     seen: VecDeque<(Duration, u64)>,
 }
 
-impl Rate {
+impl TransferRate {
     fn add(&mut self, now: Duration, done: u64) {
         // A file that begins anew has no past.
         if self.seen.back().is_some_and(|(_, before)| *before > done) {
@@ -258,7 +261,7 @@ mod tests {
 
     #[test]
     fn the_rate_is_that_of_the_last_seconds() {
-        let mut rate = Rate::default();
+        let mut rate = TransferRate::default();
         let at = |seconds| Duration::from_secs(seconds);
         rate.add(at(0), 0);
         assert_eq!(rate.per_second(), None);

@@ -5,11 +5,11 @@ use std::env;
 use std::path::Path;
 use std::process::ExitCode;
 
-use recto_models::{Checksum, DEFAULT_MODELS, Library, PullOptions, Pulled};
+use recto_models::{Checksum, DEFAULT_MODELS, Library, PullOptions, PulledModel};
 use serde_json::{Value, json};
 
-use super::progress::Narrator;
-use crate::failure::Failure;
+use super::progress::PullDisplay;
+use crate::failure::CliFailure;
 use crate::output::{print_data, print_json, tell};
 use crate::setup;
 
@@ -27,15 +27,15 @@ pub(super) fn run(
     library: &Library,
     names: &[String],
     options: &PullOptions,
-    mut narrator: Narrator,
+    mut narrator: PullDisplay,
     json: bool,
-) -> Result<ExitCode, Failure> {
+) -> Result<ExitCode, CliFailure> {
     let names: Vec<&str> = match names {
         [] => DEFAULT_MODELS.to_vec(),
         names => names.iter().map(String::as_str).collect(),
     };
     if names.len() > 1 && (options.sha256.is_some() || options.name.is_some()) {
-        let failure = Failure::new("`--sha256` and `--name` are for one file");
+        let failure = CliFailure::new("`--sha256` and `--name` are for one file");
         return Err(failure.hint("pull the files one by one"));
     }
     setup::runtime()?.block_on(async {
@@ -75,8 +75,8 @@ async fn pull_all(
     names: &[&str],
     options: &PullOptions,
     json: bool,
-    narrator: &mut Narrator,
-) -> Result<ExitCode, Failure> {
+    narrator: &mut PullDisplay,
+) -> Result<ExitCode, CliFailure> {
     let mut all = Vec::new();
     for name in names {
         let pulled = library.pull(name, options, &mut |progress| narrator.tell(&progress)).await;
@@ -96,7 +96,7 @@ async fn pull_all(
 
 /// Tells when a file that should be a model is none that can be run. It is kept: it
 /// is what was asked for, and it may be for another program.
-fn warn_of_unusable(pulled: &Pulled) {
+fn warn_of_unusable(pulled: &PulledModel) {
     let is_gguf =
         |path: &Path| path.extension().is_some_and(|end| end.eq_ignore_ascii_case("gguf"));
     for file in pulled.files.iter().filter(|file| !file.was_there && is_gguf(&file.path)) {
@@ -107,11 +107,11 @@ fn warn_of_unusable(pulled: &Pulled) {
     }
 }
 
-fn paths(pulled: &Pulled) -> String {
+fn paths(pulled: &PulledModel) -> String {
     pulled.files.iter().map(|file| format!("{}\n", file.path.display())).collect()
 }
 
-fn described(pulled: &Pulled) -> Value {
+fn described(pulled: &PulledModel) -> Value {
     let files = pulled.files.iter().map(|file| {
         json!({
             "path": file.path,

@@ -2,28 +2,28 @@
 //! and how they are taken back.
 
 use recto_context::{MessageId, SummaryBy};
-use recto_store::{Compaction, Store};
+use recto_store::{Store, StoredCompaction};
 use serde_json::{Value, json};
 
 use super::{find, local};
 use crate::config::Settings;
-use crate::failure::Failure;
-use crate::home::Home;
+use crate::failure::CliFailure;
+use crate::home::RectoHome;
 use crate::output::{counted, tame, tame_lines, tell};
 use crate::setup;
 
 /// Puts the messages of a session back on its page.
 pub(super) async fn expand(
-    home: &Home,
+    home: &RectoHome,
     settings: &Settings,
     store: Store,
     name: &str,
-) -> Result<(), Failure> {
+) -> Result<(), CliFailure> {
     let session = find(&store, name).await?;
     let label = tame(&session.label());
     let agent = setup::idle_agent(home, settings, store)?;
     let undone = agent.expand(session.id).await?;
-    let Some(Compaction { summary, .. }) = undone else {
+    let Some(StoredCompaction { summary, .. }) = undone else {
         tell(&format_args!(
             "no summary stands in session {label}: all of its messages can be sent"
         ));
@@ -41,15 +41,15 @@ pub(super) async fn expand(
 
 /// The summaries that stand behind a message, as people read them. One that another
 /// has replaced is mentioned without its text.
-pub(super) fn behind(message: MessageId, all: &[Compaction]) -> String {
-    let standing: Vec<&Compaction> = all.iter().filter(|one| one.undone.is_none()).collect();
+pub(super) fn behind(message: MessageId, all: &[StoredCompaction]) -> String {
+    let standing: Vec<&StoredCompaction> = all.iter().filter(|one| one.undone.is_none()).collect();
     let newest = standing.last().map(|one| one.id);
     let here = standing.iter().filter(|one| one.summary.last == message);
     here.map(|one| drawn(one, newest == Some(one.id))).collect()
 }
 
-fn drawn(compaction: &Compaction, stands: bool) -> String {
-    let Compaction { summary, model, tokens_before, tokens_after, made, .. } = compaction;
+fn drawn(compaction: &StoredCompaction, stands: bool) -> String {
+    let StoredCompaction { summary, model, tokens_before, tokens_after, made, .. } = compaction;
     let bold = anstyle::Style::new().bold();
     let by = match (summary.how, model) {
         (SummaryBy::Summary, Some(model)) => format!("by {}", tame(model)),
@@ -70,8 +70,8 @@ fn drawn(compaction: &Compaction, stands: bool) -> String {
     }
 }
 
-pub(super) fn json(compaction: &Compaction) -> Value {
-    let Compaction { summary, model, tokens_before, tokens_after, made, .. } = compaction;
+pub(super) fn json(compaction: &StoredCompaction) -> Value {
+    let StoredCompaction { summary, model, tokens_before, tokens_after, made, .. } = compaction;
     json!({
         "id": compaction.id,
         "parent": compaction.parent,

@@ -10,18 +10,18 @@ use std::path::Path;
 
 use recto_context::{Audience, MarkdownHeader, TimedMessage, to_markdown};
 use recto_store::{
-    BindingKey, Moment, NewSession, Session, SessionFilter, SessionName, SessionSummary, Store,
-    StoreError, StoredMessage,
+    BindingKey, Moment, NewSession, SessionFilter, SessionName, SessionSummary, Store, StoreError,
+    StoredMessage, StoredSession,
 };
 use serde_json::json;
 
 use super::{find, local, message_json, session_json, session_name};
 use crate::cli::SessionFormat;
 use crate::config::Settings;
-use crate::failure::Failure;
+use crate::failure::CliFailure;
 use crate::output::{print_text, tame, tell};
 use crate::setup;
-use incoming::Incoming;
+use incoming::ImportedSession;
 
 /// Says what a file is, so that a reader need not guess.
 const FORMAT: &str = "recto-session";
@@ -37,7 +37,7 @@ pub(super) async fn export(
     name: &str,
     out: Option<&Path>,
     format: Option<SessionFormat>,
-) -> Result<(), Failure> {
+) -> Result<(), CliFailure> {
     let session = find(store, name).await?;
     let messages = store.messages(session.id, None).await?;
     let text = match format.unwrap_or_else(|| format_of(out)) {
@@ -49,7 +49,7 @@ pub(super) async fn export(
         Some(path) => {
             write_new(path, &text).map_err(|error| {
                 let what = format!("cannot write `{}`", path.display());
-                let failure = Failure::new(what).because(&error);
+                let failure = CliFailure::new(what).because(&error);
                 match error.kind() {
                     io::ErrorKind::AlreadyExists => failure.hint("name a file that is not there"),
                     _ => failure,
@@ -70,13 +70,13 @@ fn format_of(path: Option<&Path>) -> SessionFormat {
     }
 }
 
-fn jsonl(session: &Session, messages: &[StoredMessage]) -> String {
+fn jsonl(session: &StoredSession, messages: &[StoredMessage]) -> String {
     let header = json!({"format": FORMAT, "version": VERSION, "session": session_json(session)});
     let lines = std::iter::once(header).chain(messages.iter().map(message_json));
     lines.map(|line| format!("{line}\n")).collect()
 }
 
-fn markdown(session: &Session, messages: &[StoredMessage]) -> String {
+fn markdown(session: &StoredSession, messages: &[StoredMessage]) -> String {
     let times: Vec<(String, String)> =
         messages.iter().map(|stored| (stored.at.to_string(), local(stored.at))).collect();
     let messages: Vec<TimedMessage<'_>> = messages
@@ -100,13 +100,13 @@ pub(super) async fn import(
     settings: &Settings,
     file: &Path,
     name: Option<&str>,
-) -> Result<(), Failure> {
-    let incoming = Incoming::read(file)?;
+) -> Result<(), CliFailure> {
+    let incoming = ImportedSession::read(file)?;
     let name = match name {
         Some(name) => session_name(name)?,
         None => incoming.name(file)?,
     };
-    let session = bring_in(store, settings, &incoming, name).await?;
+    let session = import_session(store, settings, &incoming, name).await?;
     incoming.tell_warnings();
     tell(&format_args!(
         "{} messages imported as session {}; go on with `recto chat --session {}`",
@@ -119,16 +119,19 @@ pub(super) async fn import(
 
 /// The session that a file holds, to be gone on with: the one that it became before, as
 /// long as nothing in the file is missing there, or else a new one.
-pub(crate) async fn take_in(settings: &Settings, file: &Path) -> Result<Session, Failure> {
+pub(crate) async fn resume_from_file(
+    settings: &Settings,
+    file: &Path,
+) -> Result<StoredSession, CliFailure> {
     if file == Path::new("-") {
-        return Err(Failure::new("a session to go on with can't come from standard input")
+        return Err(CliFailure::new("a session to go on with can't come from standard input")
             .hint("name a file: what is typed or piped in are messages"));
     }
-    let incoming = Incoming::read(file)?;
+    let incoming = ImportedSession::read(file)?;
     let name = incoming.name(file)?;
     let store = setup::store(settings)?;
     let shown = file.display();
-    if let Some(session) = became(&store, &settings.agent.name, &incoming, &name).await? {
+    if let Some(session) = find_imported(&store, &settings.agent.name, &incoming, &name).await? {
         tell(&format_args!(
             "session {} has all {} messages of {shown}, and goes on",
             tame(&session.label()),
@@ -139,7 +142,7 @@ pub(crate) async fn take_in(settings: &Settings, file: &Path) -> Result<Session,
     incoming.tell_warnings();
     let mut free = name.clone();
     for number in 2.. {
-        match bring_in(&store, settings, &incoming, free).await {
+        match import_session(&store, settings, &incoming, free).await {
             Ok(session) => {
                 tell(&format_args!(
                     "{} messages of {shown} are in session {} now, which goes on",
@@ -152,22 +155,22 @@ pub(crate) async fn take_in(settings: &Settings, file: &Path) -> Result<Session,
             Err(error) => return Err(error.into()),
         }
     }
-    Err(Failure::new("no name is free for the session"))
+    Err(CliFailure::new("no name is free for the session"))
 }
 
 /// The name with a number behind it.
-fn numbered(name: &SessionName, number: u32) -> Result<SessionName, Failure> {
+fn numbered(name: &SessionName, number: u32) -> Result<SessionName, CliFailure> {
     let end = format!("-{number}");
     let room = SessionName::LONGEST - end.len();
     session_name(&(name.as_str().chars().take(room).collect::<String>() + &end))
 }
 
-async fn bring_in(
+async fn import_session(
     store: &Store,
     settings: &Settings,
-    incoming: &Incoming,
+    incoming: &ImportedSession,
     name: SessionName,
-) -> Result<Session, StoreError> {
+) -> Result<StoredSession, StoreError> {
     let (messages, agent) = (incoming.timed(), &settings.agent.name);
     let key = BindingKey {
         agent: agent.clone(),
@@ -193,12 +196,12 @@ async fn bring_in(
 
 /// The session that a file became: it began when the file says, or else has the name
 /// that it got, and holds everything in the file.
-async fn became(
+async fn find_imported(
     store: &Store,
     agent: &str,
-    incoming: &Incoming,
+    incoming: &ImportedSession,
     name: &SessionName,
-) -> Result<Option<Session>, Failure> {
+) -> Result<Option<StoredSession>, CliFailure> {
     let fits = |summary: &SessionSummary| {
         let session = &summary.session;
         let is_it = match incoming.begun {

@@ -13,19 +13,20 @@ use std::sync::Arc;
 use futures_util::StreamExt;
 use recto_agent::{add_tools, runnable_tools};
 use recto_context::{CallId, Catalog, ContentHash, ItemKind, ToolCall, ToolSpec};
-use recto_store::{Moment, Sight};
+use recto_store::{Moment, TrustUpdate};
 use recto_tools::{
-    Action, CallContext, Caller, Consent, Needs, Permit, ToolOutcome, ToolResult, Toolbox,
+    ApprovalNeed, CallContext, CallPermit, Caller, Consent, ToolAction, ToolOutcome, ToolResult,
+    Toolbox,
 };
 use serde_json::{Value, json};
 
-use super::skills::{self, Declaring, Trust};
+use super::skills::{self, DeclaringSkill, SkillTrust};
 use crate::cli::CallArgs;
 use crate::commands::context::kept_store;
-use crate::commands::items::entry::{self, Found};
-use crate::commands::items::{self, View};
-use crate::failure::Failure;
-use crate::home::Home;
+use crate::commands::items::entry::{self, ItemMatch};
+use crate::commands::items::{self, ItemView};
+use crate::failure::CliFailure;
+use crate::home::RectoHome;
 use crate::input;
 use crate::output::{print_json, print_text, tame, tell};
 use crate::setup;
@@ -33,10 +34,10 @@ use crate::setup;
 /// The exit code that says that a call was not made.
 const REFUSED: u8 = 2;
 
-pub(super) fn dry_run(home: &Home, args: &CallArgs) -> Result<ExitCode, Failure> {
-    let view = View::open(home, ItemKind::Tool)?;
+pub(super) fn dry_run(home: &RectoHome, args: &CallArgs) -> Result<ExitCode, CliFailure> {
+    let view = ItemView::open(home, ItemKind::Tool)?;
     setup::runtime()?.block_on(async {
-        let trial = Trial::prepare(home, view, args).await?;
+        let trial = ToolTrial::prepare(home, view, args).await?;
         let described = trial.describe().await;
         let told = match &described {
             Ok(action) => trial.told(action, args.json),
@@ -54,15 +55,15 @@ pub(super) fn dry_run(home: &Home, args: &CallArgs) -> Result<ExitCode, Failure>
     })
 }
 
-pub(super) fn run(home: &Home, args: &CallArgs) -> Result<ExitCode, Failure> {
-    let view = View::open(home, ItemKind::Tool)?;
+pub(super) fn run(home: &RectoHome, args: &CallArgs) -> Result<ExitCode, CliFailure> {
+    let view = ItemView::open(home, ItemKind::Tool)?;
     setup::runtime()?.block_on(async {
-        let trial = Trial::prepare(home, view, args).await?;
+        let trial = ToolTrial::prepare(home, view, args).await?;
         trial.remember().await?;
         let result = trial.run().await;
         trial.tools.servers().shut_down().await;
         let Some(result) = result else {
-            return Err(Failure::new("the call gave no result"));
+            return Err(CliFailure::new("the call gave no result"));
         };
         if args.json {
             let (outcome, text) = (result.outcome.name(), &result.text);
@@ -80,27 +81,31 @@ pub(super) fn run(home: &Home, args: &CallArgs) -> Result<ExitCode, Failure> {
 }
 
 /// A call made by hand, and all that it needs.
-struct Trial {
-    view: View,
+struct ToolTrial {
+    view: ItemView,
     tools: Toolbox,
     spec: ToolSpec,
     call: ToolCall,
     context: CallContext,
     /// The skill that brings the tool.
-    skill: Option<Declaring>,
+    skill: Option<DeclaringSkill>,
 }
 
-impl Trial {
-    async fn prepare(home: &Home, mut view: View, args: &CallArgs) -> Result<Self, Failure> {
+impl ToolTrial {
+    async fn prepare(
+        home: &RectoHome,
+        mut view: ItemView,
+        args: &CallArgs,
+    ) -> Result<Self, CliFailure> {
         let arguments = input::message(&args.args)?;
         let mut tools = setup::toolbox(home, &view.settings);
         let store = kept_store(&view.settings);
         let searcher = setup::searcher(&view.settings, store.clone());
         let memories = setup::memories(&view.settings, &searcher, store);
         runnable_tools(&memories).for_each(|tool| tools.add(tool));
-        if matches!(entry::find(&view.entries(), &args.name), Found::None) {
+        if matches!(entry::find(&view.entries(), &args.name), ItemMatch::None) {
             // It may be a tool of a server that was never asked for its tools.
-            tools.servers().learn().await;
+            tools.servers().learn_tools().await;
             view.catalog = view.snapshot.catalog.clone();
             let built_in = setup::built_in(&tools, &view.settings);
             add_tools(&mut view.catalog, &built_in, &tools.servers().tools());
@@ -108,7 +113,7 @@ impl Trial {
         let id = items::find(&view, &view.entries(), &args.name)?.id.clone();
         let spec = view.catalog.all_tools().find(|spec| spec.id == id).cloned();
         let Some(spec) = spec else {
-            return Err(Failure::new(format!("there is no tool `{}`", tame(&args.name))));
+            return Err(CliFailure::new(format!("there is no tool `{}`", tame(&args.name))));
         };
         let declaring = skills::declaring(&view.settings, &view.catalog).await?;
         let context = CallContext {
@@ -122,20 +127,20 @@ impl Trial {
             arguments: arguments.into(),
         };
         let skill = skill_of(&spec, &view.catalog, declaring);
-        Ok(Trial { view, tools, spec, call, context, skill })
+        Ok(ToolTrial { view, tools, spec, call, context, skill })
     }
 
-    async fn describe(&self) -> Result<Action, String> {
+    async fn describe(&self) -> Result<ToolAction, String> {
         let offered = std::slice::from_ref(&self.spec);
         self.tools.describe(&self.call, offered, &self.context).await
     }
 
-    fn asks(&self, action: &Action) -> bool {
-        action.needs == Needs::Person
+    fn asks(&self, action: &ToolAction) -> bool {
+        action.needs == ApprovalNeed::Person
             || self.tools.asks(&self.spec, &self.view.catalog, self.tools.approval())
     }
 
-    fn told(&self, action: &Action, as_json: bool) -> Result<(), Failure> {
+    fn told(&self, action: &ToolAction, as_json: bool) -> Result<(), CliFailure> {
         let asks = self.asks(action);
         if as_json {
             return print_json(&self.json(action, asks));
@@ -145,27 +150,27 @@ impl Trial {
         print_text(&format!("{}\n{}\n", action.title, action.detail.trim_end()))
     }
 
-    fn json(&self, action: &Action, asks: bool) -> Value {
+    fn json(&self, action: &ToolAction, asks: bool) -> Value {
         json!({
             "tool": self.spec.id.key(),
             "called": &*self.spec.called,
             "title": action.title,
             "detail": action.detail,
             "asks": asks,
-            "needs_person": action.needs == Needs::Person,
+            "needs_person": action.needs == ApprovalNeed::Person,
             "data": action.data,
         })
     }
 
     /// Remembers a skill that is seen for the first time, as a turn would.
-    async fn remember(&self) -> Result<(), Failure> {
-        let Some(Declaring { folder, trust: Trust::New(hash), .. }) = &self.skill else {
+    async fn remember(&self) -> Result<(), CliFailure> {
+        let Some(DeclaringSkill { folder, trust: SkillTrust::New(hash), .. }) = &self.skill else {
             return Ok(());
         };
         let folders = vec![(folder.to_string_lossy().into_owned(), *hash)];
         let store = setup::store(&self.view.settings)?;
         let agent = &self.view.settings.agent.name;
-        Ok(store.trust(agent, folders, Sight::First, Moment::now()).await?)
+        Ok(store.trust(agent, folders, TrustUpdate::First, Moment::now()).await?)
     }
 
     /// Makes the call. What it would do is looked at first: the person's word is
@@ -175,7 +180,7 @@ impl Trial {
             Ok(action) => Consent::To(action.hash),
             Err(_) => Consent::Unasked,
         };
-        let permits = [Permit::Go(consent)];
+        let permits = [CallPermit::Go(consent)];
         let calls = std::slice::from_ref(&self.call);
         let offered = std::slice::from_ref(&self.spec);
         let mut results = Box::pin(self.tools.run_each(calls, &permits, offered, &self.context));
@@ -184,17 +189,21 @@ impl Trial {
 }
 
 /// The hashes of skills when a person last looked; one that is new counts as seen now.
-fn trusted(declaring: &[Declaring]) -> BTreeMap<PathBuf, ContentHash> {
-    let hash = |skill: &Declaring| match &skill.trust {
-        Trust::New(hash) | Trust::AsBefore(hash) => Some(*hash),
-        Trust::Changed { was, .. } => Some(*was),
-        Trust::Unreadable(_) => None,
+fn trusted(declaring: &[DeclaringSkill]) -> BTreeMap<PathBuf, ContentHash> {
+    let hash = |skill: &DeclaringSkill| match &skill.trust {
+        SkillTrust::New(hash) | SkillTrust::AsBefore(hash) => Some(*hash),
+        SkillTrust::Changed { was, .. } => Some(*was),
+        SkillTrust::Unreadable(_) => None,
     };
     declaring.iter().filter_map(|skill| Some((skill.folder.clone(), hash(skill)?))).collect()
 }
 
 /// The skill that brings a tool.
-fn skill_of(spec: &ToolSpec, catalog: &Catalog, declaring: Vec<Declaring>) -> Option<Declaring> {
+fn skill_of(
+    spec: &ToolSpec,
+    catalog: &Catalog,
+    declaring: Vec<DeclaringSkill>,
+) -> Option<DeclaringSkill> {
     let brings =
         |spec_of: &recto_context::Skill| spec_of.tools.iter().any(|tool| tool.id == spec.id);
     let name = &catalog.skills.iter().find(|skill| brings(skill))?.name;

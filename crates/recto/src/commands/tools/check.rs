@@ -10,13 +10,13 @@ use recto_workspace::Severity;
 use serde_json::{Value, json};
 
 use super::skills::{folder_of, read_text};
-use crate::commands::items::{View, concerning, problem_json, severity, tell_in_use};
-use crate::failure::Failure;
-use crate::home::Home;
+use crate::commands::items::{ItemView, concerning, problem_json, severity, tell_in_use};
+use crate::failure::CliFailure;
+use crate::home::RectoHome;
 use crate::output::{print, print_json, tame};
 
-pub(super) fn run(home: &Home, as_json: bool) -> Result<ExitCode, Failure> {
-    let view = View::open(home, ItemKind::Tool)?;
+pub(super) fn run(home: &RectoHome, as_json: bool) -> Result<ExitCode, CliFailure> {
+    let view = ItemView::open(home, ItemKind::Tool)?;
     let problems = problems(&view);
     if as_json {
         let problems: Vec<&Value> = problems.iter().map(|problem| &problem.json).collect();
@@ -32,7 +32,7 @@ pub(super) fn run(home: &Home, as_json: bool) -> Result<ExitCode, Failure> {
 }
 
 /// A problem with a file, in both forms in which it is printed.
-struct Found {
+struct ToolProblem {
     text: String,
     json: Value,
     is_error: bool,
@@ -40,12 +40,12 @@ struct Found {
 
 /// Lists what reading the skills found wrong, and then what is wrong with how their
 /// tools are run. What both find on a line is told once.
-fn problems(view: &View) -> Vec<Found> {
+fn problems(view: &ItemView) -> Vec<ToolProblem> {
     let mut seen: HashSet<(PathBuf, Option<usize>)> = HashSet::new();
     let mut found = Vec::new();
     for problem in concerning(view) {
         seen.insert((problem.path.to_path_buf(), problem.line));
-        found.push(Found {
+        found.push(ToolProblem {
             text: format!("{}: {problem}", severity(problem)),
             json: problem_json(problem),
             is_error: problem.severity == Severity::Error,
@@ -62,7 +62,7 @@ fn problems(view: &View) -> Vec<Found> {
 }
 
 /// Every tools.json of a skill that is in use.
-fn declarations(view: &View) -> Vec<PathBuf> {
+fn declarations(view: &ItemView) -> Vec<PathBuf> {
     let folders = view.catalog.skills.iter().filter_map(folder_of);
     let files = folders.map(|folder| folder.join("tools.json"));
     files.filter(|file| file.symlink_metadata().is_ok()).collect()
@@ -78,10 +78,10 @@ fn flaws(file: &Path) -> Vec<(Option<usize>, String)> {
     }
 }
 
-fn flaw(file: &Path, line: Option<usize>, what: &str) -> Found {
+fn flaw(file: &Path, line: Option<usize>, what: &str) -> ToolProblem {
     let at = line.map(|line| format!(":{line}")).unwrap_or_default();
     let shown = tame(&file.to_string_lossy());
-    Found {
+    ToolProblem {
         text: format!("error: {shown}{at}: {}", tame(what)),
         json: json!({
             "path": file.to_string_lossy(),

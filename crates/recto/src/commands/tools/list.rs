@@ -8,18 +8,18 @@ use recto_context::{ItemId, ItemKind, ToolSpec};
 use recto_tools::{Toolbox, guards};
 use serde_json::{Value, json};
 
-use super::skills::{self, Declaring};
-use crate::commands::items::entry::Entry;
-use crate::commands::items::{View, tell_of_check};
-use crate::config::{Sandbox, Settings};
-use crate::draw::Table;
-use crate::failure::Failure;
-use crate::home::Home;
+use super::skills::{self, DeclaringSkill};
+use crate::commands::items::entry::ListedItem;
+use crate::commands::items::{ItemView, tell_of_check};
+use crate::config::{SandboxPolicy, Settings};
+use crate::draw::TextTable;
+use crate::failure::CliFailure;
+use crate::home::RectoHome;
 use crate::output::{print_as, tame};
 use crate::setup;
 
-pub(super) fn run(home: &Home, as_json: bool) -> Result<(), Failure> {
-    let view = View::open(home, ItemKind::Tool)?;
+pub(super) fn run(home: &RectoHome, as_json: bool) -> Result<(), CliFailure> {
+    let view = ItemView::open(home, ItemKind::Tool)?;
     let declaring = setup::runtime()?.block_on(skills::declaring(&view.settings, &view.catalog))?;
     let tools = setup::toolbox(home, &view.settings);
     let rows = rows(&view, &tools, &declaring);
@@ -33,36 +33,40 @@ pub(super) fn run(home: &Home, as_json: bool) -> Result<(), Failure> {
 }
 
 /// A tool in the list, with what a call of it needs.
-struct Row<'a> {
-    entry: Entry<'a>,
+struct ToolListRow<'a> {
+    entry: ListedItem<'a>,
     called: &'a str,
     permission: &'static str,
     /// The skill that brings it.
-    skill: Option<&'a Declaring>,
+    skill: Option<&'a DeclaringSkill>,
 }
 
-fn rows<'a>(view: &'a View, tools: &Toolbox, declaring: &'a [Declaring]) -> Vec<Row<'a>> {
+fn rows<'a>(
+    view: &'a ItemView,
+    tools: &Toolbox,
+    declaring: &'a [DeclaringSkill],
+) -> Vec<ToolListRow<'a>> {
     let specs: Vec<&ToolSpec> = view.catalog.all_tools().collect();
-    let row = |entry: Entry<'a>| {
+    let row = |entry: ListedItem<'a>| {
         let spec = specs.iter().find(|spec| spec.id == entry.id)?;
-        let skill = declaring.iter().find(|skill| is_of(&entry.id, skill, spec));
-        let permission = match skill.and_then(Declaring::why_off) {
+        let skill = declaring.iter().find(|skill| comes_with_skill(&entry.id, skill, spec));
+        let permission = match skill.and_then(DeclaringSkill::why_off) {
             Some(_) => "off",
             None if tools.asks(spec, &view.catalog, tools.approval()) => "ask",
             None => "allow",
         };
-        Some(Row { called: &spec.called, entry, permission, skill })
+        Some(ToolListRow { called: &spec.called, entry, permission, skill })
     };
     view.entries().into_iter().filter_map(row).collect()
 }
 
 /// Whether a tool comes with a skill: a server may have the skill's name.
-fn is_of(id: &ItemId, skill: &Declaring, spec: &ToolSpec) -> bool {
+fn comes_with_skill(id: &ItemId, skill: &DeclaringSkill, spec: &ToolSpec) -> bool {
     let by_name = id.server.as_deref() == Some(&*skill.name);
-    by_name && !matches!(spec.source, recto_context::Source::Server(_))
+    by_name && !matches!(spec.source, recto_context::ContentSource::Server(_))
 }
 
-impl Row<'_> {
+impl ToolListRow<'_> {
     fn json(&self, settings: &Settings) -> Value {
         let mut value = self.entry.json();
         value["called"] = self.called.into();
@@ -81,11 +85,11 @@ impl Row<'_> {
     }
 }
 
-fn drawn(rows: &[Row<'_>], declaring: &[Declaring], settings: &Settings) -> String {
+fn drawn(rows: &[ToolListRow<'_>], declaring: &[DeclaringSkill], settings: &Settings) -> String {
     let mut table =
-        Table::new(["name", "include", "permission", "server", "tokens", "description"]);
+        TextTable::new(["name", "include", "permission", "server", "tokens", "description"]);
     table.align_right(4);
-    for Row { entry, permission, .. } in rows {
+    for ToolListRow { entry, permission, .. } in rows {
         table.row([
             entry.id.name.to_string(),
             entry.include.to_string(),
@@ -110,14 +114,14 @@ fn around(settings: &Settings) -> String {
     let guards = guards();
     let missing = match settings.tools.sandbox {
         _ if guards.all_hold() => "",
-        Sandbox::BestEffort => "; programs run all the same (`tools.sandbox`)",
-        Sandbox::Required => "; no program is run (`tools.sandbox`)",
+        SandboxPolicy::BestEffort => "; programs run all the same (`tools.sandbox`)",
+        SandboxPolicy::Required => "; no program is run (`tools.sandbox`)",
     };
     format!("{guards}{missing}")
 }
 
 /// Says what a skill's programs are granted, or why they are not run.
-fn granted(skill: &Declaring, settings: &Settings) -> String {
+fn granted(skill: &DeclaringSkill, settings: &Settings) -> String {
     if let Some(why) = skill.why_off() {
         return tame(&why);
     }

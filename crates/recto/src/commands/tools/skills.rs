@@ -9,26 +9,26 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use recto_context::{Catalog, ContentHash, Skill, Source};
+use recto_context::{Catalog, ContentHash, ContentSource, Skill};
 use recto_tools::trust_hash;
 use serde_json::Value;
 
 use crate::config::{GrantSettings, ItemKind, Settings};
-use crate::failure::Failure;
+use crate::failure::CliFailure;
 use crate::setup;
 
 /// The largest declaration that is looked at.
 const MAX_DECLARATION: u64 = 1 << 20;
 
 /// A skill that declares tools.
-pub(in crate::commands) struct Declaring {
+pub(in crate::commands) struct DeclaringSkill {
     pub(in crate::commands) name: Arc<str>,
     pub(in crate::commands) folder: PathBuf,
-    pub(in crate::commands) trust: Trust,
+    pub(in crate::commands) trust: SkillTrust,
 }
 
 /// The state of a skill's files, compared with what a person last saw of them.
-pub(in crate::commands) enum Trust {
+pub(in crate::commands) enum SkillTrust {
     /// Nothing is known yet.
     New(ContentHash),
     /// The same as when a person last looked at it.
@@ -39,13 +39,13 @@ pub(in crate::commands) enum Trust {
     Unreadable(io::Error),
 }
 
-impl Declaring {
+impl DeclaringSkill {
     /// Says why its tools are off, if they are.
     pub(in crate::commands) fn why_off(&self) -> Option<String> {
         match &self.trust {
-            Trust::New(_) | Trust::AsBefore(_) => None,
-            Trust::Changed { .. } => Some(recto_agent::changed(&self.name)),
-            Trust::Unreadable(error) => {
+            SkillTrust::New(_) | SkillTrust::AsBefore(_) => None,
+            SkillTrust::Changed { .. } => Some(recto_agent::skill_changed_notice(&self.name)),
+            SkillTrust::Unreadable(error) => {
                 Some(format!("the tools of skill `{}` are off: {error}", self.name))
             }
         }
@@ -72,7 +72,7 @@ impl Declaring {
 pub(in crate::commands) async fn declaring(
     settings: &Settings,
     catalog: &Catalog,
-) -> Result<Vec<Declaring>, Failure> {
+) -> Result<Vec<DeclaringSkill>, CliFailure> {
     let declaring: Vec<(&Skill, PathBuf)> = catalog
         .skills
         .iter()
@@ -82,21 +82,21 @@ pub(in crate::commands) async fn declaring(
     if declaring.is_empty() {
         return Ok(Vec::new());
     }
-    let known = known(settings).await?;
+    let known = trusted_hashes(settings).await?;
     let with_trust = |(skill, folder): (&Skill, PathBuf)| {
         let trust = match (trust_hash(&folder), known.get(&*folder.to_string_lossy())) {
-            (Err(error), _) => Trust::Unreadable(error),
-            (Ok(is), None) => Trust::New(is),
-            (Ok(is), Some(was)) if is == *was => Trust::AsBefore(is),
-            (Ok(is), Some(was)) => Trust::Changed { was: *was, is },
+            (Err(error), _) => SkillTrust::Unreadable(error),
+            (Ok(is), None) => SkillTrust::New(is),
+            (Ok(is), Some(was)) if is == *was => SkillTrust::AsBefore(is),
+            (Ok(is), Some(was)) => SkillTrust::Changed { was: *was, is },
         };
-        Declaring { name: skill.name.clone(), folder, trust }
+        DeclaringSkill { name: skill.name.clone(), folder, trust }
     };
     Ok(declaring.into_iter().map(with_trust).collect())
 }
 
 /// The hashes of skills' folders that a person has seen. Looking must not make a store.
-async fn known(settings: &Settings) -> Result<BTreeMap<String, ContentHash>, Failure> {
+async fn trusted_hashes(settings: &Settings) -> Result<BTreeMap<String, ContentHash>, CliFailure> {
     if !settings.store.path.exists() {
         return Ok(BTreeMap::new());
     }
@@ -108,7 +108,7 @@ async fn known(settings: &Settings) -> Result<BTreeMap<String, ContentHash>, Fai
 /// The folder of a skill that was read from a file.
 pub(in crate::commands) fn folder_of(skill: &Skill) -> Option<PathBuf> {
     match &skill.source {
-        Source::File(path) => path.parent().map(Path::to_path_buf),
+        ContentSource::File(path) => path.parent().map(Path::to_path_buf),
         _ => None,
     }
 }

@@ -6,69 +6,69 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use recto_context::ItemKind;
-use recto_store::{Moment, Sight};
+use recto_store::{Moment, TrustUpdate};
 use serde_json::json;
 
-use super::skills::{self, Declaring, Trust};
-use crate::commands::items::View;
+use super::skills::{self, DeclaringSkill, SkillTrust};
+use crate::commands::items::ItemView;
 use crate::commands::sessions::local;
-use crate::failure::Failure;
-use crate::home::Home;
+use crate::failure::CliFailure;
+use crate::home::RectoHome;
 use crate::output::{print_as, tame};
 use crate::setup;
 
 /// The most files that are listed.
 const MOST_FILES: usize = 1_000;
 
-pub(super) fn run(home: &Home, name: &str, as_json: bool) -> Result<(), Failure> {
-    let view = View::open(home, ItemKind::Tool)?;
+pub(super) fn run(home: &RectoHome, name: &str, as_json: bool) -> Result<(), CliFailure> {
+    let view = ItemView::open(home, ItemKind::Tool)?;
     setup::runtime()?.block_on(async {
         let declaring = skills::declaring(&view.settings, &view.catalog).await?;
         let skill = find(&declaring, name)?;
         // Listed after they were hashed: what changes in between is not trusted.
         let files = files(&skill.folder);
         let (hash, was) = match &skill.trust {
-            Trust::New(is) => (*is, "seen for the first time"),
-            Trust::AsBefore(is) => (*is, "as it was"),
-            Trust::Changed { is, .. } => (*is, "changed"),
-            Trust::Unreadable(error) => {
+            SkillTrust::New(is) => (*is, "seen for the first time"),
+            SkillTrust::AsBefore(is) => (*is, "as it was"),
+            SkillTrust::Changed { is, .. } => (*is, "changed"),
+            SkillTrust::Unreadable(error) => {
                 let what = format!("the skill `{}` can't be read", tame(&skill.name));
-                return Err(Failure::new(what).because(error));
+                return Err(CliFailure::new(what).because(error));
             }
         };
         let folder = skill.folder.to_string_lossy().into_owned();
         let store = setup::store(&view.settings)?;
         let agent = &view.settings.agent.name;
-        store.trust(agent, vec![(folder, hash)], Sight::Again, Moment::now()).await?;
+        store.trust(agent, vec![(folder, hash)], TrustUpdate::Again, Moment::now()).await?;
         let paths = || files.iter().map(|file| &file.path).collect::<Vec<_>>();
         let (name, sum) = (&*skill.name, hash.to_string());
         print_as(
             as_json,
             || json!({"skill": name, "was": was, "hash": sum, "files": paths()}),
-            || told(skill, was, &files),
+            || describe_trust(skill, was, &files),
         )
     })
 }
 
-fn find<'a>(declaring: &'a [Declaring], name: &str) -> Result<&'a Declaring, Failure> {
+fn find<'a>(declaring: &'a [DeclaringSkill], name: &str) -> Result<&'a DeclaringSkill, CliFailure> {
     if let Some(skill) = declaring.iter().find(|skill| *skill.name == *name) {
         return Ok(skill);
     }
-    let failure = Failure::new(format!("there is no skill `{}` that brings tools", tame(name)));
+    let failure = CliFailure::new(format!("there is no skill `{}` that brings tools", tame(name)));
     let names = declaring.iter().map(|skill| &*skill.name);
     let otherwise = "`recto tools list` shows which skill brings a tool, as its server";
     Err(failure.hint_nearest(name, names, otherwise))
 }
 
 /// A file that decides what the skill's tools do.
-struct Deciding {
+struct TrustedFile {
     path: PathBuf,
     bytes: u64,
     changed: Option<SystemTime>,
 }
 
 /// The declaration and the scripts, those that changed last first.
-fn files(folder: &Path) -> Vec<Deciding> {
+fn files(folder: &Path) -> Vec<TrustedFile> {
     let mut paths = vec![folder.join("tools.json")];
     let mut folders = vec![folder.join("scripts")];
     while let Some(folder) = folders.pop() {
@@ -84,21 +84,21 @@ fn files(folder: &Path) -> Vec<Deciding> {
             }
         }
     }
-    let mut files: Vec<Deciding> = paths.into_iter().map(deciding).collect();
+    let mut files: Vec<TrustedFile> = paths.into_iter().map(deciding).collect();
     files.sort_by(|a, b| b.changed.cmp(&a.changed).then_with(|| a.path.cmp(&b.path)));
     files
 }
 
-fn deciding(path: PathBuf) -> Deciding {
+fn deciding(path: PathBuf) -> TrustedFile {
     let metadata = fs::symlink_metadata(&path).ok();
-    Deciding {
+    TrustedFile {
         bytes: metadata.as_ref().map_or(0, fs::Metadata::len),
         changed: metadata.and_then(|metadata| metadata.modified().ok()),
         path,
     }
 }
 
-fn told(skill: &Declaring, was: &str, files: &[Deciding]) -> String {
+fn describe_trust(skill: &DeclaringSkill, was: &str, files: &[TrustedFile]) -> String {
     let mut page = format!("skill {} ({was}) is trusted as it is now:\n", tame(&skill.name));
     for file in files {
         let changed = match file.changed.and_then(|time| time.try_into().ok()) {

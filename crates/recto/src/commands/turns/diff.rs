@@ -4,25 +4,26 @@
 use std::cmp::Ordering;
 use std::fmt::Write as _;
 
-use recto_agent::restore;
-use recto_context::{Change, Comparison, ItemId, Tokens, compare};
-use recto_store::{RequestRecord, Store, Turn};
+use recto_agent::restore_request;
+use recto_context::{Comparison, ItemId, PromptChange, Tokens, compare_requests};
+use recto_store::{RequestRecord, Store, StoredTurn};
 use serde_json::json;
 
 use super::{find, request_of};
 use crate::cli::DiffArgs;
-use crate::failure::Failure;
-use crate::home::Home;
+use crate::failure::CliFailure;
+use crate::home::RectoHome;
 use crate::output::{print_as, tame};
 use crate::setup;
 
-pub(crate) fn run(home: &Home, args: &DiffArgs) -> Result<(), Failure> {
+pub(crate) fn run(home: &RectoHome, args: &DiffArgs) -> Result<(), CliFailure> {
     let settings = setup::load(home, Vec::new())?;
     setup::runtime()?.block_on(async {
         let store = setup::settled_store(&settings).await?;
         let (before, after) = requests(&store, args).await?;
-        let (old, new) = (restore(&store, &before).await?, restore(&store, &after).await?);
-        let comparison = compare(&old, &new);
+        let (old, new) =
+            (restore_request(&store, &before).await?, restore_request(&store, &after).await?);
+        let comparison = compare_requests(&old, &new);
         let place =
             |request: &RequestRecord| json!({"turn": request.turn, "request": request.number});
         print_as(
@@ -38,7 +39,7 @@ pub(crate) fn run(home: &Home, args: &DiffArgs) -> Result<(), Failure> {
 async fn requests(
     store: &Store,
     args: &DiffArgs,
-) -> Result<(RequestRecord, RequestRecord), Failure> {
+) -> Result<(RequestRecord, RequestRecord), CliFailure> {
     let first = find(store, &args.first).await?;
     let (before, after) = match &args.second {
         Some(second) => in_order(first, find(store, second).await?)?,
@@ -57,16 +58,16 @@ async fn requests(
 }
 
 /// Two turns, the earlier one first, however they were named.
-fn in_order(first: Turn, second: Turn) -> Result<(Turn, Turn), Failure> {
+fn in_order(first: StoredTurn, second: StoredTurn) -> Result<(StoredTurn, StoredTurn), CliFailure> {
     match first.id.cmp(&second.id) {
         Ordering::Less => Ok((first, second)),
         Ordering::Greater => Ok((second, first)),
-        Ordering::Equal => Err(Failure::new(format!("turn {} was named twice", first.id))
+        Ordering::Equal => Err(CliFailure::new(format!("turn {} was named twice", first.id))
             .hint("name two turns, or one to compare it with the turn before it")),
     }
 }
 
-async fn turn_before(store: &Store, turn: &Turn) -> Result<Turn, Failure> {
+async fn turn_before(store: &Store, turn: &StoredTurn) -> Result<StoredTurn, CliFailure> {
     let turns = store.turns(turn.session).await?;
     let mut sent = Vec::new();
     for earlier in turns.into_iter().filter(|earlier| earlier.number < turn.number) {
@@ -75,7 +76,7 @@ async fn turn_before(store: &Store, turn: &Turn) -> Result<Turn, Failure> {
         }
     }
     sent.pop().ok_or_else(|| {
-        Failure::new(format!("turn {} is the first of its session that sent something", turn.id))
+        CliFailure::new(format!("turn {} is the first of its session that sent something", turn.id))
             .hint("name two turns to compare: recto diff TURN TURN")
     })
 }
@@ -114,7 +115,7 @@ fn describe(before: &RequestRecord, after: &RequestRecord, comparison: &Comparis
     out
 }
 
-fn describe_change(change: &Change) -> String {
+fn describe_change(change: &PromptChange) -> String {
     let place = match change.message {
         Some(message) => format!("message {}, byte {}", message + 1, change.byte),
         None => format!("the tools, byte {}", change.byte),

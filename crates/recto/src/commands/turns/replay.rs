@@ -4,38 +4,40 @@
 use std::process::ExitCode;
 
 use futures_util::StreamExt;
-use recto_agent::{AgentError, ModelEntry, Verdict, restore, verify, window_of};
+use recto_agent::{
+    AgentError, ModelEntry, ReplayVerdict, probe_window_of, restore_request, verify_body,
+};
 use recto_context::{Budget, RequestContext, Tokens, ToolCalls};
 use recto_llm::StreamEvent;
 use recto_store::{
-    RequestId, RequestRecord, SessionFilter, Store, StoreError, Thing, Turn, TurnId,
+    RequestId, RequestRecord, RowId, SessionFilter, Store, StoreError, StoredTurn, TurnId,
 };
 use serde_json::{Value, json};
 
 use super::{find, request_of, sent_no_such};
 use crate::cli::ReplayArgs;
 use crate::config::Settings;
-use crate::failure::Failure;
-use crate::home::Home;
+use crate::failure::CliFailure;
+use crate::home::RectoHome;
 use crate::output::{print, print_json, tame, tell};
 use crate::setup;
-use crate::terminal::markdown::Renderer;
-use crate::terminal::{Styled, width};
+use crate::terminal::markdown::MarkdownRenderer;
+use crate::terminal::{OutputStyle, width};
 
-pub(crate) fn run(home: &Home, args: &ReplayArgs) -> Result<ExitCode, Failure> {
+pub(crate) fn run(home: &RectoHome, args: &ReplayArgs) -> Result<ExitCode, CliFailure> {
     let settings = setup::load(home, Vec::new())?;
     setup::runtime()?.block_on(async {
         let store = setup::settled_store(&settings).await?;
         if args.verify {
             verify_all(&store, args).await
         } else {
-            send(&store, settings, args).await
+            send_again(&store, settings, args).await
         }
     })
 }
 
 /// Verifies what was asked for: one request, a turn's, or every one there is.
-async fn verify_all(store: &Store, args: &ReplayArgs) -> Result<ExitCode, Failure> {
+async fn verify_all(store: &Store, args: &ReplayArgs) -> Result<ExitCode, CliFailure> {
     let turns = match &args.turn {
         Some(turn) => vec![find(store, turn).await?],
         None => every_turn(store).await?,
@@ -52,12 +54,12 @@ async fn verify_all(store: &Store, args: &ReplayArgs) -> Result<ExitCode, Failur
         }
         for (number, id) in requests {
             let verdict = verify_one(store, id).await;
-            results.push(Checked::new(turn.id, number, verdict));
+            results.push(ReplayCheck::new(turn.id, number, verdict));
         }
     }
     let broken = results.iter().filter(|result| result.problem.is_some()).count();
     if args.json {
-        print_json(&results.iter().map(Checked::json).collect())?;
+        print_json(&results.iter().map(ReplayCheck::json).collect())?;
     } else {
         for result in &results {
             result.tell();
@@ -67,7 +69,7 @@ async fn verify_all(store: &Store, args: &ReplayArgs) -> Result<ExitCode, Failur
     Ok(if broken == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-async fn every_turn(store: &Store) -> Result<Vec<Turn>, Failure> {
+async fn every_turn(store: &Store) -> Result<Vec<StoredTurn>, CliFailure> {
     let mut turns = Vec::new();
     for summary in store.sessions(SessionFilter::All).await? {
         turns.extend(store.turns(summary.session.id).await?);
@@ -77,7 +79,7 @@ async fn every_turn(store: &Store) -> Result<Vec<Turn>, Failure> {
 }
 
 /// The result of verifying one request.
-struct Checked {
+struct ReplayCheck {
     turn: TurnId,
     number: u32,
     /// How long the body is, where it is whole.
@@ -85,24 +87,24 @@ struct Checked {
     problem: Option<String>,
 }
 
-async fn verify_one(store: &Store, id: RequestId) -> Result<Verdict, AgentError> {
+async fn verify_one(store: &Store, id: RequestId) -> Result<ReplayVerdict, AgentError> {
     match store.request(id).await? {
-        Some(request) => verify(store, &request).await,
-        None => Err(StoreError::NotFound(Thing::Request(id)).into()),
+        Some(request) => verify_body(store, &request).await,
+        None => Err(StoreError::NotFound(RowId::Request(id)).into()),
     }
 }
 
-impl Checked {
-    fn new(turn: TurnId, number: u32, verdict: Result<Verdict, AgentError>) -> Self {
+impl ReplayCheck {
+    fn new(turn: TurnId, number: u32, verdict: Result<ReplayVerdict, AgentError>) -> Self {
         let (bytes, problem) = match verdict {
-            Ok(Verdict::Identical { bytes }) => (Some(bytes), None),
-            Ok(Verdict::Different { at }) => {
+            Ok(ReplayVerdict::Identical { bytes }) => (Some(bytes), None),
+            Ok(ReplayVerdict::Different { at }) => {
                 let what = "the body made from its parts differs from the one sent";
                 (None, Some(format!("{what} at byte {at}")))
             }
             Err(error) => (None, Some(error.to_string())),
         };
-        Checked { turn, number, bytes, problem }
+        ReplayCheck { turn, number, bytes, problem }
     }
 
     fn tell(&self) {
@@ -124,7 +126,11 @@ impl Checked {
 
 /// Sends the recorded bytes again, or the same page to another model. The reply
 /// is shown and kept nowhere: the record says what happened, once.
-async fn send(store: &Store, settings: Settings, args: &ReplayArgs) -> Result<ExitCode, Failure> {
+async fn send_again(
+    store: &Store,
+    settings: Settings,
+    args: &ReplayArgs,
+) -> Result<ExitCode, CliFailure> {
     let name = args.turn.as_deref().unwrap_or("last");
     let turn = find(store, name).await?;
     let request = request_of(store, &turn, args.request).await?;
@@ -134,12 +140,12 @@ async fn send(store: &Store, settings: Settings, args: &ReplayArgs) -> Result<Ex
     let body = match &args.model {
         None => recorded_body(store, &request, &entry).await?,
         Some(_) => {
-            let context = restore(store, &request).await?;
+            let context = restore_request(store, &request).await?;
             body_for(context, &entry, Tokens::new(settings.window_cap)).await?
         }
     };
-    let styled = Styled::on_stdout();
-    let mut markdown = Renderer::new(width(), styled);
+    let styled = OutputStyle::on_stdout();
+    let mut markdown = MarkdownRenderer::new(width(), styled);
     let mut stream = entry.client.stream(body);
     while let Some(event) = stream.next().await {
         let event = event?;
@@ -178,7 +184,7 @@ async fn recorded_body(
     store: &Store,
     request: &RequestRecord,
     entry: &ModelEntry,
-) -> Result<Vec<u8>, Failure> {
+) -> Result<Vec<u8>, CliFailure> {
     let wire = entry.client.wire().name();
     if wire != request.wire {
         let what = format!(
@@ -186,7 +192,7 @@ async fn recorded_body(
             tame(&request.wire),
             tame(&entry.name)
         );
-        return Err(Failure::new(what).hint("name the model with --model to send the same page"));
+        return Err(CliFailure::new(what).hint("name the model with --model to send the same page"));
     }
     Ok(store.body(request.id).await?)
 }
@@ -196,13 +202,13 @@ async fn body_for(
     mut context: RequestContext,
     entry: &ModelEntry,
     cap: Tokens,
-) -> Result<Vec<u8>, Failure> {
+) -> Result<Vec<u8>, CliFailure> {
     if shows_no_tools(&context, entry) {
         let name = tame(&entry.name);
         let what = format!("model `{name}` takes tools as text, and this page has them as schemas");
-        return Err(Failure::new(what).hint("choose a model whose template knows tools"));
+        return Err(CliFailure::new(what).hint("choose a model whose template knows tools"));
     }
-    let window = window_of(entry, cap).await?;
+    let window = probe_window_of(entry, cap).await?;
     let prompt = context.prompt_tokens();
     let budget = Budget::share(window, entry.limits.reply, context.budget.tools, None);
     if prompt > budget.messages + budget.tools {
@@ -213,7 +219,7 @@ async fn body_for(
             window.tokens,
             budget.reply
         );
-        return Err(Failure::new(what).hint("choose a model with a larger window"));
+        return Err(CliFailure::new(what).hint("choose a model with a larger window"));
     }
     context.window = window;
     context.budget = Budget { used: context.budget.used, ..budget };

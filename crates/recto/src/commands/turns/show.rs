@@ -2,33 +2,33 @@
 
 use std::fmt::Write as _;
 
-use recto_agent::restore;
+use recto_agent::restore_request;
 use recto_context::MessageId;
-use recto_store::{RequestRecord, Store, Turn};
+use recto_store::{RequestRecord, Store, StoredTurn};
 use serde_json::{Value, json};
 
 use super::{find, request_of};
 use crate::cli::ShowArgs;
 use crate::commands::sessions::{local, message_json, turn_json};
 use crate::draw;
-use crate::failure::Failure;
-use crate::home::Home;
+use crate::failure::CliFailure;
+use crate::home::RectoHome;
 use crate::output::{print, print_bytes, print_json, tame};
 use crate::setup;
 
-pub(crate) fn run(home: &Home, args: &ShowArgs) -> Result<(), Failure> {
+pub(crate) fn run(home: &RectoHome, args: &ShowArgs) -> Result<(), CliFailure> {
     let settings = setup::load(home, Vec::new())?;
     setup::runtime()?.block_on(async {
         let store = setup::settled_store(&settings).await?;
         let turn = find(&store, &args.turn).await?;
         if args.json {
-            return print_json(&everything(&store, &turn, None).await?);
+            return print_json(&record_json(&store, &turn, None).await?);
         }
         let request = request_of(&store, &turn, args.request).await?;
         if args.body {
             return print_bytes(&store.body(request.id).await?);
         }
-        let context = restore(&store, &request).await?;
+        let context = restore_request(&store, &request).await?;
         let mut out = heading(&turn, &request);
         out.push_str(&draw::request(&context));
         out.push_str(&reply(&store, &turn, &request).await?);
@@ -36,7 +36,7 @@ pub(crate) fn run(home: &Home, args: &ShowArgs) -> Result<(), Failure> {
     })
 }
 
-fn heading(turn: &Turn, request: &RequestRecord) -> String {
+fn heading(turn: &StoredTurn, request: &RequestRecord) -> String {
     let mut out = format!(
         "turn    {} of session {}, {}, {}\nrequest {} ({}), {} bytes by the {} wire\n",
         turn.id,
@@ -66,7 +66,11 @@ fn heading(turn: &Turn, request: &RequestRecord) -> String {
 }
 
 /// Draws what came back for a request.
-async fn reply(store: &Store, turn: &Turn, request: &RequestRecord) -> Result<String, Failure> {
+async fn reply(
+    store: &Store,
+    turn: &StoredTurn,
+    request: &RequestRecord,
+) -> Result<String, CliFailure> {
     let bold = anstyle::Style::new().bold();
     let mut out = String::new();
     let Some(answer) = &request.answer else {
@@ -99,9 +103,9 @@ async fn reply(store: &Store, turn: &Turn, request: &RequestRecord) -> Result<St
 
 async fn message_text(
     store: &Store,
-    turn: &Turn,
+    turn: &StoredTurn,
     id: MessageId,
-) -> Result<Option<String>, Failure> {
+) -> Result<Option<String>, CliFailure> {
     let messages = store.messages_within(turn.session, id..=id).await?;
     Ok(messages.first().map(|stored| crate::commands::sessions::body_text(&stored.message)))
 }
@@ -111,13 +115,13 @@ pub(crate) async fn record(
     store: &Store,
     turn: &str,
     request: Option<u32>,
-) -> Result<Value, Failure> {
+) -> Result<Value, CliFailure> {
     let turn = find(store, turn).await?;
     let only = match request {
         Some(_) => Some(request_of(store, &turn, request).await?),
         None => None,
     };
-    everything(store, &turn, only).await
+    record_json(store, &turn, only).await
 }
 
 /// The bytes that one of a turn's requests, the last unless another is named, sent.
@@ -125,18 +129,18 @@ pub(crate) async fn body(
     store: &Store,
     turn: &str,
     request: Option<u32>,
-) -> Result<Vec<u8>, Failure> {
+) -> Result<Vec<u8>, CliFailure> {
     let turn = find(store, turn).await?;
     let request = request_of(store, &turn, request).await?;
     Ok(store.body(request.id).await?)
 }
 
 /// Collects all that is known of a turn, or of one of its requests.
-async fn everything(
+async fn record_json(
     store: &Store,
-    turn: &Turn,
+    turn: &StoredTurn,
     only: Option<RequestRecord>,
-) -> Result<Value, Failure> {
+) -> Result<Value, CliFailure> {
     let made = match only {
         Some(request) => vec![request],
         None => store.requests(turn.id).await?,
@@ -157,8 +161,8 @@ async fn everything(
     }))
 }
 
-async fn request_json(store: &Store, request: &RequestRecord) -> Result<Value, Failure> {
-    let context = restore(store, request).await?;
+async fn request_json(store: &Store, request: &RequestRecord) -> Result<Value, CliFailure> {
+    let context = restore_request(store, request).await?;
     let body = store.body(request.id).await?;
     let body: Value = serde_json::from_slice(&body).unwrap_or_default();
     Ok(json!({

@@ -2,30 +2,30 @@
 
 use std::sync::Arc;
 
-use recto_agent::restore;
+use recto_agent::restore_request;
 use recto_context::{RequestContext, TypedMemory};
 use serde_json::json;
 
 use super::{find, request_of};
 use crate::cli::WhyArgs;
-use crate::failure::Failure;
-use crate::home::Home;
+use crate::failure::CliFailure;
+use crate::home::RectoHome;
 use crate::output::{print_as, tame};
 use crate::setup;
 
-pub(crate) fn run(home: &Home, args: &WhyArgs) -> Result<(), Failure> {
+pub(crate) fn run(home: &RectoHome, args: &WhyArgs) -> Result<(), CliFailure> {
     let settings = setup::load(home, Vec::new())?;
     setup::runtime()?.block_on(async {
         let store = setup::settled_store(&settings).await?;
         let turn = find(&store, &args.turn).await?;
         // The last request shows all that the turn came to have.
         let request = request_of(&store, &turn, None).await?;
-        let context = restore(&store, &request).await?;
+        let context = restore_request(&store, &request).await?;
         let searcher = setup::searcher(&settings, Some(store.clone()));
         let memories = setup::memories(&settings, &searcher, Some(store.clone()));
         // Whoever sits at the terminal may know of everybody's.
         let others = match TypedMemory::new(&args.name).is_name() {
-            true => memories.files().of_everybody(&setup::owner(&settings)).await.memories,
+            true => memories.files().read_everything(&setup::owner(&settings)).await.memories,
             false => Arc::default(),
         };
         let answers = memories.why(&store, &request, &context, &args.name, &others).await;
@@ -42,8 +42,8 @@ pub(crate) fn run(home: &Home, args: &WhyArgs) -> Result<(), Failure> {
 }
 
 /// Names the nearest of all items that the turn knew.
-fn unknown(context: &RequestContext, name: &str, turn: &str) -> Failure {
-    let failure = Failure::new(format!("turn {turn} knew no item `{}`", tame(name)));
+fn unknown(context: &RequestContext, name: &str, turn: &str) -> CliFailure {
+    let failure = CliFailure::new(format!("turn {turn} knew no item `{}`", tame(name)));
     let parts = context.parts.iter().filter_map(|part| Some(&part.item.as_ref()?.id));
     let tools = context.tools.iter().map(|tool| &tool.spec.id);
     let available = context.available.iter().map(|(id, _)| id);

@@ -3,7 +3,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use super::super::Sources;
+use super::super::ConfigSources;
 use super::super::keys::KeyKind;
 use super::super::problem::{ValueMismatch, quoted};
 use super::super::value::SettingValue;
@@ -12,7 +12,7 @@ use super::super::value::SettingValue;
 pub(super) fn expand_value(
     kind: KeyKind,
     value: SettingValue,
-    sources: &Sources,
+    sources: &ConfigSources,
 ) -> Result<SettingValue, Vec<ValueMismatch>> {
     let is_path = |text: &str| match kind {
         KeyKind::Program => has_folder(text),
@@ -50,7 +50,7 @@ fn has_folder(text: &str) -> bool {
     text.starts_with('~') || Path::new(text).components().count() > 1
 }
 
-pub(super) fn expand(text: &str, sources: &Sources) -> Result<PathBuf, ValueMismatch> {
+pub(super) fn expand(text: &str, sources: &ConfigSources) -> Result<PathBuf, ValueMismatch> {
     let path = Path::new(text);
     let mut parts = path.components();
     let first = match parts.next() {

@@ -9,23 +9,23 @@ fn server(text: &str) -> ServerSettings {
 
 #[test]
 fn who_is_asked_may_be_set_by_another_name_and_word() {
-    assert_eq!(settings("").tools.approval, Approval::PerTool);
+    assert_eq!(settings("").tools.approval, ApprovalMode::PerTool);
     for text in [
         "tools.approval = 'always'\n",
         "tools.toolPermission = 'always'\n",
         "[tools]\ntoolPermission = 'always'\n",
     ] {
-        assert_eq!(settings(text).tools.approval, Approval::Always, "{text}");
+        assert_eq!(settings(text).tools.approval, ApprovalMode::Always, "{text}");
     }
     for word in ["tool", "per_tool", "perTool"] {
         let text = format!("tools.toolPermission = '{word}'\n");
-        assert_eq!(settings(&text).tools.approval, Approval::PerTool, "{word}");
+        assert_eq!(settings(&text).tools.approval, ApprovalMode::PerTool, "{word}");
         let variable = with_variables(&[("RECTO_TOOLS_APPROVAL", word)]);
         let by_variable = load_text("tools.approval = 'never'\n", &variable).unwrap();
-        assert_eq!(by_variable.settings.tools.approval, Approval::PerTool, "{word}");
+        assert_eq!(by_variable.settings.tools.approval, ApprovalMode::PerTool, "{word}");
         assert_eq!(by_variable.warnings, []);
     }
-    assert_eq!(settings("tools.approval = 'never'\n").tools.approval, Approval::Never);
+    assert_eq!(settings("tools.approval = 'never'\n").tools.approval, ApprovalMode::Never);
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn settings_of_tools_that_do_not_fit_are_reported() {
     );
     let fine = settings("tools.approvalExpires = 2592000\ntools.sandbox = 'bestEffort'\n").tools;
     assert_eq!(fine.approval_expires, Duration::from_secs(30 * 24 * 60 * 60));
-    assert_eq!(fine.sandbox, Sandbox::BestEffort);
+    assert_eq!(fine.sandbox, SandboxPolicy::BestEffort);
     assert!(settings("skills.allowScripts = true\n").skills.allow_scripts);
 }
 
@@ -70,7 +70,7 @@ fn skills_and_tools_have_a_permission_and_skills_have_grants() {
     .items;
     assert_eq!(items.len(), 2, "tables that set nothing are left out");
     assert_eq!((items[0].kind, items[0].name.as_str()), (ItemKind::Skill, "weather"));
-    assert_eq!(items[0].permission, Some(Permission::Allow));
+    assert_eq!(items[0].permission, Some(ToolPermission::Allow));
     let expected = GrantSettings {
         network: true,
         read: ["/home/me/a", "/home/me/.recto/b"].map(PathBuf::from).to_vec(),
@@ -79,7 +79,7 @@ fn skills_and_tools_have_a_permission_and_skills_have_grants() {
     };
     assert_eq!(items[0].grants, expected);
     assert_eq!((items[1].kind, items[1].name.as_str()), (ItemKind::Tool, "files.read"));
-    assert_eq!(items[1].permission, Some(Permission::Ask));
+    assert_eq!(items[1].permission, Some(ToolPermission::Ask));
     assert_eq!(items[1].grants, GrantSettings::default());
 }
 
@@ -149,8 +149,8 @@ fn a_server_is_a_program_or_an_address() {
             pass_env: vec!["FILES_TOKEN".to_owned()],
             working_dir: Some("/home/me/w".into()),
         },
-        include: Include::Agent,
-        permission: Some(Permission::Allow),
+        include: IncludeMode::Agent,
+        permission: Some(ToolPermission::Allow),
         enabled: false,
         start_limit: Duration::from_secs(5),
         time_limit: Duration::from_secs(7),
@@ -163,7 +163,7 @@ fn a_server_is_a_program_or_an_address() {
             url: "https://h/mcp/".to_owned(),
             api_key_env: Some("RECTO_DOCS".to_owned()),
         },
-        include: Include::Always,
+        include: IncludeMode::Always,
         permission: None,
         enabled: true,
         start_limit: Duration::from_secs(30),

@@ -10,7 +10,7 @@ use super::*;
 
 /// All that is printed for a text.
 fn drawn(text: &str, width: Option<usize>) -> String {
-    let mut renderer = Renderer::new(width, Styled::Yes);
+    let mut renderer = MarkdownRenderer::new(width, OutputStyle::Yes);
     renderer.push(text) + &renderer.finish()
 }
 
@@ -187,7 +187,7 @@ fn code_blocks_stand_apart_and_are_left_alone() {
 
 #[test]
 fn a_code_block_that_never_ends_ends_with_the_text() {
-    let mut renderer = Renderer::new(None, Styled::Yes);
+    let mut renderer = MarkdownRenderer::new(None, OutputStyle::Yes);
     let first = renderer.push("```\ncode") + &renderer.finish();
     let second = renderer.push("*text*") + &renderer.finish();
     assert_eq!(notation(&first), "    <c>code</>\n");
@@ -305,7 +305,7 @@ fn the_terminal_cannot_be_driven() {
 
 #[test]
 fn text_appears_as_it_comes() {
-    let mut renderer = Renderer::new(None, Styled::Yes);
+    let mut renderer = MarkdownRenderer::new(None, OutputStyle::Yes);
     let mut steps = Vec::new();
     for piece in
         ["Hel", "lo", " *", "wor", "ld*", "!", " x", "\n", "#", " T", "\n``", "`\nco", "de"]
@@ -336,7 +336,7 @@ fn text_appears_as_it_comes() {
 
 #[test]
 fn words_appear_when_they_end_where_lines_are_broken() {
-    let mut renderer = Renderer::new(Some(80), Styled::Yes);
+    let mut renderer = MarkdownRenderer::new(Some(80), OutputStyle::Yes);
     assert_eq!(renderer.push("Hel"), "");
     assert_eq!(renderer.push("lo wor"), "Hello");
     assert_eq!(renderer.finish(), " wor\n");
@@ -345,7 +345,7 @@ fn words_appear_when_they_end_where_lines_are_broken() {
 #[test]
 fn what_is_not_styled_is_not_changed() {
     let text = "# *a* \x1b[2J\r\n| b |\n";
-    let mut renderer = Renderer::new(Some(20), Styled::No);
+    let mut renderer = MarkdownRenderer::new(Some(20), OutputStyle::No);
     assert_eq!(renderer.push(text), text);
     assert_eq!(renderer.finish(), "");
 }
@@ -370,7 +370,7 @@ fn long_lines_of_marks_end_in_time() {
 
 #[test]
 fn a_mark_is_held_for_so_long_only() {
-    let mut renderer = Renderer::new(None, Styled::Yes);
+    let mut renderer = MarkdownRenderer::new(None, OutputStyle::Yes);
     let text = format!("*{}", "word ".repeat(1_000));
     assert!(renderer.push(&text).starts_with("*word word"));
 }
@@ -446,10 +446,10 @@ proptest! {
         let mut bounds: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
         bounds.push(text.len());
         let (head, tail) = text.split_at(bounds[cut.index(bounds.len())]);
-        let mut renderer = Renderer::new(width, Styled::Yes);
+        let mut renderer = MarkdownRenderer::new(width, OutputStyle::Yes);
         let cut = renderer.push(head) + &renderer.push(tail) + &renderer.finish();
         prop_assert_eq!(&whole, &cut);
-        let mut renderer = Renderer::new(width, Styled::Yes);
+        let mut renderer = MarkdownRenderer::new(width, OutputStyle::Yes);
         let mut single: String = text.chars().map(|c| renderer.push(&c.to_string())).collect();
         single += &renderer.finish();
         prop_assert_eq!(&whole, &single);

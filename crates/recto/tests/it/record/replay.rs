@@ -1,6 +1,6 @@
 //! `recto replay`: the same bytes again, or the same page for another model.
 
-use recto_fakes::{Answer, Fake, Received};
+use recto_fakes::{FakeAnswer, FakeServer, ReceivedRequest};
 use serde_json::Value;
 
 use super::verify_all;
@@ -8,15 +8,17 @@ use crate::servers::{Desk, Wire, read};
 use crate::support::*;
 
 /// The bodies of all chats that a fake got.
-fn chats(fake: &Fake) -> Vec<Vec<u8>> {
-    let chats = fake.log().into_iter().filter(Received::is_chat);
+fn chats(fake: &FakeServer) -> Vec<Vec<u8>> {
+    let chats = fake.log().into_iter().filter(ReceivedRequest::is_chat);
     chats.map(|chat| chat.body).collect()
 }
 
 /// A conversation of one turn and two requests.
 fn two_requests(wire: Wire) -> Desk {
-    let fake =
-        wire.fake().answer(Answer::calls([read("SOUL.md")])).answer(Answer::text("I am Ada."));
+    let fake = wire
+        .fake()
+        .answer(FakeAnswer::calls([read("SOUL.md")]))
+        .answer(FakeAnswer::text("I am Ada."));
     let desk = Desk::new(wire, fake);
     desk.home.write("workspace/SOUL.md", "You are Ada, \"the first\".\n");
     desk.say("Who are you?");
@@ -35,9 +37,9 @@ fn the_very_same_bytes_are_sent_again_and_nothing_is_stored() {
         // What the files say now does not matter.
         desk.home.write("workspace/SOUL.md", "You are Eve.\n");
         let before = stored(&desk.home);
-        desk.fake.push(Answer::text("Still **Ada**."));
+        desk.fake.push(FakeAnswer::text("Still **Ada**."));
         assert_eq!(desk.home.ok(&["replay"]), "Still **Ada**.\n");
-        desk.fake.push(Answer::calls([read("b.md")]).text("Hm."));
+        desk.fake.push(FakeAnswer::calls([read("b.md")]).text("Hm."));
         let again = desk.home.ok(&["replay", "1", "--request", "1"]);
         assert_eq!(again, "Hm.\n[calls read_file {\"path\":\"b.md\"}]\n");
         let sent = chats(&desk.fake);
@@ -51,7 +53,7 @@ fn the_very_same_bytes_are_sent_again_and_nothing_is_stored() {
 #[test]
 fn a_replay_as_json_holds_reply_calls_and_usage() {
     let desk = two_requests(Wire::OpenAi);
-    desk.fake.push(Answer::calls([read("b.md")]).text("Hm."));
+    desk.fake.push(FakeAnswer::calls([read("b.md")]).text("Hm."));
     let mut reply = desk.home.json(&["replay", "--json"]);
     assert!(reply["tool_calls"][0]["id"].take().is_string());
     assert!(reply["usage"].take()["prompt"].is_u64());
@@ -62,7 +64,7 @@ fn a_replay_as_json_holds_reply_calls_and_usage() {
 #[test]
 fn the_same_page_goes_to_a_model_on_another_wire() {
     let desk = two_requests(Wire::Ollama);
-    let other = Wire::OpenAi.fake().model("other").answer(Answer::text("Ada here.")).start();
+    let other = Wire::OpenAi.fake().model("other").answer(FakeAnswer::text("Ada here.")).start();
     let config = std::fs::read_to_string(desk.home.path("config.toml")).unwrap();
     let entry = format!(
         "[models.b]\nprovider = \"openai\"\nmodel = \"other\"\nwindow = 8192\n\
@@ -90,7 +92,7 @@ fn the_same_page_goes_to_a_model_on_another_wire() {
 #[test]
 fn what_a_server_refuses_again_is_a_failure() {
     let desk = two_requests(Wire::Ollama);
-    desk.fake.push(Answer::refusal(404, r#"{"error":"model 'fake' not found"}"#));
+    desk.fake.push(FakeAnswer::refusal(404, r#"{"error":"model 'fake' not found"}"#));
     desk.home.run(&["replay"]).fails_with("fake");
 }
 

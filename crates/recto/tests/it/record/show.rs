@@ -1,7 +1,7 @@
 //! `recto show`: the page by layers, and what came back for it.
 
 use expect_test::{Expect, expect};
-use recto_fakes::{Answer, Usage};
+use recto_fakes::{FakeAnswer, FakeUsage};
 use serde_json::{Value, json};
 
 use super::only_request;
@@ -26,11 +26,11 @@ fn check(shown: &str, expected: &Expect) {
 /// Promise: `input-by-origin`
 #[test]
 fn a_turn_of_two_requests_is_shown_one_by_one() {
-    let usage = Usage { prompt: 700, cached: 512, completion: 9 };
+    let usage = FakeUsage { prompt: 700, cached: 512, completion: 9 };
     let fake = Wire::OpenAi
         .fake()
-        .answer(Answer::calls([read("SOUL.md")]).text("I look."))
-        .answer(Answer::text("I am Ada.").usage(usage));
+        .answer(FakeAnswer::calls([read("SOUL.md")]).text("I look."))
+        .answer(FakeAnswer::text("I am Ada.").usage(usage));
     let desk = Desk::new(Wire::OpenAi, fake);
     desk.home.write("workspace/SOUL.md", "You are Ada.");
     desk.home.write("workspace/rules/tone.md", "---\ninclude: always\n---\nBe brief.");
@@ -86,9 +86,11 @@ fn a_turn_of_two_requests_is_shown_one_by_one() {
 /// Promise: `cuts-are-recorded`
 #[test]
 fn the_json_of_a_turn_is_complete() {
-    let usage = Usage { prompt: 700, cached: 512, completion: 9 };
-    let fake =
-        Wire::OpenAi.fake().answer(Answer::text("one")).answer(Answer::text("two").usage(usage));
+    let usage = FakeUsage { prompt: 700, cached: 512, completion: 9 };
+    let fake = Wire::OpenAi
+        .fake()
+        .answer(FakeAnswer::text("one"))
+        .answer(FakeAnswer::text("two").usage(usage));
     let desk = Desk::with(Wire::OpenAi, fake, "window = 16384\n[history]\nmax_messages = 1");
     desk.home.write("workspace/rules/tone.md", "---\ninclude: always\n---\nBe brief.");
     desk.say("first");
@@ -126,8 +128,9 @@ fn the_json_of_a_turn_is_complete() {
 
 #[test]
 fn a_failed_turn_shows_what_was_sent_and_what_went_wrong() {
-    let fake =
-        Wire::Ollama.fake().answer(Answer::refusal(404, r#"{"error":"model 'fake' not found"}"#));
+    let fake = Wire::Ollama
+        .fake()
+        .answer(FakeAnswer::refusal(404, r#"{"error":"model 'fake' not found"}"#));
     let desk = Desk::new(Wire::Ollama, fake);
     assert_eq!(desk.chat("hello").code, 1);
     let shown = desk.home.ok(&["show"]);
@@ -140,7 +143,7 @@ fn a_failed_turn_shows_what_was_sent_and_what_went_wrong() {
 
 #[test]
 fn what_came_before_a_stream_broke_is_shown() {
-    let fake = Wire::Ollama.fake().answer(Answer::text("Once upon a time").cut_after(2));
+    let fake = Wire::Ollama.fake().answer(FakeAnswer::text("Once upon a time").cut_after(2));
     let desk = Desk::new(Wire::Ollama, fake);
     assert_eq!(desk.chat("tell me").code, 1);
     let shown = desk.home.ok(&["show"]);

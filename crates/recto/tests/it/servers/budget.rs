@@ -1,6 +1,6 @@
 //! What a request may cost, on every round of the tool loop.
 
-use recto_fakes::Answer;
+use recto_fakes::FakeAnswer;
 
 use super::{Desk, WIRES, contents, read};
 
@@ -35,9 +35,10 @@ fn the_budget_holds_on_every_round() {
     const FILES: usize = 6;
     for wire in WIRES {
         let name = |number: usize| format!("{number}.txt");
-        let fake = (0..FILES)
-            .fold(wire.fake(), |fake, number| fake.answer(Answer::calls([read(&name(number))])));
-        let desk = Desk::with(wire, fake.answer(Answer::text("Read.")), "window = 4096");
+        let fake = (0..FILES).fold(wire.fake(), |fake, number| {
+            fake.answer(FakeAnswer::calls([read(&name(number))]))
+        });
+        let desk = Desk::with(wire, fake.answer(FakeAnswer::text("Read.")), "window = 4096");
         let text = "some words and a line break\n".repeat(150);
         for number in 0..FILES {
             desk.home.write(&format!("workspace/{}", name(number)), &text);
@@ -81,8 +82,8 @@ fn what_may_not_be_cut_and_does_not_fit_never_leaves() {
 fn a_large_file_is_read_in_a_small_window() {
     // One result that is larger than the whole window does not end the turn.
     for wire in WIRES {
-        let fake = wire.fake().answer(Answer::calls([read("large.txt"), read("small.txt")]));
-        let desk = Desk::with(wire, fake.answer(Answer::text("Read.")), "window = 8192");
+        let fake = wire.fake().answer(FakeAnswer::calls([read("large.txt"), read("small.txt")]));
+        let desk = Desk::with(wire, fake.answer(FakeAnswer::text("Read.")), "window = 8192");
         desk.home.write("workspace/large.txt", "some words and a line break\n".repeat(2_200));
         desk.home.write("workspace/small.txt", "a few words");
         let events = desk.events("read them");
@@ -127,9 +128,9 @@ fn many_large_results_in_many_rounds_do_not_end_the_turn() {
     for wire in WIRES {
         let name = |round: usize, call: usize| format!("{round}-{call}.txt");
         let fake = (0..ROUNDS).fold(wire.fake(), |fake, round| {
-            fake.answer(Answer::calls([0, 1, 2].map(|call| read(&name(round, call)))))
+            fake.answer(FakeAnswer::calls([0, 1, 2].map(|call| read(&name(round, call)))))
         });
-        let desk = Desk::with(wire, fake.answer(Answer::text("Read.")), "window = 8192");
+        let desk = Desk::with(wire, fake.answer(FakeAnswer::text("Read.")), "window = 8192");
         for (round, call) in (0..ROUNDS).flat_map(|round| [0, 1, 2].map(|call| (round, call))) {
             let text = "some words and a line break\n".repeat(800);
             desk.home.write(&format!("workspace/{}", name(round, call)), text);

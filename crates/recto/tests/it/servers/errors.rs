@@ -4,13 +4,13 @@
 use std::net::{SocketAddr, TcpListener};
 
 use expect_test::{Expect, expect};
-use recto_fakes::{Answer, Capability, Model};
+use recto_fakes::{Capability, FakeAnswer, FakeModel};
 
 use super::{Desk, WIRES, Wire, contents, roles};
 use crate::support::*;
 
 /// Plays an answer that is none, and gives what the person is told.
-fn trouble(wire: Wire, answer: impl Into<Answer>, out: &str) -> (String, Desk) {
+fn trouble(wire: Wire, answer: impl Into<FakeAnswer>, out: &str) -> (String, Desk) {
     let desk = Desk::with(wire, wire.fake().answer(answer), "window = 16384\ntime_limit = 1");
     let run = desk.chat("is anybody there?");
     assert_eq!((run.code, &*run.out), (1, out), "{wire:?}: {}", run.err);
@@ -20,7 +20,7 @@ fn trouble(wire: Wire, answer: impl Into<Answer>, out: &str) -> (String, Desk) {
 }
 
 /// The same on both wires, with the same words.
-fn fails(answer: impl Into<Answer>, out: &str, told: &Expect) {
+fn fails(answer: impl Into<FakeAnswer>, out: &str, told: &Expect) {
     let answer = answer.into();
     let said = WIRES.map(|wire| {
         let (said, desk) = trouble(wire, answer.clone(), out);
@@ -57,13 +57,13 @@ fn a_reply_that_is_cut_off() {
 
         hint: see the server's own log for the reason, then send the message again
     "#]];
-    fails(Answer::text("one two three").cut_after(2), "one two \n", &told);
+    fails(FakeAnswer::text("one two three").cut_after(2), "one two \n", &told);
 }
 
 #[test]
 fn what_was_shown_of_a_reply_is_kept() {
     for wire in WIRES {
-        let (_, desk) = trouble(wire, Answer::text("one two three").cut_after(2), "one two \n");
+        let (_, desk) = trouble(wire, FakeAnswer::text("one two three").cut_after(2), "one two \n");
         assert_eq!(roles(&desk.transcript()), ["user", "assistant", "error"], "{wire:?}");
         assert_eq!(contents(&desk.transcript(), "assistant"), ["one two "], "{wire:?}");
     }
@@ -86,7 +86,7 @@ fn an_error_behind_the_first_bytes_is_not_asked_about_again() {
     "#]],
     ];
     for (wire, told) in WIRES.into_iter().zip(told) {
-        let answer = Answer::text("one two").error_after(1, "out of memory after 1429 ms");
+        let answer = FakeAnswer::text("one two").error_after(1, "out of memory after 1429 ms");
         let (said, desk) = trouble(wire, answer, "one \n");
         told.assert_eq(&said);
         goes_on(&desk);
@@ -102,7 +102,7 @@ fn an_error_of_the_server() {
 
         hint: see the server's own log for the reason, then send the message again
     "#]];
-    fails(Answer::refusal(500, r#"{"error":"the runner has ended"}"#), "", &told);
+    fails(FakeAnswer::refusal(500, r#"{"error":"the runner has ended"}"#), "", &told);
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn a_server_that_never_answers() {
 
         hint: see with `recto models check` whether the server answers at all
     "#]];
-    fails(Answer::Silence, "", &told);
+    fails(FakeAnswer::Silence, "", &told);
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn a_server_that_falls_silent() {
 
         hint: see with `recto models check` whether the server answers at all
     "#]];
-    fails(Answer::text("one two").stall_after(1), "one \n", &told);
+    fails(FakeAnswer::text("one two").stall_after(1), "one \n", &told);
 }
 
 #[test]
@@ -140,7 +140,8 @@ fn an_answer_that_is_no_json() {
     "#]],
     ];
     for (wire, told) in WIRES.into_iter().zip(told) {
-        let (said, desk) = trouble(wire, Answer::text("one two").invalid_json_after(1), "one \n");
+        let (said, desk) =
+            trouble(wire, FakeAnswer::text("one two").invalid_json_after(1), "one \n");
         told.assert_eq(&said);
         goes_on(&desk);
     }
@@ -156,7 +157,7 @@ fn a_request_that_the_server_refuses() {
         hint: see what was sent with `recto show --body`
     "#]];
     let body = r#"{"error":{"message":"temperature 500 is too hot"}}"#;
-    fails(Answer::refusal(400, body), "", &told);
+    fails(FakeAnswer::refusal(400, body), "", &told);
 }
 
 /// Promise: `failed-turn-is-told`
@@ -165,7 +166,7 @@ fn an_empty_reply() {
     let told = expect![[r#"
         error: the model's answer was empty
     "#]];
-    fails(Answer::text(" "), " \n", &told);
+    fails(FakeAnswer::text(" "), " \n", &told);
 }
 
 #[test]
@@ -173,7 +174,7 @@ fn a_reply_that_is_only_thought() {
     let told = expect![[r#"
         error: the model's answer was empty
     "#]];
-    fails(Answer::thinking("hm, hm"), "", &told);
+    fails(FakeAnswer::thinking("hm, hm"), "", &told);
 }
 
 #[test]
@@ -191,7 +192,7 @@ fn a_model_that_the_server_does_not_have() {
     "#]],
     ];
     for (wire, told) in WIRES.into_iter().zip(told) {
-        let desk = Desk::new(wire, wire.fake().model(Model::new("other")));
+        let desk = Desk::new(wire, wire.fake().model(FakeModel::new("other")));
         let run = desk.chat("hello");
         assert_eq!((run.code, &*run.out), (1, ""), "{wire:?}");
         told.assert_eq(&run.err);
@@ -201,7 +202,7 @@ fn a_model_that_the_server_does_not_have() {
 
 #[test]
 fn a_model_that_cannot_call_tools() {
-    let talks = Model::new("fake").capabilities([Capability::Completion]);
+    let talks = FakeModel::new("fake").capabilities([Capability::Completion]);
     let desk = Desk::new(Wire::Ollama, Wire::Ollama.fake().model(talks));
     let run = desk.chat("hello");
     assert_eq!(run.code, 1);
@@ -245,7 +246,7 @@ fn a_server_that_asks_to_slow_down_is_asked_again() {
     "#]];
     let said = WIRES.map(|wire| {
         let fake = wire.fake().answer(slow_down()).answer(slow_down());
-        let desk = Desk::new(wire, fake.answer(Answer::text("Here I am.")));
+        let desk = Desk::new(wire, fake.answer(FakeAnswer::text("Here I am.")));
         let run = desk.chat("is anybody there?");
         assert_eq!((run.code, &*run.out), (0, "Here I am.\n"), "{wire:?}: {}", run.err);
         let chats = desk.fake.chats();
@@ -280,8 +281,8 @@ fn a_server_that_goes_on_asking_to_slow_down_is_given_up() {
     same(&said, &told);
 }
 
-fn slow_down() -> Answer {
-    let refusal = Answer::refusal(429, r#"{"error":"too many requests"}"#);
+fn slow_down() -> FakeAnswer {
+    let refusal = FakeAnswer::refusal(429, r#"{"error":"too many requests"}"#);
     refusal.header("retry-after", "0").into()
 }
 

@@ -1,7 +1,7 @@
 //! `recto models`.
 
 use expect_test::expect;
-use recto_fakes::{Capability, Dialect, Fake, Model};
+use recto_fakes::{Capability, FakeDialect, FakeModel, FakeServer};
 use serde_json::json;
 
 use super::{Desk, WIRES, Wire};
@@ -41,25 +41,30 @@ fn list_names_the_entries_and_asks_nobody() {
 #[test]
 fn check_tells_window_and_tools() {
     let can = [Capability::Completion];
-    let loaded = || Model::new("fake").window(6000);
-    let openai = |dialect| Fake::openai_dialect(dialect).model(loaded());
-    let ollama = |model| Fake::ollama().model(model);
+    let loaded = || FakeModel::new("fake").window(6000);
+    let openai = |dialect| FakeServer::openai_dialect(dialect).model(loaded());
+    let ollama = |model| FakeServer::ollama().model(model);
     let cases = [
         (Wire::Ollama, ollama(loaded()), "6,000 loaded (`num_ctx` in `/api/show`)", "yes"),
         (
             Wire::Ollama,
-            ollama(Model::new("fake").capabilities(can)),
+            ollama(FakeModel::new("fake").capabilities(can)),
             "32,768 trained (`context_length` in `/api/show`)",
             "no",
         ),
-        (Wire::OpenAi, openai(Dialect::OpenAi), "unknown to the server", "unknown"),
+        (Wire::OpenAi, openai(FakeDialect::OpenAi), "unknown to the server", "unknown"),
         (
             Wire::OpenAi,
-            openai(Dialect::Vllm),
+            openai(FakeDialect::Vllm),
             "6,000 loaded (`max_model_len` in `/v1/models`)",
             "unknown",
         ),
-        (Wire::OpenAi, openai(Dialect::LlamaCpp), "6,000 loaded (`n_ctx` in `/props`)", "unknown"),
+        (
+            Wire::OpenAi,
+            openai(FakeDialect::LlamaCpp),
+            "6,000 loaded (`n_ctx` in `/props`)",
+            "unknown",
+        ),
     ];
     for (wire, fake, window, tools) in cases {
         let desk = Desk::with(wire, fake, "");
@@ -79,7 +84,7 @@ fn check_tells_window_and_tools() {
 fn a_model_that_is_not_listed_is_told_with_those_that_are() {
     // Servers with OpenAI's interface may answer to any name; Ollama does not.
     for (wire, kind, code) in [(Wire::Ollama, "error", 1), (Wire::OpenAi, "warning", 0)] {
-        let fake = wire.fake().model(Model::new("tiny:1b")).model(Model::new("large:70b"));
+        let fake = wire.fake().model(FakeModel::new("tiny:1b")).model(FakeModel::new("large:70b"));
         let desk = Desk::with(wire, fake, "");
         let run = desk.home.run(&["models", "check"]);
         let told = format!(
@@ -95,7 +100,7 @@ fn a_model_that_is_not_listed_is_told_with_those_that_are() {
 
 #[test]
 fn a_server_that_cannot_be_used_is_told_beside_those_that_can() {
-    let fake = Fake::ollama().start();
+    let fake = FakeServer::ollama().start();
     let open = Wire::Ollama.entry_at(&fake.url(), "window = 7000");
     let closed = "[models.gone]\nprovider = \"openai\"\nmodel = \"x\"\n\
                   base_url = \"http://127.0.0.1:1/v1\"\n";

@@ -1,6 +1,6 @@
 //! Minimal for work with tools, full for talk: each decided by its message.
 
-use recto_fakes::Answer;
+use recto_fakes::FakeAnswer;
 
 use super::{Desk, WIRES, Wire, contents, messages, read, roles};
 
@@ -12,8 +12,8 @@ fn an_edit_goes_out_minimal_and_an_explanation_full() {
         let desk = Desk::with(wire, wire.fake(), "window = 16384\ncontext_mode = \"auto\"");
         desk.home.write("workspace/config.json", "{}");
         desk.say("hello, how are you today?");
-        desk.fake.push(Answer::calls([read("config.json")]));
-        desk.fake.push(Answer::text("Done."));
+        desk.fake.push(FakeAnswer::calls([read("config.json")]));
+        desk.fake.push(FakeAnswer::text("Done."));
         let events = desk.events("edit the file config.json");
         assert_eq!(events[1]["mode"], "minimal", "{wire:?}");
         let events = desk.events("explain how TCP works");

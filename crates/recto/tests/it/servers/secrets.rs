@@ -1,7 +1,7 @@
 //! A key is sent to its server, and is nowhere else.
 
 use expect_test::expect;
-use recto_fakes::Answer;
+use recto_fakes::FakeAnswer;
 
 use super::{Desk, WIRES};
 use crate::support::*;
@@ -51,7 +51,7 @@ fn a_server_that_repeats_the_key_is_not_repeated() {
         for status in [400, 401, 403, 429, 500] {
             let body =
                 format!(r#"{{"error":{{"message":"Incorrect API key provided: {WRONG}"}}}}"#);
-            let refusal = || Answer::refusal(status, &*body).header("retry-after", "0");
+            let refusal = || FakeAnswer::refusal(status, &*body).header("retry-after", "0");
             let fake = (0..4).fold(wire.fake(), |fake, _| fake.answer(refusal()));
             let desk = Desk::with(wire, fake, ENTRY);
             let run = chat(&desk, "hello", WRONG);
@@ -65,7 +65,8 @@ fn a_server_that_repeats_the_key_is_not_repeated() {
 #[test]
 fn a_key_in_an_error_behind_the_first_bytes_is_not_repeated() {
     for wire in WIRES {
-        let answer = Answer::text("one two").error_after(1, format!("the key {WRONG} has ended"));
+        let answer =
+            FakeAnswer::text("one two").error_after(1, format!("the key {WRONG} has ended"));
         let desk = Desk::with(wire, wire.fake().answer(answer), ENTRY);
         let run = chat(&desk, "hello", WRONG);
         assert!(run.err.contains("has ended"), "{wire:?}: {}", run.err);

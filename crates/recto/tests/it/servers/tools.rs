@@ -3,7 +3,7 @@
 use std::fs;
 
 use expect_test::expect;
-use recto_fakes::{Answer, Call};
+use recto_fakes::{FakeAnswer, FakeCall};
 use serde_json::{Value, json};
 
 use super::{Desk, WIRES, Wire, content, contents, messages, read, roles};
@@ -13,12 +13,12 @@ use super::{Desk, WIRES, Wire, content, contents, messages, read, roles};
 fn a_call_is_run_and_its_result_sent_back() {
     // The request behind a call holds the message with the call.
     for wire in WIRES {
-        let write = Call::new("write_file", json!({ "path": "b.txt", "content": "written" }));
+        let write = FakeCall::new("write_file", json!({ "path": "b.txt", "content": "written" }));
         let fake = wire
             .fake()
-            .answer(Answer::text("Let me look. ").calls([read("a.txt")]))
-            .answer(Answer::calls([write]))
-            .answer(Answer::text("Done."));
+            .answer(FakeAnswer::text("Let me look. ").calls([read("a.txt")]))
+            .answer(FakeAnswer::calls([write]))
+            .answer(FakeAnswer::text("Done."));
         let settings = "window = 16384\n[tools]\napproval = \"never\"";
         let desk = Desk::with(wire, fake, settings);
         desk.home.write("workspace/a.txt", "the text of a");
@@ -47,7 +47,7 @@ fn a_call_is_run_and_its_result_sent_back() {
 fn three_calls_at_once_keep_three_results_in_order() {
     for wire in WIRES {
         let calls = ["a.txt", "missing.txt", "c.txt"].map(read);
-        let fake = wire.fake().answer(Answer::calls(calls)).answer(Answer::text("Read."));
+        let fake = wire.fake().answer(FakeAnswer::calls(calls)).answer(FakeAnswer::text("Read."));
         let desk = Desk::new(wire, fake);
         desk.home.write("workspace/a.txt", "text of a");
         desk.home.write("workspace/c.txt", "text of c");
@@ -70,8 +70,9 @@ fn three_calls_at_once_keep_three_results_in_order() {
 #[test]
 fn a_call_that_does_not_fit_is_answered_with_why() {
     for wire in WIRES {
-        let calls = [Call::new("read_fil", json!({})), Call::new("read_file", json!({ "pth": 1 }))];
-        let fake = wire.fake().answer(Answer::calls(calls)).answer(Answer::text("Sorry."));
+        let calls =
+            [FakeCall::new("read_fil", json!({})), FakeCall::new("read_file", json!({ "pth": 1 }))];
+        let fake = wire.fake().answer(FakeAnswer::calls(calls)).answer(FakeAnswer::text("Sorry."));
         let desk = Desk::new(wire, fake);
         assert_eq!(desk.say("go"), "Sorry.\n", "{wire:?}");
         let sent = desk.last_sent();
@@ -85,8 +86,8 @@ fn a_call_that_does_not_fit_is_answered_with_why() {
 fn arguments_that_are_no_json_are_answered_and_sent_back_in_a_form_that_servers_take() {
     let fake = Wire::OpenAi
         .fake()
-        .answer(Answer::calls([Call::new("read_file", "{\"path\": ")]))
-        .answer(Answer::text("Sorry."));
+        .answer(FakeAnswer::calls([FakeCall::new("read_file", "{\"path\": ")]))
+        .answer(FakeAnswer::text("Sorry."));
     let desk = Desk::new(Wire::OpenAi, fake);
     assert_eq!(desk.say("go"), "Sorry.\n");
     let sent = desk.last_sent();
@@ -99,7 +100,7 @@ fn arguments_that_are_no_json_are_answered_and_sent_back_in_a_form_that_servers_
 #[test]
 fn the_same_call_for_the_third_time_ends_the_turn() {
     for wire in WIRES {
-        let again = || Answer::calls([read("a.txt")]);
+        let again = || FakeAnswer::calls([read("a.txt")]);
         let fake = wire.fake().answer(again()).answer(again()).answer(again());
         let desk = Desk::new(wire, fake);
         desk.home.write("workspace/a.txt", "A");
@@ -123,7 +124,8 @@ fn the_same_call_for_the_third_time_ends_the_turn() {
 #[test]
 fn a_round_more_than_allowed_ends_the_turn() {
     for wire in WIRES {
-        let round = |number: u32| Answer::calls([read(&format!("{number}.txt")), read("x.txt")]);
+        let round =
+            |number: u32| FakeAnswer::calls([read(&format!("{number}.txt")), read("x.txt")]);
         let fake = wire.fake().answer(round(1)).answer(round(2)).answer(round(3));
         let desk = Desk::with(wire, fake, "window = 16384\n[tools]\nmax_rounds = 2");
         let run = desk.chat("read them all");
@@ -141,7 +143,8 @@ fn a_model_without_tool_calls_writes_them_into_its_text() {
     for wire in WIRES {
         let call = "Let me look. <tool_call>{\"name\": \"read_file\", \"arguments\": \
                     {\"path\": \"a.txt\"}}</tool_call>";
-        let fake = wire.fake().answer(Answer::text(call)).answer(Answer::text("It says A."));
+        let fake =
+            wire.fake().answer(FakeAnswer::text(call)).answer(FakeAnswer::text("It says A."));
         let desk = Desk::with(wire, fake, "window = 16384\ntool_calls = \"text\"");
         desk.home.write("workspace/a.txt", "the text of a");
         let run = desk.chat("read a.txt");
@@ -170,14 +173,16 @@ fn nobody_has_to_read_calls_that_are_written_as_text() {
     ];
     for wire in WIRES {
         for (text, shown) in &cases {
-            let fake = wire.fake().answer(Answer::text(text)).answer(Answer::text("1 < 2."));
+            let fake =
+                wire.fake().answer(FakeAnswer::text(text)).answer(FakeAnswer::text("1 < 2."));
             let desk = Desk::with(wire, fake, "window = 16384\ntool_calls = \"text\"");
             assert_eq!(desk.say("go"), format!("{shown}1 < 2.\n"), "{wire:?}: {text}");
         }
         // What is no call is shown, also when the reply breaks off in it.
-        for reply in
-            [Answer::text("The tag is <tool_call>."), Answer::text("<tool_c x").cut_after(1)]
-        {
+        for reply in [
+            FakeAnswer::text("The tag is <tool_call>."),
+            FakeAnswer::text("<tool_c x").cut_after(1),
+        ] {
             let desk = Desk::with(
                 wire,
                 wire.fake().answer(reply),
@@ -191,8 +196,8 @@ fn nobody_has_to_read_calls_that_are_written_as_text() {
 #[test]
 fn a_skill_is_read_by_a_call() {
     for wire in WIRES {
-        let call = Call::new("read_skill", json!({ "skill_name": "notes" }));
-        let fake = wire.fake().answer(Answer::calls([call])).answer(Answer::text("I see."));
+        let call = FakeCall::new("read_skill", json!({ "skill_name": "notes" }));
+        let fake = wire.fake().answer(FakeAnswer::calls([call])).answer(FakeAnswer::text("I see."));
         let more = "window = 16384\n[skills]\nrender = \"read_on_demand\"";
         let desk = Desk::with(wire, fake, more);
         let skill = "---\nname: notes\ndescription: Keeps notes.\n---\nUse `notes add`.\n";

@@ -1,13 +1,13 @@
 //! Turns without tools: what is sent, what is printed, what is remembered.
 
-use recto_fakes::{Answer, Gate};
+use recto_fakes::{AnswerGate, FakeAnswer};
 
 use super::{Desk, WIRES, content, contents, messages, read, roles};
 
 #[test]
 fn a_reply_is_printed_and_nothing_else() {
     for wire in WIRES {
-        let desk = Desk::new(wire, wire.fake().answer(Answer::text("Good day to you.")));
+        let desk = Desk::new(wire, wire.fake().answer(FakeAnswer::text("Good day to you.")));
         let run = desk.chat("hello");
         assert_eq!((run.code, &*run.out, &*run.err), (0, "Good day to you.\n", ""), "{wire:?}");
         assert_eq!(desk.fake.rejections(), [""; 0], "{wire:?}");
@@ -17,7 +17,7 @@ fn a_reply_is_printed_and_nothing_else() {
 #[test]
 fn thoughts_are_not_part_of_the_reply() {
     for wire in WIRES {
-        let reply = Answer::thinking("Let me see. ").text("Four.");
+        let reply = FakeAnswer::thinking("Let me see. ").text("Four.");
         let desk = Desk::new(wire, wire.fake().answer(reply));
         assert_eq!(desk.say("two and two?"), "Four.\n", "{wire:?}");
         desk.say("and three?");
@@ -101,11 +101,11 @@ fn a_message_that_was_sent_before_is_sent_again() {
 fn text_streams_also_after_a_round_of_tools() {
     // The first piece is on the screen while the server holds the last.
     for wire in WIRES {
-        let gate = Gate::new();
+        let gate = AnswerGate::new();
         let fake = wire
             .fake()
-            .answer(Answer::calls([read("a.txt")]))
-            .answer(Answer::text("first second third").held(&gate));
+            .answer(FakeAnswer::calls([read("a.txt")]))
+            .answer(FakeAnswer::text("first second third").held(&gate));
         let desk = Desk::new(wire, fake);
         desk.home.write("workspace/a.txt", "A");
         let running = desk.home.start(&["chat", "-m", "read a.txt"]);
@@ -125,8 +125,8 @@ fn a_reply_of_many_small_pieces_is_printed_whole() {
         let (first, second) = (reply("first"), reply("second"));
         let fake = wire
             .fake()
-            .answer(Answer::calls([read("a.txt")]).text(&first))
-            .answer(Answer::text(&second));
+            .answer(FakeAnswer::calls([read("a.txt")]).text(&first))
+            .answer(FakeAnswer::text(&second));
         let desk = Desk::new(wire, fake);
         desk.home.write("workspace/a.txt", "a");
         let run = desk.chat("go");

@@ -1,6 +1,6 @@
 //! What servers count.
 
-use recto_fakes::{Answer, Dialect, Fake, Usage};
+use recto_fakes::{FakeAnswer, FakeDialect, FakeServer, FakeUsage};
 
 use super::{Desk, WIRES, Wire, notices, read};
 
@@ -13,8 +13,8 @@ fn a_count_far_below_ours_is_told() {
     for wire in WIRES {
         let fake = wire
             .fake()
-            .answer(Answer::calls([read("a.txt")]).prompt_tokens(120))
-            .answer(Answer::text("Read.").prompt_tokens(120));
+            .answer(FakeAnswer::calls([read("a.txt")]).prompt_tokens(120))
+            .answer(FakeAnswer::text("Read.").prompt_tokens(120));
         let desk = Desk::new(wire, fake);
         desk.home.write("workspace/a.txt", "A");
         let message = format!("read a.txt, {}", "and mind every one of these words, ".repeat(40));
@@ -22,7 +22,7 @@ fn a_count_far_below_ours_is_told() {
         assert_eq!(notices(&events, CUT), 2, "{wire:?}: {events:?}");
         assert_eq!(events.last().unwrap()["status"], "done", "{wire:?}");
         // People see it as well, and the next honest count is not doubted.
-        desk.fake.push(Answer::text("Yes.").prompt_tokens(120));
+        desk.fake.push(FakeAnswer::text("Yes.").prompt_tokens(120));
         assert!(desk.chat("again").err.contains(CUT), "{wire:?}");
         assert_eq!(notices(&desk.events("and again"), CUT), 0, "{wire:?}");
     }
@@ -40,8 +40,8 @@ fn an_honest_count_is_not_doubted() {
         }
         let events = desk.events("how much is that?");
         let counted = events.last().unwrap()["usage"]["prompt"].as_u64().unwrap() as u32;
-        let usage = Usage { prompt: counted + 20, cached: counted, completion: 3 };
-        desk.fake.push(Answer::text("So much.").usage(usage));
+        let usage = FakeUsage { prompt: counted + 20, cached: counted, completion: 3 };
+        desk.fake.push(FakeAnswer::text("So much.").usage(usage));
         assert_eq!(notices(&desk.events("and now?"), CUT), 0, "{wire:?}");
     }
 }
@@ -52,7 +52,7 @@ fn a_count_of_what_is_new_is_no_cut() {
     for wire in WIRES {
         let desk = Desk::new(wire, wire.fake());
         desk.say("hello");
-        desk.fake.push(Answer::text("Yes.").prompt_tokens(15));
+        desk.fake.push(FakeAnswer::text("Yes.").prompt_tokens(15));
         assert_eq!(notices(&desk.events("is this cached?"), CUT), 0, "{wire:?}");
     }
 }
@@ -60,9 +60,10 @@ fn a_count_of_what_is_new_is_no_cut() {
 /// Promise: `fresh-and-cached-apart`
 #[test]
 fn fresh_and_cached_tokens_are_told_apart() {
-    let usage = Usage { prompt: 900, cached: 700, completion: 12 };
-    for dialect in [Dialect::OpenAi, Dialect::LlamaCpp, Dialect::Vllm] {
-        let fake = Fake::openai_dialect(dialect).answer(Answer::text("Yes.").usage(usage));
+    let usage = FakeUsage { prompt: 900, cached: 700, completion: 12 };
+    for dialect in [FakeDialect::OpenAi, FakeDialect::LlamaCpp, FakeDialect::Vllm] {
+        let fake =
+            FakeServer::openai_dialect(dialect).answer(FakeAnswer::text("Yes.").usage(usage));
         let desk = Desk::new(Wire::OpenAi, fake);
         let events = desk.events(&"is this cached? ".repeat(100));
         let told = &events.last().unwrap()["usage"];
@@ -79,7 +80,7 @@ fn fresh_and_cached_tokens_are_told_apart() {
 #[test]
 fn what_a_server_does_not_count_is_unknown() {
     // Ollama does not tell what it had cached.
-    let fake = Wire::Ollama.fake().answer(Answer::text("Yes."));
+    let fake = Wire::Ollama.fake().answer(FakeAnswer::text("Yes."));
     let desk = Desk::new(Wire::Ollama, fake);
     let events = desk.events("is this cached?");
     assert_eq!(events.last().unwrap()["usage"].get("cached"), None);
@@ -90,11 +91,11 @@ fn what_a_server_does_not_count_is_unknown() {
 #[test]
 fn a_turn_adds_up_its_requests() {
     for wire in WIRES {
-        let usage = |prompt| Usage { prompt, cached: 0, completion: 10 };
+        let usage = |prompt| FakeUsage { prompt, cached: 0, completion: 10 };
         let fake = wire
             .fake()
-            .answer(Answer::calls([read("a.txt")]).usage(usage(500)))
-            .answer(Answer::text("Read.").usage(usage(600)));
+            .answer(FakeAnswer::calls([read("a.txt")]).usage(usage(500)))
+            .answer(FakeAnswer::text("Read.").usage(usage(600)));
         let desk = Desk::new(wire, fake);
         let events = desk.events("read a.txt");
         let told = &events.last().unwrap()["usage"];

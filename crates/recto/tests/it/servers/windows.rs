@@ -1,6 +1,6 @@
 //! How large a window is, who says so, and that Ollama is told every time.
 
-use recto_fakes::{Answer, Dialect, Fake, FakeBuilder, Model};
+use recto_fakes::{FakeAnswer, FakeBuilder, FakeDialect, FakeModel, FakeServer};
 
 use super::{Desk, Wire, read};
 
@@ -12,19 +12,19 @@ fn window(desk: &Desk) -> String {
     line.unwrap().to_owned()
 }
 
-fn ollama(model: Model) -> FakeBuilder {
-    Fake::ollama().model(model)
+fn ollama(model: FakeModel) -> FakeBuilder {
+    FakeServer::ollama().model(model)
 }
 
 /// Promise: `ollama-window-set`
 #[test]
 fn every_request_to_ollama_names_the_window_and_forbids_cutting() {
     // Another window would make Ollama load the model again.
-    let fake = Fake::ollama()
-        .answer(Answer::calls([read("a.txt")]))
-        .answer(Answer::text("Read."))
-        .answer(Answer::calls([read("b.txt")]))
-        .answer(Answer::text("Read."));
+    let fake = FakeServer::ollama()
+        .answer(FakeAnswer::calls([read("a.txt")]))
+        .answer(FakeAnswer::text("Read."))
+        .answer(FakeAnswer::calls([read("b.txt")]))
+        .answer(FakeAnswer::text("Read."));
     let desk = Desk::with(Wire::Ollama, fake, "context_mode = \"auto\"");
     for message in ["read a.txt", "edit b.txt", "explain how TCP works", "thanks!"] {
         desk.say(message);
@@ -43,11 +43,15 @@ fn every_request_to_ollama_names_the_window_and_forbids_cutting() {
 #[test]
 fn ollama_tells_the_window_in_several_ways() {
     let cases = [
-        (Model::new("fake").window(6000), "", "6,000 tokens, as the server has it"),
-        (Model::new("fake"), "", "8,192 tokens, as the model was trained"),
-        (Model::new("fake"), "[window]\ncap = 20000", "20,000 tokens, as the model was trained"),
-        (Model::new("fake").trained_for(3000), "", "3,000 tokens, as the model was trained"),
-        (Model::new("fake").window(6000), "window = 5000", "5,000 tokens, set in the config"),
+        (FakeModel::new("fake").window(6000), "", "6,000 tokens, as the server has it"),
+        (FakeModel::new("fake"), "", "8,192 tokens, as the model was trained"),
+        (
+            FakeModel::new("fake"),
+            "[window]\ncap = 20000",
+            "20,000 tokens, as the model was trained",
+        ),
+        (FakeModel::new("fake").trained_for(3000), "", "3,000 tokens, as the model was trained"),
+        (FakeModel::new("fake").window(6000), "window = 5000", "5,000 tokens, set in the config"),
     ];
     for (model, more, told) in cases {
         let desk = Desk::with(Wire::Ollama, ollama(model), more);
@@ -59,7 +63,7 @@ fn ollama_tells_the_window_in_several_ways() {
 
 #[test]
 fn a_model_that_is_loaded_keeps_its_window() {
-    let desk = Desk::with(Wire::Ollama, Fake::ollama(), "window = 5000");
+    let desk = Desk::with(Wire::Ollama, FakeServer::ollama(), "window = 5000");
     desk.say("hello");
     desk.home.write("config.toml", Wire::Ollama.entry_at(&desk.fake.url(), ""));
     assert_eq!(window(&desk), "5,000 tokens, as the server has it");
@@ -69,15 +73,15 @@ fn a_model_that_is_loaded_keeps_its_window() {
 /// Promise: `window-says-its-source`
 #[test]
 fn servers_with_the_interface_of_openai_tell_the_window_in_their_own_ways() {
-    let loaded = || Model::new("fake").window(6000);
+    let loaded = || FakeModel::new("fake").window(6000);
     for (dialect, model, told) in [
-        (Dialect::Vllm, loaded(), "6,000 tokens, as the server has it"),
-        (Dialect::LlamaCpp, loaded(), "6,000 tokens, as the server has it"),
-        (Dialect::LmStudio, loaded(), "6,000 tokens, as the server has it"),
-        (Dialect::LmStudio, Model::new("fake"), "8,192 tokens, as the model was trained"),
-        (Dialect::OpenAi, loaded(), "4,096 tokens, assumed: the real window is unknown"),
+        (FakeDialect::Vllm, loaded(), "6,000 tokens, as the server has it"),
+        (FakeDialect::LlamaCpp, loaded(), "6,000 tokens, as the server has it"),
+        (FakeDialect::LmStudio, loaded(), "6,000 tokens, as the server has it"),
+        (FakeDialect::LmStudio, FakeModel::new("fake"), "8,192 tokens, as the model was trained"),
+        (FakeDialect::OpenAi, loaded(), "4,096 tokens, assumed: the real window is unknown"),
     ] {
-        let fake = Fake::openai_dialect(dialect).model(model);
+        let fake = FakeServer::openai_dialect(dialect).model(model);
         let desk = Desk::with(Wire::OpenAi, fake, "");
         assert_eq!(window(&desk), told, "{dialect:?}");
         assert_eq!(desk.fake.chats().len(), 1, "{dialect:?}");
@@ -87,7 +91,7 @@ fn servers_with_the_interface_of_openai_tell_the_window_in_their_own_ways() {
 /// Promise: `window-says-its-source`
 #[test]
 fn an_assumed_window_is_told_with_how_to_set_it() {
-    let desk = Desk::with(Wire::OpenAi, Fake::openai(), "");
+    let desk = Desk::with(Wire::OpenAi, FakeServer::openai(), "");
     let run = desk.home.run_with(&["chat"], "one\ntwo\n", &[]);
     assert_eq!(run.code, 0);
     assert_eq!(

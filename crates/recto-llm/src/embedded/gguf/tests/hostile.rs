@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::builder::{Gguf, Value};
-use super::{FileProblem, damage, parse, told_of};
+use super::{ModelFileProblem, damage, parse, told_of};
 
 const NONSENSE: u64 = 1 << 60;
 const NUMBERS: [u64; 8] = [0, 1, 9, 1 << 20, 1 << 31, NONSENSE, u64::MAX / 2, u64::MAX];
@@ -42,9 +42,13 @@ fn lengths_beyond_the_file_are_refused() {
     }
     // One that could be meant is a file that is cut off.
     let long = Gguf::chat().again("tokenizer.ggml.pre", endless(1 << 29)).bytes();
-    assert!(matches!(parse(&long), Err(FileProblem::Truncated { needs, .. }) if needs > 1 << 29));
+    assert!(
+        matches!(parse(&long), Err(ModelFileProblem::Truncated { needs, .. }) if needs > 1 << 29)
+    );
     let many = Gguf::chat().again("x", endless_list(4, 1 << 29)).bytes();
-    assert!(matches!(parse(&many), Err(FileProblem::Truncated { needs, .. }) if needs > 1 << 31));
+    assert!(
+        matches!(parse(&many), Err(ModelFileProblem::Truncated { needs, .. }) if needs > 1 << 31)
+    );
     // What is kept has a limit of its own.
     let template = Gguf::chat().with("tokenizer.chat_template", endless(1 << 21));
     assert_eq!(damage(&template), "there is a text of 2097152 bytes where 1048576 are the most");
@@ -182,7 +186,9 @@ fn tensors_of_unknown_kinds_are_held_to_their_place() {
     let bytes = base().tensor_at(0, "a", &[8], 1000, 0).tensor_at(4096, "b", &[8], 1000, 0);
     let header = bytes.header();
     let needs = (header.len() as u64).next_multiple_of(32) + 4096;
-    assert!(matches!(parse(&header), Err(FileProblem::Truncated { needs: n, .. }) if n == needs));
+    assert!(
+        matches!(parse(&header), Err(ModelFileProblem::Truncated { needs: n, .. }) if n == needs)
+    );
     let beyond = base().tensor("a", &[1], 1000, 0).tensor_at(u64::MAX - 31, "b", &[8], 0, 0);
     let told = told_of(&beyond.header());
     assert!(told.ends_with("the tensor `b` would end beyond any file"), "{told}");
@@ -196,7 +202,7 @@ fn tensors_of_unknown_kinds_are_held_to_their_place() {
             0,
         )
     });
-    assert!(matches!(parse(&many.header()), Err(FileProblem::Truncated { .. })));
+    assert!(matches!(parse(&many.header()), Err(ModelFileProblem::Truncated { .. })));
 }
 
 #[test]

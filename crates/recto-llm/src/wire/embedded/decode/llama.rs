@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 
-use crate::wire::decode::GatheredCall;
+use crate::wire::decode::DecodedCall;
 
 /// Stands before calls, where the model was given tools of its own.
 const PYTHON_TAG: &str = "<|python_tag|>";
@@ -30,7 +30,7 @@ pub(super) fn before_calls(text: &str, known: usize) -> usize {
 }
 
 /// The calls in a text, and what stands before them, if there are any.
-pub(super) fn read(text: &str) -> Option<(Vec<GatheredCall>, String)> {
+pub(super) fn read(text: &str) -> Option<(Vec<DecodedCall>, String)> {
     let (before, written) = text.split_once(PYTHON_TAG).unwrap_or(("", text));
     let mut calls = Vec::new();
     let mut rest = written.trim();
@@ -47,9 +47,9 @@ pub(super) fn read(text: &str) -> Option<(Vec<GatheredCall>, String)> {
 }
 
 /// The call that `text` begins with, and its length.
-fn first(text: &str) -> Option<(GatheredCall, usize)> {
+fn first(text: &str) -> Option<(DecodedCall, usize)> {
     #[derive(Deserialize)]
-    struct Written {
+    struct LlamaCall {
         #[serde(rename = "name")]
         _name: String,
         #[serde(rename = "parameters", alias = "arguments")]
@@ -62,7 +62,7 @@ fn first(text: &str) -> Option<(GatheredCall, usize)> {
     values.next()?.ok()?;
     let length = values.byte_offset();
     let json = &text[..length];
-    serde_json::from_str::<Written>(json).ok()?;
+    serde_json::from_str::<LlamaCall>(json).ok()?;
     // From here on it is a call as others write it between tags, but for the tags.
     let tagged = format!("<tool_call>{json}</tool_call>");
     let (calls, _) = read_calls(&tagged, |_| CallId("".into()));

@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::*;
 use crate::error::LlmError;
-use crate::reply::{Finish, Reply};
-use crate::wire::decode::Decoder;
+use crate::reply::{FinishReason, ModelReply};
+use crate::wire::decode::ReplyDecoder;
 
 /// How a request was put.
 #[derive(Debug, Clone, Copy, Default)]
@@ -57,8 +57,8 @@ fn stream(pieces: &[&str], finish: &str) -> String {
     lines.iter().map(|line| format!("{line}\n")).collect()
 }
 
-fn decode(ask: Ask, stream: &str) -> Result<(Vec<Delta>, Reply), LlmError> {
-    let mut decoder = Decoder::new(Wire::Embedded, &ask.body());
+fn decode(ask: Ask, stream: &str) -> Result<(Vec<ReplyDelta>, ModelReply), LlmError> {
+    let mut decoder = ReplyDecoder::new(Wire::Embedded, &ask.body());
     let mut deltas = Vec::new();
     decoder.push(stream.as_bytes(), &mut deltas)?;
     decoder.close(&mut deltas)?;
@@ -121,17 +121,17 @@ fn text_comes_as_it_is_generated() {
 #[test]
 fn what_was_counted_is_told() {
     let usage = |stream: &str| decode(PLAIN, stream).unwrap().1.usage;
-    let counted = Usage { prompt: Some(812), cached: Some(790), completion: Some(1) };
+    let counted = TokenUsage { prompt: Some(812), cached: Some(790), completion: Some(1) };
     assert_eq!(usage(&stream(&["a"], "stop")), counted);
-    assert_eq!(usage("{\"done\":{\"prompt\":-1}}\n"), Usage::default());
+    assert_eq!(usage("{\"done\":{\"prompt\":-1}}\n"), TokenUsage::default());
 }
 
 #[test]
 fn reasons_to_end_are_told() {
     let finish = |reason| decode(PLAIN, &stream(&["a"], reason)).unwrap().1.finish;
-    assert_eq!(finish("stop"), Finish::Stop);
-    assert_eq!(finish("length"), Finish::Length);
-    assert_eq!(finish("tired"), Finish::Other("tired".to_owned()));
+    assert_eq!(finish("stop"), FinishReason::Stop);
+    assert_eq!(finish("length"), FinishReason::Length);
+    assert_eq!(finish("tired"), FinishReason::Other("tired".to_owned()));
 }
 
 #[test]
@@ -413,7 +413,7 @@ fn json_that_is_no_call_stays_text() {
     ] {
         let (deltas, reply) = decode(LLAMA, &stream(&[text], "stop")).unwrap();
         assert_eq!((reply.text().as_str(), reply.calls.len()), (text, 0));
-        assert_eq!(deltas, [Delta::Text(text.to_owned())]);
+        assert_eq!(deltas, [ReplyDelta::Text(text.to_owned())]);
     }
 }
 
@@ -421,7 +421,7 @@ fn json_that_is_no_call_stays_text() {
 fn replies_have_an_end() {
     let long = "x".repeat(64 * 1024);
     let endless = |ask: Ask| {
-        let mut decoder = Decoder::new(Wire::Embedded, &ask.body());
+        let mut decoder = ReplyDecoder::new(Wire::Embedded, &ask.body());
         let line = format!("{}\n", json!({ "text": long, "tokens": [1] }));
         let mut push = |_| decoder.push(line.as_bytes(), &mut Vec::new());
         (0..256).map(&mut push).find_map(Result::err)
@@ -435,18 +435,18 @@ fn replies_have_an_end() {
 }
 
 /// A reply without what depends on the cuts: whether its tokens could be kept.
-fn without_tokens(reply: &Reply) -> Reply {
+fn without_tokens(reply: &ModelReply) -> ModelReply {
     let is_echo = |part: &ContentPart| matches!(part, ContentPart::Opaque(opaque) if opaque.kind == OpaqueKind::Echo);
     let content = reply.content.iter().filter(|part| !is_echo(part)).cloned().collect();
-    Reply { content, ..reply.clone() }
+    ModelReply { content, ..reply.clone() }
 }
 
-fn told(deltas: &[Delta]) -> (String, String) {
+fn told(deltas: &[ReplyDelta]) -> (String, String) {
     let (mut text, mut thought) = (String::new(), String::new());
     for delta in deltas {
         match delta {
-            Delta::Text(piece) => text.push_str(piece),
-            Delta::Thinking(piece) => thought.push_str(piece),
+            ReplyDelta::Text(piece) => text.push_str(piece),
+            ReplyDelta::Thinking(piece) => thought.push_str(piece),
         }
     }
     (text, thought)
@@ -513,7 +513,7 @@ proptest! {
 
     #[test]
     fn bytes_of_any_kind_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-        let mut decoder = Decoder::new(Wire::Embedded, &bytes);
+        let mut decoder = ReplyDecoder::new(Wire::Embedded, &bytes);
         let _ = decoder.push(&bytes, &mut Vec::new());
         let _ = decoder.close(&mut Vec::new());
         let _ = decoder.finish();
@@ -521,7 +521,7 @@ proptest! {
 }
 
 /// What was told of the thought is what is kept of it.
-fn check_thought(reply: &Reply, told: &str) -> Result<(), TestCaseError> {
+fn check_thought(reply: &ModelReply, told: &str) -> Result<(), TestCaseError> {
     let kept = reply.content.iter().find_map(|part| match part {
         ContentPart::Opaque(opaque) if opaque.kind == OpaqueKind::Thought => {
             serde_json::from_str::<Value>(&opaque.json).ok()
@@ -534,7 +534,7 @@ fn check_thought(reply: &Reply, told: &str) -> Result<(), TestCaseError> {
 }
 
 /// Tokens that are kept are those of the text, to the last one.
-fn check_tokens(generated: &str, reply: &Reply) -> Result<(), TestCaseError> {
+fn check_tokens(generated: &str, reply: &ModelReply) -> Result<(), TestCaseError> {
     let text = reply.text();
     for part in &reply.content {
         match part {
@@ -543,7 +543,7 @@ fn check_tokens(generated: &str, reply: &Reply) -> Result<(), TestCaseError> {
                 let all = generated.chars().count();
                 let expected: Vec<usize> = (all - text.chars().count()..all).collect();
                 prop_assert_eq!(tokens, json!(expected));
-                prop_assert_eq!(hash, json!(ContentHash::of(text.as_bytes())));
+                prop_assert_eq!(hash, json!(ContentHash::of_bytes(text.as_bytes())));
             }
             _ => {}
         }

@@ -13,7 +13,7 @@ const THOUGHT_END: &str = "</think>";
 
 /// How a reply begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Beginning {
+pub(super) enum ReplyBeginning {
     /// With a thought or with text: its first characters tell.
     Unknown,
     /// In the middle of a thought.
@@ -24,16 +24,16 @@ pub(super) enum Beginning {
 
 /// What was generated so far.
 #[derive(Debug)]
-pub(super) struct Generated {
+pub(super) struct GeneratedText {
     all: String,
-    place: Place,
+    place: ThoughtState,
     /// What is thought, without the blanks around it.
     thought: Range<usize>,
 }
 
 /// What the next characters are.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Place {
+enum ThoughtState {
     /// Perhaps the tag before a thought.
     Opening,
     /// Part of a thought. What was told of it ends with its range; what stands before `from` is
@@ -45,20 +45,20 @@ enum Place {
     Saying { from: usize },
 }
 
-impl Default for Generated {
+impl Default for GeneratedText {
     fn default() -> Self {
-        Generated::new(Beginning::Unknown)
+        GeneratedText::new(ReplyBeginning::Unknown)
     }
 }
 
-impl Generated {
-    pub(super) fn new(beginning: Beginning) -> Self {
+impl GeneratedText {
+    pub(super) fn new(beginning: ReplyBeginning) -> Self {
         let place = match beginning {
-            Beginning::Unknown => Place::Opening,
-            Beginning::Thought => Place::Thinking { from: 0 },
-            Beginning::Text => Place::Saying { from: 0 },
+            ReplyBeginning::Unknown => ThoughtState::Opening,
+            ReplyBeginning::Thought => ThoughtState::Thinking { from: 0 },
+            ReplyBeginning::Text => ThoughtState::Saying { from: 0 },
         };
-        Generated { all: String::new(), place, thought: 0..0 }
+        GeneratedText { all: String::new(), place, thought: 0..0 }
     }
 
     /// Takes the next piece, and gives what it adds to the thought.
@@ -89,7 +89,7 @@ impl Generated {
     /// Where the text begins.
     pub(super) fn begin(&self) -> usize {
         match self.place {
-            Place::Saying { from } => from,
+            ThoughtState::Saying { from } => from,
             _ => self.all.len(),
         }
     }
@@ -107,29 +107,29 @@ impl Generated {
         self.all[told.max(self.thought.start)..self.thought.end].to_owned()
     }
 
-    fn next_place(&mut self, more: MoreComes) -> Place {
+    fn next_place(&mut self, more: MoreComes) -> ThoughtState {
         match self.place {
-            Place::Opening => self.open(more),
-            Place::Thinking { from } => self.think(from, more),
-            Place::Blank { from } => self.pass_blank_lines(from, more),
-            saying @ Place::Saying { .. } => saying,
+            ThoughtState::Opening => self.open(more),
+            ThoughtState::Thinking { from } => self.think(from, more),
+            ThoughtState::Blank { from } => self.pass_blank_lines(from, more),
+            saying @ ThoughtState::Saying { .. } => saying,
         }
     }
 
-    fn open(&mut self, more: MoreComes) -> Place {
+    fn open(&mut self, more: MoreComes) -> ThoughtState {
         let begun = self.all.trim_start();
         if let Some(thought) = begun.strip_prefix(THINK) {
             let from = self.all.len() - thought.len();
             self.thought = from..from;
-            return Place::Thinking { from };
+            return ThoughtState::Thinking { from };
         }
         match THINK.starts_with(begun) && more == MoreComes::Perhaps {
-            true => Place::Opening,
-            false => Place::Saying { from: 0 },
+            true => ThoughtState::Opening,
+            false => ThoughtState::Saying { from: 0 },
         }
     }
 
-    fn think(&mut self, from: usize, more: MoreComes) -> Place {
+    fn think(&mut self, from: usize, more: MoreComes) -> ThoughtState {
         let rest = &self.all[from..];
         let end = rest.find(THOUGHT_END);
         // The end may be in the next piece, but for its beginning.
@@ -138,8 +138,8 @@ impl Generated {
         let seen = from + end.unwrap_or(rest.len() - held);
         self.think_to(seen);
         match end {
-            Some(_) => Place::Blank { from: seen + THOUGHT_END.len() },
-            None => Place::Thinking { from: seen },
+            Some(_) => ThoughtState::Blank { from: seen + THOUGHT_END.len() },
+            None => ThoughtState::Thinking { from: seen },
         }
     }
 
@@ -154,14 +154,14 @@ impl Generated {
         self.thought.end = self.thought.start + thought.trim_end().len();
     }
 
-    fn pass_blank_lines(&mut self, from: usize, more: MoreComes) -> Place {
+    fn pass_blank_lines(&mut self, from: usize, more: MoreComes) -> ThoughtState {
         let rest = &self.all[from..];
         let blanks = &rest[..rest.len() - rest.trim_start().len()];
         match (blanks.len() == rest.len(), more) {
-            (true, MoreComes::Perhaps) => Place::Blank { from },
-            (true, MoreComes::No) => Place::Saying { from: self.all.len() },
+            (true, MoreComes::Perhaps) => ThoughtState::Blank { from },
+            (true, MoreComes::No) => ThoughtState::Saying { from: self.all.len() },
             (false, _) => {
-                Place::Saying { from: from + blanks.rfind('\n').map_or(0, |line| line + 1) }
+                ThoughtState::Saying { from: from + blanks.rfind('\n').map_or(0, |line| line + 1) }
             }
         }
     }

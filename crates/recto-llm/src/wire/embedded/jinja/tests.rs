@@ -3,12 +3,12 @@
 use super::*;
 
 /// What `source` writes, given no messages.
-fn render(source: &str) -> Result<String, Refusal> {
+fn render(source: &str) -> Result<String, TemplateRefusal> {
     let template =
         ChatTemplate { source: source.to_owned(), bos: "<s>".to_owned(), eos: "</s>".to_owned() };
     let day = "2026-11-05".into();
-    let given = Given { messages: Vec::new(), tools: None, day, size: 0 };
-    on_deep_stack(0, || Jinja::read(source)?.render(&template, given, &Arc::default()))
+    let given = TemplateInput { messages: Vec::new(), tools: None, day, size: 0 };
+    on_deep_stack(0, || JinjaTemplate::read(source)?.render(&template, given, &Arc::default()))
 }
 
 #[track_caller]
@@ -70,11 +70,11 @@ fn what_training_marks_is_shown() {
 
 #[test]
 fn json_is_written_in_macros_too() {
-    let texts = Arc::new(Texts::default());
+    let texts = Arc::new(MarkedTexts::default());
     let source = "{% macro m(x) %}{{ x | tojson }}{% endmacro %}{{ m([1]) }}{{ m({'a': '<'}) }}";
     let output = on_deep_stack(0, || {
-        let given = Given { messages: Vec::new(), tools: None, day: "".into(), size: 0 };
-        Jinja::read(source)?.render(&ChatTemplate::chatml(), given, &texts)
+        let given = TemplateInput { messages: Vec::new(), tools: None, day: "".into(), size: 0 };
+        JinjaTemplate::read(source)?.render(&ChatTemplate::chatml(), given, &texts)
     });
     assert_eq!(texts.resolve(&output.unwrap()).0, r#"[1]{"a": "<"}"#);
 }
@@ -100,23 +100,26 @@ fn a_template_says_why_it_refuses() {
 #[test]
 fn no_template_goes_on_for_ever() {
     let endless = "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}";
-    assert_eq!(render(endless), Err(Refusal::Endless));
+    assert_eq!(render(endless), Err(TemplateRefusal::Endless));
     let recursive = "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}";
     check_refused(recursive, "it fails: recursion limit exceeded (line 1)");
     let looping = "{% for x in [1] recursive %}{{ loop([1]) }}{% endfor %}";
-    assert!(matches!(render(looping), Err(Refusal::Failed { .. })));
+    assert!(matches!(render(looping), Err(TemplateRefusal::Failed { .. })));
 }
 
 #[test]
 fn no_template_writes_without_end() {
     let long = format!("{{% for i in range(99999) %}}{}{{% endfor %}}", "x".repeat(1_000));
-    assert_eq!(render(&long), Err(Refusal::TooLong));
+    assert_eq!(render(&long), Err(TemplateRefusal::TooLong));
     let nested = "{% set ns = namespace(x=[]) %}{% for i in range(60) %}\
         {% set ns.x = [ns.x, ns.x] %}{% endfor %}{{ ns.x }}";
-    assert_eq!(render(nested), Err(Refusal::TooLong));
+    assert_eq!(render(nested), Err(TemplateRefusal::TooLong));
     let json = "{% for i in range(99999) %}{{ range(9999) | tojson }}{% endfor %}";
-    assert_eq!(render(json), Err(Refusal::TooLong));
-    assert_eq!(render(&"x".repeat(LARGEST_SOURCE + 1)), Err(Refusal::TooLarge(LARGEST_SOURCE)));
+    assert_eq!(render(json), Err(TemplateRefusal::TooLong));
+    assert_eq!(
+        render(&"x".repeat(LARGEST_SOURCE + 1)),
+        Err(TemplateRefusal::TooLarge(LARGEST_SOURCE))
+    );
 }
 
 /// Whatever nests without a limit would need more stack than there is, and end the process.
@@ -148,7 +151,7 @@ fn the_stack_is_deep_enough_for_any_template() {
         "[".repeat(LEVELS),
         "]".repeat(LEVELS),
     );
-    assert_eq!(render(&nest.replace("COUNT", "99999")), Err(Refusal::Endless));
+    assert_eq!(render(&nest.replace("COUNT", "99999")), Err(TemplateRefusal::Endless));
     let deep = nest.replace("COUNT", "1200");
     assert!(render(&format!("{deep}{{{{ ns.x }}}}")).is_ok());
     assert!(render(&format!("{deep}{{% set y = ns.x ~ '' %}}{{{{ ns.x == ns.x }}}}")).is_ok());
@@ -160,7 +163,8 @@ fn the_stack_is_deep_enough_for_any_template() {
 /// The engine has faults of its own, which must not end the process.
 #[test]
 fn a_fault_of_the_engine_is_a_refusal() {
-    let refused = on_deep_stack(0, || -> Result<(), Refusal> { panic!("as a fault would") });
-    assert_eq!(refused, Err(Refusal::Broken));
+    let refused =
+        on_deep_stack(0, || -> Result<(), TemplateRefusal> { panic!("as a fault would") });
+    assert_eq!(refused, Err(TemplateRefusal::Broken));
     let _ = render("{{ [1, 2, 3, 4, 5, 6][2:5:-1] }}");
 }

@@ -51,7 +51,7 @@ fn exchanges() -> impl Strategy<Value = Vec<Exchange>> {
 fn requests(exchanges: &[Exchange], tool_calls: ToolCalls) -> Vec<RequestContext> {
     let mut requests = Vec::new();
     let mut talk = Talk::new(&[], "");
-    talk.layout = Layout { tool_calls, ..Layout::default() };
+    talk.layout = PageLayout { tool_calls, ..PageLayout::default() };
     for exchange in exchanges {
         talk.message = vec![ContentPart::Text(exchange.asked.as_str().into())];
         talk.rounds.clear();
@@ -87,13 +87,14 @@ fn requests(exchanges: &[Exchange], tool_calls: ToolCalls) -> Vec<RequestContext
 }
 
 /// Whether `after` begins with all of `before`. Only the last segment may have grown.
-fn grows(before: &[Segment], after: &[Segment]) -> bool {
+fn grows(before: &[PromptSegment], after: &[PromptSegment]) -> bool {
     let Some((last, whole)) = before.split_last() else { return false };
     let Some((same, rest)) = after.split_at_checked(whole.len()) else { return false };
     let goes_on = match (last, rest.first()) {
-        (Segment::Template { template: a }, Some(Segment::Template { template: b })) => {
-            b.starts_with(a.as_str())
-        }
+        (
+            PromptSegment::Template { template: a },
+            Some(PromptSegment::Template { template: b }),
+        ) => b.starts_with(a.as_str()),
         _ => false,
     };
     same == whole && goes_on
@@ -113,14 +114,14 @@ proptest! {
             (QWEN, ToolCalls::Native),
             (QWEN, ToolCalls::Text),
         ] {
-            let mut before: Option<Vec<Segment>> = None;
+            let mut before: Option<Vec<PromptSegment>> = None;
             for request in requests(&exchanges, tool_calls) {
-                let Asked { prompt, problem, .. } = asked(source, &request);
+                let EmbeddedRequest { prompt, problem, .. } = asked(source, &request);
                 prop_assert_eq!(problem, None);
                 if let Some(before) = &before {
                     prop_assert!(grows(before, &prompt), "{:#?}\n{:#?}", before, prompt);
                 }
-                let replies = prompt.iter().filter(|s| matches!(s, Segment::Reply { .. })).count();
+                let replies = prompt.iter().filter(|s| matches!(s, PromptSegment::Reply { .. })).count();
                 let echoed = exchanges.iter().filter(|e| matches!(e.answered, Answered::Echoed(_)));
                 prop_assert!(replies <= echoed.count());
                 before = Some(prompt);

@@ -3,23 +3,23 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use recto_agent::{Patience, Recall, Remembered};
+use recto_agent::{RecallQuery, RecalledContent, SearchPatience};
 use recto_context::{Catalog, ItemId, ItemKind, MessageId};
 use recto_store::{SessionId, Store, TurnId};
 use recto_tools::shorten;
 use serde_json::json;
 use tokio::time::timeout;
 
-use super::arguments::Arguments;
-use super::desk::{Desk, Ground};
-use super::offer::Offer;
+use super::arguments::OfferArguments;
+use super::handler::{CallHandler, ServeContext};
+use super::offer::OfferedCall;
 use crate::commands::context;
 use crate::commands::memory::recollection_json;
-use crate::commands::search::{self, Asked, Row};
+use crate::commands::search::{self, SearchRequest, SearchRow};
 use crate::commands::sessions;
 use crate::commands::turns::show as turns;
 use crate::config::Settings;
-use crate::failure::Failure;
+use crate::failure::CliFailure;
 use crate::output::tame;
 use crate::setup;
 
@@ -35,23 +35,23 @@ const MOST_OF_MESSAGE: usize = 4 << 10;
 const RECALLED: u32 = 10;
 
 pub(super) async fn answer(
-    desk: &Desk,
-    offer: Offer,
-    arguments: &Arguments,
-) -> Result<String, Failure> {
+    desk: &CallHandler,
+    offer: OfferedCall,
+    arguments: &OfferArguments,
+) -> Result<String, CliFailure> {
     match offer {
-        Offer::Search => search(desk, arguments).await,
-        Offer::Recall => recall(desk, arguments).await,
-        Offer::Context => context(desk, arguments).await,
-        Offer::Show => show(desk, arguments).await,
+        OfferedCall::Search => search(desk, arguments).await,
+        OfferedCall::Recall => recall(desk, arguments).await,
+        OfferedCall::Context => context(desk, arguments).await,
+        OfferedCall::Show => show(desk, arguments).await,
     }
 }
 
-async fn search(desk: &Desk, arguments: &Arguments) -> Result<String, Failure> {
+async fn search(desk: &CallHandler, arguments: &OfferArguments) -> Result<String, CliFailure> {
     let ground = desk.ground().await?;
     let catalog = desk.catalog(&ground).await?;
     let query = arguments.text("query").unwrap_or_default();
-    let asked = Asked {
+    let asked = SearchRequest {
         query,
         kind: arguments.text("kind").and_then(kind),
         limit: arguments.whole("limit").map(|limit| limit as usize),
@@ -60,7 +60,7 @@ async fn search(desk: &Desk, arguments: &Arguments) -> Result<String, Failure> {
         in_time(|patience| search::find(&ground.searcher, &catalog, &asked, patience)).await;
     let mut answer = found.json(query);
     if arguments.flag("text") {
-        let text = |row: &Row| {
+        let text = |row: &SearchRow| {
             let mut row_json = row.json();
             row_json["text"] = json!(text_of(&catalog, &row.pick.item));
             row_json
@@ -76,10 +76,10 @@ fn kind(name: &str) -> Option<ItemKind> {
 }
 
 /// Searches with vectors, or by words where those take too long.
-async fn in_time<F: Future>(search: impl Fn(Patience) -> F) -> F::Output {
-    match timeout(FOR_VECTORS, search(Patience::UntilDone)).await {
+async fn in_time<F: Future>(search: impl Fn(SearchPatience) -> F) -> F::Output {
+    match timeout(FOR_VECTORS, search(SearchPatience::UntilDone)).await {
         Ok(found) => found,
-        Err(_) => search(Patience::OneSecond).await,
+        Err(_) => search(SearchPatience::OneSecond).await,
     }
 }
 
@@ -103,7 +103,7 @@ fn text_of(catalog: &Catalog, item: &ItemId) -> Option<String> {
     Some(shorten(text, MOST_OF_ITEM))
 }
 
-async fn recall(desk: &Desk, arguments: &Arguments) -> Result<String, Failure> {
+async fn recall(desk: &CallHandler, arguments: &OfferArguments) -> Result<String, CliFailure> {
     let ground = desk.ground().await?;
     let query = arguments.text("query").unwrap_or_default();
     let limit = arguments.whole("limit").unwrap_or(RECALLED) as usize;
@@ -113,7 +113,7 @@ async fn recall(desk: &Desk, arguments: &Arguments) -> Result<String, Failure> {
     let audience = memories.owner();
     let recalled = in_time(|patience| {
         let now = Timestamp::now();
-        let wish = Recall { audience: &audience, query, limit, patience, now, besides: None };
+        let wish = RecallQuery { audience: &audience, query, limit, patience, now, besides: None };
         async move { memories.recall(&wish).await }
     })
     .await;
@@ -121,8 +121,8 @@ async fn recall(desk: &Desk, arguments: &Arguments) -> Result<String, Failure> {
     for found in &recalled.found {
         let mut value = recollection_json(found);
         match &found.what {
-            Remembered::Memory(_) => entries.push(value),
-            Remembered::Message { session, message, text, .. } => {
+            RecalledContent::Memory(_) => entries.push(value),
+            RecalledContent::Message { session, message, text, .. } => {
                 value["turn"] = json!(turn_of(&ground, *session, *message).await);
                 value["text"] = shorten(text.clone(), MOST_OF_MESSAGE).into();
                 messages.push(value);
@@ -134,12 +134,12 @@ async fn recall(desk: &Desk, arguments: &Arguments) -> Result<String, Failure> {
 }
 
 /// The turn that `show` shows for a message.
-async fn turn_of(ground: &Ground, session: SessionId, message: MessageId) -> Option<TurnId> {
+async fn turn_of(ground: &ServeContext, session: SessionId, message: MessageId) -> Option<TurnId> {
     let stored = ground.store.as_ref()?.messages_within(session, message..=message).await.ok()?;
     stored.first()?.turn
 }
 
-async fn context(desk: &Desk, arguments: &Arguments) -> Result<String, Failure> {
+async fn context(desk: &CallHandler, arguments: &OfferArguments) -> Result<String, CliFailure> {
     let ground = desk.ground().await?;
     let message = arguments.text("message").unwrap_or_default();
     let model = arguments.text("model");
@@ -168,7 +168,7 @@ async fn context(desk: &Desk, arguments: &Arguments) -> Result<String, Failure> 
         None => {
             let catalog = desk.catalog(&ground).await?;
             let remembered = desk.remembered(&ground).await;
-            let from = context::Ground {
+            let from = context::ContextSource {
                 catalog: &catalog,
                 searcher: &ground.searcher,
                 memories: &ground.memories,
@@ -188,17 +188,17 @@ async fn context(desk: &Desk, arguments: &Arguments) -> Result<String, Failure> 
 }
 
 /// Checks that the config has this model, if it has any.
-fn check_model(settings: &Settings, name: &str) -> Result<(), Failure> {
+fn check_model(settings: &Settings, name: &str) -> Result<(), CliFailure> {
     let names: Vec<&str> = settings.models.iter().map(|model| model.name.as_str()).collect();
     if names.is_empty() || names.contains(&name) {
         return Ok(());
     }
     let known = names.iter().map(|name| format!("`{}`", tame(name))).collect::<Vec<_>>();
     let what = format!("there is no model `{}`", tame(name));
-    Err(Failure::new(what).hint(format!("the config has {}", known.join(", "))))
+    Err(CliFailure::new(what).hint(format!("the config has {}", known.join(", "))))
 }
 
-async fn show(desk: &Desk, arguments: &Arguments) -> Result<String, Failure> {
+async fn show(desk: &CallHandler, arguments: &OfferArguments) -> Result<String, CliFailure> {
     let ground = desk.ground().await?;
     let store = ground.store.as_ref().ok_or_else(nothing_yet)?;
     let turn = match arguments.whole("turn") {
@@ -214,20 +214,20 @@ async fn show(desk: &Desk, arguments: &Arguments) -> Result<String, Failure> {
 }
 
 /// The turn of that number, as commands name it.
-async fn known_turn(store: &Store, number: u32) -> Result<String, Failure> {
+async fn known_turn(store: &Store, number: u32) -> Result<String, CliFailure> {
     let name = number.to_string();
     let found = match name.parse() {
         Ok(id) => store.turn(id).await?,
         Err(_) => None,
     };
     let unknown = || {
-        Failure::new(format!("there is no turn `{name}`"))
+        CliFailure::new(format!("there is no turn `{name}`"))
             .hint("`recall` tells the turns of what it finds; without `turn` it is the last one")
     };
     found.map(|turn| turn.id.to_string()).ok_or_else(unknown)
 }
 
 /// The failure of a call that needs a session or a turn while there is none.
-fn nothing_yet() -> Failure {
-    Failure::new("there are no sessions and no turns yet").hint("`recto chat` begins one")
+fn nothing_yet() -> CliFailure {
+    CliFailure::new("there are no sessions and no turns yet").hint("`recto chat` begins one")
 }

@@ -11,11 +11,11 @@ use serde_json::{Value, json};
 pub(super) const KINDS: [&str; 5] = ["rule", "reference", "skill", "tool", "memory"];
 
 /// The most that can be asked for at once.
-const LIMIT: Form = Form::Whole(1..=100);
+const LIMIT: ParameterForm = ParameterForm::Whole(1..=100);
 
 /// One of the tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Offer {
+pub(super) enum OfferedCall {
     Search,
     Recall,
     Context,
@@ -24,35 +24,36 @@ pub(super) enum Offer {
 
 /// Something that a tool takes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Parameter {
+pub(super) struct OfferParameter {
     pub(super) name: &'static str,
-    pub(super) form: Form,
+    pub(super) form: ParameterForm,
     pub(super) is_required: bool,
     pub(super) about: &'static str,
 }
 
 /// What an argument looks like.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum ParameterForm {
     Text,
     OneOf(&'static [&'static str]),
     Whole(RangeInclusive<u32>),
     Flag,
 }
 
-impl Offer {
-    pub(super) const ALL: [Offer; 4] = [Offer::Search, Offer::Recall, Offer::Context, Offer::Show];
+impl OfferedCall {
+    pub(super) const ALL: [OfferedCall; 4] =
+        [OfferedCall::Search, OfferedCall::Recall, OfferedCall::Context, OfferedCall::Show];
 
-    pub(super) fn named(name: &str) -> Option<Offer> {
-        Offer::ALL.into_iter().find(|offer| offer.name() == name)
+    pub(super) fn named(name: &str) -> Option<OfferedCall> {
+        OfferedCall::ALL.into_iter().find(|offer| offer.name() == name)
     }
 
     pub(super) fn name(self) -> &'static str {
         match self {
-            Offer::Search => "search",
-            Offer::Recall => "recall",
-            Offer::Context => "context",
-            Offer::Show => "show",
+            OfferedCall::Search => "search",
+            OfferedCall::Recall => "recall",
+            OfferedCall::Context => "context",
+            OfferedCall::Show => "show",
         }
     }
 
@@ -66,43 +67,43 @@ impl Offer {
 
     fn title(self) -> &'static str {
         match self {
-            Offer::Search => "Search Recto's items",
-            Offer::Recall => "Recall what was said",
-            Offer::Context => "What a model would be sent",
-            Offer::Show => "What was sent in a turn",
+            OfferedCall::Search => "Search Recto's items",
+            OfferedCall::Recall => "Recall what was said",
+            OfferedCall::Context => "What a model would be sent",
+            OfferedCall::Show => "What was sent in a turn",
         }
     }
 
     fn about(self) -> &'static str {
         match self {
-            Offer::Search => {
+            OfferedCall::Search => {
                 "Finds which of the agent's items (rules, references, skills, tools, memories) fit \
                  a query, by meaning and words. Each comes with the probability that it fits, with \
                  its scores, and with whether a turn would take it. Phrase the query as a message \
                  would be."
             }
-            Offer::Recall => {
+            OfferedCall::Recall => {
                 "Finds what is remembered, and what was said in past sessions, by meaning and words, \
                  best first. Memories come with their day and source, messages with their session, \
                  time, role and turn. Phrase the query as a message would be."
             }
-            Offer::Context => {
+            OfferedCall::Context => {
                 "Shows what a model would be sent for a message: every layer with its items, the \
                  tokens they take, and what was left out and why. No model is called."
             }
-            Offer::Show => {
+            OfferedCall::Show => {
                 "Shows the record of a turn: its messages, and every request that was sent to a \
                  model with what it was made of, its body and its answer."
             }
         }
     }
 
-    pub(super) fn parameters(self) -> Vec<Parameter> {
+    pub(super) fn parameters(self) -> Vec<OfferParameter> {
         match self {
-            Offer::Search => search_parameters(),
-            Offer::Recall => recall_parameters(),
-            Offer::Context => context_parameters(),
-            Offer::Show => show_parameters(),
+            OfferedCall::Search => search_parameters(),
+            OfferedCall::Recall => recall_parameters(),
+            OfferedCall::Context => context_parameters(),
+            OfferedCall::Show => show_parameters(),
         }
     }
 
@@ -121,87 +122,95 @@ impl Offer {
     }
 }
 
-fn search_parameters() -> Vec<Parameter> {
+fn search_parameters() -> Vec<OfferParameter> {
     vec![
-        required("query", Form::Text, "What to search for, such as `write a commit message`."),
-        optional("kind", Form::OneOf(&KINDS), "Items of this kind alone."),
+        required(
+            "query",
+            ParameterForm::Text,
+            "What to search for, such as `write a commit message`.",
+        ),
+        optional("kind", ParameterForm::OneOf(&KINDS), "Items of this kind alone."),
         optional("limit", LIMIT, "The most items of each group; as the config has it by default."),
         optional(
             "text",
-            Form::Flag,
+            ParameterForm::Flag,
             "Whether to give the items' texts, too; long ones are shortened.",
         ),
     ]
 }
 
-fn recall_parameters() -> Vec<Parameter> {
+fn recall_parameters() -> Vec<OfferParameter> {
     vec![
-        required("query", Form::Text, "What to look for, such as `what was said about tea`."),
+        required(
+            "query",
+            ParameterForm::Text,
+            "What to look for, such as `what was said about tea`.",
+        ),
         optional("limit", LIMIT, "The most messages and memories together; 10 by default."),
     ]
 }
 
-fn context_parameters() -> Vec<Parameter> {
+fn context_parameters() -> Vec<OfferParameter> {
     vec![
-        required("message", Form::Text, "The message that a person would send."),
+        required("message", ParameterForm::Text, "The message that a person would send."),
         optional(
             "session",
-            Form::Text,
+            ParameterForm::Text,
             "The session whose next message it is, by name or number; a new one by default.",
         ),
         optional(
             "model",
-            Form::Text,
+            ParameterForm::Text,
             "The model entry, by name, that would answer; the agent's by default.",
         ),
         optional(
             "raw",
-            Form::Flag,
+            ParameterForm::Flag,
             "Whether to give the request's body, as the model's server would get it, alone.",
         ),
     ]
 }
 
-fn show_parameters() -> Vec<Parameter> {
+fn show_parameters() -> Vec<OfferParameter> {
     vec![
         optional(
             "turn",
-            Form::Whole(1..=u32::MAX),
+            ParameterForm::Whole(1..=u32::MAX),
             "The turn, by number; the last one by default.",
         ),
         optional(
             "request",
-            Form::Whole(1..=u32::MAX),
+            ParameterForm::Whole(1..=u32::MAX),
             "One of the turn's requests alone, from 1; all by default, the last for `body`.",
         ),
         optional(
             "body",
-            Form::Flag,
+            ParameterForm::Flag,
             "Whether to give the request's body alone, byte for byte as it was sent.",
         ),
     ]
 }
 
-fn required(name: &'static str, form: Form, about: &'static str) -> Parameter {
-    Parameter { name, form, is_required: true, about }
+fn required(name: &'static str, form: ParameterForm, about: &'static str) -> OfferParameter {
+    OfferParameter { name, form, is_required: true, about }
 }
 
-fn optional(name: &'static str, form: Form, about: &'static str) -> Parameter {
-    Parameter { name, form, is_required: false, about }
+fn optional(name: &'static str, form: ParameterForm, about: &'static str) -> OfferParameter {
+    OfferParameter { name, form, is_required: false, about }
 }
 
-impl Parameter {
+impl OfferParameter {
     fn schema(&self) -> Value {
         let mut schema = match &self.form {
-            Form::Text => json!({"type": "string", "minLength": 1}),
-            Form::OneOf(names) => json!({"type": "string", "enum": names}),
-            Form::Whole(range) if *range.end() == u32::MAX => {
+            ParameterForm::Text => json!({"type": "string", "minLength": 1}),
+            ParameterForm::OneOf(names) => json!({"type": "string", "enum": names}),
+            ParameterForm::Whole(range) if *range.end() == u32::MAX => {
                 json!({"type": "integer", "minimum": range.start()})
             }
-            Form::Whole(range) => {
+            ParameterForm::Whole(range) => {
                 json!({"type": "integer", "minimum": range.start(), "maximum": range.end()})
             }
-            Form::Flag => json!({"type": "boolean"}),
+            ParameterForm::Flag => json!({"type": "boolean"}),
         };
         schema["description"] = self.about.into();
         schema

@@ -5,56 +5,56 @@ use std::path::Path;
 use std::sync::Arc;
 
 use recto_context::{
-    Body, ContentPart, HistoryProblem, MarkdownSession, Message, MessageId, ToolCall,
+    ContentPart, HistoryProblem, MarkdownSession, Message, MessageBody, MessageId, ToolCall,
     from_markdown, read_jsonl,
 };
-use recto_store::{Moment, NewMessage, SessionName, Settings, StoredMessage};
+use recto_store::{Moment, NewMessage, SessionName, SettingsMap, StoredMessage};
 use serde_json::Value;
 
 use super::super::session_name;
 use super::{FORMAT, VERSION};
 use crate::commands::history_failure;
-use crate::failure::Failure;
+use crate::failure::CliFailure;
 use crate::input;
 use crate::output::tell;
 
 /// A session as its file holds it, not yet in the store.
-pub(super) struct Incoming {
+pub(super) struct ImportedSession {
     /// The name that it had where it was exported.
     exported: Option<String>,
     pub(super) begun: Option<Moment>,
     /// The settings that hold for this session alone.
-    pub(super) settings: Settings,
+    pub(super) settings: SettingsMap,
     /// The messages, with a result for every call.
-    pub(super) messages: Vec<Said>,
+    pub(super) messages: Vec<ImportedMessage>,
     /// Says of each thing in the file that is not taken why that is.
     warnings: Vec<String>,
 }
 
 /// A message, and when it was said, where the file tells.
-pub(super) struct Said {
+pub(super) struct ImportedMessage {
     message: Arc<Message>,
     at: Option<Moment>,
 }
 
-impl Incoming {
-    pub(super) fn read(file: &Path) -> Result<Self, Failure> {
+impl ImportedSession {
+    pub(super) fn read(file: &Path) -> Result<Self, CliFailure> {
         let text = read(file)?;
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
         let mut incoming = match text.trim_start().starts_with('{') {
-            true => of_jsonl(file, text)?,
-            false => of_markdown(file, text)?,
+            true => parse_jsonl(file, text)?,
+            false => parse_markdown(file, text)?,
         };
         if incoming.messages.is_empty() {
-            return Err(Failure::new(format!("there is no message in `{}`", file.display())));
+            return Err(CliFailure::new(format!("there is no message in `{}`", file.display())));
         }
-        incoming.messages = answered(incoming.messages);
+        incoming.messages = answer_open_calls(incoming.messages);
         incoming.begun = incoming.begun.or(incoming.messages[0].at);
         Ok(incoming)
     }
 
     /// Takes the name, the beginning and the settings from what the file says of the session.
-    fn new(session: &Value, messages: Vec<Said>, notices: &[HistoryProblem]) -> Self {
+    fn new(session: &Value, messages: Vec<ImportedMessage>, notices: &[HistoryProblem]) -> Self {
         let mut settings = session["settings"].as_object().cloned().unwrap_or_default();
         let mut warnings: Vec<String> = notices.iter().map(ToString::to_string).collect();
         // A file may ask for more caution, but gives no rights: it can be anybody's.
@@ -65,7 +65,7 @@ impl Incoming {
                     .to_owned(),
             );
         }
-        Incoming {
+        ImportedSession {
             exported: session["name"].as_str().map(str::to_owned),
             begun: session["created"].as_str().and_then(moment),
             settings,
@@ -75,7 +75,7 @@ impl Incoming {
     }
 
     /// The session's name, here as there, or else that of its file.
-    pub(super) fn name(&self, file: &Path) -> Result<SessionName, Failure> {
+    pub(super) fn name(&self, file: &Path) -> Result<SessionName, CliFailure> {
         let stem = file.file_stem().map(|stem| stem.to_string_lossy().into_owned());
         let fallback = stem.filter(|stem| stem != "-");
         // A session without a name is called by its number, which is another's here.
@@ -83,7 +83,7 @@ impl Incoming {
         match exported.or(fallback) {
             Some(name) => session_name(&name),
             None => {
-                Err(Failure::new("the session has no name").hint("give it one with --name NAME"))
+                Err(CliFailure::new("the session has no name").hint("give it one with --name NAME"))
             }
         }
     }
@@ -101,7 +101,7 @@ impl Incoming {
 
     /// Whether a session begins with all of it.
     pub(super) fn is_in(&self, stored: &[StoredMessage]) -> bool {
-        let same = |(said, stored): (&Said, &StoredMessage)| {
+        let same = |(said, stored): (&ImportedMessage, &StoredMessage)| {
             said.message.body == stored.message.body && said.at.is_none_or(|at| at == stored.at)
         };
         stored.len() >= self.messages.len() && self.messages.iter().zip(stored).all(same)
@@ -113,26 +113,26 @@ impl Incoming {
     }
 }
 
-fn read(file: &Path) -> Result<String, Failure> {
+fn read(file: &Path) -> Result<String, CliFailure> {
     if file == Path::new("-") {
         return input::all();
     }
-    File::open(file)
-        .and_then(input::read_text)
-        .map_err(|error| Failure::new(format!("cannot read `{}`", file.display())).because(&error))
+    File::open(file).and_then(input::read_text).map_err(|error| {
+        CliFailure::new(format!("cannot read `{}`", file.display())).because(&error)
+    })
 }
 
-fn cannot_import(file: &Path) -> Failure {
-    Failure::new(format!("cannot import `{}`", file.display()))
+fn cannot_import(file: &Path) -> CliFailure {
+    CliFailure::new(format!("cannot import `{}`", file.display()))
 }
 
-fn of_jsonl(file: &Path, text: &str) -> Result<Incoming, Failure> {
+fn parse_jsonl(file: &Path, text: &str) -> Result<ImportedSession, CliFailure> {
     let (header, lines) = split_header(text);
     if let Some(version) = header.as_ref().map(|header| &header["version"])
         && *version != VERSION
     {
         let what = format!("cannot import `{}`: it has version {version}", file.display());
-        return Err(Failure::new(what).hint("use the newer Recto that wrote it"));
+        return Err(CliFailure::new(what).hint("use the newer Recto that wrote it"));
     }
     let messages = read_jsonl(lines).map_err(|mut problems| {
         // Lines are counted from the first of the file.
@@ -141,9 +141,13 @@ fn of_jsonl(file: &Path, text: &str) -> Result<Incoming, Failure> {
         history_failure(cannot_import(file), &problems)
     })?;
     let times = lines.lines().filter(|line| !line.trim().is_empty()).map(said_at);
-    let said = messages.into_iter().zip(times).map(|(message, at)| Said { message, at }).collect();
+    let said = messages
+        .into_iter()
+        .zip(times)
+        .map(|(message, at)| ImportedMessage { message, at })
+        .collect();
     let session = header.map(|header| header["session"].clone()).unwrap_or_default();
-    Ok(Incoming::new(&session, said, &[]))
+    Ok(ImportedSession::new(&session, said, &[]))
 }
 
 /// The line that says which session it was, if there is one, and the rest.
@@ -163,7 +167,7 @@ fn said_at(line: &str) -> Option<Moment> {
 /// The most problems of a file that are told one by one.
 const TOLD_PROBLEMS: usize = 20;
 
-fn of_markdown(file: &Path, text: &str) -> Result<Incoming, Failure> {
+fn parse_markdown(file: &Path, text: &str) -> Result<ImportedSession, CliFailure> {
     let MarkdownSession { session, messages, notices } =
         from_markdown(text).map_err(|problems| {
             let told = problems.iter().take(TOLD_PROBLEMS);
@@ -176,9 +180,9 @@ fn of_markdown(file: &Path, text: &str) -> Result<Incoming, Failure> {
         })?;
     let said = messages.into_iter().map(|found| {
         let at = found.at.as_deref().and_then(moment);
-        Said { message: found.message, at }
+        ImportedMessage { message: found.message, at }
     });
-    Ok(Incoming::new(&session.unwrap_or_default(), said.collect(), &notices))
+    Ok(ImportedSession::new(&session.unwrap_or_default(), said.collect(), &notices))
 }
 
 /// An exact time, or one that a person wrote and means where they are.
@@ -193,21 +197,21 @@ fn moment(text: &str) -> Option<Moment> {
 
 /// The messages, with a result for every call that has none: a model server would
 /// refuse the conversation otherwise.
-fn answered(messages: Vec<Said>) -> Vec<Said> {
-    let mut all: Vec<Said> = Vec::with_capacity(messages.len());
+fn answer_open_calls(messages: Vec<ImportedMessage>) -> Vec<ImportedMessage> {
+    let mut all: Vec<ImportedMessage> = Vec::with_capacity(messages.len());
     let mut open: Vec<ToolCall> = Vec::new();
     let count = messages.len();
     for said in messages {
         match &said.message.body {
-            Body::Tool { call, .. } => open.retain(|made| made.id != *call),
+            MessageBody::Tool { call, .. } => open.retain(|made| made.id != *call),
             // What people see and models don't may stand in between.
             _ if !said.message.is_for_models() => {}
-            _ => close(&mut all, &mut open),
+            _ => close_open_calls(&mut all, &mut open),
         }
         open.extend_from_slice(said.message.calls());
         all.push(said);
     }
-    close(&mut all, &mut open);
+    close_open_calls(&mut all, &mut open);
     if all.len() > count {
         // Numbers must grow, and there may be no room between two of them.
         for (number, said) in (1..).zip(&mut all) {
@@ -219,12 +223,12 @@ fn answered(messages: Vec<Said>) -> Vec<Said> {
 }
 
 /// Answers the open calls, behind the results that the last of them has.
-fn close(all: &mut Vec<Said>, open: &mut Vec<ToolCall>) {
+fn close_open_calls(all: &mut Vec<ImportedMessage>, open: &mut Vec<ToolCall>) {
     let Some(at) = all.last().map(|last| last.at) else { return };
     for call in open.drain(..) {
         let content = vec![ContentPart::Text("the result is not in what was imported".into())];
-        let body = Body::Tool { call: call.id, name: call.name, content };
+        let body = MessageBody::Tool { call: call.id, name: call.name, content };
         let message = Arc::new(Message { id: MessageId::default(), body });
-        all.push(Said { message, at });
+        all.push(ImportedMessage { message, at });
     }
 }

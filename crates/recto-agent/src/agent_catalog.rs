@@ -1,0 +1,230 @@
+//! All that an agent has: its files, the built-in tools and those of MCP servers,
+//! in one catalog, and what is known of the programs that its skills declare.
+//!
+//! The tools of a skill whose declaration or scripts changed since a person last
+//! looked at them are left out: whoever can write there could otherwise run what
+//! they like. A skill that is seen for the first time is taken as it is.
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use recto_context::{Catalog, ContentHash, ContentSource, FileNotice, Skill, ToolSpec};
+use recto_search::SearchEntry;
+use recto_store::{Moment, TrustUpdate};
+use recto_tools::{ApprovalMode, ServerTools, trust_hash};
+use recto_workspace::WorkspaceSnapshot;
+
+use crate::options::AgentParts;
+
+/// What an agent has at one moment.
+#[derive(Debug, Clone)]
+pub(crate) struct AgentCatalog {
+    pub(crate) catalog: Arc<Catalog>,
+    pub(crate) trusted: TrustedSkills,
+    /// What a person should know of tools that are not there.
+    pub(crate) news: Arc<[String]>,
+}
+
+/// What declarations and scripts were when a person last looked at them, by the
+/// skill's folder.
+type TrustedSkills = Arc<BTreeMap<PathBuf, ContentHash>>;
+
+/// What somebody wants to know it for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CatalogPurpose {
+    /// A turn is to run.
+    Turn,
+    /// Somebody looks: nothing is started, stored or told.
+    Look,
+}
+
+/// Keeps the stock while nothing changes.
+#[derive(Debug, Default)]
+pub(crate) struct CatalogCache {
+    kept: Mutex<Option<CachedCatalog>>,
+}
+
+#[derive(Debug)]
+struct CachedCatalog {
+    snapshot: Arc<WorkspaceSnapshot>,
+    servers: Arc<ServerTools>,
+    stock: AgentCatalog,
+    /// The same as search sees it, once it was asked for.
+    entries: Option<Arc<[SearchEntry]>>,
+}
+
+impl CatalogCache {
+    /// All that the agent has now. A look leaves everything as it is.
+    pub(crate) async fn stock(&self, parts: &AgentParts, purpose: CatalogPurpose) -> AgentCatalog {
+        let snapshot = parts.workspace.catalog().await;
+        let servers = parts.tools.servers().tools();
+        let trusted = match snapshot.catalog.skills.iter().any(|skill| !skill.tools.is_empty()) {
+            true => trusted(parts).await,
+            false => BTreeMap::new(),
+        };
+        if let Some(kept) = &*self.kept.lock()
+            && Arc::ptr_eq(&kept.snapshot, &snapshot)
+            && kept.servers.revision == servers.revision
+            && *kept.stock.trusted == trusted
+        {
+            return kept.stock.clone();
+        }
+        let (stock, new) = build_catalog(parts, &snapshot, &servers, trusted).await;
+        if !new.is_empty() && (purpose == CatalogPurpose::Look || !store_trust(parts, new).await) {
+            // What nobody has stored is found anew next time.
+            return stock;
+        }
+        let kept = CachedCatalog { snapshot, servers, stock: stock.clone(), entries: None };
+        *self.kept.lock() = Some(kept);
+        stock
+    }
+
+    /// What search can find in a catalog.
+    pub(crate) fn entries(&self, catalog: &Arc<Catalog>) -> Arc<[SearchEntry]> {
+        let fresh = || SearchEntry::from_catalog(catalog).into();
+        match &mut *self.kept.lock() {
+            Some(kept) if Arc::ptr_eq(&kept.stock.catalog, catalog) => {
+                kept.entries.get_or_insert_with(fresh).clone()
+            }
+            // Something has changed since, or some of it is not offered.
+            _ => fresh(),
+        }
+    }
+}
+
+impl AgentCatalog {
+    /// The same without the tools that need a person, for a turn without one.
+    pub(crate) fn unattended(mut self, parts: &AgentParts, approval: ApprovalMode) -> Self {
+        let mut catalog = Catalog::clone(&self.catalog);
+        let runs = |spec: &ToolSpec| !parts.tools.asks(spec, &self.catalog, approval);
+        catalog.tools.retain(runs);
+        catalog.skills.iter_mut().for_each(|skill| skill.tools.retain(runs));
+        self.catalog = Arc::new(catalog);
+        self
+    }
+}
+
+async fn build_catalog(
+    parts: &AgentParts,
+    snapshot: &WorkspaceSnapshot,
+    servers: &ServerTools,
+    trusted: BTreeMap<PathBuf, ContentHash>,
+) -> (AgentCatalog, Vec<(String, ContentHash)>) {
+    let mut catalog = snapshot.catalog.clone();
+    let known = catalog.notices.len();
+    let (trusted, new) = check_skills(&mut catalog, trusted).await;
+    remove_disabled(&mut catalog, &parts.options.disabled_tools);
+    add_tools(&mut catalog, &parts.options.built_in, servers);
+    let news = catalog.notices[known..].iter().map(|notice| notice.problem.to_string()).collect();
+    (AgentCatalog { catalog: Arc::new(catalog), trusted: Arc::new(trusted), news }, new)
+}
+
+/// What is known of skills' folders. A store that can't tell knows none, and then
+/// no program is run.
+async fn trusted(parts: &AgentParts) -> BTreeMap<PathBuf, ContentHash> {
+    let known = parts.store.trusted(&parts.options.name).await.unwrap_or_default();
+    known.into_iter().map(|(folder, hash)| (PathBuf::from(folder), hash)).collect()
+}
+
+/// Stores what was seen for the first time, and says whether that went well.
+async fn store_trust(parts: &AgentParts, new: Vec<(String, ContentHash)>) -> bool {
+    let stored = parts.store.trust(&parts.options.name, new, TrustUpdate::First, Moment::now());
+    stored.await.is_ok()
+}
+
+/// Compares skills that declare tools with what is known of them. New ones become
+/// known; those that changed lose their tools.
+async fn check_skills(
+    catalog: &mut Catalog,
+    mut trusted: BTreeMap<PathBuf, ContentHash>,
+) -> (BTreeMap<PathBuf, ContentHash>, Vec<(String, ContentHash)>) {
+    let mut new = Vec::new();
+    for skill in catalog.skills.iter_mut().filter(|skill| !skill.tools.is_empty()) {
+        let Some(folder) = folder_of(skill) else { continue };
+        let look = folder.clone();
+        let hash = tokio::task::spawn_blocking(move || trust_hash(&look)).await;
+        let problem = match (hash, trusted.get(&folder)) {
+            (Ok(Ok(hash)), Some(known)) if hash == *known => continue,
+            (Ok(Ok(hash)), None) => {
+                new.push((folder.to_string_lossy().into_owned(), hash));
+                trusted.insert(folder, hash);
+                continue;
+            }
+            (Ok(Ok(_)), Some(_)) => skill_changed_notice(&skill.name),
+            (Ok(Err(error)), _) => format!("its tools are off, because it can't be read: {error}"),
+            (Err(_), _) => "its tools are off, because reading it broke off".to_owned(),
+        };
+        let source = skill.tools.first().map_or(ContentSource::BuiltIn, |tool| tool.source.clone());
+        catalog.notices.push(FileNotice { source, problem: problem.into() });
+        skill.tools.clear();
+    }
+    (trusted, new)
+}
+
+/// What a person is told of a skill that changed.
+pub fn skill_changed_notice(skill: &str) -> String {
+    format!(
+        "the tools of skill `{skill}` are off: its tools.json or a script changed; look at it, \
+         then run `recto tools trust {skill}`"
+    )
+}
+
+/// The folder of a skill that was read from a file.
+fn folder_of(skill: &Skill) -> Option<PathBuf> {
+    match &skill.source {
+        ContentSource::File(path) => path.parent().map(Path::to_path_buf),
+        _ => None,
+    }
+}
+
+/// Leaves tools of skills out that a person does not want.
+pub fn remove_disabled(catalog: &mut Catalog, disabled: &[String]) {
+    let is_on = |tool: &ToolSpec| {
+        let key = tool.id.key();
+        !disabled.iter().any(|name| *name == key || **name == *tool.id.name)
+    };
+    catalog.skills.iter_mut().for_each(|skill| skill.tools.retain(is_on));
+}
+
+/// Adds the tools that no skill brings. Models call tools by name alone, so those
+/// of servers give way where a name is taken.
+pub fn add_tools(catalog: &mut Catalog, built_in: &[ToolSpec], servers: &ServerTools) {
+    catalog.tools.extend(built_in.iter().cloned());
+    catalog.notices.extend(servers.notices.iter().cloned());
+    let mut taken: HashSet<Arc<str>> =
+        catalog.all_tools().map(|spec| spec.called.clone()).collect();
+    // Also those whose tools are off: their names must not pass to somebody else.
+    let skills: HashSet<Arc<str>> = catalog.skills.iter().map(|skill| skill.name.clone()).collect();
+    for spec in &servers.specs {
+        let server = spec.id.server.clone().unwrap_or_default();
+        if skills.contains(&server) {
+            let problem = format!(
+                "the tools of MCP server `{server}` are left out: a skill has the same name; call \
+                 one of them otherwise"
+            );
+            let notice =
+                FileNotice { source: ContentSource::Server(server), problem: problem.into() };
+            if !catalog.notices.contains(&notice) {
+                catalog.notices.push(notice);
+            }
+            continue;
+        }
+        let spec = match taken.contains(&spec.called) {
+            true => spec.clone().with_called(distinct_name(spec)),
+            false => spec.clone(),
+        };
+        taken.insert(spec.called.clone());
+        catalog.tools.push(spec);
+    }
+}
+
+/// A name that tells a tool apart from another of its name: its own with the
+/// beginning of a hash.
+fn distinct_name(spec: &ToolSpec) -> String {
+    const LONGEST: usize = 64;
+    let hash = ContentHash::of_bytes(spec.id.key().as_bytes()).to_string();
+    let room = LONGEST - 9;
+    format!("{}_{}", &spec.called[..spec.called.floor_char_boundary(room)], &hash[..8])
+}

@@ -1,0 +1,216 @@
+//! A session's file grows with it, whatever others do to the file.
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use recto_store::{BindingKey, NewMessage, NewSession, StoreOptions};
+use tempfile::TempDir;
+
+use super::*;
+
+struct Desk {
+    folder: TempDir,
+    store: Store,
+}
+
+impl Desk {
+    fn new() -> Self {
+        let folder = TempDir::new().unwrap();
+        let store = Store::open(&StoreOptions::new(folder.path().join("recto.db"))).unwrap();
+        Desk { folder, store }
+    }
+
+    fn sessions(&self) -> PathBuf {
+        self.folder.path().join("home/sessions")
+    }
+
+    fn files(&self) -> SessionFiles {
+        SessionFiles::new(self.sessions())
+    }
+
+    /// A session with these messages, by a person and a model in turn.
+    async fn session(&self, texts: &[&str]) -> SessionId {
+        let at = Moment::new("2026-11-15T10:03:00.000001Z".parse().unwrap());
+        let message = |(number, text): (u64, &&str)| {
+            let message = match number % 2 {
+                1 => Message::user(number, *text),
+                _ => Message::assistant(number, *text),
+            };
+            NewMessage { message: Arc::new(message), at }
+        };
+        let key = BindingKey {
+            agent: "main".to_owned(),
+            surface: "terminal".to_owned(),
+            account: "local".to_owned(),
+            conversation: texts.concat(),
+            user: None,
+        };
+        let new = NewSession {
+            agent: "main".to_owned(),
+            name: None,
+            surface: "terminal".to_owned(),
+            at,
+            settings: Default::default(),
+        };
+        let messages = (1..).zip(texts).map(message).collect();
+        self.store.import(key, new, messages).await.unwrap().id
+    }
+
+    /// The names of the files, sorted, with how many messages each has.
+    fn listed(&self) -> Vec<String> {
+        let Ok(entries) = fs::read_dir(self.sessions()) else { return Vec::new() };
+        let mut listed: Vec<String> = entries
+            .map(|entry| {
+                let path = entry.unwrap().path();
+                let count = fs::read_to_string(&path)
+                    .ok()
+                    .and_then(|text| Some(from_markdown(&text).ok()?.messages.len()));
+                format!("{} {count:?}", path.file_name().unwrap().to_str().unwrap())
+            })
+            .collect();
+        listed.sort();
+        listed
+    }
+}
+
+const NAME: &str = "session-memory-one-1-20261115T100300Z.md";
+
+fn stored(number: u64, text: &str) -> StoredMessage {
+    let at = Moment::new("2026-11-15T10:04:00Z".parse().unwrap());
+    StoredMessage { message: Arc::new(Message::user(number, text)), at, turn: None }
+}
+
+/// What a session holds, with further messages: a transcript that has grown.
+async fn grown(
+    desk: &Desk,
+    session: SessionId,
+    texts: &[&str],
+) -> (StoredSession, Vec<StoredMessage>) {
+    let mut messages = desk.store.messages(session, None).await.unwrap();
+    messages.extend((messages.len() as u64 + 1..).zip(texts).map(|(id, text)| stored(id, text)));
+    (desk.store.session(session).await.unwrap().unwrap(), messages)
+}
+
+#[tokio::test]
+async fn a_session_has_a_file_from_its_fourth_message_on() {
+    let desk = Desk::new();
+    let (short, long) = (
+        desk.session(&["a", "b", "c"]).await,
+        desk.session(&["One?", "two", "three", "four"]).await,
+    );
+    let files = desk.files();
+    files.update(&desk.store, short).await.unwrap();
+    assert_eq!(desk.listed(), Vec::<String>::new());
+    for _ in 0..3 {
+        files.update(&desk.store, long).await.unwrap();
+        desk.files().update(&desk.store, long).await.unwrap();
+    }
+    assert_eq!(desk.listed(), ["session-memory-one-2-20261115T100300Z.md Some(4)"]);
+    let path = desk.sessions().join("session-memory-one-2-20261115T100300Z.md");
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    let text = fs::read_to_string(path).unwrap();
+    let found = from_markdown(&text).unwrap();
+    let stored = desk.store.messages(long, None).await.unwrap();
+    for (found, stored) in found.messages.iter().zip(&stored) {
+        assert_eq!(found.message, stored.message);
+        assert_eq!(found.at, Some(stored.at.to_string()));
+    }
+}
+
+#[tokio::test]
+async fn a_file_grows_by_what_is_new_and_keeps_what_a_person_wrote() {
+    let desk = Desk::new();
+    let id = desk.session(&["one", "two", "three", "four"]).await;
+    let (session, five) = grown(&desk, id, &["five"]).await;
+    let left = place(&desk.sessions(), &session, &five[..4]).unwrap();
+    let path = desk.sessions().join(NAME);
+    let before = fs::read_to_string(&path).unwrap();
+    let left = go_on(&left, &five[4..]).unwrap().unwrap();
+    let after = fs::read_to_string(&path).unwrap();
+    assert!(after.starts_with(&before) && after.contains("\nfive\n"), "{after}");
+
+    // A person changes a text and adds a note, without a line feed at its end.
+    let edited = after.replace("\nthree\n", "\n3\n") + "\n## User\n\nmy note";
+    fs::write(&path, &edited).unwrap();
+    let (_, seven) = grown(&desk, id, &["five", "six", "seven"]).await;
+    assert_eq!(go_on(&left, &seven[5..]).unwrap(), None);
+    place(&desk.sessions(), &session, &seven).unwrap();
+    let text = fs::read_to_string(&path).unwrap();
+    assert!(text.starts_with(&edited), "{text}");
+    let found = from_markdown(&text).unwrap();
+    let said: Vec<String> = found.messages.iter().map(|found| said(&found.message)).collect();
+    assert_eq!(said, ["one", "two", "3", "four", "five", "my note", "six", "seven"]);
+    assert_eq!(desk.listed(), [format!("{NAME} Some(8)")]);
+}
+
+#[tokio::test]
+async fn what_can_not_be_understood_is_left_alone() {
+    let desk = Desk::new();
+    let id = desk.session(&["one", "two", "three", "four"]).await;
+    let (session, five) = grown(&desk, id, &["## User\n"]).await;
+    let whole = whole(&session, &five[..4]);
+    let unreadable = [
+        Vec::new(),
+        b"my own notes".to_vec(),
+        b"\xff\xfe".to_vec(),
+        whole.replace("\"role\":", "\"role\"").into_bytes(),
+        // What is appended would stand in the fence.
+        (whole.clone() + "\n```\nnever closed\n").into_bytes(),
+        whole.replace("\"id\":1,\"name\"", "\"id\":7,\"name\"").into_bytes(),
+    ];
+    for content in unreadable {
+        let _ = fs::remove_dir_all(desk.sessions());
+        fs::create_dir_all(desk.sessions()).unwrap();
+        let path = desk.sessions().join(NAME);
+        fs::write(&path, &content).unwrap();
+        for _ in 0..2 {
+            place(&desk.sessions(), &session, &five).unwrap();
+        }
+        assert_eq!(fs::read(&path).unwrap(), content);
+        let second = NAME.replace(".md", "-2.md");
+        assert_eq!(desk.listed().len(), 2, "{:?}", desk.listed());
+        assert!(desk.listed().contains(&format!("{second} Some(5)")), "{:?}", desk.listed());
+    }
+    fs::remove_dir_all(desk.sessions()).unwrap();
+    fs::create_dir_all(desk.sessions().join(NAME)).unwrap();
+    place(&desk.sessions(), &session, &five).unwrap();
+    assert_eq!(desk.listed().len(), 2);
+}
+
+#[tokio::test]
+async fn a_file_that_was_deleted_is_written_again() {
+    let desk = Desk::new();
+    let id = desk.session(&["one", "two", "three", "four"]).await;
+    let files = desk.files();
+    files.update(&desk.store, id).await.unwrap();
+    fs::remove_file(desk.sessions().join(NAME)).unwrap();
+    files.update(&desk.store, id).await.unwrap();
+    assert_eq!(desk.listed(), [format!("{NAME} Some(4)")]);
+}
+
+#[tokio::test]
+async fn a_folder_that_is_none_is_told() {
+    let desk = Desk::new();
+    let id = desk.session(&["one", "two", "three", "four"]).await;
+    fs::write(desk.folder.path().join("home"), "").unwrap();
+    let told = desk.files().update(&desk.store, id).await.unwrap_err().to_string();
+    assert!(told.starts_with("session 1 can't be kept as Markdown in `"), "{told}");
+}
+
+#[test]
+fn a_topic_is_the_first_words() {
+    for (text, expected) in [
+        ("What does a.txt say?", "what-does-a-txt-say"),
+        ("", "talk"),
+        ("../../etc/passwd\0", "etc-passwd"),
+        ("?!", "talk"),
+        ("Ärger in München", "ärger-in-münchen"),
+        (
+            "one two three four five six seven eight nine ten",
+            "one-two-three-four-five-six-seven-eight",
+        ),
+        (&"x".repeat(99), &"x".repeat(40)),
+    ] {
+        assert_eq!(topic(text), expected);
+    }
+    assert!(topic(&"İ".repeat(99)).chars().count() <= 40);
+}

@@ -1,0 +1,227 @@
+//! A round of calls of which some need a person's word.
+//!
+//! The questions are stored in one commit with the reply that asks for the calls,
+//! and the turn waits. Whoever answers, in this process or another, writes into
+//! the store; whoever runs the turn by then finds the answer there. So a question
+//! survives the process that asked it.
+
+use std::time::Duration;
+
+use recto_context::{ContentPart, MessageBody, Text, ToolCall};
+use recto_store::{
+    ApprovalAnswer, ApprovalExtent, ApprovalId, Moment, NewApproval, StoreError, StoredApproval,
+};
+use recto_tools::{ApprovalNeed, CallPermit, Consent, SessionLeave, ToolAction, ToolCallVerdict};
+
+use super::TurnRun;
+use crate::error::AgentError;
+use crate::event::{ApprovalQuestion, EventKind};
+use crate::step::{TurnEffect, TurnInput};
+
+/// How often the store is looked at for an answer that another process wrote.
+const LOOK_AGAIN: Duration = Duration::from_millis(250);
+
+/// What the policy says of a round.
+pub(super) enum RoundVerdict {
+    /// Nobody has to be asked.
+    Free(Vec<CallPermit>),
+    /// Questions were stored; this comes next.
+    Asked(TurnEffect),
+}
+
+impl TurnRun<'_> {
+    /// Decides which calls may run at once. Where a person has to be asked, the
+    /// questions are stored with the reply.
+    pub(super) async fn judge(&mut self) -> Result<RoundVerdict, AgentError> {
+        let verdicts = tokio::select! {
+            verdicts = self.verdicts() => verdicts?,
+            () = self.stop.requested() => return Ok(RoundVerdict::Asked(self.state.step(TurnInput::Stop))),
+        };
+        if let Some(free) = verdicts.iter().map(free).collect() {
+            return Ok(RoundVerdict::Free(free));
+        }
+        let now = Moment::now();
+        let expires = later(now, self.shared.parts.options.approval_expires);
+        let round = self.state.round();
+        for (place, verdict) in (0..).zip(verdicts) {
+            let ToolCallVerdict::Ask(question) = verdict else { continue };
+            let ToolAction { title, detail, hash, needs, .. } = question.action;
+            self.pending.approvals.push(NewApproval {
+                round,
+                place,
+                tool: question.tool,
+                title,
+                detail,
+                action: hash,
+                identity: question.identity,
+                extent: match needs {
+                    ApprovalNeed::Person => ApprovalExtent::Call,
+                    ApprovalNeed::Leave => ApprovalExtent::Tool,
+                },
+                asked: now,
+                expires,
+            });
+        }
+        let effect = self.state.step(TurnInput::Asked);
+        self.commit().await?;
+        Ok(RoundVerdict::Asked(effect))
+    }
+
+    async fn verdicts(&self) -> Result<Vec<ToolCallVerdict>, AgentError> {
+        let store = &self.shared.parts.store;
+        let tools = store.allowed_in(self.arrived.session).await?.into_iter().collect();
+        let leave = SessionLeave { approval: self.inputs.rights.approval, tools };
+        let (offered, context) = (self.offered(), self.call_context());
+        Ok(self.shared.parts.tools.judge(&self.calls, &offered, &context, &leave).await)
+    }
+
+    /// Waits until every question of the round has its answer, or its time is up,
+    /// or the person stops the turn.
+    pub(super) async fn wait_for_answers(&mut self) -> Result<TurnEffect, AgentError> {
+        self.find_calls();
+        // Whoever waits until all work is done does not wait for a person.
+        let _resting = self.shared.rest();
+        for approval in self.questions().await?.iter().filter(|asked| asked.answer.is_none()) {
+            self.emit(EventKind::Asked(ApprovalQuestion::from_approval(approval)));
+        }
+        loop {
+            let told = self.shared.answered.notified();
+            let asked = self.questions().await?;
+            if asked.iter().all(|approval| approval.answer.is_some()) {
+                return self.take_answers(&asked).await;
+            }
+            self.expire(&asked).await?;
+            tokio::select! {
+                () = told => {}
+                () = tokio::time::sleep(LOOK_AGAIN) => {}
+                () = self.stop.requested() => return self.give_up_asking().await,
+            }
+        }
+    }
+
+    /// A turn that was taken up knows its calls from the transcript.
+    fn find_calls(&mut self) {
+        if !self.calls.is_empty() {
+            return;
+        }
+        let of_turn = self.session.split_at(self.message).1;
+        let reply = of_turn.iter().rev().find(|message| !message.calls().is_empty());
+        self.calls = reply.map_or_else(Vec::new, |reply| reply.calls().to_vec());
+    }
+
+    /// The questions of this round, those that were answered included.
+    async fn questions(&self) -> Result<Vec<StoredApproval>, AgentError> {
+        let Some(turn) = self.turn else { return Ok(Vec::new()) };
+        let mut asked = self.shared.parts.store.approvals_of(turn).await?;
+        asked.retain(|approval| approval.question.round == self.state.round());
+        Ok(asked)
+    }
+
+    /// Closes questions whose time is up.
+    async fn expire(&self, asked: &[StoredApproval]) -> Result<(), AgentError> {
+        let now = Moment::now();
+        let is_over = |approval: &&StoredApproval| {
+            approval.answer.is_none() && approval.question.expires < now
+        };
+        for approval in asked.iter().filter(is_over) {
+            self.close(approval.id, ApprovalAnswer::Expired).await?;
+        }
+        Ok(())
+    }
+
+    /// Answers a question for the person. One that was answered meanwhile stays so.
+    async fn close(&self, id: ApprovalId, answer: ApprovalAnswer) -> Result<(), AgentError> {
+        match self.shared.answer_approval(id, answer).await {
+            Err(AgentError::Store(StoreError::Decided { .. })) => Ok(()),
+            other => other.map(drop),
+        }
+    }
+
+    async fn take_answers(&mut self, asked: &[StoredApproval]) -> Result<TurnEffect, AgentError> {
+        // Calls that nobody had to be asked about are judged again: a turn that was
+        // taken up has forgotten what was said of them.
+        let verdicts = self.verdicts().await?;
+        let mut permits = Vec::new();
+        for (place, verdict) in (0..).zip(&verdicts) {
+            let approval = asked.iter().find(|approval| approval.question.place == place);
+            permits.push(match approval {
+                Some(approval) => permit(approval),
+                None => free(verdict).unwrap_or_else(|| CallPermit::Denied(NOBODY.to_owned())),
+            });
+        }
+        for approval in asked {
+            self.tell_answer(approval);
+        }
+        self.permits = Some(permits);
+        Ok(self.state.step(TurnInput::Decided))
+    }
+
+    /// The transcript keeps what was asked and what was said, for people.
+    fn tell_answer(&mut self, approval: &StoredApproval) {
+        let Some((answer, _)) = approval.answer else { return };
+        self.emit(EventKind::Decided { approval: approval.id, answer });
+        let (tool, title) = (approval.question.tool.key(), &approval.question.title);
+        let text = format!("{}: {tool}: {title}", described(answer));
+        self.push_message(MessageBody::Approval(Text::from(text)));
+    }
+
+    /// Nobody wants an answer any more: what is open counts as denied.
+    async fn give_up_asking(&mut self) -> Result<TurnEffect, AgentError> {
+        for approval in self.questions().await? {
+            if approval.answer.is_none() {
+                self.close(approval.id, ApprovalAnswer::Denied).await?;
+            }
+        }
+        for ToolCall { id, name, .. } in self.calls.clone() {
+            let text = "not run: the person stopped the turn instead of allowing it";
+            let content = vec![ContentPart::Text(text.into())];
+            self.push_message(MessageBody::Tool { call: id, name, content });
+        }
+        self.calls.clear();
+        Ok(self.state.step(TurnInput::Stop))
+    }
+}
+
+const NOBODY: &str = "nobody allowed it";
+
+/// The permit of a call that nobody has to be asked about.
+fn free(verdict: &ToolCallVerdict) -> Option<CallPermit> {
+    match verdict {
+        ToolCallVerdict::Go(consent) => Some(CallPermit::Go(*consent)),
+        ToolCallVerdict::No(refusal) => Some(CallPermit::No(refusal.clone())),
+        ToolCallVerdict::Ask(_) => None,
+    }
+}
+
+/// What an answer means for its call.
+fn permit(approval: &StoredApproval) -> CallPermit {
+    match approval.answer {
+        Some((ApprovalAnswer::Once | ApprovalAnswer::Session, _)) => {
+            CallPermit::Go(Consent::To(approval.question.action))
+        }
+        Some((ApprovalAnswer::Denied, _)) => CallPermit::Denied(
+            "the person was asked and said no; do not try it again unless they ask for it".into(),
+        ),
+        Some((ApprovalAnswer::Expired, _)) => {
+            CallPermit::Denied("the person was asked and did not answer in time".into())
+        }
+        Some((ApprovalAnswer::Withdrawn, _)) | None => CallPermit::Denied(NOBODY.to_owned()),
+    }
+}
+
+/// What was said, for people.
+fn described(answer: ApprovalAnswer) -> &'static str {
+    match answer {
+        ApprovalAnswer::Once => "allowed once",
+        ApprovalAnswer::Session => "allowed for this session",
+        ApprovalAnswer::Denied => "denied",
+        ApprovalAnswer::Expired => "not answered in time",
+        ApprovalAnswer::Withdrawn => "withdrawn",
+    }
+}
+
+fn later(now: Moment, by: Duration) -> Moment {
+    let later = jiff::SignedDuration::try_from(by).ok();
+    let later = later.and_then(|by| now.timestamp().checked_add(by).ok());
+    later.map_or(now, Moment::new)
+}

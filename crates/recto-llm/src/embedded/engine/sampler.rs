@@ -1,0 +1,169 @@
+//! Chooses the next token.
+
+use llama_cpp_2::context::LlamaContext;
+use llama_cpp_2::model::LlamaModel;
+use llama_cpp_2::sampling::LlamaSampler;
+use llama_cpp_2::token::LlamaToken;
+use llama_cpp_2::token::data::LlamaTokenData;
+use llama_cpp_2::token::data_array::LlamaTokenDataArray;
+
+use super::grammar::{self, GrammarDetail};
+use crate::error::LlmError;
+use crate::wire::embedded::{CallRules, EmbeddedRequest};
+
+/// How freely a model chooses its words when nobody has said: small models lose
+/// their way soon.
+const TEMPERATURE: f64 = 0.2;
+
+/// How much of the probable words it chooses from when nobody has said.
+const TOP_P: f64 = 0.9;
+
+/// Small models also repeat themselves. What was among the last words counts for
+/// a little less, where the words are not to be the most probable ones anyway.
+const REPEATED: f32 = 1.1;
+const LAST_WORDS: i32 = 64;
+
+/// How many tokens before the end of the room a call is brought to its end.
+const WRAP_UP: usize = 48;
+
+/// Chooses the tokens of one reply.
+pub(super) struct TokenSampler<'m> {
+    model: &'m LlamaModel,
+    sampler: LlamaSampler,
+    grammar: Option<LlamaSampler>,
+}
+
+impl<'m> TokenSampler<'m> {
+    /// As the request says.
+    pub(super) fn new(
+        model: &'m LlamaModel,
+        asked: &EmbeddedRequest,
+        seed: u32,
+    ) -> Result<Self, LlmError> {
+        let forced = asked.calls.as_ref().filter(|calls| calls.must && !calls.tools.is_empty());
+        let grammar = forced.map(|calls| constraint(model, calls)).transpose()?;
+        // A call is no place for fancy.
+        let usual = if grammar.is_some() { 0.0 } else { TEMPERATURE };
+        let temperature = asked.temperature.unwrap_or(usual);
+        let sampler = if temperature > 0.0 {
+            LlamaSampler::chain_simple([
+                LlamaSampler::penalties(model.n_vocab(), LAST_WORDS, REPEATED, 0.0, 0.0),
+                LlamaSampler::top_k(40),
+                LlamaSampler::top_p(asked.top_p.unwrap_or(TOP_P) as f32, 1),
+                LlamaSampler::temp(temperature as f32),
+                LlamaSampler::dist(seed),
+            ])
+        } else {
+            LlamaSampler::chain_simple([LlamaSampler::greedy()])
+        };
+        Ok(TokenSampler { model, sampler, grammar })
+    }
+
+    /// The next token, after the one at place `index` of the last batch. `left` is
+    /// how many more there is room for.
+    pub(super) fn next(
+        &mut self,
+        context: &LlamaContext<'_>,
+        index: i32,
+        left: usize,
+    ) -> Result<LlamaToken, LlmError> {
+        let candidates = context.token_data_array_ith(index);
+        let token = match &mut self.grammar {
+            None => choose(candidates, &mut self.sampler),
+            Some(grammar) if left > WRAP_UP => constrained(candidates, &mut self.sampler, grammar),
+            Some(grammar) => last_words(candidates, grammar, self.model),
+        };
+        let token = token.ok_or_else(nothing_to_say)?;
+        self.sampler.accept(token);
+        if let Some(grammar) = &mut self.grammar {
+            grammar.try_accept(token).map_err(|_| nothing_to_say())?;
+        }
+        Ok(token)
+    }
+}
+
+/// What holds the model to one call. A schema that is too much for the grammar
+/// leaves an object of whatever the model makes up, and what is wrong with that is
+/// told to it like any other mistake.
+fn constraint(model: &LlamaModel, calls: &CallRules) -> Result<LlamaSampler, LlmError> {
+    let hold = |detail| LlamaSampler::grammar(model, &grammar::call_grammar(calls, detail), "root");
+    hold(GrammarDetail::Schema).or_else(|_| hold(GrammarDetail::AnyObject)).map_err(|error| {
+        LlmError::Engine {
+            problem: format!("it cannot hold the model to the tools' schemas: {error}"),
+        }
+    })
+}
+
+fn nothing_to_say() -> LlmError {
+    LlmError::Engine { problem: "the model has no way to go on".to_owned() }
+}
+
+fn choose(mut candidates: LlamaTokenDataArray, sampler: &mut LlamaSampler) -> Option<LlamaToken> {
+    candidates.apply_sampler(sampler);
+    candidates.selected_token()
+}
+
+/// What the model would say anyway, if the grammar allows it: looking at one token
+/// is far cheaper than at all of them. Else the best of what it allows.
+fn constrained(
+    mut candidates: LlamaTokenDataArray,
+    sampler: &mut LlamaSampler,
+    grammar: &mut LlamaSampler,
+) -> Option<LlamaToken> {
+    let wish = choose(candidates.clone(), sampler)?;
+    let mut alone = LlamaTokenDataArray::new(vec![LlamaTokenData::new(wish, 1.0, 0.0)], false);
+    alone.apply_sampler(grammar);
+    if alone.data.iter().any(is_allowed) {
+        return Some(wish);
+    }
+    candidates.apply_sampler(grammar);
+    candidates.data.retain(is_allowed);
+    // Samplers end the process when there is nothing to choose from.
+    if candidates.data.is_empty() { None } else { choose(candidates, sampler) }
+}
+
+/// Whatever brings a call to its end soonest. A model that is lost in an argument
+/// would otherwise leave a call that nobody can read.
+fn last_words(
+    mut candidates: LlamaTokenDataArray,
+    grammar: &mut LlamaSampler,
+    model: &LlamaModel,
+) -> Option<LlamaToken> {
+    candidates.apply_sampler(grammar);
+    let vocab = model.vocab();
+    let rank = |candidate: &LlamaTokenData| match vocab.is_eog(candidate.id()) {
+        true => ClosingRank::End,
+        false => closing(&vocab.token_to_piece(candidate.id(), false, None)),
+    };
+    let allowed = candidates.data.iter().filter(|each| is_allowed(each));
+    let ranked = allowed.map(|candidate| (rank(candidate), candidate));
+    let best = ranked.max_by(|(rank, a), (other, b)| {
+        rank.cmp(other).then_with(|| a.logit().total_cmp(&b.logit()))
+    });
+    best.map(|(_, candidate)| candidate.id())
+}
+
+fn is_allowed(candidate: &LlamaTokenData) -> bool {
+    candidate.logit() > f32::NEG_INFINITY
+}
+
+/// How much a token helps to come to an end. Within a string only the quote does,
+/// so it comes before brackets, which would only make the string longer.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum ClosingRank {
+    No,
+    Comma,
+    Bracket,
+    Quote,
+    End,
+}
+
+fn closing(piece: &[u8]) -> ClosingRank {
+    let is_closer = |byte: &u8| matches!(byte, b'"' | b'}' | b']');
+    match piece.first() {
+        Some(b'"') if piece.iter().all(is_closer) => ClosingRank::Quote,
+        Some(b'}' | b']') => ClosingRank::Bracket,
+        Some(b',') => ClosingRank::Comma,
+        _ => ClosingRank::No,
+    }
+}

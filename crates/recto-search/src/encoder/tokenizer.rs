@@ -1,0 +1,116 @@
+//! From a text to word pieces.
+
+use std::fs;
+use std::path::Path;
+
+use sha2::{Digest, Sha256};
+use tokenizers::Tokenizer;
+
+use super::error::EncoderError;
+use super::shape::{LONGEST, VOCABULARY};
+
+/// How many bytes of a text are read at first. Only texts of odd words need more
+/// to make as many pieces as are used.
+const FIRST_LOOK: usize = 4 << 10;
+
+/// How many bytes of a text are read at most.
+const LAST_LOOK: usize = 64 << 10;
+
+/// Cuts texts into word pieces.
+pub(super) struct WordPieceTokenizer {
+    tokenizer: Tokenizer,
+    /// What stands before the pieces of a text.
+    first: u32,
+    /// What stands behind them.
+    last: u32,
+}
+
+impl WordPieceTokenizer {
+    pub(super) fn load(path: &Path, sha256: Option<&[u8; 32]>) -> Result<Self, EncoderError> {
+        let bytes = fs::read(path).map_err(|why| EncoderError::read(path, why))?;
+        let tokens = Self::parse(&bytes).map_err(|why| EncoderError::damaged(path, why))?;
+        match sha256 {
+            Some(sha256) if *sha256 != *Sha256::digest(&bytes) => {
+                Err(EncoderError::Swapped { path: path.to_owned() })
+            }
+            _ => Ok(tokens),
+        }
+    }
+
+    fn parse(bytes: &[u8]) -> Result<Self, String> {
+        let no_tokenizer = |error| format!("it holds no tokenizer: {error}");
+        let mut tokenizer = Tokenizer::from_bytes(bytes).map_err(no_tokenizer)?;
+        let size = tokenizer.get_vocab_size(true);
+        if size != VOCABULARY {
+            return Err(format!("its vocabulary has {size} entries instead of {VOCABULARY}"));
+        }
+        // The file asks for texts that are filled up or cut to 128 pieces.
+        tokenizer.with_padding(None);
+        tokenizer.with_truncation(None).map_err(no_tokenizer)?;
+        let special = |name: &str| {
+            tokenizer.token_to_id(name).ok_or_else(|| format!("its vocabulary lacks `{name}`"))
+        };
+        let (first, last) = (special("[CLS]")?, special("[SEP]")?);
+        Ok(WordPieceTokenizer { tokenizer, first, last })
+    }
+
+    /// The pieces of a text, at most as many as the model knows. What comes behind
+    /// them is not even looked at, however long it is.
+    pub(super) fn tokenize(&self, text: &str) -> Vec<u32> {
+        const MOST: usize = LONGEST - 2;
+        let text = text.trim_start();
+        let mut look = FIRST_LOOK;
+        let mut pieces = self.pieces(beginning(text, look));
+        while pieces.len() < MOST && look < LAST_LOOK && look < text.len() {
+            look *= 4;
+            pieces = self.pieces(beginning(text, look));
+        }
+        pieces.truncate(MOST);
+        pieces.insert(0, self.first);
+        pieces.push(self.last);
+        pieces
+    }
+
+    fn pieces(&self, text: &str) -> Vec<u32> {
+        // It can fail only where a vocabulary lacks the piece for unknown words. A
+        // text without pieces has a vector like any other.
+        let encoding = self.tokenizer.encode_fast(text, false);
+        encoding.map(|encoding| encoding.get_ids().to_vec()).unwrap_or_default()
+    }
+}
+
+/// At most so many bytes of a text, up to the end of a word where there is one.
+fn beginning(text: &str, bytes: usize) -> &str {
+    if text.len() <= bytes {
+        return text;
+    }
+    let start = &text[..text.floor_char_boundary(bytes)];
+    start.rfind(char::is_whitespace).map_or(start, |end| &start[..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_text_is_cut_behind_a_word() {
+        assert_eq!(beginning("one two three", 13), "one two three");
+        assert_eq!(beginning("one two three", 12), "one two");
+        assert_eq!(beginning("onetwothree", 5), "onetw");
+        assert_eq!(beginning("日本語", 4), "日");
+        assert_eq!(beginning("", 4), "");
+    }
+
+    #[test]
+    fn what_is_no_tokenizer_is_refused() {
+        let why = |bytes: &[u8]| WordPieceTokenizer::parse(bytes).err().unwrap();
+        assert!(why(b"").starts_with("it holds no tokenizer: "));
+        assert!(why(b"{}").starts_with("it holds no tokenizer: "));
+        let other = br#"{"version": "1.0", "truncation": null, "padding": null, "added_tokens": [],
+            "normalizer": null, "pre_tokenizer": null, "post_processor": null, "decoder": null,
+            "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "\#\#",
+            "max_input_chars_per_word": 100, "vocab": {"[UNK]": 0, "a": 1}}}"#;
+        let other = String::from_utf8_lossy(other).replace("\\#", "#");
+        assert_eq!(why(other.as_bytes()), "its vocabulary has 2 entries instead of 30522");
+    }
+}

@@ -1,0 +1,100 @@
+//! Which of the best say the same.
+//!
+//! People write things down twice, in other words or on another day. Of those the best
+//! one stays. Two are the same if the passages for which they were found have nearly the
+//! same vector; without vectors, if their texts differ in nothing but case, punctuation
+//! and space.
+
+use recto_context::{ContentHash, ItemId, Pick};
+
+use super::SearchIndex;
+use super::table::ChunkRow;
+
+/// A ranked item that says what a better one says already.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DuplicatePick {
+    /// The item, with its scores.
+    pub pick: Pick,
+    /// The better item that says the same.
+    pub of: ItemId,
+    /// How near the two are, where their vectors tell.
+    pub cosine: Option<f32>,
+}
+
+/// What is compared of an item.
+struct ComparedPassage {
+    /// The chunk for which it was found.
+    row: Option<ChunkRow>,
+    /// Its text, folded where there is no such chunk.
+    folded: Option<String>,
+}
+
+impl SearchIndex {
+    /// Takes out of the first `most` ranked items those that say the same as a better one:
+    /// their cosine is over `above`. What stands behind those is not looked at, and stays.
+    pub fn without_duplicates(
+        &self,
+        picks: Vec<Pick>,
+        above: f32,
+        most: usize,
+    ) -> (Vec<Pick>, Vec<DuplicatePick>) {
+        let mut kept: Vec<Pick> = Vec::with_capacity(picks.len());
+        let mut faces: Vec<ComparedPassage> = Vec::new();
+        let mut doubles = Vec::new();
+        for (place, pick) in picks.into_iter().enumerate() {
+            if place >= most {
+                kept.push(pick);
+                continue;
+            }
+            let face = self.face(&pick);
+            let same = faces.iter().position(|other| self.is_same(&face, other, above));
+            match same.and_then(|at| kept.get(at).map(|better| (at, better.item.clone()))) {
+                Some((at, of)) => {
+                    let cosine = self.cosine_of(&face, &faces[at]);
+                    doubles.push(DuplicatePick { pick, of, cosine });
+                }
+                None => {
+                    kept.push(pick);
+                    faces.push(face);
+                }
+            }
+        }
+        (kept, doubles)
+    }
+
+    fn face(&self, pick: &Pick) -> ComparedPassage {
+        let row = pick.best_chunk.as_ref().and_then(|text| {
+            self.chunks
+                .find(ContentHash::of_bytes(text.as_bytes()))
+                .filter(|r| self.chunks.has_vector(*r))
+        });
+        let text = || {
+            let slot = self.slots.get(&pick.item)?;
+            self.item(*slot).map(|item| folded(&item.entry.text))
+        };
+        ComparedPassage { row, folded: if row.is_some() { None } else { text() } }
+    }
+
+    fn is_same(&self, a: &ComparedPassage, b: &ComparedPassage, above: f32) -> bool {
+        match self.cosine_of(a, b) {
+            Some(cosine) => cosine > above,
+            None => a.folded.is_some() && a.folded == b.folded,
+        }
+    }
+
+    fn cosine_of(&self, a: &ComparedPassage, b: &ComparedPassage) -> Option<f32> {
+        self.chunks.cosine_between(a.row?, b.row?)
+    }
+}
+
+/// Words in lower case with a space between them.
+fn folded(text: &str) -> String {
+    let mut folded = String::with_capacity(text.len());
+    for word in text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
+        if !folded.is_empty() {
+            folded.push(' ');
+        }
+        folded.extend(word.chars().flat_map(char::to_lowercase));
+    }
+    folded
+}

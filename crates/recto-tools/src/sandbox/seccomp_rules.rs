@@ -1,0 +1,318 @@
+//! The seccomp filters: which system calls a program may make.
+//!
+//! What is not named here is allowed. Refused are calls that lead out of the
+//! process group, past Landlock or onto the network, into other processes, and
+//! into the kernel's more daring parts.
+//!
+//! Landlock says nothing about the modes of files. As a mode decides who reads a
+//! secret, no mode is changed by path, and no open file becomes one that runs as
+//! its owner or that everybody writes. `git config` needs a mode by path; it is
+//! among what does not work.
+
+use std::collections::BTreeMap;
+
+use libc as c;
+use seccompiler::{
+    BackendError, BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition,
+    SeccompFilter, SeccompRule, TargetArch, apply_filter, sock_filter,
+};
+
+use crate::options::NetworkAccess;
+
+/// Landlock's version that knows of cutting a file short.
+const KNOWS_TRUNCATE: u32 = 3;
+
+/// Families of sockets where the network is granted. Netlink serves to look up
+/// addresses. Not the local ones: behind some of them, such as Docker's, stands
+/// somebody who does whatever they are asked.
+const FAMILIES: [c::c_int; 3] = [c::AF_INET, c::AF_INET6, c::AF_NETLINK];
+
+type SyscallRules = BTreeMap<i64, Vec<SeccompRule>>;
+
+/// Restricts this process; false where the kernel or the processor can't.
+pub(crate) fn restrict(
+    network: NetworkAccess,
+    landlock: Option<u32>,
+) -> Result<bool, seccompiler::Error> {
+    let Ok(arch) = TargetArch::try_from(std::env::consts::ARCH) else { return Ok(false) };
+    let refused = program(refused(network, landlock)?, c::EPERM, arch)?;
+    let missing = program(missing(landlock), c::ENOSYS, arch)?;
+    for filter in [Some(refused), Some(missing), other_numbers(arch)].into_iter().flatten() {
+        match apply_filter(&filter) {
+            Ok(()) => {}
+            Err(error) if is_missing(&error) => return Ok(false),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(true)
+}
+
+/// Whether this kernel takes such filters, found out by a thread that ends then.
+pub(super) fn probe() -> bool {
+    let restrict = || {
+        let arch = TargetArch::try_from(std::env::consts::ARCH).ok()?;
+        apply_filter(&program(SyscallRules::from([(c::SYS_reboot, vec![])]), c::EPERM, arch).ok()?)
+            .ok()
+    };
+    std::thread::spawn(restrict).join().is_ok_and(|restricted| restricted.is_some())
+}
+
+fn is_missing(error: &seccompiler::Error) -> bool {
+    let (seccompiler::Error::Prctl(cause) | seccompiler::Error::Seccomp(cause)) = error else {
+        return false;
+    };
+    matches!(cause.raw_os_error(), Some(c::ENOSYS | c::EINVAL))
+}
+
+fn program(
+    rules: SyscallRules,
+    errno: c::c_int,
+    arch: TargetArch,
+) -> Result<BpfProgram, BackendError> {
+    let refuse = SeccompAction::Errno(errno.unsigned_abs());
+    SeccompFilter::new(rules, SeccompAction::Allow, refuse, arch)?.try_into()
+}
+
+/// Calls that give "not permitted".
+fn refused(network: NetworkAccess, landlock: Option<u32>) -> Result<SyscallRules, BackendError> {
+    let mut rules: SyscallRules = ALWAYS.iter().map(|call| (*call, vec![])).collect();
+    rules.extend(OLD.iter().map(|call| (*call, vec![])));
+    // Namespaces, which would be a way around; and a child that is not its own.
+    let flags = NAMESPACES.iter().chain(&[c::CLONE_PARENT]);
+    let flags = flags.map(|flag| rule([has(0, u64::from(flag.unsigned_abs()))?]));
+    rules.insert(c::SYS_clone, flags.collect::<Result<_, _>>()?);
+    // All processes at once, and the limits of others.
+    rules.insert(c::SYS_kill, vec![rule([is(0, MINUS_ONE)?])?]);
+    rules.insert(c::SYS_prlimit64, vec![rule([is_not(0, 0)?])?]);
+    // Keys put into a terminal's input, and flags of a file that is only read.
+    let requests = [TIOCSTI, TIOCLINUX, FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR];
+    let requests = requests.map(|request| rule([is(1, request)?]));
+    rules.insert(c::SYS_ioctl, requests.into_iter().collect::<Result<_, _>>()?);
+    // A mode that takes a file from its owner, or gives it to everybody.
+    let modes = [0o4000, 0o2000, 0o002].map(|mode| rule([has(1, mode)?]));
+    let modes = modes.into_iter().chain([rule([masked(1, 0o400, 0)?])]);
+    rules.insert(c::SYS_fchmod, modes.collect::<Result<_, _>>()?);
+    // Times of a file by its path; through an open file they can be set.
+    let by_path = SeccompCondition::new(1, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0)?;
+    rules.insert(c::SYS_utimensat, vec![rule([by_path])?]);
+    // How much of the processor others get.
+    for (call, whose) in OF_OTHERS {
+        rules.insert(*call, vec![rule([is_not(*whose, 0)?])?]);
+    }
+    rules.insert(c::SYS_socketpair, datagram_pairs()?);
+    match network {
+        NetworkAccess::Granted => {
+            let other = FAMILIES.iter().map(|family| is_not(0, u64::from(family.unsigned_abs())));
+            let other = SeccompRule::new(other.collect::<Result<_, _>>()?)?;
+            rules.insert(c::SYS_socket, vec![other]);
+        }
+        NetworkAccess::Refused => close_network(&mut rules)?,
+    }
+    if landlock.is_none_or(|version| version < KNOWS_TRUNCATE) {
+        rules.insert(c::SYS_truncate, vec![]);
+        let bits = |flags: c::c_int| u64::from(flags.unsigned_abs());
+        let (mask, truncates) = (bits(c::O_ACCMODE | c::O_TRUNC), bits(c::O_TRUNC));
+        let cut = |flags: u8| rule([masked(flags, mask, truncates)?]);
+        rules.insert(c::SYS_openat, vec![cut(2)?]);
+        #[cfg(target_arch = "x86_64")]
+        rules.insert(c::SYS_open, vec![cut(1)?]);
+    }
+    Ok(rules)
+}
+
+/// No socket of any family: local ones lead to other programs that would do the
+/// work. What is left are pairs that are connected to each other for good; a pair
+/// for datagrams could still send elsewhere.
+fn close_network(rules: &mut SyscallRules) -> Result<(), BackendError> {
+    for call in [c::SYS_socket, c::SYS_connect, c::SYS_bind, c::SYS_listen] {
+        rules.insert(call, vec![]);
+    }
+    let other_family = rule([is_not(0, u64::from(c::AF_UNIX.unsigned_abs()))?])?;
+    rules.entry(c::SYS_socketpair).or_default().push(other_family);
+    Ok(())
+}
+
+/// Pairs that could send to other local sockets than each other.
+fn datagram_pairs() -> Result<Vec<SeccompRule>, BackendError> {
+    let kind = |kind: c::c_int| rule([masked(1, 0xf, u64::from(kind.unsigned_abs()))?]);
+    Ok(vec![kind(c::SOCK_DGRAM)?, kind(c::SOCK_RAW)?])
+}
+
+/// Calls that are said not to exist, so that programs take the older way.
+fn missing(landlock: Option<u32>) -> SyscallRules {
+    // `clone3` hides its flags from the filter. A file in memory counts for no
+    // limit and may be executed.
+    let mut calls = vec![c::SYS_clone3, c::SYS_memfd_create, c::SYS_memfd_secret];
+    if landlock.is_none_or(|version| version < KNOWS_TRUNCATE) {
+        calls.push(c::SYS_openat2);
+    }
+    calls.into_iter().map(|call| (call, vec![])).collect()
+}
+
+/// Closes the second set of numbers that calls have on x86-64, all of them.
+fn other_numbers(arch: TargetArch) -> Option<BpfProgram> {
+    const LOAD: u16 = 0x20;
+    const JUMP_IF_AT_LEAST: u16 = 0x35;
+    const RETURN: u16 = 0x06;
+    let step = |code, jf, k| sock_filter { code, jt: 0, jf, k };
+    (arch == TargetArch::x86_64).then(|| {
+        vec![
+            step(LOAD, 0, 0),
+            step(JUMP_IF_AT_LEAST, 1, 0x4000_0000),
+            step(RETURN, 0, SeccompAction::Errno(c::ENOSYS.unsigned_abs()).into()),
+            step(RETURN, 0, SeccompAction::Allow.into()),
+        ]
+    })
+}
+
+fn rule<const N: usize>(conditions: [SeccompCondition; N]) -> Result<SeccompRule, BackendError> {
+    SeccompRule::new(conditions.into())
+}
+
+fn is(argument: u8, value: u64) -> Result<SeccompCondition, BackendError> {
+    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, value)
+}
+
+fn is_not(argument: u8, value: u64) -> Result<SeccompCondition, BackendError> {
+    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, value)
+}
+
+/// All of these bits are set.
+fn has(argument: u8, bits: u64) -> Result<SeccompCondition, BackendError> {
+    masked(argument, bits, bits)
+}
+
+/// The bits of this mask have this value.
+fn masked(argument: u8, mask: u64, value: u64) -> Result<SeccompCondition, BackendError> {
+    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::MaskedEq(mask), value)
+}
+
+/// Calls that set how a process is run, with the argument that says which: 0 is
+/// the one that asks.
+const OF_OTHERS: &[(c::c_long, u8)] = &[
+    (c::SYS_setpriority, 1),
+    (c::SYS_ioprio_set, 1),
+    (c::SYS_sched_setaffinity, 0),
+    (c::SYS_sched_setattr, 0),
+    (c::SYS_sched_setparam, 0),
+    (c::SYS_sched_setscheduler, 0),
+];
+
+const MINUS_ONE: u64 = 0xffff_ffff;
+const FS_IOC_SETFLAGS: u64 = 0x4008_6602;
+const FS_IOC_FSSETXATTR: u64 = 0x401c_5820;
+const TIOCSTI: u64 = 0x5412;
+const TIOCLINUX: u64 = 0x541c;
+
+const NAMESPACES: [c::c_int; 7] = [
+    c::CLONE_NEWNS,
+    c::CLONE_NEWCGROUP,
+    c::CLONE_NEWUTS,
+    c::CLONE_NEWIPC,
+    c::CLONE_NEWUSER,
+    c::CLONE_NEWPID,
+    c::CLONE_NEWNET,
+];
+
+/// Refused whatever is granted.
+const ALWAYS: &[c::c_long] = &[
+    // Out of the process group.
+    c::SYS_setsid,
+    c::SYS_setpgid,
+    // Into other processes.
+    c::SYS_ptrace,
+    c::SYS_process_vm_readv,
+    c::SYS_process_vm_writev,
+    c::SYS_process_madvise,
+    c::SYS_pidfd_getfd,
+    c::SYS_kcmp,
+    // Another view of the file system.
+    c::SYS_mount,
+    c::SYS_umount2,
+    c::SYS_pivot_root,
+    c::SYS_chroot,
+    c::SYS_move_mount,
+    c::SYS_open_tree,
+    SYS_OPEN_TREE_ATTR,
+    c::SYS_fsopen,
+    c::SYS_fsconfig,
+    c::SYS_fsmount,
+    c::SYS_fspick,
+    c::SYS_mount_setattr,
+    c::SYS_open_by_handle_at,
+    c::SYS_unshare,
+    c::SYS_setns,
+    // Modes of files by path, and what says the same in other words. Attributes
+    // can be changed through a file that is open for reading only.
+    c::SYS_fchmodat,
+    SYS_FCHMODAT2,
+    c::SYS_setxattr,
+    c::SYS_lsetxattr,
+    c::SYS_fsetxattr,
+    SYS_SETXATTRAT,
+    c::SYS_removexattr,
+    c::SYS_lremovexattr,
+    c::SYS_fremovexattr,
+    SYS_REMOVEXATTRAT,
+    SYS_FILE_SETATTR,
+    // What others do with their files.
+    c::SYS_inotify_add_watch,
+    c::SYS_fanotify_mark,
+    // Memory and messages that outlive the program, or belong to others.
+    c::SYS_shmget,
+    c::SYS_shmat,
+    c::SYS_semget,
+    c::SYS_msgget,
+    c::SYS_mq_open,
+    // Keys of the kernel.
+    c::SYS_add_key,
+    c::SYS_request_key,
+    c::SYS_keyctl,
+    // The kernel itself, and the machine.
+    c::SYS_io_uring_setup,
+    c::SYS_bpf,
+    c::SYS_perf_event_open,
+    c::SYS_userfaultfd,
+    c::SYS_fanotify_init,
+    c::SYS_init_module,
+    c::SYS_finit_module,
+    c::SYS_delete_module,
+    c::SYS_kexec_load,
+    #[cfg(not(target_arch = "riscv64"))]
+    c::SYS_kexec_file_load,
+    c::SYS_reboot,
+    c::SYS_swapon,
+    c::SYS_swapoff,
+    c::SYS_acct,
+    c::SYS_quotactl,
+    c::SYS_syslog,
+    c::SYS_settimeofday,
+    c::SYS_clock_settime,
+    c::SYS_clock_adjtime,
+    c::SYS_adjtimex,
+    c::SYS_sethostname,
+    c::SYS_setdomainname,
+    c::SYS_vhangup,
+];
+
+/// Calls newer than their names in the crate; new calls have one number everywhere.
+const SYS_FCHMODAT2: c::c_long = 452;
+const SYS_SETXATTRAT: c::c_long = 463;
+const SYS_REMOVEXATTRAT: c::c_long = 466;
+const SYS_OPEN_TREE_ATTR: c::c_long = 467;
+const SYS_FILE_SETATTR: c::c_long = 469;
+
+/// Refused on processors that have had them for long.
+#[cfg(target_arch = "x86_64")]
+const OLD: &[c::c_long] = &[
+    c::SYS_chmod,
+    c::SYS_utime,
+    c::SYS_utimes,
+    c::SYS_futimesat,
+    c::SYS_iopl,
+    c::SYS_ioperm,
+    c::SYS_modify_ldt,
+];
+
+#[cfg(not(target_arch = "x86_64"))]
+const OLD: &[c::c_long] = &[];

@@ -1,0 +1,125 @@
+//! Where the files of an agent are and what each is for. Knows names and
+//! paths; never touches the disk.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use recto_context::ItemKind;
+
+use crate::options::WorkspaceOptions;
+
+/// A file that is read, and what it is for.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct SourceFile {
+    pub path: Arc<Path>,
+    pub role: FileRole,
+}
+
+/// What a file is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum FileRole {
+    Soul,
+    Identity,
+    Agents,
+    User,
+    ToolsDoc,
+    /// The SKILL.md of a skill.
+    Skill,
+    /// The tools.json of the skill before it.
+    SkillTools,
+    Rule,
+    Reference,
+}
+
+/// Which kind of items a folder holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FolderKind {
+    Skills,
+    Rules,
+    References,
+}
+
+/// The files that have a fixed place in the workspace.
+pub(crate) fn fixed_places(workspace: &Path) -> impl Iterator<Item = SourceFile> + '_ {
+    const FIXED: [(&str, FileRole); 5] = [
+        ("SOUL.md", FileRole::Soul),
+        ("IDENTITY.md", FileRole::Identity),
+        ("AGENTS.md", FileRole::Agents),
+        ("USER.md", FileRole::User),
+        ("TOOLS.md", FileRole::ToolsDoc),
+    ];
+    FIXED.into_iter().map(|(name, role)| SourceFile { path: workspace.join(name).into(), role })
+}
+
+/// The folders whose entries are items, in the order they are searched: those
+/// that agents share, and those of the workspace if there is one.
+pub(crate) fn shelves(
+    options: &WorkspaceOptions,
+    workspace: Option<&Path>,
+) -> Vec<(PathBuf, FolderKind)> {
+    let mut skills = vec![options.skills_directory.clone()];
+    skills.extend(workspace.map(|workspace| workspace.join("skills")));
+    skills.extend(options.extra_skill_dirs.iter().cloned());
+    let mut shelves: Vec<_> = without_earlier_doubles(skills)
+        .into_iter()
+        .map(|path| (path, FolderKind::Skills))
+        .collect();
+    if let Some(workspace) = workspace {
+        shelves.push((workspace.join("rules"), FolderKind::Rules));
+        shelves.push((workspace.join("references"), FolderKind::References));
+    }
+    shelves
+}
+
+/// A folder that is named twice counts where it is named last, because the
+/// last one wins.
+fn without_earlier_doubles(paths: Vec<PathBuf>) -> Vec<PathBuf> {
+    let is_last = |at: usize| !paths[at + 1..].contains(&paths[at]);
+    let kept: Vec<bool> = (0..paths.len()).map(is_last).collect();
+    paths.into_iter().zip(kept).filter_map(|(path, kept)| kept.then_some(path)).collect()
+}
+
+impl FolderKind {
+    /// The files that an entry of this name in `folder` stands for.
+    pub(crate) fn places(self, folder: &Path, name: &str) -> impl Iterator<Item = SourceFile> {
+        let entry = folder.join(name);
+        let files: &[(Option<&str>, FileRole)] = match self {
+            FolderKind::Skills => {
+                &[(Some("SKILL.md"), FileRole::Skill), (Some("tools.json"), FileRole::SkillTools)]
+            }
+            FolderKind::Rules => &[(None, FileRole::Rule)],
+            FolderKind::References => &[(None, FileRole::Reference)],
+        };
+        files.iter().map(move |(file, role)| SourceFile {
+            path: file.map_or_else(|| entry.clone(), |file| entry.join(file)).into(),
+            role: *role,
+        })
+    }
+
+    pub(crate) fn kind(self) -> ItemKind {
+        match self {
+            FolderKind::Skills => ItemKind::Skill,
+            FolderKind::Rules => ItemKind::Rule,
+            FolderKind::References => ItemKind::Reference,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_skill_folder_named_twice_counts_where_it_is_named_last() {
+        let options = WorkspaceOptions {
+            skills_directory: "home".into(),
+            extra_skill_dirs: vec!["x".into(), "home".into()],
+            ..WorkspaceOptions::default()
+        };
+        let skills: Vec<_> = shelves(&options, Some(Path::new("w")))
+            .into_iter()
+            .filter_map(|(path, shelf)| (shelf == FolderKind::Skills).then_some(path))
+            .collect();
+        assert_eq!(skills, ["w/skills", "x", "home"].map(PathBuf::from));
+    }
+}

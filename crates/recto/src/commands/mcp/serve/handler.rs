@@ -1,0 +1,139 @@
+//! What the tools look at: the config as it is now, and what follows from it.
+//!
+//! The config is read for every call, so that a server that runs for days follows
+//! it. What takes long to make (an index with its encoder, an agent) is kept as
+//! long as the config stays. A store that is not there is not made.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use parking_lot::Mutex as Lock;
+use recto_agent::{Agent, AgentMemories, Searcher};
+use recto_context::Catalog;
+use recto_store::Store;
+use recto_workspace::MemoryView;
+use tokio::sync::Mutex;
+use tokio::task::spawn_blocking;
+
+use crate::commands::items::severity;
+use crate::config::Settings;
+use crate::failure::CliFailure;
+use crate::home::RectoHome;
+use crate::output::tell;
+use crate::setup;
+
+pub(super) struct CallHandler {
+    home: RectoHome,
+    ground: Mutex<Option<Arc<ServeContext>>>,
+    agent: Mutex<Option<CachedAgent>>,
+    /// Warnings that a person has seen.
+    told: Lock<HashSet<String>>,
+}
+
+/// The settings of now, with the store, the search and the memories that follow from them.
+pub(super) struct ServeContext {
+    pub(super) settings: Settings,
+    /// `None` as long as nothing was ever stored.
+    pub(super) store: Option<Store>,
+    pub(super) searcher: Searcher,
+    pub(super) memories: AgentMemories,
+}
+
+/// An agent, and what it was made from.
+struct CachedAgent {
+    ground: Arc<ServeContext>,
+    settings: Settings,
+    agent: Agent,
+}
+
+impl CallHandler {
+    pub(super) fn new(home: &RectoHome) -> Self {
+        CallHandler {
+            home: home.clone(),
+            ground: Mutex::default(),
+            agent: Mutex::default(),
+            told: Lock::default(),
+        }
+    }
+
+    /// Loads the config, and opens what follows from it unless that is open already.
+    pub(super) async fn ground(&self) -> Result<Arc<ServeContext>, CliFailure> {
+        if !self.home.path().is_dir() {
+            let what = format!("there is no Recto at {}", self.home.path().display());
+            return Err(CliFailure::new(what).hint("a person can set it up with `recto init`"));
+        }
+        let mut kept = self.ground.lock().await;
+        let loaded = setup::load_all(&self.home, Vec::new())?;
+        self.tell_once(loaded.warnings.iter().map(|warning| format!("warning: {warning}")));
+        let settings = loaded.settings;
+        let has_store = settings.store.path.exists();
+        let is_same = |ground: &&Arc<ServeContext>| {
+            ground.settings == settings && ground.store.is_some() == has_store
+        };
+        if let Some(ground) = kept.as_ref().filter(is_same) {
+            return Ok(ground.clone());
+        }
+        let store = if has_store { Some(setup::store(&settings)?) } else { None };
+        let searcher = setup::searcher(&settings, store.clone());
+        let memories = setup::memories(&settings, &searcher, store.clone());
+        Ok(kept.insert(Arc::new(ServeContext { settings, store, searcher, memories })).clone())
+    }
+
+    /// Reads the catalog of all that the agent has now.
+    pub(super) async fn catalog(&self, ground: &Arc<ServeContext>) -> Result<Catalog, CliFailure> {
+        let (home, of) = (self.home.clone(), ground.clone());
+        let read = spawn_blocking(move || {
+            let snapshot = setup::read_workspace(&of.settings)?;
+            let problems = snapshot.problems.iter();
+            let problems = problems.map(|problem| format!("{}: {problem}", severity(problem)));
+            let catalog = setup::whole_catalog(&home, &of.settings, &snapshot);
+            Ok::<_, CliFailure>((catalog, problems.collect::<Vec<_>>()))
+        });
+        let (mut catalog, problems) = match read.await {
+            Ok(read) => read?,
+            Err(error) => return Err(CliFailure::new("cannot read the workspace").because(&error)),
+        };
+        self.tell_once(problems);
+        catalog.memories.clone_from(&self.remembered(ground).await.memories);
+        Ok(catalog)
+    }
+
+    /// What the owner sees of the memories in a new session.
+    pub(super) async fn remembered(&self, ground: &ServeContext) -> Arc<MemoryView> {
+        let view = setup::remembered(&ground.settings).await;
+        let problems = view.problems.iter();
+        self.tell_once(problems.map(|problem| format!("{}: {problem}", severity(problem))));
+        view
+    }
+
+    /// The agent whose sessions are looked at, with these settings: those of the
+    /// ground, and the models that were found.
+    pub(super) async fn agent(
+        &self,
+        ground: &Arc<ServeContext>,
+        store: &Store,
+        settings: Settings,
+    ) -> Result<Agent, CliFailure> {
+        let mut kept = self.agent.lock().await;
+        if let Some(kept) = &*kept
+            && Arc::ptr_eq(&kept.ground, ground)
+            && kept.settings == settings
+        {
+            return Ok(kept.agent.clone());
+        }
+        let agent = setup::idle_agent(&self.home, &settings, store.clone())?;
+        *kept = Some(CachedAgent { ground: ground.clone(), settings, agent: agent.clone() });
+        Ok(agent)
+    }
+
+    /// Tells what was not told before.
+    fn tell_once(&self, warnings: impl IntoIterator<Item = String>) {
+        let mut told = self.told.lock();
+        for warning in warnings {
+            if !told.contains(&warning) {
+                tell(&warning);
+                told.insert(warning);
+            }
+        }
+    }
+}
