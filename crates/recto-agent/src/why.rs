@@ -303,16 +303,19 @@ impl ItemReason {
                 };
             }
             ItemReason::NotSeen { by } => {
-                let whose = match by {
-                    AudienceKind::Owner => "yours",
-                    AudienceKind::Guest => "a guest's",
-                    AudienceKind::Group => "a group's",
-                    AudienceKind::SubAgent => "another agent's",
-                };
-                return write!(f, "it is not for this session, which is {whose}");
+                return write!(f, "it is not for this session, which is {}", whose(*by));
             }
         };
         f.write_str(words)
+    }
+}
+
+fn whose(session: AudienceKind) -> &'static str {
+    match session {
+        AudienceKind::Owner => "yours",
+        AudienceKind::Guest => "a guest's",
+        AudienceKind::Group => "a group's",
+        AudienceKind::SubAgent => "another agent's",
     }
 }
 

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use recto_agent::{Agent, EventKind, SearchParts, SearchPatience};
 use recto_fakes::FakeServer;
@@ -10,7 +11,7 @@ use recto_search::{Encoder, EncoderFiles, SearchEntry};
 use recto_store::EmbeddingKey;
 
 use super::{flow_example, found, item, play_flow_example, requests};
-use crate::support::{Bench, events, model, runtime, say, session, submit};
+use crate::support::{Bench, events, model, runtime, say, session, submit, within};
 
 /// The encoder's files: where `make test` pulls them.
 fn encoder() -> EncoderFiles {
@@ -92,7 +93,17 @@ fn editing_a_rule_by_hand_embeds_that_rule_anew_and_no_other() {
         let before = kept().await;
         item(&bench, "rules/c.md", "agent", "Gardening", "Water the roses in the evening.");
         warm(&agent).await;
-        let after = kept().await;
+        // What no item says any more is cleared away in the background.
+        let after = within(async {
+            loop {
+                let after = kept().await;
+                if before.iter().any(|vector| !after.contains(vector)) {
+                    break after;
+                }
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        })
+        .await;
         let new: Vec<_> = after.iter().filter(|vector| !before.contains(vector)).collect();
         let gone: Vec<_> = before.iter().filter(|vector| !after.contains(vector)).collect();
         // The header and the text, of which both are others now.

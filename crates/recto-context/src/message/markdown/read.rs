@@ -110,7 +110,8 @@ fn marks<'a>(
             Some(Ok(comment)) => marks.push((index, TranscriptMark::Comment(comment))),
             Some(Err(problem)) => problems.push(HistoryProblem { line: index + 1, problem }),
             None => {
-                marks.extend(heading(line).map(|heading| (index, TranscriptMark::Heading(heading))))
+                let heading = heading(line).map(TranscriptMark::Heading);
+                marks.extend(heading.map(|heading| (index, heading)));
             }
         }
     }
