@@ -96,12 +96,12 @@ impl BenchName {
     }
 
     /// Measures. `folder` is for what it leaves behind.
-    fn measure(self, project: &Project, folder: &Path, kept: KeptFiles) -> Result<BenchReport> {
+    fn measure(self, project: &Project, folder: &Path, files: KeptFiles) -> Result<BenchReport> {
         match self {
             BenchName::Context => context::run(),
             BenchName::Embed => embed::run(folder),
             BenchName::Select => select::run(),
-            BenchName::Memory => memory::run(folder, kept),
+            BenchName::Memory => memory::run(folder, files),
             BenchName::Tools => tools::run(),
             BenchName::Prefix => prefix::run(&model::find()?),
             BenchName::Embedded => embedded::run(&model::find()?, folder),
@@ -112,19 +112,19 @@ impl BenchName {
 
 /// Runs a benchmark. A missed goal is shown, but is no failure: what a busy
 /// machine measures must not turn a change away.
-pub(crate) fn run(project: &Project, bench: BenchName, kept: KeptFiles) -> Result<ExitCode> {
+pub(crate) fn run(project: &Project, bench: BenchName, files: KeptFiles) -> Result<ExitCode> {
     if bench.needs() == BenchNeeds::Model {
         // Told before anything is built, which takes minutes.
         model::find()?;
     }
     let lacks_engine = bench.needs() == BenchNeeds::Model && !recto_llm::IS_BUILT_IN;
     if cfg!(debug_assertions) || lacks_engine {
-        return run_in_release(bench, kept);
+        return run_in_release(bench, files);
     }
     let folder = project.target.join("bench");
     fs::create_dir_all(&folder)?;
-    let machine = MachineFacts::of_this_machine();
-    let report = bench.measure(project, &folder, kept)?;
+    let machine = MachineFacts::detect();
+    let report = bench.measure(project, &folder, files)?;
     println!("bench {}: {machine}\n{report}", bench.name());
 
     let file = folder.join(bench.name()).with_extension("json");
@@ -145,7 +145,7 @@ pub(crate) fn run(project: &Project, bench: BenchName, kept: KeptFiles) -> Resul
 
 /// Starts this program again, optimised: figures of a debug build are worthless.
 /// The engine is built in only where it is measured, since that takes minutes.
-fn run_in_release(bench: BenchName, kept: KeptFiles) -> Result<ExitCode> {
+fn run_in_release(bench: BenchName, files: KeptFiles) -> Result<ExitCode> {
     let features: &[&str] = match bench.needs() {
         BenchNeeds::Nothing => &[],
         BenchNeeds::Model => &["--features", "embedded"],
@@ -153,14 +153,14 @@ fn run_in_release(bench: BenchName, kept: KeptFiles) -> Result<ExitCode> {
     match bench.needs() {
         BenchNeeds::Nothing => eprintln!("building in release mode"),
         BenchNeeds::Model => {
-            eprintln!("building in release mode; the first time takes some minutes")
+            eprintln!("building in release mode; the first time takes some minutes");
         }
     }
     let status = cargo()
         .args(["run", "--quiet", "--release", "--package", "xtask"])
         .args(features)
         .args(["--", "bench", bench.name()])
-        .args((kept == KeptFiles::Fresh).then_some("--fresh"))
+        .args((files == KeptFiles::Fresh).then_some("--fresh"))
         .status()?;
     Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

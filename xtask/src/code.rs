@@ -25,17 +25,17 @@ impl SourceLine {
 /// The lines of `text` without the items under `#[cfg(test)]`.
 pub(crate) fn outside_tests(text: &str) -> Vec<SourceLine> {
     let lines = lines(text);
-    let mut kept = Vec::with_capacity(lines.len());
+    let mut outside = Vec::with_capacity(lines.len());
     let mut rest = lines.as_slice();
     while let Some((first, after)) = rest.split_first() {
         if first.code.trim() == "#[cfg(test)]" {
             rest = &rest[item_length(rest)..];
         } else {
-            kept.push(first.clone());
+            outside.push(first.clone());
             rest = after;
         }
     }
-    kept
+    outside
 }
 
 /// Lines of the item that begins with the attribute on the first line.
@@ -70,7 +70,7 @@ impl<'a> SourceReader<'a> {
     fn step(&mut self) {
         if let Some(length) = comment_length(self.rest) {
             self.skip(length);
-        } else if let Some(literal) = StringLiteral::at(self.rest) {
+        } else if let Some(literal) = StringLiteral::parse(self.rest) {
             let line = self.line();
             line.code.push_str("\"\"");
             line.strings.push(literal.content.into());
@@ -135,7 +135,7 @@ struct StringLiteral<'a> {
 
 impl<'a> StringLiteral<'a> {
     /// The literal that `rest` begins with.
-    fn at(rest: &'a str) -> Option<Self> {
+    fn parse(rest: &'a str) -> Option<Self> {
         let unprefixed = rest.strip_prefix(['b', 'c']).unwrap_or(rest);
         let (body, end) = match unprefixed.strip_prefix('r') {
             Some(raw) => {
@@ -220,8 +220,8 @@ mod tests {
     fn test_items_are_left_out() {
         let text = "a();\n#[cfg(test)]\nmod tests {\n    fn b() {}\n}\nc();\n\
                     #[cfg(test)]\nmod more;\nd();\n";
-        let kept = outside_tests(text);
-        let numbers: Vec<usize> = kept.iter().map(|line| line.number).collect();
+        let outside = outside_tests(text);
+        let numbers: Vec<usize> = outside.iter().map(|line| line.number).collect();
         assert_eq!(numbers, [1, 6, 9]);
     }
 }

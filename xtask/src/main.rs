@@ -67,8 +67,8 @@ fn run(chore: &Chore) -> Result<ExitCode> {
         Chore::Tidy => tidy::run(&project),
         Chore::Docs => docs::write(&project),
         Chore::Bench { name, fresh } => {
-            let kept = if *fresh { KeptFiles::Fresh } else { KeptFiles::Used };
-            bench::run(&project, *name, kept)
+            let files = if *fresh { KeptFiles::Fresh } else { KeptFiles::Used };
+            bench::run(&project, *name, files)
         }
         Chore::Fit => fit::run(&project.root, &project.target).map(|()| ExitCode::SUCCESS),
     }

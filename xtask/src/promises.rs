@@ -29,7 +29,7 @@ pub(crate) fn all_references(project: &Project) -> Result<Vec<PromiseReference>>
 
 /// The references in one file.
 pub(crate) fn references(file: &TextFile) -> Vec<PromiseReference> {
-    let mut modules = ModuleStack::of_file(&file.path);
+    let mut modules = ModuleStack::from_path(&file.path);
     let (mut found, mut waiting, mut is_test) = (Vec::new(), Vec::new(), false);
     for (raw, line) in file.text.lines().zip(code::lines(&file.text)) {
         modules.follow(&line);
@@ -126,9 +126,9 @@ struct ModuleStack {
 }
 
 impl ModuleStack {
-    /// `crates/recto-llm/src/wire/frame.rs` is `recto_llm::wire::frame`, and
+    /// The modules of a file: `crates/recto-llm/src/wire/frame.rs` is `recto_llm::wire::frame`, and
     /// `crates/recto/tests/it/chat.rs` is `recto::it::chat`.
-    fn of_file(path: &str) -> Self {
+    fn from_path(path: &str) -> Self {
         let path = path.strip_prefix("crates/").unwrap_or(path);
         let mut parts = path.trim_end_matches(".rs").split('/');
         let name = parts.next().unwrap_or_default().replace('-', "_");

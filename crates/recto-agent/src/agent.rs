@@ -12,7 +12,7 @@ use recto_store::{
 use tokio::sync::{broadcast, mpsc, oneshot};
 
 use crate::agent_catalog::CatalogPurpose;
-use crate::error::AgentError;
+use crate::error::{AgentError, AgentResult};
 use crate::event::TurnEvent;
 use crate::inbound::{ArrivedMessage, Inbound};
 use crate::mailbox::{Mailbox, MailboxItem};
@@ -86,7 +86,7 @@ pub struct Submission {
 impl Agent {
     /// Starts the agent, and finishes in the background what an earlier process
     /// left unfinished. Must be called within a tokio runtime.
-    pub async fn start(parts: AgentParts) -> Result<Agent, AgentError> {
+    pub async fn start(parts: AgentParts) -> AgentResult<Agent> {
         let agent = Agent::idle(parts);
         for turn in recover::settle_open_turns(agent.store()).await? {
             let mail = MailboxItem::Open(turn.id, agent.shared.begin_work());
@@ -118,7 +118,7 @@ impl Agent {
 
     /// Brings back the messages of a session that a summary stands for. They would
     /// be summarised again at once, so the session makes no summaries from here on.
-    pub async fn expand(&self, session: SessionId) -> Result<Option<StoredCompaction>, AgentError> {
+    pub async fn expand(&self, session: SessionId) -> AgentResult<Option<StoredCompaction>> {
         let undone = self.store().expand(session, Moment::now()).await?;
         if undone.is_some() {
             let mut settings = self.settings(session).await?;
@@ -130,7 +130,7 @@ impl Agent {
 
     /// The catalog of all items that the agent has now.
     pub async fn catalog(&self) -> Arc<Catalog> {
-        self.shared.stock(CatalogPurpose::Look).await.catalog
+        self.shared.catalog(CatalogPurpose::Look).await.catalog
     }
 
     /// The model entries, the default first.
@@ -139,16 +139,13 @@ impl Agent {
     }
 
     /// The model entry of that name.
-    pub fn model(&self, name: &str) -> Result<&ModelEntry, AgentError> {
+    pub fn model(&self, name: &str) -> AgentResult<&ModelEntry> {
         self.shared.model(Some(name))
     }
 
     /// The session of a conversation: the one that it is bound to, or a new one.
     /// What another surface calls the same is another conversation.
-    pub async fn find_or_begin(
-        &self,
-        conversation: &Conversation,
-    ) -> Result<StoredSession, AgentError> {
+    pub async fn find_or_begin(&self, conversation: &Conversation) -> AgentResult<StoredSession> {
         self.begin_named(conversation, &conversation.name).await
     }
 
@@ -158,7 +155,7 @@ impl Agent {
     pub async fn find_named_or_begin(
         &self,
         conversation: &Conversation,
-    ) -> Result<StoredSession, AgentError> {
+    ) -> AgentResult<StoredSession> {
         match self.store().find_session(&conversation.name).await? {
             Some(session) if session.archived.is_none() => Ok(session),
             Some(session) if conversation.name.trim() == session.id.to_string() => {
@@ -180,7 +177,7 @@ impl Agent {
         &self,
         conversation: &Conversation,
         session: SessionId,
-    ) -> Result<StoredSession, AgentError> {
+    ) -> AgentResult<StoredSession> {
         let old = self.store().archive(session, Moment::now()).await?;
         // It may have been found by its number, or renamed since.
         let name = old.name.map_or_else(|| conversation.name.clone(), String::from);
@@ -191,7 +188,7 @@ impl Agent {
         &self,
         conversation: &Conversation,
         name: &str,
-    ) -> Result<StoredSession, AgentError> {
+    ) -> AgentResult<StoredSession> {
         let agent = self.shared.parts.options.name.to_string();
         let key = BindingKey {
             agent: agent.clone(),
@@ -225,7 +222,7 @@ impl Agent {
         self.bind(&key, new).await
     }
 
-    async fn bind(&self, key: &BindingKey, new: NewSession) -> Result<StoredSession, AgentError> {
+    async fn bind(&self, key: &BindingKey, new: NewSession) -> AgentResult<StoredSession> {
         match self.store().bind(key.clone(), new.clone()).await {
             // A conversation elsewhere has the same name; numbers are enough.
             Err(StoreError::NameTaken { .. }) => {
@@ -237,11 +234,7 @@ impl Agent {
 
     /// Stores a message and begins its turn. When this returns, the message is stored, and nothing
     /// that happens to this process can lose it.
-    pub async fn submit(
-        &self,
-        session: SessionId,
-        inbound: Inbound,
-    ) -> Result<Submission, AgentError> {
+    pub async fn submit(&self, session: SessionId, inbound: Inbound) -> AgentResult<Submission> {
         inbound.check()?;
         let message = ArrivedMessage { session, at: Moment::now(), inbound };
         let (ack, stored) = oneshot::channel();
@@ -266,7 +259,7 @@ impl Agent {
 
     /// Waits until every turn that this agent has taken up is over.
     pub async fn finished(&self) {
-        self.shared.no_work().await;
+        self.shared.wait_for_idle().await;
     }
 
     /// All events of a session from here on, for one who must not miss
@@ -286,7 +279,7 @@ impl Agent {
         &self,
         session: SessionId,
         inbound: Inbound,
-    ) -> Result<RequestPreview, AgentError> {
+    ) -> AgentResult<RequestPreview> {
         let (answer, answered) = oneshot::channel();
         self.with_mailbox(session, |mailbox| mailbox.post(MailboxItem::Preview(inbound, answer)));
         answered.await.map_err(|_| AgentError::Ended)?

@@ -24,14 +24,14 @@ pub(crate) struct AgentCatalog {
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) trusted: TrustedSkills,
     /// What a person should know of tools that are not there.
-    pub(crate) news: Arc<[String]>,
+    pub(crate) notices: Arc<[String]>,
 }
 
 /// What declarations and scripts were when a person last looked at them, by the
 /// skill's folder.
 type TrustedSkills = Arc<BTreeMap<PathBuf, ContentHash>>;
 
-/// What somebody wants to know it for.
+/// What a catalog is wanted for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CatalogPurpose {
     /// A turn is to run.
@@ -40,53 +40,53 @@ pub(crate) enum CatalogPurpose {
     Look,
 }
 
-/// Keeps the stock while nothing changes.
+/// Keeps the agent's catalog while nothing changes.
 #[derive(Debug, Default)]
 pub(crate) struct CatalogCache {
-    kept: Mutex<Option<CachedCatalog>>,
+    cached: Mutex<Option<CachedCatalog>>,
 }
 
 #[derive(Debug)]
 struct CachedCatalog {
     snapshot: Arc<WorkspaceSnapshot>,
     servers: Arc<ServerTools>,
-    stock: AgentCatalog,
+    current: AgentCatalog,
     /// The same as search sees it, once it was asked for.
     entries: Option<Arc<[SearchEntry]>>,
 }
 
 impl CatalogCache {
     /// All that the agent has now. A look leaves everything as it is.
-    pub(crate) async fn stock(&self, parts: &AgentParts, purpose: CatalogPurpose) -> AgentCatalog {
+    pub(crate) async fn get(&self, parts: &AgentParts, purpose: CatalogPurpose) -> AgentCatalog {
         let snapshot = parts.workspace.catalog().await;
         let servers = parts.tools.servers().tools();
         let trusted = match snapshot.catalog.skills.iter().any(|skill| !skill.tools.is_empty()) {
             true => trusted(parts).await,
             false => BTreeMap::new(),
         };
-        if let Some(kept) = &*self.kept.lock()
-            && Arc::ptr_eq(&kept.snapshot, &snapshot)
-            && kept.servers.revision == servers.revision
-            && *kept.stock.trusted == trusted
+        if let Some(cached) = &*self.cached.lock()
+            && Arc::ptr_eq(&cached.snapshot, &snapshot)
+            && cached.servers.revision == servers.revision
+            && *cached.current.trusted == trusted
         {
-            return kept.stock.clone();
+            return cached.current.clone();
         }
-        let (stock, new) = build_catalog(parts, &snapshot, &servers, trusted).await;
+        let (current, new) = build_catalog(parts, &snapshot, &servers, trusted).await;
         if !new.is_empty() && (purpose == CatalogPurpose::Look || !store_trust(parts, new).await) {
             // What nobody has stored is found anew next time.
-            return stock;
+            return current;
         }
-        let kept = CachedCatalog { snapshot, servers, stock: stock.clone(), entries: None };
-        *self.kept.lock() = Some(kept);
-        stock
+        let cached = CachedCatalog { snapshot, servers, current: current.clone(), entries: None };
+        *self.cached.lock() = Some(cached);
+        current
     }
 
     /// What search can find in a catalog.
     pub(crate) fn entries(&self, catalog: &Arc<Catalog>) -> Arc<[SearchEntry]> {
         let fresh = || SearchEntry::from_catalog(catalog).into();
-        match &mut *self.kept.lock() {
-            Some(kept) if Arc::ptr_eq(&kept.stock.catalog, catalog) => {
-                kept.entries.get_or_insert_with(fresh).clone()
+        match &mut *self.cached.lock() {
+            Some(cached) if Arc::ptr_eq(&cached.current.catalog, catalog) => {
+                cached.entries.get_or_insert_with(fresh).clone()
             }
             // Something has changed since, or some of it is not offered.
             _ => fresh(),
@@ -95,7 +95,7 @@ impl CatalogCache {
 }
 
 impl AgentCatalog {
-    /// The same without the tools that need a person, for a turn without one.
+    /// The catalog without the tools that need a person, for a turn without one.
     pub(crate) fn unattended(mut self, parts: &AgentParts, approval: ApprovalMode) -> Self {
         let mut catalog = Catalog::clone(&self.catalog);
         let runs = |spec: &ToolSpec| !parts.tools.asks(spec, &self.catalog, approval);
@@ -117,8 +117,8 @@ async fn build_catalog(
     let (trusted, new) = check_skills(&mut catalog, trusted).await;
     remove_disabled(&mut catalog, &parts.options.disabled_tools);
     add_tools(&mut catalog, &parts.options.built_in, servers);
-    let news = catalog.notices[known..].iter().map(|notice| notice.problem.to_string()).collect();
-    (AgentCatalog { catalog: Arc::new(catalog), trusted: Arc::new(trusted), news }, new)
+    let notices = catalog.notices[known..].iter().map(|new| new.problem.to_string()).collect();
+    (AgentCatalog { catalog: Arc::new(catalog), trusted: Arc::new(trusted), notices }, new)
 }
 
 /// What is known of skills' folders. A store that can't tell knows none, and then
@@ -193,8 +193,7 @@ pub fn remove_disabled(catalog: &mut Catalog, disabled: &[String]) {
 pub fn add_tools(catalog: &mut Catalog, built_in: &[ToolSpec], servers: &ServerTools) {
     catalog.tools.extend(built_in.iter().cloned());
     catalog.notices.extend(servers.notices.iter().cloned());
-    let mut taken: HashSet<Arc<str>> =
-        catalog.all_tools().map(|spec| spec.called.clone()).collect();
+    let mut taken: HashSet<_> = catalog.all_tools().map(|spec| spec.called.clone()).collect();
     // Also those whose tools are off: their names must not pass to somebody else.
     let skills: HashSet<Arc<str>> = catalog.skills.iter().map(|skill| skill.name.clone()).collect();
     for spec in &servers.specs {

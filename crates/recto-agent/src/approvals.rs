@@ -9,7 +9,7 @@ use recto_store::{
 };
 
 use crate::agent::Agent;
-use crate::error::AgentError;
+use crate::error::{AgentError, AgentResult};
 use crate::mailbox::MailboxItem;
 
 /// A question with its answer, and what follows from it.
@@ -37,7 +37,7 @@ impl Agent {
     pub async fn open_approvals(
         &self,
         session: Option<SessionId>,
-    ) -> Result<Vec<StoredApproval>, AgentError> {
+    ) -> AgentResult<Vec<StoredApproval>> {
         let mut open = self.store().open_approvals().await?;
         let now = Moment::now();
         let is_here = |approval: &StoredApproval| session.is_none_or(|id| id == approval.session);
@@ -50,7 +50,7 @@ impl Agent {
         &self,
         id: ApprovalId,
         answer: ApprovalAnswer,
-    ) -> Result<AnsweredApproval, AgentError> {
+    ) -> AgentResult<AnsweredApproval> {
         let approval = self.shared.answer_approval(id, answer).await?;
         let turn = self.store().turn(approval.turn).await?;
         let owner = turn.and_then(|turn| turn.owner);
@@ -69,7 +69,7 @@ impl Agent {
     }
 
     /// Lets a turn go on whose process is gone, and then what waits behind it.
-    async fn resume_turns(&self, approval: &StoredApproval) -> Result<(), AgentError> {
+    async fn resume_turns(&self, approval: &StoredApproval) -> AgentResult {
         let open = self.store().open_turns().await?.turns;
         let waits = |turn: &&StoredTurn| {
             turn.session == approval.session && turn.owner == Some(TurnOwner::Gone)
@@ -87,7 +87,7 @@ impl Agent {
         session: SessionId,
         id: Option<ApprovalId>,
         answer: ApprovalAnswer,
-    ) -> Result<AnsweredApproval, AgentError> {
+    ) -> AgentResult<AnsweredApproval> {
         let open = self.open_approvals(Some(session)).await?;
         let asked = match id {
             None => open.first().ok_or(AgentError::NothingAsked)?.id,

@@ -8,7 +8,8 @@ mod parse;
 
 use recto_context::{AudienceKind, MemoryMarks, RequestContext};
 use recto_store::{
-    ApprovalId, SessionFilter, SessionId, SessionSummary, StoredSession, StoredTurn, TurnOwner,
+    ApprovalAnswer, ApprovalId, SessionFilter, SessionId, SessionSummary, StoredSession,
+    StoredTurn, TurnOwner,
 };
 use recto_workspace::{AddedMemory, TextMarks};
 use serde::Serialize;
@@ -16,7 +17,7 @@ use serde_json::Value;
 
 use crate::agent::{Agent, Conversation};
 use crate::approvals::AnsweredApproval;
-use crate::error::AgentError;
+use crate::error::AgentResult;
 use crate::items::ItemChange;
 use crate::memories::RememberRequest;
 use crate::options::SessionSettings;
@@ -155,7 +156,7 @@ impl Agent {
         conversation: &Conversation,
         session: SessionId,
         command: ChatCommand,
-    ) -> Result<CommandReply, AgentError> {
+    ) -> AgentResult<CommandReply> {
         Ok(match command {
             ChatCommand::Help => CommandReply::Help,
             ChatCommand::Stop => CommandReply::Stopped(self.try_to_stop(session).await?),
@@ -164,7 +165,7 @@ impl Agent {
                 CommandReply::Sessions(self.store().sessions(SessionFilter::default()).await?)
             }
             ChatCommand::Context => {
-                let last = record::last_of_session(self.store(), session).await?;
+                let last = record::restore_last(self.store(), session).await?;
                 CommandReply::Context(last.map(Box::new))
             }
             ChatCommand::Add(name) => CommandReply::Item(self.add_item(session, &name).await?),
@@ -179,18 +180,18 @@ impl Agent {
                 // What the session may not see is not there for those who talk in it.
                 let others = &[];
                 CommandReply::Why(
-                    self.memories().why(self.store(), &last, &request, &name, others).await?,
+                    self.memories().explain(self.store(), &last, &request, &name, others).await?,
                 )
             }
             ChatCommand::Approve(id, scope) => {
                 let answer = match scope {
-                    ApprovalScope::Once => recto_store::ApprovalAnswer::Once,
-                    ApprovalScope::Session => recto_store::ApprovalAnswer::Session,
+                    ApprovalScope::Once => ApprovalAnswer::Once,
+                    ApprovalScope::Session => ApprovalAnswer::Session,
                 };
                 CommandReply::Answered(self.answer_in(session, id, answer).await?)
             }
             ChatCommand::Deny(id) => {
-                let answer = recto_store::ApprovalAnswer::Denied;
+                let answer = ApprovalAnswer::Denied;
                 CommandReply::Answered(self.answer_in(session, id, answer).await?)
             }
             ChatCommand::Remember(text) => {
@@ -210,7 +211,7 @@ impl Agent {
         })
     }
 
-    async fn remember(&self, session: SessionId, text: &str) -> Result<AddedMemory, AgentError> {
+    async fn remember(&self, session: SessionId, text: &str) -> AgentResult<AddedMemory> {
         let audience = self.settings(session).await?.audience();
         let marks_in_text = match audience.who {
             AudienceKind::Owner => TextMarks::Taken,
@@ -219,18 +220,18 @@ impl Agent {
                 TextMarks::Ignored
             }
         };
-        let wish =
+        let request =
             RememberRequest { text, scope: None, marks: MemoryMarks::default(), marks_in_text };
-        Ok(self.memories().remember(&wish, &audience).await?)
+        Ok(self.memories().remember(&request, &audience).await?)
     }
 
-    async fn try_to_stop(&self, session: SessionId) -> Result<StopOutcome, AgentError> {
+    async fn try_to_stop(&self, session: SessionId) -> AgentResult<StopOutcome> {
         if self.stop(session) {
             return Ok(StopOutcome::Now);
         }
         let asked = self.open_approvals(Some(session)).await?;
         for approval in &asked {
-            self.answer(approval.id, recto_store::ApprovalAnswer::Denied).await?;
+            self.answer(approval.id, ApprovalAnswer::Denied).await?;
         }
         if !asked.is_empty() {
             return Ok(StopOutcome::Denied);
@@ -242,24 +243,20 @@ impl Agent {
         Ok(if found { StopOutcome::Elsewhere } else { StopOutcome::NothingRuns })
     }
 
-    pub(crate) async fn settings(&self, session: SessionId) -> Result<SessionSettings, AgentError> {
+    pub(crate) async fn settings(&self, session: SessionId) -> AgentResult<SessionSettings> {
         let session = self.store().session(session).await?;
         Ok(session.map_or_else(SessionSettings::default, |session| {
             SessionSettings::from_store(&session.settings)
         }))
     }
 
-    async fn models_of(&self, session: SessionId) -> Result<CommandReply, AgentError> {
+    async fn models_of(&self, session: SessionId) -> AgentResult<CommandReply> {
         let names: Vec<String> = self.models().iter().map(|entry| entry.name.to_string()).collect();
         let current = self.settings(session).await?.model.or_else(|| names.first().cloned());
         Ok(CommandReply::Models { names, current })
     }
 
-    async fn change(
-        &self,
-        session: SessionId,
-        change: SettingChange,
-    ) -> Result<CommandReply, AgentError> {
+    async fn change(&self, session: SessionId, change: SettingChange) -> AgentResult<CommandReply> {
         if let ("model", Some(Value::String(name))) = (change.key, &change.value) {
             self.model(name)?;
         }

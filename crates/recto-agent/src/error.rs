@@ -9,7 +9,10 @@ use crate::event::TurnError;
 use crate::memories::RememberError;
 use crate::options::ModelEntry;
 
-/// Why the agent could not do what it was asked to.
+/// The result of something that an agent was asked to do.
+pub type AgentResult<T = ()> = Result<T, AgentError>;
+
+/// An error that keeps an agent from doing what it was asked to.
 ///
 /// Beside each message stands the hint for people, where it is always the same.
 /// The name of a variant is its [code](AgentError::code), unless it names another.
@@ -121,7 +124,7 @@ impl AgentError {
     }
 
     /// The error as listeners and the transcript are told of it.
-    pub(crate) fn trouble(&self) -> TurnError {
+    pub(crate) fn to_turn_error(&self) -> TurnError {
         TurnError { code: self.code(), message: self.to_string(), hint: self.hint() }
     }
 }

@@ -4,6 +4,7 @@
 //! its event goes out, except for text that streams: a listener that was too
 //! slow and missed some reads the reply there.
 
+use recto_llm::TokenUsage;
 use recto_store::{
     ApprovalAnswer, ApprovalExtent, ApprovalId, Moment, RequestId, SessionId, StoredApproval,
     TurnEnding, TurnId,
@@ -72,7 +73,7 @@ pub enum EventKind {
 
 impl EventKind {
     /// The end of a turn that got no reply.
-    pub(crate) fn ended_without_reply(status: TurnEnding, error: TurnError) -> Self {
+    pub(crate) fn without_reply(status: TurnEnding, error: TurnError) -> Self {
         let (error, usage) = (Some(error), UsageTotals::default());
         EventKind::Finished(FinishedTurn { status, reply: None, error, usage })
     }
@@ -153,7 +154,7 @@ pub struct UsageTotals {
 }
 
 impl UsageTotals {
-    pub(crate) fn add(&mut self, usage: &recto_llm::TokenUsage) {
+    pub(crate) fn add(&mut self, usage: &TokenUsage) {
         let sum = |total: Option<u32>, new: Option<u32>| match (total, new) {
             (Some(total), Some(new)) => Some(total.saturating_add(new)),
             (known, None) | (None, known) => known,

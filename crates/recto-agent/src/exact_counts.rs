@@ -34,7 +34,7 @@ pub(crate) struct ExactCounts {
 }
 
 impl ExactCounts {
-    /// Nothing is counted yet but what the template adds to each message.
+    /// Counts that begin with nothing but what the template adds to each message.
     pub(crate) fn new(tokenizer: ModelTokenizer, entry: &ModelEntry) -> Self {
         let per_message = per_message(&tokenizer, entry);
         let table = CountTable { counts: HashMap::new(), per_message };
@@ -84,15 +84,10 @@ impl ExactCounts {
     }
 
     /// By how much the whole prompt is more than there is room for.
-    fn excess(
-        &self,
-        entry: &ModelEntry,
-        request: &RequestContext,
-        limits: ContextLimits,
-    ) -> Tokens {
-        let body = encode(entry.client.wire(), &entry.call, request);
+    fn excess(&self, entry: &ModelEntry, page: &RequestContext, limits: ContextLimits) -> Tokens {
+        let body = encode(entry.client.wire(), &entry.call, page);
         let counted = self.tokenizer.count_prompt(&body).map_or(Tokens::ZERO, Tokens::new);
-        let room = request.budget.messages + limits.margin + request.budget.tools;
+        let room = page.budget.messages + limits.margin + page.budget.tools;
         counted - room
     }
 
@@ -137,7 +132,7 @@ enum NewCounts {
     Some,
 }
 
-/// The same in a window without end, where all of the history that may be there
+/// The inputs with a window without end, where all of the history that may be there
 /// has room.
 fn roomy<'a>(inputs: &AssemblyInputs<'a>, limits: ContextLimits) -> AssemblyInputs<'a> {
     let endless = Tokens::new(u32::MAX / 2);

@@ -3,7 +3,7 @@
 use recto_context::ContentPart;
 use recto_store::{Moment, NewTurn, SessionId, StoredTurn};
 
-use crate::error::AgentError;
+use crate::error::{AgentError, AgentResult};
 use crate::options::SessionSettings;
 use crate::session_cache::LoadedSession;
 use crate::turn::visible_text;
@@ -26,7 +26,7 @@ impl Inbound {
     }
 
     /// Refuses what can be told to be no message before anything is stored.
-    pub(crate) fn check(&self) -> Result<(), AgentError> {
+    pub(crate) fn check(&self) -> AgentResult {
         let has_more = self.content.iter().any(|part| !matches!(part, ContentPart::Text(_)));
         let text = visible_text(&self.content);
         if text.trim().is_empty() && !has_more {
@@ -49,13 +49,13 @@ pub(crate) struct ArrivedMessage {
 }
 
 impl ArrivedMessage {
-    /// What a stored turn was begun with. Once a turn has its message, the
-    /// transcript has it.
-    pub(crate) fn of_turn(turn: &StoredTurn, session: &LoadedSession) -> Self {
-        let said = || turn.first_message.and_then(|id| session.message(id));
+    /// The message that a stored turn was begun with. Once the turn is under way, it
+    /// stands in the transcript.
+    pub(crate) fn from_turn(turn: &StoredTurn, session: &LoadedSession) -> Self {
+        let stored = || turn.first_message.and_then(|id| session.message(id));
         let content = match &turn.inbound {
             Some(content) => content.clone(),
-            None => said().map_or_else(Vec::new, |message| message.content().to_vec()),
+            None => stored().map_or_else(Vec::new, |message| message.content().to_vec()),
         };
         let settings = SessionSettings::from_store(&turn.settings);
         let inbound = Inbound { content, sender: turn.sender.clone(), settings };

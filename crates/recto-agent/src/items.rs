@@ -10,7 +10,7 @@ use recto_store::{ItemState, SessionCursor, SessionId};
 use serde::Serialize;
 
 use crate::agent::Agent;
-use crate::error::AgentError;
+use crate::error::{AgentError, AgentResult};
 
 /// What can stand in front of a name, with a colon.
 const PREFIXES: [(&str, ItemKind); 5] = [
@@ -228,7 +228,7 @@ pub enum ItemOutcome {
 
 impl Agent {
     /// Adds an item to a session by hand.
-    pub async fn add_item(&self, session: SessionId, name: &str) -> Result<ItemChange, AgentError> {
+    pub async fn add_item(&self, session: SessionId, name: &str) -> AgentResult<ItemChange> {
         let (item, include, state) = self.item_in(session, name).await?;
         let change = match state {
             Some(ItemState::In(_)) => ItemOutcome::AlreadyThere,
@@ -243,11 +243,7 @@ impl Agent {
     }
 
     /// Takes an item out of a session. What search might bring is kept out, too.
-    pub async fn remove_item(
-        &self,
-        session: SessionId,
-        name: &str,
-    ) -> Result<ItemChange, AgentError> {
+    pub async fn remove_item(&self, session: SessionId, name: &str) -> AgentResult<ItemChange> {
         let (item, include, state) = self.item_in(session, name).await?;
         let change = match state {
             Some(ItemState::Removed) => ItemOutcome::NotThere,
@@ -268,7 +264,7 @@ impl Agent {
         &self,
         session: SessionId,
         name: &str,
-    ) -> Result<(ItemId, IncludeMode, Option<ItemState>), AgentError> {
+    ) -> AgentResult<(ItemId, IncludeMode, Option<ItemState>)> {
         // The items alone, without what was said.
         let having = SessionCursor { messages_up_to: Some(MessageId(u64::MAX >> 1)), items: None };
         let stored = self.store().load(session, having).await?.items.unwrap_or_default();
@@ -285,7 +281,7 @@ fn resolve<'a>(
     name: &str,
     catalog: &Catalog,
     of_session: impl Iterator<Item = &'a ItemId>,
-) -> Result<(ItemId, IncludeMode), AgentError> {
+) -> AgentResult<(ItemId, IncludeMode)> {
     let wanted = ItemName::parse(name);
     let mut items: Vec<(ItemId, IncludeMode)> = catalog.items().collect();
     let is_gone = |id: &&ItemId| items.iter().all(|(known, _)| known != *id);

@@ -41,7 +41,7 @@ pub use approvals::{AnsweredApproval, TurnContinues};
 pub use commands::{
     ApprovalScope, COMMANDS, ChatCommand, CommandHelp, CommandProblem, CommandReply, StopOutcome,
 };
-pub use error::AgentError;
+pub use error::{AgentError, AgentResult};
 pub use event::{ApprovalQuestion, EventKind, FinishedTurn, TurnError, TurnEvent, UsageTotals};
 pub use exact_counts::assemble_for;
 pub use inbound::Inbound;
@@ -61,5 +61,5 @@ pub use search::{
     SearchPatience, Searcher, WordsOnlyReason,
 };
 pub use selection::{ItemQuery, SearchOutcome, SearchSetting};
-pub use shared::probe_window_of;
+pub use shared::model_window;
 pub use why::{ItemExplanation, ItemReason, explain_item};

@@ -14,12 +14,12 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use parking_lot::Mutex;
 use recto_store::{
-    Moment, SessionId, StoreError, StoredTurn, TurnEnding, TurnId, TurnOutcome, TurnOwner,
-    TurnStatus,
+    Moment, SessionId, StoreError, StoreResult, StoredTurn, TurnEnding, TurnId, TurnOutcome,
+    TurnOwner, TurnStatus,
 };
 use tokio::sync::{Notify, broadcast, mpsc, oneshot};
 
-use crate::error::AgentError;
+use crate::error::{AgentError, AgentResult};
 use crate::event::{EventKind, TurnError, TurnEvent};
 use crate::inbound::{ArrivedMessage, Inbound};
 use crate::preview::{RequestPreview, preview_request};
@@ -47,7 +47,7 @@ pub(crate) struct Mailbox {
 type RunningTurn = Arc<Mutex<Option<Arc<StopSignal>>>>;
 
 /// Tells the sender that the message is stored, or why not.
-pub(crate) type AckSender = oneshot::Sender<Result<TurnId, AgentError>>;
+pub(crate) type AckSender = oneshot::Sender<AgentResult<TurnId>>;
 
 /// What a session's task is given to do.
 #[derive(Debug)]
@@ -61,7 +61,7 @@ pub(crate) enum MailboxItem {
 }
 
 /// Takes the answer to the question what a model would be sent.
-pub(crate) type PreviewSender = oneshot::Sender<Result<RequestPreview, AgentError>>;
+pub(crate) type PreviewSender = oneshot::Sender<AgentResult<RequestPreview>>;
 
 impl Mailbox {
     /// Starts the session's task. `forget` is called when it has been idle for
@@ -79,7 +79,7 @@ impl Mailbox {
         let task = MailboxTask {
             shared,
             session: SessionCache::new(session),
-            waiting: VecDeque::new(),
+            queue: VecDeque::new(),
             events: events.clone(),
             running: running.clone(),
         };
@@ -100,14 +100,14 @@ impl Mailbox {
     }
 
     pub(crate) fn subscribe(&self) -> broadcast::Receiver<TurnEvent> {
-        self.events.heard.subscribe()
+        self.events.broadcast.subscribe()
     }
 
     /// Like [`Mailbox::subscribe`], for one who must not miss anything. What is
     /// not read is kept until it is, or until the receiver is dropped.
     pub(crate) fn listen(&self) -> mpsc::UnboundedReceiver<TurnEvent> {
         let (sender, receiver) = mpsc::unbounded_channel();
-        self.events.taps.lock().push(sender);
+        self.events.unbounded.lock().push(sender);
         receiver
     }
 
@@ -122,25 +122,30 @@ impl Mailbox {
 #[derive(Debug, Clone)]
 pub(crate) struct EventSender {
     /// Reaches those who may miss some.
-    heard: broadcast::Sender<TurnEvent>,
+    broadcast: broadcast::Sender<TurnEvent>,
     /// Reaches those who may miss none.
-    taps: Arc<Mutex<Vec<mpsc::UnboundedSender<TurnEvent>>>>,
+    unbounded: Arc<Mutex<Vec<mpsc::UnboundedSender<TurnEvent>>>>,
 }
 
 impl EventSender {
     fn new() -> Self {
-        let (heard, _) = broadcast::channel(EVENTS_KEPT);
-        EventSender { heard, taps: Arc::default() }
+        let (broadcast, _) = broadcast::channel(EVENTS_KEPT);
+        EventSender { broadcast, unbounded: Arc::default() }
+    }
+
+    fn is_anybody_there(&self) -> bool {
+        let sure = self.unbounded.lock().iter().any(|sender| !sender.is_closed());
+        sure || self.broadcast.receiver_count() > 0
     }
 
     /// Sends an event to whoever listens; nobody may be.
     fn send(&self, event: TurnEvent) {
-        self.taps.lock().retain(|tap| tap.send(event.clone()).is_ok());
-        let _ = self.heard.send(event);
+        self.unbounded.lock().retain(|sender| sender.send(event.clone()).is_ok());
+        let _ = self.broadcast.send(event);
     }
 }
 
-/// Those who hear of a turn: whoever sent its message, and whoever watches.
+/// The listeners of a turn: whoever sent its message, and whoever watches.
 #[derive(Debug)]
 pub(crate) struct TurnListeners {
     session: SessionId,
@@ -176,7 +181,7 @@ impl TurnListeners {
     }
 
     /// Whether the message is not stored yet.
-    pub(crate) fn wait_for_ack(&self) -> bool {
+    pub(crate) fn awaits_ack(&self) -> bool {
         matches!(*self.waiting.lock(), AwaitedStage::ForAck(_))
     }
 
@@ -189,7 +194,7 @@ impl TurnListeners {
                 let _ = ack.send(Err(error));
             }
             AwaitedStage::ForEnd(turn) => {
-                let event = EventKind::ended_without_reply(TurnEnding::Failed, error.trouble());
+                let event = EventKind::without_reply(TurnEnding::Failed, error.to_turn_error());
                 events.send(TurnEvent { session, turn, event });
             }
         }
@@ -199,36 +204,43 @@ impl TurnListeners {
     pub(crate) fn emit(&self, turn: TurnId, event: EventKind) {
         self.events.send(TurnEvent { session: self.session, turn, event });
     }
+
+    /// Whether what is told now is heard.
+    pub(crate) fn is_anybody_there(&self) -> bool {
+        self.events.is_anybody_there()
+    }
 }
 
 /// A turn to be run, and who waits for it.
 struct QueuedTurn {
-    started: TurnOrigin,
+    origin: TurnOrigin,
     waiting: AwaitedStage,
-    _at_work: WorkGuard,
+    _work: WorkGuard,
 }
 
+/// Where a turn comes from: a message that is not stored yet, or the store.
 enum TurnOrigin {
     Fresh(Box<ArrivedMessage>),
     Open(TurnId),
 }
 
 impl QueuedTurn {
-    fn fresh(message: ArrivedMessage, ack: AckSender, at_work: WorkGuard) -> Self {
-        let (started, waiting) = (TurnOrigin::Fresh(Box::new(message)), AwaitedStage::ForAck(ack));
-        QueuedTurn { started, waiting, _at_work: at_work }
+    fn fresh(message: ArrivedMessage, ack: AckSender, guard: WorkGuard) -> Self {
+        let (origin, waiting) = (TurnOrigin::Fresh(Box::new(message)), AwaitedStage::ForAck(ack));
+        QueuedTurn { origin, waiting, _work: guard }
     }
 
-    fn open(turn: TurnId, at_work: WorkGuard) -> Self {
-        let (started, waiting) = (TurnOrigin::Open(turn), AwaitedStage::ForEnd(turn));
-        QueuedTurn { started, waiting, _at_work: at_work }
+    fn open(turn: TurnId, guard: WorkGuard) -> Self {
+        let (origin, waiting) = (TurnOrigin::Open(turn), AwaitedStage::ForEnd(turn));
+        QueuedTurn { origin, waiting, _work: guard }
     }
 }
 
+/// The task that runs a session's turns.
 struct MailboxTask {
     shared: Arc<AgentShared>,
     session: SessionCache,
-    waiting: VecDeque<QueuedTurn>,
+    queue: VecDeque<QueuedTurn>,
     events: EventSender,
     running: RunningTurn,
 }
@@ -240,7 +252,7 @@ impl MailboxTask {
         forget: impl Fn(&mut mpsc::UnboundedReceiver<MailboxItem>) -> Option<MailboxItem>,
     ) {
         loop {
-            if let Some(work) = self.waiting.pop_front() {
+            if let Some(work) = self.queue.pop_front() {
                 self.work(work, &mut mail).await;
                 continue;
             }
@@ -249,11 +261,11 @@ impl MailboxTask {
                 Err(_) => forget(&mut mail),
             };
             match arrived {
-                Some(MailboxItem::Message(message, ack, at_work)) => {
-                    self.work(QueuedTurn::fresh(message, ack, at_work), &mut mail).await;
+                Some(MailboxItem::Message(message, ack, guard)) => {
+                    self.work(QueuedTurn::fresh(message, ack, guard), &mut mail).await;
                 }
-                Some(MailboxItem::Open(turn, at_work)) => {
-                    self.work(QueuedTurn::open(turn, at_work), &mut mail).await;
+                Some(MailboxItem::Open(turn, guard)) => {
+                    self.work(QueuedTurn::open(turn, guard), &mut mail).await;
                 }
                 Some(MailboxItem::Preview(inbound, answer)) => {
                     let asked = preview_request(&self.shared, &mut self.session, &inbound).await;
@@ -268,9 +280,9 @@ impl MailboxTask {
     async fn work(&mut self, work: QueuedTurn, mail: &mut mpsc::UnboundedReceiver<MailboxItem>) {
         let stop = Arc::new(StopSignal::default());
         *self.running.lock() = Some(stop.clone());
-        let QueuedTurn { started, waiting, _at_work } = work;
+        let QueuedTurn { origin, waiting, _work } = work;
         let listeners = TurnListeners::new(&self.events, self.session.id, waiting);
-        let ran = self.run(&listeners, &stop, started, mail).await;
+        let ran = self.run(&listeners, &stop, origin, mail).await;
         *self.running.lock() = None;
         if let Err(error) = ran {
             // What is known may not be what is stored any more.
@@ -285,13 +297,13 @@ impl MailboxTask {
         &mut self,
         listeners: &TurnListeners,
         stop: &StopSignal,
-        started: TurnOrigin,
+        origin: TurnOrigin,
         mail: &mut mpsc::UnboundedReceiver<MailboxItem>,
-    ) -> Result<(), AgentError> {
+    ) -> AgentResult {
         let shared = &self.shared;
         let mut runner = TurnRunner { shared, session: &mut self.session, listeners, stop };
-        let mut stored = matches!(started, TurnOrigin::Open(_));
-        let turn = run(&mut runner, started);
+        let mut stored = matches!(origin, TurnOrigin::Open(_));
+        let turn = run(&mut runner, origin);
         tokio::pin!(turn);
         let mut open = true;
         loop {
@@ -304,12 +316,12 @@ impl MailboxTask {
                 arrived = mail.recv(), if open && stored => arrived,
             };
             match arrived {
-                Some(MailboxItem::Message(message, ack, at_work)) => {
+                Some(MailboxItem::Message(message, ack, guard)) => {
                     let accepted = accept(shared, &self.events, &message, ack).await;
-                    self.waiting.extend(accepted.map(|turn| QueuedTurn::open(turn, at_work)));
+                    self.queue.extend(accepted.map(|turn| QueuedTurn::open(turn, guard)));
                 }
-                Some(MailboxItem::Open(turn, at_work)) => {
-                    self.waiting.push_back(QueuedTurn::open(turn, at_work));
+                Some(MailboxItem::Open(turn, guard)) => {
+                    self.queue.push_back(QueuedTurn::open(turn, guard));
                 }
                 Some(MailboxItem::Preview(inbound, answer)) => {
                     // What the turn knows of the session is in use, and it goes on meanwhile.
@@ -346,8 +358,8 @@ async fn accept(
 }
 
 /// Runs a turn to its end. An error means that the store did not take something.
-async fn run(runner: &mut TurnRunner<'_>, started: TurnOrigin) -> Result<(), AgentError> {
-    let turn = match started {
+async fn run(runner: &mut TurnRunner<'_>, origin: TurnOrigin) -> AgentResult {
+    let turn = match origin {
         TurnOrigin::Open(turn) => Some(turn),
         TurnOrigin::Fresh(message) => {
             let ran = AssertUnwindSafe(runner.run_fresh(&message)).catch_unwind().await;
@@ -362,7 +374,7 @@ async fn run(runner: &mut TurnRunner<'_>, started: TurnOrigin) -> Result<(), Age
 
 /// Waits until the turns before this one are over, then runs it. One that its
 /// process left unfinished is finished here.
-async fn run_when_free(runner: &mut TurnRunner<'_>, id: TurnId) -> Result<(), AgentError> {
+async fn run_when_free(runner: &mut TurnRunner<'_>, id: TurnId) -> AgentResult {
     let store = runner.shared.parts.store.clone();
     loop {
         let turn = match store.take_over(id).await {
@@ -403,7 +415,7 @@ async fn wait_for(
     runner: &TurnRunner<'_>,
     turn: TurnId,
     older: TurnId,
-) -> Result<WaitOutcome, StoreError> {
+) -> StoreResult<WaitOutcome> {
     let text = "another process is talking in this session; this message waits for it";
     runner.listeners.emit(turn, EventKind::Notice { text: text.to_owned() });
     let store = &runner.shared.parts.store;
@@ -418,20 +430,20 @@ async fn wait_for(
 
 /// Takes a turn back that has not begun. Its message is kept with it, and not in
 /// the transcript, where another process is writing.
-async fn withdraw(runner: &TurnRunner<'_>, turn: TurnId) -> Result<(), AgentError> {
+async fn withdraw(runner: &TurnRunner<'_>, turn: TurnId) -> AgentResult {
     let message = "stopped while it waited for another process; the message was not sent";
     let detail = Some(message.to_owned());
     let outcome = TurnOutcome { ending: TurnEnding::Stopped, detail, at: Moment::now() };
     runner.shared.parts.store.withdraw(turn, outcome).await?;
     let error = TurnError { code: "stopped", message: message.to_owned(), hint: None };
-    runner.listeners.emit(turn, EventKind::ended_without_reply(TurnEnding::Stopped, error));
+    runner.listeners.emit(turn, EventKind::without_reply(TurnEnding::Stopped, error));
     Ok(())
 }
 
 /// Runs a turn that is this process's. One that can never be run (the model that
 /// it is for is gone, its record is damaged, it makes Recto panic) is closed: it
 /// would stand in the way for ever.
-async fn run_claimed(runner: &mut TurnRunner<'_>, turn: &StoredTurn) -> Result<(), AgentError> {
+async fn run_claimed(runner: &mut TurnRunner<'_>, turn: &StoredTurn) -> AgentResult {
     match AssertUnwindSafe(runner.run_claimed(turn)).catch_unwind().await {
         Ok(Err(error)) if is_hopeless(&error) => runner.give_up(turn, &error).await,
         Ok(ran) => ran,

@@ -48,16 +48,17 @@ const RANKED: usize = 200;
 /// The memories of an agent: the entries of its files, and past sessions. Cheap to
 /// clone.
 #[derive(Clone)]
-pub struct AgentMemories(Arc<Inner>);
+pub struct AgentMemories(Arc<MemoriesState>);
 
-struct Inner {
+/// What the clones of an agent's memories share.
+struct MemoriesState {
     agent: Arc<str>,
     files: MemoryFiles,
     searcher: Searcher,
     /// What the index is to hold, made of what was last read.
     entries: SingleCache<[Memory], Arc<[SearchEntry]>>,
-    /// What the last one who asked may see.
-    seen: SingleCache<MemoryView, Arc<ViewDigest>>,
+    /// The digest of the view that was last asked for.
+    digest: SingleCache<MemoryView, Arc<ViewDigest>>,
     /// What was said, where there is a store that has it.
     past: Option<PastMessages>,
 }
@@ -88,7 +89,7 @@ pub(crate) struct MemoryRanking {
     /// The memories that fit, the best first.
     pub(crate) best: Vec<Pick>,
     /// Those that say what a better one says.
-    pub(crate) doubles: Vec<DuplicatePick>,
+    pub(crate) duplicates: Vec<DuplicatePick>,
 }
 
 /// Memories that were chosen.
@@ -104,25 +105,25 @@ pub struct ChosenMemories {
 
 impl fmt::Debug for AgentMemories {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Memories").field("agent", &self.0.agent).finish_non_exhaustive()
+        f.debug_struct("AgentMemories").field("agent", &self.0.agent).finish_non_exhaustive()
     }
 }
 
 impl AgentMemories {
-    /// What an agent remembers in its files, and in the sessions of a store, if there
-    /// is one.
+    /// The memories of an agent: those of its files, and what was said in the sessions of
+    /// a store, if there is one.
     pub fn new(
         agent: &Arc<str>,
         files: MemoryFiles,
         searcher: &Searcher,
         store: Option<Store>,
     ) -> Self {
-        AgentMemories(Arc::new(Inner {
+        AgentMemories(Arc::new(MemoriesState {
             agent: agent.clone(),
             files,
             searcher: searcher.sibling("memories"),
             entries: Mutex::default(),
-            seen: Mutex::default(),
+            digest: Mutex::default(),
             past: store.map(|store| PastMessages::new(agent, store, searcher.sibling("messages"))),
         }))
     }
@@ -137,16 +138,16 @@ impl AgentMemories {
         Audience::owner(self.0.agent.clone())
     }
 
-    /// Chooses of what may be seen for a message: what stands on the page, and what is
+    /// Chooses memories for a message among those that may be seen: what stands on the page, and what is
     /// recalled beside it. Where everything fits on the page, nothing is searched.
     pub async fn choose(
         &self,
         view: &Arc<MemoryView>,
         message: &str,
         before: Option<MemorySnapshot>,
-        by: &MemoryCriteria<'_>,
+        criteria: &MemoryCriteria<'_>,
     ) -> ChosenMemories {
-        let MemoryCriteria { limits, options, counter, history_from } = *by;
+        let MemoryCriteria { limits, options, counter, history_from } = *criteria;
         // However close: what is remembered comes in small numbers.
         let few = ChoiceOptions { include_score: f32::INFINITY, ..options.memories };
         let all_fit = memories_fit(&view.memories, limits, counter);
@@ -161,7 +162,7 @@ impl AgentMemories {
         let recalled = GroupChoice::among(ranked.iter().cloned(), &few).taken;
         let pool = MemoryPool {
             memories: &view.memories,
-            fingerprint: self.seen(view).fingerprint,
+            fingerprint: self.digest(view).fingerprint,
             ranked: &ranked,
             recalled: &recalled,
             history_from,
@@ -182,27 +183,27 @@ impl AgentMemories {
         now: Timestamp,
         patience: SearchPatience,
     ) -> (MemoryRanking, RankingBasis) {
-        let seen = self.seen(view);
-        let known = seen.clone();
+        let digest = self.digest(view);
+        let known = digest.clone();
         let is_candidate: IsCandidate = Arc::new(move |id| known.since.contains_key(id));
         let judge = move |index: &SearchIndex, query: &SearchQuery<'_>| {
-            let ranked = index.rank_best(query, |id| seen.since.contains_key(id), RANKED);
+            let ranked = index.rank_best(query, |id| digest.since.contains_key(id), RANKED);
             let dense = ranked.first().is_none_or(is_dense);
-            let since = |pick: &Pick| seen.since.get(&pick.item).copied().flatten();
-            let dated = |pick: Pick| DatedMemory { since: since(&pick), pick, what: () };
-            let mut ranked: Vec<DatedMemory<()>> = ranked.into_iter().map(dated).collect();
+            let since = |pick: &Pick| digest.since.get(&pick.item).copied().flatten();
+            let dated = |pick: Pick| DatedPick { since: since(&pick), pick, what: () };
+            let mut ranked: Vec<DatedPick<()>> = ranked.into_iter().map(dated).collect();
             sort_by_age(&mut ranked, now);
             let ranked = ranked.into_iter().map(|dated| dated.pick).collect();
-            let (best, doubles) = drop_doubles(index, ranked);
-            (MemoryRanking { best, doubles }, dense)
+            let (best, duplicates) = drop_duplicates(index, ranked);
+            (MemoryRanking { best, duplicates }, dense)
         };
-        let holding = IndexContent::Exactly(self.entries(&view.everything));
-        self.0.searcher.query_index(holding, query, is_candidate, patience, judge).await
+        let content = IndexContent::Exactly(self.entries(&view.everything));
+        self.0.searcher.query_index(content, query, is_candidate, patience, judge).await
     }
 
     /// What is known of a view; the same as before while nothing changed.
-    fn seen(&self, view: &Arc<MemoryView>) -> Arc<ViewDigest> {
-        get_or_make(&self.0.seen, view, || {
+    fn digest(&self, view: &Arc<MemoryView>) -> Arc<ViewDigest> {
+        get_or_make(&self.0.digest, view, || {
             let since = view.memories.iter().map(|memory| (memory.id(), memory.added)).collect();
             Arc::new(ViewDigest { since, fingerprint: memory_fingerprint(&view.memories) })
         })
@@ -219,7 +220,7 @@ impl AgentMemories {
 /// The last key, and what was made of it.
 type SingleCache<K, T> = Mutex<Option<(Arc<K>, T)>>;
 
-/// What is made of a key: the same as before while the key is the same.
+/// Gives what is made of a key: the same as before while the key is the same.
 fn get_or_make<K: ?Sized, T: Clone>(
     cache: &SingleCache<K, T>,
     key: &Arc<K>,
@@ -237,27 +238,27 @@ fn get_or_make<K: ?Sized, T: Clone>(
 /// two letters are in everything.
 fn is_worth_a_search(message: &str, view: &MemoryView) -> bool {
     let each_word = |text| str::split(text, |c: char| !c.is_alphanumeric());
-    let said: Vec<&str> = each_word(message).filter(|word| word.len() > 2).collect();
-    let is_said = |word: &str| said.iter().any(|said| said.eq_ignore_ascii_case(word));
+    let typed: Vec<&str> = each_word(message).filter(|word| word.len() > 2).collect();
+    let is_typed = |word: &str| typed.iter().any(|other| other.eq_ignore_ascii_case(word));
     !words::names_nothing(message)
-        || view.memories.iter().any(|memory| each_word(&memory.text).any(is_said))
+        || view.memories.iter().any(|memory| each_word(&memory.text).any(is_typed))
 }
 
-/// Something that was found, and since when it is known.
-struct DatedMemory<T> {
+/// A pick with the time since when it is known, and what it stands for.
+struct DatedPick<T> {
     pick: Pick,
     since: Option<i64>,
     what: T,
 }
 
 /// Lets age count, and puts what is then best first; of equals the newest.
-fn sort_by_age<T>(found: &mut [DatedMemory<T>], now: Timestamp) {
-    for DatedMemory { pick, since, .. } in &mut *found {
+fn sort_by_age<T>(found: &mut [DatedPick<T>], now: Timestamp) {
+    for DatedPick { pick, since, .. } in &mut *found {
         let recency = recency_weight(*since, now.as_second());
         pick.scores.recency = Some(recency);
         pick.scores.probability = pick.scores.probability.map(|found| found * recency);
     }
-    let probability = |found: &DatedMemory<T>| found.pick.scores.probability.unwrap_or(0.0);
+    let probability = |found: &DatedPick<T>| found.pick.scores.probability.unwrap_or(0.0);
     found.sort_by(|a, b| {
         probability(b).total_cmp(&probability(a)).then_with(|| b.since.cmp(&a.since))
     });
@@ -266,7 +267,7 @@ fn sort_by_age<T>(found: &mut [DatedMemory<T>], now: Timestamp) {
     }
 }
 
-/// Of entries that say the same, the first; and the others.
-fn drop_doubles(index: &SearchIndex, picks: Vec<Pick>) -> (Vec<Pick>, Vec<DuplicatePick>) {
+/// Keeps the first of entries that say the same, and gives the others apart.
+fn drop_duplicates(index: &SearchIndex, picks: Vec<Pick>) -> (Vec<Pick>, Vec<DuplicatePick>) {
     index.without_duplicates(picks, SAME, COMPARED)
 }

@@ -9,7 +9,7 @@ use recto_context::{
     Audience, AudienceKind, ContextLimits, ContextMode, PageLayout, SummaryBy, Tokens, ToolSpec,
 };
 use recto_llm::{CallOptions, ModelClient};
-use recto_store::Store;
+use recto_store::{SettingsMap, Store};
 use recto_tools::{ApprovalMode, Toolbox};
 use recto_workspace::{MemoryFiles, Workspace};
 use serde::{Deserialize, Serialize};
@@ -135,7 +135,8 @@ pub struct SessionSettings {
     /// For whom its pages are made. It is set when the session begins.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub audience: Option<Audience>,
-    /// Nobody is there who could be asked: tools that need somebody are not offered.
+    /// Whether nobody is there who could be asked: then tools that need somebody are not
+    /// offered.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub unattended: bool,
 }
@@ -162,7 +163,7 @@ impl From<CompactionSetting> for Option<SummaryBy> {
     }
 }
 
-/// When a person is asked before a tool runs, as it is kept.
+/// When a person is asked before a tool runs, in the form of the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ApprovalSetting {
@@ -188,26 +189,26 @@ impl From<ApprovalSetting> for ApprovalMode {
 impl SessionSettings {
     /// The settings that the store has kept. What can't be read any more counts as
     /// unset, because a setting must not keep a session from going on.
-    pub(crate) fn from_store(settings: &recto_store::SettingsMap) -> Self {
+    pub(crate) fn from_store(settings: &SettingsMap) -> Self {
         if let Ok(settings) = Self::deserialize(settings) {
             return settings;
         }
         // One that can't be read takes none of the others along.
         let one = |key: &String, value: &serde_json::Value| {
-            let alone = recto_store::SettingsMap::from_iter([(key.clone(), value.clone())]);
+            let alone = SettingsMap::from_iter([(key.clone(), value.clone())]);
             Self::deserialize(&alone).is_ok()
         };
         let readable = settings.iter().filter(|(key, value)| one(key, value));
-        let readable: recto_store::SettingsMap =
+        let readable: SettingsMap =
             readable.map(|(key, value)| (key.clone(), value.clone())).collect();
         Self::deserialize(&readable).unwrap_or_default()
     }
 
     /// The settings as the store keeps them.
-    pub(crate) fn to_store(&self) -> recto_store::SettingsMap {
+    pub(crate) fn to_store(&self) -> SettingsMap {
         match serde_json::to_value(self) {
             Ok(serde_json::Value::Object(settings)) => settings,
-            _ => recto_store::SettingsMap::default(),
+            _ => SettingsMap::default(),
         }
     }
 

@@ -4,7 +4,7 @@ use recto_context::{MessageId, RequestContext, SummaryBy, TurnNumber};
 use recto_store::{Moment, NewCompaction};
 
 use crate::agent_catalog::CatalogPurpose;
-use crate::error::AgentError;
+use crate::error::AgentResult;
 use crate::inbound::Inbound;
 use crate::session_cache::SessionCache;
 use crate::shared::AgentShared;
@@ -30,7 +30,7 @@ pub(crate) async fn preview_request(
     shared: &AgentShared,
     session: &mut SessionCache,
     inbound: &Inbound,
-) -> Result<RequestPreview, AgentError> {
+) -> AgentResult<RequestPreview> {
     let text = visible_text(&inbound.content);
     session.refresh(shared).await?;
     let (session, previous) = session.loaded()?;

@@ -2,8 +2,8 @@
 //!
 //! A document holds the list of parts and everything that is not text; texts are
 //! kept once each, by their hash, and messages stand in the transcript. Out of
-//! these alone a request is made whole again ([`restore`]), and its body written
-//! anew ([`verify`]); the stored body is only what it is compared with.
+//! these alone a request is made whole again ([`restore_request`]), and its body written
+//! anew ([`verify_body`]); the stored body is only what it is compared with.
 
 mod pieces;
 
@@ -20,7 +20,7 @@ use recto_store::{RequestId, RequestRecord, SessionId, Store};
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 
-use crate::error::AgentError;
+use crate::error::{AgentError, AgentResult};
 
 pub(crate) use pieces::pieces;
 
@@ -32,7 +32,7 @@ pub(crate) struct RecordDocument {
 
 #[derive(Serialize, Deserialize)]
 struct StoredRecord<'a> {
-    /// As it was written: the core looks at its version before it reads it.
+    /// The record as it was written: the core looks at its version before it reads it.
     #[serde(borrow)]
     record: &'a RawValue,
     /// Messages that were sent in another form than the transcript has:
@@ -42,11 +42,11 @@ struct StoredRecord<'a> {
 }
 
 impl RecordDocument {
-    pub(crate) fn from_recorded(
-        recorded: RecordBundle,
+    pub(crate) fn from_bundle(
+        bundle: RecordBundle,
         transcript: &HashMap<MessageId, &Arc<Message>>,
     ) -> RecordDocument {
-        let RecordBundle { record, texts, messages } = recorded;
+        let RecordBundle { record, texts, messages } = bundle;
         let is_there = |message: &Arc<Message>| {
             transcript.get(&message.id).is_some_and(|known| known.hash() == message.hash())
         };
@@ -63,11 +63,11 @@ impl RecordDocument {
 pub async fn restore_request(
     store: &Store,
     request: &RequestRecord,
-) -> Result<RequestContext, AgentError> {
-    let kept: StoredRecord<'_> =
+) -> AgentResult<RequestContext> {
+    let stored: StoredRecord<'_> =
         serde_json::from_str(&request.context).map_err(damaged(request.id))?;
     let record =
-        ContextRecord::from_json(kept.record.get().as_bytes()).map_err(damaged(request.id))?;
+        ContextRecord::from_json(stored.record.get().as_bytes()).map_err(damaged(request.id))?;
     let texts = store.contents(record.text_hashes().into_iter().collect()).await?;
     let wanted = record.message_refs();
     let transcript = match (wanted.first(), wanted.last()) {
@@ -76,7 +76,7 @@ pub async fn restore_request(
         }
         _ => Vec::new(),
     };
-    let messages = transcript.into_iter().map(|stored| stored.message).chain(kept.forms);
+    let messages = transcript.into_iter().map(|message| message.message).chain(stored.forms);
     let contents = RecordContents { texts, messages: by_reference(&wanted, messages) };
     record.restore(&contents).map_err(damaged(request.id))
 }
@@ -103,10 +103,10 @@ fn by_reference(
 }
 
 /// The last request of a session, if there is one.
-pub(crate) async fn last_of_session(
+pub(crate) async fn restore_last(
     store: &Store,
     session: SessionId,
-) -> Result<Option<RequestContext>, AgentError> {
+) -> AgentResult<Option<RequestContext>> {
     match store.last_request(session).await? {
         Some(request) => restore_request(store, &request).await.map(Some),
         None => Ok(None),
@@ -118,7 +118,7 @@ fn damaged<E: Display>(request: RequestId) -> impl FnOnce(E) -> AgentError {
 }
 
 /// Writes a recorded request's body anew, from its parts and options.
-pub async fn rebuild_body(store: &Store, request: &RequestRecord) -> Result<String, AgentError> {
+pub async fn rebuild_body(store: &Store, request: &RequestRecord) -> AgentResult<String> {
     let context = restore_request(store, request).await?;
     let wire: Wire =
         serde_json::from_value(request.wire.as_str().into()).map_err(damaged(request.id))?;
@@ -138,10 +138,7 @@ pub enum ReplayVerdict {
 }
 
 /// Writes a recorded request's body anew and compares it with the one sent.
-pub async fn verify_body(
-    store: &Store,
-    request: &RequestRecord,
-) -> Result<ReplayVerdict, AgentError> {
+pub async fn verify_body(store: &Store, request: &RequestRecord) -> AgentResult<ReplayVerdict> {
     let rebuilt = rebuild_body(store, request).await?;
     let sent = store.body(request.id).await?;
     if rebuilt.as_bytes() == sent {

@@ -14,13 +14,13 @@ use recto_store::{
     TurnOutcome, TurnOwner,
 };
 
-use crate::error::AgentError;
+use crate::error::{AgentError, AgentResult};
 use crate::step::{TurnClosing, TurnEffect, TurnInput, TurnState};
 use crate::turn::open_calls;
 
 /// Closes what can't be finished, and gives the turns that can, oldest first.
 /// Needs no model, so that every command can do it before it looks.
-pub async fn settle_open_turns(store: &Store) -> Result<Vec<StoredTurn>, AgentError> {
+pub async fn settle_open_turns(store: &Store) -> AgentResult<Vec<StoredTurn>> {
     let mut unfinished = Vec::new();
     let open = store.open_turns().await?;
     for (turn, error) in open.damaged {
@@ -50,7 +50,7 @@ pub async fn settle_open_turns(store: &Store) -> Result<Vec<StoredTurn>, AgentEr
 }
 
 /// Turns with questions that somebody may still answer.
-async fn open_questions(store: &Store) -> Result<HashSet<TurnId>, AgentError> {
+async fn open_questions(store: &Store) -> AgentResult<HashSet<TurnId>> {
     let now = Moment::now();
     let open = store.open_approvals().await?;
     let in_time = open.iter().filter(|approval| approval.question.expires >= now);
@@ -59,7 +59,7 @@ async fn open_questions(store: &Store) -> Result<HashSet<TurnId>, AgentError> {
 
 /// Closes a turn that can't be read any more: it would stand in the way of its
 /// session for ever, and of every other command.
-async fn close_damaged(store: &Store, turn: TurnId, error: &StoreError) -> Result<(), AgentError> {
+async fn close_damaged(store: &Store, turn: TurnId, error: &StoreError) -> AgentResult {
     let detail = Some(format!("it can't be read any more: {error}"));
     let outcome = TurnOutcome { ending: TurnEnding::Interrupted, detail, at: Moment::now() };
     match store.end_unread(turn, outcome).await {
@@ -69,7 +69,7 @@ async fn close_damaged(store: &Store, turn: TurnId, error: &StoreError) -> Resul
     }
 }
 
-async fn close(store: &Store, turn: TurnId, commit: TurnCommit) -> Result<(), AgentError> {
+async fn close(store: &Store, turn: TurnId, commit: TurnCommit) -> AgentResult {
     match store.take_over(turn).await {
         Ok(_) => store.advance(turn, commit).await.map(drop)?,
         // Somebody else was faster.
@@ -80,32 +80,33 @@ async fn close(store: &Store, turn: TurnId, commit: TurnCommit) -> Result<(), Ag
 }
 
 /// How to close a turn, if it can't be finished.
-async fn interrupted(store: &Store, turn: &StoredTurn) -> Result<Option<TurnCommit>, AgentError> {
-    let (Some(kept), Some(first)) = (&turn.state, turn.first_message) else { return Ok(None) };
+async fn interrupted(store: &Store, turn: &StoredTurn) -> AgentResult<Option<TurnCommit>> {
+    let (Some(stored), Some(first)) = (&turn.state, turn.first_message) else { return Ok(None) };
     let messages = store.messages(turn.session, Some(first)).await?;
     let messages: Vec<_> = messages.into_iter().map(|stored| stored.message).collect();
     let calls = open_calls(&messages);
-    let effect = match TurnState::read(kept) {
+    let effect = match TurnState::read(stored) {
         Some(mut state) => state.step(TurnInput::Resume),
         None if calls.is_empty() => return Ok(None),
         None => TurnEffect::End(TurnClosing::interrupted(calls)),
     };
     let TurnEffect::End(closing) = effect else { return Ok(None) };
     let last = messages.last().map_or(first, |message| message.id);
-    Ok(Some(commit_of(&closing, last)))
+    Ok(Some(interrupted_commit(&closing, last)))
 }
 
-fn commit_of(closing: &TurnClosing, last: MessageId) -> TurnCommit {
-    let results = closing.unanswered.iter().map(|call| call.answered(closing.outcome));
+/// The commit that closes a turn that was interrupted.
+fn interrupted_commit(closing: &TurnClosing, last: MessageId) -> TurnCommit {
+    let results = closing.unanswered.iter().map(|call| call.closing_result(closing.outcome));
     let notice = closing.outcome.notice();
-    let told = notice.iter().map(|notice| MessageBody::Error(Text::from(notice.as_str())));
-    closing_commit(results.chain(told), last, TurnEnding::Interrupted, notice.clone())
+    let error = notice.iter().map(|notice| MessageBody::Error(Text::from(notice.as_str())));
+    closing_commit(results.chain(error), last, TurnEnding::Interrupted, notice.clone())
 }
 
 /// The last commit of a turn: what is still to be said behind `last`, and how it
 /// ended.
 pub(crate) fn closing_commit(
-    said: impl Iterator<Item = MessageBody>,
+    bodies: impl Iterator<Item = MessageBody>,
     last: MessageId,
     ending: TurnEnding,
     detail: Option<String>,
@@ -116,7 +117,7 @@ pub(crate) fn closing_commit(
         at: now,
     };
     TurnCommit {
-        messages: (1..).zip(said).map(message).collect(),
+        messages: (1..).zip(bodies).map(message).collect(),
         outcome: Some(TurnOutcome { ending, detail, at: now }),
         ..TurnCommit::default()
     }

@@ -30,13 +30,13 @@ use vectors::VectorCache;
 
 /// How long a reply may wait for an index and for vectors, and how long for the
 /// ranking itself: together a second.
-const TO_PREPARE: Duration = Duration::from_millis(800);
-const TO_RANK: Duration = Duration::from_millis(200);
+const PREPARE_WAIT: Duration = Duration::from_millis(800);
+const RANK_WAIT: Duration = Duration::from_millis(200);
 
 /// From how many texts on their embedding takes longer than a reply waits, and how
 /// long it waits then.
-const FAR: usize = 400;
-const SHORT: Duration = Duration::from_millis(50);
+const MANY_MISSING: usize = 400;
+const BRIEF_WAIT: Duration = Duration::from_millis(50);
 
 /// How much of a query is read: what comes later could hardly change what it asks.
 const MOST_QUERY: usize = 64 << 10;
@@ -53,7 +53,7 @@ pub struct SearchParts {
 /// How long a search may wait until everything has its vector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SearchPatience {
-    /// As long as a turn can.
+    /// Not longer than a turn can.
     OneSecond,
     /// As long as it takes.
     UntilDone,
@@ -140,8 +140,8 @@ fn is_worth_it(query: &str, patience: SearchPatience) -> bool {
     patience == SearchPatience::UntilDone || !words::names_nothing(query)
 }
 
-/// As much of a query as is read.
-fn beginning(query: &str) -> &str {
+/// The part of a query that is read.
+fn shortened(query: &str) -> &str {
     &query[..query.floor_char_boundary(MOST_QUERY)]
 }
 
@@ -153,14 +153,15 @@ pub(crate) enum IndexContent {
     /// These entries and no others.
     Exactly(Arc<[SearchEntry]>),
     /// These behind those that it holds.
-    And(Vec<SearchEntry>),
+    Also(Vec<SearchEntry>),
 }
 
 /// Ranks items for messages. Cheap to clone; clones share the index.
 #[derive(Clone)]
-pub struct Searcher(Arc<Inner>);
+pub struct Searcher(Arc<SearcherState>);
 
-struct Inner {
+/// What the clones of a searcher share.
+struct SearcherState {
     options: SearchOptions,
     /// Locked only where waiting keeps no task waiting.
     index: RwLock<SearchIndex>,
@@ -172,7 +173,7 @@ struct Inner {
     embedding: Mutex<()>,
     progress: watch::Sender<EmbeddingProgress>,
     /// Whether a person was told that the encoder can't be used.
-    told: AtomicBool,
+    is_told: AtomicBool,
 }
 
 impl fmt::Debug for Searcher {
@@ -186,22 +187,22 @@ impl Searcher {
     /// the process.
     pub fn new(parts: SearchParts, store: Option<Store>, agent: &str) -> Searcher {
         let encoder = parts.encoder.map(|files| Arc::new(LazyEncoder::new(files)));
-        Searcher::with(parts.options, encoder, VectorCache::new(store, agent, "items"))
+        Searcher::from_parts(parts.options, encoder, VectorCache::new(store, agent, "items"))
     }
 
     /// A search of something else that the agent has: with the same encoder, and an
     /// index and a shelf of its own.
     pub(crate) fn sibling(&self, shelf: &str) -> Searcher {
-        let Inner { options, encoder, cache, .. } = &*self.0;
-        Searcher::with(*options, encoder.clone(), cache.sibling(shelf))
+        let SearcherState { options, encoder, cache, .. } = &*self.0;
+        Searcher::from_parts(*options, encoder.clone(), cache.sibling(shelf))
     }
 
-    fn with(
+    fn from_parts(
         options: SearchOptions,
         encoder: Option<Arc<LazyEncoder>>,
         cache: VectorCache,
     ) -> Searcher {
-        Searcher(Arc::new(Inner {
+        Searcher(Arc::new(SearcherState {
             options,
             index: RwLock::default(),
             holds: Mutex::default(),
@@ -209,7 +210,7 @@ impl Searcher {
             cache,
             embedding: Mutex::default(),
             progress: watch::Sender::default(),
-            told: AtomicBool::new(false),
+            is_told: AtomicBool::new(false),
         }))
     }
 
@@ -233,7 +234,7 @@ impl Searcher {
             }
             RankingBasis::Words(WordsOnlyReason::NotReady { .. } | WordsOnlyReason::Failed) => true,
             RankingBasis::Words(WordsOnlyReason::Unusable { .. }) => {
-                !self.0.told.swap(true, Ordering::Relaxed)
+                !self.0.is_told.swap(true, Ordering::Relaxed)
             }
         }
     }
@@ -262,8 +263,8 @@ impl Searcher {
         sets: Vec<IsCandidate>,
         patience: SearchPatience,
     ) -> (Vec<RankedGroups>, RankingBasis) {
-        let of_any = sets.clone();
-        let is_candidate: IsCandidate = Arc::new(move |id| of_any.iter().any(|set| set(id)));
+        let all_sets = sets.clone();
+        let is_candidate: IsCandidate = Arc::new(move |id| all_sets.iter().any(|set| set(id)));
         let rank = move |index: &SearchIndex, query: &SearchQuery<'_>| {
             let rankings: Vec<RankedGroups> =
                 sets.iter().map(|set| groups(index, query, set)).collect();
@@ -281,21 +282,21 @@ impl Searcher {
     /// what is not ready goes on in the background.
     pub(crate) async fn query_index<T: Default + Send + 'static>(
         &self,
-        holding: IndexContent,
+        content: IndexContent,
         query: &str,
         is_candidate: IsCandidate,
         patience: SearchPatience,
         judge: impl FnOnce(&SearchIndex, &SearchQuery<'_>) -> (T, bool) + Send + 'static,
     ) -> (T, RankingBasis) {
-        let encoder = match self.ready_encoder(&holding).filter(|_| is_worth_it(query, patience)) {
+        let encoder = match self.ready_encoder(&content).filter(|_| is_worth_it(query, patience)) {
             Some(encoder) => Ok(encoder),
-            None => self.prepared(holding, query, is_candidate, patience).await,
+            None => self.prepare_in_time(content, query, is_candidate, patience).await,
         };
-        let query = beginning(query).to_owned();
+        let query = shortened(query).to_owned();
         let ranking = self.clone().rank(query, encoder, judge);
         let ranked = match patience {
             SearchPatience::UntilDone => Ok(ranking.await),
-            SearchPatience::OneSecond => timeout(TO_RANK, ranking).await,
+            SearchPatience::OneSecond => timeout(RANK_WAIT, ranking).await,
         };
         let nothing = |why| (T::default(), RankingBasis::Words(why));
         match ranked {
@@ -305,27 +306,27 @@ impl Searcher {
     }
 
     /// The encoder, where there is nothing to prepare.
-    fn ready_encoder(&self, holding: &IndexContent) -> Option<Encoder> {
-        let is_held = match holding {
+    fn ready_encoder(&self, content: &IndexContent) -> Option<Encoder> {
+        let is_held = match content {
             IndexContent::Exactly(entries) => {
                 is_same(self.0.holds.try_lock().ok()?.as_ref(), entries)
             }
-            IndexContent::And(entries) => entries.is_empty(),
+            IndexContent::Also(entries) => entries.is_empty(),
         };
         let encoder = self.0.encoder.as_ref()?.loaded()?;
         (is_held && self.0.index.try_read()?.is_complete()).then_some(encoder)
     }
 
     /// Prepares everything, as far as there is time for it.
-    async fn prepared(
+    async fn prepare_in_time(
         &self,
-        holding: IndexContent,
+        content: IndexContent,
         query: &str,
         is_candidate: IsCandidate,
         patience: SearchPatience,
     ) -> Result<Encoder, WordsOnlyReason> {
         let is_worth_it = is_worth_it(query, patience);
-        let preparing = tokio::spawn(self.clone().prepare(holding, is_candidate, is_worth_it));
+        let preparing = tokio::spawn(self.clone().prepare(content, is_candidate, is_worth_it));
         let prepared = match patience {
             SearchPatience::UntilDone => Ok(preparing.await),
             SearchPatience::OneSecond => timeout(self.time_to_prepare(), preparing).await,
@@ -340,7 +341,7 @@ impl Searcher {
     /// How long a reply waits: not for what will not be ready in time anyway.
     fn time_to_prepare(&self) -> Duration {
         let EmbeddingProgress { done, total } = *self.0.progress.borrow();
-        if total - done > FAR { SHORT } else { TO_PREPARE }
+        if total - done > MANY_MISSING { BRIEF_WAIT } else { PREPARE_WAIT }
     }
 
     fn not_ready(&self) -> WordsOnlyReason {
@@ -352,13 +353,13 @@ impl Searcher {
     /// candidates their vectors.
     async fn prepare(
         self,
-        holding: IndexContent,
+        content: IndexContent,
         is_candidate: IsCandidate,
         is_worth_it: bool,
     ) -> Result<Encoder, WordsOnlyReason> {
-        let held = match holding {
+        let held = match content {
             IndexContent::Exactly(entries) => self.follow(entries).await,
-            IndexContent::And(entries) => self.extend(entries).await,
+            IndexContent::Also(entries) => self.extend(entries).await,
         };
         held.ok_or(WordsOnlyReason::Failed)?;
         if !is_worth_it {
@@ -439,13 +440,9 @@ fn is_same(held: Option<&Arc<[SearchEntry]>>, entries: &Arc<[SearchEntry]>) -> b
     held.is_some_and(|held| Arc::ptr_eq(held, entries))
 }
 
-fn groups(
-    index: &SearchIndex,
-    query: &SearchQuery<'_>,
-    is_candidate: &IsCandidate,
-) -> RankedGroups {
+fn groups(index: &SearchIndex, query: &SearchQuery<'_>, is_in_set: &IsCandidate) -> RankedGroups {
     let of_group = |group| {
-        let is_of_group = |id: &ItemId| ItemGroup::of_kind(id.kind) == group && is_candidate(id);
+        let is_of_group = |id: &ItemId| ItemGroup::of_kind(id.kind) == group && is_in_set(id);
         let ranked = index.rank(query, is_of_group);
         (!ranked.is_empty()).then_some((group, ranked))
     };

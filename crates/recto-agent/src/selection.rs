@@ -35,7 +35,7 @@ pub struct SearchOutcome {
 
 impl SearchOutcome {
     /// Adds memories that are recalled beside those on the page, which it gives back.
-    pub fn add(&mut self, chosen: ChosenMemories) -> MemorySnapshot {
+    pub fn add_memories(&mut self, chosen: ChosenMemories) -> MemorySnapshot {
         self.picks.extend(chosen.choice.taken);
         self.candidates.extend(chosen.choice.left);
         self.sort();
@@ -100,7 +100,7 @@ impl ItemQuery<'_> {
     }
 
     /// Tools and skills that can speak for tools: those that are here, or may come.
-    fn of_mode(&self, candidates: &HashSet<ItemId>) -> HashSet<ItemId> {
+    fn mode_candidates(&self, candidates: &HashSet<ItemId>) -> HashSet<ItemId> {
         let here = self.session.iter().map(|item| &item.item).filter(|_| self.decides_mode);
         let speaks = |id: &&ItemId| matches!(id.kind, ItemKind::Tool | ItemKind::Skill);
         here.chain(candidates).filter(speaks).cloned().collect()
@@ -109,20 +109,20 @@ impl ItemQuery<'_> {
 
 impl Searcher {
     /// Finds what fits a message, within the time that a turn has for it.
-    pub async fn find(&self, wanted: &ItemQuery<'_>) -> SearchOutcome {
-        let candidates = wanted.candidates();
-        let of_mode = wanted.of_mode(&candidates);
-        let options = &wanted.options;
-        let nothing_to_find = candidates.is_empty() && (of_mode.is_empty() || !wanted.decides_mode);
-        if !options.enabled || nothing_to_find || wanted.message.trim().is_empty() {
+    pub async fn find(&self, query: &ItemQuery<'_>) -> SearchOutcome {
+        let candidates = query.candidates();
+        let for_mode = query.mode_candidates(&candidates);
+        let options = &query.options;
+        let nothing_to_find = candidates.is_empty() && (for_mode.is_empty() || !query.decides_mode);
+        if !options.enabled || nothing_to_find || query.message.trim().is_empty() {
             return SearchOutcome::default();
         }
-        let sets: Vec<IsCandidate> = [candidates, of_mode]
+        let sets: Vec<IsCandidate> = [candidates, for_mode]
             .map(|set| -> IsCandidate { Arc::new(move |id: &ItemId| set.contains(id)) })
             .into();
-        let entries = wanted.entries.clone();
+        let entries = query.entries.clone();
         let (rankings, how) =
-            self.search_each(entries, wanted.message, sets, SearchPatience::OneSecond).await;
+            self.search_each(entries, query.message, sets, SearchPatience::OneSecond).await;
         let mut rankings = rankings.into_iter();
         let mut found = SearchOutcome { how: Some(how), ..SearchOutcome::default() };
         for (group, picks) in rankings.next().unwrap_or_default() {

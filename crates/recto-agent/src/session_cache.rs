@@ -11,12 +11,12 @@ use recto_context::{
     RequestContext, SessionItem,
 };
 use recto_store::{
-    CompactionId, ItemState, ItemsRevision, SessionBasis, SessionCursor, SessionId, StoreError,
+    CompactionId, ItemState, ItemsRevision, SessionBasis, SessionCursor, SessionId, StoreResult,
     StoredSession,
 };
 use recto_workspace::{MemoryView, WorkspaceProblem};
 
-use crate::error::AgentError;
+use crate::error::{AgentError, AgentResult};
 use crate::options::SessionSettings;
 use crate::shared::AgentShared;
 
@@ -38,11 +38,11 @@ pub(crate) struct LoadedSession {
     pub(crate) session: StoredSession,
     pub(crate) settings: SessionSettings,
     pub(crate) carry: Carry,
-    /// Those that can still be on a page, oldest first.
+    /// The messages that can still be on a page, oldest first.
     pub(crate) messages: Vec<Arc<Message>>,
     /// The number of the last message, or 0 where there is none.
     pub(crate) last: MessageId,
-    /// Those of the store, and those that join with this turn.
+    /// The items of the store, and those that join with this turn.
     pub(crate) items: Vec<SessionItem>,
     items_revision: ItemsRevision,
     stored: StoredItems,
@@ -71,7 +71,7 @@ impl SessionCache {
     /// The session as it was last read, and the last request with it.
     pub(crate) fn loaded(
         &mut self,
-    ) -> Result<(&mut LoadedSession, &mut Option<RequestContext>), AgentError> {
+    ) -> AgentResult<(&mut LoadedSession, &mut Option<RequestContext>)> {
         let loaded = self.loaded.as_mut().ok_or(AgentError::Ended)?;
         Ok((loaded, &mut self.previous))
     }
@@ -85,16 +85,16 @@ impl SessionCache {
     pub(crate) async fn refresh(
         &mut self,
         shared: &AgentShared,
-    ) -> Result<&mut LoadedSession, StoreError> {
+    ) -> StoreResult<&mut LoadedSession> {
         let store = &shared.parts.store;
         #[cfg(test)]
         shared.readings.count_session();
-        let having = self.loaded.as_ref().map_or_else(SessionCursor::default, |loaded| {
+        let cursor = self.loaded.as_ref().map_or_else(SessionCursor::default, |loaded| {
             SessionCursor { messages_up_to: Some(loaded.last), items: Some(loaded.items_revision) }
         });
-        let mut state = store.load(self.id, having).await?;
+        let mut state = store.load(self.id, cursor).await?;
         let mut before = self.loaded.take();
-        if before.as_ref().is_some_and(|before| is_back(&before.carry, &state.carry)) {
+        if before.as_ref().is_some_and(|before| has_moved_back(&before.carry, &state.carry)) {
             // What had left was let go, and is wanted again.
             before = None;
             state = store.load(self.id, SessionCursor::default()).await?;
@@ -108,7 +108,7 @@ impl SessionCache {
             messages.retain(|message| message.id >= first);
         }
         if let Some(items) = state.items {
-            stored = StoredItems::sort_out(items);
+            stored = StoredItems::from_states(items);
         }
         Ok(self.loaded.insert(LoadedSession {
             settings: SessionSettings::from_store(&state.session.settings),
@@ -127,8 +127,9 @@ impl SessionCache {
     }
 }
 
-/// Whether messages that had left the page are to be on it again.
-fn is_back(before: &Carry, now: &Carry) -> bool {
+/// Whether the history begins earlier than before: messages that had left the page are
+/// to be on it again.
+fn has_moved_back(before: &Carry, now: &Carry) -> bool {
     now.history_from.unwrap_or_default() < before.history_from.unwrap_or_default()
 }
 
@@ -140,7 +141,7 @@ struct StoredItems {
 }
 
 impl StoredItems {
-    fn sort_out(items: Vec<(ItemId, ItemState)>) -> Self {
+    fn from_states(items: Vec<(ItemId, ItemState)>) -> Self {
         let mut stored = StoredItems::default();
         for (item, state) in items {
             match state {
@@ -155,7 +156,7 @@ impl StoredItems {
 }
 
 impl LoadedSession {
-    /// What a turn that begins now begins on.
+    /// The state of the session on which a turn that begins now rests.
     pub(crate) fn basis(&self) -> SessionBasis {
         SessionBasis { last_message: self.last, summary: self.summary_id }
     }

@@ -17,8 +17,8 @@ use std::time::{Duration, SystemTime};
 
 use parking_lot::Mutex;
 use recto_context::{
-    MarkdownHeader, Message, MessageId, Text, TimedMessage, from_markdown, more_markdown,
-    to_markdown,
+    MarkdownHeader, MarkdownMessage, Message, MessageId, Text, TimedMessage, from_markdown,
+    more_markdown, to_markdown,
 };
 use recto_fs::{Access, NewFile, create_private_folder, lock_within};
 use recto_store::{Moment, SessionId, Store, StoreError, StoredMessage, StoredSession};
@@ -42,7 +42,7 @@ const MOST_FILES: u32 = 99;
 pub(crate) struct SessionFiles {
     folder: Arc<Path>,
     /// How files were left: one that is still so need not be read again.
-    left: Mutex<HashMap<SessionId, WrittenFile>>,
+    written: Mutex<HashMap<SessionId, WrittenFile>>,
 }
 
 /// An error that keeps a session from being kept as Markdown. The text is for people,
@@ -69,7 +69,7 @@ struct WrittenFile {
 
 impl SessionFiles {
     pub(crate) fn new(folder: impl Into<PathBuf>) -> Self {
-        SessionFiles { folder: folder.into().into(), left: Mutex::default() }
+        SessionFiles { folder: folder.into().into(), written: Mutex::default() }
     }
 
     /// Brings a session's file up to date; one that has few messages yet has none.
@@ -79,27 +79,30 @@ impl SessionFiles {
         session: SessionId,
     ) -> Result<(), SessionFileError> {
         let in_store = |error| SessionFileError::Store { session, error };
-        let known = self.left.lock().get(&session).cloned();
-        if let Some(left) = known {
-            let from = MessageId(left.last.0.saturating_add(1));
+        let known = self.written.lock().get(&session).cloned();
+        if let Some(written) = known {
+            let from = MessageId(written.last.0.saturating_add(1));
             let new = store.messages(session, Some(from)).await.map_err(in_store)?;
-            let at = left.path.clone();
-            match run_blocking(move || go_on(&left, &new)).await.map_err(in_file(session, &at))? {
-                Some(left) => {
-                    self.left.lock().insert(session, left);
+            let at = written.path.clone();
+            match run_blocking(move || append_new(&written, &new))
+                .await
+                .map_err(in_file(session, &at))?
+            {
+                Some(written) => {
+                    self.written.lock().insert(session, written);
                     return Ok(());
                 }
                 // Somebody else was there.
-                None => self.left.lock().remove(&session),
+                None => self.written.lock().remove(&session),
             };
         }
         let messages = store.messages(session, None).await.map_err(in_store)?;
         let found = store.session(session).await.map_err(in_store)?;
         let Some(found) = found.filter(|_| messages.len() >= FIRST_KEPT) else { return Ok(()) };
         let folder = self.folder.clone();
-        let placed = run_blocking(move || place(&folder, &found, &messages)).await;
-        let left = placed.map_err(in_file(session, &self.folder))?;
-        self.left.lock().insert(session, left);
+        let placed = run_blocking(move || find_or_create(&folder, &found, &messages)).await;
+        let written = placed.map_err(in_file(session, &self.folder))?;
+        self.written.lock().insert(session, written);
         Ok(())
     }
 }
@@ -117,14 +120,14 @@ async fn run_blocking<T: Send + 'static>(
 }
 
 /// Appends to a file that is as it was left; `None` if it is not.
-fn go_on(left: &WrittenFile, new: &[StoredMessage]) -> io::Result<Option<WrittenFile>> {
-    let Some(mut file) = open(&left.path)? else { return Ok(None) };
-    if WrittenFile::from_file(&left.path, &file, left.last)? != *left {
+fn append_new(written: &WrittenFile, new: &[StoredMessage]) -> io::Result<Option<WrittenFile>> {
+    let Some(mut file) = open(&written.path)? else { return Ok(None) };
+    if WrittenFile::from_file(&written.path, &file, written.last)? != *written {
         return Ok(None);
     }
-    append(&mut file, &more(new))?;
-    let last = new.last().map_or(left.last, |stored| stored.message.id);
-    WrittenFile::from_file(&left.path, &file, last).map(Some)
+    append(&mut file, &more_text(new))?;
+    let last = new.last().map_or(written.last, |stored| stored.message.id);
+    WrittenFile::from_file(&written.path, &file, last).map(Some)
 }
 
 impl WrittenFile {
@@ -136,7 +139,7 @@ impl WrittenFile {
 }
 
 /// Finds the session's file, or begins one.
-fn place(
+fn find_or_create(
     folder: &Path,
     session: &StoredSession,
     messages: &[StoredMessage],
@@ -155,7 +158,7 @@ fn place(
                 }
             }
             Ok(None) if fs::symlink_metadata(&path).is_ok() => {}
-            Ok(None) => match begin(&path, &whole(session, messages)) {
+            Ok(None) => match create(&path, &whole_text(session, messages)) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 begun => return WrittenFile::from_file(&path, &begun?, last),
             },
@@ -193,20 +196,19 @@ fn missing(file: &mut File, session: &StoredSession, messages: &[StoredMessage])
     if header["id"] != json!(session.id) || header["created"] != json!(session.created) {
         return None;
     }
-    let written = |found: &[recto_context::MarkdownMessage]| {
-        found.iter().filter_map(|found| found.written).max()
-    };
-    let last = written(&found.messages);
+    let last_written =
+        |found: &[MarkdownMessage]| found.iter().filter_map(|found| found.written).max();
+    let last = last_written(&found.messages);
     let behind = messages.partition_point(|stored| Some(stored.message.id) <= last);
     let new = &messages[behind..];
     if new.is_empty() {
         return Some(String::new());
     }
     let gap = if text.ends_with('\n') { "" } else { "\n" };
-    let more = format!("{gap}{}", more(new));
+    let more = format!("{gap}{}", more_text(new));
     let grown = from_markdown(&(text + &more)).ok()?;
     let is_whole = grown.messages.len() == found.messages.len() + new.len()
-        && written(&grown.messages) == new.last().map(|stored| stored.message.id);
+        && last_written(&grown.messages) == new.last().map(|stored| stored.message.id);
     is_whole.then_some(more)
 }
 
@@ -220,20 +222,20 @@ fn append(file: &mut File, text: &str) -> io::Result<()> {
 }
 
 /// Begins a file, there as a whole or not at all, and never in place of another.
-fn begin(path: &Path, text: &str) -> io::Result<File> {
+fn create(path: &Path, text: &str) -> io::Result<File> {
     let new = NewFile::beside(path, text.as_bytes(), Access::Owner)?;
     new.sync()?;
     new.take_free_name()
 }
 
-fn whole(session: &StoredSession, messages: &[StoredMessage]) -> String {
+fn whole_text(session: &StoredSession, messages: &[StoredMessage]) -> String {
     let title = session.label();
     let json = json!(session);
     let header = MarkdownHeader { title: &title, session: &json };
     with_times(messages, |messages| to_markdown(&header, messages))
 }
 
-fn more(messages: &[StoredMessage]) -> String {
+fn more_text(messages: &[StoredMessage]) -> String {
     with_times(messages, more_markdown)
 }
 
@@ -260,12 +262,12 @@ fn local(moment: Moment) -> String {
 /// The name of a session's file: `session-memory-<topic>-<session>-<timestamp>`.
 fn file_name(session: &StoredSession, messages: &[StoredMessage]) -> String {
     let first = messages.iter().find(|stored| stored.message.is_user()).or(messages.first());
-    let topic = first.map_or_else(String::new, |stored| topic(&said(&stored.message)));
+    let topic = first.map_or_else(String::new, |stored| topic(&message_text(&stored.message)));
     let begun = session.created.timestamp().strftime("%Y%m%dT%H%M%SZ");
     format!("session-memory-{topic}-{}-{begun}", session.id)
 }
 
-fn said(message: &Message) -> String {
+fn message_text(message: &Message) -> String {
     let texts = message.content().iter().filter_map(|part| part.as_text().map(Text::as_str));
     texts.collect::<Vec<_>>().join(" ")
 }

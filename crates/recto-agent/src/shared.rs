@@ -16,31 +16,29 @@ use recto_store::{ApprovalAnswer, ApprovalId, Moment, StoredApproval};
 use tokio::sync::{Notify, watch};
 
 use crate::agent_catalog::{AgentCatalog, CatalogCache, CatalogPurpose};
-use crate::error::AgentError;
+use crate::error::{AgentError, AgentResult};
 use crate::exact_counts::ExactCounts;
 use crate::memories::{AgentMemories, runnable_tools};
 use crate::options::{AgentParts, ModelEntry};
 use crate::search::Searcher;
 use crate::session_files::SessionFiles;
+use crate::turn::PendingNotices;
 
 /// What all sessions of an agent have in common.
 #[derive(Debug)]
 pub(crate) struct AgentShared {
     pub(crate) parts: AgentParts,
-    pub(crate) stockroom: CatalogCache,
-    /// What people were told of tools that are not there.
-    told: Mutex<HashSet<String>>,
+    pub(crate) catalogs: CatalogCache,
+    told_notices: Mutex<ToldNotices>,
     /// Rings when a person has answered a question.
     pub(crate) answered: Notify,
     /// Windows that servers have told, by model entry.
     windows: Mutex<HashMap<Arc<str>, Window>>,
-    /// Rates by what [`ModelEntry::counted_as`] says.
+    /// By what [`ModelEntry::counted_as`] says.
     calibrations: Mutex<HashMap<String, Calibration>>,
     /// Exact counts by model entry, where its tokenizer is at hand.
     counts: Mutex<HashMap<Arc<str>, Arc<ExactCounts>>>,
-    /// What finds the items that fit a message.
     pub(crate) searcher: Searcher,
-    /// What the agent remembers.
     pub(crate) memories: AgentMemories,
     /// Where sessions are also kept as Markdown, if they are.
     pub(crate) session_files: Option<SessionFiles>,
@@ -62,8 +60,8 @@ impl AgentShared {
             memories,
             session_files: parts.options.session_files.clone().map(SessionFiles::new),
             parts,
-            stockroom: CatalogCache::default(),
-            told: Mutex::default(),
+            catalogs: CatalogCache::default(),
+            told_notices: Mutex::default(),
             answered: Notify::new(),
             windows: Mutex::default(),
             calibrations: Mutex::default(),
@@ -76,19 +74,24 @@ impl AgentShared {
 
     /// All that the agent has now. Before a turn a server whose tools are not known
     /// yet is asked for them; one that was asked before is not started for it.
-    pub(crate) async fn stock(&self, purpose: CatalogPurpose) -> AgentCatalog {
+    pub(crate) async fn catalog(&self, purpose: CatalogPurpose) -> AgentCatalog {
         #[cfg(test)]
         self.readings.count_workspace();
         if purpose == CatalogPurpose::Turn {
             self.parts.tools.servers().learn_tools().await;
         }
-        self.stockroom.stock(&self.parts, purpose).await
+        self.catalogs.get(&self.parts, purpose).await
     }
 
-    /// Whether nobody was told this before. It counts as told from here on, so it is
-    /// for whoever tells it now.
-    pub(crate) fn is_first_told(&self, text: &str) -> bool {
-        self.told.lock().insert(text.to_owned())
+    /// Takes out what people were told before. The rest counts as told from here on,
+    /// so it is for whoever tells it now.
+    pub(crate) fn leave_out_told(&self, notices: &mut PendingNotices) {
+        let PendingNotices { of_catalog, of_memories, .. } = notices;
+        let told = &mut *self.told_notices.lock();
+        // A skill that was looked at, and then changed once more, is told of once more.
+        told.of_catalog.retain(|text| of_catalog.contains(text));
+        of_catalog.retain(|text| told.of_catalog.insert(text.clone()));
+        of_memories.retain(|text| told.of_memories.insert(text.clone()));
     }
 
     /// Writes an answer, and wakes the turn in this process that waits for it.
@@ -96,14 +99,14 @@ impl AgentShared {
         &self,
         id: ApprovalId,
         answer: ApprovalAnswer,
-    ) -> Result<StoredApproval, AgentError> {
+    ) -> AgentResult<StoredApproval> {
         let stored = self.parts.store.answer_approval(id, answer, Moment::now()).await;
         self.answered.notify_waiters();
         Ok(stored?)
     }
 
     /// The model entry of that name, or the first.
-    pub(crate) fn model(&self, name: Option<&str>) -> Result<&ModelEntry, AgentError> {
+    pub(crate) fn model(&self, name: Option<&str>) -> AgentResult<&ModelEntry> {
         let models = &self.parts.models;
         let Some(name) = name else { return models.first().ok_or(AgentError::NoModel) };
         models.iter().find(|entry| &*entry.name == name).ok_or_else(|| AgentError::NoSuchModel {
@@ -119,16 +122,16 @@ impl AgentShared {
         if let Some(window) = self.known_window(entry) {
             return Ok(window);
         }
-        let window = probe_window_of(entry, self.parts.options.window_cap).await?;
+        let window = model_window(entry, self.parts.options.window_cap).await?;
         self.windows.lock().insert(entry.name.clone(), window);
         Ok(window)
     }
 
-    /// What was thought to be the window is too much for the server. It may have
-    /// said what it has; otherwise it is asked again.
-    pub(crate) fn correct_window(&self, entry: &ModelEntry, told: Option<u32>) {
+    /// Corrects a window that is too much for the server. It may have reported the right
+    /// one; otherwise it is asked again.
+    pub(crate) fn correct_window(&self, entry: &ModelEntry, reported: Option<u32>) {
         let mut windows = self.windows.lock();
-        match told.filter(|tokens| *tokens > 0) {
+        match reported.filter(|tokens| *tokens > 0) {
             Some(tokens) => {
                 let window = Window { tokens: Tokens::new(tokens), source: WindowSource::Server };
                 windows.insert(entry.name.clone(), window);
@@ -148,14 +151,14 @@ impl AgentShared {
     }
 
     /// How the model's tokens are counted, as far as its server has taught us.
-    pub(crate) async fn calibration(&self, entry: &ModelEntry) -> Result<Calibration, AgentError> {
+    pub(crate) async fn calibration(&self, entry: &ModelEntry) -> AgentResult<Calibration> {
         let key = entry.counted_as();
         if let Some(known) = self.calibrations.lock().get(&key) {
             return Ok(known.clone());
         }
-        let kept = self.parts.store.calibration(&key).await?;
+        let stored = self.parts.store.calibration(&key).await?;
         // A state of an older form is left behind, and learning begins anew.
-        let read = kept.and_then(|kept| serde_json::from_value(kept).ok());
+        let read = stored.and_then(|stored| serde_json::from_value(stored).ok());
         let calibration = read.unwrap_or_else(|| Calibration::new(TokenRates::default()));
         self.calibrations.lock().insert(key, calibration.clone());
         Ok(calibration)
@@ -173,14 +176,14 @@ impl AgentShared {
         Some(counts)
     }
 
-    /// Something is to be done, until what this gives is dropped.
+    /// Counts something as work, until the guard is dropped.
     pub(crate) fn begin_work(self: &Arc<Self>) -> WorkGuard {
         self.work.send_modify(|work| *work += 1);
         WorkGuard(self.clone())
     }
 
-    /// What is under way waits for a person, and counts as no work until what this
-    /// gives is dropped.
+    /// Counts what is under way, and waits for a person, as no work until the guard is
+    /// dropped.
     pub(crate) fn rest(&self) -> RestGuard<'_> {
         self.work.send_modify(|work| *work = work.saturating_sub(1));
         RestGuard(self)
@@ -191,7 +194,7 @@ impl AgentShared {
     }
 
     /// Waits until nothing runs or waits any more.
-    pub(crate) async fn no_work(&self) {
+    pub(crate) async fn wait_for_idle(&self) {
         // The sender lives as long as this does.
         let _ = self.work.subscribe().wait_for(|work| *work == 0).await;
     }
@@ -211,6 +214,13 @@ impl AgentShared {
         let (profile, messages) = request.profile();
         (calibration.observe(&profile, messages, counted), calibration.clone())
     }
+}
+
+/// Notices that people were told and that are not repeated.
+#[derive(Debug, Default)]
+struct ToldNotices {
+    of_catalog: HashSet<String>,
+    of_memories: HashSet<String>,
 }
 
 /// Stands for a message or a turn that waits or runs.
@@ -234,12 +244,12 @@ impl Drop for RestGuard<'_> {
 
 /// A model's window: as set, or as its server says. Of what a model was trained
 /// for at most `cap` is used, because a window costs memory.
-pub async fn probe_window_of(entry: &ModelEntry, cap: Tokens) -> Result<Window, LlmError> {
+pub async fn model_window(entry: &ModelEntry, cap: Tokens) -> Result<Window, LlmError> {
     if let Some(tokens) = entry.window {
         return Ok(Window::from_config(tokens));
     }
-    let told = entry.client.server_window(&entry.call.model).await?;
-    Ok(match told {
+    let window = entry.client.server_window(&entry.call.model).await?;
+    Ok(match window {
         ServerWindow::Loaded(tokens) => {
             Window { tokens: Tokens::new(tokens), source: WindowSource::Server }
         }

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::selection::SearchOutcome;
 
-/// The form of the kept state. Another form is not guessed at: the turn then
+/// The form of the stored state. Another form is not guessed at: the turn then
 /// counts as interrupted.
 const VERSION: u32 = 1;
 
@@ -117,7 +117,7 @@ pub enum TurnEffect {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TurnClosing {
     /// Why the turn is over.
-    pub outcome: TurnResult,
+    pub outcome: EndReason,
     /// Calls that will not run any more, or of which nobody knows whether they
     /// did. Each gets a result that says so.
     pub unanswered: Vec<PendingCall>,
@@ -127,7 +127,7 @@ pub struct TurnClosing {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
-pub enum TurnResult {
+pub enum EndReason {
     /// The model said its last word.
     Answered,
     /// The model's last word was blank.
@@ -149,29 +149,27 @@ pub enum TurnResult {
     Repeated,
 }
 
-impl TurnResult {
+impl EndReason {
     /// What a call's result says when the turn ended before it ran to its end.
     pub fn result_text(self) -> String {
         match self {
-            TurnResult::Stopped => {
-                "stopped by the person before it gave a result; whether it took \
+            EndReason::Stopped => "stopped by the person before it gave a result; whether it took \
                 effect is unknown"
-                    .to_owned()
-            }
-            TurnResult::Interrupted => {
+                .to_owned(),
+            EndReason::Interrupted => {
                 "interrupted: Recto was ended while this ran; whether it took \
                 effect is unknown"
                     .to_owned()
             }
-            TurnResult::TooManyRounds { limit } => {
+            EndReason::TooManyRounds { limit } => {
                 format!("not run: the turn has reached its limit of {limit} rounds of tool calls")
             }
-            TurnResult::Repeated => {
+            EndReason::Repeated => {
                 format!(
                     "not run: the turn ended, because it asked for the same call {SAME_CALL} times"
                 )
             }
-            TurnResult::Answered | TurnResult::Empty | TurnResult::Failed | TurnResult::GivenUp => {
+            EndReason::Answered | EndReason::Empty | EndReason::Failed | EndReason::GivenUp => {
                 "not run: the turn is over".to_owned()
             }
         }
@@ -180,22 +178,22 @@ impl TurnResult {
     /// What the person is told, where the reply itself does not.
     pub fn notice(self) -> Option<String> {
         match self {
-            TurnResult::Answered | TurnResult::Failed => None,
-            TurnResult::Empty => Some("the model's answer was empty".to_owned()),
-            TurnResult::Stopped => Some("stopped".to_owned()),
-            TurnResult::Interrupted => Some(
+            EndReason::Answered | EndReason::Failed => None,
+            EndReason::Empty => Some("the model's answer was empty".to_owned()),
+            EndReason::Stopped => Some("stopped".to_owned()),
+            EndReason::Interrupted => Some(
                 "interrupted: Recto was ended while tools ran, so this turn was not finished; \
                  ask again to go on"
                     .to_owned(),
             ),
-            TurnResult::GivenUp => Some(format!(
+            EndReason::GivenUp => Some(format!(
                 "given up: Recto was ended {MOST_RESUMES} times while the model was asked; ask \
                  again to go on"
             )),
-            TurnResult::TooManyRounds { limit } => Some(format!(
+            EndReason::TooManyRounds { limit } => Some(format!(
                 "ended after {limit} rounds of tool calls without an answer (tools.max_rounds)"
             )),
-            TurnResult::Repeated => Some(format!(
+            EndReason::Repeated => Some(format!(
                 "ended because the model asked for the same tool call {SAME_CALL} times"
             )),
         }
@@ -218,25 +216,25 @@ impl TurnState {
         }
     }
 
-    /// The same, with what search brought for it.
+    /// The state with what search brought for the turn.
     pub(crate) fn with_found(self, found: SearchOutcome) -> Self {
         TurnState { found, ..self }
     }
 
-    /// The items that search brought for it.
+    /// What search brought for the turn.
     pub(crate) fn found(&self) -> &SearchOutcome {
         &self.found
     }
 
-    /// A turn of which only the transcript is left, with calls that may have run.
+    /// The state of a turn of which only the transcript is left, with calls that may have run.
     pub(crate) fn with_open_calls(self, calls: Vec<PendingCall>) -> Self {
         TurnState { phase: TurnPhase::Running(calls), ..self }
     }
 
-    /// The kept state, if this version can read it.
-    pub fn read(kept: &serde_json::Value) -> Option<Self> {
-        let version = kept.get("version").and_then(serde_json::Value::as_u64);
-        (version == Some(u64::from(VERSION))).then(|| Self::deserialize(kept).ok()).flatten()
+    /// Reads a stored state, if it is of this version.
+    pub fn read(stored: &serde_json::Value) -> Option<Self> {
+        let version = stored.get("version").and_then(serde_json::Value::as_u64);
+        (version == Some(u64::from(VERSION))).then(|| Self::deserialize(stored).ok()).flatten()
     }
 
     /// Minimal or full, as decided when the turn began.
@@ -266,8 +264,8 @@ impl TurnState {
             | (TurnInput::Results, TurnPhase::Running(_)) => self.call(),
             (TurnInput::Resume, TurnPhase::Calling) => self.resume(),
             (TurnInput::Reply { calls: [], text }, TurnPhase::Calling) => end(match text {
-                ReplyText::Something => TurnResult::Answered,
-                ReplyText::Nothing => TurnResult::Empty,
+                ReplyText::Something => EndReason::Answered,
+                ReplyText::Nothing => EndReason::Empty,
             }),
             (TurnInput::Reply { calls, .. }, TurnPhase::Calling) => self.run(calls),
             (TurnInput::Asked, TurnPhase::Running(calls)) => self.wait(calls),
@@ -277,13 +275,13 @@ impl TurnState {
             }
             // Nothing has run, so the question stands, whoever asks it.
             (TurnInput::Resume, TurnPhase::Asking(calls)) => self.wait(calls),
-            (TurnInput::CallFailed, _) => end(TurnResult::Failed),
+            (TurnInput::CallFailed, _) => end(EndReason::Failed),
             (TurnInput::Stop, TurnPhase::Running(calls) | TurnPhase::Asking(calls)) => {
-                end_with(TurnResult::Stopped, calls)
+                end_with(EndReason::Stopped, calls)
             }
-            (TurnInput::Stop, _) => end(TurnResult::Stopped),
+            (TurnInput::Stop, _) => end(EndReason::Stopped),
             (TurnInput::Resume, TurnPhase::Running(calls)) => {
-                end_with(TurnResult::Interrupted, calls)
+                end_with(EndReason::Interrupted, calls)
             }
             // A turn that is over stays so; what comes in between is not for it.
             (
@@ -294,7 +292,7 @@ impl TurnState {
                 | TurnInput::Results
                 | TurnInput::Reply { .. },
                 _,
-            ) => end(TurnResult::Interrupted),
+            ) => end(EndReason::Interrupted),
         }
     }
 
@@ -312,20 +310,20 @@ impl TurnState {
     /// better given up.
     fn resume(&mut self) -> TurnEffect {
         self.resumed += 1;
-        if self.resumed > MOST_RESUMES { end(TurnResult::GivenUp) } else { self.call() }
+        if self.resumed > MOST_RESUMES { end(EndReason::GivenUp) } else { self.call() }
     }
 
     /// Runs the calls unless they would be a round too many, or a repetition.
     fn run(&mut self, calls: &[ToolCall]) -> TurnEffect {
-        let kept: Vec<PendingCall> = calls.iter().map(PendingCall::from_call).collect();
+        let pending: Vec<PendingCall> = calls.iter().map(PendingCall::from_call).collect();
         if self.rounds >= self.max_rounds {
-            return end_with(TurnResult::TooManyRounds { limit: self.max_rounds }, kept);
+            return end_with(EndReason::TooManyRounds { limit: self.max_rounds }, pending);
         }
         if self.is_repetition(calls) {
-            return end_with(TurnResult::Repeated, kept);
+            return end_with(EndReason::Repeated, pending);
         }
         self.rounds += 1;
-        self.phase = TurnPhase::Running(kept);
+        self.phase = TurnPhase::Running(pending);
         TurnEffect::Run
     }
 
@@ -369,18 +367,18 @@ fn sorted(value: serde_json::Value) -> serde_json::Value {
     }
 }
 
-fn end(outcome: TurnResult) -> TurnEffect {
+fn end(outcome: EndReason) -> TurnEffect {
     end_with(outcome, Vec::new())
 }
 
-fn end_with(outcome: TurnResult, unanswered: Vec<PendingCall>) -> TurnEffect {
+fn end_with(outcome: EndReason, unanswered: Vec<PendingCall>) -> TurnEffect {
     TurnEffect::End(TurnClosing { outcome, unanswered })
 }
 
 impl TurnClosing {
     /// The end of a turn whose calls may have run.
     pub(crate) fn interrupted(unanswered: Vec<PendingCall>) -> Self {
-        TurnClosing { outcome: TurnResult::Interrupted, unanswered }
+        TurnClosing { outcome: EndReason::Interrupted, unanswered }
     }
 }
 
@@ -390,7 +388,7 @@ impl PendingCall {
     }
 
     /// The result that it gets when its turn ends without one.
-    pub(crate) fn answered(&self, outcome: TurnResult) -> MessageBody {
+    pub(crate) fn closing_result(&self, outcome: EndReason) -> MessageBody {
         MessageBody::Tool {
             call: CallId(self.id.as_str().into()),
             name: self.name.as_str().into(),

@@ -1,31 +1,32 @@
-//! The wish to stop a turn.
+//! The signal to stop a turn.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::Notify;
 
-/// The wish to stop a turn. Once there it stays, for whatever is done on behalf of
+/// The signal to stop a turn. Once given it stays, for whatever is done on behalf of
 /// that turn: also for an older one that has to be finished first.
 #[derive(Debug, Default)]
 pub(crate) struct StopSignal {
-    wished: AtomicBool,
-    told: Notify,
+    is_requested: AtomicBool,
+    notify: Notify,
 }
 
 impl StopSignal {
+    /// Asks the turn to stop.
     pub(crate) fn request(&self) {
-        self.wished.store(true, Ordering::SeqCst);
-        self.told.notify_waiters();
+        self.is_requested.store(true, Ordering::SeqCst);
+        self.notify.notify_waiters();
     }
 
-    /// Waits for the wish.
+    /// Waits until the stop is requested.
     pub(crate) async fn requested(&self) {
-        let told = self.told.notified();
-        tokio::pin!(told);
-        // From here on no wish goes by unheard.
-        told.as_mut().enable();
-        if !self.wished.load(Ordering::SeqCst) {
-            told.await;
+        let notify = self.notify.notified();
+        tokio::pin!(notify);
+        // From here on no request goes unnoticed.
+        notify.as_mut().enable();
+        if !self.is_requested.load(Ordering::SeqCst) {
+            notify.await;
         }
     }
 }

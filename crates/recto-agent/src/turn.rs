@@ -23,12 +23,13 @@ use recto_context::{
 };
 use recto_llm::{LlmError, ModelReply, TokenUsage};
 use recto_store::{
-    Moment, NewMessage, RequestAnswer, RequestId, Store, StoreError, TurnCommit, TurnEnding, TurnId,
+    Moment, NewMessage, RequestAnswer, RequestId, RequestUsage, Store, StoreError, StoreResult,
+    TurnCommit, TurnEnding, TurnId, TurnOutcome,
 };
 use recto_tools::{CallPermit, ToolOutcome};
 use serde_json::json;
 
-use crate::error::AgentError;
+use crate::error::{AgentError, AgentResult};
 use crate::event::{EventKind, FinishedTurn, TurnError, UsageTotals};
 use crate::inbound::ArrivedMessage;
 use crate::mailbox::TurnListeners;
@@ -37,12 +38,12 @@ use crate::record::pieces;
 use crate::session_cache::LoadedSession;
 use crate::shared::AgentShared;
 use crate::step::{
-    PendingCall, ReplyText, TurnClosing, TurnEffect, TurnInput, TurnResult, TurnState,
+    EndReason, PendingCall, ReplyText, TurnClosing, TurnEffect, TurnInput, TurnState,
 };
 use crate::stop::StopSignal;
 pub(crate) use assemble::{RequestContent, RequestDraft};
 pub(crate) use compact::CompactedRequest;
-pub(crate) use inputs::{TurnInputs, TurnModel, today};
+pub(crate) use inputs::{PendingNotices, TurnInputs, TurnModel, today};
 use model_call::{CallOutcome, StreamedReply};
 use notices::PromptCut;
 pub(crate) use start::{TurnRunner, open_calls, resolve_window};
@@ -51,48 +52,56 @@ pub(crate) use start::{TurnRunner, open_calls, resolve_window};
 /// the store itself waits for some seconds each time.
 const LOCKED_TRIES: usize = 5;
 
-/// A turn that runs, with all that it needs and all that it has done so far.
+/// A turn that runs. It borrows what it works with, and has what it has done so far.
 pub(crate) struct TurnRun<'a> {
     pub(crate) shared: &'a AgentShared,
+    /// The session as the store has it; each commit adds to it.
     pub(crate) session: &'a mut LoadedSession,
+    /// The session's last request, which the next one is compared with.
     pub(crate) previous: &'a mut Option<RequestContext>,
     pub(crate) listeners: &'a TurnListeners,
     pub(crate) stop: &'a StopSignal,
-    /// The message, as it arrived.
+    /// The message that the turn answers, with when it came and what it sets.
     pub(crate) arrived: &'a ArrivedMessage,
+    /// The number of that message in the transcript.
+    pub(crate) message_id: MessageId,
     /// Absent until the first commit, which stores message and request at once.
-    pub(crate) turn: Option<TurnId>,
+    pub(crate) turn_id: Option<TurnId>,
+    /// The number of the turn in its session, from 1.
     pub(crate) number: TurnNumber,
+    /// Decides what happens next; stored with each commit but the last.
     pub(crate) state: TurnState,
+    /// What all requests of the turn are made of.
     pub(crate) inputs: TurnInputs,
-    /// The number of the user's message.
-    pub(crate) message: MessageId,
-    /// How many requests the turn has made.
-    pub(crate) requests: u32,
-    /// What goes into the store with the next commit.
+    /// What the next commit stores.
     pub(crate) pending: TurnCommit,
-    /// The calls that the last reply asked for.
-    pub(crate) calls: Vec<ToolCall>,
-    /// Which of them may run, once that is decided.
-    pub(crate) permits: Option<Vec<CallPermit>>,
-    pub(crate) trouble: Option<TurnError>,
-    pub(crate) said: Option<String>,
-    pub(crate) totals: UsageTotals,
-    /// Whether the message is what does not fit.
-    pub(crate) never_fits: bool,
-    /// What of the last request does not agree with the one before it, where
+    /// How many requests the turn has made, those for summaries included.
+    pub(crate) requests: u32,
+    /// The tokens of the last request that do not agree with the one before it, where
     /// there was one.
-    pub(crate) fresh: Option<Tokens>,
+    pub(crate) fresh_tokens: Option<Tokens>,
+    /// The calls of the last reply, until they have their results.
+    pub(crate) calls: Vec<ToolCall>,
+    /// Which of the calls may run, where a person was asked and has answered.
+    pub(crate) permits: Option<Vec<CallPermit>>,
+    /// The text of the last reply, if it has any.
+    pub(crate) reply_text: Option<String>,
+    /// What went wrong, for the person; set when the turn is about to end.
+    pub(crate) error: Option<TurnError>,
+    /// Whether the message alone does not fit: then it stays out of later requests, too.
+    pub(crate) never_fits: bool,
+    /// The tokens of all requests so far.
+    pub(crate) usage: UsageTotals,
 }
 
 impl TurnRun<'_> {
     /// Runs the turn to its end. An error means that the store did not take
     /// something; everything else ends in a reply.
-    pub(crate) async fn run_to_end(&mut self, first: TurnInput<'_>) -> Result<(), AgentError> {
+    pub(crate) async fn run_to_end(&mut self, first: TurnInput<'_>) -> AgentResult {
         let mut effect = self.state.step(first);
         loop {
             effect = match effect {
-                TurnEffect::Call => self.call().await?,
+                TurnEffect::Call => self.make_request().await?,
                 TurnEffect::Run => self.run_tools().await?,
                 TurnEffect::Wait => self.wait_for_answers().await?,
                 TurnEffect::End(closing) => return self.end(&closing).await,
@@ -106,8 +115,8 @@ impl TurnRun<'_> {
     }
 
     /// Assembles a request, records it, sends it, and stores what comes back.
-    async fn call(&mut self) -> Result<TurnEffect, AgentError> {
-        self.said = None;
+    async fn make_request(&mut self) -> AgentResult<TurnEffect> {
+        self.reply_text = None;
         let request = match self.assemble_compacted().await {
             Ok(request) => request,
             // What the store did not take is not for the person to read.
@@ -130,7 +139,7 @@ impl TurnRun<'_> {
         Ok(effect)
     }
 
-    /// Prepares what came back to be stored with the next commit.
+    /// Has what came back stored with the next commit, and takes the step that follows from it.
     fn store_outcome(
         &mut self,
         request: &RequestContext,
@@ -155,6 +164,7 @@ impl TurnRun<'_> {
         }
     }
 
+    /// Has a whole reply stored with the next commit, and takes the step that follows from it.
     fn store_reply(
         &mut self,
         request: &RequestContext,
@@ -162,7 +172,7 @@ impl TurnRun<'_> {
         reply: ModelReply,
         streamed: &StreamedReply,
     ) -> TurnEffect {
-        self.totals.add(&reply.usage);
+        self.usage.add(&reply.usage);
         let cut = self.learn(request, &reply.usage);
         self.tell_of_finish(&reply.finish);
         let ModelReply { content, calls, finish, usage } = reply;
@@ -174,10 +184,10 @@ impl TurnRun<'_> {
         if request.tool_calls == ToolCalls::Text {
             self.show_words(streamed, &text);
         }
-        let said = if text.trim().is_empty() { ReplyText::Nothing } else { ReplyText::Something };
-        self.said = (said == ReplyText::Something).then_some(text);
+        let words = if text.trim().is_empty() { ReplyText::Nothing } else { ReplyText::Something };
+        self.reply_text = (words == ReplyText::Something).then_some(text);
         self.calls.clone_from(&calls);
-        let is_blank = said == ReplyText::Nothing && calls.is_empty();
+        let is_blank = words == ReplyText::Nothing && calls.is_empty();
         let message =
             (!is_blank).then(|| self.push_message(MessageBody::Assistant { content, calls }));
         let result = json!({
@@ -187,16 +197,16 @@ impl TurnRun<'_> {
         });
         self.store_answer(id, message, &usage, result);
         let calls = std::mem::take(&mut self.calls);
-        let effect = self.state.step(TurnInput::Reply { calls: &calls, text: said });
+        let effect = self.state.step(TurnInput::Reply { calls: &calls, text: words });
         self.calls = calls;
         effect
     }
 
-    /// What had come before a call ended early was shown to the person, so the
-    /// transcript keeps it.
+    /// Stores the text that had come before a call ended early: it was shown to the
+    /// person, so the transcript has it, too.
     fn keep_partial(&mut self, id: RequestId, streamed: &StreamedReply, error: Option<&LlmError>) {
         let message = (!streamed.text.trim().is_empty()).then(|| {
-            self.said = Some(streamed.text.clone());
+            self.reply_text = Some(streamed.text.clone());
             let content = vec![ContentPart::Text(streamed.text.as_str().into())];
             self.push_message(MessageBody::Assistant { content, calls: Vec::new() })
         });
@@ -214,60 +224,61 @@ impl TurnRun<'_> {
         result: serde_json::Value,
     ) {
         let TokenUsage { prompt, cached, completion } = *usage;
-        let usage = recto_store::RequestUsage { prompt, cached, completion };
+        let usage = RequestUsage { prompt, cached, completion };
         self.pending.answer =
             Some(RequestAnswer { request, at: Moment::now(), reply, usage, result });
     }
 
+    /// Ends the turn with an error.
     pub(crate) fn fail(&mut self, error: &AgentError) -> TurnEffect {
-        self.trouble = Some(error.trouble());
+        self.error = Some(error.to_turn_error());
         self.state.step(TurnInput::CallFailed)
     }
 
     /// Answers what is unanswered, tells the person, and closes the turn.
-    async fn end(&mut self, closing: &TurnClosing) -> Result<(), AgentError> {
+    async fn end(&mut self, closing: &TurnClosing) -> AgentResult {
         self.push_user_message();
         for call in &closing.unanswered {
             self.answer_unrun(call, closing.outcome);
         }
-        if self.trouble.is_none() {
-            self.trouble = closing.outcome.notice().map(|message| TurnError {
+        if self.error.is_none() {
+            self.error = closing.outcome.notice().map(|message| TurnError {
                 code: closing.outcome.into(),
                 message,
                 hint: None,
             });
         }
-        if let Some(trouble) = &self.trouble {
-            let text = Text::from(trouble.text());
+        if let Some(error) = &self.error {
+            let text = Text::from(error.text());
             self.push_message(MessageBody::Error(text));
         }
         let status = closing.outcome.status();
-        let detail = self.trouble.as_ref().map(TurnError::text);
-        self.pending.outcome =
-            Some(recto_store::TurnOutcome { ending: status, detail, at: Moment::now() });
+        let detail = self.error.as_ref().map(TurnError::text);
+        self.pending.outcome = Some(TurnOutcome { ending: status, detail, at: Moment::now() });
         self.commit().await?;
         self.tell_notices();
-        self.keep_as_markdown().await;
+        self.update_session_file().await;
         self.emit(EventKind::Finished(FinishedTurn {
             status,
-            reply: self.said.clone(),
-            error: self.trouble.clone(),
-            usage: self.totals,
+            reply: self.reply_text.clone(),
+            error: self.error.clone(),
+            usage: self.usage,
         }));
         Ok(())
     }
 
-    /// Keeps the session's file up to date, where it has one. The store has all of it,
-    /// so whatever goes wrong is told and no more.
-    async fn keep_as_markdown(&self) {
+    /// Brings the session's Markdown file up to date, where it has one. The store has all
+    /// of it, so whatever goes wrong is told and no more.
+    async fn update_session_file(&self) {
         let Some(files) = &self.shared.session_files else { return };
-        let kept = files.update(&self.shared.parts.store, self.session.session.id).await;
-        if let Err(error) = kept {
+        let updated = files.update(&self.shared.parts.store, self.session.session.id).await;
+        if let Err(error) = updated {
             self.notify(error.to_string());
         }
     }
 
-    fn answer_unrun(&mut self, call: &PendingCall, outcome: TurnResult) {
+    /// Gives a call that will not run any more a result that says so.
+    fn answer_unrun(&mut self, call: &PendingCall, outcome: EndReason) {
         let id = CallId(call.id.as_str().into());
         let is_answer = |message: &NewMessage| matches!(&message.message.body, MessageBody::Tool { call, .. } if *call == id);
         // A stop may come when some calls of the round have their results.
@@ -281,7 +292,7 @@ impl TurnRun<'_> {
             outcome: ToolOutcome::Refused.name(),
             text,
         });
-        self.push_message(call.answered(outcome));
+        self.push_message(call.closing_result(outcome));
     }
 
     /// Adds a message to what the next commit stores.
@@ -292,14 +303,15 @@ impl TurnRun<'_> {
         id
     }
 
+    /// The number that the next message of the session gets.
     fn next_message(&self) -> MessageId {
         let pending = self.pending.messages.last().map(|new| new.message.id);
         MessageId(pending.unwrap_or(self.session.last).max(self.session.last).0 + 1)
     }
 
-    /// The user's message stands in the transcript also when no request was made.
+    /// Adds the user's message, which stands in the transcript also when no request was made.
     fn push_user_message(&mut self) {
-        if self.session.last >= self.message || !self.pending.messages.is_empty() {
+        if self.session.last >= self.message_id || !self.pending.messages.is_empty() {
             return;
         }
         let user = UserMessage {
@@ -308,19 +320,19 @@ impl TurnRun<'_> {
             framing: if self.never_fits { Framing::Unsent } else { Framing::Plain },
             ..UserMessage::default()
         };
-        let message = Arc::new(Message { id: self.message, body: MessageBody::User(user) });
+        let message = Arc::new(Message { id: self.message_id, body: MessageBody::User(user) });
         self.pending.messages.push(NewMessage { message, at: self.arrived.at });
     }
 
     /// Stores what is pending, together with the state of the turn.
-    pub(crate) async fn commit(&mut self) -> Result<Option<RequestId>, AgentError> {
+    pub(crate) async fn commit(&mut self) -> AgentResult<Option<RequestId>> {
         let mut commit = std::mem::take(&mut self.pending);
         if commit.outcome.is_none() {
             commit.state = serde_json::to_value(&self.state).ok();
         }
         let messages: Vec<_> = commit.messages.iter().map(|new| new.message.clone()).collect();
         let carry = commit.carry.clone();
-        let request = self.store(commit).await?;
+        let request = self.store_commit(commit).await?;
         self.session.append(&messages);
         if let Some(carry) = carry {
             self.session.carry = carry;
@@ -330,28 +342,29 @@ impl TurnRun<'_> {
 
     /// Hands a commit to the store, again and again while another process keeps
     /// it from writing: what the model said must not be lost for that.
-    async fn store(&mut self, commit: TurnCommit) -> Result<Option<RequestId>, AgentError> {
+    async fn store_commit(&mut self, commit: TurnCommit) -> AgentResult<Option<RequestId>> {
         let store = &self.shared.parts.store;
         for _ in 0..LOCKED_TRIES {
-            match self.store_once(store, commit.clone()).await {
+            match self.try_store(store, commit.clone()).await {
                 Err(StoreError::Locked { .. }) => {}
                 stored => return Ok(stored?),
             }
         }
-        Ok(self.store_once(store, commit).await?)
+        Ok(self.try_store(store, commit).await?)
     }
 
-    async fn store_once(
+    /// Begins the turn with a commit, or goes on with it.
+    async fn try_store(
         &mut self,
         store: &Store,
         commit: TurnCommit,
-    ) -> Result<Option<RequestId>, StoreError> {
-        if let Some(turn) = self.turn {
+    ) -> StoreResult<Option<RequestId>> {
+        if let Some(turn) = self.turn_id {
             return store.advance(turn, commit).await;
         }
         let commit = TurnCommit { basis: Some(self.session.basis()), ..commit };
         let begun = store.begin(self.arrived.to_store(), commit).await?;
-        self.turn = Some(begun.turn);
+        self.turn_id = Some(begun.turn);
         self.listeners.accepted(begun.turn);
         Ok(begun.request)
     }
@@ -363,23 +376,23 @@ impl TurnRun<'_> {
 
     /// Sends an event to whoever listens, once the turn is stored.
     pub(crate) fn emit(&self, event: EventKind) {
-        if let Some(turn) = self.turn {
+        if let Some(turn) = self.turn_id {
             self.listeners.emit(turn, event);
         }
     }
 }
 
-impl TurnResult {
+impl EndReason {
     /// The ending under which the store keeps it.
     fn status(self) -> TurnEnding {
         match self {
-            TurnResult::Answered => TurnEnding::Done,
-            TurnResult::Stopped => TurnEnding::Stopped,
-            TurnResult::Interrupted | TurnResult::GivenUp => TurnEnding::Interrupted,
-            TurnResult::Empty
-            | TurnResult::Failed
-            | TurnResult::TooManyRounds { .. }
-            | TurnResult::Repeated => TurnEnding::Failed,
+            EndReason::Answered => TurnEnding::Done,
+            EndReason::Stopped => TurnEnding::Stopped,
+            EndReason::Interrupted | EndReason::GivenUp => TurnEnding::Interrupted,
+            EndReason::Empty
+            | EndReason::Failed
+            | EndReason::TooManyRounds { .. }
+            | EndReason::Repeated => TurnEnding::Failed,
         }
     }
 }

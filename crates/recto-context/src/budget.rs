@@ -89,7 +89,7 @@ impl Budget {
     }
 }
 
-/// What can't be cut takes more room than there is. Nothing was sent.
+/// The error for a page whose uncuttable parts take more room than there is. Nothing was sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OverBudget {
     /// The room there was.

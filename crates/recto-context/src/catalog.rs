@@ -24,11 +24,11 @@ pub struct Catalog {
     pub tools_doc: Option<WorkspaceFile>,
     /// What is remembered and may be seen, the newest first.
     pub memories: Vec<Memory>,
-    /// In merged order: by folder as searched, then by name.
+    /// The skills in merged order: by folder as searched, then by name.
     pub skills: Vec<Skill>,
-    /// In order of name.
+    /// The rules, in order of name.
     pub rules: Vec<CatalogDocument>,
-    /// In order of name.
+    /// The references, in order of name.
     pub references: Vec<CatalogDocument>,
     /// Built-in tools and those of MCP servers. A skill's tools travel with it.
     pub tools: Vec<ToolSpec>,

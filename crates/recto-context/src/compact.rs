@@ -1,9 +1,9 @@
 //! Compaction: a summary that stands for messages which leave the page.
 //!
-//! [`extract`] makes one without a model, from the sentences themselves. A model's own
-//! summary is held against the originals by [`lost`], and [`complete`] adds what it lost.
-//! Both are pure; what becomes of the originals, and whether a summary is wanted at all,
-//! is decided elsewhere.
+//! [`extract_summary`] makes one without a model, from the sentences themselves. A model's own
+//! summary is held against the originals by [`lost_facts`], and [`complete_summary`] adds
+//! what it lost. All are pure; what becomes of the originals, and whether a summary is wanted
+//! at all, is decided elsewhere.
 //!
 //! A line of a summary has one speaker, and no text within it can begin another: line
 //! breaks of what is quoted become blanks.
@@ -69,14 +69,14 @@ impl CompactionInput<'_> {
 
 /// The summary by extraction; `None` when nothing worth keeping fits, or when it would
 /// not be smaller than what it stands for.
-pub fn extract_summary(compaction: &CompactionInput<'_>) -> Option<String> {
-    fill(compaction, &SummaryMaterial::from_compaction(compaction), "")
+pub fn extract_summary(input: &CompactionInput<'_>) -> Option<String> {
+    fill(input, &SummaryMaterial::from_compaction(input), "")
 }
 
 /// What the originals hold and a summary does not: facts as they are, decisions and open
 /// questions as the sentences that state them.
-pub fn lost_facts(compaction: &CompactionInput<'_>, summary: &str) -> Vec<Fact> {
-    let missing = missing(SummaryMaterial::from_compaction(compaction), summary);
+pub fn lost_facts(input: &CompactionInput<'_>, summary: &str) -> Vec<Fact> {
+    let missing = missing(SummaryMaterial::from_compaction(input), summary);
     let statements = missing.statements.into_iter().map(|statement| {
         let small = cues::small(&statement.text);
         let is_open = cues::is_open(&small) || cues::is_question(&small);
@@ -89,30 +89,26 @@ pub fn lost_facts(compaction: &CompactionInput<'_>, summary: &str) -> Vec<Fact> 
 
 /// A model's summary, completed by what it lost; `None` when it is not smaller then than
 /// what it stands for. One that leaves no room is condensed like an earlier summary.
-pub fn complete_summary(summary: &str, compaction: &CompactionInput<'_>) -> Option<String> {
+pub fn complete_summary(summary: &str, input: &CompactionInput<'_>) -> Option<String> {
     let summary = summary.trim();
-    let cost = compaction.counter.text(&Text::new(summary));
-    if cost > compaction.room {
-        let before: Vec<&str> = compaction.before.into_iter().chain([summary]).collect();
+    let cost = input.counter.text(&Text::new(summary));
+    if cost > input.room {
+        let before: Vec<&str> = input.before.into_iter().chain([summary]).collect();
         let before = before.join("\n");
-        let filled = CompactionInput { before: Some(&before), ..*compaction };
+        let filled = CompactionInput { before: Some(&before), ..*input };
         let text = fill(&filled, &SummaryMaterial::from_compaction(&filled), "")?;
-        return compaction.checked(text);
+        return input.checked(text);
     }
-    let missing = missing(SummaryMaterial::from_compaction(compaction), summary);
-    fill(compaction, &missing, summary)
+    let missing = missing(SummaryMaterial::from_compaction(input), summary);
+    fill(input, &missing, summary)
 }
 
 /// Fills the room behind `head` with the best of the material.
-fn fill(
-    compaction: &CompactionInput<'_>,
-    material: &SummaryMaterial,
-    head: &str,
-) -> Option<String> {
-    let costs = SummaryCosts::of_material(material, compaction.counter);
-    let most = u64::from(compaction.room.get().min(compaction.cost().get())) * PART;
-    let mut room = most.saturating_sub(part_cost(compaction.counter, head));
-    let mut best = compaction.checked(head.to_owned());
+fn fill(input: &CompactionInput<'_>, material: &SummaryMaterial, head: &str) -> Option<String> {
+    let costs = SummaryCosts::from_material(material, input.counter);
+    let most = u64::from(input.room.get().min(input.cost().get())) * PART;
+    let mut room = most.saturating_sub(part_cost(input.counter, head));
+    let mut best = input.checked(head.to_owned());
     // Lines that are joined cost less than they do one by one, and an exact count differs
     // from an estimate; so the room is moved by the difference, a few times.
     for _ in 0..TRIES {
@@ -121,8 +117,8 @@ fn fill(
         let parts = [head, body.as_str()];
         let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
         let text = parts.join("\n");
-        let cost = u64::from(compaction.counter.text(&Text::new(text.as_str())).get()) * PART;
-        let fitting = compaction.checked(text);
+        let cost = u64::from(input.counter.text(&Text::new(text.as_str())).get()) * PART;
+        let fitting = input.checked(text);
         let fits = fitting.is_some();
         if let Some(text) = fitting
             && best.as_ref().is_none_or(|best| best.len() < text.len())

@@ -156,7 +156,7 @@ fn first_text(message: &ChatMessage) -> &str {
     message.content.first().and_then(ContentPiece::as_text).unwrap_or_default()
 }
 
-/// In bytes, and never within a character.
+/// How far two texts agree, in bytes and never within a character.
 fn common_prefix(a: &str, b: &str) -> usize {
     let bytes = a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count();
     a.floor_char_boundary(bytes)

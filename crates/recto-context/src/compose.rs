@@ -36,8 +36,8 @@ const CALL_TOOLS: &str = "You must respond by calling one or more of the provide
 /// model's place.
 ///
 /// ```
-/// assert_eq!(recto_context::spoken("[2026-11-15 08:07] hello"), "hello");
-/// assert_eq!(recto_context::spoken("[draft] hello"), "[draft] hello");
+/// assert_eq!(recto_context::spoken_text("[2026-11-15 08:07] hello"), "hello");
+/// assert_eq!(recto_context::spoken_text("[draft] hello"), "[draft] hello");
 /// ```
 pub fn spoken_text(message: &str) -> &str {
     let unstamped = message

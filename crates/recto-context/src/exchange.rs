@@ -96,10 +96,8 @@ impl Mender<'_> {
         let MessageBody::Assistant { content, calls } = &message.body else { return };
         let answered = calls.iter().zip(answers).filter(|(_, answer)| answer.is_some());
         let calls = answered.map(|(call, _)| call.clone()).collect();
-        let rest = Message {
-            id: message.id,
-            body: MessageBody::Assistant { content: content.clone(), calls },
-        };
+        let body = MessageBody::Assistant { content: content.clone(), calls };
+        let rest = Message { id: message.id, body };
         let cost = |message: &Message| self.counter.message(message, self.layer);
         let freed = cost(message) - cost(&rest);
         let what = format!("call in message {}", message.id.0);

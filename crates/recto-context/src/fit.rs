@@ -280,7 +280,7 @@ fn remember_condensed(plan: &mut Plan<'_>, exchange: &Exchange) {
     }
 }
 
-/// From now on the history begins at the first message that is left.
+/// Notes that the history begins at the first message that is left from now on.
 fn remember_trim(plan: &mut Plan<'_>, left_out: &DropTally) {
     let first = plan.history.first().and_then(Exchange::first);
     let first = first.unwrap_or(plan.inputs.message_id);

@@ -19,10 +19,10 @@ use crate::tokens::Tokens;
 /// default, and is set by chaining:
 ///
 /// ```
-/// use recto_context::{Catalog, Inputs, Window, Tokens};
+/// use recto_context::{Catalog, AssemblyInputs, Window, Tokens};
 ///
 /// let catalog = Catalog::default();
-/// let request = Inputs::new(&catalog, "hello")
+/// let request = AssemblyInputs::new(&catalog, "hello")
 ///     .window(Window::from_config(Tokens::new(8_192)))
 ///     .model("qwen3")
 ///     .assemble()?;

@@ -1,7 +1,7 @@
 //! The page: an ordered list of parts, and the messages they make.
 //!
 //! Every byte that a model reads belongs to a part, apart from the line breaks
-//! that join them. So [`render`] is a fold that knows nothing of layers, modes
+//! that join them. So [`render_messages`] is a fold that knows nothing of layers, modes
 //! or presets: those have done their work when the parts are there, and the
 //! messages can be made again from a recorded list of parts alone.
 
@@ -187,7 +187,7 @@ impl PartReason {
     }
 }
 
-/// Who speaks in a message as a model gets it.
+/// The speaker of a message as a model gets it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChatRole {

@@ -23,7 +23,7 @@ pub struct HistorySummary {
     pub how: SummaryBy,
 }
 
-/// Who made a summary.
+/// The maker of a summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SummaryBy {

@@ -16,9 +16,9 @@ use crate::tokens::TextProfile;
 /// An immutable, cheaply cloned text with its hash and profile.
 #[derive(Clone, Deserialize)]
 #[serde(from = "String")]
-pub struct Text(Arc<Inner>);
+pub struct Text(Arc<HashedText>);
 
-struct Inner {
+struct HashedText {
     content: Box<str>,
     hash: ContentHash,
     profile: TextProfile,
@@ -30,7 +30,7 @@ impl Text {
         let content = content.into();
         let hash = ContentHash::of_bytes(content.as_bytes());
         let profile = TextProfile::from_text(&content);
-        Text(Arc::new(Inner { content, hash, profile }))
+        Text(Arc::new(HashedText { content, hash, profile }))
     }
 
     /// The text as a string slice.

@@ -84,7 +84,7 @@ pub struct FakeReply {
     prompt: Option<u32>,
     cached: u32,
     completion: Option<u32>,
-    trouble: Option<(usize, ReplyFault)>,
+    fault: Option<(usize, ReplyFault)>,
 }
 
 #[derive(Debug, Clone)]
@@ -167,23 +167,23 @@ impl FakeReply {
 
     /// Breaks the connection off after so many pieces.
     pub fn cut_after(self, pieces: usize) -> Self {
-        self.troubled(pieces, ReplyFault::Cut)
+        self.with_fault(pieces, ReplyFault::Cut)
     }
 
     /// Sends nothing more after so many pieces, and keeps the connection.
     pub fn stall_after(self, pieces: usize) -> Self {
-        self.troubled(pieces, ReplyFault::Stall)
+        self.with_fault(pieces, ReplyFault::Stall)
     }
 
     /// Sends something that is no JSON after so many pieces, and then the rest.
     pub fn invalid_json_after(self, pieces: usize) -> Self {
-        self.troubled(pieces, ReplyFault::InvalidJson)
+        self.with_fault(pieces, ReplyFault::InvalidJson)
     }
 
     /// Ends with the server's own error object after so many pieces. This is
     /// what becomes of an error 500 when the status 200 has left already.
     pub fn error_after(self, pieces: usize, message: impl Into<String>) -> Self {
-        self.troubled(pieces, ReplyFault::Error(message.into()))
+        self.with_fault(pieces, ReplyFault::Error(message.into()))
     }
 
     /// Waits so long before each piece.
@@ -198,8 +198,8 @@ impl FakeReply {
         self
     }
 
-    fn troubled(mut self, pieces: usize, trouble: ReplyFault) -> Self {
-        self.trouble = Some((pieces, trouble));
+    fn with_fault(mut self, pieces: usize, fault: ReplyFault) -> Self {
+        self.fault = Some((pieces, fault));
         self
     }
 
@@ -215,11 +215,11 @@ impl FakeReply {
 
     /// The usage to report, where the prompt was counted as `prompt` tokens.
     pub(crate) fn reported(&self, prompt: u32) -> FakeUsage {
-        let said = || count::tokens(self.pieces.iter().map(FakePiece::bytes).sum());
+        let counted = || count::tokens(self.pieces.iter().map(FakePiece::bytes).sum());
         FakeUsage {
             prompt: self.prompt.unwrap_or(prompt),
             cached: self.cached,
-            completion: self.completion.unwrap_or_else(said),
+            completion: self.completion.unwrap_or_else(counted),
         }
     }
 
@@ -231,13 +231,13 @@ impl FakeReply {
         end: Vec<u8>,
         mishaps: &FaultBytes,
     ) -> Vec<AnswerStep> {
-        let Some((after, trouble)) = &self.trouble else {
+        let Some((after, fault)) = &self.fault else {
             pieces.push(end);
             return pieces.into_iter().map(AnswerStep::Send).collect();
         };
         let rest = pieces.split_off((*after).min(pieces.len()));
         let mut steps: Vec<AnswerStep> = pieces.into_iter().map(AnswerStep::Send).collect();
-        match trouble {
+        match fault {
             ReplyFault::Cut => steps.push(AnswerStep::Cut),
             ReplyFault::Stall => steps.push(AnswerStep::Stall),
             ReplyFault::Error(message) => steps.push(AnswerStep::Send((mishaps.error)(message))),

@@ -185,8 +185,8 @@ impl FakeState {
 /// What a fake says that was given nothing to say.
 fn echo(messages: &[Value]) -> FakeAnswer {
     let last = messages.iter().rfind(|message| message["role"] == "user");
-    let said = last.map(|message| text(&message["content"])).unwrap_or_default();
-    FakeAnswer::text(format!("You said: {said}")).into()
+    let text = last.map(|message| text(&message["content"])).unwrap_or_default();
+    FakeAnswer::text(format!("You said: {text}")).into()
 }
 
 /// The text of a content, which may be a string or, on OpenAI's wire, parts.

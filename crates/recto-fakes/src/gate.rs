@@ -14,11 +14,12 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 /// the same gate.
 #[derive(Debug, Clone)]
 pub struct AnswerGate {
-    inner: Arc<Inner>,
+    state: Arc<GateState>,
 }
 
+/// What all clones of a gate share.
 #[derive(Debug)]
-struct Inner {
+struct GateState {
     /// Pieces that may pass; closed once everything may.
     permits: Semaphore,
     /// How often an answer has come to the gate.
@@ -29,19 +30,19 @@ struct Inner {
 impl AnswerGate {
     /// A gate that lets nothing pass yet.
     pub fn new() -> Self {
-        let inner =
-            Inner { permits: Semaphore::new(0), arrivals: Mutex::new(0), arrived: Condvar::new() };
-        AnswerGate { inner: Arc::new(inner) }
+        let permits = Semaphore::new(0);
+        let state = GateState { permits, arrivals: Mutex::new(0), arrived: Condvar::new() };
+        AnswerGate { state: Arc::new(state) }
     }
 
     /// Lets so many more pieces pass.
     pub fn release(&self, pieces: usize) {
-        self.inner.permits.add_permits(pieces);
+        self.state.permits.add_permits(pieces);
     }
 
     /// Lets everything pass from now on.
     pub fn open(&self) {
-        self.inner.permits.close();
+        self.state.permits.close();
     }
 
     /// Blocks until answers have come to the gate so many times in all. The
@@ -52,17 +53,17 @@ impl AnswerGate {
     ///
     /// When it takes more than a minute: then the request was never made.
     pub fn wait_for(&self, times: usize) {
-        let mut arrivals = self.inner.arrivals.lock();
-        let waited = self.inner.arrived.wait_while_for(&mut arrivals, |n| *n < times, PATIENCE);
+        let mut arrivals = self.state.arrivals.lock();
+        let waited = self.state.arrived.wait_while_for(&mut arrivals, |n| *n < times, PATIENCE);
         assert!(!waited.timed_out(), "no answer came to the gate for the {times}th time");
     }
 
     /// Waits for a permit. On the server's side.
     pub(crate) async fn pass(&self) {
-        *self.inner.arrivals.lock() += 1;
-        self.inner.arrived.notify_all();
+        *self.state.arrivals.lock() += 1;
+        self.state.arrived.notify_all();
         // An error means that the gate was opened for good.
-        if let Ok(permit) = self.inner.permits.acquire().await {
+        if let Ok(permit) = self.state.permits.acquire().await {
             permit.forget();
         }
     }

@@ -11,13 +11,13 @@
 //! the last user message. An answer can go wrong in every way a server can.
 //!
 //! ```
-//! use recto_fakes::{Answer, Call, Fake};
+//! use recto_fakes::{FakeAnswer, FakeCall, FakeServer};
 //! use serde_json::json;
 //!
-//! let fake = Fake::ollama()
-//!     .answer(Answer::calls([Call::new("clock", json!({ "zone": "UTC" }))]))
-//!     .answer(Answer::text("It is noon."))
-//!     .answer(Answer::refusal(429, "slow down").header("retry-after", "1"))
+//! let fake = FakeServer::ollama()
+//!     .answer(FakeAnswer::calls([FakeCall::new("clock", json!({ "zone": "UTC" }))]))
+//!     .answer(FakeAnswer::text("It is noon."))
+//!     .answer(FakeAnswer::refusal(429, "slow down").header("retry-after", "1"))
 //!     .start();
 //! assert!(fake.url().starts_with("http://127.0.0.1:"));
 //! assert!(fake.rejections().is_empty());

@@ -51,16 +51,16 @@ impl ServerAddress {
             Wire::OpenAi | Wire::Embedded => "chat/completions",
             Wire::Anthropic => "messages",
         };
-        self.of_interface(call)
+        self.api_url(call)
     }
 
     /// An address within the interface.
-    pub(crate) fn of_interface(&self, path: &str) -> String {
+    pub(crate) fn api_url(&self, path: &str) -> String {
         format!("{}/{path}", self.interface)
     }
 
     /// An address beside the interface.
-    pub(crate) fn of_root(&self, path: &str) -> String {
+    pub(crate) fn root_url(&self, path: &str) -> String {
         format!("{}/{path}", self.root)
     }
 

@@ -21,7 +21,7 @@ impl ApiKey {
         &self.0
     }
 
-    /// `text` without this secret in it.
+    /// `text` without this key in it.
     pub(crate) fn redact(&self, text: &str) -> String {
         if self.0.is_empty() { text.to_owned() } else { text.replace(&*self.0, REDACTED) }
     }
@@ -39,9 +39,9 @@ mod tests {
 
     #[test]
     fn a_secret_is_not_printed() {
-        let secret = ApiKey::new("sk-123\n");
-        assert_eq!(format!("{secret:?}"), "[secret]");
-        assert_eq!(secret.redact("key sk-123, sk-12"), "key [secret], sk-12");
+        let key = ApiKey::new("sk-123\n");
+        assert_eq!(format!("{key:?}"), "[secret]");
+        assert_eq!(key.redact("key sk-123, sk-12"), "key [secret], sk-12");
         assert_eq!(ApiKey::new(" ").redact("as it is"), "as it is");
     }
 }

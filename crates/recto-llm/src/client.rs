@@ -79,9 +79,10 @@ impl Default for TimeLimits {
 
 /// A client of one model entry's server. Clones share connections, and a script's place.
 #[derive(Clone)]
-pub struct ModelClient(Arc<ClientInner>);
+pub struct ModelClient(Arc<SharedClient>);
 
-pub(crate) struct ClientInner {
+/// What all clones of a client share.
+pub(crate) struct SharedClient {
     pub(crate) provider: Provider,
     pub(crate) transport: Transport,
     pub(crate) url: String,
@@ -102,7 +103,8 @@ impl ModelClient {
     /// header of an embedded model's file; what is wrong with that is told when
     /// the model is asked.
     pub fn new(options: ClientOptions) -> Result<Self, LlmError> {
-        let ClientOptions { provider, base_url, api_key, script, file, limits, retry } = options;
+        let ClientOptions { provider, base_url, api_key: key, script, file, limits, retry } =
+            options;
         let (transport, url) = match (base_url.as_deref(), provider.default_base_url()) {
             (_, None) if provider == Provider::Embedded => {
                 let embedded = EmbeddedModel::new(file);
@@ -110,7 +112,7 @@ impl ModelClient {
                 (Transport::Embedded(embedded), url)
             }
             (_, None) => {
-                let script = Script::read(script)?;
+                let script = Script::load(script)?;
                 let url = script.describe();
                 (Transport::Script(script), url)
             }
@@ -118,18 +120,12 @@ impl ModelClient {
                 let address = ServerAddress::new(provider.wire(), given.unwrap_or(usual))?;
                 let url = address.root().to_owned();
                 let http =
-                    HttpTransport::new(provider.wire(), address, api_key.clone(), limits.connect)?;
+                    HttpTransport::new(provider.wire(), address, key.clone(), limits.connect)?;
                 (Transport::Http(http), url)
             }
         };
-        Ok(ModelClient(Arc::new(ClientInner {
-            provider,
-            transport,
-            url,
-            key: api_key,
-            limits,
-            retry,
-        })))
+        let shared = SharedClient { provider, transport, url, key, limits, retry };
+        Ok(ModelClient(Arc::new(shared)))
     }
 
     /// The kind of server that answers.
@@ -156,8 +152,8 @@ impl ModelClient {
 
     /// Does the same as [`ModelClient::stream`], for a conversation that will go on: an
     /// embedded model then remembers what it has read of it.
-    pub fn stream_cached(&self, lane: PromptCacheKey, body: impl Into<Vec<u8>>) -> ReplyStream {
-        ReplyStream::new(Arc::clone(&self.0), body.into(), Some(lane))
+    pub fn stream_cached(&self, key: PromptCacheKey, body: impl Into<Vec<u8>>) -> ReplyStream {
+        ReplyStream::new(Arc::clone(&self.0), body.into(), Some(key))
     }
 
     /// How the model wants conversations written down, where Recto does that
@@ -177,14 +173,14 @@ impl ModelClient {
         }
     }
 
-    pub(crate) fn inner(&self) -> &ClientInner {
+    pub(crate) fn shared(&self) -> &SharedClient {
         &self.0
     }
 }
 
 impl fmt::Debug for ModelClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Client")
+        f.debug_struct("ModelClient")
             .field("provider", &self.0.provider)
             .field("url", &self.0.url)
             .finish()

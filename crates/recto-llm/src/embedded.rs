@@ -139,14 +139,14 @@ impl EmbeddedModel {
     }
 
     /// Hands a request to the model, which is loaded if this is the first.
-    pub(crate) fn ask(
+    pub(crate) fn submit(
         &self,
         body: &[u8],
-        lane: Option<PromptCacheKey>,
+        cache_key: Option<PromptCacheKey>,
     ) -> Result<ReplyReceiver, LlmError> {
         let model = self.model()?;
         model.file.check_length().map_err(|problem| LlmError::File { problem })?;
-        self.engine.ask(model, body, lane)
+        self.engine.submit(model, body, cache_key)
     }
 
     /// The model's own tokenizer. Loads the vocabulary, if this is the first time.

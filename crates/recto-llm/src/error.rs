@@ -207,14 +207,14 @@ impl LlmError {
         }
     }
 
-    /// The error as it may leave this crate: its texts without `secret`, because
+    /// The error as it may leave this crate: its texts without the `key`, because
     /// some servers repeat the key that they refuse, and then no longer than it
     /// takes to recognise them. Cut before, they could end in a part of the key,
     /// so nothing else shortens a text.
-    pub(crate) fn redacted(mut self, secret: Option<&ApiKey>) -> Self {
+    pub(crate) fn redacted(mut self, key: Option<&ApiKey>) -> Self {
         for text in self.foreign_texts().into_iter().flatten() {
-            *text = match secret {
-                Some(secret) => excerpt(&secret.redact(text)),
+            *text = match key {
+                Some(key) => excerpt(&key.redact(text)),
                 None => excerpt(text),
             };
         }

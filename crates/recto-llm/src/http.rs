@@ -24,7 +24,7 @@ use crate::retry::retry_after;
 use crate::wire::Wire;
 use crate::wire::failure::{self, ErrorResponse};
 
-/// As much as is read of an answer that is no reply.
+/// How much is read of an answer that is no reply.
 const LONGEST_ANSWER: usize = 8 * 1024 * 1024;
 
 /// Sends requests to one server.
@@ -86,7 +86,7 @@ impl HttpTransport {
     /// Asks for something small, which must come within `limit`.
     pub(crate) async fn get(&self, url: String, limit: Duration) -> Result<Value, LlmError> {
         let request = self.client.get(&url);
-        self.ask(url, request, limit).await
+        self.request_json(url, request, limit).await
     }
 
     /// Asks in the same way, with something to tell the server.
@@ -97,16 +97,16 @@ impl HttpTransport {
         limit: Duration,
     ) -> Result<Value, LlmError> {
         let request = self.client.post(&url).header(CONTENT_TYPE, "application/json");
-        self.ask(url, request.body(body.to_string()), limit).await
+        self.request_json(url, request.body(body.to_string()), limit).await
     }
 
-    async fn ask(
+    async fn request_json(
         &self,
         url: String,
         request: RequestBuilder,
         limit: Duration,
     ) -> Result<Value, LlmError> {
-        let asked = async {
+        let answer = async {
             let answer = self.send(url, request).await?;
             if !answer.is_success() {
                 return Err(self.refusal(answer, "").await);
@@ -118,7 +118,7 @@ impl HttpTransport {
             waiting_for: WaitingFor::FirstByte,
             after: limit,
         };
-        timeout(limit, asked).await.unwrap_or_else(|_| Err(late()))
+        timeout(limit, answer).await.unwrap_or_else(|_| Err(late()))
     }
 
     async fn send(&self, url: String, request: RequestBuilder) -> Result<HttpAnswer, LlmError> {
@@ -136,14 +136,14 @@ impl HttpTransport {
             |text: &str| self.key.as_ref().map_or_else(|| text.to_owned(), |key| key.redact(text));
         let header = |name| answer.response.headers().get(name)?.to_str().ok();
         let location = header(LOCATION).map(redact);
-        let told = ErrorResponse {
+        let response = ErrorResponse {
             url: &answer.url,
             status: answer.response.status().as_u16(),
             retry_after: header(RETRY_AFTER).and_then(|text| retry_after(text, Timestamp::now())),
             location: location.as_deref(),
             body: &redact(&String::from_utf8_lossy(&body)),
         };
-        failure::error_from_response(self.wire, &told, model)
+        failure::error_from_response(self.wire, &response, model)
     }
 
     /// Why there is no answer.

@@ -83,17 +83,13 @@ struct ProbedWindow {
 
 impl ProbedWindow {
     fn loaded(tokens: Option<u32>, source: &'static str) -> Option<Self> {
-        tokens.map(|tokens| ProbedWindow {
-            window: ServerWindow::Loaded(tokens),
-            source: Some(source),
-        })
+        let window = ServerWindow::Loaded(tokens?);
+        Some(ProbedWindow { window, source: Some(source) })
     }
 
     fn trained(tokens: Option<u32>, source: &'static str) -> Option<Self> {
-        tokens.map(|tokens| ProbedWindow {
-            window: ServerWindow::Trained(tokens),
-            source: Some(source),
-        })
+        let window = ServerWindow::Trained(tokens?);
+        Some(ProbedWindow { window, source: Some(source) })
     }
 }
 
@@ -108,7 +104,7 @@ impl ModelClient {
     /// Checks that the server can be reached and takes the key, and returns what it
     /// says about `model`.
     pub async fn check(&self, model: &str) -> Result<ModelHealth, LlmError> {
-        if let Transport::Embedded(model) = &self.inner().transport {
+        if let Transport::Embedded(model) = &self.shared().transport {
             model.check()?;
         }
         let presence = self.presence(model).await?;
@@ -119,7 +115,7 @@ impl ModelClient {
     /// Fails when a model that runs in this process has no room for such a window.
     /// What a server has room for, only the server knows.
     pub fn check_window(&self, window: u32) -> Result<(), LlmError> {
-        match &self.inner().transport {
+        match &self.shared().transport {
             Transport::Embedded(model) => model.check_window(window),
             Transport::Http(_) | Transport::Script(_) => Ok(()),
         }
@@ -128,8 +124,8 @@ impl ModelClient {
     /// The names of the models that the server has. A script has none of its
     /// own: it answers to all.
     pub async fn served_models(&self) -> Result<Vec<String>, LlmError> {
-        let Transport::Http(http) = &self.inner().transport else { return Ok(Vec::new()) };
-        self.told(match self.provider() {
+        let Transport::Http(http) = &self.shared().transport else { return Ok(Vec::new()) };
+        self.redact(match self.provider() {
             Provider::Ollama => ollama::served_models(http).await,
             _ => openai::served_models(http).await,
         })
@@ -139,17 +135,19 @@ impl ModelClient {
     /// as far as it says so. Ollama also lists models that another machine would
     /// run for it.
     pub async fn own_models(&self) -> Result<Vec<String>, LlmError> {
-        match (&self.inner().transport, self.provider()) {
-            (Transport::Http(http), Provider::Ollama) => self.told(ollama::own_models(http).await),
+        match (&self.shared().transport, self.provider()) {
+            (Transport::Http(http), Provider::Ollama) => {
+                self.redact(ollama::own_models(http).await)
+            }
             _ => self.served_models().await,
         }
     }
 
     /// Whether `model` can hold a conversation: some only make vectors of texts.
     pub async fn supports_chat(&self, model: &str) -> Result<FeatureSupport, LlmError> {
-        match (&self.inner().transport, self.provider()) {
+        match (&self.shared().transport, self.provider()) {
             (Transport::Http(http), Provider::Ollama) => {
-                self.told(ollama::supports_chat(http, model).await)
+                self.redact(ollama::supports_chat(http, model).await)
             }
             _ => Ok(FeatureSupport::Unknown),
         }
@@ -173,7 +171,7 @@ impl ModelClient {
     }
 
     async fn features(&self, model: &str) -> Result<(ProbedWindow, FeatureSupport), LlmError> {
-        let http = match &self.inner().transport {
+        let http = match &self.shared().transport {
             Transport::Http(http) => http,
             Transport::Script(_) => return Ok((ProbedWindow::default(), FeatureSupport::Yes)),
             Transport::Embedded(model) => {
@@ -181,7 +179,7 @@ impl ModelClient {
                 return Ok((ProbedWindow { window: model.window()?, source }, FeatureSupport::Yes));
             }
         };
-        self.told(match self.provider() {
+        self.redact(match self.provider() {
             Provider::Ollama => ollama::probe_features(http, model).await,
             Provider::OpenAi => openai::probe_window(http, model)
                 .await
@@ -193,9 +191,9 @@ impl ModelClient {
         })
     }
 
-    /// An answer whose error may leave this crate.
-    fn told<T>(&self, answer: Result<T, LlmError>) -> Result<T, LlmError> {
-        answer.map_err(|error| error.redacted(self.inner().key.as_ref()))
+    /// Takes the key out of an answer's error, so that it may leave this crate.
+    fn redact<T>(&self, answer: Result<T, LlmError>) -> Result<T, LlmError> {
+        answer.map_err(|error| error.redacted(self.shared().key.as_ref()))
     }
 }
 

@@ -91,7 +91,7 @@ impl ScriptChunks {
 
 impl Script {
     /// Reads the file at `path`, if there is one.
-    pub(crate) fn read(path: Option<PathBuf>) -> Result<Self, LlmError> {
+    pub(crate) fn load(path: Option<PathBuf>) -> Result<Self, LlmError> {
         let lines = path.as_deref().map_or_else(|| Ok(Vec::new()), read_lines)?;
         Ok(Script { path, lines, next: AtomicUsize::new(0) })
     }

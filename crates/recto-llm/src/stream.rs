@@ -16,7 +16,7 @@ use std::time::Duration;
 use futures_util::{Stream, StreamExt, stream};
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::client::{ClientInner, Transport};
+use crate::client::{SharedClient, Transport};
 use crate::embedded::{PromptCacheKey, ReplyReceiver, stopped};
 use crate::error::{LlmError, WaitingFor};
 use crate::http::HttpAnswer;
@@ -45,12 +45,12 @@ pub async fn collect(mut stream: ReplyStream) -> Result<ModelReply, LlmError> {
 
 impl ReplyStream {
     pub(crate) fn new(
-        client: Arc<ClientInner>,
+        client: Arc<SharedClient>,
         body: Vec<u8>,
-        lane: Option<PromptCacheKey>,
+        cache_key: Option<PromptCacheKey>,
     ) -> Self {
         let phase = CallPhase::Sending { earlier: 0 };
-        let call = ModelCall { client, body, lane, phase, ready: VecDeque::new() };
+        let call = ModelCall { client, body, cache_key, phase, ready: VecDeque::new() };
         ReplyStream(Box::pin(stream::unfold(call, ModelCall::next)))
     }
 }
@@ -64,9 +64,9 @@ impl Stream for ReplyStream {
 }
 
 struct ModelCall {
-    client: Arc<ClientInner>,
+    client: Arc<SharedClient>,
     body: Vec<u8>,
-    lane: Option<PromptCacheKey>,
+    cache_key: Option<PromptCacheKey>,
     phase: CallPhase,
     /// Events that were made but not read yet.
     ready: VecDeque<Result<StreamEvent, LlmError>>,
@@ -150,13 +150,8 @@ impl ModelCall {
             Ok(source) => {
                 let decoder = ReplyDecoder::new(self.client.provider.wire(), &self.body);
                 let decoder = decoder.with_key(self.client.key.clone());
-                CallPhase::Reading(Box::new(ReplyReading {
-                    source,
-                    decoder,
-                    waiting_for,
-                    limit,
-                    since,
-                }))
+                let reading = ReplyReading { source, decoder, waiting_for, limit, since };
+                CallPhase::Reading(Box::new(reading))
             }
             Err(error) => self.try_again(earlier, error),
         }
@@ -174,7 +169,7 @@ impl ModelCall {
             }
             Transport::Script(script) => script.answer(&self.body).await.map(ByteSource::Script),
             Transport::Embedded(model) => {
-                model.ask(&self.body, self.lane).map(ByteSource::Embedded)
+                model.submit(&self.body, self.cache_key).map(ByteSource::Embedded)
             }
         }
     }
@@ -209,7 +204,7 @@ impl ModelCall {
         let mut deltas = Vec::new();
         let frames = reading.decoder.frames();
         let pushed = reading.decoder.push(chunk, &mut deltas);
-        self.tell(deltas);
+        self.queue(deltas);
         if let Err(error) = pushed {
             return self.fail(error);
         }
@@ -229,12 +224,12 @@ impl ModelCall {
         CallPhase::Reading(reading)
     }
 
-    /// No more bytes come. A reply that lacks no more than its last formality
+    /// Ends the call: no more bytes come. A reply that lacks no more than its last formality
     /// is taken, however they ended.
     fn end(&mut self, mut decoder: ReplyDecoder, end: StreamEnd) -> CallPhase {
         let mut deltas = Vec::new();
         let closed = decoder.close(&mut deltas);
-        self.tell(deltas);
+        self.queue(deltas);
         match (closed.and_then(|()| decoder.finish()), end) {
             (Ok(reply), _) => {
                 self.ready.push_back(Ok(StreamEvent::Done(reply)));
@@ -246,7 +241,7 @@ impl ModelCall {
         }
     }
 
-    fn tell(&mut self, deltas: Vec<ReplyDelta>) {
+    fn queue(&mut self, deltas: Vec<ReplyDelta>) {
         let event = |delta| match delta {
             ReplyDelta::Text(text) => StreamEvent::Text(text),
             ReplyDelta::Thinking(thought) => StreamEvent::Thinking(thought),

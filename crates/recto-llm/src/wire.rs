@@ -71,10 +71,10 @@ pub struct CallOptions {
 /// for as a stream: whoever wants it whole collects it.
 ///
 /// ```
-/// use recto_context::{Catalog, Inputs};
+/// use recto_context::{Catalog, AssemblyInputs};
 /// use recto_llm::{CallOptions, Wire, encode};
 ///
-/// let request = Inputs::new(&Catalog::default(), "hello").assemble()?;
+/// let request = AssemblyInputs::new(&Catalog::default(), "hello").assemble()?;
 /// let options = CallOptions { model: "qwen3".to_owned(), ..CallOptions::default() };
 /// let body = encode(Wire::Ollama, &options, &request);
 /// assert_eq!(body["model"], "qwen3");
@@ -97,7 +97,7 @@ pub(crate) fn requested_model(body: &[u8]) -> String {
     struct RequestedModel {
         model: String,
     }
-    serde_json::from_slice(body).map(|asked: RequestedModel| asked.model).unwrap_or_default()
+    serde_json::from_slice(body).map(|request: RequestedModel| request.model).unwrap_or_default()
 }
 
 /// The layer of the page that a message stands in.

@@ -47,9 +47,9 @@ impl Checksum {
 
     /// The checksum of some bytes.
     pub fn of_bytes(bytes: &[u8]) -> Self {
-        let mut summer = DigestBuilder::default();
-        summer.add(bytes);
-        summer.finish().sha256
+        let mut digest = DigestBuilder::default();
+        digest.add(bytes);
+        digest.finish().sha256
     }
 
     /// The checksum of a file, and its size.
@@ -92,18 +92,18 @@ pub(crate) struct FileDigest {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct DigestBuilder {
     size: u64,
-    digest: Sha256,
+    sha256: Sha256,
 }
 
 impl DigestBuilder {
     /// The sum of all that a reader gives.
     pub(crate) fn of_reader(reader: &mut impl Read) -> io::Result<Self> {
-        let mut summer = DigestBuilder::default();
+        let mut digest = DigestBuilder::default();
         let mut block = vec![0; BLOCK];
         loop {
             match reader.read(&mut block) {
-                Ok(0) => return Ok(summer),
-                Ok(count) => summer.add(&block[..count]),
+                Ok(0) => return Ok(digest),
+                Ok(count) => digest.add(&block[..count]),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
@@ -111,7 +111,7 @@ impl DigestBuilder {
     }
 
     pub(crate) fn add(&mut self, bytes: &[u8]) {
-        self.digest.update(bytes);
+        self.sha256.update(bytes);
         self.size += bytes.len() as u64;
     }
 
@@ -120,7 +120,7 @@ impl DigestBuilder {
     }
 
     pub(crate) fn finish(self) -> FileDigest {
-        FileDigest { size: self.size, sha256: Checksum(self.digest.finalize().into()) }
+        FileDigest { size: self.size, sha256: Checksum(self.sha256.finalize().into()) }
     }
 }
 

@@ -202,11 +202,11 @@ mod tests {
 
     use super::*;
 
-    fn shelf() -> (tempfile::TempDir, LibraryEntry) {
+    fn new_entry() -> (tempfile::TempDir, LibraryEntry) {
         let folder = tempfile::TempDir::new().unwrap();
-        let place = LibraryEntry::new(folder.path().join("m"), "m.gguf");
-        place.make_folder().unwrap();
-        (folder, place)
+        let entry = LibraryEntry::new(folder.path().join("m"), "m.gguf");
+        entry.make_folder().unwrap();
+        (folder, entry)
     }
 
     fn sum(bytes: &[u8]) -> FileDigest {
@@ -221,50 +221,50 @@ mod tests {
 
     #[test]
     fn a_note_holds_until_its_file_is_touched() {
-        let (_folder, place) = shelf();
-        assert_eq!(place.state(sum(b"abc")).unwrap(), EntryState::Absent);
-        fs::write(place.part(), b"abc").unwrap();
-        place.install(&place.part(), sum(b"abc")).unwrap();
-        assert_eq!(place.state(sum(b"abc")).unwrap(), EntryState::Sound);
-        assert_eq!(place.state(sum(b"abd")).unwrap(), EntryState::Damaged);
-        assert_eq!(place.state(sum(b"ab")).unwrap(), EntryState::Damaged);
+        let (_folder, entry) = new_entry();
+        assert_eq!(entry.state(sum(b"abc")).unwrap(), EntryState::Absent);
+        fs::write(entry.part(), b"abc").unwrap();
+        entry.install(&entry.part(), sum(b"abc")).unwrap();
+        assert_eq!(entry.state(sum(b"abc")).unwrap(), EntryState::Sound);
+        assert_eq!(entry.state(sum(b"abd")).unwrap(), EntryState::Damaged);
+        assert_eq!(entry.state(sum(b"ab")).unwrap(), EntryState::Damaged);
 
         // Touched after its note: read again.
-        age(&place.sidecar(), 60);
-        fs::write(place.path(), b"xyz").unwrap();
-        assert_eq!(place.state(sum(b"abc")).unwrap(), EntryState::Damaged);
-        assert_eq!(place.noted(), Some(Checksum::of_bytes(b"xyz")));
+        age(&entry.sidecar(), 60);
+        fs::write(entry.path(), b"xyz").unwrap();
+        assert_eq!(entry.state(sum(b"abc")).unwrap(), EntryState::Damaged);
+        assert_eq!(entry.noted(), Some(Checksum::of_bytes(b"xyz")));
 
         // A note that is no note, and none at all.
-        fs::write(place.sidecar(), "nonsense").unwrap();
-        assert_eq!(place.checksum().unwrap(), Checksum::of_bytes(b"xyz"));
-        fs::remove_file(place.sidecar()).unwrap();
-        assert_eq!(place.state(sum(b"xyz")).unwrap(), EntryState::Sound);
+        fs::write(entry.sidecar(), "nonsense").unwrap();
+        assert_eq!(entry.checksum().unwrap(), Checksum::of_bytes(b"xyz"));
+        fs::remove_file(entry.sidecar()).unwrap();
+        assert_eq!(entry.state(sum(b"xyz")).unwrap(), EntryState::Sound);
     }
 
     #[test]
     fn notes_and_parts_are_no_files_of_a_model() {
-        let (_folder, place) = shelf();
-        fs::write(place.part(), b"abc").unwrap();
-        place.install(&place.part(), sum(b"abc")).unwrap();
-        place.note_origin(Checksum::of_bytes(b"here"));
-        fs::write(place.part(), b"ab").unwrap();
-        fs::write(place.tag(), b"x").unwrap();
-        fs::create_dir(place.folder.join("sub")).unwrap();
-        assert_eq!(files(&place.folder).unwrap(), ["m.gguf"]);
-        assert_eq!(with_origin(&place.folder), ["m.gguf"]);
+        let (_folder, entry) = new_entry();
+        fs::write(entry.part(), b"abc").unwrap();
+        entry.install(&entry.part(), sum(b"abc")).unwrap();
+        entry.note_origin(Checksum::of_bytes(b"here"));
+        fs::write(entry.part(), b"ab").unwrap();
+        fs::write(entry.tag(), b"x").unwrap();
+        fs::create_dir(entry.folder.join("sub")).unwrap();
+        assert_eq!(files(&entry.folder).unwrap(), ["m.gguf"]);
+        assert_eq!(with_origin(&entry.folder), ["m.gguf"]);
         assert!(
-            place.is_from(Checksum::of_bytes(b"here"))
-                && !place.is_from(Checksum::of_bytes(b"there"))
+            entry.is_from(Checksum::of_bytes(b"here"))
+                && !entry.is_from(Checksum::of_bytes(b"there"))
         );
     }
 
     #[test]
     fn the_note_has_the_form_that_sha256sum_reads() {
-        let (_folder, place) = shelf();
-        fs::write(place.part(), b"abc").unwrap();
-        place.install(&place.part(), sum(b"abc")).unwrap();
-        let note = fs::read_to_string(place.sidecar()).unwrap();
+        let (_folder, entry) = new_entry();
+        fs::write(entry.part(), b"abc").unwrap();
+        entry.install(&entry.part(), sum(b"abc")).unwrap();
+        let note = fs::read_to_string(entry.sidecar()).unwrap();
         assert_eq!(
             note,
             "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad  m.gguf\n"

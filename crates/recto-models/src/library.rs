@@ -103,8 +103,8 @@ impl Library {
         removed.map_err(io_error("remove", folder))
     }
 
-    /// The place of a file of the model `name`.
-    pub(crate) fn place(&self, name: &str, file: &str) -> LibraryEntry {
+    /// The entry of a file of the model `name`.
+    pub(crate) fn entry(&self, name: &str, file: &str) -> LibraryEntry {
         LibraryEntry::new(self.folder.join(name), file)
     }
 

@@ -6,7 +6,7 @@ use percent_encoding::percent_decode_str;
 
 use crate::error::ModelsError;
 
-/// As long as a name can get. Longer ones are cut; file systems allow 255 bytes,
+/// The most bytes of a name. Longer ones are cut; file systems allow 255 bytes,
 /// and some letters are added for what stands beside a file.
 const LONGEST: usize = 120;
 

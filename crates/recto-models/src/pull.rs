@@ -4,7 +4,7 @@
 //! The order of things is the same for all: what is there already is not touched;
 //! then the lock, and another look, because whoever had it may have done the
 //! work; then the sources, one after the other, each failure kept. Here is what
-//! they share; `known` and `given` have the ways, and the files beside them how
+//! they share; `known_model` and `given_file` have the ways, and the files beside them how
 //! each source works.
 
 mod address;
@@ -100,33 +100,36 @@ impl Library {
     /// downloaded stays, so that the next pull goes on with it.
     pub async fn pull(
         &self,
-        wanted: &str,
+        target: &str,
         options: &PullOptions,
         progress: &mut (dyn FnMut(PullProgress) + Send),
     ) -> Result<PulledModel, ModelsError> {
-        let mut pull = PullJob { library: self, options, tell: progress };
-        match PullTarget::parse(wanted, self)? {
-            PullTarget::Known(model) => pull.known(model).await,
-            PullTarget::Url(url) => pull.url(&url).await,
-            PullTarget::Path(path) => pull.path(&path).await,
+        let mut job = PullJob { library: self, options, report: progress };
+        match PullTarget::parse(target, self)? {
+            PullTarget::Known(model) => job.pull_known(model).await,
+            PullTarget::Url(url) => job.pull_url(&url).await,
+            PullTarget::Path(path) => job.pull_file(&path).await,
         }
     }
 }
+
+/// The function that is told what happens in a pull.
+type ProgressCallback<'a> = &'a mut (dyn FnMut(PullProgress) + Send);
 
 /// A pull while it goes on.
 struct PullJob<'a> {
     library: &'a Library,
     options: &'a PullOptions,
-    tell: &'a mut (dyn FnMut(PullProgress) + Send),
+    report: ProgressCallback<'a>,
 }
 
 impl PullJob<'_> {
-    fn tell(&mut self, progress: PullProgress) {
-        (self.tell)(progress);
+    fn report(&mut self, progress: PullProgress) {
+        (self.report)(progress);
     }
 
     async fn lock(&mut self, name: &str) -> Result<Arc<PullLock>, ModelsError> {
-        let waiting = || (self.tell)(PullProgress::Waiting { name: name.to_owned() });
+        let waiting = || (self.report)(PullProgress::Waiting { name: name.to_owned() });
         PullLock::take(self.library.folder(), name, waiting).await.map(Arc::new)
     }
 
@@ -143,11 +146,11 @@ impl PullJob<'_> {
                 from.discard_part();
                 return Err(SourceError::Mismatch { expected, actual: sum.sha256 }.into());
             }
-            self.tell(PullProgress::Verified { file: to.file().to_owned(), sha256: expected });
+            self.report(PullProgress::Verified { file: to.file().to_owned(), sha256: expected });
         }
         to.install(&from.part(), sum)?;
         from.discard_part();
-        self.tell(PullProgress::Done { path: to.path(), size: sum.size });
+        self.report(PullProgress::Done { path: to.path(), size: sum.size });
         Ok(())
     }
 
@@ -160,7 +163,7 @@ impl PullJob<'_> {
         let (sender, mut receiver) = mpsc::channel(64);
         let task = spawn_blocking(move || work(&ProgressSender(sender)));
         while let Some(progress) = receiver.recv().await {
-            self.tell(progress);
+            self.report(progress);
         }
         recto_fs::finish(task).await
     }
@@ -174,7 +177,7 @@ struct ProgressSender(mpsc::Sender<PullProgress>);
 struct PullCancelled;
 
 impl ProgressSender {
-    fn tell(&self, progress: PullProgress) -> Result<(), PullCancelled> {
+    fn send(&self, progress: PullProgress) -> Result<(), PullCancelled> {
         self.0.blocking_send(progress).map_err(|_| PullCancelled)
     }
 }

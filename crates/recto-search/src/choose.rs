@@ -98,13 +98,8 @@ pub struct SearchOptions {
 impl Default for SearchOptions {
     fn default() -> Self {
         let options = SearchPreset::default().options();
-        SearchOptions {
-            enabled: true,
-            documents: options,
-            skills: options,
-            tools: options,
-            memories: options,
-        }
+        let [documents, skills, tools, memories] = [options; 4];
+        SearchOptions { enabled: true, documents, skills, tools, memories }
     }
 }
 

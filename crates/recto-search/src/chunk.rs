@@ -30,7 +30,7 @@ const HEADING: usize = 80;
 pub(crate) fn chunks(text: &str) -> Vec<Range<usize>> {
     let mut packer = Packer { text, chunks: Vec::new(), open: None };
     for section in sections(text) {
-        packer.put(section, CutLevel::Sentences);
+        packer.push(section, CutLevel::Sentences);
         packer.close();
     }
     packer.chunks
@@ -150,7 +150,7 @@ struct OpenChunk {
 impl Packer<'_> {
     /// Adds a piece to the open chunk, or opens one with it. A piece that no chunk
     /// can hold is cut.
-    fn put(&mut self, piece: Range<usize>, cut: CutLevel) {
+    fn push(&mut self, piece: Range<usize>, cut: CutLevel) {
         let piece = trimmed(self.text, piece);
         if piece.is_empty() || self.extend(&piece) {
             return;
@@ -162,7 +162,7 @@ impl Packer<'_> {
         }
         let text = self.text;
         for part in cut.parts(&text[piece.clone()]) {
-            self.put(piece.start + part.start..piece.start + part.end, cut.finer());
+            self.push(piece.start + part.start..piece.start + part.end, cut.finer());
         }
     }
 

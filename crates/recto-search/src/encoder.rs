@@ -66,15 +66,15 @@ pub struct EncoderFiles {
 pub struct Encoder(Arc<LoadedEncoder>);
 
 struct LoadedEncoder {
-    tokens: WordPieceTokenizer,
+    tokenizer: WordPieceTokenizer,
     weights: EncoderWeights,
     /// For many texts: one thread for each core, each a pool of its own. In a pool of
     /// many, each multiplication would be split among them, which is slower than
     /// that each has its own texts.
-    lanes: Vec<ThreadPool>,
+    pools: Vec<ThreadPool>,
     /// For single texts, which don't wait behind many. Here multiplications are split.
     express: Option<ThreadPool>,
-    workspaces: Mutex<Vec<EncoderBuffers>>,
+    buffers: Mutex<Vec<EncoderBuffers>>,
 }
 
 impl Encoder {
@@ -90,27 +90,27 @@ impl Encoder {
     /// whose checksum is given.
     pub fn load(files: &EncoderFiles) -> Result<Encoder, EncoderError> {
         let sha256 = files.sha256.as_ref();
-        let (weights, tokens, sum) = thread::scope(|scope| {
+        let (weights, tokenizer, sum) = thread::scope(|scope| {
             let sum = sha256.map(|_| scope.spawn(|| sum(&files.weights)));
-            let tokens = scope
+            let tokenizer = scope
                 .spawn(|| WordPieceTokenizer::load(&files.tokenizer, sha256.map(|[_, sum]| sum)));
             let weights = EncoderWeights::load(&files.weights);
-            let tokens = tokens.join().unwrap_or_else(|panic| resume_unwind(panic));
+            let tokenizer = tokenizer.join().unwrap_or_else(|panic| resume_unwind(panic));
             let sum = sum.map(|sum| sum.join().unwrap_or_else(|panic| resume_unwind(panic)));
-            (weights, tokens, sum.transpose())
+            (weights, tokenizer, sum.transpose())
         });
         // What is wrong with a file says more than that its checksum is.
-        let (weights, tokens, sum) = (weights?, tokens?, sum?);
+        let (weights, tokenizer, sum) = (weights?, tokenizer?, sum?);
         if sum != sha256.map(|[sum, _]| *sum) {
             return Err(EncoderError::Swapped { path: files.weights.clone() });
         }
         let cores = thread::available_parallelism().map_or(1, usize::from);
         Ok(Encoder(Arc::new(LoadedEncoder {
-            tokens,
+            tokenizer,
             weights,
-            lanes: (0..cores).filter_map(|core| pool(&format!("encoder-{core}"), 1)).collect(),
+            pools: (0..cores).filter_map(|core| pool(&format!("encoder-{core}"), 1)).collect(),
             express: pool("encoder-query", cores.min(CORES_A_QUERY)),
-            workspaces: Mutex::default(),
+            buffers: Mutex::default(),
         })))
     }
 
@@ -118,8 +118,9 @@ impl Encoder {
     /// is done.
     pub fn encode(&self, texts: &[&str]) -> Vec<Embedding> {
         let loaded = &*self.0;
-        let tokens = loaded.on_all_cores(texts.len(), |index| loaded.tokens.tokenize(texts[index]));
-        let batches = batches(&tokens, loaded.lanes.len());
+        let tokens =
+            loaded.on_all_cores(texts.len(), |index| loaded.tokenizer.tokenize(texts[index]));
+        let batches = batches(&tokens, loaded.pools.len());
         let encoded = loaded.on_all_cores(batches.len(), |index| {
             let batch: Vec<&[u32]> = batches[index].iter().map(|text| &*tokens[*text]).collect();
             loaded.encode(&batch)
@@ -133,7 +134,7 @@ impl Encoder {
     /// The embedding of a single text, as soon as can be.
     pub fn encode_one(&self, text: &str) -> Embedding {
         let loaded = &*self.0;
-        let tokens = loaded.tokens.tokenize(text);
+        let tokens = loaded.tokenizer.tokenize(text);
         let encode = || loaded.encode(&[&tokens]).swap_remove(0);
         match &loaded.express {
             Some(pool) => pool.install(encode),
@@ -150,10 +151,10 @@ impl fmt::Debug for Encoder {
 
 impl LoadedEncoder {
     fn encode(&self, texts: &[&[u32]]) -> Vec<Embedding> {
-        let workspace = self.workspaces.lock().pop();
-        let mut workspace = workspace.unwrap_or_else(EncoderBuffers::new);
-        let embeddings = workspace.encode(&self.weights, texts);
-        self.workspaces.lock().push(workspace);
+        let buffers = self.buffers.lock().pop();
+        let mut buffers = buffers.unwrap_or_else(EncoderBuffers::new);
+        let embeddings = buffers.encode(&self.weights, texts);
+        self.buffers.lock().push(buffers);
         embeddings
     }
 
@@ -161,8 +162,8 @@ impl LoadedEncoder {
     fn on_all_cores<T: Send>(&self, count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
         let next = AtomicUsize::new(0);
         let done = Mutex::new(Vec::with_capacity(count));
-        let lanes = &self.lanes[..self.lanes.len().min(count)];
-        on_each(lanes, &|| {
+        let pools = &self.pools[..self.pools.len().min(count)];
+        on_each(pools, &|| {
             loop {
                 let index = next.fetch_add(1, Ordering::Relaxed);
                 if index >= count {
@@ -178,12 +179,12 @@ impl LoadedEncoder {
     }
 }
 
-/// Works on all lanes at once, or here where there are none.
-fn on_each(lanes: &[ThreadPool], work: &(impl Fn() + Sync)) {
-    match lanes {
+/// Works on all pools at once, or here where there are none.
+fn on_each(pools: &[ThreadPool], work: &(impl Fn() + Sync)) {
+    match pools {
         [] => work(),
-        [lane] => lane.install(work),
-        [lane, others @ ..] => lane.in_place_scope(|scope| {
+        [pool] => pool.install(work),
+        [pool, others @ ..] => pool.in_place_scope(|scope| {
             scope.spawn(|_| work());
             on_each(others, work);
         }),
@@ -198,11 +199,11 @@ fn pool(name: &str, threads: usize) -> Option<ThreadPool> {
 
 /// Which texts go through the model together: those of like length, the longest
 /// first, so that in the end no core waits long for another.
-fn batches(tokens: &[Vec<u32>], lanes: usize) -> Vec<Vec<usize>> {
+fn batches(tokens: &[Vec<u32>], pools: usize) -> Vec<Vec<usize>> {
     let mut order: Vec<usize> = (0..tokens.len()).collect();
     order.sort_by_key(|text| Reverse(tokens[*text].len()));
     let all: usize = tokens.iter().map(Vec::len).sum();
-    let most = PIECES_AT_ONCE.min(all.div_ceil(lanes.max(1)));
+    let most = PIECES_AT_ONCE.min(all.div_ceil(pools.max(1)));
     let mut batches: Vec<Vec<usize>> = Vec::new();
     let mut pieces = 0;
     for text in order {
@@ -223,7 +224,7 @@ fn batches(tokens: &[Vec<u32>], lanes: usize) -> Vec<Vec<usize>> {
 
 /// The checksum of a file.
 fn sum(path: &Path) -> Result<[u8; 32], EncoderError> {
-    let unread = |why| EncoderError::read(path, why);
+    let unread = |why| EncoderError::unreadable(path, why);
     let mut file = File::open(path).map_err(unread)?;
     let mut sum = Sha256::new();
     let mut piece = vec![0; 256 << 10];
@@ -260,9 +261,9 @@ mod tests {
 
     #[test]
     fn lanes_share_the_work() {
-        let lanes: Vec<ThreadPool> = (0..3).filter_map(|_| pool("test", 1)).collect();
+        let pools: Vec<ThreadPool> = (0..3).filter_map(|_| pool("test", 1)).collect();
         let count = AtomicUsize::new(0);
-        on_each(&lanes, &|| {
+        on_each(&pools, &|| {
             assert_eq!(rayon::current_num_threads(), 1);
             count.fetch_add(1, Ordering::Relaxed);
         });

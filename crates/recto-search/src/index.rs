@@ -43,7 +43,7 @@ pub struct SearchIndex {
     /// The items by their slots; `None` where a slot is free.
     items: Vec<Option<IndexedItem>>,
     /// What a search reads of each item, by the same slots.
-    spots: Vec<SlotSummary>,
+    summaries: Vec<SlotSummary>,
     /// Slots that can be used again.
     free: Vec<u32>,
     slots: HashMap<ItemId, u32>,
@@ -107,7 +107,7 @@ impl SearchIndex {
                 }
                 _ => {
                     changed += 1;
-                    self.put(known, entry)
+                    self.upsert(known, entry)
                 }
             };
             stays.resize(self.items.len(), false);
@@ -134,7 +134,7 @@ impl SearchIndex {
                 continue;
             }
             changed += 1;
-            let slot = self.put(None, entry);
+            let slot = self.upsert(None, entry);
             self.order.push(slot);
             self.link(slot);
         }
@@ -233,7 +233,7 @@ impl SearchIndex {
         self.best_of(query, &found, count)
     }
 
-    /// As `rank_best`, among the items of the threads that `is_thread` names. It is asked
+    /// Ranks like `rank_best`, among the items of the threads that `is_thread` names. It is asked
     /// once for each thread, not for each item.
     pub fn rank_threads(
         &self,
@@ -246,7 +246,7 @@ impl SearchIndex {
             is_in[*thread as usize] = is_thread(name);
         }
         let is_found = |slot: &u32| {
-            let thread = self.spots[*slot as usize].thread;
+            let thread = self.summaries[*slot as usize].thread;
             is_in.get(thread as usize).copied().unwrap_or_default()
         };
         let found: Vec<u32> = self.order.iter().copied().filter(is_found).collect();
@@ -289,16 +289,16 @@ impl SearchIndex {
         let places = self.places(found);
         let mut rest = cosines.as_deref();
         let candidates = found.iter().map(|slot| {
-            let spot = &self.spots[*slot as usize];
-            let own = rest.and_then(|all| all.split_at_checked(spot.pieces as usize));
+            let summary = &self.summaries[*slot as usize];
+            let own = rest.and_then(|all| all.split_at_checked(summary.pieces as usize));
             rest = own.map(|(_, rest)| rest);
             Candidate {
                 slot: *slot,
-                kind: spot.kind,
+                kind: summary.kind,
                 cosines: own.map_or(&[], |(own, _)| own),
                 has_dense: own.is_some(),
-                previous: place_of(spot.previous, &places),
-                next: place_of(spot.next, &places),
+                previous: place_of(summary.previous, &places),
+                next: place_of(summary.next, &places),
             }
         });
         let name = |place: usize| {
@@ -318,11 +318,11 @@ impl SearchIndex {
     fn rows(&self, found: &[u32]) -> Vec<ChunkRow> {
         let mut rows = Vec::with_capacity(found.len());
         for slot in found {
-            let spot = &self.spots[*slot as usize];
-            if spot.pieces > 0 {
-                rows.push(spot.first);
+            let summary = &self.summaries[*slot as usize];
+            if summary.pieces > 0 {
+                rows.push(summary.first);
             }
-            if spot.pieces > 1
+            if summary.pieces > 1
                 && let Some(item) = self.item(*slot)
             {
                 rows.extend(item.pieces[1..].iter().map(|piece| piece.row));
@@ -365,11 +365,11 @@ impl SearchIndex {
         self.items.get_mut(slot as usize)?.as_mut()
     }
 
-    /// Takes in an entry, in the place of what its item was before.
-    fn put(&mut self, known: Option<u32>, entry: SearchEntry) -> u32 {
+    /// Indexes an entry, in the place of what its item was before.
+    fn upsert(&mut self, known: Option<u32>, entry: SearchEntry) -> u32 {
         let slot = known.or_else(|| self.free.pop()).unwrap_or_else(|| {
             self.items.push(None);
-            self.spots.push(SlotSummary::FREE);
+            self.summaries.push(SlotSummary::FREE);
             (self.items.len() - 1) as u32
         });
         self.slots.insert(entry.item.clone(), slot);
@@ -379,7 +379,7 @@ impl SearchIndex {
             before.release(&mut self.chunks);
         }
         self.lexicon.add(slot, &item.fields());
-        self.spots[slot as usize] = SlotSummary::from_item(&item);
+        self.summaries[slot as usize] = SlotSummary::from_item(&item);
         self.items[slot as usize] = Some(item);
         slot
     }
@@ -387,7 +387,7 @@ impl SearchIndex {
     fn remove(&mut self, slot: u32) {
         if let Some(item) = self.items[slot as usize].take() {
             self.slots.remove(&item.entry.item);
-            self.spots[slot as usize] = SlotSummary::FREE;
+            self.summaries[slot as usize] = SlotSummary::FREE;
             self.lexicon.remove(slot);
             item.release(&mut self.chunks);
             self.free.push(slot);
@@ -406,15 +406,15 @@ impl SearchIndex {
     /// Puts an item at the end of its thread.
     fn link(&mut self, slot: u32) {
         let name = self.item(slot).and_then(|item| item.entry.thread.clone());
-        let spot = &mut self.spots[slot as usize];
-        (spot.thread, spot.previous, spot.next) = (NOWHERE, NOWHERE, NOWHERE);
+        let summary = &mut self.summaries[slot as usize];
+        (summary.thread, summary.previous, summary.next) = (NOWHERE, NOWHERE, NOWHERE);
         let Some(name) = name else { return };
         let thread = *self.threads.entry(name).or_insert(self.ends.len() as u32);
-        spot.thread = thread;
+        summary.thread = thread;
         if let Some(end) = self.ends.get_mut(thread as usize) {
-            spot.previous = std::mem::replace(end, slot);
-            let previous = spot.previous;
-            self.spots[previous as usize].next = slot;
+            summary.previous = std::mem::replace(end, slot);
+            let previous = summary.previous;
+            self.summaries[previous as usize].next = slot;
         } else {
             self.ends.push(slot);
         }
@@ -424,7 +424,7 @@ impl SearchIndex {
 impl fmt::Debug for SearchIndex {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (items, chunks, vectors) = (self.len(), self.chunk_count(), self.vector_count());
-        write!(f, "Index({items} items, {chunks} chunks, {vectors} vectors)")
+        write!(f, "SearchIndex({items} items, {chunks} chunks, {vectors} vectors)")
     }
 }
 

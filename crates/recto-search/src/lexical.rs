@@ -44,7 +44,7 @@ pub(crate) struct Lexicon {
     documents: Vec<Vec<u32>>,
     /// The sum of the frequencies of an item's words.
     lengths: Vec<f32>,
-    voices: Vec<SpeakerInfo>,
+    speakers: Vec<ItemSpeaker>,
 }
 
 #[derive(Default)]
@@ -82,9 +82,9 @@ struct TermCount {
 
 /// Who speaks in an item, and how.
 #[derive(Clone, Copy, Default)]
-struct SpeakerInfo {
+struct ItemSpeaker {
     /// Tells speakers apart, also those whose names are words that are left out.
-    speaker: Option<NonZeroU32>,
+    key: Option<NonZeroU32>,
     /// The first word of the speaker's name.
     name: Option<u32>,
     /// Whether it asks something.
@@ -94,7 +94,7 @@ struct SpeakerInfo {
 /// How the candidates' words meet a query's.
 pub(crate) struct WordMatches {
     /// In the order of the candidates.
-    pub(crate) of: Vec<WordMatch>,
+    pub(crate) matches: Vec<WordMatch>,
     /// How many different words the query has.
     pub(crate) words: usize,
 }
@@ -154,11 +154,11 @@ const UNKNOWN: f32 = 0.001;
 const MOST_WORDS: usize = 512;
 
 impl Lexicon {
-    /// Takes in an item. The slot must be free.
+    /// Adds an item. The slot must be free.
     pub(crate) fn add(&mut self, slot: u32, fields: &EntryFields<'_>) {
         let mut counts: HashMap<u32, TermCount> = HashMap::new();
         let mut length = 0.0;
-        let name = [(fields.name, TermPlace::Header, IN_NAME)];
+        let header = [(fields.name, TermPlace::Header, IN_NAME)];
         let description = denials::sentences(fields.description).map(|(text, is_for)| {
             if is_for {
                 (text, TermPlace::Header, IN_DESCRIPTION)
@@ -167,22 +167,22 @@ impl Lexicon {
             }
         });
         let text = [(fields.text, TermPlace::Text, 1.0), (fields.when, TermPlace::Text, 1.0)];
-        for (text, place, weight) in name.into_iter().chain(description).chain(text) {
+        for (text, place, weight) in header.into_iter().chain(description).chain(text) {
             let mut pair = WordPair::default();
             words::for_each(text, |word| {
                 let count = counts.entry(self.id(word)).or_default();
                 count.frequency += weight;
                 count.place = count.place.max(place);
                 length += weight;
-                if let Some(pair) = pair.with(word).filter(|_| place != TermPlace::Denied) {
+                if let Some(pair) = pair.push(word).filter(|_| place != TermPlace::Denied) {
                     *counts.entry(self.id(pair)).or_default() = TermCount { frequency: 1.0, place };
                 }
             });
         }
-        let speaker = speaker(fields.text);
-        let voice = SpeakerInfo {
-            speaker: speaker.and_then(key),
-            name: speaker.and_then(|name| self.first_known(name)),
+        let name = speaker_name(fields.text);
+        let speaker = ItemSpeaker {
+            key: name.and_then(key),
+            name: name.and_then(|name| self.first_known(name)),
             asks: fields.text.contains('?'),
         };
         let mut terms: Vec<u32> = counts.keys().copied().collect();
@@ -196,18 +196,18 @@ impl Lexicon {
         if self.documents.len() <= at {
             self.documents.resize(at + 1, Vec::new());
             self.lengths.resize(at + 1, 0.0);
-            self.voices.resize(at + 1, SpeakerInfo::default());
+            self.speakers.resize(at + 1, ItemSpeaker::default());
         }
         self.documents[at] = terms;
         self.lengths[at] = length;
-        self.voices[at] = voice;
+        self.speakers[at] = speaker;
     }
 
     /// Removes an item and the terms that no other has.
     pub(crate) fn remove(&mut self, slot: u32) {
         let Some(terms) = self.documents.get_mut(slot as usize) else { return };
         self.lengths[slot as usize] = 0.0;
-        self.voices[slot as usize] = SpeakerInfo::default();
+        self.speakers[slot as usize] = ItemSpeaker::default();
         for id in std::mem::take(terms) {
             let term = &mut self.terms[id as usize];
             if let Ok(at) = term.postings.binary_search_by_key(&slot, |posting| posting.slot) {
@@ -232,18 +232,19 @@ impl Lexicon {
             let place = places[posting.slot as usize];
             (place != NOWHERE).then_some(place as usize)
         };
-        let (words, pairs) = self.asked(query, slots.len(), |posting| place_of(posting).is_some());
+        let (words, pairs) =
+            self.query_terms(query, slots.len(), |posting| place_of(posting).is_some());
         let total: f32 = words.iter().map(|word| word.weight).sum();
         let length = |slot: u32| self.lengths.get(slot as usize).copied().unwrap_or_default();
         let mean = slots.iter().map(|slot| length(*slot)).sum::<f32>() / slots.len().max(1) as f32;
 
-        let mut of = vec![WordMatch::default(); slots.len()];
+        let mut matches = vec![WordMatch::default(); slots.len()];
         for QueryTerm { postings, weight, .. } in &words {
             for posting in *postings {
                 let Some(place) = place_of(posting) else { continue };
                 let relative = length(posting.slot) / mean;
                 let even = posting.frequency / (1.0 - BY_LENGTH + BY_LENGTH * relative);
-                let found = &mut of[place];
+                let found = &mut matches[place];
                 if posting.place == TermPlace::Denied {
                     found.denied_share += weight / total;
                     continue;
@@ -257,29 +258,29 @@ impl Lexicon {
         }
         for QueryTerm { postings, weight, .. } in &pairs {
             for place in postings.iter().filter_map(place_of) {
-                of[place].pairs += weight / total;
+                matches[place].pairs += weight / total;
             }
         }
         // Words are few: to look at all of them is faster than to hash one.
         let is_asked = |id: u32| words.iter().any(|word| word.id == Some(id));
-        for (found, slot) in of.iter_mut().zip(slots) {
+        for (found, slot) in matches.iter_mut().zip(slots) {
             found.even = if total > 0.0 { found.score / total } else { 0.0 };
-            let name = self.voices.get(*slot as usize).and_then(|voice| voice.name);
+            let name = self.speakers.get(*slot as usize).and_then(|speaker| speaker.name);
             found.names_speaker = name.is_some_and(is_asked);
         }
-        WordMatches { of, words: words.len() }
+        WordMatches { matches, words: words.len() }
     }
 
     /// Whether an item follows a question that somebody else asked.
     pub(crate) fn is_answer(&self, slot: u32, previous: u32) -> bool {
-        let voice = |slot: u32| self.voices.get(slot as usize).copied().unwrap_or_default();
-        let (own, before) = (voice(slot), voice(previous));
-        let speakers = own.speaker.zip(before.speaker);
-        before.asks && speakers.is_some_and(|(own, before)| own != before)
+        let speaker = |slot: u32| self.speakers.get(slot as usize).copied().unwrap_or_default();
+        let (own, before) = (speaker(slot), speaker(previous));
+        let keys = own.key.zip(before.key);
+        before.asks && keys.is_some_and(|(own, before)| own != before)
     }
 
     /// The different words of a query and its different pairs, each with what it tells.
-    fn asked<'a>(
+    fn query_terms<'a>(
         &'a self,
         query: &str,
         candidates: usize,
@@ -300,14 +301,14 @@ impl Lexicon {
         let mut pair = WordPair::default();
         words::for_each(query, |word| {
             look_up(word, &mut words);
-            if let Some(pair) = pair.with(word) {
+            if let Some(pair) = pair.push(word) {
                 look_up(pair, &mut pairs);
             }
         });
-        for asked in [&mut words, &mut pairs] {
-            if asked.len() > MOST_WORDS {
-                asked.sort_by(|a, b| b.weight.total_cmp(&a.weight));
-                asked.truncate(MOST_WORDS);
+        for terms in [&mut words, &mut pairs] {
+            if terms.len() > MOST_WORDS {
+                terms.sort_by(|a, b| b.weight.total_cmp(&a.weight));
+                terms.truncate(MOST_WORDS);
             }
         }
         (words, pairs)
@@ -344,8 +345,8 @@ struct WordPair {
 }
 
 impl WordPair {
-    /// The pair that a word makes with the one before it.
-    fn with(&mut self, word: &str) -> Option<&str> {
+    /// Takes the next word, and gives the pair that it makes with the one before it.
+    fn push(&mut self, word: &str) -> Option<&str> {
         let is_first = self.term.is_empty();
         self.term.drain(..self.second);
         if !is_first {
@@ -358,14 +359,14 @@ impl WordPair {
 }
 
 /// Who speaks in a text: a name of few words before a colon, at its beginning.
-fn speaker(text: &str) -> Option<&str> {
+fn speaker_name(text: &str) -> Option<&str> {
     const LONGEST: usize = 40;
     let line = text.trim_start().lines().next()?;
-    let (name, said) = line.split_once(':')?;
+    let (name, rest) = line.split_once(':')?;
     let is_name = name.len() <= LONGEST
         && name.split_whitespace().count() <= 3
         && name.chars().next().is_some_and(char::is_uppercase)
-        && said.starts_with(char::is_whitespace);
+        && rest.starts_with(char::is_whitespace);
     is_name.then_some(name)
 }
 

@@ -1,10 +1,10 @@
 //! Which items fit a message, how well, and why.
 //!
 //! ```text
-//! Entry      what can be found: name, description, whole text      entry
+//! SearchEntry  what can be found: name, description, whole text    entry
 //!   ├─ chunks of at most 500 characters ─► vectors                 chunk, encoder, vectors
 //!   └─ stemmed words ─► BM25                                       lexical
-//! Index      both, kept up to date item by item                    index
+//! SearchIndex  both, kept up to date item by item                  index
 //!   rank     signals, standardised and added; a probability        rank
 //!   choose   the few that a turn takes, or none                    choose
 //! ```

@@ -45,7 +45,7 @@ impl PackedVector {
     /// How many bytes it takes.
     pub const BYTES: usize = PACKED;
 
-    /// Its form outside of memory.
+    /// The vector as bytes, for files and tables.
     pub fn to_bytes(&self) -> [u8; PACKED] {
         let mut bytes = [0; PACKED];
         let (values, scale) = bytes.split_at_mut(DIMENSIONS);
@@ -70,7 +70,7 @@ impl PackedVector {
         ((scale - expected).abs() <= expected * 1e-3).then_some(PackedVector { values, scale })
     }
 
-    /// Its cosine with an embedding.
+    /// The cosine of the vector with an embedding.
     pub fn cosine(&self, embedding: &Embedding) -> f32 {
         QueryVector::from_embedding(embedding).cosine(&self.values, self.scale)
     }

@@ -9,7 +9,7 @@ use rusqlite::{Connection, Row, params};
 use serde::Serialize;
 
 use crate::codec;
-use crate::error::{DbError, RowId, StoreError};
+use crate::error::{DbError, RowId, StoreError, StoreResult};
 use crate::ids::{ApprovalId, Moment, SessionId, TurnId};
 use crate::rows::{self, DbResult};
 use crate::store::Store;
@@ -106,7 +106,7 @@ impl ApprovalAnswer {
 
 impl Store {
     /// All questions that nobody has answered, oldest first.
-    pub async fn open_approvals(&self) -> Result<Vec<StoredApproval>, StoreError> {
+    pub async fn open_approvals(&self) -> StoreResult<Vec<StoredApproval>> {
         self.read(|db| {
             let sql = "SELECT * FROM approvals INDEXED BY open_approvals
                        WHERE answer IS NULL ORDER BY id";
@@ -116,7 +116,7 @@ impl Store {
     }
 
     /// The questions of a turn, in the order in which they were asked.
-    pub async fn approvals_of(&self, turn: TurnId) -> Result<Vec<StoredApproval>, StoreError> {
+    pub async fn approvals_of(&self, turn: TurnId) -> StoreResult<Vec<StoredApproval>> {
         self.read(move |db| {
             let sql = "SELECT * FROM approvals WHERE turn = ?1 ORDER BY round, place";
             rows::all(db, sql, [turn.0], read)
@@ -125,16 +125,13 @@ impl Store {
     }
 
     /// A question by its number.
-    pub async fn approval(&self, id: ApprovalId) -> Result<Option<StoredApproval>, StoreError> {
+    pub async fn approval(&self, id: ApprovalId) -> StoreResult<Option<StoredApproval>> {
         self.read(move |db| find(db, id)).await
     }
 
     /// Tools that people have allowed for a whole session, with what they were then,
     /// oldest first.
-    pub async fn allowed_in(
-        &self,
-        session: SessionId,
-    ) -> Result<Vec<(ItemId, ContentHash)>, StoreError> {
+    pub async fn allowed_in(&self, session: SessionId) -> StoreResult<Vec<(ItemId, ContentHash)>> {
         self.read(move |db| {
             let sql = "SELECT tool, identity FROM approvals
                        WHERE session = ?1 AND answer = 'session' ORDER BY id";
@@ -153,7 +150,7 @@ impl Store {
         id: ApprovalId,
         answer: ApprovalAnswer,
         at: Moment,
-    ) -> Result<StoredApproval, StoreError> {
+    ) -> StoreResult<StoredApproval> {
         self.write(move |db| {
             let approval = find(db, id)?.ok_or(StoreError::NotFound(RowId::Approval(id)))?;
             if let Some((answer, _)) = approval.answer {

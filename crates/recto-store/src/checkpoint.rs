@@ -18,16 +18,13 @@ const LARGE: i64 = 16 << 10;
 
 /// The thread; it ends when this is dropped.
 pub(crate) struct Checkpointer {
-    bell: CheckpointSignal,
+    signal: Arc<CommitSignal>,
     thread: Option<JoinHandle<()>>,
 }
 
 /// Tells the thread that something was committed.
-#[derive(Clone, Default)]
-pub(crate) struct CheckpointSignal(Arc<SignalInner>);
-
 #[derive(Default)]
-struct SignalInner {
+pub(crate) struct CommitSignal {
     state: Mutex<SignalState>,
     changed: Condvar,
     log_is_large: AtomicBool,
@@ -37,33 +34,34 @@ struct SignalInner {
 enum SignalState {
     #[default]
     Quiet,
-    Rung,
+    Pending,
     Closing,
 }
 
 impl Checkpointer {
-    /// Moves what is committed whenever the bell is rung.
+    /// Moves what is committed whenever the signal is given.
     pub(crate) fn start(db: Connection) -> Self {
-        let bell = CheckpointSignal::default();
-        let mine = bell.clone();
+        let signal = Arc::<CommitSignal>::default();
+        let mine = signal.clone();
         let work = move || {
             while mine.wait() {
-                mine.0.log_is_large.store(checkpoint(&db) > LARGE, Ordering::Relaxed);
+                mine.log_is_large.store(checkpoint(&db) > LARGE, Ordering::Relaxed);
             }
         };
         // Without the thread the log only grows until the store closes.
         let thread = thread::Builder::new().name("recto-checkpoint".into()).spawn(work).ok();
-        Checkpointer { bell, thread }
+        Checkpointer { signal, thread }
     }
 
-    pub(crate) fn bell(&self) -> CheckpointSignal {
-        self.bell.clone()
+    /// The way to tell the thread of a commit.
+    pub(crate) fn signal(&self) -> Arc<CommitSignal> {
+        self.signal.clone()
     }
 }
 
 impl Drop for Checkpointer {
     fn drop(&mut self) {
-        self.bell.set(SignalState::Closing);
+        self.signal.set(SignalState::Closing);
         if let Some(thread) = self.thread.take() {
             // A panic of the thread has harmed nothing but the log's size.
             let _ = thread.join();
@@ -71,30 +69,30 @@ impl Drop for Checkpointer {
     }
 }
 
-impl CheckpointSignal {
-    /// Something was committed by `db`, which has no transaction open. Where the
-    /// log has become large, it is moved at once: with nobody writing, the next
-    /// commit begins at its start again.
-    pub(crate) fn ring(&self, db: &Connection) {
-        if self.0.log_is_large.swap(false, Ordering::Relaxed) {
+impl CommitSignal {
+    /// Tells of a commit by `db`, which has no transaction open. Where the log has
+    /// become large, it is moved at once: with nobody writing, the next commit
+    /// begins at its start again.
+    pub(crate) fn notify(&self, db: &Connection) {
+        if self.log_is_large.swap(false, Ordering::Relaxed) {
             checkpoint(db);
         }
-        self.set(SignalState::Rung);
+        self.set(SignalState::Pending);
     }
 
     fn set(&self, state: SignalState) {
-        let mut current = self.0.state.lock();
+        let mut current = self.state.lock();
         if *current != state && *current != SignalState::Closing {
             *current = state;
-            self.0.changed.notify_all();
+            self.changed.notify_all();
         }
     }
 
-    /// Waits until it rings, and a little longer; false when it is time to end.
+    /// Waits for a commit, and a little longer; false when it is time to end.
     fn wait(&self) -> bool {
-        let mut state = self.0.state.lock();
-        self.0.changed.wait_while(&mut state, |state| *state == SignalState::Quiet);
-        self.0.changed.wait_while_for(&mut state, |state| *state != SignalState::Closing, PAUSE);
+        let mut state = self.state.lock();
+        self.changed.wait_while(&mut state, |state| *state == SignalState::Quiet);
+        self.changed.wait_while_for(&mut state, |state| *state != SignalState::Closing, PAUSE);
         if *state == SignalState::Closing {
             return false;
         }

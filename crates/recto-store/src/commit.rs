@@ -10,11 +10,11 @@ use crate::approvals::{self, NewApproval};
 use crate::codec;
 use crate::compactions::{self, NewCompaction};
 use crate::documents::{NewRequest, PackedRequest};
-use crate::error::{DbError, RowId, StoreError};
+use crate::error::{DbError, RowId, StoreError, StoreResult};
 use crate::ids::{CompactionId, Moment, RequestId, SessionId, TurnId};
 use crate::items::{self, ItemState};
 use crate::records::RequestAnswer;
-use crate::rows::{self, DbResult as Done};
+use crate::rows::{self, DbResult};
 use crate::transcript;
 use crate::turns::TurnEnding;
 
@@ -137,7 +137,7 @@ pub(crate) struct PackedMessage {
 }
 
 impl PackedMessage {
-    pub(crate) fn new(new: &NewMessage) -> Result<Self, StoreError> {
+    pub(crate) fn new(new: &NewMessage) -> StoreResult<Self> {
         let NewMessage { message, at } = new;
         let body = codec::pack(&rows::to_json(message)?);
         Ok(PackedMessage { id: message.id, at: *at, body, is_user: message.is_user() })
@@ -149,7 +149,7 @@ impl PackedCommit {
     pub(crate) fn new(
         commit: &Arc<TurnCommit>,
         request: Option<PackedRequest>,
-    ) -> Result<Self, StoreError> {
+    ) -> StoreResult<Self> {
         let pack = |value: &Value| rows::to_json(value).map(|json| codec::pack(&json));
         let compaction = commit.compaction.as_ref();
         Ok(PackedCommit {
@@ -170,11 +170,11 @@ pub(crate) fn apply(
     session: SessionId,
     turn: TurnId,
     packed: &PackedCommit,
-) -> Done<Option<RequestId>> {
+) -> DbResult<Option<RequestId>> {
     let commit = &packed.commit;
     append_messages(db, session, turn, &packed.messages)?;
     if let Some(answer) = &commit.answer {
-        put_answer(db, turn, answer, packed.result.as_deref())?;
+        record_answer(db, turn, answer, packed.result.as_deref())?;
     }
     let request = packed.request.as_ref().map(|request| request.insert(db, turn)).transpose()?;
     // It keeps something of the carry that is replaced after it.
@@ -182,16 +182,16 @@ pub(crate) fn apply(
         compactions::insert(db, session, compaction, packed.summary.as_deref())?;
     }
     if let Some(carry) = &packed.carry {
-        transcript::put_carry(db, session, carry)?;
+        transcript::set_carry(db, session, carry)?;
     }
-    items::put(db, session, &commit.items)?;
+    items::set_items(db, session, &commit.items)?;
     approvals::insert_questions(db, session, turn, &commit.approvals)?;
     if let Some((model, state)) = &commit.calibration {
         let sql = "INSERT OR REPLACE INTO calibrations (model, state) VALUES (?1, ?2)";
         rows::execute(db, sql, params![model, rows::to_json(state)?])?;
     }
     match (&commit.outcome, &packed.state) {
-        (Some(outcome), _) => end(db, turn, outcome)?,
+        (Some(outcome), _) => end_turn(db, turn, outcome)?,
         (None, Some(state)) => {
             let sql = "UPDATE turns SET state = ?2 WHERE id = ?1";
             rows::execute(db, sql, params![turn.0, state])?;
@@ -208,7 +208,7 @@ fn append_messages(
     session: SessionId,
     turn: TurnId,
     messages: &[PackedMessage],
-) -> Done<()> {
+) -> DbResult<()> {
     let Some(first) = messages.first() else { return Ok(()) };
     transcript::append(db, session, Some(turn), messages)?;
     let sql = "UPDATE turns SET inbound = CASE WHEN ?3 THEN NULL ELSE inbound END,
@@ -218,12 +218,12 @@ fn append_messages(
     rows::execute(db, sql, values).map(drop)
 }
 
-fn put_answer(
+fn record_answer(
     db: &Connection,
     turn: TurnId,
     answer: &RequestAnswer,
     result: Option<&[u8]>,
-) -> Done<()> {
+) -> DbResult<()> {
     let sql = "UPDATE requests SET ended = ?3, reply = ?4, prompt = ?5, cached = ?6,
                    completion = ?7, result = ?8
                WHERE id = ?1 AND turn = ?2 AND ended IS NULL";
@@ -238,10 +238,10 @@ fn put_answer(
         result,
     ];
     let changed = rows::execute(db, sql, values)?;
-    if changed == 1 { Ok(()) } else { Err(unanswerable(db, turn, answer.request)?) }
+    if changed == 1 { Ok(()) } else { Err(answer_error(db, turn, answer.request)?) }
 }
 
-fn unanswerable(db: &Connection, turn: TurnId, request: RequestId) -> Done<DbError> {
+fn answer_error(db: &Connection, turn: TurnId, request: RequestId) -> DbResult<DbError> {
     let is_there = db
         .prepare_cached("SELECT 1 FROM requests WHERE id = ?1 AND turn = ?2")?
         .exists([request.0, turn.0])?;
@@ -253,7 +253,8 @@ fn unanswerable(db: &Connection, turn: TurnId, request: RequestId) -> Done<DbErr
     Ok(error.into())
 }
 
-pub(crate) fn end(db: &Connection, turn: TurnId, outcome: &TurnOutcome) -> Done<()> {
+/// Writes how a turn ended, and takes back what it asked.
+pub(crate) fn end_turn(db: &Connection, turn: TurnId, outcome: &TurnOutcome) -> DbResult<()> {
     let TurnOutcome { ending, detail, at } = outcome;
     let sql = "UPDATE turns SET status = ?2, detail = ?3, ended = ?4, owner = NULL, state = NULL
                WHERE id = ?1";

@@ -9,7 +9,7 @@ use recto_context::{HistorySummary, MessageId, SummaryBy, Text, Tokens, TrimTota
 use rusqlite::{Connection, Row, params};
 
 use crate::codec;
-use crate::error::{DbError, StoreError};
+use crate::error::{DbError, StoreResult};
 use crate::ids::{CompactionId, Moment, SessionId};
 use crate::owner::OwnerRegistry;
 use crate::rows::{self, DbResult};
@@ -59,10 +59,7 @@ pub struct StoredCompaction {
 impl Store {
     /// All summaries of a session, oldest first, also those that were replaced or
     /// undone.
-    pub async fn compactions(
-        &self,
-        session: SessionId,
-    ) -> Result<Vec<StoredCompaction>, StoreError> {
+    pub async fn compactions(&self, session: SessionId) -> StoreResult<Vec<StoredCompaction>> {
         self.read(move |db| {
             sessions::must_exist(db, session)?;
             let sql = "SELECT * FROM compactions WHERE session = ?1 ORDER BY id";
@@ -74,15 +71,11 @@ impl Store {
     /// Undoes the summary that stands in a session with all that it replaced, so
     /// that their messages are on the page again, and gives it back; its text is
     /// empty where that is damaged. Nothing happens where none stands. Refused as
-    /// [`StoreError::Busy`] while a turn of the session is open: that would put
+    /// [`Busy`](crate::StoreError::Busy) while a turn of the session is open: that would put
     /// back what it found.
-    pub async fn expand(
-        &self,
-        session: SessionId,
-        at: Moment,
-    ) -> Result<Option<StoredCompaction>, StoreError> {
+    pub async fn expand(&self, id: SessionId, at: Moment) -> StoreResult<Option<StoredCompaction>> {
         let owners = self.owners();
-        self.write(move |db| expand(db, &owners, session, at)).await
+        self.write(move |db| expand(db, &owners, id, at)).await
     }
 }
 
@@ -182,7 +175,7 @@ fn begin_page_again(db: &Connection, session: SessionId) -> DbResult<()> {
         carry.trimmed = trimmed;
         // Whoever compares requests sees that the history was changed on purpose.
         carry.trims = carry.trims.saturating_add(1);
-        transcript::put_carry(db, session, &rows::to_json(&carry)?)?;
+        transcript::set_carry(db, session, &rows::to_json(&carry)?)?;
     }
     Ok(())
 }

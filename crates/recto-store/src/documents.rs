@@ -35,7 +35,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::codec;
-use crate::error::{DbError, StoreError};
+use crate::error::{DbError, StoreError, StoreResult};
 use crate::ids::{Moment, RequestId, SessionId, TurnId};
 use crate::rows::{self, DbResult};
 
@@ -157,10 +157,7 @@ struct Anchor {
 }
 
 impl PackedRequest {
-    pub(crate) fn new(
-        request: &NewRequest,
-        last: Option<&LastDocument>,
-    ) -> Result<Self, StoreError> {
+    pub(crate) fn new(request: &NewRequest, last: Option<&LastDocument>) -> StoreResult<Self> {
         let mut parts = PartCollector { last, known: HashSet::new(), new: Vec::new() };
         for text in &request.contents {
             parts.refer(text.hash(), text);
@@ -171,7 +168,7 @@ impl PackedRequest {
             fidelity: request.fidelity,
             options: request.options.clone(),
             notes: request.notes.clone(),
-            body: pieces(&request.body, &mut parts),
+            body: split_body(&request.body, &mut parts),
         };
         let text = format!("{}\n{}", rows::to_json(&header)?, request.context);
         let body = request.body.concat();
@@ -223,12 +220,8 @@ impl PackedRequest {
     }
 
     /// What to remember once it is written.
-    pub(crate) fn written_as(
-        &self,
-        request: RequestId,
-        last: Option<&LastDocument>,
-    ) -> LastDocument {
-        let this = Anchor { request, text: self.text.clone() };
+    pub(crate) fn written_as(&self, id: RequestId, last: Option<&LastDocument>) -> LastDocument {
+        let this = Anchor { request: id, text: self.text.clone() };
         let place = self.document.place;
         let row = last.filter(|_| place % ROW != 0).map(|last| last.row.clone());
         let row = row.unwrap_or_else(|| this.clone());
@@ -272,12 +265,12 @@ impl PartCollector<'_> {
     }
 }
 
-fn pieces(body: &[String], parts: &mut PartCollector<'_>) -> Vec<BodyPiece> {
+fn split_body(body: &[String], parts: &mut PartCollector<'_>) -> Vec<BodyPiece> {
     let mut pieces = Vec::new();
     for text in body {
         if text.len() >= SHORTEST_PART {
-            pieces
-                .push(BodyPiece::Part([parts.refer(ContentHash::of_bytes(text.as_bytes()), text)]));
+            let hash = ContentHash::of_bytes(text.as_bytes());
+            pieces.push(BodyPiece::Part([parts.refer(hash, text)]));
         } else if let Some(BodyPiece::Inline(before)) = pieces.last_mut() {
             before.push_str(text);
         } else {
@@ -392,7 +385,7 @@ impl DocumentHeader {
         for piece in &self.body {
             match piece {
                 BodyPiece::Inline(text) => body.push_str(text),
-                BodyPiece::Part([key]) => body.push_str(&part(db, *key)?),
+                BodyPiece::Part([key]) => body.push_str(&read_part(db, *key)?),
             }
         }
         Ok(body)
@@ -400,7 +393,7 @@ impl DocumentHeader {
 }
 
 /// A part's text. Whether it is the right one is for the caller to check.
-pub(crate) fn part(db: &Connection, key: PartKey) -> DbResult<String> {
+pub(crate) fn read_part(db: &Connection, key: PartKey) -> DbResult<String> {
     let damaged = || DbError::damaged(format!("the text {key:?}"));
     let sql = "SELECT data FROM parts WHERE key = ?1";
     let data: Option<Vec<u8>> = rows::first(db, sql, [key.0], |row| Ok(row.get("data")?))?;
@@ -436,7 +429,7 @@ impl<'de> Deserialize<'de> for PartKey {
     }
 }
 
-/// How many sessions' last documents are remembered, and how large they may be
+/// How many sessions' last documents are cached, and how large they may be
 /// together.
 const REMEMBERED: usize = 512;
 const REMEMBERED_BYTES: usize = 8 << 20;
@@ -457,19 +450,19 @@ struct CachedDocument {
 
 impl DocumentCache {
     pub(crate) fn get(&mut self, session: SessionId) -> Option<Arc<LastDocument>> {
-        let remembered = self.documents.get_mut(&session)?;
+        let cached = self.documents.get_mut(&session)?;
         self.uses += 1;
-        remembered.used = self.uses;
-        Some(remembered.document.clone())
+        cached.used = self.uses;
+        Some(cached.document.clone())
     }
 
-    pub(crate) fn put(&mut self, session: SessionId, document: Arc<LastDocument>) {
+    pub(crate) fn insert(&mut self, session: SessionId, document: Arc<LastDocument>) {
         self.forget(session);
         self.uses += 1;
         self.bytes += document.size();
         self.documents.insert(session, CachedDocument { document, used: self.uses });
         while self.documents.len() > REMEMBERED || self.bytes > REMEMBERED_BYTES {
-            let oldest = self.documents.iter().min_by_key(|(_, remembered)| remembered.used);
+            let oldest = self.documents.iter().min_by_key(|(_, cached)| cached.used);
             let Some(oldest) = oldest.map(|(session, _)| *session) else { return };
             self.forget(oldest);
         }

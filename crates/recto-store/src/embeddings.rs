@@ -9,7 +9,7 @@ use std::sync::Arc;
 use recto_context::ContentHash;
 use rusqlite::{Connection, params};
 
-use crate::error::StoreError;
+use crate::error::StoreResult;
 use crate::rows::{self, DbResult};
 use crate::store::Store;
 
@@ -24,13 +24,10 @@ pub struct EmbeddingKey {
 
 impl Store {
     /// All vectors of a shelf that this encoder made.
-    pub async fn embeddings(
-        &self,
-        by: EmbeddingKey,
-    ) -> Result<Vec<(ContentHash, Vec<u8>)>, StoreError> {
+    pub async fn embeddings(&self, key: EmbeddingKey) -> StoreResult<Vec<(ContentHash, Vec<u8>)>> {
         self.read(move |db| {
             let sql = "SELECT text, vector FROM embeddings WHERE shelf = ?1 AND model = ?2";
-            rows::all(db, sql, params![by.shelf, by.model], |row| {
+            rows::all(db, sql, params![key.shelf, key.model], |row| {
                 Ok((ContentHash::from_bytes(row.get("text")?), row.get("vector")?))
             })
         })
@@ -40,16 +37,16 @@ impl Store {
     /// Keeps vectors of texts.
     pub async fn keep_embeddings(
         &self,
-        by: EmbeddingKey,
+        key: EmbeddingKey,
         vectors: Vec<(ContentHash, Vec<u8>)>,
-    ) -> Result<(), StoreError> {
+    ) -> StoreResult<()> {
         self.write(move |db| {
             let mut insert = db.prepare_cached(
                 "INSERT OR REPLACE INTO embeddings (shelf, model, text, vector)
                  VALUES (?1, ?2, ?3, ?4)",
             )?;
             for (text, vector) in &vectors {
-                insert.execute(params![by.shelf, by.model, text.as_bytes(), vector])?;
+                insert.execute(params![key.shelf, key.model, text.as_bytes(), vector])?;
             }
             Ok(())
         })
@@ -60,13 +57,13 @@ impl Store {
     /// these texts, and says how many went.
     pub async fn retain_embeddings(
         &self,
-        by: EmbeddingKey,
+        key: EmbeddingKey,
         texts: HashSet<ContentHash>,
-    ) -> Result<usize, StoreError> {
+    ) -> StoreResult<usize> {
         self.write(move |db| {
             let sql = "DELETE FROM embeddings WHERE shelf = ?1 AND model <> ?2";
-            let others = rows::execute(db, sql, params![by.shelf, by.model])?;
-            Ok(others + remove_all_but(db, &by, &texts)?)
+            let others = rows::execute(db, sql, params![key.shelf, key.model])?;
+            Ok(others + remove_all_but(db, &key, &texts)?)
         })
         .await
     }
@@ -74,15 +71,15 @@ impl Store {
 
 fn remove_all_but(
     db: &Connection,
-    by: &EmbeddingKey,
+    key: &EmbeddingKey,
     texts: &HashSet<ContentHash>,
 ) -> DbResult<usize> {
     let sql = "SELECT text FROM embeddings WHERE shelf = ?1 AND model = ?2";
-    let kept = rows::all(db, sql, params![by.shelf, by.model], |row| {
+    let stored = rows::all(db, sql, params![key.shelf, key.model], |row| {
         Ok(ContentHash::from_bytes(row.get("text")?))
     })?;
     let mut delete =
         db.prepare_cached("DELETE FROM embeddings WHERE shelf = ?1 AND model = ?2 AND text = ?3")?;
-    let gone = kept.iter().filter(|text| !texts.contains(text));
-    gone.map(|text| Ok(delete.execute(params![by.shelf, by.model, text.as_bytes()])?)).sum()
+    let gone = stored.iter().filter(|text| !texts.contains(text));
+    gone.map(|text| Ok(delete.execute(params![key.shelf, key.model, text.as_bytes()])?)).sum()
 }

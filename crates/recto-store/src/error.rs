@@ -126,6 +126,9 @@ impl StoreError {
     }
 }
 
+/// The result of a call of the store.
+pub type StoreResult<T> = Result<T, StoreError>;
+
 /// Something that is looked up by its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RowId {
@@ -184,8 +187,8 @@ impl DbError {
         }
     }
 
-    /// As seen by whoever asked, for the database at `path`.
-    pub(crate) fn at(self, path: &Path) -> StoreError {
+    /// Converts it to the error that callers see, for the database at `path`.
+    pub(crate) fn at_path(self, path: &Path) -> StoreError {
         match self {
             DbError::Store(error) => error,
             DbError::Sqlite(error) => from_sqlite(&error, path.to_path_buf()),

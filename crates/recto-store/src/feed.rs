@@ -7,7 +7,7 @@
 use rusqlite::Connection;
 
 use crate::codec::Unpacker;
-use crate::error::StoreError;
+use crate::error::StoreResult;
 use crate::ids::SessionId;
 use crate::rows::{self, DbResult};
 use crate::store::Store;
@@ -25,7 +25,7 @@ impl Store {
         &self,
         position: Option<MessagePosition>,
         limit: usize,
-    ) -> Result<Vec<(MessagePosition, SessionId, StoredMessage)>, StoreError> {
+    ) -> StoreResult<Vec<(MessagePosition, SessionId, StoredMessage)>> {
         self.read(move |db| messages_after(db, position, limit)).await
     }
 }

@@ -4,7 +4,7 @@ use recto_context::{ItemId, ItemOrigin};
 use rusqlite::{Connection, params};
 use serde::{Deserialize, Serialize};
 
-use crate::error::StoreError;
+use crate::error::StoreResult;
 use crate::ids::SessionId;
 use crate::rows::{self, DbResult};
 use crate::sessions;
@@ -31,10 +31,10 @@ impl Store {
         session: SessionId,
         item: ItemId,
         state: ItemState,
-    ) -> Result<(), StoreError> {
+    ) -> StoreResult<()> {
         self.write(move |db| {
             sessions::must_exist(db, session)?;
-            put(db, session, &[(item.clone(), state)])
+            set_items(db, session, &[(item.clone(), state)])
         })
         .await
     }
@@ -43,7 +43,7 @@ impl Store {
 /// Sets how items stand to the session. One that is known keeps its place, and one
 /// that joins by itself keeps its state, too: a person may have removed it since
 /// the turn looked.
-pub(crate) fn put(
+pub(crate) fn set_items(
     db: &Connection,
     session: SessionId,
     items: &[(ItemId, ItemState)],
@@ -74,10 +74,7 @@ pub(crate) fn revision(db: &Connection, session: SessionId) -> DbResult<ItemsRev
 }
 
 /// The session's items, in the order in which they were first set.
-pub(crate) fn session_items(
-    db: &Connection,
-    session: SessionId,
-) -> DbResult<Vec<(ItemId, ItemState)>> {
+pub(crate) fn load(db: &Connection, session: SessionId) -> DbResult<Vec<(ItemId, ItemState)>> {
     let sql = "SELECT item, state FROM session_items WHERE session = ?1 ORDER BY id";
     rows::all(db, sql, [session.0], |row| Ok((rows::json(row, "item")?, rows::json(row, "state")?)))
 }

@@ -56,7 +56,7 @@ pub use commit::{NewMessage, SessionBasis, StartedTurn, TurnCommit, TurnOutcome}
 pub use compactions::{NewCompaction, StoredCompaction};
 pub use documents::{Fidelity, NewRequest};
 pub use embeddings::EmbeddingKey;
-pub use error::{RowId, StoreError};
+pub use error::{RowId, StoreError, StoreResult};
 pub use feed::MessagePosition;
 pub use ids::{ApprovalId, CompactionId, Moment, ParseIdError, RequestId, SessionId, TurnId};
 pub use items::{ItemState, ItemsRevision};

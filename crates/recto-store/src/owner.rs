@@ -63,7 +63,7 @@ impl OwnerRegistry {
     /// Becomes an owner, and clears away those that ended.
     pub(crate) fn join(folder: PathBuf) -> io::Result<Self> {
         create_private_folder(&folder)?;
-        sweep(&folder);
+        remove_dead(&folder);
         let own = OwnerId::random();
         let lock = lock_own_file(&folder, own)?;
         Ok(OwnerRegistry { folder, own, _lock: lock })
@@ -74,8 +74,8 @@ impl OwnerRegistry {
         self.own
     }
 
-    /// Looks whether an owner lives.
-    pub(crate) fn look(&self, id: OwnerId) -> TurnOwner {
+    /// Finds out whether an owner lives.
+    pub(crate) fn look_up(&self, id: OwnerId) -> TurnOwner {
         match id {
             id if id == self.own => TurnOwner::Here,
             id if is_dead(&self.folder.join(id.file_name())) => TurnOwner::Gone,
@@ -129,7 +129,7 @@ fn lock_dead(path: &Path) -> io::Result<Option<File>> {
     }
 }
 
-fn sweep(folder: &Path) {
+fn remove_dead(folder: &Path) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for path in entries.flatten().map(|entry| entry.path()) {
         // Locked until it is removed, so that nobody can become its owner.
@@ -149,12 +149,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let ours = OwnerRegistry::join(folder.path().join("owners")).unwrap();
         let other = OwnerRegistry::join(folder.path().join("owners")).unwrap();
-        assert_eq!(ours.look(ours.own()), TurnOwner::Here);
-        assert_eq!(ours.look(other.own()), TurnOwner::Elsewhere);
-        assert_eq!(other.look(ours.own()), TurnOwner::Elsewhere);
+        assert_eq!(ours.look_up(ours.own()), TurnOwner::Here);
+        assert_eq!(ours.look_up(other.own()), TurnOwner::Elsewhere);
+        assert_eq!(other.look_up(ours.own()), TurnOwner::Elsewhere);
         let gone = other.own();
         drop(other);
-        assert_eq!(ours.look(gone), TurnOwner::Gone);
+        assert_eq!(ours.look_up(gone), TurnOwner::Gone);
     }
 
     #[test]
@@ -166,7 +166,7 @@ mod tests {
         }
         let owners = OwnerRegistry::join(folder.path().to_path_buf()).unwrap();
         assert!(stale.iter().all(|path| !path.exists()));
-        assert_eq!(owners.look(OwnerId(0xaa)), TurnOwner::Gone);
+        assert_eq!(owners.look_up(OwnerId(0xaa)), TurnOwner::Gone);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 
@@ -179,8 +179,8 @@ mod tests {
         std::os::unix::fs::symlink(&unreadable, &unreadable).unwrap();
         let owners = OwnerRegistry::join(folder.path().to_path_buf()).unwrap();
         assert!(fs::symlink_metadata(&unreadable).is_ok(), "it was swept");
-        assert_eq!(owners.look(OwnerId(0xaa)), TurnOwner::Elsewhere);
+        assert_eq!(owners.look_up(OwnerId(0xaa)), TurnOwner::Elsewhere);
         fs::remove_file(&unreadable).unwrap();
-        assert_eq!(owners.look(OwnerId(0xaa)), TurnOwner::Gone);
+        assert_eq!(owners.look_up(OwnerId(0xaa)), TurnOwner::Gone);
     }
 }

@@ -10,7 +10,7 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
-use crate::error::{DbError, StoreError};
+use crate::error::{StoreError, StoreResult};
 use crate::rows::DbResult;
 use crate::schema::{self, ConnectionMode};
 
@@ -42,17 +42,17 @@ impl ReaderPool {
     pub(crate) async fn read<T: Send + 'static>(
         readers: &Arc<Self>,
         work: impl FnOnce(&Connection) -> DbResult<T> + Send + 'static,
-    ) -> Result<T, StoreError> {
+    ) -> StoreResult<T> {
         let _permit = readers.permits.acquire().await.map_err(|_| StoreError::Closed)?;
         let mine = readers.clone();
         let read = spawn_blocking(move || {
             let db = mine.take()?;
-            let found = in_transaction(&db, work);
+            let found = in_snapshot(&db, work);
             mine.idle.lock().push(db);
             found
         });
         match read.await {
-            Ok(found) => found.map_err(|fault| fault.at(&readers.path)),
+            Ok(found) => found.map_err(|error| error.at_path(&readers.path)),
             Err(error) if error.is_panic() => {
                 Err(StoreError::Failed { what: "a read panicked".into() })
             }
@@ -68,11 +68,8 @@ impl ReaderPool {
     }
 }
 
-/// Several queries see the same instant only within a transaction.
-fn in_transaction<T>(
-    db: &Connection,
-    work: impl FnOnce(&Connection) -> DbResult<T>,
-) -> Result<T, DbError> {
+/// Runs `work` in a transaction: only there do several queries see the same instant.
+fn in_snapshot<T>(db: &Connection, work: impl FnOnce(&Connection) -> DbResult<T>) -> DbResult<T> {
     let transaction = Transaction::new_unchecked(db, TransactionBehavior::Deferred)?;
     let found = work(&transaction)?;
     // Nothing was changed. A commit would fail after a row that SQLite could not

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::documents::{self, DocumentReader, Fidelity, PartKey, RequestDocument};
-use crate::error::{DbError, RowId, StoreError};
+use crate::error::{DbError, RowId, StoreError, StoreResult};
 use crate::ids::{Moment, RequestId, SessionId, TurnId};
 use crate::rows::{self, DbResult};
 use crate::store::Store;
@@ -72,7 +72,7 @@ pub struct RequestUsage {
 
 impl Store {
     /// The requests of a turn, in order.
-    pub async fn requests(&self, turn: TurnId) -> Result<Vec<RequestRecord>, StoreError> {
+    pub async fn requests(&self, turn: TurnId) -> StoreResult<Vec<RequestRecord>> {
         self.read(move |db| {
             let mut documents = DocumentReader::default();
             let sql = select("requests.turn = ?1 ORDER BY requests.number");
@@ -83,7 +83,7 @@ impl Store {
 
     /// The requests of a turn by their numbers in it, in order. Needs none of
     /// their documents, so that a damaged one does not hide the others.
-    pub async fn request_ids(&self, turn: TurnId) -> Result<Vec<(u32, RequestId)>, StoreError> {
+    pub async fn request_ids(&self, turn: TurnId) -> StoreResult<Vec<(u32, RequestId)>> {
         self.read(move |db| {
             let sql = "SELECT number, id FROM requests WHERE turn = ?1 ORDER BY number";
             rows::all(db, sql, [turn.0], |row| Ok((row.get("number")?, RequestId(row.get("id")?))))
@@ -92,21 +92,18 @@ impl Store {
     }
 
     /// A request by its number.
-    pub async fn request(&self, id: RequestId) -> Result<Option<RequestRecord>, StoreError> {
+    pub async fn request(&self, id: RequestId) -> StoreResult<Option<RequestRecord>> {
         self.read(move |db| read_first(db, "requests.id = ?1", id.0)).await
     }
 
     /// The last request of a session.
-    pub async fn last_request(
-        &self,
-        session: SessionId,
-    ) -> Result<Option<RequestRecord>, StoreError> {
+    pub async fn last_request(&self, session: SessionId) -> StoreResult<Option<RequestRecord>> {
         let last = "turns.session = ?1 ORDER BY turns.number DESC, requests.number DESC LIMIT 1";
         self.read(move |db| read_first(db, last, session.0)).await
     }
 
     /// The exact bytes that were sent, checked against their hash.
-    pub async fn body(&self, id: RequestId) -> Result<Vec<u8>, StoreError> {
+    pub async fn body(&self, id: RequestId) -> StoreResult<Vec<u8>> {
         self.read(move |db| body(db, id)).await
     }
 
@@ -114,12 +111,12 @@ impl Store {
     pub async fn contents(
         &self,
         hashes: Vec<ContentHash>,
-    ) -> Result<HashMap<ContentHash, Text>, StoreError> {
+    ) -> StoreResult<HashMap<ContentHash, Text>> {
         self.read(move |db| hashes.into_iter().map(|hash| content(db, hash)).collect()).await
     }
 
     /// What was learned about a model's tokens.
-    pub async fn calibration(&self, model: &str) -> Result<Option<Value>, StoreError> {
+    pub async fn calibration(&self, model: &str) -> StoreResult<Option<Value>> {
         let model = model.to_owned();
         self.read(move |db| {
             let sql = "SELECT state FROM calibrations WHERE model = ?1";
@@ -193,7 +190,7 @@ fn body(db: &Connection, id: RequestId) -> DbResult<Vec<u8>> {
 }
 
 fn content(db: &Connection, hash: ContentHash) -> DbResult<(ContentHash, Text)> {
-    let text = Text::new(documents::part(db, PartKey::from_hash(hash))?);
+    let text = Text::new(documents::read_part(db, PartKey::from_hash(hash))?);
     if text.hash() == hash {
         Ok((hash, text))
     } else {

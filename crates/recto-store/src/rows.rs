@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::codec;
-use crate::error::{DbError, StoreError};
+use crate::error::{DbError, StoreError, StoreResult};
 use crate::ids::Moment;
 
 /// The result of work on a connection.
@@ -48,7 +48,7 @@ pub(crate) fn all<T>(
 /// What was read; nothing where that is damaged. For what can be done without.
 pub(crate) fn unless_damaged<T>(read: DbResult<Option<T>>) -> DbResult<Option<T>> {
     match read {
-        Err(fault) if fault.is_damage() => Ok(None),
+        Err(error) if error.is_damage() => Ok(None),
         read => read,
     }
 }
@@ -112,7 +112,7 @@ pub(crate) fn from_json<T: DeserializeOwned>(text: &str, what: &str) -> DbResult
 }
 
 /// A value as JSON.
-pub(crate) fn to_json(value: &impl Serialize) -> Result<String, StoreError> {
+pub(crate) fn to_json(value: &impl Serialize) -> StoreResult<String> {
     serde_json::to_string(value).map_err(|error| StoreError::Failed { what: error.to_string() })
 }
 

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
 
-use crate::error::{DbError, StoreError};
+use crate::error::StoreError;
+use crate::rows::DbResult;
 
 /// One after the other; the database's version is how many have run.
 const MIGRATIONS: [&str; 4] = [
@@ -40,12 +41,8 @@ pub(crate) enum ConnectionMode {
 }
 
 /// Opens a connection to a database that is there, and sets it up.
-pub(crate) fn connect(
-    path: &Path,
-    purpose: ConnectionMode,
-    busy: Duration,
-) -> Result<Connection, DbError> {
-    let access = match purpose {
+pub(crate) fn connect(path: &Path, mode: ConnectionMode, busy: Duration) -> DbResult<Connection> {
+    let access = match mode {
         ConnectionMode::Reading => OpenFlags::SQLITE_OPEN_READ_ONLY,
         ConnectionMode::Writing => OpenFlags::SQLITE_OPEN_READ_WRITE,
     };
@@ -56,7 +53,7 @@ pub(crate) fn connect(
     db.pragma_update(None, "foreign_keys", true)?;
     // Nothing of a conversation goes to a folder for temporary files.
     db.pragma_update(None, "temp_store", "MEMORY")?;
-    if purpose == ConnectionMode::Writing {
+    if mode == ConnectionMode::Writing {
         db.pragma_update(None, "synchronous", "FULL")?;
         db.pragma_update(None, "wal_autocheckpoint", 0)?;
         db.pragma_update(None, "journal_size_limit", WAL_FILE_LIMIT)?;
@@ -65,7 +62,7 @@ pub(crate) fn connect(
 }
 
 /// Brings the database to the present version.
-pub(crate) fn migrate(db: &Connection, path: &Path, busy: Duration) -> Result<(), DbError> {
+pub(crate) fn migrate(db: &Connection, path: &Path, busy: Duration) -> DbResult<()> {
     if db.is_readonly("main")? {
         return Err(StoreError::ReadOnly { path: path.to_path_buf() }.into());
     }
@@ -86,7 +83,7 @@ pub(crate) fn migrate(db: &Connection, path: &Path, busy: Duration) -> Result<()
 }
 
 /// How many migrations have run.
-fn checked_version(db: &Connection, path: &Path) -> Result<usize, DbError> {
+fn checked_version(db: &Connection, path: &Path) -> DbResult<usize> {
     // In one statement, so that a database which another process is just making
     // is seen either before or after.
     let (application, version, tables): (i64, i64, i64) = db.query_row(
@@ -106,7 +103,7 @@ fn checked_version(db: &Connection, path: &Path) -> Result<usize, DbError> {
 }
 
 /// Write-ahead logging, which lets readers read while somebody writes.
-fn enable_wal(db: &Connection, path: &Path, busy: Duration) -> Result<(), DbError> {
+fn enable_wal(db: &Connection, path: &Path, busy: Duration) -> DbResult<()> {
     let deadline = Instant::now() + busy;
     let mode: String = loop {
         match db.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0)) {

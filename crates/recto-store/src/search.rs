@@ -6,12 +6,12 @@
 
 use std::ops::Range;
 
-use recto_context::{ContentPart, Message, MessageBody, MessageId};
+use recto_context::{Message, MessageBody, MessageId};
 use rusqlite::Connection;
 use serde::Serialize;
 
 use crate::codec::Unpacker;
-use crate::error::StoreError;
+use crate::error::StoreResult;
 use crate::ids::{Moment, SessionId};
 use crate::names::SessionName;
 use crate::rows::{self, DbResult};
@@ -83,7 +83,7 @@ impl MessageRole {
 impl Store {
     /// Messages that have all words of `query`, in any case and also as parts
     /// of longer words; those stored last come first.
-    pub async fn search(&self, query: &str, limit: usize) -> Result<Vec<MessageHit>, StoreError> {
+    pub async fn search(&self, query: &str, limit: usize) -> StoreResult<Vec<MessageHit>> {
         let words: Vec<String> = query.split_whitespace().map(fold).collect();
         let sieve = Sieve::new(&words)?;
         self.read(move |db| search(db, &words, sieve, limit)).await
@@ -137,12 +137,12 @@ struct Sieve {
 
 impl Sieve {
     /// For words that are folded.
-    fn new(words: &[String]) -> Result<Self, StoreError> {
+    fn new(words: &[String]) -> StoreResult<Self> {
         let as_json = |word: &String| {
             let json = rows::to_json(word)?;
             Ok(json[1..json.len() - 1].to_owned())
         };
-        let words = words.iter().map(as_json).collect::<Result<_, StoreError>>()?;
+        let words = words.iter().map(as_json).collect::<StoreResult<_>>()?;
         Ok(Sieve { words, unpacker: Unpacker::default(), folded: String::new() })
     }
 
@@ -159,9 +159,7 @@ impl Sieve {
 fn texts(message: &Message) -> Vec<&str> {
     match &message.body {
         MessageBody::Error(text) | MessageBody::Approval(text) => vec![text.as_str()],
-        _ => {
-            message.content().iter().filter_map(ContentPart::as_text).map(|t| t.as_str()).collect()
-        }
+        _ => message.content().iter().filter_map(|part| Some(part.as_text()?.as_str())).collect(),
     }
 }
 

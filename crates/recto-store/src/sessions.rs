@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::commit::{NewMessage, PackedMessage};
-use crate::error::{DbError, RowId, StoreError};
+use crate::error::{DbError, RowId, StoreError, StoreResult};
 use crate::ids::{Moment, SessionId};
 use crate::names::SessionName;
 use crate::rows::{self, DbResult};
@@ -101,11 +101,7 @@ pub struct SessionSummary {
 
 impl Store {
     /// The open session bound to `key`, or a new one bound to it.
-    pub async fn bind(
-        &self,
-        key: BindingKey,
-        new: NewSession,
-    ) -> Result<StoredSession, StoreError> {
+    pub async fn bind(&self, key: BindingKey, new: NewSession) -> StoreResult<StoredSession> {
         let key = key_column(&key)?;
         self.write(move |db| match bound(db, &key)? {
             Some(session) => Ok(session),
@@ -115,13 +111,13 @@ impl Store {
     }
 
     /// A session by its number.
-    pub async fn session(&self, id: SessionId) -> Result<Option<StoredSession>, StoreError> {
+    pub async fn session(&self, id: SessionId) -> StoreResult<Option<StoredSession>> {
         self.read(move |db| find(db, id)).await
     }
 
     /// A session by its name, open ones first, then the one archived last; or
     /// else by its number.
-    pub async fn find_session(&self, name: &str) -> Result<Option<StoredSession>, StoreError> {
+    pub async fn find_session(&self, name: &str) -> StoreResult<Option<StoredSession>> {
         let name = name.trim().to_owned();
         self.read(move |db| match by_name(db, &name)? {
             Some(session) => Ok(Some(session)),
@@ -131,13 +127,13 @@ impl Store {
     }
 
     /// Sessions, the one spoken in last first.
-    pub async fn sessions(&self, filter: SessionFilter) -> Result<Vec<SessionSummary>, StoreError> {
+    pub async fn sessions(&self, filter: SessionFilter) -> StoreResult<Vec<SessionSummary>> {
         self.read(move |db| list(db, filter)).await
     }
 
     /// All sessions, oldest first, without what a list shows of each. One that is
     /// damaged is left out.
-    pub async fn sessions_brief(&self) -> Result<Vec<StoredSession>, StoreError> {
+    pub async fn sessions_brief(&self) -> StoreResult<Vec<StoredSession>> {
         self.read(|db| {
             // What a request handed on can be long, and is not read.
             let sql = "SELECT id, name, agent, surface, created, archived, settings
@@ -150,30 +146,26 @@ impl Store {
 
     /// Gives a session another name. A conversation that is called by the old one
     /// goes by the new one: the old name is free for another session.
-    pub async fn rename(
-        &self,
-        id: SessionId,
-        name: SessionName,
-    ) -> Result<StoredSession, StoreError> {
+    pub async fn rename(&self, id: SessionId, name: SessionName) -> StoreResult<StoredSession> {
         self.write(move |db| {
             if let Some(old) = must_exist(db, id)?.name {
                 move_binding(db, id, &old, &name)?;
             }
             let sql = "UPDATE sessions SET name = ?2 WHERE id = ?1";
             rows::execute(db, sql, params![id.0, name.as_str()])
-                .map_err(|fault| name_taken(fault, Some(&name)))?;
+                .map_err(|error| name_taken(error, Some(&name)))?;
             must_exist(db, id)
         })
         .await
     }
 
     /// Puts a session away. The next message of its conversation begins another.
-    pub async fn archive(&self, id: SessionId, at: Moment) -> Result<StoredSession, StoreError> {
+    pub async fn archive(&self, id: SessionId, at: Moment) -> StoreResult<StoredSession> {
         self.write(move |db| set_archived(db, id, Some(at))).await
     }
 
     /// Opens an archived session again.
-    pub async fn unarchive(&self, id: SessionId) -> Result<StoredSession, StoreError> {
+    pub async fn unarchive(&self, id: SessionId) -> StoreResult<StoredSession> {
         self.write(move |db| set_archived(db, id, None)).await
     }
 
@@ -182,7 +174,7 @@ impl Store {
         &self,
         id: SessionId,
         settings: SettingsMap,
-    ) -> Result<StoredSession, StoreError> {
+    ) -> StoreResult<StoredSession> {
         let settings = rows::to_json(&settings)?;
         self.write(move |db| {
             let sql = "UPDATE sessions SET settings = ?2 WHERE id = ?1";
@@ -199,7 +191,7 @@ impl Store {
         key: BindingKey,
         new: NewSession,
         messages: Vec<NewMessage>,
-    ) -> Result<StoredSession, StoreError> {
+    ) -> StoreResult<StoredSession> {
         let pack = move || messages.iter().map(PackedMessage::new).collect::<Result<Vec<_>, _>>();
         let messages = recto_fs::blocking(pack).await?;
         let key = key_column(&key)?;
@@ -212,7 +204,7 @@ impl Store {
     }
 }
 
-fn key_column(key: &BindingKey) -> Result<String, StoreError> {
+fn key_column(key: &BindingKey) -> StoreResult<String> {
     let BindingKey { agent, surface, account, conversation, user } = key;
     rows::to_json(&(agent, surface, account, conversation, user))
 }
@@ -254,25 +246,17 @@ fn insert(db: &Connection, new: &NewSession) -> DbResult<StoredSession> {
         )?
         .insert(params![name, new.agent, new.surface, new.at.microseconds(), settings])
         .map_err(|error| name_taken(error.into(), new.name.as_ref()))?;
-    let NewSession { agent, name, surface, at, settings } = new.clone();
-    Ok(StoredSession {
-        id: SessionId(id),
-        name,
-        agent,
-        surface,
-        created: at,
-        archived: None,
-        settings,
-    })
+    let NewSession { agent, name, surface, at: created, settings } = new.clone();
+    Ok(StoredSession { id: SessionId(id), name, agent, surface, created, archived: None, settings })
 }
 
 /// Says which name it was that another open session has.
-fn name_taken(fault: DbError, name: Option<&SessionName>) -> DbError {
+fn name_taken(error: DbError, name: Option<&SessionName>) -> DbError {
     match name {
-        Some(name) if fault.is_duplicate() => {
+        Some(name) if error.is_duplicate() => {
             StoreError::NameTaken { name: name.as_str().to_owned() }.into()
         }
-        _ => fault,
+        _ => error,
     }
 }
 
@@ -284,7 +268,7 @@ fn set_archived(db: &Connection, id: SessionId, at: Option<Moment>) -> DbResult<
     }
     let sql = "UPDATE sessions SET archived = ?2 WHERE id = ?1";
     rows::execute(db, sql, params![id.0, at.map(Moment::microseconds)])
-        .map_err(|fault| name_taken(fault, session.name.as_ref()))?;
+        .map_err(|error| name_taken(error, session.name.as_ref()))?;
     must_exist(db, id)
 }
 

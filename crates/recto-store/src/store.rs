@@ -12,7 +12,7 @@ use rusqlite::Connection;
 use crate::checkpoint::Checkpointer;
 use crate::commit::{PackedCommit, TurnCommit};
 use crate::documents::{self, DocumentCache, LastDocument, PackedRequest};
-use crate::error::{DbError, StoreError, cannot_open};
+use crate::error::{DbError, StoreError, StoreResult, cannot_open};
 use crate::files;
 use crate::ids::{RequestId, SessionId};
 use crate::owner::OwnerRegistry;
@@ -46,9 +46,10 @@ impl StoreOptions {
 
 /// An open store. Clones share it; it closes with the last of them.
 #[derive(Clone)]
-pub struct Store(Arc<Inner>);
+pub struct Store(Arc<OpenStore>);
 
-struct Inner {
+/// The threads, connections and caches of a store.
+struct OpenStore {
     // Dropped in this order: when this owner's lock is free, nothing of it is
     // at work any more.
     writer: StoreWriter,
@@ -68,24 +69,25 @@ impl std::fmt::Debug for Store {
 impl Store {
     /// Opens the store, making or migrating the database as needed. Blocks for
     /// some milliseconds.
-    pub fn open(options: &StoreOptions) -> Result<Self, StoreError> {
+    pub fn open(options: &StoreOptions) -> StoreResult<Self> {
         let StoreOptions { path, busy_timeout } = options;
         let folder = path.parent().unwrap_or(Path::new(""));
         create_private_folder(folder).map_err(|error| cannot_open(folder, &error))?;
         files::private_database(path).map_err(|error| cannot_open(path, &error))?;
-        let connect = |purpose| schema::connect(path, purpose, *busy_timeout);
+        let connect = |mode| schema::connect(path, mode, *busy_timeout);
         let open = || {
             let writing = connect(ConnectionMode::Writing)?;
             schema::migrate(&writing, path, *busy_timeout)?;
             Ok((writing, connect(ConnectionMode::Writing)?, connect(ConnectionMode::Reading)?))
         };
-        let (writing, checkpointing, reading) = open().map_err(|fault: DbError| fault.at(path))?;
+        let (writing, checkpointing, reading) =
+            open().map_err(|error: DbError| error.at_path(path))?;
         let owners_folder = folder.join("owners");
         let owners = OwnerRegistry::join(owners_folder.clone())
             .map_err(|error| cannot_open(&owners_folder, &error))?;
         let checkpointer = Checkpointer::start(checkpointing);
-        Ok(Store(Arc::new(Inner {
-            writer: StoreWriter::start(writing, path.clone(), checkpointer.bell()),
+        Ok(Store(Arc::new(OpenStore {
+            writer: StoreWriter::start(writing, path.clone(), checkpointer.signal()),
             readers: Arc::new(ReaderPool::new(path.clone(), *busy_timeout, reading)),
             _checkpointer: checkpointer,
             last_documents: Mutex::default(),
@@ -106,7 +108,7 @@ impl Store {
     pub(crate) async fn read<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Connection) -> DbResult<T> + Send + 'static,
-    ) -> Result<T, StoreError> {
+    ) -> StoreResult<T> {
         ReaderPool::read(&self.0.readers, work).await
     }
 
@@ -115,7 +117,7 @@ impl Store {
     pub(crate) async fn write<T: Send + 'static>(
         &self,
         work: impl FnMut(&Connection) -> DbResult<T> + Send + 'static,
-    ) -> Result<T, StoreError> {
+    ) -> StoreResult<T> {
         self.0.writer.write(work).await
     }
 
@@ -126,7 +128,7 @@ impl Store {
         session: Option<SessionId>,
         commit: TurnCommit,
         work: W,
-    ) -> Result<T, StoreError>
+    ) -> StoreResult<T>
     where
         T: Send + 'static,
         W: Fn(&Connection, &PackedCommit) -> DbResult<(T, Option<RequestId>)>,
@@ -152,7 +154,7 @@ impl Store {
         commit: &Arc<TurnCommit>,
         last: Option<Arc<LastDocument>>,
         work: &Arc<W>,
-    ) -> Result<Option<T>, StoreError>
+    ) -> StoreResult<Option<T>>
     where
         T: Send + 'static,
         W: Fn(&Connection, &PackedCommit) -> DbResult<(T, Option<RequestId>)>,
@@ -173,10 +175,7 @@ impl Store {
     }
 
     /// The document that the session's next request is kept against.
-    async fn last_document(
-        &self,
-        session: SessionId,
-    ) -> Result<Option<Arc<LastDocument>>, StoreError> {
+    async fn last_document(&self, session: SessionId) -> StoreResult<Option<Arc<LastDocument>>> {
         if let Some(document) = self.0.last_documents.lock().get(session) {
             return Ok(Some(document));
         }
@@ -186,7 +185,7 @@ impl Store {
     fn remember(&self, session: SessionId, document: Option<LastDocument>) {
         let mut documents = self.0.last_documents.lock();
         match document {
-            Some(document) => documents.put(session, Arc::new(document)),
+            Some(document) => documents.insert(session, Arc::new(document)),
             None => documents.forget(session),
         }
     }
@@ -195,7 +194,7 @@ impl Store {
 async fn pack(
     commit: Arc<TurnCommit>,
     last: Option<Arc<LastDocument>>,
-) -> Result<PackedCommit, StoreError> {
+) -> StoreResult<PackedCommit> {
     let is_large = commit.size() > LARGE;
     let pack = move || {
         let request = commit.request.as_ref();

@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::codec::Unpacker;
 use crate::commit::PackedMessage;
 use crate::compactions::{self, StoredCompaction};
-use crate::error::{DbError, StoreError};
+use crate::error::{DbError, StoreError, StoreResult};
 use crate::ids::{Moment, SessionId, TurnId};
 use crate::items::{self, ItemState, ItemsRevision};
 use crate::rows::{self, DbResult};
@@ -68,7 +68,7 @@ impl Store {
         &self,
         session: SessionId,
         from: Option<MessageId>,
-    ) -> Result<Vec<StoredMessage>, StoreError> {
+    ) -> StoreResult<Vec<StoredMessage>> {
         self.read(move |db| {
             sessions::must_exist(db, session)?;
             messages_behind(db, session, from.and_then(before), LAST)
@@ -81,7 +81,7 @@ impl Store {
         &self,
         session: SessionId,
         numbers: RangeInclusive<MessageId>,
-    ) -> Result<Vec<StoredMessage>, StoreError> {
+    ) -> StoreResult<Vec<StoredMessage>> {
         self.read(move |db| {
             sessions::must_exist(db, session)?;
             messages_behind(db, session, before(*numbers.start()), *numbers.end())
@@ -94,34 +94,30 @@ impl Store {
     pub async fn messages_at(
         &self,
         places: Vec<(SessionId, MessageId)>,
-    ) -> Result<Vec<(SessionId, StoredMessage)>, StoreError> {
+    ) -> StoreResult<Vec<(SessionId, StoredMessage)>> {
         self.read(move |db| messages_at(db, &places)).await
     }
 
     /// All that a turn needs to begin, as of one instant, without what the caller
     /// has already. Where it has no messages, those that can still be sent: what
     /// the carry says has left the page is not read again.
-    pub async fn load(
-        &self,
-        session: SessionId,
-        having: SessionCursor,
-    ) -> Result<SessionState, StoreError> {
-        self.read(move |db| load(db, session, having)).await
+    pub async fn load(&self, id: SessionId, cursor: SessionCursor) -> StoreResult<SessionState> {
+        self.read(move |db| load(db, id, cursor)).await
     }
 }
 
-fn load(db: &Connection, session: SessionId, having: SessionCursor) -> DbResult<SessionState> {
+fn load(db: &Connection, session: SessionId, cursor: SessionCursor) -> DbResult<SessionState> {
     let session_row = sessions::must_exist(db, session)?;
     let carry = carry(db, session)?;
     let left = || carry.history_from.and_then(before);
-    let known_up_to = having.messages_up_to.or_else(left);
+    let known_up_to = cursor.messages_up_to.or_else(left);
     let revision = items::revision(db, session)?;
-    let changed = having.items != Some(revision);
+    let changed = cursor.items != Some(revision);
     Ok(SessionState {
         session: session_row,
         carry,
         compaction: rows::unless_damaged(compactions::standing(db, session))?,
-        items: changed.then(|| items::session_items(db, session)).transpose()?,
+        items: changed.then(|| items::load(db, session)).transpose()?,
         items_revision: revision,
         messages: messages_behind(db, session, known_up_to, LAST)?,
         last_message: last_message(db, session)?,
@@ -234,7 +230,7 @@ pub(crate) fn carry(db: &Connection, session: SessionId) -> DbResult<Carry> {
 }
 
 /// Keeps what a request hands on, as JSON.
-pub(crate) fn put_carry(db: &Connection, session: SessionId, carry: &str) -> DbResult<()> {
+pub(crate) fn set_carry(db: &Connection, session: SessionId, carry: &str) -> DbResult<()> {
     let sql = "UPDATE sessions SET carry = ?2 WHERE id = ?1";
     rows::execute(db, sql, params![session.0, carry]).map(drop)
 }

@@ -4,7 +4,7 @@
 use recto_context::ContentHash;
 use rusqlite::params;
 
-use crate::error::StoreError;
+use crate::error::StoreResult;
 use crate::ids::Moment;
 use crate::rows;
 use crate::store::Store;
@@ -20,7 +20,7 @@ pub enum TrustUpdate {
 
 impl Store {
     /// All folders that an agent has seen, with what they were.
-    pub async fn trusted(&self, agent: &str) -> Result<Vec<(String, ContentHash)>, StoreError> {
+    pub async fn trusted(&self, agent: &str) -> StoreResult<Vec<(String, ContentHash)>> {
         let agent = agent.to_owned();
         self.read(move |db| {
             let sql = "SELECT folder, hash FROM trusted WHERE agent = ?1 ORDER BY folder";
@@ -36,12 +36,12 @@ impl Store {
         &self,
         agent: &str,
         folders: Vec<(String, ContentHash)>,
-        sight: TrustUpdate,
+        update: TrustUpdate,
         at: Moment,
-    ) -> Result<(), StoreError> {
+    ) -> StoreResult<()> {
         let agent = agent.to_owned();
         self.write(move |db| {
-            let known = match sight {
+            let known = match update {
                 TrustUpdate::First => "IGNORE",
                 TrustUpdate::Again => "REPLACE",
             };

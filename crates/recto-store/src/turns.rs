@@ -13,9 +13,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::codec;
-use crate::commit::{self, PackedCommit, SessionBasis, StartedTurn, TurnCommit};
+use crate::commit::{self, PackedCommit, SessionBasis, StartedTurn, TurnCommit, TurnOutcome};
 use crate::compactions;
-use crate::error::{DbError, RowId, StoreError};
+use crate::error::{DbError, RowId, StoreError, StoreResult};
 use crate::ids::{Moment, RequestId, SessionId, TurnId};
 use crate::owner::{OwnerId, OwnerRegistry, TurnOwner};
 use crate::rows::{self, DbResult};
@@ -152,7 +152,7 @@ impl Serialize for TurnStatus {
 
 impl Store {
     /// Stores what came in, to be run later by this process.
-    pub async fn accept(&self, inbound: NewTurn) -> Result<StoredTurn, StoreError> {
+    pub async fn accept(&self, inbound: NewTurn) -> StoreResult<StoredTurn> {
         let owners = self.owners();
         let content = pack_content(&inbound.content)?;
         self.write(move |db| {
@@ -165,44 +165,36 @@ impl Store {
     /// Stores what came in together with the turn's first step. Refused as
     /// [`StoreError::Busy`] while another turn of the session is open; then the
     /// inbound can be [accepted](Store::accept).
-    pub async fn begin(
-        &self,
-        inbound: NewTurn,
-        commit: TurnCommit,
-    ) -> Result<StartedTurn, StoreError> {
+    pub async fn begin(&self, inbound: NewTurn, commit: TurnCommit) -> StoreResult<StartedTurn> {
         // Where the commit has the message itself, it need not be stored twice.
         let has_message = commit.messages.first().is_some_and(|new| new.message.is_user());
         let content = (!has_message).then(|| pack_content(&inbound.content)).transpose()?;
         let owners = self.owners();
         self.commit(Some(inbound.session), commit, move |db, packed| {
-            let begun = begin(db, &owners, &inbound, content.as_deref(), packed)?;
-            Ok((begun, begun.request))
+            let started = begin(db, &owners, &inbound, content.as_deref(), packed)?;
+            Ok((started, started.request))
         })
         .await
     }
 
     /// Starts to run a queued turn of this process. Refused as
     /// [`StoreError::Busy`] while an older turn of the session is open.
-    pub async fn claim(&self, turn: TurnId, at: Moment) -> Result<StoredTurn, StoreError> {
+    pub async fn claim(&self, turn: TurnId, at: Moment) -> StoreResult<StoredTurn> {
         let owners = self.owners();
         self.write(move |db| claim(db, &owners, turn, at)).await
     }
 
     /// Writes the next step of a running turn of this process.
-    pub async fn advance(
-        &self,
-        turn: TurnId,
-        commit: TurnCommit,
-    ) -> Result<Option<RequestId>, StoreError> {
+    pub async fn advance(&self, turn: TurnId, step: TurnCommit) -> StoreResult<Option<RequestId>> {
         let owners = self.owners();
         // Only a request needs to know its session before the transaction.
-        let session = match commit.request {
+        let session = match step.request {
             Some(_) => Some(self.read(move |db| standing(db, turn)).await?.session),
             None => None,
         };
-        self.commit(session, commit, move |db, packed| {
+        self.commit(session, step, move |db, packed| {
             let standing = standing(db, turn)?;
-            check(&owners, turn, standing, TurnStatus::Running)?;
+            must_be_ours(&owners, turn, standing, TurnStatus::Running)?;
             let request = commit::apply(db, standing.session, turn, packed)?;
             Ok((request, request))
         })
@@ -211,40 +203,32 @@ impl Store {
 
     /// Makes an open turn whose owner is gone one of this process. It stays
     /// queued or running as it was.
-    pub async fn take_over(&self, turn: TurnId) -> Result<StoredTurn, StoreError> {
+    pub async fn take_over(&self, turn: TurnId) -> StoreResult<StoredTurn> {
         let owners = self.owners();
         self.write(move |db| take_over(db, &owners, turn)).await
     }
 
     /// Ends a turn of this process that has not begun.
-    pub async fn withdraw(
-        &self,
-        turn: TurnId,
-        outcome: commit::TurnOutcome,
-    ) -> Result<(), StoreError> {
+    pub async fn withdraw(&self, turn: TurnId, outcome: TurnOutcome) -> StoreResult<()> {
         let owners = self.owners();
         self.write(move |db| {
-            check(&owners, turn, standing(db, turn)?, TurnStatus::Queued)?;
-            commit::end(db, turn, &outcome)
+            must_be_ours(&owners, turn, standing(db, turn)?, TurnStatus::Queued)?;
+            commit::end_turn(db, turn, &outcome)
         })
         .await
     }
 
     /// Ends an open turn of a process that is gone, without reading what it holds:
     /// for one that is damaged.
-    pub async fn end_unread(
-        &self,
-        turn: TurnId,
-        outcome: commit::TurnOutcome,
-    ) -> Result<(), StoreError> {
+    pub async fn end_unread(&self, turn: TurnId, outcome: TurnOutcome) -> StoreResult<()> {
         let owners = self.owners();
         self.write(move |db| {
             // Not even its status may be readable.
             let owner: Option<i64> = db
                 .prepare_cached("SELECT owner FROM turns WHERE id = ?1")?
                 .query_row([turn.0], rows::only)?;
-            match owner.map(|id| owners.look(OwnerId(id))) {
-                Some(TurnOwner::Gone) => commit::end(db, turn, &outcome),
+            match owner.map(|id| owners.look_up(OwnerId(id))) {
+                Some(TurnOwner::Gone) => commit::end_turn(db, turn, &outcome),
                 Some(owner) => Err(StoreError::NotOurs { turn, owner }.into()),
                 None => Err(StoreError::NotFound(RowId::Turn(turn)).into()),
             }
@@ -253,13 +237,13 @@ impl Store {
     }
 
     /// A turn by its number.
-    pub async fn turn(&self, id: TurnId) -> Result<Option<StoredTurn>, StoreError> {
+    pub async fn turn(&self, id: TurnId) -> StoreResult<Option<StoredTurn>> {
         let owners = self.owners();
         self.read(move |db| find(db, &owners, id)).await
     }
 
     /// A session's turns, oldest first.
-    pub async fn turns(&self, session: SessionId) -> Result<Vec<StoredTurn>, StoreError> {
+    pub async fn turns(&self, session: SessionId) -> StoreResult<Vec<StoredTurn>> {
         let owners = self.owners();
         self.read(move |db| {
             let sql = "SELECT * FROM turns WHERE session = ?1 ORDER BY number";
@@ -269,10 +253,7 @@ impl Store {
     }
 
     /// The last turn of a session, or of all.
-    pub async fn last_turn(
-        &self,
-        session: Option<SessionId>,
-    ) -> Result<Option<StoredTurn>, StoreError> {
+    pub async fn last_turn(&self, session: Option<SessionId>) -> StoreResult<Option<StoredTurn>> {
         let owners = self.owners();
         self.read(move |db| match session {
             Some(session) => {
@@ -289,7 +270,7 @@ impl Store {
 
     /// All turns that are queued or running. One that is damaged does not keep
     /// the others from being read.
-    pub async fn open_turns(&self) -> Result<OpenTurns, StoreError> {
+    pub async fn open_turns(&self) -> StoreResult<OpenTurns> {
         let (owners, path) = (self.owners(), self.path().to_path_buf());
         self.read(move |db| open_turns(db, &owners, &path)).await
     }
@@ -346,7 +327,7 @@ fn must_be_first(
     let oldest = rows::first(db, sql, [session.0], |row| {
         let owner: Option<i64> = row.get("owner")?;
         // An open turn always has an owner.
-        let owner = owner.map_or(TurnOwner::Gone, |id| owners.look(OwnerId(id)));
+        let owner = owner.map_or(TurnOwner::Gone, |id| owners.look_up(OwnerId(id)));
         Ok((TurnId(row.get("id")?), owner))
     })?;
     match oldest.filter(|(oldest, _)| turn != Some(*oldest)) {
@@ -357,7 +338,7 @@ fn must_be_first(
 
 fn claim(db: &Connection, owners: &OwnerRegistry, id: TurnId, at: Moment) -> DbResult<StoredTurn> {
     let standing = standing(db, id)?;
-    check(owners, id, standing, TurnStatus::Queued)?;
+    must_be_ours(owners, id, standing, TurnStatus::Queued)?;
     must_be_first(db, owners, standing.session, Some(id))?;
     let sql = "UPDATE turns SET status = ?2, started = ?3 WHERE id = ?1";
     rows::execute(db, sql, params![id.0, TurnStatus::Running.name(), at.microseconds()])?;
@@ -366,7 +347,7 @@ fn claim(db: &Connection, owners: &OwnerRegistry, id: TurnId, at: Moment) -> DbR
 
 fn take_over(db: &Connection, owners: &OwnerRegistry, id: TurnId) -> DbResult<StoredTurn> {
     let TurnStanding { status, owner, .. } = standing(db, id)?;
-    match owner.map(|id| owners.look(id)) {
+    match owner.map(|id| owners.look_up(id)) {
         Some(TurnOwner::Here) => {}
         Some(TurnOwner::Gone) => {
             let sql = "UPDATE turns SET owner = ?2 WHERE id = ?1";
@@ -399,13 +380,13 @@ fn standing(db: &Connection, id: TurnId) -> DbResult<TurnStanding> {
 }
 
 /// Passes a turn that this process has, at the status that it should have.
-fn check(
+fn must_be_ours(
     owners: &OwnerRegistry,
     turn: TurnId,
     standing: TurnStanding,
     status: TurnStatus,
 ) -> DbResult<()> {
-    match standing.owner.map(|id| owners.look(id)) {
+    match standing.owner.map(|id| owners.look_up(id)) {
         Some(owner) if owner != TurnOwner::Here => Err(StoreError::NotOurs { turn, owner }.into()),
         _ if standing.status != status => {
             Err(StoreError::WrongStatus { turn, status: standing.status }.into())
@@ -448,8 +429,8 @@ fn insert(
     Ok((TurnId(id), number))
 }
 
-/// Content is kept in the form of a user's message, which is what it becomes.
-fn pack_content(content: &[ContentPart]) -> Result<Vec<u8>, StoreError> {
+/// Packs content in the form of a user's message, which is what it becomes.
+fn pack_content(content: &[ContentPart]) -> StoreResult<Vec<u8>> {
     let user = UserMessage { content: content.to_vec(), ..UserMessage::default() };
     let message = Message { id: MessageId::default(), body: MessageBody::User(user) };
     rows::to_json(&message).map(|json| codec::pack(&json))
@@ -461,8 +442,8 @@ pub(crate) fn last_number(db: &Connection, session: SessionId) -> DbResult<Optio
     rows::first(db, sql, [session.0], |row| rows::turn_number(row, "number"))
 }
 
-/// Every row is read by itself: a query over all of them ends at the first that
-/// SQLite can't read.
+/// Reads all open turns, every row by itself: a query over all of them ends at the
+/// first that SQLite can't read.
 fn open_turns(db: &Connection, owners: &OwnerRegistry, path: &Path) -> DbResult<OpenTurns> {
     let sql = "SELECT id FROM turns INDEXED BY open_turns WHERE ended IS NULL ORDER BY id";
     let ids = rows::all(db, sql, [], |row| Ok(TurnId(row.get("id")?)))?;
@@ -470,8 +451,8 @@ fn open_turns(db: &Connection, owners: &OwnerRegistry, path: &Path) -> DbResult<
     for id in ids {
         match must_exist(db, owners, id) {
             Ok(turn) => open.turns.push(turn),
-            Err(fault) if fault.is_damage() => open.damaged.push((id, fault.at(path))),
-            Err(fault) => return Err(fault),
+            Err(error) if error.is_damage() => open.damaged.push((id, error.at_path(path))),
+            Err(error) => return Err(error),
         }
     }
     Ok(open)
@@ -495,7 +476,7 @@ fn read(row: &Row<'_>, owners: &OwnerRegistry) -> DbResult<StoredTurn> {
         session: SessionId(row.get("session")?),
         number: rows::turn_number(row, "number")?,
         status: read_status(row, id)?,
-        owner: owner.map(|id| owners.look(OwnerId(id))),
+        owner: owner.map(|id| owners.look_up(OwnerId(id))),
         sender: row.get("sender")?,
         settings: rows::optional_json(row, "settings")?.unwrap_or_default(),
         inbound: inbound.map(|message| message.content().to_vec()),

@@ -16,8 +16,8 @@ use std::thread::{self, JoinHandle};
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tokio::sync::oneshot;
 
-use crate::checkpoint::CheckpointSignal;
-use crate::error::{DbError, StoreError};
+use crate::checkpoint::CommitSignal;
+use crate::error::{DbError, StoreError, StoreResult};
 use crate::rows::DbResult;
 
 /// So many jobs share a commit at most; those behind them wait no longer.
@@ -32,13 +32,13 @@ pub(crate) struct StoreWriter {
 
 impl StoreWriter {
     /// Starts to write to `db`, the database at `path`.
-    pub(crate) fn start(db: Connection, path: PathBuf, bell: CheckpointSignal) -> Self {
+    pub(crate) fn start(db: Connection, path: PathBuf, signal: Arc<CommitSignal>) -> Self {
         let (sender, jobs) = channel();
         let path = Arc::new(path);
         let mine = path.clone();
         let thread = thread::Builder::new()
             .name("recto-writer".into())
-            .spawn(move || run(&db, &jobs, &mine, &bell))
+            .spawn(move || run(&db, &jobs, &mine, &signal))
             .ok();
         StoreWriter { path, jobs: Some(sender), thread }
     }
@@ -47,7 +47,7 @@ impl StoreWriter {
     pub(crate) async fn write<T: Send + 'static>(
         &self,
         work: impl FnMut(&Connection) -> DbResult<T> + Send + 'static,
-    ) -> Result<T, StoreError> {
+    ) -> StoreResult<T> {
         let (reply, answer) = oneshot::channel();
         let job = WriteTask { work, done: None, reply, path: self.path.clone() };
         let jobs = self.jobs.as_ref().ok_or(StoreError::Closed)?;
@@ -68,11 +68,11 @@ impl Drop for StoreWriter {
 
 /// A piece of writing that waits for its transaction.
 trait WriteJob: Send {
-    /// Does it, possibly for a second time. What it gave is kept for the answer.
+    /// Does the work, possibly for a second time, and keeps what it gave for the answer.
     fn attempt(&mut self, db: &Connection) -> Attempt;
 
     /// Answers, now that all of the transaction is committed or has failed.
-    fn answer(self: Box<Self>, transaction: Result<(), StoreError>);
+    fn answer(self: Box<Self>, transaction: StoreResult<()>);
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,7 +84,7 @@ enum Attempt {
 struct WriteTask<T, W> {
     work: W,
     done: Option<DbResult<T>>,
-    reply: oneshot::Sender<Result<T, StoreError>>,
+    reply: oneshot::Sender<StoreResult<T>>,
     path: Arc<PathBuf>,
 }
 
@@ -102,9 +102,9 @@ where
         attempt
     }
 
-    fn answer(self: Box<Self>, transaction: Result<(), StoreError>) {
+    fn answer(self: Box<Self>, transaction: StoreResult<()>) {
         let done = match (self.done, transaction) {
-            (Some(Err(fault)), _) => Err(fault.at(&self.path)),
+            (Some(Err(error)), _) => Err(error.at_path(&self.path)),
             (_, Err(error)) => Err(error),
             (Some(Ok(value)), Ok(())) => Ok(value),
             (None, Ok(())) => Err(StoreError::Closed),
@@ -114,7 +114,7 @@ where
     }
 }
 
-fn run(db: &Connection, jobs: &Receiver<Box<dyn WriteJob>>, path: &Path, bell: &CheckpointSignal) {
+fn run(db: &Connection, jobs: &Receiver<Box<dyn WriteJob>>, path: &Path, signal: &CommitSignal) {
     while let Ok(first) = jobs.recv() {
         let mut batch = vec![first];
         batch.extend(jobs.try_iter().take(AT_ONCE - 1));
@@ -122,15 +122,15 @@ fn run(db: &Connection, jobs: &Receiver<Box<dyn WriteJob>>, path: &Path, bell: &
             Err(TransactionError::Midway(_)) if batch.len() > 1 => {
                 for mut job in batch {
                     let done = commit_batch(db, slice::from_mut(&mut job));
-                    job.answer(done.map_err(|lost| lost.at(path)));
+                    job.answer(done.map_err(|error| error.at_path(path)));
                 }
             }
             done => {
-                let done = done.map_err(|lost| lost.at(path));
+                let done = done.map_err(|error| error.at_path(path));
                 batch.into_iter().for_each(|job| job.answer(done.clone()));
             }
         }
-        bell.ring(db);
+        signal.notify(db);
     }
 }
 
@@ -143,16 +143,16 @@ enum TransactionError {
 }
 
 impl TransactionError {
-    fn at(self, path: &Path) -> StoreError {
-        let (TransactionError::AtStart(fault) | TransactionError::Midway(fault)) = self;
-        fault.at(path)
+    fn at_path(self, path: &Path) -> StoreError {
+        let (TransactionError::AtStart(error) | TransactionError::Midway(error)) = self;
+        error.at_path(path)
     }
 }
 
 /// Does all jobs in one transaction and commits it.
 fn commit_batch(db: &Connection, jobs: &mut [Box<dyn WriteJob>]) -> Result<(), TransactionError> {
-    let begun = Transaction::new_unchecked(db, TransactionBehavior::Immediate);
-    let transaction = begun.map_err(|error| TransactionError::AtStart(error.into()))?;
+    let started = Transaction::new_unchecked(db, TransactionBehavior::Immediate);
+    let transaction = started.map_err(|error| TransactionError::AtStart(error.into()))?;
     let midway = |error: rusqlite::Error| TransactionError::Midway(error.into());
     for job in jobs {
         attempt(&transaction, job.as_mut()).map_err(midway)?;

@@ -15,9 +15,7 @@ impl CallArguments {
         }
         match serde_json::from_str(text) {
             Ok(value @ Value::Object(_)) => Ok(CallArguments(value)),
-            Ok(other) => {
-                Err(format!("the arguments must be a JSON object, not {}", kind_of(&other)))
-            }
+            Ok(it) => Err(format!("the arguments must be a JSON object, not {}", kind_of(&it))),
             Err(error) => Err(format!("the arguments are not valid JSON: {error}")),
         }
     }

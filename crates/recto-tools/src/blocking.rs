@@ -12,7 +12,7 @@ pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce(&Stop) -> T + Send + 'static,
 ) -> T {
     let stop = Stop::default();
-    let _raised_when_dropped = Raise(stop.clone());
+    let _guard = RaiseOnDrop(stop.clone());
     recto_fs::blocking(move || work(&stop)).await
 }
 
@@ -27,7 +27,7 @@ impl Stop {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// One that is raised from the start.
+    /// Makes one that is raised from the start.
     #[cfg(test)]
     pub(crate) fn raised() -> Self {
         Stop(Arc::new(AtomicBool::new(true)))
@@ -35,9 +35,9 @@ impl Stop {
 }
 
 /// Raises the stop sign on the way out.
-struct Raise(Stop);
+struct RaiseOnDrop(Stop);
 
-impl Drop for Raise {
+impl Drop for RaiseOnDrop {
     fn drop(&mut self) {
         self.0.0.store(true, Ordering::Relaxed);
     }

@@ -24,7 +24,7 @@ use crate::blocking::{Stop, blocking};
 use crate::options::ToolOptions;
 use crate::tool::{CallContext, Consent, Tool, ToolAction, ToolClass, ToolError, ToolOutput};
 pub(crate) use guard::{is_protected, protected_paths};
-pub(crate) use problem::FileToolError;
+pub(crate) use problem::{FileError, FileResult};
 pub(crate) use walk::{LastLink, ResolvedPath, WorkspaceRoot};
 pub(crate) use write::{CreatedFile, create_empty};
 
@@ -34,23 +34,19 @@ const NOTE_ROOM: usize = 512;
 /// Folders with what the agent remembers.
 const PRIVATE: [&str; 2] = ["memory", "agents"];
 
-/// The settings that the file tools share.
+/// The workspace as all file tools reach it.
 #[derive(Debug)]
-pub(crate) struct FileToolOptions {
+pub(crate) struct FileAccess {
     workspace: PathBuf,
     protected: Vec<PathBuf>,
     /// Bytes of content that fit into a call's output.
     room: usize,
 }
 
-impl FileToolOptions {
+impl FileAccess {
     pub(crate) fn new(options: ToolOptions) -> Self {
         let ToolOptions { workspace, protected, limits, .. } = options;
-        FileToolOptions {
-            workspace,
-            protected,
-            room: limits.max_output_bytes.saturating_sub(NOTE_ROOM),
-        }
+        FileAccess { workspace, protected, room: limits.max_output_bytes.saturating_sub(NOTE_ROOM) }
     }
 
     /// Keeps files of memories from those who are not the owner in private: what they may
@@ -75,13 +71,13 @@ impl FileToolOptions {
         if is_named || leads_there { Err(ToolError::new(refusal)) } else { Ok(()) }
     }
 
-    fn open(&self) -> Result<WorkspaceRoot, FileToolError> {
+    fn open(&self) -> FileResult<WorkspaceRoot> {
         WorkspaceRoot::open(&self.workspace)
     }
 }
 
 /// Makes the file tools, in the order in which they are offered.
-pub(crate) fn file_tools(files: FileToolOptions) -> [Arc<dyn Tool>; 3] {
+pub(crate) fn file_tools(files: FileAccess) -> [Arc<dyn Tool>; 3] {
     let files = Arc::new(files);
     [read::tool(files.clone()), write::tool(files.clone()), list::tool(files)]
         .map(|tool| Arc::new(tool) as Arc<dyn Tool>)
@@ -91,19 +87,14 @@ pub(crate) fn file_tools(files: FileToolOptions) -> [Arc<dyn Tool>; 3] {
 /// that may wait for the disk.
 struct FileTool {
     spec: ToolSpec,
-    files: Arc<FileToolOptions>,
+    files: Arc<FileAccess>,
     class: ToolClass,
-    describe: fn(&FileToolOptions, &CallArguments, &Catalog) -> Result<ToolAction, FileToolError>,
-    run: fn(
-        &FileToolOptions,
-        &CallArguments,
-        &FileCallContext<'_>,
-        &Stop,
-    ) -> Result<String, FileToolError>,
+    describe: fn(&FileAccess, &CallArguments, &Catalog) -> FileResult<ToolAction>,
+    run: fn(&FileAccess, &CallArguments, &FileContext<'_>, &Stop) -> FileResult<String>,
 }
 
 /// The catalog and the consent that a call comes with.
-pub(crate) struct FileCallContext<'a> {
+pub(crate) struct FileContext<'a> {
     pub(crate) catalog: &'a Catalog,
     pub(crate) consent: Consent,
 }
@@ -146,8 +137,8 @@ impl Tool for FileTool {
         let who = context.caller.audience.who;
         let work = move |stop: &Stop| {
             files.keep_private(&arguments, who)?;
-            let site = FileCallContext { catalog: &catalog, consent };
-            Ok(run(&files, &arguments, &site, stop)?)
+            let context = FileContext { catalog: &catalog, consent };
+            Ok(run(&files, &arguments, &context, stop)?)
         };
         blocking(work).boxed()
     }
@@ -155,10 +146,6 @@ impl Tool for FileTool {
 
 /// Describes a call that only looks at something, for where a person is asked before
 /// every call.
-fn describe_look(
-    _: &FileToolOptions,
-    arguments: &CallArguments,
-    _: &Catalog,
-) -> Result<ToolAction, FileToolError> {
+fn describe_look(_: &FileAccess, arguments: &CallArguments, _: &Catalog) -> FileResult<ToolAction> {
     Ok(ToolAction::from_arguments("look at", arguments))
 }

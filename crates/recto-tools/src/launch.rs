@@ -52,7 +52,7 @@ fn launch(mut arguments: ArgsOs) -> ExitCode {
     let (Ok(spec), Some(program)) = (LaunchSpec::read_from_stdin(), arguments.next()) else {
         return ExitCode::from(NOT_STARTED);
     };
-    let (trouble, text) = match confine_process(&spec) {
+    let (failure, text) = match confine_process(&spec) {
         Err(text) => (LaunchFailure::Confinement, text),
         Ok(()) => {
             let error = Command::new(&program).args(arguments).exec();
@@ -60,6 +60,6 @@ fn launch(mut arguments: ArgsOs) -> ExitCode {
         }
     };
     // Without stderr there is nobody to tell.
-    _ = writeln!(io::stderr(), "{}", spec.trouble(trouble, &text));
+    _ = writeln!(io::stderr(), "{}", spec.failure_line(failure, &text));
     ExitCode::from(NOT_STARTED)
 }

@@ -35,7 +35,7 @@ use recto_context::{ContentSource, FileNotice, ItemId, ToolSpec, nearest_name};
 pub use self::error::{ServerError, ServerProblem};
 use self::listing::{ListedTool, ServerListing};
 use self::names::model_name;
-use self::server::{ConfiguredServer, ServerEnvironment};
+use self::server::{McpServer, ServerEnvironment};
 use self::tool::ServerTool;
 use crate::options::ServerOptions;
 use crate::process::Keeper;
@@ -44,11 +44,12 @@ use crate::tool::Tool;
 /// All MCP servers. Cheap to clone; they end with the last clone.
 #[derive(Clone)]
 pub struct ServerRegistry {
-    inner: Arc<Inner>,
+    set: Arc<ServerSet>,
 }
 
-struct Inner {
-    servers: Vec<Arc<ConfiguredServer>>,
+/// The servers, and the tools of all of them together.
+struct ServerSet {
+    servers: Vec<Arc<McpServer>>,
     tools: Mutex<Arc<ServerTools>>,
 }
 
@@ -108,27 +109,27 @@ impl ServerRegistry {
         search_path: Option<OsString>,
         keeper: Keeper,
     ) -> Self {
-        let surroundings = ServerEnvironment { cache, logs, search_path, keeper };
-        let inner = Arc::new_cyclic(|inner: &Weak<Inner>| {
+        let environment = ServerEnvironment { cache, logs, search_path, keeper };
+        let set = Arc::new_cyclic(|set: &Weak<ServerSet>| {
             let new = |options| {
-                let inner = inner.clone();
+                let set = set.clone();
                 let on_change = Box::new(move || {
-                    if let Some(inner) = inner.upgrade() {
-                        inner.refresh();
+                    if let Some(set) = set.upgrade() {
+                        set.refresh();
                     }
                 });
-                Arc::new(ConfiguredServer::new(options, surroundings.clone(), on_change))
+                Arc::new(McpServer::new(options, environment.clone(), on_change))
             };
-            Inner { servers: servers.into_iter().map(new).collect(), tools: Mutex::default() }
+            ServerSet { servers: servers.into_iter().map(new).collect(), tools: Mutex::default() }
         });
-        inner.refresh();
-        ServerRegistry { inner }
+        set.refresh();
+        ServerRegistry { set }
     }
 
     /// The tools of all servers as models are told of them. Starts nothing and waits
     /// for nothing.
     pub fn tools(&self) -> Arc<ServerTools> {
-        self.inner.tools.lock().clone()
+        self.set.tools.lock().clone()
     }
 
     /// Starts the servers whose tools are not known yet, side by side, and asks
@@ -137,13 +138,13 @@ impl ServerRegistry {
     /// tried again after a pause, and not waited for. A start that is not waited
     /// for any more goes on, also when this future is dropped: its tools join late.
     pub async fn learn_tools(&self) {
-        join_all(self.inner.servers.iter().map(ConfiguredServer::learn)).await;
+        join_all(self.set.servers.iter().map(McpServer::learn)).await;
     }
 
     /// The tool of that spec, if it is one of a server's.
     pub(crate) fn tool(&self, spec: &ToolSpec) -> Option<Arc<dyn Tool>> {
         let ContentSource::Server(name) = &spec.source else { return None };
-        let server = self.inner.server(name)?;
+        let server = self.set.server(name)?;
         let is_its_own = spec.id.server.as_ref() == Some(name);
         let is_off = server.options().disabled_tools.iter().any(|tool| **tool == *spec.id.name);
         (is_its_own && !is_off)
@@ -152,47 +153,47 @@ impl ServerRegistry {
 
     /// The names of all servers.
     pub fn names(&self) -> Vec<Arc<str>> {
-        self.inner.servers.iter().map(|server| server.name().clone()).collect()
+        self.set.servers.iter().map(|server| server.name().clone()).collect()
     }
 
     /// The state of each server, without asking it.
     pub fn status(&self) -> Vec<ServerStatus> {
-        let status = |server: &Arc<ConfiguredServer>| ServerStatus {
+        let status = |server: &Arc<McpServer>| ServerStatus {
             name: server.name().clone(),
             place: server.place(),
-            tools: server.listing().map(|listing| self.inner.specs(server, listing).count()),
+            tools: server.listing().map(|listing| self.set.specs(server, listing).count()),
             protocol: server.protocol(),
             is_running: server.is_running(),
             trouble: server.trouble(),
         };
-        self.inner.servers.iter().map(status).collect()
+        self.set.servers.iter().map(status).collect()
     }
 
     /// Connects to a server anew, whatever is known of it, and asks for its tools.
     pub async fn check(&self, name: &str) -> Result<ServerReport, ServerError> {
-        let Some(server) = self.inner.server(name) else {
-            let names = self.inner.servers.iter().map(|server| &**server.name());
+        let Some(server) = self.set.server(name) else {
+            let names = self.set.servers.iter().map(|server| &**server.name());
             let near = nearest_name(name, names).map(str::to_owned);
             let problem = ServerProblem::Unknown { near };
             return Err(ServerError { server: name.into(), problem, stderr: String::new() });
         };
-        server.check(|listing| self.inner.specs(server, listing).collect()).await
+        server.check(|listing| self.set.specs(server, listing).collect()).await
     }
 
     /// Ends all servers for good, and waits until they have ended.
     pub async fn shut_down(&self) {
-        join_all(self.inner.servers.iter().map(|server| server.shut_down())).await;
+        join_all(self.set.servers.iter().map(|server| server.shut_down())).await;
     }
 }
 
 impl fmt::Debug for ServerRegistry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Servers").field("names", &self.names()).finish()
+        f.debug_struct("ServerRegistry").field("names", &self.names()).finish()
     }
 }
 
-impl Inner {
-    fn server(&self, name: &str) -> Option<&Arc<ConfiguredServer>> {
+impl ServerSet {
+    fn server(&self, name: &str) -> Option<&Arc<McpServer>> {
         self.servers.iter().find(|server| **server.name() == *name)
     }
 
@@ -228,7 +229,7 @@ impl Inner {
     /// The specs of a server's tools, without those that are disabled.
     fn specs(
         &self,
-        server: &ConfiguredServer,
+        server: &McpServer,
         listing: ServerListing,
     ) -> impl Iterator<Item = ToolSpec> + use<'_> {
         let (name, options) = (server.name().clone(), server.options().clone());

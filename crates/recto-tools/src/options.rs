@@ -210,7 +210,7 @@ impl ServerKey {
 
 impl fmt::Debug for ServerKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Key(…)")
+        f.write_str("ServerKey(…)")
     }
 }
 

@@ -168,7 +168,7 @@ impl Launcher {
         // It has been killed, if it had not ended before.
         _ = timeout(LAST_BREATH, child.wait()).await;
         let (stdout, stderr) = (stdout.finish(), stderr.finish());
-        match spec.read_trouble(&stderr.head) {
+        match spec.read_failure(&stderr.head) {
             Some((LaunchFailure::Confinement, text)) => Err(RunProblem::Confinement(text)),
             Some((LaunchFailure::Start, text)) => Err(RunProblem::Start(text)),
             None => Ok(ProgramOutcome { end: end.map_err(RunProblem::Wait)?, stdout, stderr }),
@@ -188,7 +188,7 @@ fn launch_spec(call: &ProgramCall) -> LaunchSpec {
         nonce: LaunchSpec::nonce(),
         sandbox: call.sandbox,
         network: *network,
-        ceilings: KernelLimits {
+        limits: KernelLimits {
             address_space: resources.address_space,
             data: resources.data,
             file_size: resources.file_size,

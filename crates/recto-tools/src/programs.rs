@@ -39,10 +39,11 @@ const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 
 /// Makes tools of the programs that skills declare.
 #[derive(Debug, Clone)]
-pub(crate) struct SkillPrograms(Arc<Inner>);
+pub(crate) struct SkillPrograms(Arc<ProgramHost>);
 
+/// The launcher and the settings that all programs share.
 #[derive(Debug)]
-struct Inner {
+struct ProgramHost {
     launcher: Launcher,
     workspace: PathBuf,
     /// What the options protect, the folders of skills included.
@@ -53,7 +54,7 @@ struct Inner {
 
 impl SkillPrograms {
     pub(crate) fn new(launcher: Launcher, options: &ToolOptions) -> Self {
-        SkillPrograms(Arc::new(Inner {
+        SkillPrograms(Arc::new(ProgramHost {
             launcher,
             workspace: options.workspace.clone(),
             protected: [&*options.protected, &options.programs.skill_folders].concat(),
@@ -70,14 +71,14 @@ impl SkillPrograms {
         })?;
         let ContentSource::File(path) = &skill.source else { return None };
         let folder = path.parent()?.to_path_buf();
-        Some(Arc::new(ProgramTool { programs: self.0.clone(), id: spec.id.clone(), folder }))
+        Some(Arc::new(ProgramTool { host: self.0.clone(), id: spec.id.clone(), folder }))
     }
 }
 
 /// A tool that a skill declares and that runs a program.
 #[derive(Clone)]
 struct ProgramTool {
-    programs: Arc<Inner>,
+    host: Arc<ProgramHost>,
     id: ItemId,
     folder: PathBuf,
 }
@@ -101,9 +102,9 @@ impl Tool for ProgramTool {
         arguments: &'a CallArguments,
         context: &'a CallContext,
     ) -> BoxFuture<'a, Result<ToolAction, ToolError>> {
-        let work = self.work(context);
+        let run = self.start(context);
         let arguments = arguments.clone();
-        blocking(move |_| work.describe(&arguments)).boxed()
+        blocking(move |_| run.describe(&arguments)).boxed()
     }
 
     fn run<'a>(
@@ -112,23 +113,23 @@ impl Tool for ProgramTool {
         context: &'a CallContext,
         consent: Consent,
     ) -> BoxFuture<'a, ToolOutput> {
-        self.work(context).run(arguments, consent).boxed()
+        self.start(context).run(arguments, consent).boxed()
     }
 }
 
 impl ProgramTool {
-    fn work(&self, context: &CallContext) -> ProgramRun {
-        let ProgramTool { programs, id, folder } = self.clone();
-        let grants = id.server.as_deref().and_then(|skill| programs.options.grants.get(skill));
+    fn start(&self, context: &CallContext) -> ProgramRun {
+        let ProgramTool { host, id, folder } = self.clone();
+        let grants = id.server.as_deref().and_then(|skill| host.options.grants.get(skill));
         let grants = grants.cloned().unwrap_or_default();
-        ProgramRun { programs, id, folder, grants, context: context.clone() }
+        ProgramRun { host, id, folder, grants, context: context.clone() }
     }
 }
 
 /// One call of a skill's tool, with all that it needs on another thread.
 #[derive(Clone)]
 struct ProgramRun {
-    programs: Arc<Inner>,
+    host: Arc<ProgramHost>,
     id: ItemId,
     folder: PathBuf,
     grants: Grants,
@@ -202,7 +203,7 @@ impl ProgramRun {
             steps,
             [exact(read), exact(write)],
             names,
-            self.programs.options.sandbox == SandboxPolicy::Required,
+            self.host.options.sandbox == SandboxPolicy::Required,
             guards().to_string(),
         ]);
         ContentHash::of_bytes(decides.to_string().as_bytes())
@@ -235,8 +236,8 @@ impl ProgramRun {
     }
 
     async fn run_prepared(self, arguments: CallArguments, consent: Consent) -> ToolOutput {
-        let work = self.clone();
-        let (declared, prepared) = blocking(move |_| work.prepare(&arguments)).await?;
+        let run = self.clone();
+        let (declared, prepared) = blocking(move |_| run.prepare(&arguments)).await?;
         if let Consent::To(hash) = consent
             && self.action_hash(declared, &prepared) != hash
         {
@@ -246,29 +247,27 @@ impl ProgramRun {
         for step in prepared.steps() {
             outputs.push(self.resolve(step).await?);
         }
-        let work = self.clone();
-        let finish =
-            move |_: &Stop| work.with_surroundings(|around| prepared.finish(&outputs, around));
+        let run = self.clone();
+        let finish = move |_: &Stop| run.with_scope(|scope| prepared.finish(&outputs, scope));
         let invocation = blocking(finish).await?;
-        let finished = self.launch(&invocation).await?;
-        self.reported(&invocation, &finished)
+        let outcome = self.launch(&invocation).await?;
+        self.reported(&invocation, &outcome)
     }
 
     /// Runs a command that turns a value into another, and gives what it wrote. One that
     /// fails rejects the call.
     async fn resolve(&self, step: &Invocation) -> Result<String, ToolError> {
-        let finished = self.launch(step).await?;
-        self.reported(step, &finished)
-            .map(|_| finished.stdout.text())
+        let outcome = self.launch(step).await?;
+        self.reported(step, &outcome)
+            .map(|_| outcome.stdout.text())
             .map_err(|error| ToolError::new(format!("a value could not be resolved: {error}")))
     }
 
-    fn reported(&self, invocation: &Invocation, finished: &ProgramOutcome) -> ToolOutput {
+    fn reported(&self, invocation: &Invocation, outcome: &ProgramOutcome) -> ToolOutput {
         let secrets = GrantedSecrets::from_grants(&self.grants);
-        let (stdout, stderr) =
-            (secrets.hide_in(&finished.stdout), secrets.hide_in(&finished.stderr));
+        let (stdout, stderr) = (secrets.hide_in(&outcome.stdout), secrets.hide_in(&outcome.stderr));
         let limit = self.output_bytes(invocation);
-        report_result(finished.end, &invocation.success, &stdout, &stderr, limit)
+        report_result(outcome.end, &invocation.success, &stdout, &stderr, limit)
     }
 
     /// Checks the call as far as it can be before other commands have run; with the
@@ -286,16 +285,15 @@ impl ProgramRun {
             )));
         }
         let execution = declared.execution(&self.id.name)?;
-        let prepared =
-            self.with_surroundings(|around| Invocation::prepare(execution, arguments, around))?;
+        let prepared = self.with_scope(|scope| Invocation::prepare(execution, arguments, scope))?;
         Ok((declared.hash(), prepared))
     }
 
-    fn with_surroundings<T>(
+    fn with_scope<T>(
         &self,
         work: impl FnOnce(&InvocationScope<'_>) -> Result<T, ToolError>,
     ) -> Result<T, ToolError> {
-        let Inner { workspace, protected, options, .. } = &*self.programs;
+        let ProgramHost { workspace, protected, options, .. } = &*self.host;
         let root = WorkspaceRoot::open(workspace)?;
         let is_protected =
             |path: &Path| is_protected(&root, path, protected, &self.context.catalog);
@@ -315,23 +313,24 @@ impl ProgramRun {
     }
 
     async fn launch(&self, invocation: &Invocation) -> Result<ProgramOutcome, ToolError> {
-        let (work, invocation) = (self.clone(), invocation.clone());
-        let prepared = blocking(move |_| work.call(&invocation)).await;
-        let (call, traces) = prepared.map_err(|error| ToolError::new(error.to_string()))?;
+        let (run, invocation) = (self.clone(), invocation.clone());
+        let prepared = blocking(move |_| run.call(&invocation)).await;
+        let (call, cleanup) = prepared.map_err(|error| ToolError::new(error.to_string()))?;
         // Also if nobody waits for the program any more.
-        let _cleared = traces.cleared_elsewhere();
-        let finished = self.programs.launcher.run(&call).await;
-        finished.map_err(|problem| ToolError::new(problem.to_string()))
+        let _cleanup = cleanup.deferred();
+        let outcome = self.host.launcher.run(&call).await;
+        outcome.map_err(|problem| ToolError::new(problem.to_string()))
     }
 
     fn call(&self, invocation: &Invocation) -> std::io::Result<(ProgramCall, CallCleanup)> {
-        let mut traces = CallCleanup::new()?;
+        let mut cleanup = CallCleanup::new()?;
         for path in &invocation.writes {
-            traces.make(&self.programs.workspace, path)?;
+            cleanup.create_file(&self.host.workspace, path)?;
         }
-        let temp = traces.temp();
+        let temp = cleanup.temp();
         let bounds = self.bounds(invocation, temp, &self.protected()).confinement();
         let environment = self.environment(temp);
+        let (time, output_bytes) = (self.time(invocation), self.output_bytes(invocation));
         let call = ProgramCall {
             program: invocation.program.clone(),
             arguments: invocation.arguments.iter().map(OsString::from).collect(),
@@ -339,20 +338,17 @@ impl ProgramRun {
             working_dir: invocation.working_dir.clone(),
             environment: environment.into_iter().map(|(k, v)| (k.into(), v.into())).collect(),
             confinement: bounds,
-            sandbox: self.programs.options.sandbox,
-            limits: RunLimits {
-                time: self.time(invocation),
-                output_bytes: self.output_bytes(invocation),
-            },
+            sandbox: self.host.options.sandbox,
+            limits: RunLimits { time, output_bytes },
         };
-        Ok((call, traces))
+        Ok((call, cleanup))
     }
 }
 
 impl ProgramRun {
     /// Every path that no program may change.
     fn protected(&self) -> Vec<PathBuf> {
-        protected_paths(&self.programs.protected, &self.context.catalog)
+        protected_paths(&self.host.protected, &self.context.catalog)
     }
 
     fn bounds<'a>(
@@ -362,7 +358,7 @@ impl ProgramRun {
         protected: &'a [PathBuf],
     ) -> Bounds<'a> {
         Bounds {
-            workspace: &self.programs.workspace,
+            workspace: &self.host.workspace,
             protected,
             grants: &self.grants,
             network: self.network(invocation),
@@ -396,11 +392,11 @@ impl ProgramRun {
     }
 
     fn time(&self, invocation: &Invocation) -> Duration {
-        invocation.time.unwrap_or(self.programs.limits.time_limit)
+        invocation.time.unwrap_or(self.host.limits.time_limit)
     }
 
     fn output_bytes(&self, invocation: &Invocation) -> usize {
-        let most = self.programs.limits.max_output_bytes;
+        let most = self.host.limits.max_output_bytes;
         invocation.output_bytes.map_or(most, |bytes| bytes.min(most))
     }
 }

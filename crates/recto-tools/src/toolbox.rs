@@ -16,7 +16,7 @@ use tokio::time::timeout;
 use crate::arguments::CallArguments;
 use crate::blocking::{Stop, blocking};
 use crate::clip::clip_name;
-use crate::files::{self, FileToolOptions};
+use crate::files::{self, FileAccess};
 use crate::mcp::ServerRegistry;
 use crate::options::{CallLimits, ToolOptions};
 use crate::policy::{ApprovalMode, ToolPolicy};
@@ -123,7 +123,7 @@ impl Toolbox {
         let (limits, policy) = (options.limits, options.policy.clone());
         let programs = SkillPrograms::new(launcher, &options);
         let mut built_in: Vec<Arc<dyn Tool>> = vec![Arc::new(ReadSkill::new())];
-        built_in.extend(files::file_tools(FileToolOptions::new(options)));
+        built_in.extend(files::file_tools(FileAccess::new(options)));
         Toolbox { built_in, programs, servers, policy, limits, schemas: Arc::default() }
     }
 

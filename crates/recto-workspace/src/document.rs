@@ -13,13 +13,13 @@ use crate::problem::WorkspaceProblem;
 /// Reads a rule or a reference. `None` when it cannot be used; the report says why.
 pub(crate) fn read_document(content: &str, report: &mut FileReport<'_>) -> Option<CatalogDocument> {
     let path = report.path();
-    let page = split_or_report(content, report)?;
-    let body = page.body.trim();
+    let file = split_or_report(content, report)?;
+    let body = file.body.trim();
     if body.is_empty() {
         report.add(WorkspaceProblem::warning(path, "has no text").left_out());
         return None;
     }
-    let fields = &page.fields;
+    let fields = &file.fields;
     let name = fields.line_of_text("name", report).unwrap_or_else(|| stem(path));
     let description = fields.text("description", report);
     let include = match fields.include(report) {

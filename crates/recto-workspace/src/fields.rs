@@ -79,11 +79,8 @@ impl<'a> FrontmatterFields<'a> {
         let include = KNOWN.into_iter().find(|include| include.name() == name);
         if include.is_none() {
             let hint = format!("known are {}", KNOWN.map(IncludeMode::name).join(", "));
-            report.warn_with_hint(
-                self.line("include"),
-                format!("unknown include mode `{name}`"),
-                hint,
-            );
+            let what = format!("unknown include mode `{name}`");
+            report.warn_with_hint(self.line("include"), what, hint);
         }
         include
     }
@@ -93,11 +90,9 @@ impl<'a> FrontmatterFields<'a> {
         let text = self.text("priority", report)?;
         let priority = whole_number(&text).and_then(Priority::new);
         if priority.is_none() {
-            report.warn_with_hint(
-                self.line("priority"),
-                format!("`{text}` is not a priority"),
-                format!("a whole number from 0 to {} is", Priority::LAST.get()),
-            );
+            let what = format!("`{text}` is not a priority");
+            let hint = format!("a whole number from 0 to {} is", Priority::LAST.get());
+            report.warn_with_hint(self.line("priority"), what, hint);
         }
         priority
     }
@@ -126,7 +121,7 @@ impl<'a> FileReport<'a> {
 
     /// Something is odd, but the file is used.
     pub(crate) fn warn(&mut self, line: Option<usize>, what: impl Into<String>) {
-        self.add(WorkspaceProblem::warning(self.path, what).at(line));
+        self.add(WorkspaceProblem::warning(self.path, what).at_line(line));
     }
 
     pub(crate) fn warn_with_hint(
@@ -135,12 +130,12 @@ impl<'a> FileReport<'a> {
         what: impl Into<String>,
         hint: impl Into<String>,
     ) {
-        self.add(WorkspaceProblem::warning(self.path, what).at(line).hint(hint));
+        self.add(WorkspaceProblem::warning(self.path, what).at_line(line).hint(hint));
     }
 
     /// The file, or a part of it, cannot be used.
     pub(crate) fn refuse(&mut self, line: impl Into<Option<usize>>, what: impl Into<String>) {
-        self.add(WorkspaceProblem::error(self.path, what).at(line));
+        self.add(WorkspaceProblem::error(self.path, what).at_line(line));
     }
 
     pub(crate) fn add(&mut self, problem: WorkspaceProblem) {

@@ -16,7 +16,7 @@ use crate::stamp::{self, IoFailure, PathKind, PathState, stat_path};
 #[derive(Debug)]
 pub(crate) struct Folder {
     path: Arc<Path>,
-    shelf: FolderKind,
+    kind: FolderKind,
     last: Option<FolderScan>,
 }
 
@@ -37,36 +37,36 @@ struct ItemListing {
 
 /// Whether a look found something new.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum RefreshOutcome {
+pub(crate) enum Refresh {
     Same,
     Changed,
 }
 
 impl Folder {
-    pub(crate) fn new(path: &Path, shelf: FolderKind) -> Self {
-        Folder { path: path.into(), shelf, last: None }
+    pub(crate) fn new(path: &Path, kind: FolderKind) -> Self {
+        Folder { path: path.into(), kind, last: None }
     }
 
     /// Lists the folder again, unless it surely is as it was.
-    pub(crate) fn refresh(&mut self) -> RefreshOutcome {
+    pub(crate) fn refresh(&mut self) -> Refresh {
         let seen = stat_path(&self.path);
         if self.last.as_ref().is_some_and(|last| last.seen == seen && !seen.is_racy(last.at)) {
-            return RefreshOutcome::Same;
+            return Refresh::Same;
         }
         let at = SystemTime::now();
         let listing = self.list(&seen);
-        let news = match &self.last {
-            Some(last) if last.listing == listing => RefreshOutcome::Same,
-            _ => RefreshOutcome::Changed,
+        let outcome = match &self.last {
+            Some(last) if last.listing == listing => Refresh::Same,
+            _ => Refresh::Changed,
         };
         self.last = Some(FolderScan { seen, at, listing });
-        news
+        outcome
     }
 
     /// The files of its items, in order.
-    pub(crate) fn places(&self) -> impl Iterator<Item = SourceFile> + '_ {
+    pub(crate) fn files(&self) -> impl Iterator<Item = SourceFile> + '_ {
         let names = self.last.iter().flat_map(|last| &last.listing.names);
-        names.flat_map(|name| self.shelf.places(&self.path, name))
+        names.flat_map(|name| self.kind.item_files(&self.path, name))
     }
 
     /// What is wrong with the folder itself.
@@ -76,7 +76,7 @@ impl Folder {
 
     fn list(&self, seen: &PathState) -> ItemListing {
         let mut listing = ItemListing::default();
-        let kind = format!("{}s", self.shelf.kind());
+        let kind = format!("{}s", self.kind.item_kind());
         let entries = list_folder(&self.path, seen, &kind).unwrap_or_else(|what| {
             listing.problems.push(WorkspaceProblem::error(&self.path, what));
             Vec::new()
@@ -102,7 +102,7 @@ impl Folder {
         if name.as_encoded_bytes().starts_with(b".") {
             return false;
         }
-        match self.shelf {
+        match self.kind {
             // Links are followed; a broken one is kept, to be reported.
             FolderKind::Skills => fs::metadata(entry.path()).map_or(true, |target| target.is_dir()),
             FolderKind::Rules | FolderKind::References => is_markdown(&name),
@@ -122,9 +122,7 @@ pub(crate) fn list_folder(
         Some(stamp) if stamp.kind != PathKind::Folder => Err(format!("is not a folder of {kind}")),
         Some(_) => match fs::read_dir(path).and_then(Iterator::collect) {
             Err(error) if stamp::is_missing(&error) => Ok(Vec::new()),
-            listed => {
-                listed.map_err(|e| format!("cannot be listed: {}", IoFailure::from_error(&e)))
-            }
+            all => all.map_err(|e| format!("cannot be listed: {}", IoFailure::from_error(&e))),
         },
     }
 }
@@ -143,11 +141,11 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         fs::write(home.path().join("a.md"), "text").unwrap();
         let mut folder = Folder::new(home.path(), FolderKind::Rules);
-        assert_eq!(folder.refresh(), RefreshOutcome::Changed);
-        assert_eq!(folder.refresh(), RefreshOutcome::Same);
+        assert_eq!(folder.refresh(), Refresh::Changed);
+        assert_eq!(folder.refresh(), Refresh::Same);
         // As if the file had come within the same tick of the clock.
         folder.last.as_mut().unwrap().listing = ItemListing::default();
-        assert_eq!(folder.refresh(), RefreshOutcome::Changed);
-        assert_eq!(folder.places().count(), 1);
+        assert_eq!(folder.refresh(), Refresh::Changed);
+        assert_eq!(folder.files().count(), 1);
     }
 }

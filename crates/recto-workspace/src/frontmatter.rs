@@ -40,7 +40,7 @@ pub(crate) struct BrokenYaml {
 /// ```
 pub fn strip_skill_frontmatter(content: &str) -> &str {
     match (split_frontmatter(content), fenced(content)) {
-        (Ok(page), _) => page.body,
+        (Ok(file), _) => file.body,
         (Err(_), Some(fenced)) => fenced.rest.trim(),
         (Err(_), None) => content,
     }
@@ -176,7 +176,7 @@ mod tests {
     #[track_caller]
     fn check(content: &str, expected: &Expect) {
         let shown = match split_frontmatter(content) {
-            Ok(page) => format!("{}\n{:?}", page.fields.to_json(), page.body),
+            Ok(file) => format!("{}\n{:?}", file.fields.to_json(), file.body),
             Err(broken) => format!("line {}: {}", broken.line, broken.what),
         };
         expected.assert_eq(&shown);
@@ -293,8 +293,8 @@ mod tests {
     fn behind_blank_lines_only_a_mapping_is_frontmatter() {
         for block in ["Just some words.", "- a list", "# A title", "", "a: [1", "*a: b*", "5"] {
             let content = format!("\n\n---\n{block}\n---\nmore\n");
-            let page = split_frontmatter(&content).unwrap();
-            assert_eq!((&*page.fields.to_json(), page.body), ("{}", &*content));
+            let file = split_frontmatter(&content).unwrap();
+            assert_eq!((&*file.fields.to_json(), file.body), ("{}", &*content));
             assert_eq!(strip_skill_frontmatter(&content), content);
         }
         for content in ["\n---\nname: a\n", "\n ---\nname: a\n---\n", "\nx\n---\na: b\n---\n", "\n"]

@@ -47,7 +47,7 @@ mod workspace;
 pub use frontmatter::strip_skill_frontmatter;
 pub use memories::{
     AddedMemory, AllMemories, FindingKind, ForgottenMemory, Horizon, MemoryError, MemoryFiles,
-    MemoryFinding, MemoryView, NewMemory, SecretMatch, TextMarks, find_secret,
+    MemoryFinding, MemoryResult, MemoryView, NewMemory, SecretMatch, TextMarks, find_secret,
     is_lasting_statement,
 };
 pub use options::{Override, Reload, WorkspaceOptions};

@@ -25,11 +25,12 @@
 //!   unless it may be an editor's ([`leftover`]).
 //! - An editor that had read the file *before* an addition and saves a moment after it
 //!   writes over it without knowing. So each addition is noted in a journal first
-//!   ([`journal`]), and so is each edit once it is made. Whoever next takes the lock, or finds that a file has changed, looks
-//!   whether what is noted is there ([`mend`]). If it is missing, and the file was last
-//!   written within five seconds of the addition, it is put back; the same goes for an
-//!   addition whose process was killed before it could be made. If the file was written
-//!   later than that, somebody took it out on purpose, and the journal forgets it.
+//!   ([`journal`]), and so is each edit once it is made. Whoever next takes the lock, or
+//!   finds that a file has changed, looks whether what is noted is there ([`repair`]). If it
+//!   is missing, and the file was last written within five seconds of the addition, it is
+//!   put back; the same goes for an addition whose process was killed before it could be
+//!   made. If the file was written later than that, somebody took it out on purpose, and
+//!   the journal forgets it.
 //!
 //! Not promised: an editor that is told by its user to write over a file that changed
 //! more than five seconds ago does so, and one that still has what was forgotten, or how
@@ -71,12 +72,12 @@ use lock::MemoryLock;
 use repair::repair_files;
 use write::Durability;
 
-use crate::folder::RefreshOutcome;
+use crate::folder::Refresh;
 
 pub use cache::{Horizon, MemoryView};
 pub use change::{AddedMemory, ForgottenMemory, NewMemory, TextMarks};
 pub use check::{FindingKind, MemoryFinding};
-pub use error::MemoryError;
+pub use error::{MemoryError, MemoryResult};
 pub use lasting::is_lasting_statement;
 pub use read_all::AllMemories;
 pub use secrets::{SecretMatch, find_secret};
@@ -88,13 +89,14 @@ const RETRY: Duration = Duration::from_secs(1);
 ///
 /// Its methods must be called within a tokio runtime that has its timer enabled.
 #[derive(Debug, Clone)]
-pub struct MemoryFiles(Arc<Inner>);
+pub struct MemoryFiles(Arc<MemoryFilesState>);
 
+/// What the clones of [`MemoryFiles`] share.
 #[derive(Debug)]
-struct Inner {
+struct MemoryFilesState {
     layout: MemoryLayout,
     durable: Durability,
-    shelf: Arc<Mutex<MemoryCache>>,
+    cache: Arc<Mutex<MemoryCache>>,
     /// Held by who writes, so that the writers of one process queue in order.
     writing: Mutex<()>,
     /// Somebody will look after the last additions.
@@ -104,20 +106,20 @@ struct Inner {
 impl MemoryFiles {
     /// The files of the workspace in this folder. Nothing is read yet.
     pub fn new(workspace: impl Into<PathBuf>) -> Self {
-        MemoryFiles::with(workspace.into(), Durability::Yes)
+        MemoryFiles::with_durability(workspace.into(), Durability::Yes)
     }
 
     /// Does not wait for the disk. For tests that write thousands of times.
     #[doc(hidden)]
     pub fn without_sync(workspace: impl Into<PathBuf>) -> Self {
-        MemoryFiles::with(workspace.into(), Durability::No)
+        MemoryFiles::with_durability(workspace.into(), Durability::No)
     }
 
-    fn with(workspace: PathBuf, durable: Durability) -> Self {
-        MemoryFiles(Arc::new(Inner {
+    fn with_durability(workspace: PathBuf, durable: Durability) -> Self {
+        MemoryFiles(Arc::new(MemoryFilesState {
             layout: MemoryLayout::new(workspace),
             durable,
-            shelf: Arc::default(),
+            cache: Arc::default(),
             writing: Mutex::default(),
             is_watched: AtomicBool::new(false),
         }))
@@ -126,37 +128,33 @@ impl MemoryFiles {
     /// What an audience may see, as the files are now. The same `Arc` as before when
     /// nothing changed, neither for it nor in [`MemoryView::everything`].
     pub async fn read(&self, audience: &Audience, horizon: Horizon) -> Arc<MemoryView> {
-        let (news, view) = self.refresh(audience, horizon).await;
-        if news == RefreshOutcome::Same {
+        let (outcome, view) = self.refresh(audience, horizon).await;
+        if outcome == Refresh::Same {
             return view;
         }
-        // The shelf is free meanwhile: others who read don't wait for this.
+        // The cache is free meanwhile: others who read don't wait for this.
         let inner = self.0.clone();
-        match blocking(move || inner.mend_if_free()).await {
+        match blocking(move || inner.repair_if_free()).await {
             true => self.refresh(audience, horizon).await.1,
             false => view,
         }
     }
 
-    async fn refresh(
-        &self,
-        audience: &Audience,
-        horizon: Horizon,
-    ) -> (RefreshOutcome, Arc<MemoryView>) {
-        let mut shelf = self.0.shelf.clone().lock_owned().await;
+    async fn refresh(&self, audience: &Audience, horizon: Horizon) -> (Refresh, Arc<MemoryView>) {
+        let mut cache = self.0.cache.clone().lock_owned().await;
         let (inner, audience) = (self.0.clone(), audience.clone());
         blocking(move || {
             let layout = &inner.layout;
-            let news = shelf.refresh(layout, &audience, horizon);
-            (news, shelf.view(layout, &audience, horizon))
+            let outcome = cache.refresh(layout, &audience, horizon);
+            (outcome, cache.view(layout, &audience, horizon))
         })
         .await
     }
 
     /// Writes something down. Whether its scope is the caller's to write to has to be
     /// asked before ([`may_remember`]).
-    pub async fn add(&self, new: NewMemory) -> Result<AddedMemory, MemoryError> {
-        let added = self.write(move |pen| pen.add(&new)).await?;
+    pub async fn add(&self, new: NewMemory) -> MemoryResult<AddedMemory> {
+        let added = self.write(move |writer| writer.add(&new)).await?;
         self.watch();
         Ok(added)
     }
@@ -174,22 +172,19 @@ impl MemoryFiles {
         text: Option<&str>,
         marks: impl Fn(MemoryMarks) -> MemoryMarks + Send + 'static,
         audience: &Audience,
-    ) -> Result<Memory, MemoryError> {
+    ) -> MemoryResult<Memory> {
         let memory = self.find(name, audience).await?;
         let text = text.map(str::to_owned);
-        let edited = self.write(move |pen| pen.edit(&memory, text.as_deref(), &marks)).await?;
+        let edited =
+            self.write(move |writer| writer.edit(&memory, text.as_deref(), &marks)).await?;
         self.watch();
         Ok(edited)
     }
 
     /// Moves a memory to the archive; `name` is as for [`MemoryFiles::edit`].
-    pub async fn forget(
-        &self,
-        name: &str,
-        audience: &Audience,
-    ) -> Result<ForgottenMemory, MemoryError> {
+    pub async fn forget(&self, name: &str, audience: &Audience) -> MemoryResult<ForgottenMemory> {
         let memory = self.find(name, audience).await?;
-        self.write(move |pen| pen.forget(&memory)).await
+        self.write(move |writer| writer.forget(&memory)).await
     }
 
     /// All that a person should know of the files, whoever they belong to.
@@ -199,7 +194,7 @@ impl MemoryFiles {
     }
 
     /// The memory of this name, if the audience may change it.
-    pub async fn find(&self, name: &str, audience: &Audience) -> Result<Memory, MemoryError> {
+    pub async fn find(&self, name: &str, audience: &Audience) -> MemoryResult<Memory> {
         let view = self.read(audience, Horizon::All).await;
         let memory = pick(name, &view.memories)?;
         if may_remember(audience, &memory.scope) {
@@ -211,11 +206,11 @@ impl MemoryFiles {
 
     async fn write<T: Send + 'static>(
         &self,
-        work: impl FnOnce(MemoryWriter<'_>) -> Result<T, MemoryError> + Send + 'static,
-    ) -> Result<T, MemoryError> {
+        work: impl FnOnce(MemoryWriter<'_>) -> MemoryResult<T> + Send + 'static,
+    ) -> MemoryResult<T> {
         let _alone = self.0.writing.lock().await;
         let inner = self.0.clone();
-        blocking(move || work(inner.pen())).await
+        blocking(move || work(inner.writer())).await
     }
 
     /// Looks after what was added once more when the time is over in which an editor may
@@ -240,15 +235,15 @@ impl MemoryFiles {
     }
 }
 
-impl Inner {
-    fn pen(&self) -> MemoryWriter<'_> {
+impl MemoryFilesState {
+    fn writer(&self) -> MemoryWriter<'_> {
         MemoryWriter { layout: &self.layout, durable: self.durable }
     }
 
     /// Looks after the journal, and says when to do so again; `None` when it is empty
     /// or somebody else does.
     fn watch_once(&self) -> Option<Duration> {
-        let pause = if self.mend_if_free() { WINDOW } else { RETRY };
+        let pause = if self.repair_if_free() { WINDOW } else { RETRY };
         // In this order, because who adds something notes it first and then asks.
         self.is_watched.store(false, Ordering::SeqCst);
         let is_done = Journal::in_layout(&self.layout).length() == 0;
@@ -257,12 +252,12 @@ impl Inner {
 
     /// Puts back what is missing, if anything is noted and nobody else is at it. Who
     /// has the lock does the same.
-    fn mend_if_free(&self) -> bool {
+    fn repair_if_free(&self) -> bool {
         let journal = Journal::in_layout(&self.layout);
         if journal.length() == 0 {
             return false;
         }
-        let Some(mut lock) = MemoryLock::try_take(&self.layout) else { return false };
+        let Some(mut lock) = MemoryLock::try_acquire(&self.layout) else { return false };
         let done = repair_files(&self.layout, &mut lock, self.durable);
         lock.release(journal.length());
         done.is_ok()
@@ -270,7 +265,7 @@ impl Inner {
 }
 
 /// The one memory that a name means.
-fn pick<'a>(name: &str, memories: &'a [Memory]) -> Result<&'a Memory, MemoryError> {
+fn pick<'a>(name: &str, memories: &'a [Memory]) -> MemoryResult<&'a Memory> {
     let found = TypedMemory::new(name).among(memories);
     match *found {
         [memory] => Ok(memory),

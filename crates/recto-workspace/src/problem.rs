@@ -68,7 +68,8 @@ impl WorkspaceProblem {
         }
     }
 
-    pub(crate) fn at(self, line: impl Into<Option<usize>>) -> Self {
+    /// The same, with the line to point at.
+    pub(crate) fn at_line(self, line: impl Into<Option<usize>>) -> Self {
         WorkspaceProblem { line: line.into(), ..self }
     }
 
@@ -134,7 +135,7 @@ mod tests {
     fn a_problem_reads_as_path_line_what_and_hint() {
         let path: Arc<Path> = Arc::from(Path::new("rules/tone.md"));
         let problem = WorkspaceProblem::warning(&path, "unknown include mode `sometimes`")
-            .at(3)
+            .at_line(3)
             .hint("known are always, manual, agent");
         assert_eq!(
             problem.to_string(),
@@ -151,7 +152,7 @@ mod tests {
         let forged =
             "a\nwarning: \u{1b}[31mb\r\0\u{7f}\u{85}\u{9b}\u{202a}\u{202e}\u{2066}\u{2069}é🙂";
         let path: Arc<Path> = Arc::from(Path::new(forged));
-        let problem = WorkspaceProblem::warning(&path, forged).at(1).hint(forged);
+        let problem = WorkspaceProblem::warning(&path, forged).at_line(1).hint(forged);
         let shown =
             r"a\nwarning: \u{1b}[31mb\r\0\u{7f}\u{85}\u{9b}\u{202a}\u{202e}\u{2066}\u{2069}é🙂";
         assert_eq!(problem.to_string(), format!("{shown}:1: {shown}; {shown}"));
@@ -162,7 +163,8 @@ mod tests {
     fn only_what_is_left_out_becomes_a_notice() {
         let path: Arc<Path> = Arc::from(Path::new("a"));
         assert_eq!(WorkspaceProblem::warning(&path, "odd").notice(), None);
-        let notice = WorkspaceProblem::warning(&path, "odd").at(2).left_out().notice().unwrap();
+        let notice =
+            WorkspaceProblem::warning(&path, "odd").at_line(2).left_out().notice().unwrap();
         assert_eq!(&*notice.problem, "line 2: odd");
     }
 }

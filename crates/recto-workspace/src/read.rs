@@ -11,15 +11,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use recto_context::{
-    CatalogDocument, ContentHash, ContentSource, Text, ToolSpec, WorkspaceFile as TextFile,
-};
+use recto_context::{CatalogDocument, ContentHash, ContentSource, Text, ToolSpec, WorkspaceFile};
 
 use crate::document::read_document;
 use crate::fields::FileReport;
 use crate::options::WorkspaceOptions;
 use crate::problem::WorkspaceProblem;
-use crate::skill::{self, read_skill};
+use crate::skill::{ParsedSkill, read_skill};
 use crate::source_files::{FileRole, SourceFile};
 use crate::stamp::{self, IoFailure, PathState, stat_path};
 use crate::tools_json::read_tools;
@@ -32,7 +30,7 @@ const SIZE_LIMIT: u64 = 8 << 20;
 pub(crate) struct ReadJob {
     /// Where the reading belongs; given back unchanged.
     pub slot: usize,
-    pub place: SourceFile,
+    pub file: SourceFile,
     /// What its content was, if it was read before.
     pub known: Option<ContentHash>,
 }
@@ -66,30 +64,30 @@ pub(crate) struct ParsedFile {
 #[derive(Debug)]
 pub(crate) enum ParsedValue {
     /// A blank file is none.
-    Text(Option<TextFile>),
-    Skill(skill::ParsedSkill),
+    Text(Option<WorkspaceFile>),
+    Skill(ParsedSkill),
     Tools(Vec<ToolSpec>),
     Document(Option<CatalogDocument>),
 }
 
 /// Reads a file and, if its bytes are new, parses it.
-pub(crate) fn read_file(errand: &ReadJob, options: &WorkspaceOptions) -> ReadResult {
+pub(crate) fn read_file(job: &ReadJob, options: &WorkspaceOptions) -> ReadResult {
     let at = SystemTime::now();
-    let path = &errand.place.path;
+    let path = &job.file.path;
     let (seen, content) = read(path);
     let outcome = match content {
         Ok(None) => ReadOutcome::Missing,
         Err(what) => ReadOutcome::Unusable(WorkspaceProblem::error(path, what)),
         Ok(Some(bytes)) => {
             let hash = ContentHash::of_bytes(&bytes);
-            if errand.known == Some(hash) {
+            if job.known == Some(hash) {
                 ReadOutcome::Unchanged
             } else {
-                parse(&errand.place, hash, &bytes, options)
+                parse(&job.file, hash, &bytes, options)
             }
         }
     };
-    ReadResult { slot: errand.slot, seen, at, outcome }
+    ReadResult { slot: job.slot, seen, at, outcome }
 }
 
 /// The bytes of a file, or `None` when there is none, with the stamp that it
@@ -128,7 +126,7 @@ fn too_large(size: u64) -> String {
 }
 
 fn parse(
-    place: &SourceFile,
+    file: &SourceFile,
     hash: ContentHash,
     bytes: &[u8],
     options: &WorkspaceOptions,
@@ -137,16 +135,16 @@ fn parse(
         Ok(content) => content.strip_prefix('\u{feff}').unwrap_or(content),
         Err(error) => {
             let what = format!("is not UTF-8: byte {} does not fit", error.valid_up_to());
-            return ReadOutcome::Unusable(WorkspaceProblem::error(&place.path, what));
+            return ReadOutcome::Unusable(WorkspaceProblem::error(&file.path, what));
         }
     };
-    let mut report = FileReport::new(&place.path);
-    let value = match place.role {
+    let mut report = FileReport::new(&file.path);
+    let value = match file.role {
         FileRole::Soul
         | FileRole::Identity
         | FileRole::Agents
         | FileRole::User
-        | FileRole::ToolsDoc => ParsedValue::Text(read_text(content, &place.path)),
+        | FileRole::ToolsDoc => ParsedValue::Text(read_text(content, &file.path)),
         FileRole::Skill => {
             ParsedValue::Skill(read_skill(content, options.search_path.as_deref(), &mut report))
         }
@@ -158,8 +156,10 @@ fn parse(
     ReadOutcome::Parsed(ParsedFile { hash, value, problems: report.problems })
 }
 
-fn read_text(content: &str, path: &Arc<Path>) -> Option<TextFile> {
+fn read_text(content: &str, path: &Arc<Path>) -> Option<WorkspaceFile> {
     let text = content.trim();
-    (!text.is_empty())
-        .then(|| TextFile { text: Text::from(text), source: ContentSource::File(path.clone()) })
+    (!text.is_empty()).then(|| WorkspaceFile {
+        text: Text::from(text),
+        source: ContentSource::File(path.clone()),
+    })
 }

@@ -34,8 +34,8 @@ pub(crate) fn read_skill(
     report: &mut FileReport<'_>,
 ) -> ParsedSkill {
     let path = report.path();
-    let Some(page) = split_or_report(content, report) else { return ParsedSkill::Nothing };
-    let fields = &page.fields;
+    let Some(file) = split_or_report(content, report) else { return ParsedSkill::Nothing };
+    let fields = &file.fields;
     let name = name(fields, report);
     if let Some(metadata) = fields.get("metadata") {
         let programs = missing_programs(metadata, search_path);
@@ -44,7 +44,7 @@ pub(crate) fn read_skill(
         }
     }
     let description = fields.text("description", report);
-    if description.is_none() && page.body.trim().is_empty() {
+    if description.is_none() && file.body.trim().is_empty() {
         report.add(WorkspaceProblem::warning(path, "has no text").left_out());
         return ParsedSkill::Nothing;
     }
@@ -52,7 +52,7 @@ pub(crate) fn read_skill(
         let hint = "say in a sentence when to use the skill";
         report.warn_with_hint(fields.line("name"), "has no description", hint);
     }
-    let mut skill = Skill::new(name, description.as_deref(), Text::from(page.body));
+    let mut skill = Skill::new(name, description.as_deref(), Text::from(file.body));
     skill.include = fields.include(report).unwrap_or(IncludeMode::Always);
     skill.source = ContentSource::File(path.clone());
     ParsedSkill::Skill(skill)

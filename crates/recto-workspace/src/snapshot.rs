@@ -12,7 +12,7 @@ use recto_context::{
 use crate::options::WorkspaceOptions;
 use crate::problem::WorkspaceProblem;
 use crate::read::{ParsedFile, ParsedValue};
-use crate::skill::{self, folder_name};
+use crate::skill::{ParsedSkill, folder_name};
 use crate::source_files::FileRole;
 use crate::state::{FileSlot, SlotContent};
 
@@ -75,14 +75,14 @@ impl WorkspaceSnapshot {
         slots: &[FileSlot],
         folder_problems: impl Iterator<Item = &'a WorkspaceProblem>,
     ) -> Self {
-        let mut gathering = SnapshotBuilder::default();
+        let mut builder = SnapshotBuilder::default();
         for problem in folder_problems {
-            gathering.report(problem.clone());
+            builder.report(problem.clone());
         }
         for slot in slots {
-            gathering.add(slot, options);
+            builder.add(slot, options);
         }
-        gathering.finish()
+        builder.finish()
     }
 }
 
@@ -98,8 +98,8 @@ struct SnapshotBuilder {
 
 impl SnapshotBuilder {
     fn add(&mut self, slot: &FileSlot, options: &WorkspaceOptions) {
-        let path = &slot.place.path;
-        match (slot.place.role, slot.content()) {
+        let path = &slot.file.path;
+        match (slot.file.role, slot.content()) {
             (FileRole::Skill, content) => self.add_skill(path, content, options),
             // The tools of a skill that is left out are left out with it.
             (FileRole::SkillTools, _) if self.open_skill.is_none() => {}
@@ -113,15 +113,13 @@ impl SnapshotBuilder {
     }
 
     fn add_value(&mut self, role: FileRole, value: &ParsedValue, options: &WorkspaceOptions) {
-        let catalog = &mut self.snapshot.catalog;
+        let Catalog { system, tools_doc, .. } = &mut self.snapshot.catalog;
         match (role, value) {
-            (FileRole::Soul, ParsedValue::Text(file)) => catalog.system.soul.clone_from(file),
-            (FileRole::Identity, ParsedValue::Text(file)) => {
-                catalog.system.identity.clone_from(file)
-            }
-            (FileRole::Agents, ParsedValue::Text(file)) => catalog.system.agents.clone_from(file),
-            (FileRole::User, ParsedValue::Text(file)) => catalog.system.user.clone_from(file),
-            (_, ParsedValue::Text(file)) => catalog.tools_doc.clone_from(file),
+            (FileRole::Soul, ParsedValue::Text(file)) => system.soul.clone_from(file),
+            (FileRole::Identity, ParsedValue::Text(file)) => system.identity.clone_from(file),
+            (FileRole::Agents, ParsedValue::Text(file)) => system.agents.clone_from(file),
+            (FileRole::User, ParsedValue::Text(file)) => system.user.clone_from(file),
+            (_, ParsedValue::Text(file)) => tools_doc.clone_from(file),
             (_, ParsedValue::Tools(tools)) => self.add_tools(tools, options),
             (FileRole::Rule, ParsedValue::Document(Some(rule))) => {
                 self.add_document(ItemKind::Rule, rule, options);
@@ -148,10 +146,8 @@ impl SnapshotBuilder {
             SlotContent::Parsed(parsed) => {
                 self.report_all(parsed);
                 match &parsed.value {
-                    ParsedValue::Skill(skill::ParsedSkill::Skill(skill)) => {
-                        self.place_skill(skill, options)
-                    }
-                    ParsedValue::Skill(skill::ParsedSkill::Lacks { name, programs }) => {
+                    ParsedValue::Skill(ParsedSkill::Skill(skill)) => self.set_skill(skill, options),
+                    ParsedValue::Skill(ParsedSkill::Lacks { name, programs }) => {
                         let item = ItemId::new(ItemKind::Skill, name.as_str());
                         self.skip(item, path, SkipReason::MissingPrograms(programs.clone()));
                     }
@@ -162,7 +158,7 @@ impl SnapshotBuilder {
     }
 
     /// A skill takes the place of an earlier one of its name.
-    fn place_skill(&mut self, skill: &Skill, options: &WorkspaceOptions) {
+    fn set_skill(&mut self, skill: &Skill, options: &WorkspaceOptions) {
         let mut skill = skill.clone();
         let settings = options.overrides(ItemKind::Skill, &skill.name);
         skill.include = settings.include.unwrap_or(skill.include);
@@ -190,13 +186,8 @@ impl SnapshotBuilder {
         skill.tools = tools.iter().map(|tool| owned_tool(tool, &skill.name, options)).collect();
     }
 
-    fn add_document(
-        &mut self,
-        kind: ItemKind,
-        document: &CatalogDocument,
-        options: &WorkspaceOptions,
-    ) {
-        let mut document = document.clone();
+    fn add_document(&mut self, kind: ItemKind, item: &CatalogDocument, options: &WorkspaceOptions) {
+        let mut document = item.clone();
         let settings = options.overrides(kind, &document.name);
         document.include = settings.include.unwrap_or(document.include);
         document.priority = settings.priority.unwrap_or(document.priority);
@@ -213,7 +204,7 @@ impl SnapshotBuilder {
         let (ContentSource::File(old), ContentSource::File(new)) = (old, new) else {
             return;
         };
-        if shelf_of(item.kind, old) == shelf_of(item.kind, new) {
+        if searched_folder(item.kind, old) == searched_folder(item.kind, new) {
             let what = format!("{} has the same name, `{}`, and wins", new.display(), item.name);
             self.report(WorkspaceProblem::warning(old, what).left_out());
         }
@@ -250,11 +241,11 @@ fn disabled_name(path: &Path, content: &SlotContent, options: &WorkspaceOptions)
     let name = match content {
         SlotContent::Missing => return None,
         SlotContent::Parsed(ParsedFile {
-            value: ParsedValue::Skill(skill::ParsedSkill::Skill(skill)),
+            value: ParsedValue::Skill(ParsedSkill::Skill(skill)),
             ..
         }) => skill.name.to_string(),
         SlotContent::Parsed(ParsedFile {
-            value: ParsedValue::Skill(skill::ParsedSkill::Lacks { name, .. }),
+            value: ParsedValue::Skill(ParsedSkill::Lacks { name, .. }),
             ..
         }) => name.clone(),
         SlotContent::Parsed(_) | SlotContent::Unusable(_) => folder_name(path),
@@ -276,7 +267,7 @@ fn owned_tool(tool: &ToolSpec, skill: &Arc<str>, options: &WorkspaceOptions) -> 
 }
 
 /// The folder that was searched when `file` was found.
-fn shelf_of(kind: ItemKind, file: &Path) -> Option<&Path> {
+fn searched_folder(kind: ItemKind, file: &Path) -> Option<&Path> {
     let entry = if kind == ItemKind::Skill { file.parent()? } else { file };
     entry.parent()
 }

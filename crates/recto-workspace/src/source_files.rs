@@ -40,7 +40,7 @@ pub(crate) enum FolderKind {
 }
 
 /// The files that have a fixed place in the workspace.
-pub(crate) fn fixed_places(workspace: &Path) -> impl Iterator<Item = SourceFile> + '_ {
+pub(crate) fn fixed_files(workspace: &Path) -> impl Iterator<Item = SourceFile> + '_ {
     const FIXED: [(&str, FileRole); 5] = [
         ("SOUL.md", FileRole::Soul),
         ("IDENTITY.md", FileRole::Identity),
@@ -53,35 +53,34 @@ pub(crate) fn fixed_places(workspace: &Path) -> impl Iterator<Item = SourceFile>
 
 /// The folders whose entries are items, in the order they are searched: those
 /// that agents share, and those of the workspace if there is one.
-pub(crate) fn shelves(
+pub(crate) fn item_folders(
     options: &WorkspaceOptions,
     workspace: Option<&Path>,
 ) -> Vec<(PathBuf, FolderKind)> {
     let mut skills = vec![options.skills_directory.clone()];
     skills.extend(workspace.map(|workspace| workspace.join("skills")));
     skills.extend(options.extra_skill_dirs.iter().cloned());
-    let mut shelves: Vec<_> = without_earlier_doubles(skills)
+    let mut folders: Vec<_> = without_earlier_doubles(skills)
         .into_iter()
         .map(|path| (path, FolderKind::Skills))
         .collect();
     if let Some(workspace) = workspace {
-        shelves.push((workspace.join("rules"), FolderKind::Rules));
-        shelves.push((workspace.join("references"), FolderKind::References));
+        folders.push((workspace.join("rules"), FolderKind::Rules));
+        folders.push((workspace.join("references"), FolderKind::References));
     }
-    shelves
+    folders
 }
 
-/// A folder that is named twice counts where it is named last, because the
-/// last one wins.
+/// The paths, each where it is named last, because the last one wins.
 fn without_earlier_doubles(paths: Vec<PathBuf>) -> Vec<PathBuf> {
     let is_last = |at: usize| !paths[at + 1..].contains(&paths[at]);
-    let kept: Vec<bool> = (0..paths.len()).map(is_last).collect();
-    paths.into_iter().zip(kept).filter_map(|(path, kept)| kept.then_some(path)).collect()
+    let last: Vec<bool> = (0..paths.len()).map(is_last).collect();
+    paths.into_iter().zip(last).filter_map(|(path, is_last)| is_last.then_some(path)).collect()
 }
 
 impl FolderKind {
     /// The files that an entry of this name in `folder` stands for.
-    pub(crate) fn places(self, folder: &Path, name: &str) -> impl Iterator<Item = SourceFile> {
+    pub(crate) fn item_files(self, folder: &Path, name: &str) -> impl Iterator<Item = SourceFile> {
         let entry = folder.join(name);
         let files: &[(Option<&str>, FileRole)] = match self {
             FolderKind::Skills => {
@@ -96,7 +95,8 @@ impl FolderKind {
         })
     }
 
-    pub(crate) fn kind(self) -> ItemKind {
+    /// The kind of the items.
+    pub(crate) fn item_kind(self) -> ItemKind {
         match self {
             FolderKind::Skills => ItemKind::Skill,
             FolderKind::Rules => ItemKind::Rule,
@@ -116,9 +116,9 @@ mod tests {
             extra_skill_dirs: vec!["x".into(), "home".into()],
             ..WorkspaceOptions::default()
         };
-        let skills: Vec<_> = shelves(&options, Some(Path::new("w")))
+        let skills: Vec<_> = item_folders(&options, Some(Path::new("w")))
             .into_iter()
-            .filter_map(|(path, shelf)| (shelf == FolderKind::Skills).then_some(path))
+            .filter_map(|(path, kind)| (kind == FolderKind::Skills).then_some(path))
             .collect();
         assert_eq!(skills, ["w/skills", "x", "home"].map(PathBuf::from));
     }

@@ -16,14 +16,14 @@ use std::time::SystemTime;
 
 use recto_context::ContentHash;
 
-use crate::folder::{Folder, RefreshOutcome};
+use crate::folder::{Folder, Refresh};
 use crate::options::WorkspaceOptions;
 use crate::problem::WorkspaceProblem;
 use crate::programs::is_on_path;
 use crate::read::{ParsedFile, ParsedValue, ReadJob, ReadOutcome, ReadResult};
 use crate::skill::ParsedSkill;
 use crate::snapshot::WorkspaceSnapshot;
-use crate::source_files::{self, SourceFile, fixed_places};
+use crate::source_files::{self, SourceFile, fixed_files};
 use crate::stamp::{PathKind, PathState, stat_path};
 
 /// The files of a workspace as they were last read, and the snapshot made of them.
@@ -50,7 +50,7 @@ enum RootStatus {
 /// One file and what was last read of it.
 #[derive(Debug)]
 pub(crate) struct FileSlot {
-    pub place: SourceFile,
+    pub file: SourceFile,
     last: Option<LastRead>,
 }
 
@@ -79,23 +79,27 @@ impl WorkspaceState {
     /// that changed or may have.
     pub(crate) fn survey(&mut self, options: &WorkspaceOptions) -> Vec<ReadJob> {
         self.look_at_root(options);
-        if self.look_at_folders() == RefreshOutcome::Changed {
+        if self.look_at_folders() == Refresh::Changed {
             self.make_slots(options);
         }
         let path = options.search_path.as_deref();
-        self.slots.iter().enumerate().filter_map(|(index, slot)| slot.errand(index, path)).collect()
+        self.slots
+            .iter()
+            .enumerate()
+            .filter_map(|(index, slot)| slot.read_job(index, path))
+            .collect()
     }
 
     /// A workspace that comes or goes takes its folders along; those shared by
     /// all agents stay. New folders are news at the next look.
     fn look_at_root(&mut self, options: &WorkspaceOptions) {
-        let root = RootStatus::look(&options.workspace);
+        let root = RootStatus::from_path(&options.workspace);
         if root == self.root {
             return;
         }
         self.root = root;
-        let shelves = source_files::shelves(options, self.workspace(options));
-        self.folders = shelves.iter().map(|(path, shelf)| Folder::new(path, *shelf)).collect();
+        let folders = source_files::item_folders(options, self.workspace(options));
+        self.folders = folders.iter().map(|(path, kind)| Folder::new(path, *kind)).collect();
     }
 
     /// The workspace, if it is there.
@@ -104,25 +108,22 @@ impl WorkspaceState {
     }
 
     /// Lists the folders again that changed or may have.
-    fn look_at_folders(&mut self) -> RefreshOutcome {
-        let news = self.folders.iter_mut().map(Folder::refresh);
+    fn look_at_folders(&mut self) -> Refresh {
+        let outcome = self.folders.iter_mut().map(Folder::refresh);
         // All of them, also behind one that changed.
-        news.fold(
-            RefreshOutcome::Same,
-            |all, one| if one == RefreshOutcome::Changed { one } else { all },
-        )
+        outcome.fold(Refresh::Same, |all, one| if one == Refresh::Changed { one } else { all })
     }
 
     /// Takes in what was read, and gives the snapshot: the last one as long as
     /// it shows all that is known.
     pub(crate) fn settle(
         &mut self,
-        readings: Vec<ReadResult>,
+        results: Vec<ReadResult>,
         options: &WorkspaceOptions,
     ) -> Arc<WorkspaceSnapshot> {
-        for reading in readings {
-            let slot = reading.slot;
-            if self.slots[slot].accept(reading) == RefreshOutcome::Changed {
+        for result in results {
+            let slot = result.slot;
+            if self.slots[slot].accept(result) == Refresh::Changed {
                 self.outdated = true;
             }
         }
@@ -138,28 +139,25 @@ impl WorkspaceState {
     fn make_slots(&mut self, options: &WorkspaceOptions) {
         let known = std::mem::take(&mut self.slots);
         let mut known: BTreeMap<_, _> =
-            known.into_iter().map(|slot| (slot.place, slot.last)).collect();
-        let listed = self.folders.iter().flat_map(Folder::places);
-        let fixed = self.workspace(options).into_iter().flat_map(fixed_places);
+            known.into_iter().map(|slot| (slot.file, slot.last)).collect();
+        let listed = self.folders.iter().flat_map(Folder::files);
+        let fixed = self.workspace(options).into_iter().flat_map(fixed_files);
         self.slots = fixed
             .chain(listed)
-            .map(|place| FileSlot { last: known.remove(&place).flatten(), place })
+            .map(|file| FileSlot { last: known.remove(&file).flatten(), file })
             .collect();
         self.outdated = true;
     }
 
     fn build(&self, options: &WorkspaceOptions) -> WorkspaceSnapshot {
-        let folder_problems = self.folders.iter().flat_map(Folder::problems);
-        WorkspaceSnapshot::build(
-            options,
-            &self.slots,
-            self.root.problem().into_iter().chain(folder_problems),
-        )
+        let of_folders = self.folders.iter().flat_map(Folder::problems);
+        let problems = self.root.problem().into_iter().chain(of_folders);
+        WorkspaceSnapshot::build(options, &self.slots, problems)
     }
 }
 
 impl RootStatus {
-    fn look(path: &Path) -> Self {
+    fn from_path(path: &Path) -> Self {
         let what = match stat_path(path) {
             PathState::Present(stamp) if stamp.kind == PathKind::Folder => {
                 return RootStatus::There;
@@ -187,8 +185,8 @@ impl FileSlot {
         self.last.as_ref().map_or(&SlotContent::Missing, |last| &last.content)
     }
 
-    fn errand(&self, slot: usize, search_path: Option<&OsStr>) -> Option<ReadJob> {
-        let seen = stat_path(&self.place.path);
+    fn read_job(&self, slot: usize, search_path: Option<&OsStr>) -> Option<ReadJob> {
+        let seen = stat_path(&self.file.path);
         let last = self.last.as_ref();
         let installed = last.is_some_and(|last| last.content.lacks_nothing_any_more(search_path));
         let same = last.is_some_and(|last| last.seen == seen && !seen.is_racy(last.at));
@@ -197,35 +195,31 @@ impl FileSlot {
         }
         // The same bytes mean something else once a program is there.
         let known = last.and_then(|last| last.content.hash()).filter(|_| !installed);
-        Some(ReadJob { slot, place: self.place.clone(), known })
+        Some(ReadJob { slot, file: self.file.clone(), known })
     }
 
-    fn accept(&mut self, reading: ReadResult) -> RefreshOutcome {
+    fn accept(&mut self, result: ReadResult) -> Refresh {
         let before = self.last.take().map(|last| last.content);
-        let (content, news) = merge(before, reading.outcome);
-        self.last = Some(LastRead { seen: reading.seen, at: reading.at, content });
-        news
+        let (content, outcome) = merge(before, result.outcome);
+        self.last = Some(LastRead { seen: result.seen, at: result.at, content });
+        outcome
     }
 }
 
 /// The content after a reading, and whether it differs from the one before.
-fn merge(before: Option<SlotContent>, outcome: ReadOutcome) -> (SlotContent, RefreshOutcome) {
+fn merge(before: Option<SlotContent>, outcome: ReadOutcome) -> (SlotContent, Refresh) {
     match (before, outcome) {
-        (Some(content), ReadOutcome::Unchanged) => (content, RefreshOutcome::Same),
+        (Some(content), ReadOutcome::Unchanged) => (content, Refresh::Same),
         (None, ReadOutcome::Unchanged | ReadOutcome::Missing) => {
-            (SlotContent::Missing, RefreshOutcome::Changed)
+            (SlotContent::Missing, Refresh::Changed)
         }
-        (Some(SlotContent::Missing), ReadOutcome::Missing) => {
-            (SlotContent::Missing, RefreshOutcome::Same)
-        }
-        (Some(_), ReadOutcome::Missing) => (SlotContent::Missing, RefreshOutcome::Changed),
+        (Some(SlotContent::Missing), ReadOutcome::Missing) => (SlotContent::Missing, Refresh::Same),
+        (Some(_), ReadOutcome::Missing) => (SlotContent::Missing, Refresh::Changed),
         (Some(SlotContent::Unusable(old)), ReadOutcome::Unusable(new)) if old == new => {
-            (SlotContent::Unusable(old), RefreshOutcome::Same)
+            (SlotContent::Unusable(old), Refresh::Same)
         }
-        (_, ReadOutcome::Unusable(problem)) => {
-            (SlotContent::Unusable(problem), RefreshOutcome::Changed)
-        }
-        (_, ReadOutcome::Parsed(parsed)) => (SlotContent::Parsed(parsed), RefreshOutcome::Changed),
+        (_, ReadOutcome::Unusable(problem)) => (SlotContent::Unusable(problem), Refresh::Changed),
+        (_, ReadOutcome::Parsed(parsed)) => (SlotContent::Parsed(parsed), Refresh::Changed),
     }
 }
 

@@ -14,7 +14,7 @@ use crate::snapshot::WorkspaceSnapshot;
 use crate::state::WorkspaceState;
 
 /// With fewer files than this for each, more threads cost more than they save.
-const FILES_A_JOB: usize = 8;
+const FILES_A_THREAD: usize = 8;
 
 /// The files of one agent, and what is known of them.
 #[derive(Debug)]
@@ -44,29 +44,29 @@ impl Workspace {
         // One job for all looks: a stat is so short that handing out hundreds of
         // them would cost more than it saves, above all on a busy machine.
         let options = self.options.clone();
-        let (mut state, errands) = blocking(move || {
-            let errands = state.survey(&options);
-            (state, errands)
+        let (mut state, jobs) = blocking(move || {
+            let jobs = state.survey(&options);
+            (state, jobs)
         })
         .await;
-        let readings = read_all(errands, &self.options).await;
-        state.settle(readings, &self.options)
+        let results = read_all(jobs, &self.options).await;
+        state.settle(results, &self.options)
     }
 }
 
 /// Reads files side by side, an equal share on each thread.
-async fn read_all(mut errands: Vec<ReadJob>, options: &Arc<WorkspaceOptions>) -> Vec<ReadResult> {
+async fn read_all(mut jobs: Vec<ReadJob>, options: &Arc<WorkspaceOptions>) -> Vec<ReadResult> {
     let threads = available_parallelism().map_or(1, usize::from);
-    let share = errands.len().div_ceil(threads).max(FILES_A_JOB);
-    let mut jobs = JoinSet::new();
-    while !errands.is_empty() {
-        let rest = errands.split_off(share.min(errands.len()));
-        let mine = std::mem::replace(&mut errands, rest);
+    let share = jobs.len().div_ceil(threads).max(FILES_A_THREAD);
+    let mut reads = JoinSet::new();
+    while !jobs.is_empty() {
+        let rest = jobs.split_off(share.min(jobs.len()));
+        let mine = std::mem::replace(&mut jobs, rest);
         let options = options.clone();
-        jobs.spawn_blocking(move || {
-            mine.iter().map(|errand| read::read_file(errand, &options)).collect::<Vec<_>>()
+        reads.spawn_blocking(move || {
+            mine.iter().map(|job| read::read_file(job, &options)).collect::<Vec<_>>()
         });
     }
     // A panic of one goes on here.
-    jobs.join_all().await.into_iter().flatten().collect()
+    reads.join_all().await.into_iter().flatten().collect()
 }

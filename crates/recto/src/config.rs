@@ -45,9 +45,9 @@ use std::io::{self, ErrorKind, Read};
 use std::path::PathBuf;
 
 pub use choices::{
-    ApprovalMode, AutoUncertain, ContextMode, HistoryCompaction, IncludeMode, ItemGroup, ItemKind,
-    LayoutPreset, PickMessages, PickPlacement, Provider, Reload, SandboxPolicy, SearchPreset,
-    SkillRender, SystemMessages, ToolCalls, ToolPermission, ToolTurnContext,
+    ApprovalMode, ContextMode, HistoryCompaction, IncludeMode, ItemGroup, ItemKind, LayoutPreset,
+    PickMessages, PickPlacement, Provider, Reload, SandboxPolicy, SearchPreset, SkillRender,
+    SystemMessages, ToolCalls, ToolPermission, ToolTurnContext, UncertainMode,
 };
 pub use edit::set_include;
 pub use env::ConfigFlag;
@@ -74,7 +74,7 @@ pub fn load(sources: &ConfigSources) -> Result<LoadedConfig, ConfigProblems> {
     load_text(&text, sources)
 }
 
-/// As [`load`], with the text of the file at hand.
+/// Reads the config like [`load`], with the text of the file at hand.
 pub fn load_text(text: &str, sources: &ConfigSources) -> Result<LoadedConfig, ConfigProblems> {
     let ParsedConfig { settings, tables, mut problems, has_syntax_errors } =
         raw::read(&sources.file_name(), text);

@@ -8,8 +8,10 @@ use recto_context::nearest_name;
 use recto_llm::LlmError;
 use recto_store::StoreError;
 
-use crate::commands::agent_failed;
 use crate::output::tame;
+
+/// The result of a command or a part of it.
+pub(crate) type CliResult<T = ()> = Result<T, CliFailure>;
 
 /// The failure of a command: what happened, its causes, and what a person can do about it.
 #[derive(Debug)]
@@ -73,7 +75,7 @@ impl CliFailure {
 
 impl From<AgentError> for CliFailure {
     fn from(error: AgentError) -> Self {
-        agent_failed(&error)
+        CliFailure::new(error.to_string()).hint_if(error.hint())
     }
 }
 

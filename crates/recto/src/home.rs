@@ -3,7 +3,7 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
-use crate::failure::CliFailure;
+use crate::failure::{CliFailure, CliResult};
 
 /// Recto's home and the person's own, both found once, when the program starts.
 #[derive(Debug, Clone)]
@@ -14,7 +14,7 @@ pub(crate) struct RectoHome {
 
 impl RectoHome {
     /// The home that the flag names, else `RECTO_HOME`, else `~/.recto`.
-    pub(crate) fn find(flag: Option<&Path>) -> Result<Self, CliFailure> {
+    pub(crate) fn find(flag: Option<&Path>) -> CliResult<Self> {
         let user = env::home_dir().filter(|home| !home.as_os_str().is_empty());
         let variable = env::var_os("RECTO_HOME").filter(|value| !value.is_empty());
         let named = flag.map(Path::to_path_buf).or_else(|| variable.map(PathBuf::from));

@@ -4,19 +4,19 @@ use std::io::{self, BufRead, BufReader, IsTerminal, Read};
 
 use tokio::sync::mpsc;
 
-use crate::failure::CliFailure;
+use crate::failure::{CliFailure, CliResult};
 
 /// The most that is read of a message or a history: more than any window holds,
 /// and not all of a device that never ends.
 const MOST_BYTES: u64 = 256 << 20;
 
 /// The message that was typed behind a flag; `-` stands for all of standard input.
-pub(crate) fn message(typed: &str) -> Result<String, CliFailure> {
+pub(crate) fn message(typed: &str) -> CliResult<String> {
     if typed == "-" { all() } else { Ok(typed.to_owned()) }
 }
 
 /// Reads standard input to its end, byte for byte.
-pub(crate) fn all() -> Result<String, CliFailure> {
+pub(crate) fn all() -> CliResult<String> {
     read_text(io::stdin().lock()).map_err(|error| {
         CliFailure::new("cannot read the message from standard input").because(&error)
     })
@@ -44,7 +44,7 @@ fn too_large() -> io::Error {
 
 /// The lines of standard input, read on a thread of their own, one ahead. Ends
 /// with the input, or with what went wrong.
-pub(crate) fn lines() -> mpsc::Receiver<Result<String, CliFailure>> {
+pub(crate) fn lines() -> mpsc::Receiver<CliResult<String>> {
     let (sender, receiver) = mpsc::channel(1);
     std::thread::spawn(move || {
         let mut input = BufReader::new(io::stdin().lock());

@@ -18,7 +18,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use cli::{Cli, CliCommand};
-use failure::CliFailure;
+use failure::CliResult;
 use home::RectoHome;
 use recto_context::ItemKind;
 
@@ -34,7 +34,7 @@ pub fn run() -> ExitCode {
     }
 }
 
-fn dispatch(cli: &Cli) -> Result<ExitCode, CliFailure> {
+fn dispatch(cli: &Cli) -> CliResult<ExitCode> {
     let home = RectoHome::find(cli.home.as_deref())?;
     match &cli.command {
         // These fail with a code of their own, or without a word.

@@ -10,11 +10,11 @@ use std::io::{self, IsTerminal, Write};
 
 use serde_json::Value;
 
-use crate::failure::CliFailure;
+use crate::failure::{CliFailure, CliResult};
 
 /// Prints what is drawn for people. Colours are taken out unless a terminal
 /// shows them.
-pub(crate) fn print(drawing: &str) -> Result<(), CliFailure> {
+pub(crate) fn print(drawing: &str) -> CliResult {
     written(|| {
         let mut out = anstream::stdout().lock();
         out.write_all(drawing.as_bytes())?;
@@ -23,12 +23,12 @@ pub(crate) fn print(drawing: &str) -> Result<(), CliFailure> {
 }
 
 /// Prints data as it is.
-pub(crate) fn print_data(data: &str) -> Result<(), CliFailure> {
+pub(crate) fn print_data(data: &str) -> CliResult {
     print_bytes(data.as_bytes())
 }
 
 /// Prints bytes as they are.
-pub(crate) fn print_bytes(data: &[u8]) -> Result<(), CliFailure> {
+pub(crate) fn print_bytes(data: &[u8]) -> CliResult {
     written(|| {
         let mut out = io::stdout().lock();
         out.write_all(data)?;
@@ -37,7 +37,7 @@ pub(crate) fn print_bytes(data: &[u8]) -> Result<(), CliFailure> {
 }
 
 /// Prints data for programs.
-pub(crate) fn print_json(value: &Value) -> Result<(), CliFailure> {
+pub(crate) fn print_json(value: &Value) -> CliResult {
     print_data(&format!("{value:#}\n"))
 }
 
@@ -46,7 +46,7 @@ pub(crate) fn print_as(
     as_json: bool,
     json: impl FnOnce() -> Value,
     draw: impl FnOnce() -> String,
-) -> Result<(), CliFailure> {
+) -> CliResult {
     if as_json { print_json(&json()) } else { print(&draw()) }
 }
 
@@ -57,7 +57,7 @@ pub(crate) fn print_list<T>(
     json: impl Fn(&T) -> Value,
     draw: impl FnOnce() -> String,
     nothing: &dyn Display,
-) -> Result<(), CliFailure> {
+) -> CliResult {
     if list.is_empty() && !as_json {
         tell(nothing);
         return Ok(());
@@ -66,14 +66,14 @@ pub(crate) fn print_list<T>(
 }
 
 /// Prints data for programs that read line by line.
-pub(crate) fn print_json_line(value: &impl serde::Serialize) -> Result<(), CliFailure> {
+pub(crate) fn print_json_line(value: &impl serde::Serialize) -> CliResult {
     let line = serde_json::to_string(value)
         .map_err(|error| CliFailure::new("cannot write an event as JSON").because(&error))?;
     print_data(&(line + "\n"))
 }
 
 /// Prints a text of a file: as it is, but tame where a person looks.
-pub(crate) fn print_text(text: &str) -> Result<(), CliFailure> {
+pub(crate) fn print_text(text: &str) -> CliResult {
     if io::stdout().is_terminal() { print_data(&tame_lines(text)) } else { print_data(text) }
 }
 
@@ -122,7 +122,7 @@ fn visible(c: char, allowed: &[char]) -> Vec<char> {
     }
 }
 
-fn written(write: impl FnOnce() -> io::Result<()>) -> Result<(), CliFailure> {
+fn written(write: impl FnOnce() -> io::Result<()>) -> CliResult {
     match write() {
         // The reader has seen enough, as `head` does.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),

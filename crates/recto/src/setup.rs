@@ -34,7 +34,7 @@ use crate::config::{
     self, ConfigFlag, ConfigSources, ItemSettings, LoadedConfig, ModelSettings, ModelVerdict,
     SettingOrigin, Settings, plain_model,
 };
-use crate::failure::CliFailure;
+use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::output::{tame, tell};
 
@@ -44,7 +44,7 @@ pub(crate) use search::search_parts;
 pub(crate) use tools::{built_in, toolbox};
 
 /// Loads the config, and tells of what a person should know about it.
-pub(crate) fn load(home: &RectoHome, flags: Vec<ConfigFlag>) -> Result<Settings, CliFailure> {
+pub(crate) fn load(home: &RectoHome, flags: Vec<ConfigFlag>) -> CliResult<Settings> {
     let LoadedConfig { settings, warnings, .. } = load_all(home, flags)?;
     for warning in &warnings {
         tell(&format_args!("warning: {warning}"));
@@ -53,10 +53,7 @@ pub(crate) fn load(home: &RectoHome, flags: Vec<ConfigFlag>) -> Result<Settings,
 }
 
 /// Loads the config with its warnings and origins.
-pub(crate) fn load_all(
-    home: &RectoHome,
-    flags: Vec<ConfigFlag>,
-) -> Result<LoadedConfig, CliFailure> {
+pub(crate) fn load_all(home: &RectoHome, flags: Vec<ConfigFlag>) -> CliResult<LoadedConfig> {
     config::load(&sources(home, flags)).map_err(|problems| {
         let failure = CliFailure::new(format!("the config can't be used\n\n{problems}"));
         let in_file =
@@ -100,7 +97,7 @@ fn resolve_mode(model: &ModelSettings) -> Result<ResolvedMode, mode::ModeContrad
 }
 
 /// Reads the agent's files as they are now.
-pub(crate) fn read_workspace(settings: &Settings) -> Result<Arc<WorkspaceSnapshot>, CliFailure> {
+pub(crate) fn read_workspace(settings: &Settings) -> CliResult<Arc<WorkspaceSnapshot>> {
     let workspace = Workspace::new(workspace_options(settings));
     Ok(runtime()?.block_on(workspace.catalog()))
 }
@@ -153,20 +150,17 @@ fn overrides(items: &[ItemSettings]) -> BTreeMap<(ItemKind, String), Override> {
 }
 
 /// The settings with a model to ask: one of the config, or one that is found.
-pub(crate) async fn with_model(
-    mut settings: Settings,
-    asked_for: Option<&str>,
-) -> Result<Settings, CliFailure> {
-    let asked_for = asked_for.map(str::to_owned).or_else(|| settings.model.clone());
-    let choice = find(&mut settings, asked_for.as_deref()).await;
+pub(crate) async fn with_model(mut settings: Settings, name: Option<&str>) -> CliResult<Settings> {
+    let name = name.map(str::to_owned).or_else(|| settings.model.clone());
+    let choice = find(&mut settings, name.as_deref()).await;
     match choice.entry {
         Some(_) => Ok(settings),
-        None => Err(choice.failure(asked_for.as_deref(), &settings)),
+        None => Err(choice.failure(name.as_deref(), &settings)),
     }
 }
 
 /// The entry that answers, or a stand-in of which nothing is known.
-pub(crate) fn chosen_model(settings: &Settings) -> Result<ModelEntry, CliFailure> {
+pub(crate) fn chosen_model(settings: &Settings) -> CliResult<ModelEntry> {
     if let Some(model) = settings.chosen_model() {
         return entry(settings, model);
     }
@@ -177,7 +171,7 @@ pub(crate) fn chosen_model(settings: &Settings) -> Result<ModelEntry, CliFailure
 }
 
 /// The entry of that name.
-pub(crate) fn model_entry(settings: &Settings, name: &str) -> Result<ModelEntry, CliFailure> {
+pub(crate) fn model_entry(settings: &Settings, name: &str) -> CliResult<ModelEntry> {
     if let Some(model) = settings.models.iter().find(|model| model.name == name) {
         return entry(settings, model);
     }
@@ -188,14 +182,14 @@ pub(crate) fn model_entry(settings: &Settings, name: &str) -> Result<ModelEntry,
 }
 
 /// All entries, the one that answers first.
-pub(crate) fn model_entries(settings: &Settings) -> Result<Vec<ModelEntry>, CliFailure> {
+pub(crate) fn model_entries(settings: &Settings) -> CliResult<Vec<ModelEntry>> {
     let chosen = settings.chosen_model().map(|model| &model.name);
     let mut models: Vec<&ModelSettings> = settings.models.iter().collect();
     models.sort_by_key(|model| Some(&model.name) != chosen);
     models.into_iter().map(|model| entry(settings, model)).collect()
 }
 
-fn entry(settings: &Settings, model: &ModelSettings) -> Result<ModelEntry, CliFailure> {
+fn entry(settings: &Settings, model: &ModelSettings) -> CliResult<ModelEntry> {
     let mut options = ClientOptions::new(model.provider);
     options.base_url = model.base_url.clone();
     options.api_key = api_key(model)?;
@@ -238,7 +232,7 @@ fn model_file(settings: &Settings, model: &ModelSettings) -> Option<PathBuf> {
 }
 
 /// The key out of the variable that the config names.
-fn api_key(model: &ModelSettings) -> Result<Option<ApiKey>, CliFailure> {
+fn api_key(model: &ModelSettings) -> CliResult<Option<ApiKey>> {
     let Some(variable) = &model.api_key_env else { return Ok(None) };
     match env::var(variable) {
         Ok(key) if !key.trim().is_empty() => Ok(Some(ApiKey::new(key.trim()))),
@@ -250,7 +244,7 @@ fn api_key(model: &ModelSettings) -> Result<Option<ApiKey>, CliFailure> {
 }
 
 /// Starts the threads on which everything that waits is done.
-pub(crate) fn runtime() -> Result<Runtime, CliFailure> {
+pub(crate) fn runtime() -> CliResult<Runtime> {
     // One thread may be held up by a slow terminal.
     let threads = std::thread::available_parallelism().map_or(2, |cores| cores.get().max(2));
     tokio::runtime::Builder::new_multi_thread()
@@ -261,7 +255,7 @@ pub(crate) fn runtime() -> Result<Runtime, CliFailure> {
 }
 
 /// Opens the store, as it was left.
-pub(crate) fn store(settings: &Settings) -> Result<Store, CliFailure> {
+pub(crate) fn store(settings: &Settings) -> CliResult<Store> {
     Ok(Store::open(&StoreOptions::new(&settings.store.path))?)
 }
 
@@ -274,28 +268,24 @@ pub(crate) fn store_for_vectors(home: &RectoHome, settings: &Settings) -> Option
 }
 
 /// Opens the store, and closes everything that a killed process left half done.
-pub(crate) async fn settled_store(settings: &Settings) -> Result<Store, CliFailure> {
+pub(crate) async fn settled_store(settings: &Settings) -> CliResult<Store> {
     let store = store(settings)?;
     recto_agent::settle_open_turns(&store).await?;
     Ok(store)
 }
 
 /// Starts the agent, ready to be talked to.
-pub(crate) async fn agent(home: &RectoHome, settings: &Settings) -> Result<Agent, CliFailure> {
+pub(crate) async fn agent(home: &RectoHome, settings: &Settings) -> CliResult<Agent> {
     let parts = parts(home, settings, store(settings)?)?;
     Ok(Agent::start(parts).await?)
 }
 
 /// Makes the agent, to be asked but not to be talked to: nothing is taken up.
-pub(crate) fn idle_agent(
-    home: &RectoHome,
-    settings: &Settings,
-    store: Store,
-) -> Result<Agent, CliFailure> {
+pub(crate) fn idle_agent(home: &RectoHome, settings: &Settings, store: Store) -> CliResult<Agent> {
     Ok(Agent::idle(parts(home, settings, store)?))
 }
 
-fn parts(home: &RectoHome, settings: &Settings, store: Store) -> Result<AgentParts, CliFailure> {
+fn parts(home: &RectoHome, settings: &Settings, store: Store) -> CliResult<AgentParts> {
     let tools = toolbox(home, settings);
     Ok(AgentParts {
         options: AgentOptions {

@@ -51,8 +51,8 @@ enum CallSetup {
     Full,
 }
 
-/// The ways that are compared, in the order of the table.
-const WAYS: [CallSetup; 3] = [CallSetup::Minimal, CallSetup::Held, CallSetup::Full];
+/// The setups that are compared, in the order of the table.
+const SETUPS: [CallSetup; 3] = [CallSetup::Minimal, CallSetup::Held, CallSetup::Full];
 
 impl CallSetup {
     fn name(self) -> &'static str {
@@ -83,7 +83,7 @@ struct CallTask {
     arguments: Map<String, Value>,
 }
 
-/// Asks the model in `file` every request in every way.
+/// Asks the model in `file` every request in every setup.
 pub(super) fn run(file: &Path, project: &Project) -> Result<BenchReport> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(measure(file, project))
@@ -91,9 +91,9 @@ pub(super) fn run(file: &Path, project: &Project) -> Result<BenchReport> {
 
 /// A request, and what became of it.
 struct JudgedReply<'a> {
-    asked: &'a CallTask,
-    way: CallSetup,
-    said: String,
+    task: &'a CallTask,
+    setup: CallSetup,
+    text: String,
     verdict: CallVerdict,
     prompt: u32,
     time: Duration,
@@ -105,15 +105,15 @@ async fn measure(file: &Path, project: &Project) -> Result<BenchReport> {
     let catalogs = catalogs(&workspace::catalog(folder.path()).await?, folder.path())?;
     let model = BenchModel::load(file).await?;
     let mut answered = Vec::new();
-    for way in WAYS {
-        for (number, asked) in requests.iter().enumerate() {
-            let set = catalogs.keys().position(|name| *name == asked.tools);
-            let catalog = catalogs.get(&asked.tools).ok_or("a request has tools of its own")?;
-            let minimal = u64::from(way.mode().is_minimal());
-            let lane = PromptCacheKey(set.unwrap_or(0) as u64 * 2 + minimal);
-            answered.push(answer(&model, lane, catalog, way, asked).await?);
+    for setup in SETUPS {
+        for (number, task) in requests.iter().enumerate() {
+            let set = catalogs.keys().position(|name| *name == task.tools);
+            let catalog = catalogs.get(&task.tools).ok_or("a request has tools of its own")?;
+            let minimal = u64::from(setup.mode().is_minimal());
+            let key = PromptCacheKey(set.unwrap_or(0) as u64 * 2 + minimal);
+            answered.push(answer(&model, key, catalog, setup, task).await?);
             if (number + 1) % 25 == 0 {
-                eprintln!("{}: {} of {}", way.name(), number + 1, requests.len());
+                eprintln!("{}: {} of {}", setup.name(), number + 1, requests.len());
             }
         }
     }
@@ -155,22 +155,22 @@ fn desk_tools() -> Result<Vec<ToolSpec>> {
 
 async fn answer<'a>(
     model: &BenchModel,
-    lane: PromptCacheKey,
+    key: PromptCacheKey,
     catalog: &Catalog,
-    way: CallSetup,
-    asked: &'a CallTask,
+    setup: CallSetup,
+    task: &'a CallTask,
 ) -> Result<JudgedReply<'a>> {
-    let mut request = assemble(catalog, way.mode(), &asked.say)?;
-    if way == CallSetup::Held {
+    let mut request = assemble(catalog, setup.mode(), &task.say)?;
+    if setup == CallSetup::Held {
         request.tool_choice = ToolChoice::Required;
     }
-    let answer = model.ask(lane, &request).await?;
+    let answer = model.ask(key, &request).await?;
     let calls = calls_of(&answer.reply);
-    let verdict = CallJudge::new(&catalog.tools).verdict(&calls, &asked.tool, &asked.arguments);
+    let verdict = CallJudge::new(&catalog.tools).verdict(&calls, &task.tool, &task.arguments);
     Ok(JudgedReply {
-        asked,
-        way,
-        said: written(&answer.reply, &calls),
+        task,
+        setup,
+        text: reply_text(&answer.reply, &calls),
         verdict,
         prompt: answer.reply.usage.prompt.unwrap_or_default(),
         time: answer.last,
@@ -208,7 +208,7 @@ fn calls_of(reply: &ModelReply) -> Vec<ToolCall> {
 }
 
 /// The reply for people: its text, or its calls where they came apart from it.
-fn written(reply: &ModelReply, calls: &[ToolCall]) -> String {
+fn reply_text(reply: &ModelReply, calls: &[ToolCall]) -> String {
     let text = reply.text();
     if !text.is_empty() {
         return text;
@@ -218,17 +218,17 @@ fn written(reply: &ModelReply, calls: &[ToolCall]) -> String {
 }
 
 fn report(answered: &[JudgedReply<'_>]) -> Option<BenchReport> {
-    let of = |set: Option<&str>, way| {
+    let of = |set: Option<&str>, setup| {
         let is_meant = |each: &&JudgedReply<'_>| {
-            each.way == way && set.is_none_or(|set| each.asked.tools == set)
+            each.setup == setup && set.is_none_or(|set| each.task.tools == set)
         };
         SuccessShares::from_answers(answered.iter().filter(is_meant))
     };
     let table = |set: &str| {
-        let [minimal, held, full] = WAYS.map(|way| of(Some(set), way));
+        let [minimal, held, full] = SETUPS.map(|setup| of(Some(set), setup));
         Some(FigureTable { name: format!("Tools: {set}"), rows: rows(&minimal?, &held?, &full?) })
     };
-    let [minimal, held, full] = WAYS.map(|way| of(None, way));
+    let [minimal, held, full] = SETUPS.map(|setup| of(None, setup));
     let (minimal, held, full) = (minimal?, held?, full?);
     let by_full = minimal.right / full.right;
     let goals = vec![
@@ -253,13 +253,13 @@ fn report(answered: &[JudgedReply<'_>]) -> Option<BenchReport> {
 }
 
 fn rows(minimal: &SuccessShares, held: &SuccessShares, full: &SuccessShares) -> Vec<FigureRow> {
-    let [named, between, last] = WAYS.map(CallSetup::name);
+    let [named, between, last] = SETUPS.map(CallSetup::name);
     vec![
         minimal.row(named),
         held.row(between),
         full.row(last),
-        minimal.by(held).row("minimal by full, held"),
-        minimal.by(full).row("minimal by full"),
+        minimal.divided_by(held).row("minimal by full, held"),
+        minimal.divided_by(full).row("minimal by full"),
     ]
 }
 
@@ -293,8 +293,8 @@ impl SuccessShares {
         })
     }
 
-    /// Each of them by that of another.
-    fn by(&self, other: &SuccessShares) -> SuccessShares {
+    /// Each share divided by that of another.
+    fn divided_by(&self, other: &SuccessShares) -> SuccessShares {
         SuccessShares {
             requests: self.requests / other.requests,
             valid: self.valid / other.valid,
@@ -325,12 +325,12 @@ impl JudgedReply<'_> {
     fn json(&self) -> Value {
         let CallVerdict { valid, tool, right } = self.verdict;
         json!({
-            "way": self.way.name(),
-            "tools": self.asked.tools,
-            "say": self.asked.say,
-            "tool": self.asked.tool,
-            "arguments": self.asked.arguments,
-            "said": self.said,
+            "way": self.setup.name(),
+            "tools": self.task.tools,
+            "say": self.task.say,
+            "tool": self.task.tool,
+            "arguments": self.task.arguments,
+            "said": self.text,
             "valid": valid,
             "right_tool": tool,
             "right": right,

@@ -113,13 +113,13 @@ async fn busy(file: &Path, length: u32) -> Result<TokenSpeed> {
 /// The speed with which a request is answered, and the length of the answer.
 async fn ask(
     model: &BenchModel,
-    lane: PromptCacheKey,
+    key: PromptCacheKey,
     request: &RequestContext,
 ) -> Result<(TokenSpeed, u32)> {
-    let answer = model.ask(lane, request).await?;
+    let answer = model.ask(key, request).await?;
     let usage = answer.reply.usage;
-    let told = usage.prompt.zip(usage.cached).zip(usage.completion);
-    let ((prompt, cached), written) = told.ok_or("the engine told no counts")?;
+    let counts = usage.prompt.zip(usage.cached).zip(usage.completion);
+    let ((prompt, cached), written) = counts.ok_or("the engine told no counts")?;
     if written < WRITTEN / 2 {
         return Err(format!("the model wrote only {written} tokens").into());
     }

@@ -27,13 +27,13 @@ struct JoinedCatalog {
 }
 
 impl AgentFiles {
-    /// Those in a folder. Nothing is read yet.
+    /// The files in a folder. Nothing is read yet.
     pub(super) fn open(folder: &Path) -> Self {
-        AgentFiles::with(options(folder))
+        AgentFiles::from_options(options(folder))
     }
 
-    /// Those of a workspace.
-    pub(super) fn with(options: WorkspaceOptions) -> Self {
+    /// The files of a workspace.
+    pub(super) fn from_options(options: WorkspaceOptions) -> Self {
         AgentFiles {
             memory: MemoryFiles::new(&options.workspace),
             workspace: Workspace::new(options),

@@ -23,7 +23,7 @@ pub(super) struct MachineFacts {
 
 impl MachineFacts {
     /// Looks at the machine as it is now.
-    pub(super) fn of_this_machine() -> Self {
+    pub(super) fn detect() -> Self {
         let read = |path| fs::read_to_string(path).ok();
         MachineFacts {
             cores: available_parallelism().map_or(1, usize::from),

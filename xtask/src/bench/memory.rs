@@ -39,7 +39,7 @@ const AGAIN: &str = "The year was made in this run, so what a recall takes in me
                      shown: run it once more.";
 
 /// Makes the year in `folder`, unless it is there, and measures.
-pub(super) fn run(folder: &Path, kept: KeptFiles) -> Result<BenchReport> {
+pub(super) fn run(folder: &Path, files: KeptFiles) -> Result<BenchReport> {
     let recto = build_recto()?;
     let model = embed::find();
     let mut remarks = Vec::new();
@@ -49,7 +49,7 @@ pub(super) fn run(folder: &Path, kept: KeptFiles) -> Result<BenchReport> {
     let model = model.ok();
     let encoder = model.as_deref().map(embed::files_in);
     let folder = folder.join("memory-home");
-    let made = apart(YearHome::kept(&folder, kept))?;
+    let made = apart(YearHome::prepare(&folder, files))?;
     let home = made.home;
     let mut is_new = made.is_new;
     if let Some(encoder) = encoder.as_ref().filter(|_| !home.is_embedded()) {
@@ -104,8 +104,8 @@ fn measure(
         starts.push(start::measure(recto, home, folder.path(), rules, model)?);
     }
     eprintln!("parts by themselves");
-    let of_recall = apart(parts::of_recall(home, encoder))?;
-    let of_turn = apart(parts::of_turn(home, encoder))?;
+    let of_recall = apart(parts::measure_recall(home, encoder))?;
+    let of_turn = apart(parts::measure_turn(home, encoder))?;
     Ok(MemoryFigures { recalls, turns, of_recall, of_turn, starts })
 }
 

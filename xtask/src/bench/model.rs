@@ -89,12 +89,12 @@ impl BenchModel {
     /// Asks, with the most probable words for an answer.
     pub(super) async fn ask(
         &self,
-        lane: PromptCacheKey,
+        key: PromptCacheKey,
         request: &RequestContext,
     ) -> Result<TimedReply> {
         let body = self.body(request).to_string();
         let start = Instant::now();
-        let mut stream = self.client.stream_cached(lane, body);
+        let mut stream = self.client.stream_cached(key, body);
         let (mut first, mut last) = (None, Duration::ZERO);
         while let Some(event) = stream.next().await {
             match event? {

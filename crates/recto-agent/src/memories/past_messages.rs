@@ -14,12 +14,12 @@ use recto_context::{
     Audience, ItemId, ItemKind, Message, MessageBody, MessageId, Pick, may_recall,
 };
 use recto_search::{SearchEntry, SearchIndex, SearchQuery};
-use recto_store::{MessagePosition, SessionId, Store, StoreError, StoredMessage};
+use recto_store::{MessagePosition, SessionId, Store, StoreResult, StoredMessage};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
 use super::recall::RecallQuery;
-use super::{DatedMemory, RANKED, drop_doubles, sort_by_age};
+use super::{DatedPick, RANKED, drop_duplicates, sort_by_age};
 use crate::options::SessionSettings;
 use crate::search::{
     IndexContent, IsCandidate, RankingBasis, SearchPatience, Searcher, WordsOnlyReason, is_dense,
@@ -33,15 +33,15 @@ const BATCH: usize = 2_000;
 /// says what it is.
 const MOST_TEXT: usize = 8_000;
 
-/// How long an answer waits until what was said since is taken in.
-const TO_TAKE_IN: Duration = Duration::from_secs(3);
+/// How long an answer waits until what was said since is indexed.
+const INDEX_WAIT: Duration = Duration::from_secs(3);
 
 /// What was said in the sessions of an agent.
 pub(super) struct PastMessages {
     agent: Arc<str>,
     store: Store,
     searcher: Searcher,
-    /// Up to where the index has them. Held while it takes in more.
+    /// Up to where the index has them. Held while more is indexed.
     read: Arc<Mutex<Option<MessagePosition>>>,
 }
 
@@ -70,50 +70,47 @@ impl PastMessages {
     /// recall.
     pub(super) async fn find(
         &self,
-        wish: &RecallQuery<'_>,
-    ) -> Result<(Vec<DatedMemory<PastMessage>>, RankingBasis), StoreError> {
-        let RecallQuery { audience, query, limit, patience, now, besides } = *wish;
+        query: &RecallQuery<'_>,
+    ) -> StoreResult<(Vec<DatedPick<PastMessage>>, RankingBasis)> {
+        let RecallQuery { audience, query, limit, patience, now, known } = *query;
         let sessions = self.sessions(audience).await?;
-        let is_taken_in = match patience {
+        let indexed = match patience {
             SearchPatience::UntilDone => Ok(self.index_new_messages().await?),
             // It goes on by itself, and the next one finds it done.
             SearchPatience::OneSecond => {
-                timeout(TO_TAKE_IN, self.index_new_messages()).await.map(drop)
+                timeout(INDEX_WAIT, self.index_new_messages()).await.map(drop)
             }
         };
-        if is_taken_in.is_err() {
+        if indexed.is_err() {
             let why = WordsOnlyReason::NotReady { done: 0, total: 0 };
             return Ok((Vec::new(), RankingBasis::Words(why)));
         }
         let may: HashSet<String> = sessions.keys().map(ToString::to_string).collect();
         let is_seen = move |pick: &Pick| {
-            let place = place_of(&pick.item).zip(besides);
-            place.is_some_and(|((session, message), besides)| {
-                besides.session == session && message >= besides.from
+            let place = place_of(&pick.item).zip(known);
+            place.is_some_and(|((session, message), known)| {
+                known.session == session && message >= known.from
             })
         };
         let judge = move |index: &SearchIndex, query: &SearchQuery<'_>| {
             let mut ranked = index.rank_threads(query, |session| may.contains(session), RANKED);
             let dense = ranked.first().is_none_or(is_dense);
             ranked.retain(|pick| !is_seen(pick));
-            (drop_doubles(index, ranked).0, dense)
+            (drop_duplicates(index, ranked).0, dense)
         };
         // Whoever may recall them: each is embedded once.
         let is_candidate: IsCandidate = Arc::new(|_| true);
-        let holding = IndexContent::And(Vec::new());
+        let content = IndexContent::Also(Vec::new());
         let (ranked, how) =
-            self.searcher.query_index(holding, query, is_candidate, patience, judge).await;
+            self.searcher.query_index(content, query, is_candidate, patience, judge).await;
         let best = ranked.into_iter().take(limit.saturating_mul(2));
-        let mut said = self.look_up(best, &sessions).await?;
-        sort_by_age(&mut said, now);
-        Ok((said, how))
+        let mut found = self.look_up(best, &sessions).await?;
+        sort_by_age(&mut found, now);
+        Ok((found, how))
     }
 
     /// The sessions that an audience may recall, with what they are called.
-    async fn sessions(
-        &self,
-        audience: &Audience,
-    ) -> Result<HashMap<SessionId, String>, StoreError> {
+    async fn sessions(&self, audience: &Audience) -> StoreResult<HashMap<SessionId, String>> {
         let all = self.store.sessions_brief().await?;
         let of_agent = all.into_iter().filter(|session| *session.agent == *self.agent);
         let may = of_agent.filter(|session| {
@@ -122,13 +119,13 @@ impl PastMessages {
         Ok(may.map(|session| (session.id, session.label())).collect())
     }
 
-    /// Takes in what was said since. Whoever gives up waiting does not stop it: the
+    /// Indexes what was said since. Whoever gives up waiting does not stop it: the
     /// index and the place up to which it goes change together.
-    async fn index_new_messages(&self) -> Result<(), StoreError> {
+    async fn index_new_messages(&self) -> StoreResult<()> {
         let mut read = self.read.clone().lock_owned().await;
         let (store, searcher) = (self.store.clone(), self.searcher.clone());
         let agent = self.agent.clone();
-        let taking_in = tokio::spawn(async move {
+        let indexing = tokio::spawn(async move {
             loop {
                 let new = store.messages_after(*read, BATCH).await?;
                 let Some((last, ..)) = new.last() else { return Ok(()) };
@@ -143,7 +140,7 @@ impl PastMessages {
                 *read = Some(last);
             }
         });
-        taking_in.await.unwrap_or(Ok(()))
+        indexing.await.unwrap_or(Ok(()))
     }
 
     /// The messages that were found, but for those that are damaged.
@@ -151,25 +148,25 @@ impl PastMessages {
         &self,
         picks: impl Iterator<Item = Pick>,
         sessions: &HashMap<SessionId, String>,
-    ) -> Result<Vec<DatedMemory<PastMessage>>, StoreError> {
+    ) -> StoreResult<Vec<DatedPick<PastMessage>>> {
         let picks: Vec<_> = picks.filter_map(|pick| Some((place_of(&pick.item)?, pick))).collect();
         let places = picks.iter().map(|(place, _)| *place).collect();
         let stored = self.store.messages_at(places).await?.into_iter();
         let mut stored: HashMap<(SessionId, MessageId), StoredMessage> =
             stored.map(|(session, stored)| ((session, stored.message.id), stored)).collect();
-        let said = |(place, pick): (_, Pick)| {
+        let found = |(place, pick): (_, Pick)| {
             let stored = stored.remove(&place)?;
             let session = place.0;
             let name = sessions.get(&session).cloned().unwrap_or_default();
             let since = Some(stored.at.timestamp().as_second());
-            Some(DatedMemory { pick, since, what: PastMessage { session, name, stored } })
+            Some(DatedPick { pick, since, what: PastMessage { session, name, stored } })
         };
-        Ok(picks.into_iter().filter_map(said).collect())
+        Ok(picks.into_iter().filter_map(found).collect())
     }
 }
 
 /// The sessions of an agent.
-async fn own_sessions(store: &Store, agent: &str) -> Result<HashSet<SessionId>, StoreError> {
+async fn own_sessions(store: &Store, agent: &str) -> StoreResult<HashSet<SessionId>> {
     let all = store.sessions_brief().await?;
     Ok(all.into_iter().filter(|session| session.agent == agent).map(|session| session.id).collect())
 }

@@ -2,12 +2,12 @@
 //! past sessions, in one list.
 
 use jiff::Timestamp;
-use recto_context::{Audience, Memory, MessageId, Scores};
+use recto_context::{Audience, Memory, MessageId, Pick, Scores};
 use recto_store::{MessageRole, Moment, SessionId};
 use recto_workspace::Horizon;
 
 use super::past_messages::{KnownMessages, PastMessage};
-use super::{AgentMemories, DatedMemory};
+use super::{AgentMemories, DatedPick};
 use crate::search::{RankingBasis, SearchPatience};
 use crate::turn::visible_text;
 
@@ -27,7 +27,7 @@ pub struct RecallQuery<'a> {
     pub patience: SearchPatience,
     pub now: Timestamp,
     /// Messages that need not be recalled, because they are seen anyway.
-    pub besides: Option<KnownMessages>,
+    pub known: Option<KnownMessages>,
 }
 
 /// The answer to a question what is remembered.
@@ -68,27 +68,27 @@ pub enum RecalledContent {
 impl AgentMemories {
     /// Recalls what fits a query. A store that can't be read has no past, and says
     /// nothing of it here: a turn could not run on it, either.
-    pub async fn recall(&self, wish: &RecallQuery<'_>) -> RecallOutcome {
-        let RecallQuery { audience, query, limit, patience, now, .. } = *wish;
+    pub async fn recall(&self, query: &RecallQuery<'_>) -> RecallOutcome {
+        let RecallQuery { audience, query: text, limit, patience, now, .. } = *query;
         let entries = async {
             let view = self.files().read(audience, Horizon::All).await;
-            let (ranked, how) = self.rank(&view, query, now, patience).await;
+            let (ranked, how) = self.rank(&view, text, now, patience).await;
             (view, ranked.best, how)
         };
-        let said = async {
+        let messages = async {
             let past = self.0.past.as_ref()?;
-            past.find(wish).await.ok()
+            past.find(query).await.ok()
         };
-        let ((view, entries, of_entries), said) = tokio::join!(entries, said);
-        let (said, of_messages) = said.unwrap_or_else(|| (Vec::new(), RankingBasis::Dense));
-        let memory = |pick: recto_context::Pick| {
+        let ((view, entries, of_entries), messages) = tokio::join!(entries, messages);
+        let (messages, of_messages) = messages.unwrap_or_else(|| (Vec::new(), RankingBasis::Dense));
+        let memory = |pick: Pick| {
             let memory = view.memories.iter().find(|memory| memory.name == pick.item.name)?;
             let what = RecalledContent::Memory(memory.clone());
             Some(Recollection { what, scores: pick.scores })
         };
         let entries = entries.into_iter().filter_map(memory);
         let mut found: Vec<Recollection> =
-            entries.chain(said.into_iter().map(Recollection::said)).collect();
+            entries.chain(messages.into_iter().map(Recollection::from_message)).collect();
         let probability = |found: &Recollection| found.scores.probability.unwrap_or(0.0);
         found.retain(|found| probability(found) >= FLOOR);
         found.sort_by(|a, b| probability(b).total_cmp(&probability(a)));
@@ -99,7 +99,7 @@ impl AgentMemories {
 }
 
 impl Recollection {
-    fn said(DatedMemory { pick, what, .. }: DatedMemory<PastMessage>) -> Self {
+    fn from_message(DatedPick { pick, what, .. }: DatedPick<PastMessage>) -> Self {
         let PastMessage { session, name, stored } = what;
         let what = RecalledContent::Message {
             session,

@@ -38,8 +38,8 @@ pub fn memory_tools() -> Vec<ToolSpec> {
 
 /// The tools for memory, to be called.
 pub fn runnable_tools(memories: &AgentMemories) -> impl Iterator<Item = Arc<dyn Tool>> {
-    let tool = |doing: MemoryOperation| -> Arc<dyn Tool> {
-        Arc::new(MemoryTool { doing, spec: doing.spec(), memories: memories.clone() })
+    let tool = |operation: MemoryOperation| -> Arc<dyn Tool> {
+        Arc::new(MemoryTool { operation, spec: operation.spec(), memories: memories.clone() })
     };
     MemoryOperation::ALL.map(tool).into_iter()
 }
@@ -101,7 +101,7 @@ impl MemoryOperation {
 }
 
 struct MemoryTool {
-    doing: MemoryOperation,
+    operation: MemoryOperation,
     spec: ToolSpec,
     memories: AgentMemories,
 }
@@ -116,7 +116,7 @@ impl Tool for MemoryTool {
     }
 
     fn class(&self) -> ToolClass {
-        match self.doing {
+        match self.operation {
             MemoryOperation::Recall => ToolClass::Reads,
             MemoryOperation::Remember | MemoryOperation::Forget => ToolClass::Remembers,
         }
@@ -138,7 +138,7 @@ impl Tool for MemoryTool {
     ) -> BoxFuture<'a, ToolOutput> {
         let caller = &context.caller;
         async move {
-            match self.doing {
+            match self.operation {
                 MemoryOperation::Remember => self.remember(&arguments, &caller.audience).await,
                 MemoryOperation::Recall => Ok(self.recall(&arguments, caller).await),
                 MemoryOperation::Forget => self.forget(&arguments, &caller.audience).await,
@@ -150,7 +150,7 @@ impl Tool for MemoryTool {
 
 impl MemoryTool {
     async fn remember(&self, arguments: &CallArguments, audience: &Audience) -> ToolOutput {
-        let wish = RememberRequest {
+        let request = RememberRequest {
             text: arguments.text("text").unwrap_or_default(),
             // What decides who may see it is not the model's to write.
             marks_in_text: TextMarks::Ignored,
@@ -160,7 +160,7 @@ impl MemoryTool {
                 shared: false,
             },
         };
-        let added = self.memories.remember(&wish, audience).await.map_err(told)?;
+        let added = self.memories.remember(&request, audience).await.map_err(tool_error)?;
         let AddedMemory { memory, was_there } = added;
         let how = if was_there { "known already" } else { "remembered" };
         Ok(format!("{how} as {}: {}", memory.name, memory.text.as_str()))
@@ -177,7 +177,7 @@ impl MemoryTool {
                 limit: limit.clamp(1, MOST),
                 patience: SearchPatience::OneSecond,
                 now: Timestamp::now(),
-                besides: session
+                known: session
                     .map(|session: SessionId| KnownMessages { session, from: caller.sees_from }),
             })
             .await;
@@ -189,7 +189,7 @@ impl MemoryTool {
 
     async fn forget(&self, arguments: &CallArguments, audience: &Audience) -> ToolOutput {
         let id = arguments.text("id").unwrap_or_default();
-        let forgotten = self.memories.files().forget(id, audience).await.map_err(told)?;
+        let forgotten = self.memories.files().forget(id, audience).await.map_err(tool_error)?;
         Ok(format!("forgotten: {}", forgotten.memory.text.as_str()))
     }
 }
@@ -223,15 +223,15 @@ impl AgentMemories {
     /// person can see the mark and take it off.
     pub(crate) async fn remember(
         &self,
-        wish: &RememberRequest<'_>,
+        request: &RememberRequest<'_>,
         audience: &Audience,
     ) -> Result<AddedMemory, RememberError> {
-        let scope = scope(wish.scope, audience)?;
+        let scope = scope(request.scope, audience)?;
         let marks = MemoryMarks {
-            important: wish.marks.important || is_lasting_statement(wish.text),
-            shared: wish.marks.shared,
+            important: request.marks.important || is_lasting_statement(request.text),
+            shared: request.marks.shared,
         };
-        let (text, marks_in_text) = (wish.text.to_owned(), wish.marks_in_text);
+        let (text, marks_in_text) = (request.text.to_owned(), request.marks_in_text);
         let new = NewMemory { text, scope, marks, marks_in_text, at: Zoned::now() };
         Ok(self.files().add(new).await?)
     }
@@ -273,7 +273,7 @@ impl RememberError {
 }
 
 /// An error as a model reads it, with what to do about it.
-fn told(error: impl Into<RememberError>) -> ToolError {
+fn tool_error(error: impl Into<RememberError>) -> ToolError {
     let error = error.into();
     ToolError::new(match error.hint() {
         Some(hint) => format!("{error} (hint: {hint})"),

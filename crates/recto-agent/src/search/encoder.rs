@@ -9,11 +9,12 @@ use tokio::sync::Mutex;
 
 use super::{WordsOnlyReason, run_blocking};
 
+/// An encoder that is loaded when it is first needed.
 pub(super) struct LazyEncoder {
     files: EncoderFiles,
     state: Mutex<EncoderState>,
-    /// The last query. A turn searches several shelves for the same.
-    asked: parking_lot::Mutex<Option<(String, Embedding)>>,
+    /// The last query with its embedding. A turn searches several shelves for the same.
+    last_query: parking_lot::Mutex<Option<(String, Embedding)>>,
 }
 
 enum EncoderState {
@@ -31,7 +32,7 @@ impl LazyEncoder {
         LazyEncoder {
             files,
             state: Mutex::new(EncoderState::Unloaded),
-            asked: parking_lot::Mutex::default(),
+            last_query: parking_lot::Mutex::default(),
         }
     }
 
@@ -50,19 +51,19 @@ impl LazyEncoder {
         if let EncoderState::Ready(encoder) = &*state {
             return Ok(encoder.clone());
         }
-        let looks = [looks(&self.files.weights), looks(&self.files.tokenizer)];
+        let stamps = [stamp(&self.files.weights), stamp(&self.files.tokenizer)];
         if let EncoderState::Failed(then, why) = &*state
-            && *then == looks
+            && *then == stamps
         {
             return Err(why.clone());
         }
         let files = self.files.clone();
         let loaded =
             run_blocking(move || Encoder::load(&files)).await.ok_or(WordsOnlyReason::Failed)?;
-        let loaded = loaded.map_err(|error| why(&error));
+        let loaded = loaded.map_err(|error| words_only(&error));
         *state = match &loaded {
             Ok(encoder) => EncoderState::Ready(encoder.clone()),
-            Err(why) => EncoderState::Failed(looks, why.clone()),
+            Err(why) => EncoderState::Failed(stamps, why.clone()),
         };
         loaded
     }
@@ -70,24 +71,24 @@ impl LazyEncoder {
     /// The embedding of a query. Whoever asks for the same at the same time waits for
     /// it, rather than to compute it, too.
     pub(super) fn query(&self, encoder: &Encoder, query: &str) -> Embedding {
-        let mut asked = self.asked.lock();
-        match &*asked {
+        let mut last_query = self.last_query.lock();
+        match &*last_query {
             Some((known, embedding)) if known == query => embedding.clone(),
             _ => {
                 let embedding = encoder.encode_one(query);
-                *asked = Some((query.to_owned(), embedding.clone()));
+                *last_query = Some((query.to_owned(), embedding.clone()));
                 embedding
             }
         }
     }
 }
 
-fn looks(path: &Path) -> Option<(u64, Option<SystemTime>)> {
+fn stamp(path: &Path) -> Option<(u64, Option<SystemTime>)> {
     let metadata = fs::metadata(path).ok()?;
     Some((metadata.len(), metadata.modified().ok()))
 }
 
-fn why(error: &EncoderError) -> WordsOnlyReason {
+fn words_only(error: &EncoderError) -> WordsOnlyReason {
     match error {
         EncoderError::Missing { .. } => WordsOnlyReason::NoModel,
         other => WordsOnlyReason::Unusable { problem: other.to_string(), hint: other.hint() },

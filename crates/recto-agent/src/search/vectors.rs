@@ -16,14 +16,14 @@ const BATCH: usize = 64;
 /// How many texts without a vector are worth a look at what was kept.
 const MANY: usize = 32;
 
-/// Where vectors outlast the process. They can always be computed again, so what
+/// The place where vectors outlast the process. They can always be computed again, so what
 /// goes wrong here is not told.
 pub(super) struct VectorCache {
     store: Option<Store>,
     agent: Arc<str>,
-    by: EmbeddingKey,
+    key: EmbeddingKey,
     /// What the index holds of the texts of this shelf.
-    holds: IndexCoverage,
+    coverage: IndexCoverage,
     is_read: AtomicBool,
 }
 
@@ -42,11 +42,11 @@ impl VectorCache {
             store,
             agent: agent.into(),
             // Each shelf is cleared away by itself.
-            by: EmbeddingKey {
+            key: EmbeddingKey {
                 shelf: format!("{shelf} of {agent}").into(),
                 model: Encoder::NAME.into(),
             },
-            holds: IndexCoverage::All,
+            coverage: IndexCoverage::All,
             is_read: AtomicBool::new(false),
         }
     }
@@ -55,7 +55,7 @@ impl VectorCache {
     /// or other people's, come when they are asked for.
     pub(super) fn sibling(&self, shelf: &str) -> Self {
         VectorCache {
-            holds: IndexCoverage::Some,
+            coverage: IndexCoverage::Some,
             ..VectorCache::new(self.store.clone(), &self.agent, shelf)
         }
     }
@@ -63,27 +63,28 @@ impl VectorCache {
     /// All that was kept; nothing when it was read before and little is missing.
     async fn read(&self, missing: usize) -> Option<Vec<(ContentHash, PackedVector)>> {
         let store = self.store.as_ref()?;
-        let may_have_more = self.holds == IndexCoverage::Some && missing > MANY;
+        let may_have_more = self.coverage == IndexCoverage::Some && missing > MANY;
         if self.is_read.swap(true, Ordering::Relaxed) && !may_have_more {
             return None;
         }
-        let kept = store.embeddings(self.by.clone()).await.unwrap_or_default();
+        let stored = store.embeddings(self.key.clone()).await.unwrap_or_default();
         let vector = |(key, bytes): (_, Vec<u8>)| Some((key, PackedVector::from_bytes(&bytes)?));
-        Some(kept.into_iter().filter_map(vector).collect())
+        Some(stored.into_iter().filter_map(vector).collect())
     }
 
     async fn keep(&self, vectors: &[(ContentHash, PackedVector)]) {
         let Some(store) = &self.store else { return };
         let bytes = vectors.iter().map(|(key, vector)| (*key, vector.to_bytes().to_vec()));
-        let _ = store.keep_embeddings(self.by.clone(), bytes.collect()).await;
+        let _ = store.keep_embeddings(self.key.clone(), bytes.collect()).await;
     }
 
     /// Lets go of what no item says any more.
     pub(super) async fn retain(&self, keys: HashSet<ContentHash>) {
-        let Some(store) = self.store.as_ref().filter(|_| self.holds == IndexCoverage::All) else {
+        let Some(store) = self.store.as_ref().filter(|_| self.coverage == IndexCoverage::All)
+        else {
             return;
         };
-        let _ = store.retain_embeddings(self.by.clone(), keys).await;
+        let _ = store.retain_embeddings(self.key.clone(), keys).await;
     }
 }
 
@@ -100,7 +101,7 @@ impl Searcher {
         }
         let _alone = self.0.embedding.lock().await;
         let missing = self.missing(is_candidate.clone()).await?.len();
-        self.take_kept(missing).await?;
+        self.take_stored(missing).await?;
         let missing = self.missing(is_candidate).await?;
         let total = missing.len();
         self.0.progress.send_replace(EmbeddingProgress { done: 0, total });
@@ -118,9 +119,9 @@ impl Searcher {
     }
 
     /// Puts to use what the store has kept, and clears away what is of no use.
-    async fn take_kept(&self, missing: usize) -> Option<()> {
-        let Some(kept) = self.0.cache.read(missing).await else { return Some(()) };
-        self.supply(kept).await?;
+    async fn take_stored(&self, missing: usize) -> Option<()> {
+        let Some(stored) = self.0.cache.read(missing).await else { return Some(()) };
+        self.supply(stored).await?;
         self.retain().await
     }
 

@@ -7,16 +7,17 @@ use tempfile::TempDir;
 
 use super::*;
 
-struct Desk {
+/// A store, and a folder for the files of its sessions.
+struct TestFiles {
     folder: TempDir,
     store: Store,
 }
 
-impl Desk {
+impl TestFiles {
     fn new() -> Self {
         let folder = TempDir::new().unwrap();
         let store = Store::open(&StoreOptions::new(folder.path().join("recto.db"))).unwrap();
-        Desk { folder, store }
+        TestFiles { folder, store }
     }
 
     fn sessions(&self) -> PathBuf {
@@ -81,35 +82,35 @@ fn stored(number: u64, text: &str) -> StoredMessage {
 
 /// What a session holds, with further messages: a transcript that has grown.
 async fn grown(
-    desk: &Desk,
+    test: &TestFiles,
     session: SessionId,
     texts: &[&str],
 ) -> (StoredSession, Vec<StoredMessage>) {
-    let mut messages = desk.store.messages(session, None).await.unwrap();
+    let mut messages = test.store.messages(session, None).await.unwrap();
     messages.extend((messages.len() as u64 + 1..).zip(texts).map(|(id, text)| stored(id, text)));
-    (desk.store.session(session).await.unwrap().unwrap(), messages)
+    (test.store.session(session).await.unwrap().unwrap(), messages)
 }
 
 #[tokio::test]
 async fn a_session_has_a_file_from_its_fourth_message_on() {
-    let desk = Desk::new();
+    let test = TestFiles::new();
     let (short, long) = (
-        desk.session(&["a", "b", "c"]).await,
-        desk.session(&["One?", "two", "three", "four"]).await,
+        test.session(&["a", "b", "c"]).await,
+        test.session(&["One?", "two", "three", "four"]).await,
     );
-    let files = desk.files();
-    files.update(&desk.store, short).await.unwrap();
-    assert_eq!(desk.listed(), Vec::<String>::new());
+    let files = test.files();
+    files.update(&test.store, short).await.unwrap();
+    assert_eq!(test.listed(), Vec::<String>::new());
     for _ in 0..3 {
-        files.update(&desk.store, long).await.unwrap();
-        desk.files().update(&desk.store, long).await.unwrap();
+        files.update(&test.store, long).await.unwrap();
+        test.files().update(&test.store, long).await.unwrap();
     }
-    assert_eq!(desk.listed(), ["session-memory-one-2-20261115T100300Z.md Some(4)"]);
-    let path = desk.sessions().join("session-memory-one-2-20261115T100300Z.md");
+    assert_eq!(test.listed(), ["session-memory-one-2-20261115T100300Z.md Some(4)"]);
+    let path = test.sessions().join("session-memory-one-2-20261115T100300Z.md");
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
     let text = fs::read_to_string(path).unwrap();
     let found = from_markdown(&text).unwrap();
-    let stored = desk.store.messages(long, None).await.unwrap();
+    let stored = test.store.messages(long, None).await.unwrap();
     for (found, stored) in found.messages.iter().zip(&stored) {
         assert_eq!(found.message, stored.message);
         assert_eq!(found.at, Some(stored.at.to_string()));
@@ -118,36 +119,37 @@ async fn a_session_has_a_file_from_its_fourth_message_on() {
 
 #[tokio::test]
 async fn a_file_grows_by_what_is_new_and_keeps_what_a_person_wrote() {
-    let desk = Desk::new();
-    let id = desk.session(&["one", "two", "three", "four"]).await;
-    let (session, five) = grown(&desk, id, &["five"]).await;
-    let left = place(&desk.sessions(), &session, &five[..4]).unwrap();
-    let path = desk.sessions().join(NAME);
+    let test = TestFiles::new();
+    let id = test.session(&["one", "two", "three", "four"]).await;
+    let (session, five) = grown(&test, id, &["five"]).await;
+    let left = find_or_create(&test.sessions(), &session, &five[..4]).unwrap();
+    let path = test.sessions().join(NAME);
     let before = fs::read_to_string(&path).unwrap();
-    let left = go_on(&left, &five[4..]).unwrap().unwrap();
+    let left = append_new(&left, &five[4..]).unwrap().unwrap();
     let after = fs::read_to_string(&path).unwrap();
     assert!(after.starts_with(&before) && after.contains("\nfive\n"), "{after}");
 
     // A person changes a text and adds a note, without a line feed at its end.
     let edited = after.replace("\nthree\n", "\n3\n") + "\n## User\n\nmy note";
     fs::write(&path, &edited).unwrap();
-    let (_, seven) = grown(&desk, id, &["five", "six", "seven"]).await;
-    assert_eq!(go_on(&left, &seven[5..]).unwrap(), None);
-    place(&desk.sessions(), &session, &seven).unwrap();
+    let (_, seven) = grown(&test, id, &["five", "six", "seven"]).await;
+    assert_eq!(append_new(&left, &seven[5..]).unwrap(), None);
+    find_or_create(&test.sessions(), &session, &seven).unwrap();
     let text = fs::read_to_string(&path).unwrap();
     assert!(text.starts_with(&edited), "{text}");
     let found = from_markdown(&text).unwrap();
-    let said: Vec<String> = found.messages.iter().map(|found| said(&found.message)).collect();
+    let said: Vec<String> =
+        found.messages.iter().map(|found| message_text(&found.message)).collect();
     assert_eq!(said, ["one", "two", "3", "four", "five", "my note", "six", "seven"]);
-    assert_eq!(desk.listed(), [format!("{NAME} Some(8)")]);
+    assert_eq!(test.listed(), [format!("{NAME} Some(8)")]);
 }
 
 #[tokio::test]
 async fn what_can_not_be_understood_is_left_alone() {
-    let desk = Desk::new();
-    let id = desk.session(&["one", "two", "three", "four"]).await;
-    let (session, five) = grown(&desk, id, &["## User\n"]).await;
-    let whole = whole(&session, &five[..4]);
+    let test = TestFiles::new();
+    let id = test.session(&["one", "two", "three", "four"]).await;
+    let (session, five) = grown(&test, id, &["## User\n"]).await;
+    let whole = whole_text(&session, &five[..4]);
     let unreadable = [
         Vec::new(),
         b"my own notes".to_vec(),
@@ -158,41 +160,41 @@ async fn what_can_not_be_understood_is_left_alone() {
         whole.replace("\"id\":1,\"name\"", "\"id\":7,\"name\"").into_bytes(),
     ];
     for content in unreadable {
-        let _ = fs::remove_dir_all(desk.sessions());
-        fs::create_dir_all(desk.sessions()).unwrap();
-        let path = desk.sessions().join(NAME);
+        let _ = fs::remove_dir_all(test.sessions());
+        fs::create_dir_all(test.sessions()).unwrap();
+        let path = test.sessions().join(NAME);
         fs::write(&path, &content).unwrap();
         for _ in 0..2 {
-            place(&desk.sessions(), &session, &five).unwrap();
+            find_or_create(&test.sessions(), &session, &five).unwrap();
         }
         assert_eq!(fs::read(&path).unwrap(), content);
         let second = NAME.replace(".md", "-2.md");
-        assert_eq!(desk.listed().len(), 2, "{:?}", desk.listed());
-        assert!(desk.listed().contains(&format!("{second} Some(5)")), "{:?}", desk.listed());
+        assert_eq!(test.listed().len(), 2, "{:?}", test.listed());
+        assert!(test.listed().contains(&format!("{second} Some(5)")), "{:?}", test.listed());
     }
-    fs::remove_dir_all(desk.sessions()).unwrap();
-    fs::create_dir_all(desk.sessions().join(NAME)).unwrap();
-    place(&desk.sessions(), &session, &five).unwrap();
-    assert_eq!(desk.listed().len(), 2);
+    fs::remove_dir_all(test.sessions()).unwrap();
+    fs::create_dir_all(test.sessions().join(NAME)).unwrap();
+    find_or_create(&test.sessions(), &session, &five).unwrap();
+    assert_eq!(test.listed().len(), 2);
 }
 
 #[tokio::test]
 async fn a_file_that_was_deleted_is_written_again() {
-    let desk = Desk::new();
-    let id = desk.session(&["one", "two", "three", "four"]).await;
-    let files = desk.files();
-    files.update(&desk.store, id).await.unwrap();
-    fs::remove_file(desk.sessions().join(NAME)).unwrap();
-    files.update(&desk.store, id).await.unwrap();
-    assert_eq!(desk.listed(), [format!("{NAME} Some(4)")]);
+    let test = TestFiles::new();
+    let id = test.session(&["one", "two", "three", "four"]).await;
+    let files = test.files();
+    files.update(&test.store, id).await.unwrap();
+    fs::remove_file(test.sessions().join(NAME)).unwrap();
+    files.update(&test.store, id).await.unwrap();
+    assert_eq!(test.listed(), [format!("{NAME} Some(4)")]);
 }
 
 #[tokio::test]
 async fn a_folder_that_is_none_is_told() {
-    let desk = Desk::new();
-    let id = desk.session(&["one", "two", "three", "four"]).await;
-    fs::write(desk.folder.path().join("home"), "").unwrap();
-    let told = desk.files().update(&desk.store, id).await.unwrap_err().to_string();
+    let test = TestFiles::new();
+    let id = test.session(&["one", "two", "three", "four"]).await;
+    fs::write(test.folder.path().join("home"), "").unwrap();
+    let told = test.files().update(&test.store, id).await.unwrap_err().to_string();
     assert!(told.starts_with("session 1 can't be kept as Markdown in `"), "{told}");
 }
 

@@ -18,7 +18,7 @@ impl ReadingCounts {
         self.sessions.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Those of the workspace, and those of sessions.
+    /// How often the workspace was read, and how often sessions.
     pub(crate) fn so_far(&self) -> (usize, usize) {
         (self.workspace.load(Ordering::SeqCst), self.sessions.load(Ordering::SeqCst))
     }

@@ -3,7 +3,7 @@
 use expect_test::{Expect, expect};
 use recto_context::{CallId, ModeDecision, ToolCall};
 
-use super::{ReplyText, TurnEffect, TurnInput, TurnResult, TurnState};
+use super::{EndReason, ReplyText, TurnEffect, TurnInput, TurnState};
 
 /// Plays a turn. `begin`, `model: TEXT`, `model: call NAME{ARGUMENTS} …`,
 /// `ask`, `decide`, `results`, `fail`, `stop`, and `crash`: the state is written down, read again
@@ -297,12 +297,12 @@ fn a_state_of_another_version_is_not_read() {
 #[test]
 fn every_ending_but_an_answer_is_told() {
     for outcome in [
-        TurnResult::Empty,
-        TurnResult::Stopped,
-        TurnResult::Interrupted,
-        TurnResult::GivenUp,
-        TurnResult::TooManyRounds { limit: 4 },
-        TurnResult::Repeated,
+        EndReason::Empty,
+        EndReason::Stopped,
+        EndReason::Interrupted,
+        EndReason::GivenUp,
+        EndReason::TooManyRounds { limit: 4 },
+        EndReason::Repeated,
     ] {
         assert!(outcome.notice().is_some(), "{outcome:?}");
         assert!(!outcome.result_text().is_empty());

@@ -14,7 +14,7 @@ use recto_store::{
 use recto_tools::{ApprovalNeed, CallPermit, Consent, SessionLeave, ToolAction, ToolCallVerdict};
 
 use super::TurnRun;
-use crate::error::AgentError;
+use crate::error::{AgentError, AgentResult};
 use crate::event::{ApprovalQuestion, EventKind};
 use crate::step::{TurnEffect, TurnInput};
 
@@ -32,7 +32,7 @@ pub(super) enum RoundVerdict {
 impl TurnRun<'_> {
     /// Decides which calls may run at once. Where a person has to be asked, the
     /// questions are stored with the reply.
-    pub(super) async fn judge(&mut self) -> Result<RoundVerdict, AgentError> {
+    pub(super) async fn judge_calls(&mut self) -> AgentResult<RoundVerdict> {
         let verdicts = tokio::select! {
             verdicts = self.verdicts() => verdicts?,
             () = self.stop.requested() => return Ok(RoundVerdict::Asked(self.state.step(TurnInput::Stop))),
@@ -67,7 +67,7 @@ impl TurnRun<'_> {
         Ok(RoundVerdict::Asked(effect))
     }
 
-    async fn verdicts(&self) -> Result<Vec<ToolCallVerdict>, AgentError> {
+    async fn verdicts(&self) -> AgentResult<Vec<ToolCallVerdict>> {
         let store = &self.shared.parts.store;
         let tools = store.allowed_in(self.arrived.session).await?.into_iter().collect();
         let leave = SessionLeave { approval: self.inputs.rights.approval, tools };
@@ -77,7 +77,7 @@ impl TurnRun<'_> {
 
     /// Waits until every question of the round has its answer, or its time is up,
     /// or the person stops the turn.
-    pub(super) async fn wait_for_answers(&mut self) -> Result<TurnEffect, AgentError> {
+    pub(super) async fn wait_for_answers(&mut self) -> AgentResult<TurnEffect> {
         self.find_calls();
         // Whoever waits until all work is done does not wait for a person.
         let _resting = self.shared.rest();
@@ -85,40 +85,40 @@ impl TurnRun<'_> {
             self.emit(EventKind::Asked(ApprovalQuestion::from_approval(approval)));
         }
         loop {
-            let told = self.shared.answered.notified();
+            let answered = self.shared.answered.notified();
             let asked = self.questions().await?;
             if asked.iter().all(|approval| approval.answer.is_some()) {
                 return self.take_answers(&asked).await;
             }
             self.expire(&asked).await?;
             tokio::select! {
-                () = told => {}
+                () = answered => {}
                 () = tokio::time::sleep(LOOK_AGAIN) => {}
                 () = self.stop.requested() => return self.give_up_asking().await,
             }
         }
     }
 
-    /// A turn that was taken up knows its calls from the transcript.
+    /// Finds the calls of a turn that was taken up: they stand in the transcript.
     fn find_calls(&mut self) {
         if !self.calls.is_empty() {
             return;
         }
-        let of_turn = self.session.split_at(self.message).1;
+        let of_turn = self.session.split_at(self.message_id).1;
         let reply = of_turn.iter().rev().find(|message| !message.calls().is_empty());
         self.calls = reply.map_or_else(Vec::new, |reply| reply.calls().to_vec());
     }
 
     /// The questions of this round, those that were answered included.
-    async fn questions(&self) -> Result<Vec<StoredApproval>, AgentError> {
-        let Some(turn) = self.turn else { return Ok(Vec::new()) };
+    async fn questions(&self) -> AgentResult<Vec<StoredApproval>> {
+        let Some(turn) = self.turn_id else { return Ok(Vec::new()) };
         let mut asked = self.shared.parts.store.approvals_of(turn).await?;
         asked.retain(|approval| approval.question.round == self.state.round());
         Ok(asked)
     }
 
     /// Closes questions whose time is up.
-    async fn expire(&self, asked: &[StoredApproval]) -> Result<(), AgentError> {
+    async fn expire(&self, asked: &[StoredApproval]) -> AgentResult {
         let now = Moment::now();
         let is_over = |approval: &&StoredApproval| {
             approval.answer.is_none() && approval.question.expires < now
@@ -130,14 +130,14 @@ impl TurnRun<'_> {
     }
 
     /// Answers a question for the person. One that was answered meanwhile stays so.
-    async fn close(&self, id: ApprovalId, answer: ApprovalAnswer) -> Result<(), AgentError> {
+    async fn close(&self, id: ApprovalId, answer: ApprovalAnswer) -> AgentResult {
         match self.shared.answer_approval(id, answer).await {
             Err(AgentError::Store(StoreError::Decided { .. })) => Ok(()),
             other => other.map(drop),
         }
     }
 
-    async fn take_answers(&mut self, asked: &[StoredApproval]) -> Result<TurnEffect, AgentError> {
+    async fn take_answers(&mut self, asked: &[StoredApproval]) -> AgentResult<TurnEffect> {
         // Calls that nobody had to be asked about are judged again: a turn that was
         // taken up has forgotten what was said of them.
         let verdicts = self.verdicts().await?;
@@ -156,17 +156,17 @@ impl TurnRun<'_> {
         Ok(self.state.step(TurnInput::Decided))
     }
 
-    /// The transcript keeps what was asked and what was said, for people.
+    /// Tells of an answer, and adds what was asked and answered to the transcript, for people.
     fn tell_answer(&mut self, approval: &StoredApproval) {
         let Some((answer, _)) = approval.answer else { return };
         self.emit(EventKind::Decided { approval: approval.id, answer });
         let (tool, title) = (approval.question.tool.key(), &approval.question.title);
-        let text = format!("{}: {tool}: {title}", described(answer));
+        let text = format!("{}: {tool}: {title}", describe_answer(answer));
         self.push_message(MessageBody::Approval(Text::from(text)));
     }
 
-    /// Nobody wants an answer any more: what is open counts as denied.
-    async fn give_up_asking(&mut self) -> Result<TurnEffect, AgentError> {
+    /// Closes the questions when nobody wants an answer any more: what is open counts as denied.
+    async fn give_up_asking(&mut self) -> AgentResult<TurnEffect> {
         for approval in self.questions().await? {
             if approval.answer.is_none() {
                 self.close(approval.id, ApprovalAnswer::Denied).await?;
@@ -209,8 +209,8 @@ fn permit(approval: &StoredApproval) -> CallPermit {
     }
 }
 
-/// What was said, for people.
-fn described(answer: ApprovalAnswer) -> &'static str {
+/// An answer in words, for people.
+fn describe_answer(answer: ApprovalAnswer) -> &'static str {
     match answer {
         ApprovalAnswer::Once => "allowed once",
         ApprovalAnswer::Session => "allowed for this session",

@@ -13,7 +13,7 @@ use serde_json::json;
 
 use super::TurnRun;
 use super::inputs::{TurnInputs, TurnModel};
-use crate::error::AgentError;
+use crate::error::{AgentError, AgentResult};
 use crate::event::EventKind;
 use crate::record::RecordDocument;
 use crate::selection::SearchOutcome;
@@ -42,7 +42,7 @@ pub(crate) struct RequestContent<'a> {
 
 impl RequestDraft<'_> {
     /// The request with the summary that stands so far.
-    pub(crate) fn assemble(&self) -> Result<RequestContext, AgentError> {
+    pub(crate) fn assemble(&self) -> AgentResult<RequestContext> {
         self.assemble_with(self.inputs.summary.as_ref())
     }
 
@@ -50,7 +50,7 @@ impl RequestDraft<'_> {
     pub(crate) fn assemble_with(
         &self,
         summary: Option<&HistorySummary>,
-    ) -> Result<RequestContext, AgentError> {
+    ) -> AgentResult<RequestContext> {
         let TurnInputs { model, catalog, snapshot, removed, bootstrap, stamp, .. } = self.inputs;
         let TurnModel { entry, window, calibration, counts, .. } = model;
         let window = window.clone().map_err(|error| AgentError::model(entry, error))?;
@@ -90,7 +90,7 @@ impl RequestDraft<'_> {
 impl TurnRun<'_> {
     /// What was said in the turn behind the person's message.
     pub(super) fn rounds(&self) -> Vec<Arc<Message>> {
-        let (_, of_turn) = self.session.split_at(self.message);
+        let (_, of_turn) = self.session.split_at(self.message_id);
         let pending = self.pending.messages.iter().map(|new| &new.message);
         // The first message of the turn is the person's.
         of_turn.iter().chain(pending).skip(1).cloned().collect()
@@ -104,11 +104,11 @@ impl TurnRun<'_> {
             inputs: &self.inputs,
             content: RequestContent {
                 content: &self.arrived.inbound.content,
-                message: self.message,
+                message: self.message_id,
                 number: self.number,
                 mode: self.state.mode(),
                 found: self.state.found(),
-                history: self.session.split_at(self.message).0,
+                history: self.session.split_at(self.message_id).0,
                 rounds,
             },
         }
@@ -116,7 +116,7 @@ impl TurnRun<'_> {
 
     /// Has the person's message stored with the next commit, unless it is there.
     pub(super) fn store_message(&mut self, message: &Arc<Message>) {
-        if self.session.last < self.message && self.pending.messages.is_empty() {
+        if self.session.last < self.message_id && self.pending.messages.is_empty() {
             let message = message.clone();
             self.pending.messages.push(NewMessage { message, at: self.arrived.at });
         }
@@ -127,10 +127,10 @@ impl TurnRun<'_> {
         &mut self,
         request: &RequestContext,
         body: Vec<String>,
-    ) -> Result<RequestId, AgentError> {
+    ) -> AgentResult<RequestId> {
         self.store_message(&request.sent);
         let comparison = self.previous.as_ref().map(|previous| compare_requests(previous, request));
-        self.fresh = comparison.as_ref().map(|comparison| comparison.fresh_tokens);
+        self.fresh_tokens = comparison.as_ref().map(|comparison| comparison.fresh_tokens);
         self.requests += 1;
         self.pending.request = Some(self.new_request(request, body, comparison.as_ref()));
         self.pending.carry = Some(request.carry.clone());
@@ -163,7 +163,7 @@ impl TurnRun<'_> {
             .chain(pending)
             .map(|message| (message.id, message))
             .collect();
-        let document = RecordDocument::from_recorded(request.record(), &transcript);
+        let document = RecordDocument::from_bundle(request.record(), &transcript);
         NewRequest {
             number: self.requests,
             at: Moment::now(),

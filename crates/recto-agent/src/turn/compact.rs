@@ -17,7 +17,7 @@ use recto_store::{Moment, NewCompaction};
 use serde_json::json;
 
 use super::{RequestDraft, TurnRun, visible_text};
-use crate::error::AgentError;
+use crate::error::AgentResult;
 use crate::record::pieces;
 use crate::shared::counter_from;
 
@@ -40,7 +40,7 @@ pub(crate) struct CompactedRequest {
 impl TurnRun<'_> {
     /// The turn's next request. Where messages leave with it that a summary is to
     /// stand for, it shows that.
-    pub(super) async fn assemble_compacted(&mut self) -> Result<RequestContext, AgentError> {
+    pub(super) async fn assemble_compacted(&mut self) -> AgentResult<RequestContext> {
         let rounds = self.rounds();
         let draft = self.draft(&rounds);
         let request = draft.assemble()?;
@@ -65,7 +65,7 @@ impl TurnRun<'_> {
         &mut self,
         request: &RequestContext,
         leaving: &[Arc<Message>],
-    ) -> Result<Option<String>, AgentError> {
+    ) -> AgentResult<Option<String>> {
         let Some(asking) = self.summary_request(request, leaving) else { return Ok(None) };
         let entry = self.entry();
         let body = pieces(&recto_llm::encode(entry.client.wire(), &entry.call, &asking));
@@ -76,7 +76,7 @@ impl TurnRun<'_> {
         new.notes["purpose"] = "summary".into();
         self.pending.request = Some(new);
         let Some(id) = self.commit().await? else { return Ok(None) };
-        let (reply, result) = match self.listen_quietly(text).await {
+        let (reply, result) = match self.collect_reply(text).await {
             Some(Ok(reply)) => {
                 let result = json!({"finish": reply.finish, "purpose": "summary"});
                 (Some(reply), result)
@@ -88,7 +88,7 @@ impl TurnRun<'_> {
             None => (None, json!({"error": null})),
         };
         let usage = reply.as_ref().map(|reply| reply.usage).unwrap_or_default();
-        self.totals.add(&usage);
+        self.usage.add(&usage);
         self.store_answer(id, None, &usage, result);
         // What came back is stored before anything is made of it.
         self.commit().await?;
@@ -114,7 +114,7 @@ impl TurnRun<'_> {
         let room = Tokens::new((window.tokens - reply).get() * 3 / 4);
         let prompt = summary_prompt(&compaction, room)?;
         let asking = AssemblyInputs::new(&Catalog::default(), Text::from(prompt))
-            .message_id(self.message)
+            .message_id(self.message_id)
             .model(entry.name.clone())
             .window(*window)
             .limits(entry.limits)
@@ -126,7 +126,7 @@ impl TurnRun<'_> {
     }
 
     /// A reply that nobody watches; nothing when the person stops the turn.
-    async fn listen_quietly(&self, body: String) -> Option<Result<ModelReply, LlmError>> {
+    async fn collect_reply(&self, body: String) -> Option<Result<ModelReply, LlmError>> {
         let mut stream = self.entry().client.stream(body);
         loop {
             let next = tokio::select! {
@@ -150,10 +150,7 @@ impl TurnRun<'_> {
 impl RequestDraft<'_> {
     /// Messages that no summary stands for and that are not on the page of a request:
     /// those that leave with it, and those that left before without one.
-    pub(crate) async fn leaving(
-        &self,
-        request: &RequestContext,
-    ) -> Result<Vec<Arc<Message>>, AgentError> {
+    pub(crate) async fn leaving(&self, request: &RequestContext) -> AgentResult<Vec<Arc<Message>>> {
         let from = self.session.carry.history_from.unwrap_or_default();
         let Some(until) = request.carry.history_from.filter(|until| *until > from) else {
             return Ok(Vec::new());
@@ -171,14 +168,14 @@ impl RequestDraft<'_> {
         Ok(leaving)
     }
 
-    /// The same request with a summary for messages that leave with it: the one that was
-    /// written for them, or an extract. Nothing where none is smaller than they are.
+    /// Assembles a request anew with a summary for messages that leave with it: the one
+    /// that was written for them, or an extract. Nothing where none is smaller than they are.
     pub(crate) async fn compact(
         &self,
         request: &RequestContext,
         mut leaving: Vec<Arc<Message>>,
         mut written: Option<String>,
-    ) -> Result<Option<CompactedRequest>, AgentError> {
+    ) -> AgentResult<Option<CompactedRequest>> {
         if leaving.is_empty() {
             return Ok(None);
         }
@@ -246,7 +243,7 @@ impl RequestDraft<'_> {
         let (text, how) = match written.and_then(|text| complete_summary(&text, &compaction)) {
             Some(text) => (text, SummaryBy::Summary),
             None => {
-                let extracted = extract_aside(&compaction, counter.clone()).await?;
+                let extracted = extract_blocking(&compaction, counter.clone()).await?;
                 (extracted, SummaryBy::Extract)
             }
         };
@@ -262,7 +259,7 @@ impl RequestDraft<'_> {
 }
 
 /// Extracts where it keeps no other task waiting.
-async fn extract_aside(
+async fn extract_blocking(
     compaction: &CompactionInput<'_>,
     counter: TokenCounter<'static>,
 ) -> Option<String> {

@@ -19,7 +19,7 @@ use recto_tools::ApprovalMode;
 use recto_workspace::{Horizon, MemoryView};
 
 use crate::agent_catalog::{AgentCatalog, CatalogPurpose};
-use crate::error::AgentError;
+use crate::error::AgentResult;
 use crate::exact_counts::ExactCounts;
 use crate::items::{MentionedItems, join_mentioned, without_mentions};
 use crate::memories::MemoryCriteria;
@@ -46,7 +46,8 @@ pub(crate) struct TurnInputs {
     pub(crate) rights: TurnRights,
     pub(crate) bootstrap: Bootstrap,
     pub(crate) stamp: MessageStamp,
-    pub(crate) notices: PendingNotices,
+    /// Absent once they were told.
+    pub(crate) notices: Option<PendingNotices>,
 }
 
 /// The model that answers a turn, with what is set for it and how its tokens are
@@ -84,12 +85,14 @@ struct SearchScope {
 }
 
 /// What the person is told once the turn has begun.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct PendingNotices {
-    /// Told once in the life of the process, such as a skill whose tools are off.
-    pub(crate) once: Vec<String>,
-    /// Told in this turn whatever was told before.
-    pub(crate) of_turn: Vec<String>,
+    /// Of skills and servers whose tools are not there: once, until that changes.
+    pub(crate) of_catalog: Vec<String>,
+    /// Of memory files that can't be read: once in the life of the process.
+    pub(crate) of_memories: Vec<String>,
+    /// Of the message itself, such as a mention that leads nowhere: in each turn.
+    pub(crate) of_message: Vec<String>,
 }
 
 impl TurnModel {
@@ -98,7 +101,7 @@ impl TurnModel {
         shared: &AgentShared,
         session: &LoadedSession,
         of_turn: &SessionSettings,
-    ) -> Result<(ModelEntry, SessionSettings), AgentError> {
+    ) -> AgentResult<(ModelEntry, SessionSettings)> {
         let settings = session.settings.overridden_by(of_turn);
         let mut entry = settings.apply(shared.model(settings.model.as_deref())?);
         if compaction(shared, &settings).is_none() {
@@ -107,12 +110,12 @@ impl TurnModel {
         Ok((entry, settings))
     }
 
-    /// The same with its window, and with what is known of its tokens.
+    /// The chosen entry with its window, and with what is known of its tokens.
     pub(crate) async fn prepare(
         shared: &AgentShared,
         (entry, settings): (ModelEntry, SessionSettings),
         window: Result<Window, LlmError>,
-    ) -> Result<Self, AgentError> {
+    ) -> AgentResult<Self> {
         let calibration = shared.calibration(&entry).await?;
         let counts = shared.counts(&entry).await;
         let compaction = compaction(shared, &settings);
@@ -137,23 +140,26 @@ impl TurnInputs {
     ) -> Self {
         let audience = session.audience();
         let files = shared.memories.files();
-        let (stock, memories) =
-            tokio::join!(shared.stock(purpose), files.read(&audience, Horizon::Recent(today())));
+        let (agent_catalog, memories) =
+            tokio::join!(shared.catalog(purpose), files.read(&audience, Horizon::Recent(today())));
         let approval =
             model.settings.approval.map_or(shared.parts.tools.approval(), ApprovalMode::from);
-        let (stock, approval) = match model.settings.unattended {
+        let (agent_catalog, approval) = match model.settings.unattended {
             // What is left runs without a word, or not at all.
-            true => (stock.unattended(&shared.parts, approval), ApprovalMode::Never),
-            false => (stock, approval),
+            true => (agent_catalog.unattended(&shared.parts, approval), ApprovalMode::Never),
+            false => (agent_catalog, approval),
         };
-        let AgentCatalog { catalog: items, trusted, news } = stock;
+        let AgentCatalog { catalog: items, trusted, notices } = agent_catalog;
         let catalog = session.catalog(&items, &memories);
         let mut joining = session.join(&catalog);
         let MentionedItems { new, problems } =
             join_mentioned(mentions, &catalog, &mut session.items);
         joining.extend(new);
-        let troubles = memories.problems.iter().map(ToString::to_string);
-        let once = news.iter().cloned().chain(troubles).collect();
+        let notices = Some(PendingNotices {
+            of_catalog: notices.to_vec(),
+            of_memories: memories.problems.iter().map(ToString::to_string).collect(),
+            of_message: problems,
+        });
         TurnInputs {
             model,
             catalog,
@@ -165,7 +171,7 @@ impl TurnInputs {
             rights: TurnRights { audience, trusted, approval },
             bootstrap: bootstrap(&shared.parts.options, &session.session),
             stamp,
-            notices: PendingNotices { once, of_turn: problems },
+            notices,
         }
     }
 
@@ -180,9 +186,9 @@ impl TurnInputs {
         let TurnModel { entry, settings, calibration, .. } = &self.model;
         let message = &without_mentions(message);
         let options = settings.search_options(shared.searcher.options());
-        let wanted = ItemQuery {
+        let query = ItemQuery {
             catalog: &self.searchable.items,
-            entries: shared.stockroom.entries(&self.searchable.items),
+            entries: shared.catalogs.entries(&self.searchable.items),
             session: &session.items,
             removed: &self.removed,
             decides_mode: self.model.lets_message_decide_mode(),
@@ -192,17 +198,17 @@ impl TurnInputs {
         // In the layers of their kinds, memories are ranked anew for each message.
         let stays = entry.layout.picks != PickPlacement::InLayer;
         let before = session.carry.snapshot.clone().filter(|_| stays);
-        let by = MemoryCriteria {
+        let criteria = MemoryCriteria {
             limits: &entry.limits,
             options: &options,
             counter: &counter_from(calibration),
             history_from: session.carry.history_from.unwrap_or_default(),
         };
         let (mut found, chosen) = tokio::join!(
-            shared.searcher.find(&wanted),
-            shared.memories.choose(&self.searchable.memories, message, before, &by)
+            shared.searcher.find(&query),
+            shared.memories.choose(&self.searchable.memories, message, before, &criteria)
         );
-        self.snapshot = Some(found.add(chosen));
+        self.snapshot = Some(found.add_memories(chosen));
         found
     }
 

@@ -45,7 +45,7 @@ impl StreamedReply {
 impl TurnRun<'_> {
     /// Sends the body and listens until the reply is whole, fails or is stopped.
     pub(super) async fn call_model(&self, body: String) -> CallOutcome {
-        let mut stream = self.entry().client.stream_cached(self.lane(), body);
+        let mut stream = self.entry().client.stream_cached(self.cache_key(), body);
         let mut streamed = StreamedReply::default();
         loop {
             let mut next = tokio::select! {
@@ -79,9 +79,9 @@ impl TurnRun<'_> {
         }
     }
 
-    /// The minimal and the full turns of a session are two conversations to a
-    /// model that remembers what it has read: their prompts part early.
-    fn lane(&self) -> PromptCacheKey {
+    /// The conversation to which a model that remembers what it has read counts the call. A
+    /// session's minimal and full turns are two, because their prompts part early.
+    fn cache_key(&self) -> PromptCacheKey {
         let minimal = u64::from(self.state.mode().chosen.is_minimal());
         PromptCacheKey(self.arrived.session.get().unsigned_abs() * 2 + minimal)
     }

@@ -10,12 +10,15 @@ use super::TurnRun;
 use super::inputs::PendingNotices;
 
 impl TurnRun<'_> {
-    /// Tells what was found wrong when the turn was gathered: what the process has
-    /// told before is not told again.
+    /// Tells what was found wrong when the turn was gathered: what somebody was told
+    /// before is not told again.
     pub(super) fn tell_notices(&mut self) {
-        let PendingNotices { once, of_turn } = std::mem::take(&mut self.inputs.notices);
-        let new = once.into_iter().filter(|text| self.shared.is_first_told(text));
-        for text in new.chain(of_turn) {
+        let Some(mut notices) = self.inputs.notices.take() else { return };
+        if self.listeners.is_anybody_there() {
+            self.shared.leave_out_told(&mut notices);
+        }
+        let PendingNotices { of_catalog, of_memories, of_message } = notices;
+        for text in of_catalog.into_iter().chain(of_memories).chain(of_message) {
             self.notify(text);
         }
     }
@@ -76,8 +79,8 @@ impl TurnRun<'_> {
             self.shared.observe(self.entry(), request, Tokens::new(counted));
         match verdict {
             ObservationOutcome::Used => {
-                let kept = serde_json::to_value(&calibration).ok();
-                self.pending.calibration = kept.map(|kept| (self.entry().counted_as(), kept));
+                let stored = serde_json::to_value(&calibration).ok();
+                self.pending.calibration = stored.map(|stored| (self.entry().counted_as(), stored));
                 self.inputs.model.calibration = calibration;
                 PromptCut::No
             }
@@ -99,7 +102,7 @@ impl TurnRun<'_> {
     /// Some servers count only what they had to read, and leave out what their
     /// cache held. Then the count is about that of what is new in the request.
     fn may_be_what_was_not_cached(&self, counted: u32) -> bool {
-        self.fresh.is_some_and(|fresh| {
+        self.fresh_tokens.is_some_and(|fresh| {
             (fresh.get() / 4..=fresh.get().saturating_mul(2)).contains(&counted)
         })
     }

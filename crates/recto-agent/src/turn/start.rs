@@ -17,7 +17,7 @@ use recto_store::{StoredTurn, TurnCommit, TurnEnding, TurnId};
 use super::inputs::{TurnInputs, TurnModel};
 use super::{TurnRun, is_overtaken, stamp, visible_text};
 use crate::agent_catalog::CatalogPurpose;
-use crate::error::AgentError;
+use crate::error::{AgentError, AgentResult};
 use crate::event::{EventKind, UsageTotals};
 use crate::inbound::ArrivedMessage;
 use crate::mailbox::TurnListeners;
@@ -26,7 +26,7 @@ use crate::record;
 use crate::recover::closing_commit;
 use crate::session_cache::{LoadedSession, SessionCache};
 use crate::shared::AgentShared;
-use crate::step::{PendingCall, TurnInput, TurnResult, TurnState};
+use crate::step::{EndReason, PendingCall, TurnInput, TurnState};
 use crate::stop::StopSignal;
 
 /// Runs the turns of a session, one at a time.
@@ -57,11 +57,11 @@ impl TurnRunner<'_> {
     pub(crate) async fn run_fresh(
         &mut self,
         message: &ArrivedMessage,
-    ) -> Result<Option<TurnId>, AgentError> {
+    ) -> AgentResult<Option<TurnId>> {
         self.session.refresh(self.shared).await?;
         match self.run(message, StartPoint::default()).await {
             // Only while nothing is stored: a message is never stored twice.
-            Err(error) if is_overtaken(&error) && self.listeners.wait_for_ack() => {}
+            Err(error) if is_overtaken(&error) && self.listeners.awaits_ack() => {}
             ran => return ran.map(|()| None),
         }
         let turn = self.shared.parts.store.accept(message.to_store()).await?;
@@ -71,10 +71,10 @@ impl TurnRunner<'_> {
 
     /// Runs a turn that this process has claimed: from its beginning, or from
     /// where another process left it.
-    pub(crate) async fn run_claimed(&mut self, turn: &StoredTurn) -> Result<(), AgentError> {
+    pub(crate) async fn run_claimed(&mut self, turn: &StoredTurn) -> AgentResult {
         let state = turn.state.as_ref().and_then(TurnState::read);
         let session = self.session.refresh(self.shared).await?;
-        let mut message = ArrivedMessage::of_turn(turn, session);
+        let mut message = ArrivedMessage::from_turn(turn, session);
         if let Some(state) = &state {
             // Whatever was chosen since: a turn stays with its model.
             message.inbound.settings.model = Some(state.model().to_owned());
@@ -91,15 +91,11 @@ impl TurnRunner<'_> {
     }
 
     /// Closes a turn that can't be run, and says why. Its message is kept.
-    pub(crate) async fn give_up(
-        &mut self,
-        turn: &StoredTurn,
-        error: &AgentError,
-    ) -> Result<(), AgentError> {
+    pub(crate) async fn give_up(&mut self, turn: &StoredTurn, error: &AgentError) -> AgentResult {
         let session = self.session.refresh(self.shared).await?;
-        let trouble = error.trouble();
-        let unsaid = turn.first_message.is_none().then(|| {
-            let content = ArrivedMessage::of_turn(turn, session).inbound.content;
+        let error = error.to_turn_error();
+        let unstored = turn.first_message.is_none().then(|| {
+            let content = ArrivedMessage::from_turn(turn, session).inbound.content;
             MessageBody::User(UserMessage {
                 content,
                 stamp: Some(stamp(turn.accepted)),
@@ -108,22 +104,18 @@ impl TurnRunner<'_> {
         });
         let of_turn = turn.first_message.map_or(&[][..], |first| session.split_at(first).1);
         let unanswered = open_calls(of_turn);
-        let results = unanswered.iter().map(|call| call.answered(TurnResult::Failed));
-        let told = MessageBody::Error(Text::from(trouble.text()));
-        let said = unsaid.into_iter().chain(results).chain([told]);
-        let commit = closing_commit(said, session.last, TurnEnding::Failed, Some(trouble.text()));
+        let results = unanswered.iter().map(|call| call.closing_result(EndReason::Failed));
+        let notice = MessageBody::Error(Text::from(error.text()));
+        let messages = unstored.into_iter().chain(results).chain([notice]);
+        let commit = closing_commit(messages, session.last, TurnEnding::Failed, Some(error.text()));
         self.shared.parts.store.advance(turn.id, commit).await?;
-        self.listeners.emit(turn.id, EventKind::ended_without_reply(TurnEnding::Failed, trouble));
+        self.listeners.emit(turn.id, EventKind::without_reply(TurnEnding::Failed, error));
         Ok(())
     }
 
     /// Runs a turn of the session that was just read: resolves the window, gathers,
     /// and goes on from there.
-    async fn run(
-        &mut self,
-        message: &ArrivedMessage,
-        mut start: StartPoint,
-    ) -> Result<(), AgentError> {
+    async fn run(&mut self, message: &ArrivedMessage, mut start: StartPoint) -> AgentResult {
         let (session, _) = self.session.loaded()?;
         let chosen = TurnModel::choose(self.shared, session, &message.inbound.settings)?;
         if start.turn.is_none() && self.shared.known_window(&chosen.0).is_none() {
@@ -161,25 +153,25 @@ impl TurnRunner<'_> {
             listeners: self.listeners,
             stop: self.stop,
             arrived: message,
-            turn: start.turn,
+            turn_id: start.turn,
             state,
             inputs,
-            message: id,
+            message_id: id,
             requests: start.requests,
             pending: TurnCommit::default(),
             calls: Vec::new(),
             permits: None,
-            trouble: None,
-            said: None,
-            totals: UsageTotals::default(),
+            error: None,
+            reply_text: None,
+            usage: UsageTotals::default(),
             never_fits: false,
-            fresh: None,
+            fresh_tokens: None,
         };
         run.run_to_end(if is_stopped { TurnInput::Stop } else { first }).await
     }
 
     /// Stores a message as a turn that runs, with nothing else in it yet.
-    async fn store_alone(&mut self, message: &ArrivedMessage) -> Result<StartPoint, AgentError> {
+    async fn store_alone(&mut self, message: &ArrivedMessage) -> AgentResult<StartPoint> {
         let (session, _) = self.session.loaded()?;
         let commit = TurnCommit { basis: Some(session.basis()), ..TurnCommit::default() };
         let begun = self.shared.parts.store.begin(message.to_store(), commit).await?;
@@ -194,14 +186,14 @@ impl TurnRunner<'_> {
         let Ok((session, previous)) = self.session.loaded() else { return };
         if previous.as_ref().map(|previous| &previous.carry) != Some(&session.carry) {
             // A record that is damaged can't be compared with; the turn goes on.
-            let last = record::last_of_session(&shared.parts.store, id).await;
+            let last = record::restore_last(&shared.parts.store, id).await;
             *previous = last.unwrap_or_default();
         }
     }
 }
 
-/// What the turn does first, and the state that it does it in. A turn that nobody
-/// has begun is searched for.
+/// The state of the turn and its first input. A turn that nobody has begun is
+/// searched for.
 async fn first_step(
     shared: &AgentShared,
     session: &LoadedSession,
@@ -225,7 +217,7 @@ async fn first_step(
     }
 }
 
-/// The model's window. A server that does not answer for a moment must not
+/// Resolves the model's window. A server that does not answer for a moment must not
 /// cost a session its history: then the window of the last request holds, and
 /// where there is none, only a session without a history may assume one.
 pub(crate) async fn resolve_window(

@@ -5,13 +5,12 @@ use std::collections::HashSet;
 use futures_util::StreamExt;
 use recto_context::{ContentPart, Layer, MessageBody, TokenCounter, Tokens, ToolSpec};
 use recto_tools::{CallContext, CallPermit, Caller, ToolResult};
-
 use recto_workspace::Horizon;
 
 use super::TurnRun;
 use super::approvals::RoundVerdict;
 use super::today;
-use crate::error::AgentError;
+use crate::error::AgentResult;
 use crate::event::EventKind;
 use crate::shared::counter_from;
 use crate::step::{TurnEffect, TurnInput};
@@ -20,10 +19,10 @@ impl TurnRun<'_> {
     /// Stores the reply, then runs its calls, unless a person has to be asked
     /// first. Their results are stored with the request that carries them, or with
     /// the end of the turn.
-    pub(super) async fn run_tools(&mut self) -> Result<TurnEffect, AgentError> {
+    pub(super) async fn run_tools(&mut self) -> AgentResult<TurnEffect> {
         let permits = match self.permits.take() {
             Some(permits) => permits,
-            None => match self.judge().await? {
+            None => match self.judge_calls().await? {
                 RoundVerdict::Free(permits) => permits,
                 RoundVerdict::Asked(effect) => return Ok(effect),
             },
@@ -36,9 +35,9 @@ impl TurnRun<'_> {
                 arguments: call.arguments.as_str().to_owned(),
             });
         }
-        let (results, ended) = self.results(&permits).await;
+        let (results, ended) = self.run_calls(&permits).await;
         let mut results: Vec<ToolResult> = results.into_iter().flatten().collect();
-        self.fit(&mut results);
+        self.fit_results(&mut results);
         for result in results {
             let content = vec![ContentPart::Text(result.text.into())];
             self.push_message(MessageBody::Tool { call: result.call, name: result.name, content });
@@ -51,8 +50,8 @@ impl TurnRun<'_> {
         }))
     }
 
-    /// What was remembered in this very session stands in its history, and is no
-    /// reason to change the memories in front of it.
+    /// Notes what was remembered in this very session: it stands in the history, and is
+    /// no reason to change the memories in front of it.
     async fn note_own_memories(&mut self) {
         if !self.calls.iter().any(|call| *call.name == *"remember") {
             return;
@@ -62,7 +61,7 @@ impl TurnRun<'_> {
         let known: HashSet<&str> =
             self.inputs.catalog.memories.iter().map(|memory| &*memory.name).collect();
         let new = view.memories.iter().filter(|memory| !known.contains(&*memory.name));
-        let message = self.message;
+        let message = self.message_id;
         let snapshot = self.inputs.snapshot.take().or_else(|| self.session.carry.snapshot.clone());
         self.inputs.snapshot = snapshot.map(|mut snapshot| {
             snapshot.add_own(new.map(|memory| memory.name.clone()), message);
@@ -71,7 +70,7 @@ impl TurnRun<'_> {
     }
 
     /// The results, in the order of the calls; those that a stop cut off are absent.
-    async fn results(&self, permits: &[CallPermit]) -> (Vec<Option<ToolResult>>, RoundEnd) {
+    async fn run_calls(&self, permits: &[CallPermit]) -> (Vec<Option<ToolResult>>, RoundEnd) {
         let (offered, context) = (self.offered(), self.call_context());
         let tools = &self.shared.parts.tools;
         let mut running = tools.run_each(&self.calls, permits, &offered, &context);
@@ -97,7 +96,7 @@ impl TurnRun<'_> {
     /// Shortens results in the middle that would not leave room for the next
     /// request: the newest round is never cut later, because a model that asked
     /// for something should see it.
-    fn fit(&self, results: &mut [ToolResult]) {
+    fn fit_results(&self, results: &mut [ToolResult]) {
         let Some(request) = self.previous.as_ref() else { return };
         let counter = counter_from(&self.inputs.model.calibration);
         let mut messages = self.session.messages.iter().rev();
@@ -138,7 +137,7 @@ impl TurnRun<'_> {
                 session: Some(self.session.session.id.get()),
                 sees_from: match self.state.mode().chosen.sends_history() {
                     true => self.session.carry.history_from.unwrap_or_default(),
-                    false => self.message,
+                    false => self.message_id,
                 },
             },
         }

@@ -16,7 +16,7 @@ use recto_store::{RequestRecord, Store};
 use recto_workspace::{Horizon, MemoryView};
 
 use super::{ItemExplanation, ItemReason, explain_item, item_of};
-use crate::error::AgentError;
+use crate::error::AgentResult;
 use crate::items::{ItemName, without_mentions};
 use crate::memories::{AgentMemories, MemoryRanking};
 use crate::options::SessionSettings;
@@ -24,21 +24,21 @@ use crate::search::SearchPatience;
 use crate::turn::visible_text;
 
 impl AgentMemories {
-    /// What became of every item that answers to a name, in a request that is recorded
+    /// Explains what became of every item that answers to a name, in a request that is recorded
     /// as `record` and was restored as `request`: what the record says, and for memories
     /// on which it is silent, what is known now.
     ///
     /// `others` are memories that whoever asks may see, whether the session's audience
     /// may or not. Those who are in the session ask without: to them, what they may not
     /// see is not there.
-    pub async fn why(
+    pub async fn explain(
         &self,
         store: &Store,
         record: &RequestRecord,
         request: &RequestContext,
         name: &str,
         others: &[Memory],
-    ) -> Result<Vec<ItemExplanation>, AgentError> {
+    ) -> AgentResult<Vec<ItemExplanation>> {
         let mut answers = explain_item(request, name);
         let typed = TypedMemory::new(name);
         let is_exact = |why: &ItemExplanation| {
@@ -100,8 +100,9 @@ impl AgentMemories {
         }
         let there: Vec<Memory> = view.memories.iter().filter(is_there).cloned().collect();
         let all = there.len();
-        let MemoryRanking { best, doubles } = self.rank_again(&view, there, request, at).await;
-        if let Some(double) = doubles.into_iter().find(|double| double.pick.item == memory.id()) {
+        let MemoryRanking { best, duplicates } = self.rank_again(&view, there, request, at).await;
+        if let Some(double) = duplicates.into_iter().find(|double| double.pick.item == memory.id())
+        {
             return ItemReason::SaysTheSame { of: double.of };
         }
         let now = best.iter().find(|pick| pick.item == memory.id()).cloned();

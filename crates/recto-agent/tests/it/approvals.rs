@@ -6,7 +6,7 @@ use recto_agent::{
     Agent, AgentError, AgentOptions, AgentParts, ApprovalQuestion, ApprovalSetting, EventKind,
     Inbound, SessionSettings, Submission, TurnContinues,
 };
-use recto_fakes::{FakeAnswer as Said, FakeServer};
+use recto_fakes::{FakeAnswer, FakeServer};
 use recto_store::{ApprovalAnswer, SessionId, TurnEnding};
 
 use crate::support::{
@@ -37,7 +37,7 @@ fn with(settings: SessionSettings, text: &str) -> Inbound {
 
 #[test]
 fn an_allowed_call_runs_and_the_transcript_says_so() {
-    let fake = FakeServer::openai().answer(risks(&["it"])).answer(Said::text("done")).start();
+    let fake = FakeServer::openai().answer(risks(&["it"])).answer(FakeAnswer::text("done")).start();
     let bench = Bench::new();
     runtime().block_on(async {
         let agent = bench.agent(&fake).await;
@@ -60,7 +60,8 @@ fn an_allowed_call_runs_and_the_transcript_says_so() {
 
 #[test]
 fn a_denied_call_gives_the_model_a_result_that_says_so() {
-    let fake = FakeServer::openai().answer(risks(&["a", "b"])).answer(Said::text("pity")).start();
+    let fake =
+        FakeServer::openai().answer(risks(&["a", "b"])).answer(FakeAnswer::text("pity")).start();
     let bench = Bench::new();
     runtime().block_on(async {
         let agent = bench.agent(&fake).await;
@@ -79,9 +80,9 @@ fn a_denied_call_gives_the_model_a_result_that_says_so() {
 
 #[test]
 fn what_is_allowed_for_a_session_is_not_asked_again_there() {
-    let answers = [risks(&["a"]), Said::text("one"), risks(&["b"]), Said::text("two")];
+    let answers = [risks(&["a"]), FakeAnswer::text("one"), risks(&["b"]), FakeAnswer::text("two")];
     let fake = answers.into_iter().fold(FakeServer::openai(), |fake, answer| fake.answer(answer));
-    let fake = fake.answer(risks(&["soul"])).answer(Said::text("three")).start();
+    let fake = fake.answer(risks(&["soul"])).answer(FakeAnswer::text("three")).start();
     let bench = Bench::new();
     runtime().block_on(async {
         let agent = bench.agent(&fake).await;
@@ -107,7 +108,7 @@ fn what_is_allowed_for_a_session_is_not_asked_again_there() {
 
 #[test]
 fn a_question_survives_its_process_and_goes_on_where_it_is_answered() {
-    let fake = FakeServer::openai().answer(risks(&["it"])).answer(Said::text("done")).start();
+    let fake = FakeServer::openai().answer(risks(&["it"])).answer(FakeAnswer::text("done")).start();
     let bench = Bench::new();
     let (here, question) = {
         let mortal = mortal();
@@ -137,7 +138,7 @@ fn a_question_survives_its_process_and_goes_on_where_it_is_answered() {
 
 #[test]
 fn an_answer_of_another_process_is_found() {
-    let fake = FakeServer::openai().answer(risks(&["it"])).answer(Said::text("done")).start();
+    let fake = FakeServer::openai().answer(risks(&["it"])).answer(FakeAnswer::text("done")).start();
     let bench = Bench::new();
     runtime().block_on(async {
         let agent = bench.agent(&fake).await;
@@ -176,7 +177,7 @@ fn a_message_waits_behind_a_question_and_a_stop_denies_it() {
 
 #[test]
 fn a_question_that_nobody_answers_expires() {
-    let fake = FakeServer::openai().answer(risks(&["it"])).answer(Said::text("pity")).start();
+    let fake = FakeServer::openai().answer(risks(&["it"])).answer(FakeAnswer::text("pity")).start();
     let bench = Bench::new();
     runtime().block_on(async {
         let parts = bench.parts(vec![model("fake", &fake)]);
@@ -194,8 +195,10 @@ fn a_question_that_nobody_answers_expires() {
 fn settings_say_when_a_person_is_asked() {
     let bench = Bench::new();
     runtime().block_on(async {
-        let fake =
-            FakeServer::openai().answer(risks(&["a", "soul"])).answer(Said::text("ok")).start();
+        let fake = FakeServer::openai()
+            .answer(risks(&["a", "soul"]))
+            .answer(FakeAnswer::text("ok"))
+            .start();
         let agent = bench.agent(&fake).await;
         let never =
             SessionSettings { approval: Some(ApprovalSetting::Never), ..Default::default() };
@@ -217,7 +220,7 @@ fn settings_say_when_a_person_is_asked() {
 
 #[test]
 fn a_turn_without_a_person_never_sees_tools_that_ask() {
-    let fake = FakeServer::openai().answer(risks(&["a"])).answer(Said::text("ok")).start();
+    let fake = FakeServer::openai().answer(risks(&["a"])).answer(FakeAnswer::text("ok")).start();
     let bench = Bench::new();
     runtime().block_on(async {
         let agent = bench.agent(&fake).await;

@@ -2,7 +2,7 @@
 
 use recto_agent::{Agent, ChatCommand, CommandReply, Inbound};
 use recto_context::{ContextLimits, Layer, PartReason, RequestContext, SummaryBy, Tokens};
-use recto_fakes::{FakeAnswer as Said, FakeServer};
+use recto_fakes::{FakeAnswer, FakeServer};
 use recto_store::SessionId;
 
 use crate::selection::requests;
@@ -187,7 +187,7 @@ fn a_model_summarises_and_what_it_lost_is_added() {
             turns += 1;
             assert!(turns < 30, "nothing ever leaves");
             // What the model says in this turn, be it asked for a summary first or not.
-            fake.push(Said::text("They talked about invoices."));
+            fake.push(FakeAnswer::text("They talked about invoices."));
             say(&agent, session, &talk(turns)).await;
         }
         check_sound(agent.store(), session).await;
@@ -211,7 +211,7 @@ fn where_the_model_fails_extracts_have_to_do() {
     talk_with(Some(SummaryBy::Summary), async |_, fake, agent, session| {
         let last = turns_until_compaction().await;
         play(&agent, session, 1..last).await;
-        fake.push(Said::refusal(500, "out of order"));
+        fake.push(FakeAnswer::refusal(500, "out of order"));
         play(&agent, session, last..last + 1).await;
         let kept = agent.store().compactions(session).await.unwrap();
         assert_eq!(kept[0].summary.how, SummaryBy::Extract);

@@ -6,7 +6,7 @@ use recto_agent::{
     Agent, ChatCommand, CommandReply, Conversation, RecallQuery, RecalledContent, memory_tools,
 };
 use recto_context::{AudienceKind, Layer, PartReason, RequestContext};
-use recto_fakes::{FakeAnswer as Said, FakeCall, FakeServer};
+use recto_fakes::{FakeAnswer, FakeCall, FakeServer};
 use recto_store::SessionId;
 use recto_workspace::Horizon;
 use serde_json::json;
@@ -34,7 +34,7 @@ fn thousand(bench: &Bench) {
 }
 
 fn remember(text: &str) -> recto_fakes::FakeReply {
-    Said::calls([FakeCall::new("remember", json!({ "text": text }))])
+    FakeAnswer::calls([FakeCall::new("remember", json!({ "text": text }))])
 }
 
 /// The texts of a layer.
@@ -71,7 +71,7 @@ fn a_wish_is_known_in_the_next_session_and_not_in_a_group() {
     thousand(&bench);
     let fake = FakeServer::openai()
         .answer(remember("The user prefers brief answers."))
-        .answer(Said::text("I will."))
+        .answer(FakeAnswer::text("I will."))
         .start();
     runtime().block_on(async {
         let agent = agent(&bench, &fake).await;
@@ -103,7 +103,7 @@ fn a_wish_is_known_in_the_next_session_and_not_in_a_group() {
 fn a_model_can_share_nothing_and_a_group_remembers_for_itself() {
     let bench = Bench::new();
     let fake = FakeServer::openai()
-        .answer(Said::calls([
+        .answer(FakeAnswer::calls([
             FakeCall::new(
                 "remember",
                 json!({"text": "[shared] The code of the door is on the wall."}),
@@ -111,14 +111,14 @@ fn a_model_can_share_nothing_and_a_group_remembers_for_itself() {
             FakeCall::new("remember", json!({"text": "\u{1}[shared] The safe is open."})),
             FakeCall::new("remember", json!({"text": "[sha\u{1}red] The key is lost."})),
         ]))
-        .answer(Said::text("Done."))
+        .answer(FakeAnswer::text("Done."))
         .answer(remember("The meeting is on Monday."))
-        .answer(Said::text("Done."))
-        .answer(Said::calls([FakeCall::new(
+        .answer(FakeAnswer::text("Done."))
+        .answer(FakeAnswer::calls([FakeCall::new(
             "remember",
             json!({"text": "Everybody knows.", "scope": "global"}),
         )]))
-        .answer(Said::text("I can't."))
+        .answer(FakeAnswer::text("I can't."))
         .start();
     runtime().block_on(async {
         let agent = agent(&bench, &fake).await;
@@ -162,7 +162,8 @@ fn group_place() -> Conversation {
 fn a_key_is_not_remembered() {
     let bench = Bench::new();
     let key = format!("My key is {}{}", "sk-proj-", "q7Rz2LmX9vKtB4nWc8YhJ1sDf6GpE3uA");
-    let fake = FakeServer::openai().answer(remember(&key)).answer(Said::text("I won't.")).start();
+    let fake =
+        FakeServer::openai().answer(remember(&key)).answer(FakeAnswer::text("I won't.")).start();
     runtime().block_on(async {
         let agent = agent(&bench, &fake).await;
         let session = session(&agent, "s").await;
@@ -184,9 +185,9 @@ fn the_snapshot_stays_and_what_is_remembered_meanwhile_does_not_move_it() {
     let bench = Bench::new();
     thousand(&bench);
     let fake = FakeServer::openai()
-        .answer(Said::text("Hello."))
+        .answer(FakeAnswer::text("Hello."))
         .answer(remember("The cat is called Minka."))
-        .answer(Said::text("Noted."))
+        .answer(FakeAnswer::text("Noted."))
         .start();
     runtime().block_on(async {
         let agent = agent(&bench, &fake).await;
@@ -213,10 +214,10 @@ fn the_snapshot_stays_and_what_is_remembered_meanwhile_does_not_move_it() {
 fn what_was_said_is_recalled_by_those_who_may() {
     let bench = Bench::new();
     let fake = FakeServer::openai()
-        .answer(Said::text("Noted: the boat is called Albatross."))
-        .answer(Said::text("Your secret is safe."))
-        .answer(Said::calls([FakeCall::new("recall", json!({"query": "name of the boat"}))]))
-        .answer(Said::text("Albatross."))
+        .answer(FakeAnswer::text("Noted: the boat is called Albatross."))
+        .answer(FakeAnswer::text("Your secret is safe."))
+        .answer(FakeAnswer::calls([FakeCall::new("recall", json!({"query": "name of the boat"}))]))
+        .answer(FakeAnswer::text("Albatross."))
         .start();
     runtime().block_on(async {
         let agent = agent(&bench, &fake).await;
@@ -249,7 +250,7 @@ fn what_was_said_is_recalled_by_those_who_may() {
                     limit: 20,
                     patience: recto_agent::SearchPatience::UntilDone,
                     now: jiff::Timestamp::now(),
-                    besides: None,
+                    known: None,
                 };
                 let found = agent.memories().recall(&wish).await.found;
                 let mut names: Vec<String> = found
@@ -296,8 +297,8 @@ fn what_is_forgotten_is_in_the_archive_and_nowhere_else() {
         };
         assert!(added.memory.marks.important);
         let name = added.memory.name.to_string();
-        fake.push(Said::calls([FakeCall::new("forget", json!({ "id": name }))]));
-        fake.push(Said::text("Forgotten."));
+        fake.push(FakeAnswer::calls([FakeCall::new("forget", json!({ "id": name }))]));
+        fake.push(FakeAnswer::text("Forgotten."));
         say(&agent, session, "Forget my name").await;
         assert!(!bench.read("memory/MEMORY.md").contains("Sam"));
         assert!(bench.read("memory/MEMORY.md").contains("Likes rain."));

@@ -1,11 +1,13 @@
 //! What a person is told of files and skills that are not as they should be: once,
 //! and when it is told, not when it is found.
 
-use recto_agent::{Agent, EventKind};
+use recto_agent::{Agent, EventKind, Inbound};
 use recto_fakes::{FakeAnswer, FakeServer};
-use recto_store::SessionId;
+use recto_store::{Moment, NewTurn, SessionId, SettingsMap};
 
-use crate::support::{Bench, events, model, model_without_window, runtime, session, submit};
+use crate::support::{
+    Bench, events, model, model_without_window, mortal, runtime, session, submit,
+};
 
 const SKILL: &str = "---\nname: clock\ndescription: Tells the time.\n---\nCall utc_time.\n";
 
@@ -94,5 +96,50 @@ fn a_mention_that_leads_nowhere_is_told_in_each_turn_that_has_it() {
             let told = notices(&agent, session, "follow @rule:nowhere").await;
             assert!(matches!(&told[..], [one] if one.contains("nowhere")), "{told:#?}");
         }
+    });
+}
+
+/// Promise: `notice-once`
+#[test]
+fn a_skill_that_was_looked_at_and_changed_again_is_told_of_again() {
+    let (bench, fake, runtime) = (troubled_bench(), FakeServer::openai().start(), runtime());
+    runtime.block_on(async {
+        let agent = bench.agent(&fake).await;
+        let session = session(&agent, "k").await;
+        assert_both_told(&notices(&agent, session, "one").await);
+        bench.write("skills/clock/tools.json", &declaration("-u"));
+        assert_eq!(notices(&agent, session, "two").await, [""; 0]);
+        bench.write("skills/clock/tools.json", &declaration("-R"));
+        let told = notices(&agent, session, "three").await;
+        assert!(matches!(&told[..], [one] if one.contains("`clock` are off")), "{told:#?}");
+    });
+}
+
+/// Promise: `notice-once`
+#[test]
+fn what_a_turn_tells_that_nobody_watches_is_told_again() {
+    let (bench, fake) = (troubled_bench(), FakeServer::openai().start());
+    let killed = mortal();
+    killed.block_on(async {
+        let agent = bench.agent(&fake).await;
+        let left = session(&agent, "left").await;
+        agent
+            .store()
+            .accept(NewTurn {
+                session: left,
+                at: Moment::now(),
+                content: Inbound::text("hello").content,
+                sender: None,
+                settings: SettingsMap::default(),
+            })
+            .await
+            .unwrap();
+    });
+    drop(killed);
+    runtime().block_on(async {
+        let agent = bench.agent(&fake).await;
+        agent.finished().await;
+        let session = session(&agent, "k").await;
+        assert_both_told(&notices(&agent, session, "one").await);
     });
 }

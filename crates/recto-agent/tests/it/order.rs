@@ -2,9 +2,7 @@
 //! for another.
 
 use futures_util::future::join_all;
-use recto_agent::{
-    Agent, ChatCommand, CommandReply as CommandAnswer, EventKind, Inbound, StopOutcome,
-};
+use recto_agent::{Agent, ChatCommand, CommandReply, EventKind, Inbound, StopOutcome};
 use recto_fakes::{AnswerGate, FakeAnswer, FakeServer};
 use recto_store::{TurnEnding, TurnStatus};
 
@@ -163,13 +161,13 @@ fn a_message_that_waits_for_another_process_can_be_taken_back() {
         while !matches!(next(&mut second.events).await.event, EventKind::Notice { .. }) {}
         let stop =
             theirs.command(&conversation("shared"), shared, ChatCommand::Stop).await.unwrap();
-        assert!(matches!(stop, CommandAnswer::Stopped(StopOutcome::Now)), "{stop:?}");
+        assert!(matches!(stop, CommandReply::Stopped(StopOutcome::Now)), "{stop:?}");
         assert_eq!(finished(second).await.status, TurnEnding::Stopped);
         assert_eq!(statuses(ours.store(), shared).await, ["running", "stopped"]);
         within(theirs.finished()).await;
         let stop =
             theirs.command(&conversation("shared"), shared, ChatCommand::Stop).await.unwrap();
-        assert!(matches!(stop, CommandAnswer::Stopped(StopOutcome::Elsewhere)), "{stop:?}");
+        assert!(matches!(stop, CommandReply::Stopped(StopOutcome::Elsewhere)), "{stop:?}");
         gate.open();
         finished(first).await;
         assert_eq!(say(&theirs, shared, "three").await.reply.unwrap(), "You said: three");

@@ -2,7 +2,7 @@
 
 use expect_test::expect;
 use recto_agent::EventKind;
-use recto_fakes::{AnswerEnding as Sent, AnswerGate, FakeAnswer, FakeServer};
+use recto_fakes::{AnswerEnding, AnswerGate, FakeAnswer, FakeServer};
 use recto_store::TurnEnding;
 
 use crate::support::{
@@ -39,7 +39,9 @@ fn a_stop_while_the_model_talks_keeps_what_it_said() {
         // The server is told, too: it need not go on.
         gate.open();
         let left = blocking(move || {
-            fake.wait_until(|log| log.iter().any(|received| received.ending == Sent::ClientLeft));
+            fake.wait_until(|log| {
+                log.iter().any(|received| received.ending == AnswerEnding::ClientLeft)
+            });
             fake
         });
         left.await;

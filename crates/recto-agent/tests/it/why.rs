@@ -12,7 +12,7 @@ use crate::support::{Bench, model, runtime, say, session};
 async fn why(agent: &Agent, session: SessionId, name: &str, others: &[Memory]) -> Vec<ItemReason> {
     let record = agent.store().last_request(session).await.unwrap().unwrap();
     let request = restore_request(agent.store(), &record).await.unwrap();
-    let answers = agent.memories().why(agent.store(), &record, &request, name, others).await;
+    let answers = agent.memories().explain(agent.store(), &record, &request, name, others).await;
     answers.unwrap().into_iter().map(|why| why.reason).collect()
 }
 

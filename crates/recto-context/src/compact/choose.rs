@@ -38,7 +38,7 @@ pub(super) struct SummaryCosts {
 }
 
 impl SummaryCosts {
-    pub(super) fn of_material(material: &SummaryMaterial, counter: &TokenCounter<'_>) -> Self {
+    pub(super) fn from_material(material: &SummaryMaterial, counter: &TokenCounter<'_>) -> Self {
         let of_statement = |statement: &Statement| {
             part_cost(counter, &format!("\n{}{}", mark(statement.speaker), statement.text))
         };

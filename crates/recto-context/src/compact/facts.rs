@@ -23,7 +23,7 @@ pub(super) use scan::details;
 pub struct Fact {
     /// Which kind of fact, by the form in which it was found.
     pub kind: FactKind,
-    /// As it was written.
+    /// The words of it, as they were written.
     pub text: String,
 }
 
@@ -100,7 +100,7 @@ impl KnownNames {
 mod tests {
     use super::*;
 
-    fn of(kind: FactKind, text: &str) -> Vec<String> {
+    fn facts_of(kind: FactKind, text: &str) -> Vec<String> {
         find_facts(text)
             .into_iter()
             .filter(|fact| fact.kind == kind)
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn names_are_capitals_amid_a_sentence() {
-        let names = |text| of(FactKind::Name, text);
+        let names = |text| facts_of(FactKind::Name, text);
         assert_eq!(names("We met Priya Raman in Rome."), ["Priya Raman", "Rome"]);
         assert_eq!(names("I asked Dr. Keller. Keller agreed."), ["Dr. Keller", "Keller"]);
         assert_eq!(names("When Lina swims, I'm glad."), ["Lina"]);
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn numbers_come_with_what_they_count() {
-        let numbers = |text| of(FactKind::Number, text);
+        let numbers = |text| facts_of(FactKind::Number, text);
         assert_eq!(numbers("about 42,000 photos, 310 GB"), ["42,000 photos", "310 GB"]);
         assert_eq!(numbers("from 18 July to 1 August 2027"), ["18 July", "1 August 2027"]);
         assert_eq!(
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn references_are_what_machines_read() {
-        let references = |text| of(FactKind::Reference, text);
+        let references = |text| facts_of(FactKind::Reference, text);
         assert_eq!(references("see /srv/photos and ~/a.pdf"), ["/srv/photos", "~/a.pdf"]);
         assert_eq!(
             references("at https://a.example/b, mail x@y.example."),
@@ -154,8 +154,8 @@ mod tests {
     #[test]
     fn decisions_and_questions_are_whole_sentences() {
         let text = "Nice. We decided on age. Who prints it? TODO: ask \"Jo\".";
-        assert_eq!(of(FactKind::Decision, text), ["We decided on age."]);
-        assert_eq!(of(FactKind::Question, text), ["Who prints it?", "TODO: ask \"Jo\"."]);
-        assert_eq!(of(FactKind::Quote, text), ["Jo"]);
+        assert_eq!(facts_of(FactKind::Decision, text), ["We decided on age."]);
+        assert_eq!(facts_of(FactKind::Question, text), ["Who prints it?", "TODO: ask \"Jo\"."]);
+        assert_eq!(facts_of(FactKind::Quote, text), ["Jo"]);
     }
 }

@@ -78,15 +78,15 @@ impl SummaryMaterial {
                 material.mention(fact.clone(), turn.speaker);
             }
             for place in 0..turn.sentences.len() {
-                material.read(&turns, (at, place), sentences, &names);
+                material.add_sentence(&turns, (at, place), sentences, &names);
                 sentences += 1;
             }
         }
         material
     }
 
-    /// Takes up one sentence of a turn.
-    fn read(
+    /// Adds the statements and facts of one sentence of a turn.
+    fn add_sentence(
         &mut self,
         turns: &[SpokenTurn],
         place: (usize, usize),
@@ -111,14 +111,8 @@ impl SummaryMaterial {
             if is_said && is_worth_it && self.said.insert((turn.speaker, small)) {
                 let (speaker, per_fact) = (turn.speaker, per_fact(turn.speaker));
                 let place = (number, part);
-                self.statements.push(Statement {
-                    speaker,
-                    text: clause,
-                    place,
-                    worth,
-                    per_fact,
-                    facts,
-                });
+                let statement = Statement { speaker, text: clause, place, worth, per_fact, facts };
+                self.statements.push(statement);
             }
         }
     }
@@ -176,20 +170,20 @@ fn worth(turns: &[SpokenTurn], at: usize, place: usize, small: &str) -> f32 {
     match turn.speaker {
         TurnSpeaker::Tool => 0.0,
         TurnSpeaker::Nobody => 3.0,
-        TurnSpeaker::User => of_user(turn, before(), behind(), small),
+        TurnSpeaker::User => user_worth(turn, before(), behind(), small),
         TurnSpeaker::Assistant => {
             let behind = behind();
             let agrees = |turn: &SpokenTurn| turn.speaker == TurnSpeaker::User && turn.agrees;
             if turn.proposed == Some(place) && behind.is_some_and(agrees) {
                 WEIGHTY
             } else {
-                of_assistant(turn, behind, small)
+                assistant_worth(turn, behind, small)
             }
         }
     }
 }
 
-fn of_user(
+fn user_worth(
     turn: &SpokenTurn,
     before: Option<&SpokenTurn>,
     behind: Option<&SpokenTurn>,
@@ -202,7 +196,7 @@ fn of_user(
     if cues::is_chatter(small) {
         0.0
     } else if cues::is_question(small) {
-        if turn.is_recalled { WEIGHTY } else { of_question(behind, small) }
+        if turn.is_recalled { WEIGHTY } else { question_worth(behind, small) }
     } else if cues::is_open(small) || cues::is_decision(small) || is_answer {
         5.0
     } else if turn.is_recalled {
@@ -212,14 +206,14 @@ fn of_user(
     }
 }
 
-/// A question is open until it is answered, and still is when the answer is none.
-fn of_question(behind: Option<&SpokenTurn>, small: &str) -> f32 {
+/// What a question is worth: it is open until it is answered, and still is when the answer is none.
+fn question_worth(behind: Option<&SpokenTurn>, small: &str) -> f32 {
     let answers = |turn: &SpokenTurn| turn.speaker == TurnSpeaker::Assistant && !turn.hedges;
     if behind.is_some_and(answers) && !cues::is_open(small) { 1.0 } else { 4.5 }
 }
 
-/// Models say a lot that nobody has to keep; without a fact, only what they undertook.
-fn of_assistant(turn: &SpokenTurn, behind: Option<&SpokenTurn>, small: &str) -> f32 {
+/// What a model's sentence is worth. Without a fact, only what it undertook has to be kept.
+fn assistant_worth(turn: &SpokenTurn, behind: Option<&SpokenTurn>, small: &str) -> f32 {
     if cues::is_question(small) {
         if behind.is_none() { 3.0 } else { 0.0 }
     } else if turn.is_recalled || cues::is_decision(small) {

@@ -10,7 +10,7 @@ use crate::tokens::Tokens;
 /// How many characters of a message are shown, until all of them fit.
 const LENGTHS: [usize; 6] = [usize::MAX, 4000, 1600, 600, 240, 120];
 
-/// As many tokens are about three words.
+/// How many tokens three words take, about.
 const TOKENS_FOR_THREE_WORDS: u32 = 4;
 
 /// The request for a summary: the instruction, the summary so far, and the transcript, all

@@ -66,12 +66,8 @@ impl Composer<'_> {
                 (EMPTY.clone(), Text::from(note), PartReason::StandsAbove(since))
             }
         };
-        Part {
-            role: ChatRole::User,
-            lead,
-            item: Some(item.clone()),
-            ..self.part(layer, &text, reason)
-        }
+        let part = self.part(layer, &text, reason);
+        Part { role: ChatRole::User, lead, item: Some(item.clone()), ..part }
     }
 
     /// Picks that stay in front of an earlier message, as they were sent.

@@ -37,10 +37,8 @@ pub(super) fn calls_as_text(message: Arc<Message>) -> Arc<Message> {
         MessageBody::Tool { content, .. } => content.clone(),
         _ => return message,
     };
-    Arc::new(Message {
-        id: message.id,
-        body: MessageBody::Assistant { content, calls: Vec::new() },
-    })
+    let body = MessageBody::Assistant { content, calls: Vec::new() };
+    Arc::new(Message { id: message.id, body })
 }
 
 /// Arguments as the model wrote them, if they are JSON; else as a JSON string.

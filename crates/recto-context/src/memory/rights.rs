@@ -18,7 +18,7 @@ pub enum MemoryScope {
     Agent(Arc<str>),
 }
 
-/// For whom a page is made: all who can read the replies to it.
+/// The people for whom a page is made: all who can read the replies to it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Audience {
@@ -120,7 +120,7 @@ pub fn may_recall(audience: &Audience, of: &Audience) -> bool {
     }
 }
 
-/// Without a name, nobody is anybody.
+/// Whether two names are the same; nobody without a name is anybody.
 fn is(own: &Option<Arc<str>>, other: &Arc<str>) -> bool {
     own.as_ref() == Some(other)
 }

@@ -84,7 +84,7 @@ impl PinReason {
 pub struct MemoryPool<'a> {
     /// All that the session may see, the newest first.
     pub memories: &'a [Memory],
-    /// What tells that they are the same as before: their [`fingerprint`].
+    /// What tells that they are the same as before: their [`memory_fingerprint`].
     pub fingerprint: ContentHash,
     /// Those that search ranked for the message, best first; near-duplicates left out.
     pub ranked: &'a [Pick],
@@ -108,7 +108,7 @@ pub fn choose_snapshot(
     counter: &TokenCounter<'_>,
 ) -> MemorySnapshot {
     let Some(mut before) = before else {
-        return make(pool, &[], limits, counter);
+        return make_snapshot(pool, &[], limits, counter);
     };
     // What has left the history stands nowhere any more, and counts like all others.
     // That it leaves is known only when the page is made, so this is a turn late.
@@ -123,7 +123,7 @@ pub fn choose_snapshot(
     if before.source == source && before.misses < TURNS {
         return before;
     }
-    make(pool, &before.missed, limits, counter)
+    make_snapshot(pool, &before.missed, limits, counter)
 }
 
 impl MemorySnapshot {
@@ -166,7 +166,7 @@ impl PinnedMemory {
 
 /// Makes a snapshot: everything, where that is little; otherwise what is important,
 /// what fits, and a few of the newest.
-fn make(
+fn make_snapshot(
     pool: &MemoryPool<'_>,
     missed: &[PinnedMemory],
     limits: &ContextLimits,
@@ -197,7 +197,7 @@ fn make(
         fitting.chain(newest.map(|memory| pinned(memory, PinReason::Newest))).collect()
     };
     MemorySnapshot {
-        entries: within(important.chain(rest), pool.memories, limits, counter),
+        entries: take_within(important.chain(rest), pool.memories, limits, counter),
         source: pool.fingerprint,
         own: BTreeMap::new(),
         misses: 0,
@@ -218,7 +218,7 @@ pub fn memories_fit(
 }
 
 /// Those that the limits let in, each once.
-fn within(
+fn take_within(
     entries: impl Iterator<Item = PinnedMemory>,
     memories: &[Memory],
     limits: &ContextLimits,

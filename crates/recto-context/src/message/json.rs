@@ -40,7 +40,7 @@ pub fn read_jsonl(text: &str) -> Result<Vec<Arc<Message>>, Vec<HistoryProblem>> 
         if line.trim().is_empty() {
             continue;
         }
-        if let Err(problem) = reader.read(line) {
+        if let Err(problem) = reader.read_line(line) {
             reader.problems.push(HistoryProblem { line: index + 1, problem });
         }
     }
@@ -60,7 +60,7 @@ struct HistoryReader {
 }
 
 impl HistoryReader {
-    fn read(&mut self, line: &str) -> Result<(), String> {
+    fn read_line(&mut self, line: &str) -> Result<(), String> {
         let value: Value = serde_json::from_str(line).map_err(|error| error.to_string())?;
         if !value.is_object() {
             return Err("a message is a JSON object".to_owned());

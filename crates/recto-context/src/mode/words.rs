@@ -10,7 +10,7 @@
 //!    that tools can look at. Work.
 //!
 //! They are separate because the caller asks its search for a matching tool between the first and
-//! the second. [`read`] is all three in a row. Each gives the words that decided, for the record.
+//! the second. [`read_message`] is all three in a row. Each gives the words that decided, for the record.
 //!
 //! How it reads: the message is cut into sentences (`lex`). From each, what only opens it is peeled
 //! off ("ok,", "hello,", "could you please": `request`). What is left begins with a question word, a
@@ -116,7 +116,7 @@ pub struct MessageReading {
 }
 
 /// All three steps in their order, for a caller that has no search to ask in between.
-pub fn read(message: &str) -> MessageReading {
+pub fn read_message(message: &str) -> MessageReading {
     find_path(message)
         .or_else(|| find_talk(message))
         .or_else(|| find_imperative(message))
@@ -219,11 +219,8 @@ impl MessageReading {
     }
 
     fn talk(kind: TalkKind, tokens: &[&WordToken]) -> Self {
-        Self {
-            verdict: MessageVerdict::Talk,
-            sign: MessageSign::Talk(kind),
-            matched: typed(tokens),
-        }
+        let matched = typed(tokens);
+        Self { verdict: MessageVerdict::Talk, sign: MessageSign::Talk(kind), matched }
     }
 
     fn unsure() -> Self {

@@ -81,7 +81,7 @@ impl<'a> Plan<'a> {
         }
         if self.inputs.mode.chosen.is_minimal() && tools.len() < FEW {
             for (tool, _) in &tools {
-                self.offer_unless_there(tool, PartReason::FewTools, &mut names);
+                self.offer_once(tool, PartReason::FewTools, &mut names);
             }
         }
         self.offer_found_tools(&tools, &mut names);
@@ -91,7 +91,7 @@ impl<'a> Plan<'a> {
     fn offer_found_tools(
         &mut self,
         tools: &[(&'a ToolSpec, Option<&'a Skill>)],
-        names: &mut OfferedNames<'a>,
+        names: &mut ToolNames<'a>,
     ) {
         for id in std::mem::take(&mut self.carry.found_tools) {
             match tools.iter().find(|(tool, _)| tool.id == id) {
@@ -119,28 +119,18 @@ impl<'a> Plan<'a> {
 
     /// Offers a tool that search found. It is remembered also when it is offered
     /// for another reason now: that may not hold in the next turn.
-    fn offer_found(
-        &mut self,
-        tool: &'a ToolSpec,
-        reason: PartReason,
-        names: &mut OfferedNames<'a>,
-    ) {
+    fn offer_found(&mut self, tool: &'a ToolSpec, reason: PartReason, names: &mut ToolNames<'a>) {
         if self.carry.cut_picks.contains(&tool.id) {
             let tokens = self.inputs.counter.text(&tool.schema);
             return self.drop(tool.id.to_string(), Layer::Tools, tokens, DropReason::NoRoom);
         }
-        self.offer_unless_there(tool, reason, names);
+        self.offer_once(tool, reason, names);
         if !self.carry.found_tools.contains(&tool.id) {
             self.carry.found_tools.push(tool.id.clone());
         }
     }
 
-    fn offer_unless_there(
-        &mut self,
-        tool: &'a ToolSpec,
-        reason: PartReason,
-        names: &mut OfferedNames<'a>,
-    ) {
+    fn offer_once(&mut self, tool: &'a ToolSpec, reason: PartReason, names: &mut ToolNames<'a>) {
         if !self.offers(&tool.id) {
             self.offer(tool, tool.include, reason, names);
         }
@@ -152,7 +142,7 @@ impl<'a> Plan<'a> {
         tool: &'a ToolSpec,
         include: IncludeMode,
         reason: PartReason,
-        names: &mut OfferedNames<'a>,
+        names: &mut ToolNames<'a>,
     ) {
         let tokens = match self.inputs.layout.tool_calls {
             ToolCalls::Native => self.inputs.counter.tool(&tool.schema, &self.tools),
@@ -184,7 +174,7 @@ impl<'a> Plan<'a> {
     }
 }
 
-type OfferedNames<'a> = HashSet<&'a Arc<str>>;
+type ToolNames<'a> = HashSet<&'a Arc<str>>;
 
 /// Whether a person took a tool out of the session, or the skill that it comes from.
 fn is_removed(tool: &ItemId, removed: &[ItemId]) -> bool {

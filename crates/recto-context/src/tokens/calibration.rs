@@ -238,11 +238,7 @@ impl TryFrom<SavedCalibration> for Calibration {
                 covariance[column][row] = value;
             }
         }
-        Ok(Calibration {
-            prior: saved.prior,
-            factors,
-            covariance,
-            observations: saved.observations,
-        })
+        let (prior, observations) = (saved.prior, saved.observations);
+        Ok(Calibration { prior, factors, covariance, observations })
     }
 }

@@ -10,7 +10,7 @@
 use std::ops::{Add, AddAssign};
 
 /// The kinds of things that cost tokens. The order is that of the arrays in [`TextProfile`] and
-/// `Rates`; a change of it needs a new version of the stored calibration.
+/// [`TokenRates`]; a change of it needs a new version of the stored calibration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub enum TokenClass {
@@ -85,8 +85,8 @@ impl TokenClass {
 
 /// The counts of what a text is made of, taken once when the text is created.
 ///
-/// Profiles add up: for texts joined at a newline, `of(a) + of(b)` is `of(a + b)`. Elsewhere the
-/// sum is off by the one or two items at the joint. Counts saturate.
+/// Profiles add up: for texts joined at a newline, the sum is the profile of the whole. Elsewhere
+/// it is off by the one or two items at the joint. Counts saturate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct TextProfile {
     counts: [u32; TokenClass::COUNT],

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use recto_context::{
-    AssemblyInputs, ChangeCause, IncludeMode, ItemId, ItemKind, Layer, Message, MessageId, Mode,
-    ModeDecision, ModeReason, Tokens, compare_requests,
+    AssemblyInputs, Catalog, ChangeCause, IncludeMode, ItemId, ItemKind, Layer, Message, MessageId,
+    Mode, ModeDecision, ModeReason, Tokens, compare_requests,
 };
 
 use crate::support::*;
@@ -60,7 +60,7 @@ fn items_that_came_and_left_are_listed() {
 fn a_new_tool_a_new_memory_a_new_mode_and_a_new_model_are_told_apart() {
     let base = catalog();
     let session = base.session_at_start();
-    let request = |catalog: &recto_context::Catalog, session: &[_], mode, model: &str| {
+    let request = |catalog: &Catalog, session: &[_], mode, model: &str| {
         let decision =
             ModeDecision { chosen: mode, reason: ModeReason::Configured, matched: vec![] };
         let inputs =
@@ -142,7 +142,7 @@ fn tools_that_stand_on_the_page_are_compared_there() {
         tool_calls: recto_context::ToolCalls::Text,
         ..Default::default()
     };
-    let request = |catalog: &recto_context::Catalog| {
+    let request = |catalog: &Catalog| {
         let session = catalog.session_at_start();
         AssemblyInputs::new(catalog, "go").session(&session).layout(layout).assemble().unwrap()
     };
@@ -163,10 +163,7 @@ fn the_first_byte_never_lies_within_a_character() {
 }
 
 /// The layer, cause and name that are told when `after` follows `before`.
-fn told(
-    before: &recto_context::Catalog,
-    after: &recto_context::Catalog,
-) -> (Layer, ChangeCause, String) {
+fn first_change(before: &Catalog, after: &Catalog) -> (Layer, ChangeCause, String) {
     let (s1, s2) = (before.session_at_start(), after.session_at_start());
     let a = AssemblyInputs::new(before, "go").session(&s1).assemble().unwrap();
     let b = AssemblyInputs::new(after, "go").session(&s2).assemble().unwrap();
@@ -181,7 +178,7 @@ fn told(
 #[test]
 fn what_came_left_or_ended_earlier_is_named_and_not_its_neighbour() {
     let base = catalog();
-    let edited = |edit: fn(&mut recto_context::Catalog)| {
+    let edited = |edit: fn(&mut Catalog)| {
         let mut catalog = catalog();
         edit(&mut catalog);
         catalog
@@ -191,20 +188,29 @@ fn what_came_left_or_ended_earlier_is_named_and_not_its_neighbour() {
         c.rules.truncate(1);
         c.references.clear();
     });
-    assert_eq!(told(&bare, &first_rule), (Layer::Items, ChangeCause::ItemChanged, "tone".into()));
-    assert_eq!(told(&first_rule, &bare), (Layer::Items, ChangeCause::ItemChanged, "tone".into()));
+    assert_eq!(
+        first_change(&bare, &first_rule),
+        (Layer::Items, ChangeCause::ItemChanged, "tone".into())
+    );
+    assert_eq!(
+        first_change(&first_rule, &bare),
+        (Layer::Items, ChangeCause::ItemChanged, "tone".into())
+    );
 
     let without_dates = edited(|c| c.rules.truncate(1));
     assert_eq!(
-        told(&base, &without_dates),
+        first_change(&base, &without_dates),
         (Layer::Items, ChangeCause::ItemChanged, "dates".into())
     );
 
     let shorter = edited(|c| c.system.soul = file("SOUL.md", "You are"));
-    assert_eq!(told(&base, &shorter), (Layer::System, ChangeCause::ItemChanged, "SOUL.md".into()));
+    assert_eq!(
+        first_change(&base, &shorter),
+        (Layer::System, ChangeCause::ItemChanged, "SOUL.md".into())
+    );
 
     let forgetful = edited(|c| drop(c.memories.remove(0)));
-    let (layer, cause, name) = told(&base, &forgetful);
+    let (layer, cause, name) = first_change(&base, &forgetful);
     assert_eq!(
         (layer, cause, name.as_str()),
         (Layer::Memory, ChangeCause::MemoryReplaced, "MEMORY.md:4")
@@ -212,7 +218,7 @@ fn what_came_left_or_ended_earlier_is_named_and_not_its_neighbour() {
 
     let toolless = edited(|c| c.tools.clear());
     assert_eq!(
-        told(&base, &toolless),
+        first_change(&base, &toolless),
         (Layer::Tools, ChangeCause::ItemChanged, "read_file".into())
     );
 }

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use super::problem::OpenAiProblem;
+use super::problem::{CheckResult, OpenAiProblem};
 use super::{messages, tools};
 use crate::log::ReceivedRequest;
 
@@ -29,7 +29,7 @@ pub(super) struct FakeOpenAiChat {
     pub(super) reply_tokens: u32,
 }
 
-pub(super) fn chat(received: &ReceivedRequest) -> Result<FakeOpenAiChat, OpenAiProblem> {
+pub(super) fn chat(received: &ReceivedRequest) -> CheckResult<FakeOpenAiChat> {
     let body = body(received)?;
     let is_known = |name: &&String| PARAMETERS.split(' ').any(|known| known == **name);
     if let Some(unknown) = body.keys().find(|name| !is_known(name)) {
@@ -47,7 +47,7 @@ pub(super) fn chat(received: &ReceivedRequest) -> Result<FakeOpenAiChat, OpenAiP
     Ok(FakeOpenAiChat { model, messages, tools, stream, include_usage, reply_tokens })
 }
 
-fn body(received: &ReceivedRequest) -> Result<&Map<String, Value>, OpenAiProblem> {
+fn body(received: &ReceivedRequest) -> CheckResult<&Map<String, Value>> {
     if !received.is_of_type("application/json") {
         let given = received.header("content-type").unwrap_or_default();
         let message = format!(
@@ -63,7 +63,7 @@ fn body(received: &ReceivedRequest) -> Result<&Map<String, Value>, OpenAiProblem
     })
 }
 
-fn model(body: &Map<String, Value>) -> Result<String, OpenAiProblem> {
+fn model(body: &Map<String, Value>) -> CheckResult<String> {
     match body.get("model") {
         None => Err(OpenAiProblem::new("you must provide a model parameter")),
         Some(Value::String(name)) => Ok(name.clone()),
@@ -71,7 +71,7 @@ fn model(body: &Map<String, Value>) -> Result<String, OpenAiProblem> {
     }
 }
 
-fn include_usage(body: &Map<String, Value>, stream: bool) -> Result<bool, OpenAiProblem> {
+fn include_usage(body: &Map<String, Value>, stream: bool) -> CheckResult<bool> {
     let Some(options) = given(body, "stream_options") else { return Ok(false) };
     if !stream {
         let message = "The 'stream_options' parameter is only allowed when 'stream' is enabled.";
@@ -84,11 +84,7 @@ fn include_usage(body: &Map<String, Value>, stream: bool) -> Result<bool, OpenAi
 }
 
 /// A flag that may be left out. `param` is what the client calls it.
-pub(super) fn flag(
-    fields: &Map<String, Value>,
-    name: &str,
-    param: &str,
-) -> Result<bool, OpenAiProblem> {
+pub(super) fn flag(fields: &Map<String, Value>, name: &str, param: &str) -> CheckResult<bool> {
     match given(fields, name) {
         None => Ok(false),
         Some(Value::Bool(flag)) => Ok(*flag),
@@ -101,7 +97,7 @@ pub(super) fn given<'a>(fields: &'a Map<String, Value>, name: &str) -> Option<&'
     fields.get(name).filter(|value| !value.is_null())
 }
 
-fn within(body: &Map<String, Value>, name: &str, most: f64) -> Result<(), OpenAiProblem> {
+fn within(body: &Map<String, Value>, name: &str, most: f64) -> CheckResult<()> {
     let Some(value) = given(body, name) else { return Ok(()) };
     match value.as_f64() {
         None => Err(OpenAiProblem::wrong_type(name, "a decimal", value)),
@@ -110,7 +106,7 @@ fn within(body: &Map<String, Value>, name: &str, most: f64) -> Result<(), OpenAi
     }
 }
 
-fn reply_tokens(body: &Map<String, Value>) -> Result<u32, OpenAiProblem> {
+fn reply_tokens(body: &Map<String, Value>) -> CheckResult<u32> {
     let newer = tokens(body, "max_completion_tokens")?;
     let older = tokens(body, "max_tokens")?;
     if newer.is_some() && older.is_some() {
@@ -121,7 +117,7 @@ fn reply_tokens(body: &Map<String, Value>) -> Result<u32, OpenAiProblem> {
     Ok(newer.or(older).unwrap_or(0))
 }
 
-fn tokens(body: &Map<String, Value>, name: &str) -> Result<Option<u32>, OpenAiProblem> {
+fn tokens(body: &Map<String, Value>, name: &str) -> CheckResult<Option<u32>> {
     let Some(value) = given(body, name) else { return Ok(None) };
     match value.as_i64() {
         None => Err(OpenAiProblem::wrong_type(name, "an integer", value)),

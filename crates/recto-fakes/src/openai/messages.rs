@@ -4,7 +4,7 @@
 use serde_json::{Map, Value};
 
 use super::check::given;
-use super::problem::OpenAiProblem;
+use super::problem::{CheckResult, OpenAiProblem};
 use crate::base64;
 
 const ROLES: [&str; 6] = ["system", "assistant", "user", "function", "tool", "developer"];
@@ -12,7 +12,7 @@ const ROLES: [&str; 6] = ["system", "assistant", "user", "function", "tool", "de
 /// The most characters of a call's id.
 const LONGEST_ID: usize = 40;
 
-pub(super) fn check(messages: Option<&Value>) -> Result<&[Value], OpenAiProblem> {
+pub(super) fn check(messages: Option<&Value>) -> CheckResult<&[Value]> {
     let messages = match messages {
         None => return Err(OpenAiProblem::missing("messages")),
         Some(Value::Array(messages)) if messages.is_empty() => {
@@ -45,7 +45,7 @@ struct CheckedMessage<'a> {
 }
 
 impl<'a> CheckedMessage<'a> {
-    fn role(&self) -> Result<&'a str, OpenAiProblem> {
+    fn role(&self) -> CheckResult<&'a str> {
         let param = format!("{}.role", self.place);
         let role = text(self.fields, "role", &param)?;
         if ROLES.contains(&role) {
@@ -55,7 +55,7 @@ impl<'a> CheckedMessage<'a> {
         }
     }
 
-    fn content(&self, role: &str) -> Result<(), OpenAiProblem> {
+    fn content(&self, role: &str) -> CheckResult<()> {
         let param = format!("{}.content", self.place);
         match self.fields.get("content") {
             Some(Value::String(_)) => Ok(()),
@@ -82,7 +82,7 @@ impl<'a> CheckedMessage<'a> {
     }
 
     /// The ids of its calls, each of which has to be of the right form.
-    fn calls(&self) -> Result<Vec<&'a str>, OpenAiProblem> {
+    fn calls(&self) -> CheckResult<Vec<&'a str>> {
         let param = format!("{}.tool_calls", self.place);
         let calls = match given(self.fields, "tool_calls") {
             None => return Ok(Vec::new()),
@@ -99,7 +99,7 @@ impl<'a> CheckedMessage<'a> {
 }
 
 /// Text is for all; pictures are for the user to show.
-fn content_part(role: &str, place: &str, part: &Value) -> Result<(), OpenAiProblem> {
+fn content_part(role: &str, place: &str, part: &Value) -> CheckResult<()> {
     let Some(fields) = part.as_object() else {
         return Err(OpenAiProblem::wrong_type(place, "an object", part));
     };
@@ -113,7 +113,7 @@ fn content_part(role: &str, place: &str, part: &Value) -> Result<(), OpenAiProbl
     }
 }
 
-fn image(part: &Map<String, Value>, place: &str) -> Result<(), OpenAiProblem> {
+fn image(part: &Map<String, Value>, place: &str) -> CheckResult<()> {
     let image = object(part, "image_url", place)?;
     let param = format!("{place}.url");
     let url = text(image, "url", &param)?;
@@ -131,7 +131,7 @@ fn image(part: &Map<String, Value>, place: &str) -> Result<(), OpenAiProblem> {
 }
 
 /// A call's id, once all of the call is as it should be.
-fn call<'a>(place: &str, call: &'a Value) -> Result<&'a str, OpenAiProblem> {
+fn call<'a>(place: &str, call: &'a Value) -> CheckResult<&'a str> {
     let Some(fields) = call.as_object() else {
         return Err(OpenAiProblem::wrong_type(place, "an object", call));
     };
@@ -148,11 +148,7 @@ fn call<'a>(place: &str, call: &'a Value) -> Result<&'a str, OpenAiProblem> {
     Ok(id)
 }
 
-fn id<'a>(
-    fields: &'a Map<String, Value>,
-    name: &str,
-    param: &str,
-) -> Result<&'a str, OpenAiProblem> {
+fn id<'a>(fields: &'a Map<String, Value>, name: &str, param: &str) -> CheckResult<&'a str> {
     let id = text(fields, name, param)?;
     let length = id.chars().count();
     if length > LONGEST_ID {
@@ -167,7 +163,7 @@ pub(super) fn text<'a>(
     fields: &'a Map<String, Value>,
     name: &str,
     param: &str,
-) -> Result<&'a str, OpenAiProblem> {
+) -> CheckResult<&'a str> {
     match fields.get(name) {
         None => Err(OpenAiProblem::missing(param)),
         Some(Value::String(text)) => Ok(text),
@@ -180,7 +176,7 @@ pub(super) fn object<'a>(
     fields: &'a Map<String, Value>,
     name: &str,
     param: &str,
-) -> Result<&'a Map<String, Value>, OpenAiProblem> {
+) -> CheckResult<&'a Map<String, Value>> {
     match fields.get(name) {
         None => Err(OpenAiProblem::missing(param)),
         Some(Value::Object(object)) => Ok(object),
@@ -201,7 +197,7 @@ impl<'a> PendingCalls<'a> {
         index: usize,
         role: &str,
         message: &CheckedMessage<'a>,
-    ) -> Result<(), OpenAiProblem> {
+    ) -> CheckResult<()> {
         if role == "tool" {
             return self.answer(index, message);
         }
@@ -221,7 +217,7 @@ impl<'a> PendingCalls<'a> {
         }
     }
 
-    fn answer(&mut self, index: usize, message: &CheckedMessage<'a>) -> Result<(), OpenAiProblem> {
+    fn answer(&mut self, index: usize, message: &CheckedMessage<'a>) -> CheckResult<()> {
         if self.made.is_empty() {
             // The vendor spells it like this.
             let message = "Invalid parameter: messages with role 'tool' must be a response to a \
@@ -244,7 +240,7 @@ impl<'a> PendingCalls<'a> {
     }
 
     /// What comes next is no result, or nothing.
-    fn end(&self, index: usize) -> Result<(), OpenAiProblem> {
+    fn end(&self, index: usize) -> CheckResult<()> {
         if self.unanswered.is_empty() {
             return Ok(());
         }

@@ -4,6 +4,9 @@ use serde_json::{Value, json};
 
 use crate::reaction::Rejection;
 
+/// The result of a check of a request.
+pub(super) type CheckResult<T> = Result<T, OpenAiProblem>;
+
 /// Something wrong with a request.
 #[derive(Debug)]
 pub(super) struct OpenAiProblem {

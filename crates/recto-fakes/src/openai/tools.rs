@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::check::{flag, given};
 use super::messages::{object, text};
-use super::problem::OpenAiProblem;
+use super::problem::{CheckResult, OpenAiProblem};
 
 /// The most tools in a request.
 const MOST: usize = 128;
@@ -15,7 +15,7 @@ const LONGEST_NAME: usize = 64;
 /// The choices that are just a word.
 const CHOICES: [&str; 3] = ["none", "auto", "required"];
 
-pub(super) fn check(body: &Map<String, Value>) -> Result<&[Value], OpenAiProblem> {
+pub(super) fn check(body: &Map<String, Value>) -> CheckResult<&[Value]> {
     let tools = match given(body, "tools") {
         None => return without_tools(body),
         Some(Value::Array(tools)) if tools.is_empty() => {
@@ -42,7 +42,7 @@ pub(super) fn check(body: &Map<String, Value>) -> Result<&[Value], OpenAiProblem
 }
 
 /// Some parameters make no sense without tools.
-fn without_tools(body: &Map<String, Value>) -> Result<&[Value], OpenAiProblem> {
+fn without_tools(body: &Map<String, Value>) -> CheckResult<&[Value]> {
     for name in ["tool_choice", "parallel_tool_calls"] {
         if given(body, name).is_some() {
             let message = format!(
@@ -55,7 +55,7 @@ fn without_tools(body: &Map<String, Value>) -> Result<&[Value], OpenAiProblem> {
 }
 
 /// A tool's name, once all of the tool is as it should be.
-fn tool<'a>(place: &str, tool: &'a Value) -> Result<&'a str, OpenAiProblem> {
+fn tool<'a>(place: &str, tool: &'a Value) -> CheckResult<&'a str> {
     let Some(fields) = tool.as_object() else {
         return Err(OpenAiProblem::wrong_type(place, "an object", tool));
     };
@@ -77,7 +77,7 @@ fn tool<'a>(place: &str, tool: &'a Value) -> Result<&'a str, OpenAiProblem> {
     Ok(name)
 }
 
-fn name<'a>(function: &'a Map<String, Value>, param: &str) -> Result<&'a str, OpenAiProblem> {
+fn name<'a>(function: &'a Map<String, Value>, param: &str) -> CheckResult<&'a str> {
     let name = text(function, "name", param)?;
     let length = name.chars().count();
     if length > LONGEST_NAME {
@@ -94,7 +94,7 @@ fn name<'a>(function: &'a Map<String, Value>, param: &str) -> Result<&'a str, Op
     Ok(name)
 }
 
-fn schema(name: &str, schema: &Map<String, Value>, param: &str) -> Result<(), OpenAiProblem> {
+fn schema(name: &str, schema: &Map<String, Value>, param: &str) -> CheckResult<()> {
     let kind = schema.get("type").and_then(Value::as_str);
     // An empty schema stands for a function without parameters.
     if kind == Some("object") || schema.is_empty() {
@@ -108,7 +108,7 @@ fn schema(name: &str, schema: &Map<String, Value>, param: &str) -> Result<(), Op
     Err(OpenAiProblem::new(message).param(param).code("invalid_function_parameters"))
 }
 
-fn choice(choice: Option<&Value>, names: &[&str]) -> Result<(), OpenAiProblem> {
+fn choice(choice: Option<&Value>, names: &[&str]) -> CheckResult<()> {
     match choice {
         None => Ok(()),
         Some(Value::String(word)) if CHOICES.contains(&word.as_str()) => Ok(()),
@@ -120,7 +120,7 @@ fn choice(choice: Option<&Value>, names: &[&str]) -> Result<(), OpenAiProblem> {
     }
 }
 
-fn chosen_function(choice: &Map<String, Value>, names: &[&str]) -> Result<(), OpenAiProblem> {
+fn chosen_function(choice: &Map<String, Value>, names: &[&str]) -> CheckResult<()> {
     let kind = text(choice, "type", "tool_choice.type")?;
     if kind != "function" {
         return Err(OpenAiProblem::unsupported("tool_choice.type", kind, &["function"]));

@@ -16,11 +16,11 @@ impl EmbeddedEngine {
         Err(LlmError::NotBuilt)
     }
 
-    pub(super) fn ask(
+    pub(super) fn submit(
         &self,
         _model: &Arc<ModelSource>,
         _body: &[u8],
-        _lane: Option<PromptCacheKey>,
+        _cache_key: Option<PromptCacheKey>,
     ) -> Result<ReplyReceiver, LlmError> {
         Err(LlmError::NotBuilt)
     }

@@ -36,10 +36,10 @@ pub(super) struct EmbeddedEngine {
 
 /// A request, and where its reply goes.
 struct EngineJob {
-    asked: EmbeddedRequest,
+    request: EmbeddedRequest,
     /// What the reply is chosen by: the same body gives the same reply.
     seed: u32,
-    lane: Option<PromptCacheKey>,
+    cache_key: Option<PromptCacheKey>,
     replies: mpsc::UnboundedSender<Result<Vec<u8>, LlmError>>,
 }
 
@@ -50,24 +50,24 @@ impl EmbeddedEngine {
     }
 
     /// Hands a request to the thread.
-    pub(super) fn ask(
+    pub(super) fn submit(
         &self,
         model: &Arc<ModelSource>,
         body: &[u8],
-        lane: Option<PromptCacheKey>,
+        cache_key: Option<PromptCacheKey>,
     ) -> Result<ReplyReceiver, LlmError> {
         Self::check()?;
-        let asked: EmbeddedRequest =
+        let request: EmbeddedRequest =
             serde_json::from_slice(body).map_err(|error| LlmError::Malformed {
                 what: format!("no request for an embedded model ({error})"),
                 sample: String::from_utf8_lossy(&body[..body.len().min(200)]).into_owned(),
             })?;
-        if let Some(problem) = asked.problem {
+        if let Some(problem) = request.problem {
             return Err(LlmError::Template { problem });
         }
-        model.check_window(asked.window)?;
+        model.check_window(request.window)?;
         let (replies, received) = mpsc::unbounded_channel();
-        let job = EngineJob { asked, seed: seed(body), lane, replies };
+        let job = EngineJob { request, seed: seed(body), cache_key, replies };
         self.hand_over(model, job)?;
         Ok(received)
     }

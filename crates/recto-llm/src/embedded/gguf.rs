@@ -28,7 +28,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use metadata::{ARCHITECTURE, CHAT_TEMPLATE, GgufMetadata, NAME};
-use problem::GgufFault;
+use problem::{GgufFault, GgufResult};
 use reader::GgufReader;
 use shape::ModelShape;
 use tensors::TensorTotals;
@@ -91,11 +91,11 @@ impl ModelFile {
     /// Reads the header of the file at `path`.
     pub(crate) fn read(path: &Path) -> Result<Self, ModelFileProblem> {
         let (file, size) = open(path).map_err(|error| GgufFault::Io(error).in_file(path, 0))?;
-        read(path, file, size).map_err(|fault| fault.in_file(path, size))
+        read_header(path, file, size).map_err(|fault| fault.in_file(path, size))
     }
 }
 
-/// Only what is a file: a pipe would wait for somebody to write.
+/// Opens what is a file and nothing else: a pipe would wait for somebody to write.
 fn open(path: &Path) -> io::Result<(File, u64)> {
     if !fs::metadata(path)?.is_file() {
         return Err(io::Error::other("it is no file"));
@@ -106,7 +106,7 @@ fn open(path: &Path) -> io::Result<(File, u64)> {
 }
 
 /// Reads a header from `source`, which has `size` bytes.
-fn read<R: Read + Seek>(path: &Path, mut source: R, size: u64) -> Result<ModelFile, GgufFault> {
+fn read_header<R: Read + Seek>(path: &Path, mut source: R, size: u64) -> GgufResult<ModelFile> {
     let head = head(&mut source)?;
     if !head.starts_with(MAGIC) {
         return Err(GgufFault::NotGguf(GuessedFormat::guess(&head)));
@@ -125,11 +125,11 @@ fn read<R: Read + Seek>(path: &Path, mut source: R, size: u64) -> Result<ModelFi
     }
     let shape = ModelShape::read(&metadata, architecture)?;
     let vocabulary = Vocabulary::read(&mut reader, &metadata)?;
-    let said = |text: &&str| !text.trim().is_empty();
+    let is_filled = |text: &&str| !text.trim().is_empty();
     Ok(ModelFile {
         path: path.to_owned(),
         bytes: size,
-        name: metadata.text(NAME)?.filter(said).map(str::to_owned),
+        name: metadata.text(NAME)?.filter(is_filled).map(str::to_owned),
         architecture: architecture.to_owned(),
         trained: shape.trained,
         layers: shape.layers,
@@ -137,7 +137,7 @@ fn read<R: Read + Seek>(path: &Path, mut source: R, size: u64) -> Result<ModelFi
         embedding_length: shape.embedding_length,
         feed_forward: shape.feed_forward,
         vocabulary: vocabulary.size,
-        chat_template: metadata.text(CHAT_TEMPLATE)?.filter(said).map(str::to_owned),
+        chat_template: metadata.text(CHAT_TEMPLATE)?.filter(is_filled).map(str::to_owned),
         bos: vocabulary.bos,
         eos: vocabulary.eos,
         sliding_window: shape.sliding_window,
@@ -155,7 +155,7 @@ fn head(source: &mut (impl Read + Seek)) -> io::Result<Vec<u8>> {
     Ok(head)
 }
 
-fn check_version(version: u32) -> Result<(), GgufFault> {
+fn check_version(version: u32) -> GgufResult<()> {
     match version {
         2 | 3 => Ok(()),
         other if matches!(other.swap_bytes(), 1..=0xff) => Err(GgufFault::BigEndian),
@@ -164,7 +164,7 @@ fn check_version(version: u32) -> Result<(), GgufFault> {
 }
 
 /// The architecture, if the file holds a whole model to chat with.
-fn check_purpose(metadata: &GgufMetadata, tensors: u64) -> Result<&str, GgufFault> {
+fn check_purpose(metadata: &GgufMetadata, tensors: u64) -> GgufResult<&str> {
     let parts = metadata.number("split.count")?.unwrap_or(1);
     if parts > 1 {
         return Err(GgufFault::Split(parts));

@@ -138,7 +138,7 @@ pub(crate) fn compute_bytes(file: &ModelFile, cells: u32, batch: u32) -> u64 {
         .saturating_mul(u64::from(batch))
 }
 
-/// For each token of a batch.
+/// The memory for activations, for each token of a batch.
 fn activation_bytes(file: &ModelFile) -> u64 {
     let attention = file.layers.iter().map(|layer| {
         u64::from(file.heads.max(layer.kv_heads))
@@ -154,7 +154,7 @@ fn activation_bytes(file: &ModelFile) -> u64 {
     numbers.into_iter().fold(0_u64, u64::saturating_add).saturating_mul(4)
 }
 
-/// For each token of a batch and each cell of the cache.
+/// The memory for the mask, for each token of a batch and each cell of the cache.
 fn mask_bytes(file: &ModelFile) -> u64 {
     // One architecture cannot do without the table of how much each token heeds each other.
     if file.architecture == "grok" { 4 + 8 * u64::from(file.heads) } else { 4 }

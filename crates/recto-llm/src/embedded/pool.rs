@@ -33,10 +33,10 @@ struct PromptReading {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SequencePlan {
     pub(crate) sequence: usize,
-    /// Replace it by the beginning of another one: as much as is kept.
+    /// Replace it by the beginning of another one: as much as is cached.
     pub(crate) copied_from: Option<usize>,
     /// How much of the prompt is there already. What stands behind it goes.
-    pub(crate) kept: usize,
+    pub(crate) cached: usize,
     /// Sequences to empty, so that there is room.
     pub(crate) emptied: Vec<usize>,
 }
@@ -65,7 +65,7 @@ pub(crate) struct SequencePool {
 
 #[derive(Debug, Clone, Default)]
 struct Sequence {
-    lane: Option<PromptCacheKey>,
+    key: Option<PromptCacheKey>,
     tokens: Vec<i32>,
     /// The cell of each token. Sequences that were copied share theirs.
     cells: Vec<u64>,
@@ -81,38 +81,38 @@ impl SequencePool {
         SequencePool { sequences, cells, next_cell: 0, rewind, now: 0 }
     }
 
-    /// Finds the place for a prompt, with room for what is left of it and for
+    /// Finds the sequence for a prompt, with room for what is left of it and for
     /// `reply` tokens behind it. The last token is always left to be read, since
     /// only reading gives an answer; and of a prompt that was read before, its
     /// last portion, so that it gives the same answer again.
     pub(crate) fn plan(
         &mut self,
-        lane: Option<PromptCacheKey>,
+        key: Option<PromptCacheKey>,
         prompt: &[i32],
         reply: usize,
     ) -> SequencePlan {
         self.now += 1;
-        let kept = |sequence: &Sequence| self.kept(sequence, prompt);
-        let own = self.sequences.iter().position(|each| lane.is_some() && each.lane == lane);
-        let best = self.best(kept);
+        let cached = |sequence: &Sequence| self.cached(sequence, prompt);
+        let own = self.sequences.iter().position(|each| key.is_some() && each.key == key);
+        let best = self.best(cached);
         let sequence = own.unwrap_or_else(|| self.least_used(best));
-        let own_kept = kept(&self.sequences[sequence]);
-        let copied_from = best.filter(|(other, kept)| {
-            *other != sequence && *kept > own_kept && self.rewind == Rewind::Anywhere
+        let own_cached = cached(&self.sequences[sequence]);
+        let copied_from = best.filter(|(other, cached)| {
+            *other != sequence && *cached > own_cached && self.rewind == Rewind::Anywhere
         });
-        let kept = copied_from.map_or(own_kept, |(_, kept)| kept);
+        let cached = copied_from.map_or(own_cached, |(_, cached)| cached);
         if let Some((other, _)) = copied_from {
             self.sequences[sequence] = self.sequences[other].clone();
         }
-        self.truncate(sequence, kept);
-        self.sequences[sequence].lane = lane;
+        self.truncate(sequence, cached);
+        self.sequences[sequence].key = key;
         self.sequences[sequence].used = self.now;
-        let emptied = self.make_room(sequence, prompt.len() - kept + reply);
-        SequencePlan { sequence, copied_from: copied_from.map(|(other, _)| other), kept, emptied }
+        let emptied = self.make_room(sequence, prompt.len() - cached + reply);
+        SequencePlan { sequence, copied_from: copied_from.map(|(other, _)| other), cached, emptied }
     }
 
     /// Notes that a prompt ends here whose last portion began at `from`.
-    pub(crate) fn prompt_read(&mut self, sequence: usize, from: usize) {
+    pub(crate) fn note_prompt(&mut self, sequence: usize, from: usize) {
         let sequence = &mut self.sequences[sequence];
         let to = sequence.tokens.len();
         sequence.readings.push(PromptReading { from, to });
@@ -129,27 +129,27 @@ impl SequencePool {
     /// Forgets what a sequence holds: the model is no longer sure to have it.
     pub(crate) fn forget(&mut self, sequence: usize) {
         self.truncate(sequence, 0);
-        self.sequences[sequence].lane = None;
+        self.sequences[sequence].key = None;
     }
 
     /// How much of a prompt a sequence spares.
-    fn kept(&self, sequence: &Sequence, prompt: &[i32]) -> usize {
+    fn cached(&self, sequence: &Sequence, prompt: &[i32]) -> usize {
         let common = sequence.tokens.iter().zip(prompt).take_while(|(a, b)| a == b).count();
         let same = sequence.readings.iter().find(|reading| reading.to == prompt.len());
-        let kept = match same {
+        let cached = match same {
             Some(reading) if common == prompt.len() => reading.from,
             _ => common.min(prompt.len().saturating_sub(1)),
         };
         match self.rewind {
-            Rewind::Anywhere => kept,
-            Rewind::Never if kept == sequence.tokens.len() => kept,
+            Rewind::Anywhere => cached,
+            Rewind::Never if cached == sequence.tokens.len() => cached,
             Rewind::Never => 0,
         }
     }
 
-    fn best(&self, kept: impl Fn(&Sequence) -> usize) -> Option<(usize, usize)> {
-        let all = self.sequences.iter().enumerate().map(|(index, each)| (index, kept(each)));
-        all.filter(|(_, kept)| *kept > 0).max_by_key(|(_, kept)| *kept)
+    fn best(&self, cached: impl Fn(&Sequence) -> usize) -> Option<(usize, usize)> {
+        let all = self.sequences.iter().enumerate().map(|(index, each)| (index, cached(each)));
+        all.filter(|(_, cached)| *cached > 0).max_by_key(|(_, cached)| *cached)
     }
 
     /// An empty sequence, or the one that was not used for longest; not the one
@@ -178,11 +178,11 @@ impl SequencePool {
         self.cells.saturating_sub(held.len())
     }
 
-    /// Empties sequences until there is room for `wanted` tokens, least recently
+    /// Empties sequences until there is room for `needed` tokens, least recently
     /// used first.
-    fn make_room(&mut self, spared: usize, wanted: usize) -> Vec<usize> {
+    fn make_room(&mut self, spared: usize, needed: usize) -> Vec<usize> {
         let mut emptied = Vec::new();
-        while self.free() < wanted {
+        while self.free() < needed {
             let filled =
                 |index: &usize| *index != spared && !self.sequences[*index].tokens.is_empty();
             let oldest = (0..self.sequences.len())

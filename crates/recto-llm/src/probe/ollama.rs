@@ -8,7 +8,7 @@ use crate::error::LlmError;
 use crate::http::HttpTransport;
 
 pub(super) async fn served_models(http: &HttpTransport) -> Result<Vec<String>, LlmError> {
-    let list = get(http, http.address().of_interface("tags")).await?;
+    let list = get(http, http.address().api_url("tags")).await?;
     Ok(names(&list["models"], "name"))
 }
 
@@ -16,7 +16,7 @@ pub(super) async fn served_models(http: &HttpTransport) -> Result<Vec<String>, L
 pub(super) async fn own_models(http: &HttpTransport) -> Result<Vec<String>, LlmError> {
     let address = http.address();
     let (list, running) =
-        join!(get(http, address.of_interface("tags")), get(http, address.of_interface("ps")),);
+        join!(get(http, address.api_url("tags")), get(http, address.api_url("ps")),);
     // A server that does not say what is in memory has told enough.
     Ok(own_in_order(&list?, &running.unwrap_or_default()))
 }
@@ -27,7 +27,7 @@ pub(super) async fn supports_chat(
     model: &str,
 ) -> Result<FeatureSupport, LlmError> {
     let question = json!({ "model": model });
-    let shown = http.post(http.address().of_interface("show"), &question, LIMIT).await?;
+    let shown = http.post(http.address().api_url("show"), &question, LIMIT).await?;
     Ok(capability(&shown, "completion"))
 }
 
@@ -40,8 +40,8 @@ pub(super) async fn probe_features(
     let address = http.address();
     let question = json!({ "model": model });
     let (shown, running) = join!(
-        http.post(address.of_interface("show"), &question, LIMIT),
-        get(http, address.of_interface("ps")),
+        http.post(address.api_url("show"), &question, LIMIT),
+        get(http, address.api_url("ps")),
     );
     let (shown, running) = (known_answer(shown), known_answer(running));
     let tools = capability(value(&shown), "tools");
@@ -63,7 +63,7 @@ pub(super) fn is_same(name: &str, model: &str) -> bool {
     whole(name) == whole(model)
 }
 
-/// Some models in the list are only names for those of another machine.
+/// The models that run here. Some in the list are only names for those of another machine.
 fn own_in_order(list: &Value, running: &Value) -> Vec<String> {
     let entries = list["models"].as_array().map(Vec::as_slice).unwrap_or_default();
     let is_own = |entry: &&Value| entry["remote_host"].as_str().is_none_or(str::is_empty);

@@ -10,7 +10,7 @@ use crate::http::HttpTransport;
 
 /// Anthropic's list has the same form.
 pub(super) async fn served_models(http: &HttpTransport) -> Result<Vec<String>, LlmError> {
-    let list = get(http, http.address().of_interface("models")).await?;
+    let list = get(http, http.address().api_url("models")).await?;
     Ok(names(&list["data"], "id"))
 }
 
@@ -21,9 +21,9 @@ pub(super) async fn probe_window(
 ) -> Result<ProbedWindow, LlmError> {
     let address = http.address();
     let (props, list, own_list) = join!(
-        get(http, address.of_root("props")),
-        get(http, address.of_interface("models")),
-        get(http, address.of_root("api/v0/models")),
+        get(http, address.root_url("props")),
+        get(http, address.api_url("models")),
+        get(http, address.root_url("api/v0/models")),
     );
     let (props, list, own_list) = (known_answer(props), known_answer(list), known_answer(own_list));
     let (vllm, lm_studio) = (entry(value(&list), model), entry(value(&own_list), model));

@@ -101,18 +101,16 @@ fn append(turns: &mut Vec<RoleBlocks>, role: ChatRole, blocks: Vec<Value>) {
 
 fn begin_with_user(turns: &mut Vec<RoleBlocks>) {
     if turns.first().is_some_and(|turn| turn.role != ChatRole::User) {
-        turns.insert(
-            0,
-            RoleBlocks { role: ChatRole::User, blocks: text(OPENING).into_iter().collect() },
-        );
+        let blocks = text(OPENING).into_iter().collect();
+        turns.insert(0, RoleBlocks { role: ChatRole::User, blocks });
     }
 }
 
 fn blocks<'a>(message: &'a ChatMessage, ids: &mut CallIdMap<'a>) -> Vec<Value> {
     if let Some((id, _)) = &message.answers {
-        return vec![result(&ids.of_answered(id), content(message))];
+        return vec![result(&ids.answered_id(id), content(message))];
     }
-    let calls = message.calls.iter().zip(ids.of_calls(&message.calls));
+    let calls = message.calls.iter().zip(ids.assign_calls(&message.calls));
     content(message).into_iter().chain(calls.map(|(made, id)| call(made, &id))).collect()
 }
 

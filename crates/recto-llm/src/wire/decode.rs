@@ -1,6 +1,6 @@
 //! Bytes from a server to a reply. Pure: no socket, no clock.
 //!
-//! The way is bytes, frames ([`super::frame`]), then a reader for each wire,
+//! The way is bytes, frames ([`super::frame`]), then a decoder for each wire,
 //! which knows what a frame means and puts it into [`DecodedReply`]. What all wires
 //! share at the end stands here: calls get ids, and the reason for the end is
 //! brought in line with the calls. So do the limits of what a server may send: a
@@ -13,8 +13,11 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
+use super::anthropic::AnthropicDecoder;
+use super::embedded::EmbeddedDecoder;
 use super::frame::{FrameSplitter, FrameTooLong};
-use super::{Wire, anthropic, embedded, failure, ollama, openai, requested_model};
+use super::openai::OpenAiDecoder;
+use super::{Wire, failure, ollama, requested_model};
 use crate::api_key::ApiKey;
 use crate::error::LlmError;
 use crate::reply::{FinishReason, ModelReply, TokenUsage};
@@ -40,13 +43,13 @@ pub enum ReplyDelta {
 /// Reads a reply from the bytes of a server's stream, however they are cut.
 ///
 /// ```
-/// use recto_llm::{Decoder, Delta, Wire};
+/// use recto_llm::{ReplyDecoder, ReplyDelta, Wire};
 ///
-/// let mut decoder = Decoder::new(Wire::Ollama, br#"{"model":"qwen3"}"#);
+/// let mut decoder = ReplyDecoder::new(Wire::Ollama, br#"{"model":"qwen3"}"#);
 /// let mut deltas = Vec::new();
 /// decoder.push(b"{\"message\":{\"content\":\"Hel", &mut deltas)?;
 /// decoder.push(b"lo\"}}\n{\"done\":true}\n", &mut deltas)?;
-/// assert_eq!(deltas, [Delta::Text("Hello".to_owned())]);
+/// assert_eq!(deltas, [ReplyDelta::Text("Hello".to_owned())]);
 /// assert_eq!(decoder.finish()?.text(), "Hello");
 /// # Ok::<(), recto_llm::LlmError>(())
 /// ```
@@ -54,8 +57,8 @@ pub enum ReplyDelta {
 pub struct ReplyDecoder {
     wire: Wire,
     frames: FrameSplitter,
-    reader: WireDecoder,
-    gathered: DecodedReply,
+    decoder: WireDecoder,
+    reply: DecodedReply,
     /// The request, from which calls without ids get theirs.
     request: ContentHash,
     model: String,
@@ -71,15 +74,15 @@ pub struct ReplyDecoder {
 #[derive(Debug)]
 enum WireDecoder {
     Ollama,
-    OpenAi(openai::OpenAiDecoder),
-    Anthropic(anthropic::AnthropicDecoder),
-    Embedded(embedded::EmbeddedDecoder),
+    OpenAi(OpenAiDecoder),
+    Anthropic(AnthropicDecoder),
+    Embedded(EmbeddedDecoder),
 }
 
 /// A reply as far as it has come.
 #[derive(Debug, Default)]
 pub(super) struct DecodedReply {
-    pub(super) said: String,
+    pub(super) text: String,
     pub(super) thought: String,
     pub(super) content: Vec<ContentPart>,
     pub(super) calls: Vec<DecodedCall>,
@@ -89,7 +92,7 @@ pub(super) struct DecodedReply {
     /// Whether the server has said that nothing more comes.
     pub(super) is_complete: bool,
     /// The bytes that are kept, besides calls.
-    pub(super) kept: usize,
+    pub(super) size: usize,
     deltas: Vec<ReplyDelta>,
 }
 
@@ -103,21 +106,21 @@ pub(super) struct DecodedCall {
 }
 
 impl DecodedReply {
-    pub(super) fn say(&mut self, text: String) {
-        self.kept += text.len();
-        self.said.push_str(&text);
-        self.tell(ReplyDelta::Text(text));
+    pub(super) fn push_text(&mut self, text: String) {
+        self.size += text.len();
+        self.text.push_str(&text);
+        self.push_delta(ReplyDelta::Text(text));
     }
 
-    pub(super) fn think(&mut self, thought: String) {
-        self.kept += thought.len();
+    pub(super) fn push_thought(&mut self, thought: String) {
+        self.size += thought.len();
         self.thought.push_str(&thought);
-        self.tell(ReplyDelta::Thinking(thought));
+        self.push_delta(ReplyDelta::Thinking(thought));
     }
 
     /// Hands a piece on to whoever reads along. Servers send empty ones, which are
     /// nothing to tell anyone about.
-    pub(super) fn tell(&mut self, delta: ReplyDelta) {
+    pub(super) fn push_delta(&mut self, delta: ReplyDelta) {
         let (ReplyDelta::Text(piece) | ReplyDelta::Thinking(piece)) = &delta;
         if !piece.is_empty() {
             self.deltas.push(delta);
@@ -127,19 +130,19 @@ impl DecodedReply {
     /// Makes content of what was thought and said, on wires where thoughts are a
     /// field of the message: the field under its name, then the text. Either is
     /// left out when empty.
-    pub(super) fn keep_thought_and_said(&mut self, wire: Wire, field: &str) {
+    pub(super) fn add_content(&mut self, wire: Wire, field: &str) {
         if !self.thought.is_empty() {
             self.content.push(opaque(wire, OpaqueKind::Thought, &json!({ field: self.thought })));
         }
-        if !self.said.is_empty() {
-            self.content.push(ContentPart::Text(std::mem::take(&mut self.said).into()));
+        if !self.text.is_empty() {
+            self.content.push(ContentPart::Text(std::mem::take(&mut self.text).into()));
         }
     }
 }
 
 impl DecodedCall {
     /// Fails when the call is larger than it may be.
-    pub(super) fn check(&self) -> Result<(), FrameProblem> {
+    pub(super) fn check(&self) -> FrameResult {
         check_call_size(self.id.len() + self.name.len() + self.arguments.len())
     }
 }
@@ -147,25 +150,23 @@ impl DecodedCall {
 impl ReplyDecoder {
     /// A decoder for the reply to `request`, the body as it was sent.
     pub fn new(wire: Wire, request: &[u8]) -> Self {
-        let (frames, reader) = match wire {
+        let (frames, decoder) = match wire {
             Wire::Ollama => (FrameSplitter::lines(), WireDecoder::Ollama),
             Wire::OpenAi => {
-                (FrameSplitter::events(), WireDecoder::OpenAi(openai::OpenAiDecoder::default()))
+                (FrameSplitter::events(), WireDecoder::OpenAi(OpenAiDecoder::default()))
             }
-            Wire::Anthropic => (
-                FrameSplitter::events(),
-                WireDecoder::Anthropic(anthropic::AnthropicDecoder::default()),
-            ),
-            Wire::Embedded => (
-                FrameSplitter::lines(),
-                WireDecoder::Embedded(embedded::EmbeddedDecoder::new(request)),
-            ),
+            Wire::Anthropic => {
+                (FrameSplitter::events(), WireDecoder::Anthropic(AnthropicDecoder::default()))
+            }
+            Wire::Embedded => {
+                (FrameSplitter::lines(), WireDecoder::Embedded(EmbeddedDecoder::new(request)))
+            }
         };
         ReplyDecoder {
             wire,
             frames,
-            reader,
-            gathered: DecodedReply::default(),
+            decoder,
+            reply: DecodedReply::default(),
             request: ContentHash::of_bytes(request),
             model: requested_model(request),
             key: None,
@@ -190,7 +191,7 @@ impl ReplyDecoder {
     pub fn push(&mut self, bytes: &[u8], deltas: &mut Vec<ReplyDelta>) -> Result<(), LlmError> {
         let mut frames = Vec::new();
         let framed = self.frames.push(bytes, &mut frames);
-        let read = frames.iter().try_for_each(|frame| self.read(frame, deltas));
+        let read = frames.iter().try_for_each(|frame| self.decode_frame(frame, deltas));
         let endless = |FrameTooLong| malformed("a line of more than 16 MiB", b"");
         read.and(framed.map_err(endless)).map_err(|error| error.redacted(self.key.as_ref()))
     }
@@ -198,14 +199,14 @@ impl ReplyDecoder {
     /// Whether the server has said that this was all. Bytes that follow are
     /// not looked at.
     pub fn is_complete(&self) -> bool {
-        self.gathered.is_complete
+        self.reply.is_complete
     }
 
     /// Tells that no more bytes come. Servers leave out the end of the last
     /// line, so what stands there is read, too.
     pub fn close(&mut self, deltas: &mut Vec<ReplyDelta>) -> Result<(), LlmError> {
         let Some(rest) = self.frames.close() else { return Ok(()) };
-        match self.read(&rest, deltas) {
+        match self.decode_frame(&rest, deltas) {
             // Half a frame is no JSON. It is cut off rather than wrong, unless
             // there has been nothing else, and it does not even begin as JSON.
             Err(LlmError::Malformed { .. }) if self.has_begun || is_cut(&rest) => Ok(()),
@@ -216,7 +217,7 @@ impl ReplyDecoder {
     /// The reply, if its end has come. Call [`ReplyDecoder::close`] before, where
     /// the stream has ended.
     pub fn finish(mut self) -> Result<ModelReply, LlmError> {
-        let Some(finish) = self.gathered.finish.take() else {
+        let Some(finish) = self.reply.finish.take() else {
             let error = if self.has_begun {
                 cut()
             } else {
@@ -224,37 +225,37 @@ impl ReplyDecoder {
             };
             return Err(error.redacted(self.key.as_ref()));
         };
-        let mut gathered = self.gathered;
-        match self.reader {
-            WireDecoder::Ollama => gathered.keep_thought_and_said(Wire::Ollama, "thinking"),
-            WireDecoder::OpenAi(reader) => reader.finish(&mut gathered),
-            WireDecoder::Anthropic(reader) => reader.finish(&mut gathered),
-            WireDecoder::Embedded(reader) => reader.finish(&mut gathered),
+        let mut reply = self.reply;
+        match self.decoder {
+            WireDecoder::Ollama => reply.add_content(Wire::Ollama, "thinking"),
+            WireDecoder::OpenAi(decoder) => decoder.finish(&mut reply),
+            WireDecoder::Anthropic(decoder) => decoder.finish(&mut reply),
+            WireDecoder::Embedded(decoder) => decoder.finish(&mut reply),
         }
-        let calls = assign_ids(gathered.calls, self.request);
+        let calls = assign_ids(reply.calls, self.request);
         let finish = match finish {
             FinishReason::Stop if !calls.is_empty() => FinishReason::ToolCalls,
             FinishReason::ToolCalls if calls.is_empty() => FinishReason::Stop,
             finish => finish,
         };
-        Ok(ModelReply { content: gathered.content, calls, finish, usage: gathered.usage })
+        Ok(ModelReply { content: reply.content, calls, finish, usage: reply.usage })
     }
 
-    fn read(&mut self, frame: &[u8], deltas: &mut Vec<ReplyDelta>) -> Result<(), LlmError> {
+    fn decode_frame(&mut self, frame: &[u8], deltas: &mut Vec<ReplyDelta>) -> Result<(), LlmError> {
         if self.is_complete() {
             return Ok(());
         }
         self.frames_read += 1;
-        let gathered = &mut self.gathered;
-        let read = match &mut self.reader {
-            WireDecoder::Ollama => ollama::decode_line(frame, gathered),
-            WireDecoder::OpenAi(reader) => reader.read(frame, gathered),
-            WireDecoder::Anthropic(reader) => reader.read(frame, gathered),
-            WireDecoder::Embedded(reader) => reader.read(frame, gathered),
+        let reply = &mut self.reply;
+        let read = match &mut self.decoder {
+            WireDecoder::Ollama => ollama::decode_line(frame, reply),
+            WireDecoder::OpenAi(decoder) => decoder.decode(frame, reply),
+            WireDecoder::Anthropic(decoder) => decoder.decode(frame, reply),
+            WireDecoder::Embedded(decoder) => decoder.decode(frame, reply),
         };
-        deltas.append(&mut gathered.deltas);
+        deltas.append(&mut reply.deltas);
         self.has_begun |= read.is_ok();
-        let read = read.and_then(|()| check_limit(gathered.kept, MOST_TEXT, "bytes of text"));
+        let read = read.and_then(|()| check_limit(reply.size, MOST_TEXT, "bytes of text"));
         read.map_err(|problem| match problem {
             FrameProblem::Unreadable(error) => {
                 malformed(&format!("what cannot be read ({error})"), frame)
@@ -265,6 +266,9 @@ impl ReplyDecoder {
         })
     }
 }
+
+/// Whether a frame could be decoded.
+pub(super) type FrameResult = Result<(), FrameProblem>;
 
 /// Why a frame is no part of a reply.
 #[derive(Debug)]
@@ -280,21 +284,17 @@ pub(super) enum FrameProblem {
 }
 
 /// Fails when there is more of something than there may be.
-pub(super) fn check_limit(
-    amount: usize,
-    limit: usize,
-    what: &'static str,
-) -> Result<(), FrameProblem> {
+pub(super) fn check_limit(amount: usize, limit: usize, what: &'static str) -> FrameResult {
     if amount > limit { Err(FrameProblem::TooLarge { what, limit }) } else { Ok(()) }
 }
 
 /// Fails when a call has more bytes than it may have.
-pub(super) fn check_call_size(bytes: usize) -> Result<(), FrameProblem> {
+pub(super) fn check_call_size(bytes: usize) -> FrameResult {
     check_limit(bytes, LARGEST_CALL, "bytes in a call")
 }
 
 /// Fails when a reply has more calls than it may have.
-pub(super) fn check_call_count(count: usize) -> Result<(), FrameProblem> {
+pub(super) fn check_call_count(count: usize) -> FrameResult {
     check_limit(count, MOST_CALLS, "calls")
 }
 

@@ -117,7 +117,7 @@ pub(super) fn encode(options: &CallOptions, request: &RequestContext) -> Value {
         Ok(prompt) => (prompt, None),
         Err(refusal) => (Vec::new(), Some(refusal.to_string())),
     };
-    let asked = EmbeddedRequest {
+    let body = EmbeddedRequest {
         model: options.model.clone(),
         prompt,
         problem,
@@ -127,7 +127,7 @@ pub(super) fn encode(options: &CallOptions, request: &RequestContext) -> Value {
         temperature: options.temperature,
         top_p: options.top_p,
     };
-    serde_json::to_value(asked).unwrap_or_default()
+    serde_json::to_value(body).unwrap_or_default()
 }
 
 /// Whether the model begins its reply in the middle of a thought, because the
@@ -150,7 +150,7 @@ fn prompt(
     let conversation = TemplateConversation::new(model, request, &mut texts);
     let texts = Arc::new(texts);
     on_deep_stack(conversation.size(), || {
-        let jinja = JinjaTemplate::read(&template.source)?;
+        let jinja = JinjaTemplate::parse(&template.source)?;
         let mut refusal = TemplateRefusal::Broken;
         for messages in conversation.forms() {
             texts.forget_written();

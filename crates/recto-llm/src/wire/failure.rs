@@ -33,7 +33,7 @@ pub(crate) fn error_from_response(wire: Wire, answer: &ErrorResponse<'_>, model:
         return LlmError::Redirected { url: answer.url.to_owned(), to };
     }
     let complaint = Complaint::read(answer.body);
-    if let Some(error) = told_by_fields(wire, answer.status, &complaint, model) {
+    if let Some(error) = by_fields(wire, answer.status, &complaint, model) {
         return error;
     }
     if matches!(answer.status, 404 | 405) {
@@ -49,8 +49,8 @@ pub(super) fn error_in_stream(wire: Wire, frame: &[u8], model: &str) -> LlmError
     let Some(status) = complaint.status() else {
         return LlmError::Server { status: None, message: complaint.into_message() };
     };
-    let told = told_by_fields(wire, status, &complaint, model);
-    told.unwrap_or_else(|| by_status(status, None, complaint))
+    let error = by_fields(wire, status, &complaint, model);
+    error.unwrap_or_else(|| by_status(status, None, complaint))
 }
 
 /// Whether a text is a complaint in one of the known forms.
@@ -85,20 +85,22 @@ impl Complaint {
         let error = &value["error"];
         if let Some(message) = error.as_str() {
             // Ollama, which passes on what its own model server said.
-            return Some(Complaint::parse(message).unwrap_or_else(|| Complaint::of_words(message)));
+            return Some(
+                Complaint::parse(message).unwrap_or_else(|| Complaint::from_text(message)),
+            );
         }
         if error.is_object() {
-            return Some(Complaint::of_fields(error));
+            return Some(Complaint::from_fields(error));
         }
         // Older versions of vLLM have no object around it.
-        (value["object"] == "error").then(|| Complaint::of_fields(&value))
+        (value["object"] == "error").then(|| Complaint::from_fields(&value))
     }
 
-    fn of_words(message: &str) -> Self {
+    fn from_text(message: &str) -> Self {
         Complaint { message: message.to_owned(), is_known: true, ..Complaint::default() }
     }
 
-    fn of_fields(fields: &Value) -> Self {
+    fn from_fields(fields: &Value) -> Self {
         let word = |field: &str| match &fields[field] {
             Value::String(word) => word.clone(),
             Value::Number(number) => number.to_string(),
@@ -138,8 +140,8 @@ impl Complaint {
 
     fn into_message(self) -> String {
         let named = [self.message, self.kind, self.code];
-        let said = named.into_iter().find(|text| !text.trim().is_empty());
-        said.unwrap_or_else(|| "it gives no reason".to_owned())
+        let text = named.into_iter().find(|text| !text.trim().is_empty());
+        text.unwrap_or_else(|| "it gives no reason".to_owned())
     }
 }
 
@@ -151,7 +153,7 @@ enum ErrorCase {
     NoQuota,
 }
 
-fn told_by_fields(wire: Wire, status: u16, complaint: &Complaint, model: &str) -> Option<LlmError> {
+fn by_fields(wire: Wire, status: u16, complaint: &Complaint, model: &str) -> Option<LlmError> {
     let case = case(wire, status, complaint).or_else(|| told_in_words(wire, status, complaint))?;
     let message = complaint.message.clone();
     let model = model.to_owned();

@@ -11,7 +11,7 @@ const LONGEST_FRAME: usize = 16 * 1024 * 1024;
 /// an event stands in its data, too.
 const FIELDS: [&[u8]; 4] = [b"data", b"event", b"id", b"retry"];
 
-/// As much as is kept of text that is no event.
+/// How much is kept of text that is no event.
 const LONGEST_STRAY: usize = 4 * 1024;
 
 /// A frame that never ends.

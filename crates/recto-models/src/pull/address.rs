@@ -20,13 +20,13 @@ impl DownloadAddress {
         DownloadAddress { url, shown }
     }
 
-    pub(super) fn read(text: &str) -> Result<Self, ModelsError> {
-        DownloadAddress::parse(text).map(DownloadAddress::from_url)
+    pub(super) fn parse(text: &str) -> Result<Self, ModelsError> {
+        DownloadAddress::parse_url(text).map(DownloadAddress::from_url)
     }
 
     /// Reads an address that begins with `http://` or `https://`. What can't be
     /// read is shown without what stands before an `@` or behind a `?`.
-    pub(super) fn parse(text: &str) -> Result<Url, ModelsError> {
+    pub(super) fn parse_url(text: &str) -> Result<Url, ModelsError> {
         let bad = |problem: String| ModelsError::BadAddress { url: shown_raw(text), problem };
         let url = Url::parse(text.trim()).map_err(|error| bad(error.to_string()))?;
         match url.scheme() {
@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn what_could_be_secret_is_not_shown() {
         let address =
-            DownloadAddress::read("https://me:pass@example.org:8443/a/m.gguf?token=x#y").unwrap();
+            DownloadAddress::parse("https://me:pass@example.org:8443/a/m.gguf?token=x#y").unwrap();
         assert_eq!(address.shown(), "https://example.org:8443/a/m.gguf");
         assert_eq!(address.server(), "https://example.org:8443");
         assert_eq!(address.url().password(), Some("pass"));
@@ -118,7 +118,7 @@ mod tests {
             "ftp://me:pass@example.org/x?token=y",
             "me:pass@example.org",
         ] {
-            let error = format!("{:?}", DownloadAddress::read(text).unwrap_err());
+            let error = format!("{:?}", DownloadAddress::parse(text).unwrap_err());
             assert!(!error.contains("pass") && !error.contains("token"), "{error}");
         }
     }
@@ -140,7 +140,7 @@ mod tests {
     #[test]
     fn the_hub_may_have_a_path() {
         for hub in ["http://h.example/hub/", "http://h.example/hub"] {
-            let file = DownloadAddress::read(hub).unwrap().below("org/repo/resolve/main/a b.gguf");
+            let file = DownloadAddress::parse(hub).unwrap().below("org/repo/resolve/main/a b.gguf");
             assert_eq!(
                 file.url().as_str(),
                 "http://h.example/hub/org/repo/resolve/main/a%20b.gguf"
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn this_machine_is_known() {
-        let is_local = |text: &str| DownloadAddress::read(text).unwrap().is_local();
+        let is_local = |text: &str| DownloadAddress::parse(text).unwrap().is_local();
         for text in ["http://127.0.0.1:1/", "http://localhost/", "http://[::1]:80/"] {
             assert!(is_local(text), "{text}");
         }

@@ -32,48 +32,48 @@ pub(super) fn sum_of(path: &Path) -> Result<FileDigest, ModelsError> {
 }
 
 /// The size and checksum of a file in the library, without reading it where that is noted.
-pub(super) fn sum_at(place: &LibraryEntry) -> Result<FileDigest, ModelsError> {
-    let found = fs::metadata(place.path()).map_err(io_error("read", place.path()))?;
-    Ok(FileDigest { size: found.len(), sha256: place.checksum()? })
+pub(super) fn sum_at(entry: &LibraryEntry) -> Result<FileDigest, ModelsError> {
+    let found = fs::metadata(entry.path()).map_err(io_error("read", entry.path()))?;
+    Ok(FileDigest { size: found.len(), sha256: entry.checksum()? })
 }
 
 /// Copies a file to the part at a place.
 pub(super) fn copy(
     from: &Path,
-    place: &LibraryEntry,
-    report: &ProgressSender,
+    entry: &LibraryEntry,
+    progress: &ProgressSender,
 ) -> Result<FileDigest, ModelsError> {
     let unreadable = || io_error("read", from.to_owned());
     let mut file = File::open(from).map_err(unreadable())?;
     let total = file.metadata().map_err(unreadable())?.len();
-    copy_all(&mut file, place, Some(total), report, unreadable())
+    copy_all(&mut file, entry, Some(total), progress, unreadable())
 }
 
 /// Writes all that a reader gives to the part at a place. When it fails, nothing
 /// is left there.
 pub(super) fn copy_all<E: From<ModelsError>>(
     reader: &mut impl Read,
-    place: &LibraryEntry,
+    entry: &LibraryEntry,
     total: Option<u64>,
-    report: &ProgressSender,
+    progress: &ProgressSender,
     unreadable: impl FnOnce(io::Error) -> E,
 ) -> Result<FileDigest, E> {
-    let mut part = PartFile::open(place, 0)?;
+    let mut part = PartFile::open(entry, 0)?;
     part.expect(total);
     let mut block = vec![0; BLOCK];
     let broken = loop {
         match reader.read(&mut block) {
-            Ok(0) => return Ok(part.end()?),
+            Ok(0) => return Ok(part.finish()?),
             Ok(count) => part.write(&block[..count])?,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) => break error,
         }
-        let file = place.file().to_owned();
-        if report.tell(PullProgress::Bytes { file, done: part.size(), total }).is_err() {
+        let file = entry.file().to_owned();
+        if progress.send(PullProgress::Bytes { file, done: part.size(), total }).is_err() {
             break io::Error::from(io::ErrorKind::Interrupted);
         }
     };
-    place.discard_part();
-    place.discard_empty_folder();
+    entry.discard_part();
+    entry.discard_empty_folder();
     Err(unreadable(broken))
 }

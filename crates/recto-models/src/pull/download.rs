@@ -21,7 +21,7 @@ use tokio::time::{sleep, timeout};
 
 use super::address::{DownloadAddress, without_secrets};
 use super::part::{PartFile, PartWriter};
-use super::{PullOptions, space};
+use super::{ProgressCallback, PullOptions, space};
 use crate::checksum::{Checksum, FileDigest};
 use crate::entry::{LibraryEntry, write_note};
 use crate::error::{ModelsError, PullError, SourceError};
@@ -37,8 +37,6 @@ const FURTHER: u64 = 1024 * 1024;
 /// How many redirects are followed.
 const MOST_REDIRECTS: usize = 10;
 
-type ProgressCallback<'a> = &'a mut (dyn FnMut(PullProgress) + Send);
-
 /// What is known of a file beforehand.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ExpectedFile {
@@ -50,7 +48,7 @@ pub(super) struct ExpectedFile {
 pub(super) struct Download<'a> {
     client: Client,
     address: &'a DownloadAddress,
-    place: &'a LibraryEntry,
+    entry: &'a LibraryEntry,
     expected: ExpectedFile,
     options: &'a PullOptions,
     lock: &'a Arc<PullLock>,
@@ -81,27 +79,27 @@ enum AttemptOutcome {
 impl<'a> Download<'a> {
     pub(super) fn new(
         address: &'a DownloadAddress,
-        place: &'a LibraryEntry,
+        entry: &'a LibraryEntry,
         expected: ExpectedFile,
         options: &'a PullOptions,
         lock: &'a Arc<PullLock>,
     ) -> Result<Self, SourceError> {
         let client = client(address, options)?;
-        Ok(Download { client, address, place, expected, options, lock })
+        Ok(Download { client, address, entry, expected, options, lock })
     }
 
     /// Downloads the file, all of it or the rest. A connection that is lost is
     /// made again as long as that helps.
-    pub(super) async fn run(&self, tell: ProgressCallback<'_>) -> Result<FileDigest, PullError> {
+    pub(super) async fn run(&self, report: ProgressCallback<'_>) -> Result<FileDigest, PullError> {
         let mut tries = 0;
         let mut furthest = 0;
         let mut anew = false;
         let mut was_anew = false;
         loop {
-            let kept = if anew { ResumePoint::default() } else { self.kept() };
+            let resume = if anew { ResumePoint::default() } else { self.resume_point() };
             anew = false;
-            let before = kept.bytes;
-            let error = match self.attempt(kept, tell).await {
+            let before = resume.bytes;
+            let error = match self.attempt(resume, report).await {
                 Ok(AttemptOutcome::Whole(sum))
                     if before > 0 && !was_anew && self.is_another(sum) =>
                 {
@@ -114,27 +112,27 @@ impl<'a> Download<'a> {
                     continue;
                 }
                 Err(PullError::Source(error)) if error.is_passing() => error,
-                Err(trouble) => return Err(self.tidied(trouble)),
+                Err(error) => return Err(self.tidy_after(error)),
             };
             let done = self.on_disk();
             if done <= before && matches!(error, SourceError::Silent { .. }) {
                 // Whoever waited that long for nothing does not want to wait again.
-                return Err(self.tidied(error.into()));
+                return Err(self.tidy_after(error.into()));
             }
             if done >= furthest + FURTHER {
                 (furthest, tries) = (done, 0);
             }
             tries += 1;
             if tries >= MOST_TRIES {
-                return Err(self.tidied(error.into()));
+                return Err(self.tidy_after(error.into()));
             }
-            tell(PullProgress::Again { file: self.file(), why: error.to_string() });
+            report(PullProgress::Again { file: self.file(), why: error.to_string() });
             sleep(self.options.pause).await;
         }
     }
 
     fn file(&self) -> String {
-        self.place.file().to_owned()
+        self.entry.file().to_owned()
     }
 
     fn is_another(&self, sum: FileDigest) -> bool {
@@ -142,22 +140,22 @@ impl<'a> Download<'a> {
     }
 
     fn on_disk(&self) -> u64 {
-        fs::metadata(self.place.part()).map_or(0, |found| found.len())
+        fs::metadata(self.entry.part()).map_or(0, |found| found.len())
     }
 
-    /// The trouble, with neither an empty part nor an empty folder left behind.
-    fn tidied(&self, trouble: PullError) -> PullError {
+    /// Hands an error on, with neither an empty part nor an empty folder left behind.
+    fn tidy_after(&self, error: PullError) -> PullError {
         if self.on_disk() == 0 {
-            self.place.discard_part();
-            self.place.discard_empty_folder();
+            self.entry.discard_part();
+            self.entry.discard_empty_folder();
         }
-        trouble
+        error
     }
 
     /// What is there from before and can be gone on with.
-    fn kept(&self) -> ResumePoint {
+    fn resume_point(&self) -> ResumePoint {
         let bytes = self.on_disk();
-        let mark = self.mark();
+        let mark = self.noted_mark();
         let is_sure = mark.is_some() || self.expected.sha256.is_some();
         let fits = self.expected.size.is_none_or(|size| bytes <= size);
         if bytes > 0 && is_sure && fits {
@@ -168,17 +166,17 @@ impl<'a> Download<'a> {
     }
 
     /// The mark of the part, if it came from this address.
-    fn mark(&self) -> Option<String> {
-        let tag = fs::read_to_string(self.place.tag()).ok()?;
+    fn noted_mark(&self) -> Option<String> {
+        let tag = fs::read_to_string(self.entry.tag()).ok()?;
         let (origin, mark) = tag.trim_end().split_once('\n')?;
         (origin == self.origin().to_string()).then(|| mark.to_owned())
     }
 
     /// Notes the server's mark before the first byte is written.
     fn note_mark(&self, response: &Response) {
-        let _ = match mark_of(response) {
-            Some(mark) => write_note(&self.place.tag(), &format!("{}\n{mark}\n", self.origin())),
-            None => fs::remove_file(self.place.tag()),
+        let _ = match server_mark(response) {
+            Some(mark) => write_note(&self.entry.tag(), &format!("{}\n{mark}\n", self.origin())),
+            None => fs::remove_file(self.entry.tag()),
         };
     }
 
@@ -189,18 +187,18 @@ impl<'a> Download<'a> {
 
     async fn attempt(
         &self,
-        kept: ResumePoint,
-        tell: ProgressCallback<'_>,
+        resume: ResumePoint,
+        report: ProgressCallback<'_>,
     ) -> Result<AttemptOutcome, PullError> {
-        let mut part = self.open(kept.bytes).await?;
+        let mut part = self.open(resume.bytes).await?;
         if self.expected.size == Some(part.size()) {
             // All of it came before; only its name is missing.
-            return end(part).await.map(AttemptOutcome::Whole);
+            return finish_part(part).await.map(AttemptOutcome::Whole);
         }
         self.check_room(part.size(), self.expected.size)?;
-        tell(PullProgress::Connecting { server: self.address.server(), file: self.file() });
-        let response = self.ask(&kept).await?;
-        let Some(extent) = self.extent(&response, &kept)? else {
+        report(PullProgress::Connecting { server: self.address.server(), file: self.file() });
+        let response = self.request_rest(&resume).await?;
+        let Some(extent) = self.extent(&response, &resume)? else {
             return Ok(AttemptOutcome::StartOver);
         };
         if extent.start == 0 {
@@ -209,33 +207,33 @@ impl<'a> Download<'a> {
         self.check_room(extent.start, extent.total)?;
         part.expect(extent.total);
         self.note_mark(&response);
-        self.receive(response, part, extent, tell).await.map(AttemptOutcome::Whole)
+        self.receive(response, part, extent, report).await.map(AttemptOutcome::Whole)
     }
 
     /// Fails when there is no room for the rest. What is here is of no use then, and
     /// takes room from others.
     fn check_room(&self, done: u64, total: Option<u64>) -> Result<(), ModelsError> {
         let rest = total.map_or(0, |total| total.saturating_sub(done));
-        space::check(self.place.library(), rest).inspect_err(|_| self.place.discard_part())
+        space::check(self.entry.library(), rest).inspect_err(|_| self.entry.discard_part())
     }
 
     /// Opens the part. What is kept is read for its checksum, which takes a while.
     async fn open(&self, keep: u64) -> Result<PartFile, ModelsError> {
-        let (place, lock) = (self.place.clone(), Arc::clone(self.lock));
+        let (entry, lock) = (self.entry.clone(), Arc::clone(self.lock));
         let open = blocking(move || {
             let _lock = lock;
-            PartFile::open(&place, keep)
+            PartFile::open(&entry, keep)
         });
         open.await
     }
 
-    async fn ask(&self, kept: &ResumePoint) -> Result<Response, SourceError> {
+    async fn request_rest(&self, resume: &ResumePoint) -> Result<Response, SourceError> {
         let mut request = self.client.get(self.address.url().clone());
         // A packed answer has no bytes that could be counted.
         request = request.header(ACCEPT_ENCODING, "identity");
-        if kept.bytes > 0 {
-            request = request.header(RANGE, format!("bytes={}-", kept.bytes));
-            if let Some(mark) = &kept.mark {
+        if resume.bytes > 0 {
+            request = request.header(RANGE, format!("bytes={}-", resume.bytes));
+            if let Some(mark) = &resume.mark {
                 request = request.header(IF_RANGE, mark);
             }
         }
@@ -249,7 +247,9 @@ impl<'a> Download<'a> {
             Ok(Err(error)) if error.is_connect() => {
                 Err(SourceError::Unreachable { cause: innermost(&error) })
             }
-            Ok(Err(error)) => Err(SourceError::Cut { done: kept.bytes, cause: innermost(&error) }),
+            Ok(Err(error)) => {
+                Err(SourceError::Cut { done: resume.bytes, cause: innermost(&error) })
+            }
             Err(_) => Err(SourceError::Silent { after: self.options.silence_limit }),
         }
     }
@@ -259,23 +259,23 @@ impl<'a> Download<'a> {
     fn extent(
         &self,
         response: &Response,
-        kept: &ResumePoint,
+        resume: &ResumePoint,
     ) -> Result<Option<ByteExtent>, SourceError> {
         let extent = match response.status() {
             StatusCode::OK => ByteExtent { start: 0, total: response.content_length() },
             StatusCode::PARTIAL_CONTENT => {
                 let range = header(response, CONTENT_RANGE).unwrap_or_default();
                 match content_range(&range) {
-                    Some(extent) if extent.start == kept.bytes => extent,
-                    _ if kept.bytes > 0 => return Ok(None),
+                    Some(extent) if extent.start == resume.bytes => extent,
+                    _ if resume.bytes > 0 => return Ok(None),
                     _ => return Err(SourceError::Malformed { what: "a part came unasked".into() }),
                 }
             }
-            StatusCode::RANGE_NOT_SATISFIABLE if kept.bytes > 0 => return Ok(None),
+            StatusCode::RANGE_NOT_SATISFIABLE if resume.bytes > 0 => return Ok(None),
             status if status.is_redirection() => return Err(SourceError::Redirected),
             status => return Err(SourceError::Status { status: status.as_u16() }),
         };
-        if is_web_page(response, self.place.file()) {
+        if is_web_page(response, self.entry.file()) {
             return Err(SourceError::WebPage);
         }
         match (self.expected.size, extent.total) {
@@ -291,22 +291,22 @@ impl<'a> Download<'a> {
         mut response: Response,
         part: PartFile,
         extent: ByteExtent,
-        tell: ProgressCallback<'_>,
+        report: ProgressCallback<'_>,
     ) -> Result<FileDigest, PullError> {
         let mut done = extent.start;
         let total = extent.total;
-        tell(PullProgress::Bytes { file: self.file(), done, total });
-        let funnel = PartWriter::new(part, Arc::clone(self.lock));
+        report(PullProgress::Bytes { file: self.file(), done, total });
+        let writer = PartWriter::new(part, Arc::clone(self.lock));
         let ended = loop {
             match timeout(self.options.silence_limit, response.chunk()).await {
                 Ok(Ok(Some(bytes))) => {
                     done += bytes.len() as u64;
                     if total.is_some_and(|total| done > total)
-                        || funnel.push(bytes.into()).await.is_err()
+                        || writer.push(bytes.into()).await.is_err()
                     {
                         break Ok(());
                     }
-                    tell(PullProgress::Bytes { file: self.file(), done, total });
+                    report(PullProgress::Bytes { file: self.file(), done, total });
                 }
                 Ok(Ok(None)) => break Ok(()),
                 Ok(Err(error)) => break Err(SourceError::Cut { done, cause: innermost(&error) }),
@@ -314,25 +314,25 @@ impl<'a> Download<'a> {
             }
         };
         // Nothing can be written any more: that is worse than whatever else happened.
-        let part = funnel.end().await?;
+        let part = writer.finish().await?;
         ended?;
         match total {
             Some(total) if done > total => {
-                self.place.discard_part();
+                self.entry.discard_part();
                 Err(SourceError::WrongSize { expected: total, actual: done }.into())
             }
             Some(total) if done < total => {
                 let cause = "the server stopped in the middle of it".to_owned();
                 Err(SourceError::Cut { done, cause }.into())
             }
-            _ => end(part).await,
+            _ => finish_part(part).await,
         }
     }
 }
 
 /// Waits until all of a part is on disk.
-async fn end(part: PartFile) -> Result<FileDigest, PullError> {
-    Ok(blocking(move || part.end()).await?)
+async fn finish_part(part: PartFile) -> Result<FileDigest, PullError> {
+    Ok(blocking(move || part.finish()).await?)
 }
 
 fn client(address: &DownloadAddress, options: &PullOptions) -> Result<Client, SourceError> {
@@ -373,7 +373,7 @@ fn header(response: &Response, name: HeaderName) -> Option<String> {
 
 /// The server's mark of the version that it sends; weak ones say nothing about
 /// bytes.
-fn mark_of(response: &Response) -> Option<String> {
+fn server_mark(response: &Response) -> Option<String> {
     let tag = header(response, ETAG).filter(|tag| tag.starts_with('"'));
     tag.or_else(|| header(response, LAST_MODIFIED))
 }

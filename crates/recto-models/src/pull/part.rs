@@ -1,5 +1,5 @@
 //! A file while it is written: under another name, with its checksum computed on
-//! the way. It gets its name when it is whole, in `shelf`.
+//! the way. It gets its name when it is whole, in `entry`.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -21,36 +21,36 @@ const WAITING: usize = 64;
 /// A part that is open for writing, at its end.
 #[derive(Debug)]
 pub(super) struct PartFile {
-    place: LibraryEntry,
+    entry: LibraryEntry,
     file: File,
-    summer: DigestBuilder,
+    digest: DigestBuilder,
     /// How large it will be, where that is known.
     whole: Option<u64>,
 }
 
 impl PartFile {
     /// Opens the part at a place, keeping at most `keep` bytes of what is there.
-    pub(super) fn open(place: &LibraryEntry, keep: u64) -> Result<Self, ModelsError> {
-        place.make_folder()?;
-        let failed = |error| space::write_failed(place, None, error);
+    pub(super) fn open(entry: &LibraryEntry, keep: u64) -> Result<Self, ModelsError> {
+        entry.make_folder()?;
+        let failed = |error| space::write_failed(entry, None, error);
         let mut options = File::options();
-        let file = options.create(true).truncate(false).read(true).write(true).open(place.part());
+        let file = options.create(true).truncate(false).read(true).write(true).open(entry.part());
         let mut file = file.map_err(failed)?;
-        let summer = DigestBuilder::of_reader(&mut (&mut file).take(keep)).map_err(failed)?;
-        let mut part = PartFile { place: place.clone(), file, summer, whole: None };
+        let digest = DigestBuilder::of_reader(&mut (&mut file).take(keep)).map_err(failed)?;
+        let mut part = PartFile { entry: entry.clone(), file, digest, whole: None };
         part.cut().map_err(failed)?;
         Ok(part)
     }
 
     /// Forgets all that is there.
     pub(super) fn restart(&mut self) -> Result<(), ModelsError> {
-        self.summer = DigestBuilder::default();
-        self.cut().map_err(|error| space::write_failed(&self.place, self.whole, error))
+        self.digest = DigestBuilder::default();
+        self.cut().map_err(|error| space::write_failed(&self.entry, self.whole, error))
     }
 
     /// Ends the file where its checksum ends.
     fn cut(&mut self) -> io::Result<()> {
-        let end = self.file.seek(SeekFrom::Start(self.summer.size()))?;
+        let end = self.file.seek(SeekFrom::Start(self.digest.size()))?;
         // Nothing is cut off a device, which has no length.
         if self.file.metadata()?.len() > end { self.file.set_len(end) } else { Ok(()) }
     }
@@ -62,25 +62,25 @@ impl PartFile {
 
     /// How many bytes are there.
     pub(super) fn size(&self) -> u64 {
-        self.summer.size()
+        self.digest.size()
     }
 
     pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), ModelsError> {
-        self.summer.add(bytes);
+        self.digest.add(bytes);
         self.file.write_all(bytes).map_err(|error| self.failed(error))
     }
 
     /// Makes sure that all of it is on disk.
-    pub(super) fn end(self) -> Result<FileDigest, ModelsError> {
+    pub(super) fn finish(self) -> Result<FileDigest, ModelsError> {
         self.file.sync_all().map_err(|error| self.failed(error))?;
-        Ok(self.summer.finish())
+        Ok(self.digest.finish())
     }
 
     /// A part that can't be written is of no use, and takes room from others.
     fn failed(&self, error: io::Error) -> ModelsError {
-        self.place.discard_part();
-        self.place.discard_empty_folder();
-        space::write_failed(&self.place, self.whole, error)
+        self.entry.discard_part();
+        self.entry.discard_empty_folder();
+        space::write_failed(&self.entry, self.whole, error)
     }
 }
 
@@ -88,21 +88,21 @@ impl PartFile {
 /// never waits for the disk, and the checksum is computed while more comes.
 pub(super) struct PartWriter {
     sender: mpsc::Sender<Vec<u8>>,
-    writer: JoinHandle<Result<PartFile, ModelsError>>,
+    task: JoinHandle<Result<PartFile, ModelsError>>,
 }
 
 impl PartWriter {
     /// The lock is held as long as there is something to write.
     pub(super) fn new(mut part: PartFile, lock: Arc<PullLock>) -> Self {
         let (sender, mut receiver) = mpsc::channel::<Vec<u8>>(WAITING);
-        let writer = spawn_blocking(move || {
+        let task = spawn_blocking(move || {
             let _lock = lock;
             while let Some(bytes) = receiver.blocking_recv() {
                 part.write(&bytes)?;
             }
             Ok(part)
         });
-        PartWriter { sender, writer }
+        PartWriter { sender, task }
     }
 
     /// Hands in more. Bytes after a failed write are of no use: the end tells.
@@ -111,9 +111,9 @@ impl PartWriter {
     }
 
     /// Waits until everything is written.
-    pub(super) async fn end(self) -> Result<PartFile, ModelsError> {
+    pub(super) async fn finish(self) -> Result<PartFile, ModelsError> {
         drop(self.sender);
-        finish(self.writer).await
+        finish(self.task).await
     }
 }
 

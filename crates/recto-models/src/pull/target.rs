@@ -26,7 +26,7 @@ impl PullTarget {
             return Ok(PullTarget::Known(model));
         }
         if text.contains("://") {
-            return DownloadAddress::parse(text).map(PullTarget::Url);
+            return DownloadAddress::parse_url(text).map(PullTarget::Url);
         }
         let path = PathBuf::from(text);
         if path.components().count() > 1 || path.extension().is_some() || path.exists() {
@@ -45,7 +45,7 @@ impl PullTarget {
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> String {
+    fn describe(text: &str) -> String {
         match PullTarget::parse(text, &Library::new("/nowhere")) {
             Ok(PullTarget::Known(model)) => format!("known {}", model.name),
             Ok(PullTarget::Url(url)) => format!("url {url}"),
@@ -71,7 +71,7 @@ mod tests {
             ("http://", "bad_address"),
         ];
         for (text, expected) in cases {
-            assert_eq!(read(text), expected, "{text}");
+            assert_eq!(describe(text), expected, "{text}");
         }
     }
 

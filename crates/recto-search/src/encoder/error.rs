@@ -52,7 +52,7 @@ impl EncoderError {
         }
     }
 
-    pub(super) fn read(path: &Path, why: io::Error) -> Self {
+    pub(super) fn unreadable(path: &Path, why: io::Error) -> Self {
         let path = path.to_owned();
         match why.kind() {
             io::ErrorKind::NotFound => EncoderError::Missing { path },

@@ -309,18 +309,18 @@ mod tests {
     use super::*;
 
     /// Takes a row into eight bits and back.
-    struct There<'a>(&'a [f32]);
+    struct RoundTrip<'a>(&'a [f32]);
 
-    impl SimdOp for There<'_> {
+    impl SimdOp for RoundTrip<'_> {
         type Output = Vec<f32>;
 
         #[inline(always)]
         fn eval<I: Isa>(self, isa: I) -> Vec<f32> {
-            let mut there = QuantizedRows::new(self.0.len());
-            there.resize(2);
-            there.set(isa, 1, self.0);
-            let values = there.values[self.0.len()..].iter();
-            values.map(|value| (f32::from(*value) - there.zeros[1]) * there.scales[1]).collect()
+            let mut rows = QuantizedRows::new(self.0.len());
+            rows.resize(2);
+            rows.set(isa, 1, self.0);
+            let values = rows.values[self.0.len()..].iter();
+            values.map(|value| (f32::from(*value) - rows.zeros[1]) * rows.scales[1]).collect()
         }
     }
 
@@ -330,14 +330,14 @@ mod tests {
             let number = |at: usize| least + (most - least) * (at * 37 % HIDDEN) as f32 / 383.0;
             let row: Vec<f32> = (0..HIDDEN).map(number).collect();
             let step = (most.max(0.0) - least.min(0.0)) / 255.0;
-            for (number, back) in row.iter().zip(There(&row).dispatch()) {
+            for (number, back) in row.iter().zip(RoundTrip(&row).dispatch()) {
                 assert!((number - back).abs() <= step * 0.501, "{number} came back as {back}");
             }
         }
-        assert_eq!(There(&[0.0; HIDDEN]).dispatch(), [0.0; HIDDEN]);
+        assert_eq!(RoundTrip(&[0.0; HIDDEN]).dispatch(), [0.0; HIDDEN]);
         // What is no number makes no panic.
-        There(&[f32::NAN; HIDDEN]).dispatch();
-        There(&[f32::INFINITY; HIDDEN]).dispatch();
+        RoundTrip(&[f32::NAN; HIDDEN]).dispatch();
+        RoundTrip(&[f32::INFINITY; HIDDEN]).dispatch();
     }
 
     #[test]

@@ -34,7 +34,7 @@ pub(super) struct TensorFile {
 
 /// Where a tensor is, as the header says.
 #[derive(Deserialize)]
-struct TensorInfo {
+struct TensorHeader {
     dtype: String,
     shape: Vec<usize>,
     data_offsets: [u64; 2],
@@ -43,7 +43,7 @@ struct TensorInfo {
 impl TensorFile {
     pub(super) fn open(path: &Path) -> Result<Self, EncoderError> {
         let damaged = |why: &str| EncoderError::damaged(path, why);
-        let unread = |why| EncoderError::read(path, why);
+        let unread = |why| EncoderError::unreadable(path, why);
         let mut file = File::open(path).map_err(unread)?;
         let size = file.metadata().map_err(unread)?.len();
         let mut length = [0; 8];
@@ -64,7 +64,8 @@ impl TensorFile {
         let header: Map<String, Value> = serde_json::from_slice(&header)
             .map_err(|error| EncoderError::damaged(path, format!("its header: {error}")))?;
 
-        let ends = header.values().filter_map(|place| place.get("data_offsets")?.get(1)?.as_u64());
+        let ends =
+            header.values().filter_map(|tensor| tensor.get("data_offsets")?.get(1)?.as_u64());
         let end = start.saturating_add(ends.max().unwrap_or_default());
         if size < end {
             let why = format!("it is cut short, {size} bytes of {end}");
@@ -88,22 +89,22 @@ impl TensorFile {
         shape: &[usize],
         mut show: impl FnMut(&[f32]),
     ) -> Result<(), EncoderError> {
-        let place = self.place(name)?;
-        if place.dtype != "F32" {
-            return Err(self.damaged(name, &format!("has numbers of type {}", place.dtype)));
+        let tensor = self.tensor(name)?;
+        if tensor.dtype != "F32" {
+            return Err(self.damaged(name, &format!("has numbers of type {}", tensor.dtype)));
         }
-        if place.shape != shape {
-            let why = format!("has the shape {:?} instead of {shape:?}", place.shape);
+        if tensor.shape != shape {
+            let why = format!("has the shape {:?} instead of {shape:?}", tensor.shape);
             return Err(self.damaged(name, &why));
         }
         let width = shape.last().copied().unwrap_or_default();
         let bytes = shape.iter().product::<usize>() as u64 * 4;
-        let [from, to] = place.data_offsets;
+        let [from, to] = tensor.data_offsets;
         if width == 0 || from.checked_add(bytes) != Some(to) {
             return Err(self.damaged(name, "has another size than its shape"));
         }
 
-        let unread = |why| EncoderError::read(&self.path, why);
+        let unread = |why| EncoderError::unreadable(&self.path, why);
         self.file.seek(SeekFrom::Start(self.start + from)).map_err(unread)?;
         let rows = (PIECE / (width * 4)).max(1);
         let mut piece = vec![0; rows * width * 4];
@@ -123,9 +124,9 @@ impl TensorFile {
         Ok(())
     }
 
-    fn place(&self, name: &str) -> Result<TensorInfo, EncoderError> {
+    fn tensor(&self, name: &str) -> Result<TensorHeader, EncoderError> {
         let place = self.header.get(name).ok_or_else(|| self.damaged(name, "is missing"))?;
-        TensorInfo::deserialize(place).map_err(|error| self.damaged(name, &error.to_string()))
+        TensorHeader::deserialize(place).map_err(|error| self.damaged(name, &error.to_string()))
     }
 
     fn damaged(&self, name: &str, why: &str) -> EncoderError {

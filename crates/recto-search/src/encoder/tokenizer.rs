@@ -27,7 +27,7 @@ pub(super) struct WordPieceTokenizer {
 
 impl WordPieceTokenizer {
     pub(super) fn load(path: &Path, sha256: Option<&[u8; 32]>) -> Result<Self, EncoderError> {
-        let bytes = fs::read(path).map_err(|why| EncoderError::read(path, why))?;
+        let bytes = fs::read(path).map_err(|why| EncoderError::unreadable(path, why))?;
         let tokens = Self::parse(&bytes).map_err(|why| EncoderError::damaged(path, why))?;
         match sha256 {
             Some(sha256) if *sha256 != *Sha256::digest(&bytes) => {
@@ -79,7 +79,7 @@ impl WordPieceTokenizer {
     }
 }
 
-/// At most so many bytes of a text, up to the end of a word where there is one.
+/// The beginning of a text, at most so many bytes, up to the end of a word where there is one.
 fn beginning(text: &str, bytes: usize) -> &str {
     if text.len() <= bytes {
         return text;

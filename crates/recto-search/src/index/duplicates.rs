@@ -39,30 +39,30 @@ impl SearchIndex {
         most: usize,
     ) -> (Vec<Pick>, Vec<DuplicatePick>) {
         let mut kept: Vec<Pick> = Vec::with_capacity(picks.len());
-        let mut faces: Vec<ComparedPassage> = Vec::new();
-        let mut doubles = Vec::new();
+        let mut passages: Vec<ComparedPassage> = Vec::new();
+        let mut duplicates = Vec::new();
         for (place, pick) in picks.into_iter().enumerate() {
             if place >= most {
                 kept.push(pick);
                 continue;
             }
-            let face = self.face(&pick);
-            let same = faces.iter().position(|other| self.is_same(&face, other, above));
+            let passage = self.passage(&pick);
+            let same = passages.iter().position(|other| self.is_same(&passage, other, above));
             match same.and_then(|at| kept.get(at).map(|better| (at, better.item.clone()))) {
                 Some((at, of)) => {
-                    let cosine = self.cosine_of(&face, &faces[at]);
-                    doubles.push(DuplicatePick { pick, of, cosine });
+                    let cosine = self.cosine_of(&passage, &passages[at]);
+                    duplicates.push(DuplicatePick { pick, of, cosine });
                 }
                 None => {
                     kept.push(pick);
-                    faces.push(face);
+                    passages.push(passage);
                 }
             }
         }
-        (kept, doubles)
+        (kept, duplicates)
     }
 
-    fn face(&self, pick: &Pick) -> ComparedPassage {
+    fn passage(&self, pick: &Pick) -> ComparedPassage {
         let row = pick.best_chunk.as_ref().and_then(|text| {
             self.chunks
                 .find(ContentHash::of_bytes(text.as_bytes()))

@@ -101,7 +101,7 @@ fn text_of<'a>(
     }
 }
 
-/// As much of a header as a chunk can hold.
+/// The beginning of a header, as much as a chunk can hold.
 fn first_chunk(header: &str) -> &str {
     let first = chunks(header).into_iter().next();
     first.and_then(|range| header.get(range)).unwrap_or(header)

@@ -1,6 +1,6 @@
 //! The index holds what it was last told to hold, and touches nothing else.
 
-mod doubles;
+mod duplicates;
 mod growth;
 mod histories;
 
@@ -151,8 +151,8 @@ fn a_thread_is_known_by_what_follows_what() {
         let name = |slot: u32| index.item(slot).map(|item| item.entry.item.name.to_string());
         let found = index.candidates(|_| true);
         let around = |(slot, item): (u32, &IndexedItem)| {
-            let spot = index.spots[slot as usize];
-            let (before, after) = (name(spot.previous), name(spot.next));
+            let summary = index.summaries[slot as usize];
+            let (before, after) = (name(summary.previous), name(summary.next));
             (item.entry.item.name.to_string(), before, after)
         };
         found.map(around).collect()

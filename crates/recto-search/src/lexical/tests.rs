@@ -18,7 +18,7 @@ fn lexicon(items: &[(&str, &str, &str)]) -> Lexicon {
 
 /// The slots that share words with a query, best first.
 fn found(lexicon: &Lexicon, query: &str, slots: &[u32]) -> Vec<u32> {
-    let matches = lexicon.search(query, slots).of;
+    let matches = lexicon.search(query, slots).matches;
     let mut found: Vec<(u32, f32)> =
         slots.iter().zip(&matches).map(|(slot, found)| (*slot, found.score)).collect();
     found.retain(|(_, score)| *score > 0.0);
@@ -51,33 +51,36 @@ fn rare_words_tell_more_than_common_ones() {
 fn words_are_counted_among_the_candidates_alone() {
     let items = [("", "", "kiln"), ("", "", "glaze"), ("", "", "kiln"), ("", "", "kiln")];
     let (all, few) = (lexicon(&items), lexicon(&items[..2]));
-    assert_eq!(all.search("kiln glaze", &[0, 1]).of, few.search("kiln glaze", &[0, 1]).of);
+    assert_eq!(
+        all.search("kiln glaze", &[0, 1]).matches,
+        few.search("kiln glaze", &[0, 1]).matches
+    );
 }
 
 #[test]
 fn shares_are_of_the_whole_query() {
     let lexicon = lexicon(&[("kiln", "", "glaze"), ("", "", "nothing of it")]);
-    let of = lexicon.search("kiln glaze", &[0, 1]).of;
-    assert!((of[0].share - 1.0).abs() < 1e-6 && (of[0].header_share - 0.5).abs() < 1e-6);
-    assert_eq!(of[1], WordMatch::default());
-    assert!(lexicon.search("kiln zzz", &[0]).of[0].share < 0.6);
+    let matches = lexicon.search("kiln glaze", &[0, 1]).matches;
+    assert!((matches[0].share - 1.0).abs() < 1e-6 && (matches[0].header_share - 0.5).abs() < 1e-6);
+    assert_eq!(matches[1], WordMatch::default());
+    assert!(lexicon.search("kiln zzz", &[0]).matches[0].share < 0.6);
 }
 
 #[test]
 fn words_side_by_side_are_a_pair() {
     let texts = [("", "", "error handling"), ("", "", "handling of an old error")];
-    let of = lexicon(&texts).search("What's the error handling?", &[0, 1]).of;
-    assert!(of[0].pairs > 0.0);
-    assert_eq!(of[1].pairs, 0.0);
+    let matches = lexicon(&texts).search("What's the error handling?", &[0, 1]).matches;
+    assert!(matches[0].pairs > 0.0);
+    assert_eq!(matches[1].pairs, 0.0);
 }
 
 #[test]
 fn who_speaks_is_known() {
     let texts =
         [("", "", "Ada: the boat leaks"), ("", "", "Bo: Ada has a boat"), ("", "", "note: Ada")];
-    let of = lexicon(&texts).search("What did Ada say?", &[0, 1, 2]).of;
+    let matches = lexicon(&texts).search("What did Ada say?", &[0, 1, 2]).matches;
     assert_eq!(
-        of.iter().map(|found| found.names_speaker).collect::<Vec<_>>(),
+        matches.iter().map(|found| found.names_speaker).collect::<Vec<_>>(),
         [true, false, false]
     );
 }
@@ -87,18 +90,24 @@ fn nothing_to_look_for_finds_nothing() {
     let lexicon = lexicon(&[("a", "", ""), ("", "", "")]);
     for query in ["", "what is it?", "\u{0}", "🦀"] {
         assert!(
-            lexicon.search(query, &[0, 1]).of.iter().all(|found| *found == WordMatch::default())
+            lexicon
+                .search(query, &[0, 1])
+                .matches
+                .iter()
+                .all(|found| *found == WordMatch::default())
         );
     }
-    assert!(lexicon.search("kiln", &[]).of.is_empty());
+    assert!(lexicon.search("kiln", &[]).matches.is_empty());
 }
 
 #[test]
 fn a_very_long_query_and_a_very_long_item_are_read() {
     let long: String = (0..20_000).map(|number| format!("word{number} kiln ")).collect();
     let lexicon = lexicon(&[("kiln", "", ""), ("", "", &long)]);
-    let of = lexicon.search(&long, &[0, 1]).of;
-    assert!(of.iter().all(|found| found.score.is_finite()) && of[1].share > of[0].share);
+    let matches = lexicon.search(&long, &[0, 1]).matches;
+    assert!(
+        matches.iter().all(|found| found.score.is_finite()) && matches[1].share > matches[0].share
+    );
 }
 
 proptest! {
@@ -122,15 +131,15 @@ proptest! {
                 slots.push(slot as u32);
             }
         }
-        prop_assert_eq!(changed.search(&query, &slots).of, fresh.search(&query, &slots).of);
+        prop_assert_eq!(changed.search(&query, &slots).matches, fresh.search(&query, &slots).matches);
         prop_assert_eq!(changed.ids.len(), fresh.ids.len());
     }
 
     #[test]
     fn any_text_can_be_read(text in any::<String>(), query in any::<String>()) {
         let lexicon = lexicon(&[("", &text, &query), ("", "", &text)]);
-        let of = lexicon.search(&query, &[0, 1]).of;
-        prop_assert!(of.iter().all(|found| found.score.is_finite() && found.share < 1.001));
+        let matches = lexicon.search(&query, &[0, 1]).matches;
+        prop_assert!(matches.iter().all(|found| found.score.is_finite() && found.share < 1.001));
     }
 }
 

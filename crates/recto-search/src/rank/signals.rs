@@ -26,7 +26,7 @@ const BEST_ITEMS: usize = 5;
 /// standard deviation. Among few candidates their own would mean nothing.
 const USUAL: [(f32, f32); ITEM] = [(0.06, 0.10), (0.01, 0.05), (0.08, 0.11), (0.10, 0.11)];
 
-/// As how many candidates that counts.
+/// How many candidates that counts as.
 const USUAL_ITEMS: f32 = 10.0;
 
 /// The cosine of a best chunk that has nothing to do with the message.
@@ -61,14 +61,14 @@ impl RankSignals {
             candidates.iter().map(|candidate| number(candidate.cosines).unwrap_or(0.0)).collect()
         };
         let (cosines, headers) = (of_each(best), of_each(|cosines| cosines.first().copied()));
-        let raw = found.of.iter().zip(candidates).zip(&headers);
+        let raw = found.matches.iter().zip(candidates).zip(&headers);
         let raw = raw.map(|((found, candidate), header)| {
             [found.even, found.pairs, *header, mean_of_best(candidate.cosines)]
         });
         let group = candidates.first().map(|candidate| ItemGroup::of_kind(candidate.kind));
         RankSignals {
             items: standardised(raw.collect()),
-            matches: found.of,
+            matches: found.matches,
             cosines,
             headers,
             words: found.words,

@@ -42,7 +42,7 @@ impl WriterBench {
             false
         };
         db.commit_hook(Some(count)).unwrap();
-        let writer = Arc::new(StoreWriter::start(db, path, CheckpointSignal::default()));
+        let writer = Arc::new(StoreWriter::start(db, path, Arc::default()));
         WriterBench { writer, commits, _folder: folder }
     }
 
@@ -65,10 +65,7 @@ impl WriterBench {
     }
 
     /// Sends jobs while the thread is held, so that they are there all at once.
-    async fn at_once<T: Send + 'static>(
-        &self,
-        jobs: Vec<WriterWork<T>>,
-    ) -> Vec<Result<T, StoreError>> {
+    async fn at_once<T: Send + 'static>(&self, jobs: Vec<WriterWork<T>>) -> Vec<StoreResult<T>> {
         let held = self.hold().await;
         let mut answers = JoinSet::new();
         for (at, job) in jobs.into_iter().enumerate() {

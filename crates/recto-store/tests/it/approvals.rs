@@ -40,8 +40,8 @@ async fn a_question_survives_and_its_first_answer_holds() {
     let bench = bench.reopened();
     assert_eq!(bench.store.open_approvals().await.unwrap(), asked);
     let [log, push] = [asked[0].id, asked[1].id];
-    let said = bench.store.answer_approval(log, ApprovalAnswer::Session, at(12)).await.unwrap();
-    assert_eq!(said.answer, Some((ApprovalAnswer::Session, at(12))));
+    let approval = bench.store.answer_approval(log, ApprovalAnswer::Session, at(12)).await.unwrap();
+    assert_eq!(approval.answer, Some((ApprovalAnswer::Session, at(12))));
     assert_eq!(
         bench.store.answer_approval(log, ApprovalAnswer::Denied, at(13)).await,
         Err(StoreError::Decided { approval: log, answer: ApprovalAnswer::Session })
@@ -69,9 +69,9 @@ async fn what_only_a_person_may_allow_is_allowed_once() {
     let turn = begin(&bench.store, &session, 1, "hi").await.unwrap().turn;
     let single = NewApproval { extent: ApprovalExtent::Call, ..question(0, "log") };
     let asked = ask(&bench, turn, vec![single]).await;
-    let said =
+    let approval =
         bench.store.answer_approval(asked[0].id, ApprovalAnswer::Session, at(12)).await.unwrap();
-    assert_eq!(said.answer, Some((ApprovalAnswer::Once, at(12))));
+    assert_eq!(approval.answer, Some((ApprovalAnswer::Once, at(12))));
     assert_eq!(bench.store.allowed_in(session.id).await.unwrap(), []);
 }
 

@@ -10,7 +10,7 @@ use recto_store::{
 };
 
 use crate::support::{
-    StoreBench, at, begin, exchange, id, new_turn, reply, request, said, talk, transcript,
+    StoreBench, at, begin, exchange, id, new_message, new_turn, reply, request, talk, transcript,
 };
 
 fn open(path: &Path) -> Result<Store, StoreError> {
@@ -168,7 +168,7 @@ async fn what_met_a_locked_database_can_be_written_again() {
     let busy_timeout = std::time::Duration::from_millis(1);
     let store = Store::open(&StoreOptions { path: bench.path(), busy_timeout }).unwrap();
     let commit = TurnCommit {
-        messages: vec![said(Message::user(1, "hello"))],
+        messages: vec![new_message(Message::user(1, "hello"))],
         request: Some(request(1, &["body"])),
         ..TurnCommit::default()
     };

@@ -9,7 +9,8 @@ use recto_store::{
 };
 
 use crate::support::{
-    StoreBench, at, begin, done, exchange, id, key, new_session, request, said, talk, transcript,
+    StoreBench, at, begin, done, exchange, id, key, new_message, new_session, request, talk,
+    transcript,
 };
 
 /// A summary of the messages with these numbers.
@@ -59,7 +60,7 @@ async fn turn(
         ..TurnCommit::default()
     };
     store.advance(turn, shown).await.unwrap();
-    let messages = vec![said(Message::assistant(number + 1, "yes"))];
+    let messages = vec![new_message(Message::assistant(number + 1, "yes"))];
     let end = TurnCommit { messages, outcome: done(), ..TurnCommit::default() };
     store.advance(turn, end).await.unwrap();
     turn
@@ -67,7 +68,8 @@ async fn turn(
 
 /// A session of ten messages.
 async fn ten_messages(bench: &StoreBench) -> StoredSession {
-    let messages = (1..=10).map(|n| said(Message::user(n, format!("message {n}")))).collect();
+    let messages =
+        (1..=10).map(|n| new_message(Message::user(n, format!("message {n}")))).collect();
     bench.store.import(key("a"), new_session("a"), messages).await.unwrap()
 }
 
@@ -177,7 +179,7 @@ async fn a_summary_is_stored_with_its_request_or_not_at_all() {
     let bench = StoreBench::new();
     let session = ten_messages(&bench).await;
     let commit = |number| TurnCommit {
-        messages: vec![said(Message::user(number, "hi"))],
+        messages: vec![new_message(Message::user(number, "hi"))],
         request: Some(request(1, &["body"])),
         carry: Some(carry(7, 6)),
         compaction: Some(compaction(1..=6, "six")),

@@ -5,7 +5,7 @@ use std::fs;
 use recto_context::Message;
 use recto_store::{MessagePosition, SessionId, Store};
 
-use crate::support::{StoreBench, at, exchange, id, key, new_session, said, talk};
+use crate::support::{StoreBench, at, exchange, id, key, new_message, new_session, talk};
 
 /// Sessions and numbers of all messages, read `limit` at a time.
 async fn all(store: &Store, limit: usize) -> Vec<(SessionId, u64)> {
@@ -17,7 +17,7 @@ async fn all(store: &Store, limit: usize) -> Vec<(SessionId, u64)> {
         let Some((last, ..)) = messages.last() else { return found };
         assert!(Some(*last) > position);
         position = Some(*last);
-        found.extend(messages.iter().map(|(_, session, said)| (*session, said.message.id.0)));
+        found.extend(messages.iter().map(|(_, session, stored)| (*session, stored.message.id.0)));
     }
 }
 
@@ -28,7 +28,7 @@ async fn messages_of_all_sessions_come_once_in_the_order_they_were_stored() {
     exchange(&bench.store, &a, 1, ["one", "1"]).await;
     exchange(&bench.store, &b, 7, ["two", "2"]).await;
     exchange(&bench.store, &a, 3, ["three", "3"]).await;
-    let imported = vec![said(Message::user(5, "four"))];
+    let imported = vec![new_message(Message::user(5, "four"))];
     let c = bench.store.import(key("c"), new_session("c"), imported).await.unwrap();
     bench.store.archive(b.id, at(9)).await.unwrap();
     let expected = [(a.id, 1), (a.id, 2), (b.id, 7), (b.id, 8), (a.id, 3), (a.id, 4), (c.id, 5)];
@@ -46,7 +46,7 @@ async fn messages_of_all_sessions_come_once_in_the_order_they_were_stored() {
     assert_eq!(bench.store.messages_after(end, 10).await, Ok(Vec::new()));
     exchange(&bench.store, &a, 10, ["five", "5"]).await;
     let new = bench.store.messages_after(end, 10).await.unwrap();
-    let numbers: Vec<_> = new.iter().map(|(_, _, said)| said.message.id).collect();
+    let numbers: Vec<_> = new.iter().map(|(_, _, stored)| stored.message.id).collect();
     assert_eq!(numbers, [id(10), id(11)]);
 }
 

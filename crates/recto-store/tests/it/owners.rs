@@ -9,7 +9,7 @@ use recto_store::{
 };
 
 use crate::support::{
-    StoreBench, at, begin, done, exchange, id, new_turn, reply, said, transcript,
+    StoreBench, at, begin, done, exchange, id, new_message, new_turn, reply, transcript,
 };
 
 /// Names the database to the process that the tests start.
@@ -46,8 +46,8 @@ async fn the_turns_of_a_process_that_is_killed_are_taken_over() {
     let bench = StoreBench::new();
     let session = bench.session("a").await;
     let mut child = OwnerProcess::start(&bench);
-    let running = child.said("running");
-    let queued = child.said("queued");
+    let running = child.read_line("running");
+    let queued = child.read_line("queued");
     let (running, queued) = (running.parse().unwrap(), queued.parse().unwrap());
 
     let alive = bench.store.turn(running).await.unwrap().unwrap();
@@ -69,7 +69,7 @@ async fn the_turns_of_a_process_that_is_killed_are_taken_over() {
     let (first, second) =
         if ours.is_ok() { (&bench.store, &other) } else { (&other, &bench.store) };
     let outcome = TurnOutcome { ending: TurnEnding::Interrupted, detail: None, at: at(7) };
-    let messages = vec![said(Message::assistant(2, "that was interrupted"))];
+    let messages = vec![new_message(Message::assistant(2, "that was interrupted"))];
     let commit = TurnCommit { messages, outcome: Some(outcome), ..TurnCommit::default() };
     first.advance(running, commit).await.unwrap();
     let waiting = second.take_over(queued).await.unwrap();
@@ -98,11 +98,11 @@ impl OwnerProcess {
         OwnerProcess { child, output }
     }
 
-    /// What it says about `what`; waits for it.
-    fn said(&mut self, what: &str) -> String {
+    /// Waits for what it says about `what`.
+    fn read_line(&mut self, what: &str) -> String {
         for line in (&mut self.output).lines() {
-            if let Some((_, said)) = line.unwrap().split_once(&format!("{what}: ")) {
-                return said.to_owned();
+            if let Some((_, value)) = line.unwrap().split_once(&format!("{what}: ")) {
+                return value.to_owned();
             }
         }
         panic!("the process ended early");

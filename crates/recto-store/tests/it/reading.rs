@@ -3,7 +3,7 @@
 use recto_context::Message;
 use recto_store::{NewMessage, SessionCursor};
 
-use crate::support::{StoreBench, at, exchange, id, key, new_session, said};
+use crate::support::{StoreBench, at, exchange, id, key, new_message, new_session};
 
 #[tokio::test]
 async fn a_reader_does_not_wait_for_a_writer() {
@@ -39,7 +39,7 @@ async fn many_can_read_at_once() {
 async fn only_what_is_new_is_loaded() {
     let bench = StoreBench::new();
     let message =
-        |n: u64| NewMessage { at: at(0), ..said(Message::user(n, format!("message {n}"))) };
+        |n: u64| NewMessage { at: at(0), ..new_message(Message::user(n, format!("message {n}"))) };
     let messages = (1..=10_000).map(message).collect();
     let session = bench.store.import(key("long"), new_session("long"), messages).await.unwrap();
     let state = bench

@@ -7,7 +7,7 @@ use recto_store::{
 use serde_json::json;
 
 use crate::support::{
-    StoreBench, at, begin, done, exchange, id, new_turn, request, said, sent, talk,
+    StoreBench, at, begin, done, exchange, id, new_message, new_turn, request, sent, talk,
 };
 
 #[tokio::test]
@@ -54,7 +54,7 @@ async fn what_came_back_stands_beside_its_request() {
     let bench = StoreBench::new();
     let session = bench.session("a").await;
     let commit = TurnCommit {
-        messages: vec![said(Message::user(1, "time?"))],
+        messages: vec![new_message(Message::user(1, "time?"))],
         request: Some(request(1, &["first"])),
         ..TurnCommit::default()
     };
@@ -68,7 +68,10 @@ async fn what_came_back_stands_beside_its_request() {
         result: json!({"finish": "tool_calls", "first_token_at": "2026-11-15T08:00:00Z"}),
     };
     let commit = TurnCommit {
-        messages: vec![said(Message::assistant(2, "")), said(Message::assistant(3, "12:00"))],
+        messages: vec![
+            new_message(Message::assistant(2, "")),
+            new_message(Message::assistant(3, "12:00")),
+        ],
         answer: Some(answer(first)),
         request: Some(request(2, &["first", "second"])),
         ..TurnCommit::default()

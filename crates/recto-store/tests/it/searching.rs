@@ -4,16 +4,16 @@ use expect_test::{Expect, expect};
 use recto_context::{Message, MessageBody, Text};
 use recto_store::Store;
 
-use crate::support::{StoreBench, id, key, new_session, said, talk};
+use crate::support::{StoreBench, id, key, new_message, new_session, talk};
 
 /// A store in which this was said.
 async fn talked() -> StoreBench {
     let bench = StoreBench::new();
     let home = vec![
-        said(Message::user(1, "How do I reset my ROUTER?\nIt blinks.")),
-        said(Message::assistant(2, "Hold the button on the router's back for 10 seconds.")),
-        said(Message::user(3, "好的，今天北京的天气怎么样？")),
-        said(Message {
+        new_message(Message::user(1, "How do I reset my ROUTER?\nIt blinks.")),
+        new_message(Message::assistant(2, "Hold the button on the router's back for 10 seconds.")),
+        new_message(Message::user(3, "好的，今天北京的天气怎么样？")),
+        new_message(Message {
             id: id(4),
             body: MessageBody::Tool {
                 call: recto_context::CallId("c".into()),
@@ -23,14 +23,17 @@ async fn talked() -> StoreBench {
                 )],
             },
         }),
-        said(Message {
+        new_message(Message {
             id: id(5),
             body: MessageBody::Error(Text::new("the server did not answer")),
         }),
     ];
     bench.store.import(key("home"), new_session("home"), home).await.unwrap();
     let long = format!("{} reset {}", talk(1, 5_000), talk(2, 5_000));
-    let work = vec![said(Message::user(1, "RESET the build")), said(Message::assistant(2, long))];
+    let work = vec![
+        new_message(Message::user(1, "RESET the build")),
+        new_message(Message::assistant(2, long)),
+    ];
     bench.store.import(key("work"), new_session("work"), work).await.unwrap();
     bench
 }

@@ -7,7 +7,7 @@ use recto_store::{
 };
 use serde_json::json;
 
-use crate::support::{StoreBench, at, exchange, id, key, new_session, said, transcript};
+use crate::support::{StoreBench, at, exchange, id, key, new_message, new_session, transcript};
 
 #[tokio::test]
 async fn a_conversation_keeps_its_session_over_a_restart() {
@@ -161,9 +161,12 @@ async fn a_list_begins_with_what_was_spoken_in_last() {
 async fn what_is_imported_is_there_as_it_was() {
     let bench = StoreBench::new();
     let messages = vec![
-        said(Message::user(3, "a\n## Assistant\nb \\n c\0")),
-        NewMessage { at: at(-1_000_000), ..said(Message::assistant(9, "x".repeat(5_000_000))) },
-        said(Message { id: id(10), body: MessageBody::Error("no answer".into()) }),
+        new_message(Message::user(3, "a\n## Assistant\nb \\n c\0")),
+        NewMessage {
+            at: at(-1_000_000),
+            ..new_message(Message::assistant(9, "x".repeat(5_000_000)))
+        },
+        new_message(Message { id: id(10), body: MessageBody::Error("no answer".into()) }),
     ];
     let session =
         bench.store.import(key("old"), new_session("old"), messages.clone()).await.unwrap();
@@ -188,8 +191,10 @@ async fn messages_of_several_sessions_come_as_they_are_asked_for() {
     let import = async |name: &str, messages| {
         bench.store.import(key(name), new_session(name), messages).await.unwrap().id
     };
-    let one = import("one", vec![said(Message::user(1, "a")), said(Message::user(2, "b"))]).await;
-    let two = import("two", vec![said(Message::user(1, "c"))]).await;
+    let one =
+        import("one", vec![new_message(Message::user(1, "a")), new_message(Message::user(2, "b"))])
+            .await;
+    let two = import("two", vec![new_message(Message::user(1, "c"))]).await;
     let nowhere: SessionId = "77".parse().unwrap();
     let places = [(two, 1), (one, 2), (nowhere, 1), (one, 3), (two, u64::MAX), (one, 1)];
     let places = places.map(|(session, number)| (session, id(number))).to_vec();
@@ -204,7 +209,7 @@ async fn messages_of_several_sessions_come_as_they_are_asked_for() {
 #[tokio::test]
 async fn an_import_whose_numbers_do_not_grow_leaves_nothing_behind() {
     let bench = StoreBench::new();
-    let messages = vec![said(Message::user(2, "a")), said(Message::user(2, "b"))];
+    let messages = vec![new_message(Message::user(2, "a")), new_message(Message::user(2, "b"))];
     let refused = bench.store.import(key("x"), new_session("x"), messages).await;
     assert_eq!(refused, Err(StoreError::OutOfOrder { message: id(2), last: id(2) }));
     assert_eq!(bench.store.sessions(SessionFilter::All).await, Ok(Vec::new()));

@@ -3,7 +3,7 @@
 use recto_context::{ContentHash, Message, Text};
 use recto_store::{NewRequest, TurnCommit};
 
-use crate::support::{StoreBench, done, new_turn, request, said, talk};
+use crate::support::{StoreBench, done, new_message, new_turn, request, talk};
 
 /// Bytes of the record: of every request, and of all parts with their keys.
 const RECORD: &str = "SELECT
@@ -41,13 +41,13 @@ async fn a_stable_prefix_is_stored_once_and_a_turn_costs_its_new_content() {
         let context = format!("{{\"version\":1,\"rows\":[{}]}}", rows.join(","));
         let contents = vec![prefix.clone()];
         let first = TurnCommit {
-            messages: vec![said(Message::user(2 * n, question.as_str()))],
+            messages: vec![new_message(Message::user(2 * n, question.as_str()))],
             request: Some(NewRequest { context, contents, body, ..request(1, &[]) }),
             ..TurnCommit::default()
         };
         let turn = bench.store.begin(new_turn(&session, &question), first).await.unwrap().turn;
         let last = TurnCommit {
-            messages: vec![said(Message::assistant(2 * n + 1, answer.as_str()))],
+            messages: vec![new_message(Message::assistant(2 * n + 1, answer.as_str()))],
             outcome: done(),
             ..TurnCommit::default()
         };

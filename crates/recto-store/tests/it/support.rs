@@ -94,7 +94,7 @@ pub(crate) fn new_turn(session: &StoredSession, text: &str) -> NewTurn {
     }
 }
 
-pub(crate) fn said(message: Message) -> NewMessage {
+pub(crate) fn new_message(message: Message) -> NewMessage {
     let seconds = i64::try_from(message.id.0).unwrap();
     NewMessage { message: Arc::new(message), at: at(seconds) }
 }
@@ -126,13 +126,13 @@ pub(crate) async fn begin(
     id: u64,
     text: &str,
 ) -> Result<StartedTurn, StoreError> {
-    let messages = vec![said(Message::user(id, text))];
+    let messages = vec![new_message(Message::user(id, text))];
     store.begin(new_turn(session, text), TurnCommit { messages, ..TurnCommit::default() }).await
 }
 
 /// Ends a turn with a reply that has the number `id`.
 pub(crate) async fn reply(store: &Store, turn: TurnId, id: u64, text: &str) {
-    let messages = vec![said(Message::assistant(id, text))];
+    let messages = vec![new_message(Message::assistant(id, text))];
     let commit = TurnCommit { messages, outcome: done(), ..TurnCommit::default() };
     assert_eq!(store.advance(turn, commit).await, Ok(None));
 }

@@ -8,7 +8,7 @@ use recto_store::{
 use serde_json::json;
 
 use crate::support::{
-    StoreBench, at, begin, done, exchange, id, new_turn, reply, request, said, transcript,
+    StoreBench, at, begin, done, exchange, id, new_message, new_turn, reply, request, transcript,
 };
 
 #[tokio::test]
@@ -17,7 +17,7 @@ async fn a_turn_is_stored_step_by_step() {
     let session = bench.session("a").await;
     let carry = Carry { message: Some(id(1)), trims: 2, ..Carry::default() };
     let first = TurnCommit {
-        messages: vec![said(Message::user(1, "hello"))],
+        messages: vec![new_message(Message::user(1, "hello"))],
         state: Some(json!({"version": 1, "round": 0})),
         request: Some(request(1, &["{}"])),
         carry: Some(carry.clone()),
@@ -39,7 +39,7 @@ async fn a_turn_is_stored_step_by_step() {
     let ending =
         TurnOutcome { ending: TurnEnding::Failed, detail: Some("no answer".into()), at: at(9) };
     let last = TurnCommit {
-        messages: vec![said(Message::assistant(2, "sorry"))],
+        messages: vec![new_message(Message::assistant(2, "sorry"))],
         outcome: Some(ending),
         ..TurnCommit::default()
     };
@@ -84,7 +84,8 @@ async fn what_was_accepted_waits_in_order() {
     assert_eq!((claimed.status, claimed.started), (TurnStatus::Running, Some(at(4))));
     // Until its message is in the transcript, the inbound has it.
     assert_eq!(claimed.inbound, Some(vec![ContentPart::Text("two".into())]));
-    let messages = vec![said(Message::user(3, "two")), said(Message::assistant(4, "2"))];
+    let messages =
+        vec![new_message(Message::user(3, "two")), new_message(Message::assistant(4, "2"))];
     let commit = TurnCommit { messages, outcome: done(), ..TurnCommit::default() };
     bench.store.advance(second.id, commit).await.unwrap();
     assert_eq!(bench.store.turn(second.id).await.unwrap().unwrap().inbound, None);
@@ -159,7 +160,8 @@ async fn a_step_is_written_whole_or_not_at_all() {
     assert_eq!(bench.store.turns(session.id).await.unwrap().len(), 1);
 
     let turn = begin(&bench.store, &session, 3, "two").await.unwrap().turn;
-    let messages = vec![said(Message::assistant(4, "2")), said(Message::assistant(4, "2"))];
+    let messages =
+        vec![new_message(Message::assistant(4, "2")), new_message(Message::assistant(4, "2"))];
     let carry = Some(Carry { trims: 9, ..Carry::default() });
     let commit = TurnCommit { messages, carry, outcome: done(), ..TurnCommit::default() };
     let refused = bench.store.advance(turn, commit).await;

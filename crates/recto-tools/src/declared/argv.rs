@@ -14,10 +14,10 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::paths::PathArguments;
-use super::programs;
+use super::programs::{find_program, find_script};
 use super::spec::{
-    Execution, ExecutionArg, NewlineHandling, ResolveArg, ResolveCommand, Switch, ValueArg,
-    ValuePlace, ValuePresence, ValueResolver,
+    ArgSpec, Execution, NewlineHandling, ResolveArg, ResolveCommand, Switch, ValueArg, ValuePlace,
+    ValuePresence, ValueResolver,
 };
 use crate::arguments::{CallArguments, kind_of};
 use crate::options::{NetworkAccess, ScriptPolicy};
@@ -73,7 +73,7 @@ pub(crate) struct Invocation {
 #[derive(Debug)]
 pub(crate) struct PreparedInvocation {
     frame: InvocationFrame,
-    slots: Vec<ArgumentSlot>,
+    slots: Vec<ArgSlot>,
     /// Each with the slot that its output is for.
     steps: Vec<(usize, Invocation)>,
     preview: Invocation,
@@ -89,7 +89,7 @@ struct InvocationFrame {
 
 /// A part of the command line to be.
 #[derive(Debug)]
-enum ArgumentSlot {
+enum ArgSlot {
     /// A text of the skill's author.
     Fixed(ArgvPiece),
     /// What the model gave, unchecked.
@@ -110,20 +110,18 @@ impl Invocation {
     pub(crate) fn prepare(
         execution: &Execution,
         arguments: &CallArguments,
-        around: &InvocationScope<'_>,
+        scope: &InvocationScope<'_>,
     ) -> Result<PreparedInvocation, ToolError> {
         let slots = execution.args.iter().filter_map(|arg| slot(arg, arguments).transpose());
         let slots = slots.collect::<Result<Vec<_>, _>>()?;
-        let paths = PathArguments::open(around, execution.working_dir.as_deref())?;
-        let frame = InvocationFrame::new(execution, &paths, around)?;
+        let paths = PathArguments::open(scope, execution.working_dir.as_deref())?;
+        let frame = InvocationFrame::new(execution, &paths, scope)?;
         let mut steps = Vec::new();
         for (at, slot) in slots.iter().enumerate() {
-            if let ArgumentSlot::Values {
-                arg: ValueArg { param, resolve: Some(resolve), .. },
-                ..
-            } = slot
+            if let ArgSlot::Values { arg: ValueArg { param, resolve: Some(resolve), .. }, .. } =
+                slot
             {
-                let step = frame.step(resolve, param, arguments, around)?;
+                let step = frame.step(resolve, param, arguments, scope)?;
                 steps.push((at, step));
             }
         }
@@ -150,7 +148,7 @@ impl PreparedInvocation {
     pub(crate) fn finish(
         mut self,
         outputs: &[String],
-        around: &InvocationScope<'_>,
+        scope: &InvocationScope<'_>,
     ) -> Result<Invocation, ToolError> {
         if outputs.len() != self.steps.len() {
             return Err(ToolError::new("not every value of the call was resolved"));
@@ -159,14 +157,14 @@ impl PreparedInvocation {
             return Ok(self.preview);
         }
         for ((at, _), output) in self.steps.iter().zip(outputs) {
-            if let Some(ArgumentSlot::Values { values, state, .. }) = self.slots.get_mut(*at) {
+            if let Some(ArgSlot::Values { values, state, .. }) = self.slots.get_mut(*at) {
                 *state = ValueState::Final;
                 if !output.trim().is_empty() {
                     *values = vec![output.trim_end_matches(['\n', '\r']).to_owned()];
                 }
             }
         }
-        let paths = PathArguments::open(around, self.frame.given_dir.as_deref())?;
+        let paths = PathArguments::open(scope, self.frame.given_dir.as_deref())?;
         self.frame.fill(&self.slots, &paths)
     }
 }
@@ -175,10 +173,10 @@ impl InvocationFrame {
     fn new(
         execution: &Execution,
         paths: &PathArguments<'_>,
-        around: &InvocationScope<'_>,
+        scope: &InvocationScope<'_>,
     ) -> Result<Self, ToolError> {
         let invocation = Invocation {
-            program: programs::find_program(&execution.binary, around)?,
+            program: find_program(&execution.binary, scope)?,
             arguments: execution.subcommand.clone(),
             stdin: None,
             working_dir: paths.working_dir().to_owned(),
@@ -199,14 +197,12 @@ impl InvocationFrame {
         resolve: &ValueResolver,
         own_param: &str,
         arguments: &CallArguments,
-        around: &InvocationScope<'_>,
+        scope: &InvocationScope<'_>,
     ) -> Result<Invocation, ToolError> {
         let (name, program, words) = match &resolve.command {
-            ResolveCommand::Script(name) => {
-                (name, programs::find_script(name, around)?, &Vec::new())
-            }
+            ResolveCommand::Script(name) => (name, find_script(name, scope)?, &Vec::new()),
             ResolveCommand::Program { binary, subcommand } => {
-                (binary, programs::find_program(binary, around)?, subcommand)
+                (binary, find_program(binary, scope)?, subcommand)
             }
         };
         let mut pieces = own(words);
@@ -230,20 +226,16 @@ impl InvocationFrame {
     }
 
     /// The invocation with its arguments.
-    fn fill(
-        &self,
-        slots: &[ArgumentSlot],
-        paths: &PathArguments<'_>,
-    ) -> Result<Invocation, ToolError> {
+    fn fill(&self, slots: &[ArgSlot], paths: &PathArguments<'_>) -> Result<Invocation, ToolError> {
         let mut filled = self.invocation.clone();
         let mut pieces = own(&self.invocation.arguments);
         for slot in slots {
             let (arg, values, state) = match slot {
-                ArgumentSlot::Fixed(piece) => {
+                ArgSlot::Fixed(piece) => {
                     pieces.push(piece.clone());
                     continue;
                 }
-                ArgumentSlot::Values { arg, values, state } => (arg, values, *state),
+                ArgSlot::Values { arg, values, state } => (arg, values, *state),
             };
             for value in values {
                 let value = match state {
@@ -265,17 +257,15 @@ impl InvocationFrame {
 }
 
 /// The slot that an argument fills; `None` if it is left out.
-fn slot(arg: &ExecutionArg, arguments: &CallArguments) -> Result<Option<ArgumentSlot>, ToolError> {
-    let fixed = |text: String, origin| ArgumentSlot::Fixed(ArgvPiece { text, origin });
+fn slot(arg: &ArgSpec, arguments: &CallArguments) -> Result<Option<ArgSlot>, ToolError> {
+    let fixed = |text: String, origin| ArgSlot::Fixed(ArgvPiece { text, origin });
     Ok(match arg {
-        ExecutionArg::Literal(text) => Some(fixed(text.clone(), Origin::Own)),
-        ExecutionArg::Switch(switch) => {
-            chosen(switch, arguments).map(|flag| fixed(flag, Origin::Switch))
-        }
-        ExecutionArg::Value(arg) => values_of(arg, arguments)?.map(|values| {
+        ArgSpec::Literal(text) => Some(fixed(text.clone(), Origin::Own)),
+        ArgSpec::Switch(switch) => chosen(switch, arguments).map(|it| fixed(it, Origin::Switch)),
+        ArgSpec::Value(arg) => values_of(arg, arguments)?.map(|values| {
             let state =
                 if arg.resolve.is_some() { ValueState::Unresolved } else { ValueState::Final };
-            ArgumentSlot::Values { arg: arg.clone(), values, state }
+            ArgSlot::Values { arg: arg.clone(), values, state }
         }),
     })
 }
@@ -299,9 +289,8 @@ fn values_of(arg: &ValueArg, arguments: &CallArguments) -> Result<Option<Vec<Str
     let values = match value {
         Value::Null => Vec::new(),
         Value::Array(all) if may_be_many => {
-            let refused =
-                |value| problem(param, format!("{} can't be an argument", kind_of(value)));
-            let text = |value| scalar(value).ok_or_else(|| refused(value));
+            let refuse = |value| problem(param, format!("{} can't be an argument", kind_of(value)));
+            let text = |value| scalar(value).ok_or_else(|| refuse(value));
             all.iter().map(text).collect::<Result<Vec<_>, _>>()?
         }
         value => {

@@ -19,7 +19,7 @@ pub struct DeclarationFlaw {
 }
 
 /// A file that is being read, and what was found wrong with it so far.
-pub(super) struct DeclarationReader<'a> {
+pub(super) struct RawReader<'a> {
     text: &'a str,
     /// Where each line but the first begins.
     starts: Vec<usize>,
@@ -27,19 +27,15 @@ pub(super) struct DeclarationReader<'a> {
 }
 
 /// A JSON object: its text, and the texts of its members.
-pub(super) struct DeclarationObject<'a> {
+pub(super) struct RawObject<'a> {
     pub(super) raw: &'a str,
     pub(super) members: Vec<(String, &'a str)>,
 }
 
-impl<'a> DeclarationReader<'a> {
+impl<'a> RawReader<'a> {
     pub(super) fn new(text: &'a str) -> Self {
         let starts = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
-        DeclarationReader {
-            text,
-            starts: starts.map(|(at, _)| at + 1).collect(),
-            flaws: Vec::new(),
-        }
+        RawReader { text, starts: starts.map(|(at, _)| at + 1).collect(), flaws: Vec::new() }
     }
 
     /// The line on which a part of the file begins.
@@ -54,9 +50,9 @@ impl<'a> DeclarationReader<'a> {
     }
 
     /// A part of the file as an object.
-    pub(super) fn object(&mut self, raw: &'a str, what: &str) -> Option<DeclarationObject<'a>> {
+    pub(super) fn object(&mut self, raw: &'a str, what: &str) -> Option<RawObject<'a>> {
         let members = self.parse::<Members<'a>>(raw, what)?.0;
-        let mut object = DeclarationObject { raw, members: Vec::with_capacity(members.len()) };
+        let mut object = RawObject { raw, members: Vec::with_capacity(members.len()) };
         let mut seen = HashSet::new();
         for (key, value) in members {
             match seen.insert(key.clone()) {
@@ -74,7 +70,7 @@ impl<'a> DeclarationReader<'a> {
     }
 
     /// Notes the members of an object that mean nothing.
-    pub(super) fn only(&mut self, object: &DeclarationObject<'a>, what: &str, known: &[&str]) {
+    pub(super) fn only(&mut self, object: &RawObject<'a>, what: &str, known: &[&str]) {
         for (key, value) in &object.members {
             if known.contains(&key.as_str()) {
                 continue;
@@ -86,19 +82,15 @@ impl<'a> DeclarationReader<'a> {
     }
 
     /// A member of an object, unless it is absent, null or of another type.
-    pub(super) fn get<T: Deserialize<'a>>(
-        &mut self,
-        object: &DeclarationObject<'a>,
-        key: &str,
-    ) -> Option<T> {
-        let raw = object.get(key)?;
+    pub(super) fn get<T: Deserialize<'a>>(&mut self, from: &RawObject<'a>, key: &str) -> Option<T> {
+        let raw = from.get(key)?;
         self.parse(raw, &format!("`{key}`"))
     }
 
     /// A member that must be there.
     pub(super) fn need<T: Deserialize<'a>>(
         &mut self,
-        object: &DeclarationObject<'a>,
+        object: &RawObject<'a>,
         what: &str,
         key: &str,
     ) -> Option<T> {
@@ -121,7 +113,7 @@ impl<'a> DeclarationReader<'a> {
     }
 }
 
-impl<'a> DeclarationObject<'a> {
+impl<'a> RawObject<'a> {
     /// The text of a member; none if it is null.
     pub(super) fn get(&self, key: &str) -> Option<&'a str> {
         let member = self.members.iter().find(|(name, _)| name == key);

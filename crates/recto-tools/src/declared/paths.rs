@@ -10,14 +10,14 @@ use std::path::{Path, PathBuf};
 
 use super::argv::InvocationScope;
 use super::spec::PathUse;
-use crate::files::{FileToolError, LastLink, ResolvedPath, WorkspaceRoot};
+use crate::files::{FileError, FileResult, LastLink, ResolvedPath, WorkspaceRoot};
 use crate::tool::ToolError;
 
 /// The folders that paths may lead to.
 pub(super) struct PathArguments<'a> {
     root: WorkspaceRoot,
     working_dir: PathBuf,
-    around: InvocationScope<'a>,
+    scope: InvocationScope<'a>,
 }
 
 /// A path as it is handed over.
@@ -31,21 +31,21 @@ pub(super) struct PathArgument {
 impl<'a> PathArguments<'a> {
     /// Opens the workspace, and finds the folder in it that a program starts in.
     pub(super) fn open(
-        around: &InvocationScope<'a>,
+        scope: &InvocationScope<'a>,
         working_dir: Option<&str>,
     ) -> Result<Self, ToolError> {
-        let root = WorkspaceRoot::open(around.workspace)?;
-        let place = root.resolve(working_dir.unwrap_or_default(), LastLink::Followed)?;
-        if !place.below.is_empty() {
-            let path = place.path();
-            let problem = match place.folder.symlink_metadata(&place.below[0]) {
-                Ok(_) => FileToolError::NotFolder { path },
-                Err(_) => FileToolError::Missing { path },
+        let root = WorkspaceRoot::open(scope.workspace)?;
+        let resolved = root.resolve(working_dir.unwrap_or_default(), LastLink::Followed)?;
+        if !resolved.below.is_empty() {
+            let path = resolved.path();
+            let problem = match resolved.folder.symlink_metadata(&resolved.below[0]) {
+                Ok(_) => FileError::NotFolder { path },
+                Err(_) => FileError::Missing { path },
             };
             return Err(ToolError::new(format!("the folder to work in: {problem}")));
         }
-        let working_dir = real_path(&root, &place);
-        Ok(PathArguments { root, working_dir, around: *around })
+        let working_dir = real_path(&root, &resolved);
+        Ok(PathArguments { root, working_dir, scope: *scope })
     }
 
     /// The folder that the program starts in, without links.
@@ -59,11 +59,11 @@ impl<'a> PathArguments<'a> {
             return Err(ToolError::new("the path is empty; `.` is the workspace itself"));
         }
         let real = match find_in(&self.root, asked, usage) {
-            Err(FileToolError::Outside { .. }) => self.find_granted(asked, usage)?,
+            Err(FileError::Outside { .. }) => self.find_granted(asked, usage)?,
             found => found?,
         };
-        if usage == PathUse::Write && (self.around.is_protected)(&real) {
-            return Err(FileToolError::NeverWritable { path: asked.to_owned() }.into());
+        if usage == PathUse::Write && (self.scope.is_protected)(&real) {
+            return Err(FileError::NeverWritable { path: asked.to_owned() }.into());
         }
         let argument = self.argument(&real).ok_or_else(|| {
             ToolError::new(format!("`{asked}` leads to a name that can't be passed on"))
@@ -73,25 +73,22 @@ impl<'a> PathArguments<'a> {
 
     /// The same in what a person granted, by its absolute path.
     fn find_granted(&self, asked: &str, usage: PathUse) -> Result<PathBuf, ToolError> {
-        let InvocationScope { readable, writable, .. } = self.around;
+        let InvocationScope { readable, writable, .. } = self.scope;
         let granted = match usage {
             PathUse::Read => [writable, readable],
             PathUse::Write => [writable, &[]],
         };
         for grant in granted.into_iter().flatten() {
             match find_below(grant, asked, usage) {
-                Err(FileToolError::Outside { .. } | FileToolError::Workspace { .. }) => {}
+                Err(FileError::Outside { .. } | FileError::Workspace { .. }) => {}
                 found => return Ok(found?),
             }
         }
         let read_only = usage == PathUse::Write
             && readable.iter().any(|grant| find_below(grant, asked, PathUse::Read).is_ok());
         let path = asked.to_owned();
-        let refused = if read_only {
-            FileToolError::ReadOnly { path }
-        } else {
-            FileToolError::Outside { path }
-        };
+        let refused =
+            if read_only { FileError::ReadOnly { path } } else { FileError::Outside { path } };
         Err(refused.into())
     }
 
@@ -114,8 +111,8 @@ impl<'a> PathArguments<'a> {
 }
 
 /// Where a path leads below a granted folder, or at a granted file.
-fn find_below(grant: &Path, asked: &str, usage: PathUse) -> Result<PathBuf, FileToolError> {
-    let outside = || FileToolError::Outside { path: asked.to_owned() };
+fn find_below(grant: &Path, asked: &str, usage: PathUse) -> FileResult<PathBuf> {
+    let outside = || FileError::Outside { path: asked.to_owned() };
     if !Path::new(asked).is_absolute() || !grant.is_absolute() {
         return Err(outside());
     }
@@ -128,40 +125,40 @@ fn find_below(grant: &Path, asked: &str, usage: PathUse) -> Result<PathBuf, File
     }
 }
 
-fn find_in(root: &WorkspaceRoot, asked: &str, usage: PathUse) -> Result<PathBuf, FileToolError> {
+fn find_in(root: &WorkspaceRoot, asked: &str, usage: PathUse) -> FileResult<PathBuf> {
     let last = match usage {
         PathUse::Read => LastLink::Followed,
         PathUse::Write => LastLink::Kept,
     };
-    let place = root.resolve(asked, last)?;
-    let path = || place.path();
-    match (place.below.as_slice(), usage) {
+    let resolved = root.resolve(asked, last)?;
+    let path = || resolved.path();
+    match (resolved.below.as_slice(), usage) {
         ([], PathUse::Read) => {}
-        ([], PathUse::Write) => return Err(FileToolError::Folder { path: asked.to_owned() }),
-        ([name], usage) => match (place.folder.symlink_metadata(name), usage) {
+        ([], PathUse::Write) => return Err(FileError::Folder { path: asked.to_owned() }),
+        ([name], usage) => match (resolved.folder.symlink_metadata(name), usage) {
             (Ok(found), _) if found.is_file() => {}
             (Ok(found), _) if found.is_symlink() => {
-                return Err(FileToolError::Link { path: path() });
+                return Err(FileError::Link { path: path() });
             }
-            (Ok(found), _) if found.is_dir() => return Err(FileToolError::Folder { path: path() }),
-            (Ok(_), _) => return Err(FileToolError::Special { path: path() }),
+            (Ok(found), _) if found.is_dir() => return Err(FileError::Folder { path: path() }),
+            (Ok(_), _) => return Err(FileError::Special { path: path() }),
             (Err(error), PathUse::Write) if error.kind() == io::ErrorKind::NotFound => {
                 if asked.ends_with('/') {
-                    return Err(FileToolError::Folder { path: asked.to_owned() });
+                    return Err(FileError::Folder { path: asked.to_owned() });
                 }
             }
             (Err(error), _) if error.kind() == io::ErrorKind::NotFound => {
-                return Err(FileToolError::Missing { path: path() });
+                return Err(FileError::Missing { path: path() });
             }
             (Err(cause), _) => return Err(failed(asked, cause)),
         },
-        _ => return Err(FileToolError::Missing { path: path() }),
+        _ => return Err(FileError::Missing { path: path() }),
     }
-    Ok(real_path(root, &place))
+    Ok(real_path(root, &resolved))
 }
 
-fn real_path(root: &WorkspaceRoot, place: &ResolvedPath) -> PathBuf {
-    let names: PathBuf = place.above.iter().chain(&place.below).collect();
+fn real_path(root: &WorkspaceRoot, resolved: &ResolvedPath) -> PathBuf {
+    let names: PathBuf = resolved.above.iter().chain(&resolved.below).collect();
     // Joining nothing would leave a `/` at the end.
     match names.as_os_str().is_empty() {
         true => root.real_path().to_owned(),
@@ -169,6 +166,6 @@ fn real_path(root: &WorkspaceRoot, place: &ResolvedPath) -> PathBuf {
     }
 }
 
-fn failed(path: &str, cause: io::Error) -> FileToolError {
-    FileToolError::Io { path: path.to_owned(), cause }
+fn failed(path: &str, cause: io::Error) -> FileError {
+    FileError::Io { path: path.to_owned(), cause }
 }

@@ -16,10 +16,10 @@ use crate::tool::ToolError;
 const USUAL_FOLDERS: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// The absolute path of a program.
-pub(super) fn find_program(name: &str, around: &InvocationScope<'_>) -> Result<PathBuf, ToolError> {
-    let changeable = changeable(around);
+pub(super) fn find_program(name: &str, scope: &InvocationScope<'_>) -> Result<PathBuf, ToolError> {
+    let changeable = changeable(scope);
     let is_safe = |path: &Path| !changeable.iter().any(|folder| path.starts_with(folder));
-    let search_path = around.search_path.unwrap_or(OsStr::new(USUAL_FOLDERS));
+    let search_path = scope.search_path.unwrap_or(OsStr::new(USUAL_FOLDERS));
     let mut passed_over = None;
     for folder in std::env::split_paths(search_path).filter(|folder| folder.is_absolute()) {
         let candidate = folder.join(name);
@@ -48,15 +48,15 @@ pub(super) fn find_program(name: &str, around: &InvocationScope<'_>) -> Result<P
 }
 
 /// The absolute path of a script of the skill's.
-pub(super) fn find_script(name: &str, around: &InvocationScope<'_>) -> Result<PathBuf, ToolError> {
-    if around.scripts == ScriptPolicy::Refused {
+pub(super) fn find_script(name: &str, scope: &InvocationScope<'_>) -> Result<PathBuf, ToolError> {
+    if scope.scripts == ScriptPolicy::Refused {
         return Err(ToolError::new(format!(
             "the script `{name}` is not run: scripts of skills are off; \
              a person can set `skills.allow_scripts = true`"
         )));
     }
     let refused = |what: &str| ToolError::new(format!("the script `{name}` {what}"));
-    let folder = std::fs::canonicalize(around.skill_folder).map_err(|_| refused("is missing"))?;
+    let folder = std::fs::canonicalize(scope.skill_folder).map_err(|_| refused("is missing"))?;
     let scripts = folder.join("scripts");
     let path = scripts.join(name);
     let is_folder = std::fs::symlink_metadata(&scripts).is_ok_and(|found| found.is_dir());
@@ -70,9 +70,9 @@ pub(super) fn find_script(name: &str, around: &InvocationScope<'_>) -> Result<Pa
 }
 
 /// The folders that a tool can change, with and without links.
-fn changeable(around: &InvocationScope<'_>) -> Vec<PathBuf> {
-    let given = [around.workspace, around.skill_folder].into_iter();
-    let given = given.chain(around.planted.iter().map(PathBuf::as_path));
+fn changeable(scope: &InvocationScope<'_>) -> Vec<PathBuf> {
+    let given = [scope.workspace, scope.skill_folder].into_iter();
+    let given = given.chain(scope.planted.iter().map(PathBuf::as_path));
     let both = given.flat_map(|path| [std::path::absolute(path), std::fs::canonicalize(path)]);
     both.filter_map(Result::ok).collect()
 }

@@ -12,9 +12,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::json::{DeclarationFlaw, DeclarationObject, DeclarationReader, hint};
+use super::json::{DeclarationFlaw, RawObject, RawReader, hint};
 use super::runners::is_runner;
-use super::spec::{Execution, ExecutionArg, ValueArg, ValuePlace};
+use super::spec::{ArgSpec, Execution, ValueArg, ValuePlace};
 use crate::options::NetworkAccess;
 use args::ArgReader;
 
@@ -64,7 +64,7 @@ type ProgramAllowlist = BTreeMap<String, BTreeSet<Vec<String>>>;
 
 /// Reads the text of a tools.json, and notes everything wrong with it.
 pub(super) fn read_tools_json(text: &str) -> ToolsDeclaration {
-    let mut reader = DeclarationReader::new(text);
+    let mut reader = RawReader::new(text);
     let mut contents = ToolsDeclaration::default();
     if read_into(&mut reader, text, &mut contents).is_none() {
         contents.broken = reader.flaws.last().cloned();
@@ -76,7 +76,7 @@ pub(super) fn read_tools_json(text: &str) -> ToolsDeclaration {
 
 /// `None` if what is wrong concerns the whole file; it is then the last flaw.
 fn read_into<'a>(
-    reader: &mut DeclarationReader<'a>,
+    reader: &mut RawReader<'a>,
     text: &'a str,
     contents: &mut ToolsDeclaration,
 ) -> Option<()> {
@@ -84,7 +84,7 @@ fn read_into<'a>(
     reader.only(&top, "tools.json", &TOP_KEYS);
     let tools = read_tools(reader, &top, contents)?;
     let allowlist = read_allowlist(reader, &top)?;
-    for raw in read_list(reader, &top, "execution")? {
+    for raw in list_of(reader, &top, "execution")? {
         let before = reader.flaws.len();
         let Some(object) = reader.object(raw, "an execution") else { continue };
         let Some(tool) = reader.need::<String>(&object, "an execution", "tool") else { continue };
@@ -113,11 +113,7 @@ fn read_into<'a>(
 }
 
 /// A member that is a list, if there is one; `None` if it is something else.
-fn read_list<'a>(
-    reader: &mut DeclarationReader<'a>,
-    top: &DeclarationObject<'a>,
-    key: &str,
-) -> Option<Vec<&'a str>> {
+fn list_of<'a>(reader: &mut RawReader<'a>, top: &RawObject<'a>, key: &str) -> Option<Vec<&'a str>> {
     match top.get(key) {
         None => Some(Vec::new()),
         Some(raw) => reader.list(raw, &format!("`{key}`")),
@@ -126,12 +122,12 @@ fn read_list<'a>(
 
 /// The tools, as far as it matters for running them.
 fn read_tools<'a>(
-    reader: &mut DeclarationReader<'a>,
-    top: &DeclarationObject<'a>,
+    reader: &mut RawReader<'a>,
+    top: &RawObject<'a>,
     contents: &mut ToolsDeclaration,
 ) -> Option<DeclaredTools<'a>> {
     let mut tools = DeclaredTools::new();
-    for raw in read_list(reader, top, "tools")? {
+    for raw in list_of(reader, top, "tools")? {
         let before = reader.flaws.len();
         let Some(object) = reader.object(raw, "a tool") else { continue };
         let Some(name) = reader.need::<String>(&object, "a tool", "name") else { continue };
@@ -163,10 +159,7 @@ fn is_tool_name(name: &str) -> bool {
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-')
 }
 
-fn read_allowlist<'a>(
-    reader: &mut DeclarationReader<'a>,
-    top: &DeclarationObject<'a>,
-) -> Option<ProgramAllowlist> {
+fn read_allowlist<'a>(reader: &mut RawReader<'a>, top: &RawObject<'a>) -> Option<ProgramAllowlist> {
     let mut allowlist = ProgramAllowlist::new();
     let Some(raw) = top.get("allowlist") else { return Some(allowlist) };
     for (binary, raw) in reader.object(raw, "`allowlist`")?.members {
@@ -202,14 +195,14 @@ fn words(text: &str) -> Vec<String> {
 
 /// Reads the executions one by one.
 struct ExecutionReader<'r, 'a> {
-    reader: &'r mut DeclarationReader<'a>,
+    reader: &'r mut RawReader<'a>,
     allowlist: &'r ProgramAllowlist,
     tools: &'r DeclaredTools<'a>,
 }
 
 impl<'a> ExecutionReader<'_, 'a> {
     /// `None` only where a flaw was noted.
-    fn read(&mut self, object: &DeclarationObject<'a>, tool: &str) -> Option<Execution> {
+    fn read(&mut self, object: &RawObject<'a>, tool: &str) -> Option<Execution> {
         let what = format!("the execution of `{}`", tool.escape_default());
         self.reader.only(object, &what, &EXECUTION_KEYS);
         let declared = self.tools.get(tool);
@@ -220,7 +213,7 @@ impl<'a> ExecutionReader<'_, 'a> {
         }
         let parameters = declared.map(|tool| tool.parameters.as_slice()).unwrap_or_default();
         let command = self.command(object, &what);
-        let listed = read_list(self.reader, object, "args");
+        let listed = list_of(self.reader, object, "args");
         let args: Vec<_> = listed
             .iter()
             .flatten()
@@ -253,11 +246,7 @@ impl<'a> ExecutionReader<'_, 'a> {
         command.map(|_| execution)
     }
 
-    fn command(
-        &mut self,
-        object: &DeclarationObject<'a>,
-        what: &str,
-    ) -> Option<(String, Vec<String>)> {
+    fn command(&mut self, object: &RawObject<'a>, what: &str) -> Option<(String, Vec<String>)> {
         let binary: String = self.reader.need(object, what, "binary")?;
         let subcommand: String = self.reader.get(object, "subcommand").unwrap_or_default();
         let subcommand = words(&subcommand);
@@ -268,7 +257,7 @@ impl<'a> ExecutionReader<'_, 'a> {
     }
 
     /// Notes arguments that mean something else in their place than the author thought.
-    fn check_order(&mut self, args: &[(&'a str, ExecutionArg)]) {
+    fn check_order(&mut self, args: &[(&'a str, ArgSpec)]) {
         let mut flags_ended = false;
         let mut has_stdin = false;
         for (raw, arg) in args {
@@ -276,8 +265,8 @@ impl<'a> ExecutionReader<'_, 'a> {
                 self.reader
                     .flaw(raw, "a flag after `--` is taken for a plain argument; put it before");
             }
-            flags_ended |= matches!(arg, ExecutionArg::Literal(text) if text == "--");
-            if matches!(arg, ExecutionArg::Value(ValueArg { place: ValuePlace::Stdin, .. })) {
+            flags_ended |= matches!(arg, ArgSpec::Literal(text) if text == "--");
+            if matches!(arg, ArgSpec::Value(ValueArg { place: ValuePlace::Stdin, .. })) {
                 if has_stdin {
                     self.reader.flaw(raw, "there are two arguments for standard input");
                 }
@@ -294,22 +283,17 @@ impl<'a> ExecutionReader<'_, 'a> {
         }
     }
 
-    fn number(
-        &mut self,
-        object: &DeclarationObject<'a>,
-        key: &str,
-        (least, most): (u64, u64),
-    ) -> Option<u64> {
-        let number: i64 = self.reader.get(object, key)?;
-        let fitting = u64::try_from(number).ok().filter(|number| (least..=most).contains(number));
+    fn number(&mut self, from: &RawObject<'a>, key: &str, (low, high): (u64, u64)) -> Option<u64> {
+        let number: i64 = self.reader.get(from, key)?;
+        let fitting = u64::try_from(number).ok().filter(|number| (low..=high).contains(number));
         if fitting.is_none() {
-            let raw = object.get(key).unwrap_or(object.raw);
-            self.reader.flaw(raw, format!("`{key}` is {number}, but must be {least} to {most}"));
+            let raw = from.get(key).unwrap_or(from.raw);
+            self.reader.flaw(raw, format!("`{key}` is {number}, but must be {low} to {high}"));
         }
         fitting
     }
 
-    fn success(&mut self, object: &DeclarationObject<'a>) -> Vec<i32> {
+    fn success(&mut self, object: &RawObject<'a>) -> Vec<i32> {
         let Some(codes) = self.reader.get::<Vec<i32>>(object, "successExitCodes") else {
             return vec![0];
         };

@@ -51,9 +51,7 @@ fn failed(end: ProgramEnd, stdout: &str, stderr: &str) -> String {
             Some(name) => format!("ended by signal {signal} ({name})"),
             None => format!("ended by signal {signal}"),
         },
-        ProgramEnd::TimedOut(limit) => {
-            format!("ended at its time limit of {} s", limit.as_secs_f64())
-        }
+        ProgramEnd::TimedOut(it) => format!("ended at its time limit of {} s", it.as_secs_f64()),
         ProgramEnd::TooManyProcesses(count) => {
             format!("ended because it had {count} processes, more than it may")
         }

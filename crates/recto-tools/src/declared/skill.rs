@@ -154,12 +154,8 @@ impl TrustListing {
             }
         } else if found.is_symlink() {
             let target = std::fs::read_link(path)?;
-            self.add(
-                b"link",
-                "",
-                name,
-                ContentHash::of_bytes(target.as_os_str().as_encoded_bytes()),
-            );
+            let hash = ContentHash::of_bytes(target.as_os_str().as_encoded_bytes());
+            self.add(b"link", "", name, hash);
         } else if found.is_file() {
             let too_much =
                 || io::Error::other(format!("`scripts` has more than {MAX_BYTES} bytes"));

@@ -14,7 +14,7 @@ pub(crate) struct Execution {
     /// The words that come right after it.
     pub(crate) subcommand: Vec<String>,
     /// What follows them, in this order.
-    pub(crate) args: Vec<ExecutionArg>,
+    pub(crate) args: Vec<ArgSpec>,
     /// How long it may take, if the skill says so.
     pub(crate) time: Option<Duration>,
     /// The exit codes that mean success.
@@ -30,7 +30,7 @@ pub(crate) struct Execution {
 
 /// A part of the command line, or the text on standard input.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum ExecutionArg {
+pub(crate) enum ArgSpec {
     /// A text of the author's.
     Literal(String),
     /// A flag that depends on a parameter.
@@ -119,16 +119,16 @@ pub(crate) enum ResolveArg {
 impl Execution {
     /// The parameters that it uses.
     pub(super) fn params(&self) -> impl Iterator<Item = &str> {
-        self.args.iter().flat_map(ExecutionArg::params)
+        self.args.iter().flat_map(ArgSpec::params)
     }
 }
 
-impl ExecutionArg {
+impl ArgSpec {
     fn params(&self) -> Vec<&str> {
         match self {
-            ExecutionArg::Literal(_) => Vec::new(),
-            ExecutionArg::Switch(switch) => vec![&switch.param],
-            ExecutionArg::Value(value) => {
+            ArgSpec::Literal(_) => Vec::new(),
+            ArgSpec::Switch(switch) => vec![&switch.param],
+            ArgSpec::Value(value) => {
                 let of_resolve = value.resolve.iter().flat_map(|resolve| &resolve.args);
                 let of_resolve = of_resolve.filter_map(|arg| match arg {
                     ResolveArg::Param(param) => Some(param.as_str()),
@@ -142,12 +142,10 @@ impl ExecutionArg {
     /// The flags and the author's texts that it can put into the command line.
     pub(super) fn own_texts(&self) -> impl Iterator<Item = &str> {
         let texts = match self {
-            ExecutionArg::Literal(text) => [Some(text), None],
-            ExecutionArg::Switch(switch) => [switch.if_true.as_ref(), switch.if_false.as_ref()],
-            ExecutionArg::Value(ValueArg { place: ValuePlace::Flag(flag), .. }) => {
-                [Some(flag), None]
-            }
-            ExecutionArg::Value(_) => [None, None],
+            ArgSpec::Literal(text) => [Some(text), None],
+            ArgSpec::Switch(switch) => [switch.if_true.as_ref(), switch.if_false.as_ref()],
+            ArgSpec::Value(ValueArg { place: ValuePlace::Flag(flag), .. }) => [Some(flag), None],
+            ArgSpec::Value(_) => [None, None],
         };
         texts.into_iter().flatten().map(String::as_str)
     }

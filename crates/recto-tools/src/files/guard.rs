@@ -12,9 +12,9 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use recto_context::{Catalog, ContentSource, WorkspaceFile};
+use recto_context::{Catalog, ContentSource};
 
-use super::problem::FileToolError;
+use super::problem::{FileError, FileResult};
 use super::walk::{WorkspaceRoot, display_path};
 use crate::sandbox::{WHAT_IT_IS, without_links};
 
@@ -54,14 +54,14 @@ pub(crate) fn check_write(
     names: &[OsString],
     protected: &[PathBuf],
     catalog: &Catalog,
-) -> Result<(), FileToolError> {
+) -> FileResult<()> {
     let denial =
         by_name(root, names).or_else(|| by_path(root.real_path(), names, protected, catalog));
     let path = display_path(names);
     match denial {
         None => Ok(()),
-        Some(Denial::Never) => Err(FileToolError::NeverWritable { path }),
-        Some(Denial::NeedsApproval) => Err(FileToolError::NeedsApproval { path }),
+        Some(Denial::Never) => Err(FileError::NeverWritable { path }),
+        Some(Denial::NeedsApproval) => Err(FileError::NeedsApproval { path }),
     }
 }
 
@@ -103,7 +103,7 @@ fn skill_folders(catalog: &Catalog) -> impl Iterator<Item = &Path> {
 fn by_name(root: &WorkspaceRoot, names: &[OsString]) -> Option<Denial> {
     let folded: Vec<String> = names.iter().map(|name| fold(name)).collect();
     let has = |wanted: &str| folded.iter().any(|name| name == wanted);
-    let in_scripts = (0..folded.len()).any(|at| is_scripts_of_a_skill(root, names, &folded, at));
+    let in_scripts = (0..folded.len()).any(|at| is_scripts_dir(root, names, &folded, at));
     if in_scripts || WHAT_IT_MAY.iter().any(|name| has(name)) {
         return Some(Denial::Never);
     }
@@ -115,12 +115,7 @@ fn by_name(root: &WorkspaceRoot, names: &[OsString]) -> Option<Denial> {
 
 /// Whether the name at this position is the `scripts` of a skill: of a folder
 /// among the skills, or of any folder with a SKILL.md.
-fn is_scripts_of_a_skill(
-    root: &WorkspaceRoot,
-    names: &[OsString],
-    folded: &[String],
-    at: usize,
-) -> bool {
+fn is_scripts_dir(root: &WorkspaceRoot, names: &[OsString], folded: &[String], at: usize) -> bool {
     if folded[at] != SCRIPTS {
         return false;
     }
@@ -166,8 +161,7 @@ fn covers(guarded: &[String], target: &[String]) -> bool {
 fn files_of(catalog: &Catalog) -> impl Iterator<Item = (PathBuf, Denial)> {
     let system = &catalog.system;
     let files = [&system.soul, &system.identity, &system.agents, &system.user, &catalog.tools_doc];
-    let files =
-        files.into_iter().flatten().filter_map(|WorkspaceFile { source, .. }| path_of(source));
+    let files = files.into_iter().flatten().filter_map(|file| path_of(&file.source));
     let skills = catalog.skills.iter().filter_map(|skill| path_of(&skill.source));
     let of_skills = skills.clone().flat_map(|path| {
         let beside = |name| (path.with_file_name(name), Denial::Never);

@@ -26,8 +26,8 @@ impl LineWindow {
 #[derive(Debug)]
 pub(crate) struct LineCollector {
     window: LineWindow,
-    kept: Vec<u8>,
-    /// Where the current line begins in `kept`.
+    bytes: Vec<u8>,
+    /// Where the current line begins in `bytes`.
     line_start: usize,
     /// The current line, from 1.
     line: u64,
@@ -73,7 +73,7 @@ impl LineCollector {
     pub(crate) fn new(window: LineWindow) -> Self {
         LineCollector {
             window,
-            kept: Vec::new(),
+            bytes: Vec::new(),
             line_start: 0,
             line: 1,
             line_bytes: 0,
@@ -107,7 +107,7 @@ impl LineCollector {
             CollectorEnd::InsideLine => (1, LineExtent::Beginning),
             _ => (self.whole, LineExtent::Whole),
         };
-        CollectedLines { bytes: self.kept, lines, extent, seen: self.line - 1 }
+        CollectedLines { bytes: self.bytes, lines, extent, seen: self.line - 1 }
     }
 
     /// Keeps a piece of the current line, if it is wanted and there is room.
@@ -115,14 +115,14 @@ impl LineCollector {
         if self.end != CollectorEnd::Open || !self.window.contains(self.line) {
             return;
         }
-        let room = self.window.room.saturating_sub(self.kept.len());
+        let room = self.window.room.saturating_sub(self.bytes.len());
         if piece.len() <= room {
-            self.kept.extend_from_slice(piece);
+            self.bytes.extend_from_slice(piece);
         } else if self.whole == 0 {
-            self.kept.extend_from_slice(&piece[..room]);
+            self.bytes.extend_from_slice(&piece[..room]);
             self.end = CollectorEnd::InsideLine;
         } else {
-            self.kept.truncate(self.line_start);
+            self.bytes.truncate(self.line_start);
             self.end = CollectorEnd::BeforeLine;
         }
     }
@@ -130,7 +130,7 @@ impl LineCollector {
     fn end_line(&mut self) {
         if self.end == CollectorEnd::Open && self.window.contains(self.line) {
             self.whole += 1;
-            self.line_start = self.kept.len();
+            self.line_start = self.bytes.len();
         }
         self.line += 1;
         self.line_bytes = 0;

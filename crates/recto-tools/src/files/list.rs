@@ -12,10 +12,10 @@ use cap_std::fs::{Dir, Metadata};
 use recto_context::{ItemId, ItemKind, ToolSpec};
 use serde_json::json;
 
-use super::problem::FileToolError;
+use super::problem::{FileError, FileResult};
 use super::walk::{LastLink, ResolvedPath, WorkspaceRoot, display_path};
 use super::write::is_draft;
-use super::{FileCallContext, FileTool, FileToolOptions, describe_look};
+use super::{FileAccess, FileContext, FileTool, describe_look};
 use crate::arguments::CallArguments;
 use crate::blocking::Stop;
 use crate::tool::ToolClass;
@@ -27,7 +27,7 @@ const MAX_ENTRIES: usize = 1_000;
 const MAX_UNLISTED: usize = 3;
 
 /// Makes the tool `list_files`.
-pub(super) fn tool(files: Arc<FileToolOptions>) -> FileTool {
+pub(super) fn tool(files: Arc<FileAccess>) -> FileTool {
     let spec = ToolSpec::new(
         ItemId::new(ItemKind::Tool, "list_files"),
         "List a folder in the workspace.",
@@ -43,30 +43,30 @@ pub(super) fn tool(files: Arc<FileToolOptions>) -> FileTool {
 }
 
 fn list(
-    files: &FileToolOptions,
+    files: &FileAccess,
     arguments: &CallArguments,
-    _: &FileCallContext<'_>,
+    _: &FileContext<'_>,
     stop: &Stop,
-) -> Result<String, FileToolError> {
+) -> FileResult<String> {
     let path = arguments.text("path").unwrap_or_default();
     let depth = arguments.whole_number("depth").unwrap_or(1);
     let root = files.open()?;
-    let place = root.resolve(path, LastLink::Followed)?;
-    if !place.below.is_empty() {
-        return Err(no_folder(&place, path));
+    let resolved = root.resolve(path, LastLink::Followed)?;
+    if !resolved.below.is_empty() {
+        return Err(no_folder(&resolved, path));
     }
     let mut listing = FolderListing { room: files.room, ..FolderListing::default() };
-    let failed = |cause| FileToolError::Io { path: path.to_owned(), cause };
-    listing.add(&place.folder, &place.above, stop).map_err(failed)?;
-    listing.go_deeper(&root, place.above.len(), depth, stop);
+    let failed = |cause| FileError::Io { path: path.to_owned(), cause };
+    listing.add(&resolved.folder, &resolved.above, stop).map_err(failed)?;
+    listing.go_deeper(&root, resolved.above.len(), depth, stop);
     Ok(listing.show())
 }
 
-fn no_folder(place: &ResolvedPath, path: &str) -> FileToolError {
+fn no_folder(resolved: &ResolvedPath, path: &str) -> FileError {
     let path = path.to_owned();
-    match place.below.as_slice() {
-        [name] if place.folder.symlink_metadata(name).is_ok() => FileToolError::NotFolder { path },
-        _ => FileToolError::Missing { path },
+    match resolved.below.as_slice() {
+        [name] if resolved.folder.symlink_metadata(name).is_ok() => FileError::NotFolder { path },
+        _ => FileError::Missing { path },
     }
 }
 

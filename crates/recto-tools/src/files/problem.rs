@@ -7,7 +7,7 @@ use crate::tool::ToolError;
 
 /// An error of a file tool. Paths are as the model wrote them, or from the workspace on.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum FileToolError {
+pub(crate) enum FileError {
     #[error("the path has a NUL character")]
     Nul,
     #[error("the path is longer than {limit} bytes")]
@@ -46,8 +46,11 @@ pub(crate) enum FileToolError {
     Io { path: String, cause: io::Error },
 }
 
-impl From<FileToolError> for ToolError {
-    fn from(problem: FileToolError) -> Self {
+/// The result of a step of a file tool.
+pub(crate) type FileResult<T> = Result<T, FileError>;
+
+impl From<FileError> for ToolError {
+    fn from(problem: FileError) -> Self {
         ToolError::new(problem.to_string())
     }
 }

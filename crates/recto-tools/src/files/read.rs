@@ -14,9 +14,9 @@ use recto_context::{ItemId, ItemKind, ToolSpec};
 use serde_json::json;
 
 use super::lines::{CollectedLines, LineCollector, LineExtent, LineWindow};
-use super::problem::FileToolError;
+use super::problem::{FileError, FileResult};
 use super::walk::LastLink;
-use super::{FileCallContext, FileTool, FileToolOptions, describe_look};
+use super::{FileAccess, FileContext, FileTool, describe_look};
 use crate::arguments::CallArguments;
 use crate::blocking::Stop;
 use crate::tool::ToolClass;
@@ -28,7 +28,7 @@ const LARGE: u64 = 5 * 1024 * 1024;
 const CHUNK: usize = 64 * 1024;
 
 /// Makes the tool `read_file`.
-pub(super) fn tool(files: Arc<FileToolOptions>) -> FileTool {
+pub(super) fn tool(files: Arc<FileAccess>) -> FileTool {
     let spec = ToolSpec::new(
         ItemId::new(ItemKind::Tool, "read_file"),
         "Read a text file in the workspace.",
@@ -46,43 +46,43 @@ pub(super) fn tool(files: Arc<FileToolOptions>) -> FileTool {
 }
 
 fn read(
-    files: &FileToolOptions,
+    files: &FileAccess,
     arguments: &CallArguments,
-    _: &FileCallContext<'_>,
+    _: &FileContext<'_>,
     stop: &Stop,
-) -> Result<String, FileToolError> {
+) -> FileResult<String> {
     let path = arguments.text("path").unwrap_or_default();
     let window = LineWindow {
         first: arguments.whole_number("offset").unwrap_or(1),
         count: arguments.whole_number("limit").unwrap_or(u64::MAX),
         room: files.room,
     };
-    let place = files.open()?.resolve(path, LastLink::Followed)?;
-    let (mut file, size) = match place.below.as_slice() {
-        [] => return Err(FileToolError::Folder { path: path.to_owned() }),
-        [name] => open(&place.folder, name, path)?,
-        _ => return Err(FileToolError::Missing { path: path.to_owned() }),
+    let resolved = files.open()?.resolve(path, LastLink::Followed)?;
+    let (mut file, size) = match resolved.below.as_slice() {
+        [] => return Err(FileError::Folder { path: path.to_owned() }),
+        [name] => open(&resolved.folder, name, path)?,
+        _ => return Err(FileError::Missing { path: path.to_owned() }),
     };
-    let failed = |cause| FileToolError::Io { path: path.to_owned(), cause };
+    let failed = |cause| FileError::Io { path: path.to_owned(), cause };
     let (taken, coverage) = take(&mut file, window, size, stop).map_err(failed)?;
     if taken.lines == 0 && window.first > 1 {
         let (asked, lines) = (window.first, taken.seen);
-        return Err(FileToolError::PastEnd { path: path.to_owned(), asked, lines });
+        return Err(FileError::PastEnd { path: path.to_owned(), asked, lines });
     }
     let note = note(&taken, window, coverage, size);
-    let text = text_of(taken).ok_or_else(|| FileToolError::NotText { path: path.to_owned() })?;
+    let text = text_of(taken).ok_or_else(|| FileError::NotText { path: path.to_owned() })?;
     Ok(with_note(text, note))
 }
 
 /// Opens a regular file. What else may be there is not even opened if that can
 /// be told before: opening a device can have effects. If it takes the file's
 /// place just then, it is opened without waiting and not read.
-fn open(folder: &Dir, name: &OsString, path: &str) -> Result<(File, u64), FileToolError> {
+fn open(folder: &Dir, name: &OsString, path: &str) -> FileResult<(File, u64)> {
     let problem = |cause: io::Error| match cause.kind() {
-        io::ErrorKind::NotFound => FileToolError::Missing { path: path.to_owned() },
-        _ => FileToolError::Io { path: path.to_owned(), cause },
+        io::ErrorKind::NotFound => FileError::Missing { path: path.to_owned() },
+        _ => FileError::Io { path: path.to_owned(), cause },
     };
-    let special = || FileToolError::Special { path: path.to_owned() };
+    let special = || FileError::Special { path: path.to_owned() };
     if !folder.symlink_metadata(name).map_err(problem)?.is_file() {
         return Err(special());
     }
@@ -139,14 +139,9 @@ fn text_of(taken: CollectedLines) -> Option<String> {
 }
 
 /// What to say of lines that are not shown.
-fn note(
-    taken: &CollectedLines,
-    window: LineWindow,
-    coverage: Coverage,
-    size: u64,
-) -> Option<String> {
+fn note(taken: &CollectedLines, window: LineWindow, read: Coverage, size: u64) -> Option<String> {
     let last = window.first + taken.lines.saturating_sub(1);
-    let whole = match coverage {
+    let whole = match read {
         Coverage::ToItsEnd => format!("{} lines", taken.seen),
         Coverage::InPart => format!("{size} bytes"),
     };
@@ -156,7 +151,7 @@ fn note(
             "[only the first {bytes} bytes of line {last} are shown; the file has {whole}]"
         ));
     }
-    match coverage {
+    match read {
         Coverage::ToItsEnd if taken.seen == 0 => Some("[the file is empty]".to_owned()),
         Coverage::ToItsEnd if taken.seen == taken.lines => None,
         Coverage::ToItsEnd if taken.seen == last => {

@@ -14,7 +14,7 @@ use cap_fs_ext::DirExt;
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 
-use super::problem::FileToolError;
+use super::problem::{FileError, FileResult};
 
 /// The longest path that is looked at; most systems take no longer ones.
 const MAX_PATH_BYTES: usize = 4095;
@@ -47,9 +47,9 @@ pub(crate) struct ResolvedPath {
 /// The treatment of a link at the very end of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LastLink {
-    /// The place is what it points to.
+    /// The path leads to what it points to.
     Followed,
-    /// The place is the link itself.
+    /// The path leads to the link itself.
     Kept,
 }
 
@@ -69,14 +69,14 @@ enum StepKind {
 
 impl WorkspaceRoot {
     /// Opens the folder at this path.
-    pub(crate) fn open(path: &Path) -> Result<Self, FileToolError> {
+    pub(crate) fn open(path: &Path) -> FileResult<Self> {
         let open = || -> io::Result<WorkspaceRoot> {
             let given = std::path::absolute(path)?;
             let real = std::fs::canonicalize(path)?;
             let folder = Dir::open_ambient_dir(&real, ambient_authority())?;
             Ok(WorkspaceRoot { given, real, folder })
         };
-        open().map_err(|cause| FileToolError::Workspace { path: path.to_owned(), cause })
+        open().map_err(|cause| FileError::Workspace { path: path.to_owned(), cause })
     }
 
     /// Its path without links.
@@ -85,19 +85,15 @@ impl WorkspaceRoot {
     }
 
     /// Resolves a path that a model wrote, step by step.
-    pub(crate) fn resolve(
-        &self,
-        path: &str,
-        last: LastLink,
-    ) -> Result<ResolvedPath, FileToolError> {
+    pub(crate) fn resolve(&self, path: &str, last: LastLink) -> FileResult<ResolvedPath> {
         if path.contains('\0') {
-            return Err(FileToolError::Nul);
+            return Err(FileError::Nul);
         }
         if path.len() > MAX_PATH_BYTES {
-            return Err(FileToolError::LongPath { limit: MAX_PATH_BYTES });
+            return Err(FileError::LongPath { limit: MAX_PATH_BYTES });
         }
         if is_of_a_home(path) {
-            return Err(FileToolError::Home { path: path.to_owned() });
+            return Err(FileError::Home { path: path.to_owned() });
         }
         Walk { root: self, asked: path, last }.go()
     }
@@ -139,7 +135,7 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn go(&self) -> Result<ResolvedPath, FileToolError> {
+    fn go(&self) -> FileResult<ResolvedPath> {
         let mut steps = VecDeque::from(self.steps(Path::new(self.asked))?);
         let mut above = Vec::new();
         let mut folder = self.reopen(&above)?;
@@ -171,7 +167,7 @@ impl Walk<'_> {
                 }
                 StepKind::Other if !steps.is_empty() => {
                     above.push(name);
-                    return Err(FileToolError::NotFolder { path: display_path(&above) });
+                    return Err(FileError::NotFolder { path: display_path(&above) });
                 }
                 StepKind::Link | StepKind::Other | StepKind::Missing => {
                     let below = self.names(name, steps)?;
@@ -179,18 +175,18 @@ impl Walk<'_> {
                 }
             }
         }
-        Err(FileToolError::LongWay { path: self.asked.to_owned(), limit: MAX_STEPS })
+        Err(FileError::LongWay { path: self.asked.to_owned(), limit: MAX_STEPS })
     }
 
-    fn steps(&self, path: &Path) -> Result<Vec<PathStep>, FileToolError> {
+    fn steps(&self, path: &Path) -> FileResult<Vec<PathStep>> {
         self.root.steps(path).ok_or_else(|| self.outside())
     }
 
-    fn reopen(&self, names: &[OsString]) -> Result<Dir, FileToolError> {
+    fn reopen(&self, names: &[OsString]) -> FileResult<Dir> {
         self.root.folder(names).map_err(|error| self.failed(error))
     }
 
-    fn look(&self, folder: &Dir, name: &OsString) -> Result<StepKind, FileToolError> {
+    fn look(&self, folder: &Dir, name: &OsString) -> FileResult<StepKind> {
         match folder.symlink_metadata(name) {
             Ok(found) if found.is_symlink() => Ok(StepKind::Link),
             Ok(found) if found.is_dir() => Ok(StepKind::Folder),
@@ -201,27 +197,23 @@ impl Walk<'_> {
     }
 
     /// The rest of the way as names. There is no way up from what is not there.
-    fn names(
-        &self,
-        first: OsString,
-        rest: VecDeque<PathStep>,
-    ) -> Result<Vec<OsString>, FileToolError> {
+    fn names(&self, first: OsString, rest: VecDeque<PathStep>) -> FileResult<Vec<OsString>> {
         let mut names = vec![first];
         for step in rest {
             match step {
                 PathStep::Into(name) => names.push(name),
-                PathStep::Up => return Err(FileToolError::Missing { path: self.asked.to_owned() }),
+                PathStep::Up => return Err(FileError::Missing { path: self.asked.to_owned() }),
             }
         }
         Ok(names)
     }
 
-    fn outside(&self) -> FileToolError {
-        FileToolError::Outside { path: self.asked.to_owned() }
+    fn outside(&self) -> FileError {
+        FileError::Outside { path: self.asked.to_owned() }
     }
 
-    fn failed(&self, cause: io::Error) -> FileToolError {
-        FileToolError::Io { path: self.asked.to_owned(), cause }
+    fn failed(&self, cause: io::Error) -> FileError {
+        FileError::Io { path: self.asked.to_owned(), cause }
     }
 }
 

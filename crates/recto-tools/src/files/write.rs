@@ -18,9 +18,9 @@ use rustix::fs::{Mode, OFlags};
 use serde_json::json;
 
 use super::guard;
-use super::problem::FileToolError;
+use super::problem::{FileError, FileResult};
 use super::walk::{LastLink, ResolvedPath, WorkspaceRoot};
-use super::{FileCallContext, FileTool, FileToolOptions};
+use super::{FileAccess, FileContext, FileTool};
 use crate::arguments::CallArguments;
 use crate::blocking::Stop;
 use crate::tool::{ApprovalNeed, Consent, ToolAction, ToolClass};
@@ -30,7 +30,7 @@ use crate::tool::{ApprovalNeed, Consent, ToolAction, ToolClass};
 const MAX_DRAFTS: usize = 1_000;
 
 /// Makes the tool `write_file`.
-pub(super) fn tool(files: Arc<FileToolOptions>) -> FileTool {
+pub(super) fn tool(files: Arc<FileAccess>) -> FileTool {
     let spec = ToolSpec::new(
         ItemId::new(ItemKind::Tool, "write_file"),
         "Create or replace a text file in the workspace.",
@@ -44,39 +44,35 @@ pub(super) fn tool(files: Arc<FileToolOptions>) -> FileTool {
 }
 
 fn write(
-    files: &FileToolOptions,
+    files: &FileAccess,
     arguments: &CallArguments,
-    site: &FileCallContext<'_>,
+    context: &FileContext<'_>,
     stop: &Stop,
-) -> Result<String, FileToolError> {
-    let target = WriteTarget::find(files, arguments, site.catalog)?;
-    if target.needs == ApprovalNeed::Person && !matches!(site.consent, Consent::To(_)) {
-        return Err(FileToolError::NeedsApproval { path: target.shown });
+) -> FileResult<String> {
+    let target = WriteTarget::find(files, arguments, context.catalog)?;
+    if target.needs == ApprovalNeed::Person && !matches!(context.consent, Consent::To(_)) {
+        return Err(FileError::NeedsApproval { path: target.shown });
     }
-    let failed = |cause| FileToolError::Io { path: target.shown.clone(), cause };
+    let failed = |cause| FileError::Io { path: target.shown.clone(), cause };
     if !target.missing.is_empty() {
         // What is refused leaves no folders behind.
-        target.check(site.consent, None)?;
+        target.check(context.consent, None)?;
     }
-    let folder = make_folders(&target.place, &target.missing).map_err(failed)?;
+    let folder = make_folders(&target.resolved, &target.missing).map_err(failed)?;
     let before = present(&folder, &target.name, &target.shown)?;
-    target.check(site.consent, before.as_ref().map(|_| &folder))?;
+    target.check(context.consent, before.as_ref().map(|_| &folder))?;
     replace(&folder, &target.name, target.content, before.as_ref(), stop).map_err(failed)?;
-    Ok(told(&target.shown, target.content, before.as_ref()))
+    Ok(success_text(&target.shown, target.content, before.as_ref()))
 }
 
 /// What a person is shown before a file is written: what would change in it.
-fn describe(
-    files: &FileToolOptions,
-    arguments: &CallArguments,
-    catalog: &Catalog,
-) -> Result<ToolAction, FileToolError> {
-    let target = WriteTarget::find(files, arguments, catalog)?;
+fn describe(files: &FileAccess, args: &CallArguments, catalog: &Catalog) -> FileResult<ToolAction> {
+    let target = WriteTarget::find(files, args, catalog)?;
     let before = match target.missing.is_empty() {
-        true => present(&target.place.folder, &target.name, &target.shown)?,
+        true => present(&target.resolved.folder, &target.name, &target.shown)?,
         false => None,
     };
-    let old = before.map(|_| target.old_text(&target.place.folder)).transpose()?;
+    let old = before.map(|_| target.old_text(&target.resolved.folder)).transpose()?;
     let text = old.as_ref().map(|old| String::from_utf8_lossy(&old.bytes));
     let kind = if old.is_some() { "replace" } else { "create" };
     Ok(ToolAction {
@@ -90,7 +86,7 @@ fn describe(
 
 /// The file that a call would write, and the text for it.
 struct WriteTarget<'a> {
-    place: ResolvedPath,
+    resolved: ResolvedPath,
     /// Folders on the way that are not there yet.
     missing: Vec<OsString>,
     name: OsString,
@@ -100,36 +96,31 @@ struct WriteTarget<'a> {
 }
 
 impl<'a> WriteTarget<'a> {
-    fn find(
-        files: &FileToolOptions,
-        arguments: &'a CallArguments,
-        catalog: &Catalog,
-    ) -> Result<Self, FileToolError> {
-        let path = arguments.text("path").unwrap_or_default();
-        let content = arguments.text("content").unwrap_or_default();
+    fn find(files: &FileAccess, args: &'a CallArguments, catalog: &Catalog) -> FileResult<Self> {
+        let path = args.text("path").unwrap_or_default();
+        let content = args.text("content").unwrap_or_default();
         let root = files.open()?;
-        let place = root.resolve(path, LastLink::Kept)?;
-        let file = place.below.split_last().filter(|_| !path.ends_with('/'));
-        let (name, missing) =
-            file.ok_or_else(|| FileToolError::Folder { path: path.to_owned() })?;
-        let names: Vec<OsString> = place.above.iter().chain(&place.below).cloned().collect();
+        let resolved = root.resolve(path, LastLink::Kept)?;
+        let file = resolved.below.split_last().filter(|_| !path.ends_with('/'));
+        let (name, missing) = file.ok_or_else(|| FileError::Folder { path: path.to_owned() })?;
+        let names: Vec<OsString> = resolved.above.iter().chain(&resolved.below).cloned().collect();
         let needs = match guard::check_write(&root, &names, &files.protected, catalog) {
             Ok(()) => ApprovalNeed::Leave,
-            Err(FileToolError::NeedsApproval { .. }) => ApprovalNeed::Person,
+            Err(FileError::NeedsApproval { .. }) => ApprovalNeed::Person,
             Err(problem) => return Err(problem),
         };
-        let (name, missing, shown) = (name.clone(), missing.to_vec(), place.path());
-        Ok(WriteTarget { place, missing, name, shown, content, needs })
+        let (name, missing, shown) = (name.clone(), missing.to_vec(), resolved.path());
+        Ok(WriteTarget { resolved, missing, name, shown, content, needs })
     }
 
     /// Whether what is about to happen is what a person said yes to: `folder`
     /// holds the file that is replaced, if there is one.
-    fn check(&self, consent: Consent, folder: Option<&Dir>) -> Result<(), FileToolError> {
+    fn check(&self, consent: Consent, folder: Option<&Dir>) -> FileResult<()> {
         let Consent::To(hash) = consent else { return Ok(()) };
         let old = folder.map(|folder| self.old_text(folder)).transpose()?;
         match self.hash(old.as_ref()) == hash {
             true => Ok(()),
-            false => Err(FileToolError::Changed { path: self.shown.clone() }),
+            false => Err(FileError::Changed { path: self.shown.clone() }),
         }
     }
 
@@ -139,8 +130,8 @@ impl<'a> WriteTarget<'a> {
         ContentHash::of_bytes(json!([self.shown, old, self.content]).to_string().as_bytes())
     }
 
-    fn old_text(&self, folder: &Dir) -> Result<OldContent, FileToolError> {
-        let failed = |cause| FileToolError::Io { path: self.shown.clone(), cause };
+    fn old_text(&self, folder: &Dir) -> FileResult<OldContent> {
+        let failed = |cause| FileError::Io { path: self.shown.clone(), cause };
         let mut options = OpenOptions::new();
         options.read(true).follow(FollowSymlinks::No).nonblock(true);
         let file = folder.open_with(&self.name, &options).map_err(failed)?;
@@ -167,7 +158,8 @@ fn diff(path: &str, old: &str, new: &str) -> String {
     diff.unified_diff().context_radius(3).header(path, path).to_string()
 }
 
-fn told(path: &str, content: &str, before: Option<&Metadata>) -> String {
+/// What the model is told of a file that was written.
+fn success_text(path: &str, content: &str, before: Option<&Metadata>) -> String {
     let bytes = content.len();
     match before {
         None => format!("created `{path}` ({bytes} bytes)"),
@@ -239,8 +231,8 @@ fn open_without_links(path: &Path) -> io::Result<Dir> {
 
 /// Makes the folders that are missing on the way. Where another call has just
 /// made one, that one is taken; a link in its place is not.
-fn make_folders(place: &ResolvedPath, missing: &[OsString]) -> io::Result<Dir> {
-    let mut folder = place.folder.try_clone()?;
+fn make_folders(resolved: &ResolvedPath, missing: &[OsString]) -> io::Result<Dir> {
+    let mut folder = resolved.folder.try_clone()?;
     for name in missing {
         match folder.create_dir(name) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
@@ -251,16 +243,16 @@ fn make_folders(place: &ResolvedPath, missing: &[OsString]) -> io::Result<Dir> {
 }
 
 /// The file that is there now, if it may be replaced.
-fn present(folder: &Dir, name: &OsStr, path: &str) -> Result<Option<Metadata>, FileToolError> {
+fn present(folder: &Dir, name: &OsStr, path: &str) -> FileResult<Option<Metadata>> {
     let path = path.to_owned();
     match folder.symlink_metadata(name) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(cause) => Err(FileToolError::Io { path, cause }),
-        Ok(found) if found.is_symlink() => Err(FileToolError::Link { path }),
-        Ok(found) if found.is_dir() => Err(FileToolError::Folder { path }),
-        Ok(found) if !found.is_file() => Err(FileToolError::Special { path }),
+        Err(cause) => Err(FileError::Io { path, cause }),
+        Ok(found) if found.is_symlink() => Err(FileError::Link { path }),
+        Ok(found) if found.is_dir() => Err(FileError::Folder { path }),
+        Ok(found) if !found.is_file() => Err(FileError::Special { path }),
         // A new file could take its name all the same, but a person said no.
-        Ok(found) if found.permissions().readonly() => Err(FileToolError::ReadOnly { path }),
+        Ok(found) if found.permissions().readonly() => Err(FileError::ReadOnly { path }),
         Ok(found) => Ok(Some(found)),
     }
 }

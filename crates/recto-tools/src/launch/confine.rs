@@ -21,21 +21,21 @@ pub(super) fn confine_process(spec: &LaunchSpec) -> Result<(), String> {
     close_fds::set_fds_cloexec(FIRST_BEYOND_STREAMS, &[]);
     // Recto itself goes first, above all the thread that watches this program.
     _ = rustix::process::nice(MODESTY);
-    take_ceilings(spec.ceilings).map_err(|error| format!("can't set limits: {error}"))?;
+    set_limits(spec.limits).map_err(|error| format!("can't set limits: {error}"))?;
     system::confine_process(spec)
 }
 
 /// Sets the resource limits. Neither the program nor its children can raise them again:
 /// as root it takes a capability that is given up.
-fn take_ceilings(ceilings: KernelLimits) -> rustix::io::Result<()> {
+fn set_limits(limits: KernelLimits) -> rustix::io::Result<()> {
     let wanted = [
         #[cfg(not(target_os = "openbsd"))]
-        (Resource::As, ceilings.address_space),
-        (Resource::Data, ceilings.data),
-        (Resource::Fsize, ceilings.file_size),
-        (Resource::Nofile, ceilings.open_files),
-        (Resource::Cpu, ceilings.cpu_seconds),
-        (Resource::Nproc, ceilings.tasks),
+        (Resource::As, limits.address_space),
+        (Resource::Data, limits.data),
+        (Resource::Fsize, limits.file_size),
+        (Resource::Nofile, limits.open_files),
+        (Resource::Cpu, limits.cpu_seconds),
+        (Resource::Nproc, limits.tasks),
         (Resource::Core, 0),
     ];
     for (resource, wanted) in wanted {

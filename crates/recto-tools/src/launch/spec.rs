@@ -23,7 +23,7 @@ pub(crate) struct LaunchSpec {
     pub(crate) nonce: String,
     pub(crate) sandbox: SandboxPolicy,
     pub(crate) network: NetworkAccess,
-    pub(crate) ceilings: KernelLimits,
+    pub(crate) limits: KernelLimits,
     /// May be read. None of these paths goes through a link, here and below.
     pub(crate) read: Vec<PathBuf>,
     /// May be read and written.
@@ -62,8 +62,8 @@ impl LaunchSpec {
     }
 
     /// The line by which the launcher says that no program was started.
-    pub(crate) fn trouble(&self, trouble: LaunchFailure, text: &str) -> String {
-        let mark = match trouble {
+    pub(crate) fn failure_line(&self, failure: LaunchFailure, text: &str) -> String {
+        let mark = match failure {
             LaunchFailure::Confinement => 'c',
             LaunchFailure::Start => 's',
         };
@@ -71,21 +71,21 @@ impl LaunchSpec {
     }
 
     /// What the launcher said on stderr, if it was the launcher.
-    pub(crate) fn read_trouble(&self, stderr: &[u8]) -> Option<(LaunchFailure, String)> {
+    pub(crate) fn read_failure(&self, stderr: &[u8]) -> Option<(LaunchFailure, String)> {
         let rest = stderr.strip_prefix(self.nonce.as_bytes())?;
         let (mark, text) = rest.split_first()?;
-        let trouble = match mark {
+        let failure = match mark {
             b'c' => LaunchFailure::Confinement,
             b's' => LaunchFailure::Start,
             _ => return None,
         };
-        Some((trouble, String::from_utf8_lossy(text).trim_end().to_owned()))
+        Some((failure, String::from_utf8_lossy(text).trim_end().to_owned()))
     }
 
     /// Encodes it as the bytes that the launcher reads.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let KernelLimits { address_space, data, file_size, open_files, cpu_seconds, tasks } =
-            self.ceilings;
+            self.limits;
         let mut text = Vec::new();
         let mut put = |kind: &str, value: &OsStr| {
             text.extend_from_slice(kind.as_bytes());
@@ -141,7 +141,7 @@ impl LaunchSpec {
             _ => return None,
         };
         let mut number = || word()?.parse().ok();
-        let ceilings = KernelLimits {
+        let limits = KernelLimits {
             address_space: number()?,
             data: number()?,
             file_size: number()?,
@@ -160,7 +160,7 @@ impl LaunchSpec {
             };
             list.push(OsString::from_vec(path.to_owned()).into());
         }
-        Some(LaunchSpec { nonce, sandbox, network, ceilings, read, write, execute })
+        Some(LaunchSpec { nonce, sandbox, network, limits, read, write, execute })
     }
 }
 

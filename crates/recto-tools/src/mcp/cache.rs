@@ -69,9 +69,9 @@ impl ServerCache {
     fn read(&self, path: &Path) -> io::Result<Option<ServerSnapshot>> {
         let mut text = Vec::new();
         File::open(path)?.take(MAX_FILE).read_to_end(&mut text)?;
-        let kept: CachedServer = serde_json::from_slice(&text)?;
-        let is_ours = kept.version == VERSION && kept.identity == self.identity.to_string();
-        Ok(is_ours.then_some(kept.known))
+        let cached: CachedServer = serde_json::from_slice(&text)?;
+        let is_ours = cached.version == VERSION && cached.identity == self.identity.to_string();
+        Ok(is_ours.then_some(cached.known))
     }
 
     /// Keeps it. What can't be kept is found out anew by the next run.
@@ -83,9 +83,9 @@ impl ServerCache {
         };
         fs::create_dir_all(folder)?;
         let identity = self.identity.to_string();
-        let kept = CachedServer { version: VERSION, identity, known: known.clone() };
+        let cached = CachedServer { version: VERSION, identity, known: known.clone() };
         // Such a file is its owner's alone, and appears as a whole or not at all.
-        write_whole(path, &serde_json::to_vec(&kept)?, Access::Owner)
+        write_whole(path, &serde_json::to_vec(&cached)?, Access::Owner)
     }
 }
 

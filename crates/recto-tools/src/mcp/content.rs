@@ -78,26 +78,26 @@ mod tests {
 
     use super::*;
 
-    fn told(value: Value) -> ToolOutput {
-        tool_output(&serde_json::from_value(value).unwrap(), &Redactor::of_key("s3cr3t-\"token\""))
+    fn output(value: Value) -> ToolOutput {
+        tool_output(&serde_json::from_value(value).unwrap(), &Redactor::for_key("s3cr3t-\"token\""))
     }
 
     #[test]
     fn texts_come_one_below_the_other() {
         let content = json!([{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]);
-        assert_eq!(told(json!({"content": content})).unwrap(), "a\nb");
-        assert_eq!(told(json!({"content": []})).unwrap(), "");
+        assert_eq!(output(json!({"content": content})).unwrap(), "a\nb");
+        assert_eq!(output(json!({"content": []})).unwrap(), "");
     }
 
     #[test]
     fn structured_content_is_told_where_there_is_no_other() {
         let value = json!({"content": [], "structuredContent": {"sum": 3}});
-        assert_eq!(told(value).unwrap(), r#"{"sum":3}"#);
+        assert_eq!(output(value).unwrap(), r#"{"sum":3}"#);
         let both = json!({
             "content": [{"type": "text", "text": "3"}],
             "structuredContent": {"sum": 3},
         });
-        assert_eq!(told(both).unwrap(), "3");
+        assert_eq!(output(both).unwrap(), "3");
     }
 
     #[test]
@@ -110,7 +110,7 @@ mod tests {
             {"type": "resource_link", "uri": "a://d", "name": "d"},
         ]);
         assert_eq!(
-            told(json!({"content": content})).unwrap(),
+            output(json!({"content": content})).unwrap(),
             "[image image/png, 1,234 bytes]\n[audio audio/wav, 3 bytes]\n[resource a://b]\ninside\n\
              [resource a://c, 2 bytes]\n[link to d: a://d]"
         );
@@ -125,19 +125,19 @@ mod tests {
             {"type": "resource", "resource": {"uri": "a://b", "text": key}},
         ]);
         let expected = "key=…;\n{\"key\":\"…\"}\n[resource a://b]\n…";
-        assert_eq!(told(json!({"content": content})).unwrap(), expected);
-        let error = told(json!({"content": content, "isError": true})).unwrap_err();
+        assert_eq!(output(json!({"content": content})).unwrap(), expected);
+        let error = output(json!({"content": content, "isError": true})).unwrap_err();
         assert_eq!(error.to_string(), expected);
         let structured = json!({"content": [], "structuredContent": {"key": key}});
-        assert_eq!(told(structured).unwrap(), "{\"key\":\"…\"}");
+        assert_eq!(output(structured).unwrap(), "{\"key\":\"…\"}");
     }
 
     #[test]
     fn an_error_is_an_error() {
         let content = json!([{"type": "text", "text": "no such file"}]);
-        let error = told(json!({"content": content, "isError": true})).unwrap_err();
+        let error = output(json!({"content": content, "isError": true})).unwrap_err();
         assert_eq!(error.to_string(), "no such file");
-        let error = told(json!({"content": [], "isError": true})).unwrap_err();
+        let error = output(json!({"content": [], "isError": true})).unwrap_err();
         assert_eq!(error.to_string(), "the server gave no reason");
     }
 }

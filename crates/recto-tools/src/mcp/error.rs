@@ -153,27 +153,25 @@ pub enum ServerProblem {
 
 impl ServerProblem {
     /// Why a connection did not come about.
-    pub(super) fn of_start(error: &ClientInitializeError, redact: &Redactor) -> Self {
+    pub(super) fn from_start(error: &ClientInitializeError, redact: &Redactor) -> Self {
         match error {
             ClientInitializeError::ConnectionClosed(_) => ServerProblem::closed(),
-            ClientInitializeError::JsonRpcError(data) => ServerProblem::of_answer(data, redact),
+            ClientInitializeError::JsonRpcError(data) => ServerProblem::from_answer(data, redact),
             ClientInitializeError::TransportError { error, .. } => {
-                ServerProblem::of_transport(&*error.error, redact)
+                ServerProblem::from_transport(&*error.error, redact)
             }
             ClientInitializeError::LegacyFallbackFailed { fallback, .. } => {
-                ServerProblem::of_start(fallback, redact)
+                ServerProblem::from_start(fallback, redact)
             }
             other => ServerProblem::Garbled { what: words(&other.to_string(), redact) },
         }
     }
 
     /// Why a request was not answered.
-    pub(super) fn of_request(error: &ServiceError, redact: &Redactor) -> Self {
+    pub(super) fn from_request(error: &ServiceError, redact: &Redactor) -> Self {
         match error {
-            ServiceError::McpError(data) => ServerProblem::of_answer(data, redact),
-            ServiceError::TransportSend(error) => {
-                ServerProblem::of_transport(&*error.error, redact)
-            }
+            ServiceError::McpError(data) => ServerProblem::from_answer(data, redact),
+            ServiceError::TransportSend(it) => ServerProblem::from_transport(&*it.error, redact),
             ServiceError::TransportClosed => ServerProblem::closed(),
             ServiceError::UnexpectedResponse => {
                 ServerProblem::Garbled { what: "its answer is none to this question".to_owned() }
@@ -186,16 +184,16 @@ impl ServerProblem {
         ServerProblem::Ended { how: "closed the connection".to_owned() }
     }
 
-    fn of_answer(data: &ErrorData, redact: &Redactor) -> Self {
+    fn from_answer(data: &ErrorData, redact: &Redactor) -> Self {
         ServerProblem::Refused { message: words(&data.message, redact) }
     }
 
     /// What the transport says, at whatever depth of the chain of errors.
-    fn of_transport(error: &(dyn Error + 'static), redact: &Redactor) -> Self {
+    fn from_transport(error: &(dyn Error + 'static), redact: &Redactor) -> Self {
         let mut next = Some(error);
         while let Some(error) = next {
             if let Some(error) = error.downcast_ref() {
-                return ServerProblem::of_http(error, redact);
+                return ServerProblem::from_http(error, redact);
             }
             next = error.source();
         }
@@ -203,14 +201,12 @@ impl ServerProblem {
         ServerProblem::Ended { how: format!("closed the connection ({cause})") }
     }
 
-    fn of_http(error: &StreamableHttpError<reqwest::Error>, redact: &Redactor) -> Self {
+    fn from_http(error: &StreamableHttpError<reqwest::Error>, redact: &Redactor) -> Self {
         match error {
             StreamableHttpError::AuthRequired(_) | StreamableHttpError::InsufficientScope(_) => {
                 ServerProblem::Unauthorized
             }
-            StreamableHttpError::HttpStatus(error) => {
-                ServerProblem::Status { status: error.status }
-            }
+            StreamableHttpError::HttpStatus(it) => ServerProblem::Status { status: it.status },
             StreamableHttpError::Client(error) => match error.status() {
                 Some(status) if matches!(status.as_u16(), 401 | 403) => ServerProblem::Unauthorized,
                 Some(status) => ServerProblem::Status { status: status.as_u16() },
@@ -269,7 +265,7 @@ mod tests {
         let redact = Redactor::new(["hunter2hunter2"]);
         let data = ErrorData::invalid_request("no such key: hunter2hunter2", None);
         assert_eq!(
-            ServerProblem::of_answer(&data, &redact),
+            ServerProblem::from_answer(&data, &redact),
             ServerProblem::Refused { message: "no such key: …".to_owned() }
         );
     }

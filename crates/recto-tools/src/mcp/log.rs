@@ -1,6 +1,6 @@
 //! The stderr of a server: a file of limited size for people, and the last of it for
-//! errors. Keys that Recto gave to the server are taken out, here
-//! and, by the same [`Redactor`], of all else that it says to calls.
+//! errors. Keys that Recto gave to the server are taken out, here and, by the same
+//! [`Redactor`], of all else that it says to calls.
 
 use std::cmp::Reverse;
 use std::env;
@@ -33,18 +33,18 @@ const SHORTEST_SECRET: usize = 8;
 pub(super) struct Redactor(Arc<[String]>);
 
 impl Redactor {
-    /// One that takes these values of variables out. What is short or a path is no
+    /// Makes one that takes these values of variables out. What is short or a path is no
     /// secret.
     pub(super) fn new<'a>(values: impl IntoIterator<Item = &'a str>) -> Self {
-        Redactor::of(values.into_iter().filter(|value| !is_path(value)))
+        Redactor::from_secrets(values.into_iter().filter(|value| !is_path(value)))
     }
 
-    /// One that takes a key out, which is no path, whatever it looks like.
-    pub(super) fn of_key(key: &str) -> Self {
-        Redactor::of([key])
+    /// Makes one that takes a key out, which is no path, whatever it looks like.
+    pub(super) fn for_key(key: &str) -> Self {
+        Redactor::from_secrets([key])
     }
 
-    fn of<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Self {
+    fn from_secrets<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Self {
         let mut forms: Vec<_> = secrets.into_iter().flat_map(forms).collect();
         // One may be a part of another, of which nothing must be left.
         forms.sort_by_key(|form| Reverse(form.len()));
@@ -150,10 +150,10 @@ impl Log {
     /// The log of a server in this folder; `None` where there can't be one.
     pub(super) fn open(folder: &Path, stem: &str) -> Option<Self> {
         fs::create_dir_all(folder).ok()?;
-        Log::at(folder.join(format!("mcp-{stem}.log"))).ok()
+        Log::append_to(folder.join(format!("mcp-{stem}.log"))).ok()
     }
 
-    fn at(path: PathBuf) -> io::Result<Self> {
+    fn append_to(path: PathBuf) -> io::Result<Self> {
         let file = private_options().append(true).create(true).open(&path)?;
         let length = file.metadata()?.len();
         Ok(Log { path, file, length })
@@ -164,7 +164,7 @@ impl Log {
             let mut old = self.path.clone().into_os_string();
             old.push(".1");
             fs::rename(&self.path, old)?;
-            *self = Log::at(self.path.clone())?;
+            *self = Log::append_to(self.path.clone())?;
         }
         self.file.write_all(line)?;
         self.length += line.len() as u64;
@@ -193,7 +193,7 @@ mod tests {
         for path in [there, &*later, &*list] {
             assert_eq!(Redactor::new([path]).apply(path), path);
             // What is known to be a key is one.
-            assert_eq!(Redactor::of_key(path).apply(path), "…");
+            assert_eq!(Redactor::for_key(path).apply(path), "…");
         }
         for key in keys {
             assert_eq!(Redactor::new([key]).apply(key), "…", "{key}");

@@ -20,7 +20,7 @@ use tokio::time::{sleep, timeout};
 
 use super::ServerReport;
 use super::cache::{ServerCache, ServerSnapshot};
-use super::content;
+use super::content::tool_output;
 use super::error::{ServerError, ServerProblem};
 use super::http;
 use super::listing::ServerListing;
@@ -55,9 +55,9 @@ pub(super) struct ServerEnvironment {
 }
 
 /// An MCP server from the config, with its session while it runs.
-pub(super) struct ConfiguredServer {
+pub(super) struct McpServer {
     name: Arc<str>,
-    site: SessionConfig,
+    config: SessionConfig,
     cache: Arc<ServerCache>,
     state: Mutex<ServerState>,
     /// Held by whoever starts it, so that it is started once.
@@ -83,19 +83,19 @@ struct ServerState {
     is_shut_down: bool,
 }
 
-impl ConfiguredServer {
+impl McpServer {
     pub(super) fn new(
         options: ServerOptions,
-        surroundings: ServerEnvironment,
+        environment: ServerEnvironment,
         on_change: Box<dyn Fn() + Send + Sync>,
     ) -> Self {
-        let ServerEnvironment { cache, logs, search_path, keeper } = surroundings;
+        let ServerEnvironment { cache, logs, search_path, keeper } = environment;
         let redact = secrets(&options.transport);
         let cache = Arc::new(ServerCache::new(cache.as_deref(), &options));
         let state = Mutex::new(ServerState { known: cache.load(), ..ServerState::default() });
-        ConfiguredServer {
+        McpServer {
             name: options.name.as_str().into(),
-            site: SessionConfig { options, search_path, logs, keeper, redact },
+            config: SessionConfig { options, search_path, logs, keeper, redact },
             cache,
             state,
             starting: tokio::sync::Mutex::default(),
@@ -109,7 +109,7 @@ impl ConfiguredServer {
     }
 
     pub(super) fn options(&self) -> &ServerOptions {
-        &self.site.options
+        &self.config.options
     }
 
     /// The hash of all that decides which server it is, and with what rights.
@@ -119,10 +119,10 @@ impl ConfiguredServer {
 
     /// Its command line or address, as people may see it.
     pub(super) fn place(&self) -> String {
-        match &self.site.options.transport {
+        match &self.config.options.transport {
             ServerTransport::Stdio { program, arguments, .. } => {
                 let words = [program].into_iter().chain(arguments).map(|word| quoted(word));
-                self.site.redact.apply(&words.collect::<Vec<_>>().join(" "))
+                self.config.redact.apply(&words.collect::<Vec<_>>().join(" "))
             }
             ServerTransport::Http { url, .. } => http::display_url(url),
         }
@@ -171,23 +171,21 @@ impl ConfiguredServer {
             return Some(Duration::ZERO);
         }
         let waited = state.asked.get_or_insert_with(Instant::now).elapsed();
-        Some(self.site.options.start_limit.min(PATIENCE).saturating_sub(waited))
+        Some(self.config.options.start_limit.min(PATIENCE).saturating_sub(waited))
     }
 
     /// Calls one of its tools.
     pub(super) async fn call(self: &Arc<Self>, tool: &str, arguments: JsonObject) -> ToolOutput {
         let session = self.session().await.map_err(|error| ToolError::new(error.for_model()))?;
         let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
-        let limit = self.site.options.time_limit;
+        let limit = self.config.options.time_limit;
         let Ok(answer) = timeout(limit, session.call(params)).await else {
             let (name, limit) = (&self.name, limit.as_secs_f32());
             let text = format!("the MCP server `{name}` did not answer within {limit} s");
             return Err(ToolError::new(text));
         };
         match answer {
-            Ok(CallToolResponse::Complete(result)) => {
-                content::tool_output(&result, &self.site.redact)
-            }
+            Ok(CallToolResponse::Complete(result)) => tool_output(&result, &self.config.redact),
             Ok(CallToolResponse::InputRequired(_)) => {
                 Err(ToolError::new("the server wants to ask a person, which Recto does not do"))
             }
@@ -290,7 +288,7 @@ impl ConfiguredServer {
     }
 
     fn deadline(&self) -> Deadline {
-        Deadline::within(self.site.options.start_limit)
+        Deadline::within(self.config.options.start_limit)
     }
 
     /// Whether it is not too early to try again.
@@ -320,17 +318,18 @@ impl ConfiguredServer {
     async fn open(&self, deadline: Deadline) -> Result<ServerSession, ServerError> {
         let no_session = |failure: SessionFailure| self.error(failure.problem, failure.stderr);
         if self.state.lock().known.silent {
-            let opened = ServerSession::open(&self.site, Greeting::Initialize, deadline).await;
+            let opened = ServerSession::open(&self.config, Greeting::Initialize, deadline).await;
             return opened.map_err(|failure| {
                 // It may have learned to answer.
                 self.state.lock().known.silent = failure.is_slow() || !failure.misunderstood;
                 no_session(failure)
             });
         }
-        let failure = match ServerSession::open(&self.site, Greeting::Discover, deadline).await {
+        let failure = match ServerSession::open(&self.config, Greeting::Discover, deadline).await {
             Ok(session) => return Ok(session),
             Err(failure) if failure.is_slow() || !failure.misunderstood => failure,
-            Err(_) => match ServerSession::open(&self.site, Greeting::Initialize, deadline).await {
+            Err(_) => match ServerSession::open(&self.config, Greeting::Initialize, deadline).await
+            {
                 Ok(session) => return Ok(session),
                 Err(failure) => failure,
             },
@@ -405,7 +404,7 @@ impl ConfiguredServer {
 
     /// Why a call failed, and what follows for the session.
     async fn failed_call(&self, session: &Arc<ServerSession>, error: &ServiceError) -> ServerError {
-        let problem = ServerProblem::of_request(error, &self.site.redact);
+        let problem = ServerProblem::from_request(error, &self.config.redact);
         if !matches!(error, ServiceError::TransportSend(_) | ServiceError::TransportClosed) {
             return self.error(problem, String::new());
         }
@@ -417,7 +416,7 @@ impl ConfiguredServer {
     /// What is said of a session that was lost: how the program ended, where it did.
     async fn lost(&self, session: &ServerSession, problem: ServerProblem) -> ServerError {
         let mut problem = problem;
-        let is_program = matches!(self.site.options.transport, ServerTransport::Stdio { .. });
+        let is_program = matches!(self.config.options.transport, ServerTransport::Stdio { .. });
         if is_program
             && matches!(problem, ServerProblem::Ended { .. })
             && let Ok(how) = timeout(REASON, session.ended()).await
@@ -466,11 +465,7 @@ fn pause(failures: u32) -> Duration {
 }
 
 /// Looks after a session until it ends, without holding it or the server.
-async fn look_after(
-    server: Weak<ConfiguredServer>,
-    session: Weak<ServerSession>,
-    mut watcher: Watcher,
-) {
+async fn look_after(server: Weak<McpServer>, session: Weak<ServerSession>, mut watcher: Watcher) {
     while watcher.next().await {
         sleep(TOGETHER).await;
         let Some((deadline, protocol)) = server
@@ -499,7 +494,7 @@ fn secrets(transport: &ServerTransport) -> Redactor {
             let secret = environment.iter().filter(|(name, _)| names_a_secret(name));
             Redactor::new(secret.map(|(_, value)| value.as_str()))
         }
-        ServerTransport::Http { key: Some(key), .. } => Redactor::of_key(key.reveal()),
+        ServerTransport::Http { key: Some(key), .. } => Redactor::for_key(key.reveal()),
         ServerTransport::Http { key: None, .. } => Redactor::default(),
     }
 }

@@ -122,7 +122,7 @@ impl SessionFailure {
 impl ServerSession {
     /// Connects to a server before the deadline.
     pub(super) async fn open(
-        site: &SessionConfig,
+        config: &SessionConfig,
         greeting: Greeting,
         deadline: Deadline,
     ) -> Result<ServerSession, SessionFailure> {
@@ -132,10 +132,10 @@ impl ServerSession {
         let asked = Instant::now();
         let failed =
             |problem, misunderstood| SessionFailure { problem, stderr: tail.text(), misunderstood };
-        let (started, mut process) = match &site.options.transport {
+        let (started, mut process) = match &config.options.transport {
             ServerTransport::Stdio { .. } => {
                 let (process, stdout, stdin) =
-                    stdio::start_server(site, &tail).map_err(|problem| failed(problem, false))?;
+                    stdio::start_server(config, &tail).map_err(|problem| failed(problem, false))?;
                 let start = handler.serve_with_lifecycle((stdout, stdin), greeting.lifecycle());
                 (deadline.hold(start).await, Some(process))
             }
@@ -150,7 +150,7 @@ impl ServerSession {
             Ok(Ok(running)) => running,
             Ok(Err(error)) => {
                 let misunderstood = may_be_greeting(&error, process.is_some());
-                let mut problem = ServerProblem::of_start(&error, &site.redact);
+                let mut problem = ServerProblem::from_start(&error, &config.redact);
                 if let Some(process) = process.take() {
                     let how = process.end(GRACE / 4).await;
                     if matches!(problem, ServerProblem::Ended { .. }) {
@@ -167,7 +167,7 @@ impl ServerSession {
             }
         };
         let took = asked.elapsed();
-        Ok(ServerSession::keep(running, process, tail, changed, site.redact.clone(), took).await)
+        Ok(ServerSession::keep(running, process, tail, changed, config.redact.clone(), took).await)
     }
 
     async fn keep(
@@ -314,7 +314,7 @@ impl Watcher {
             Err(ServiceError::McpError(data)) if data.code == ErrorCode::METHOD_NOT_FOUND => {
                 Ok(ServerListing::default())
             }
-            Err(error) => Err(ServerProblem::of_request(&error, &self.redact)),
+            Err(error) => Err(ServerProblem::from_request(&error, &self.redact)),
         }
     }
 

@@ -53,16 +53,16 @@ pub(super) struct ServerProcess {
 
 /// Starts the program of a server.
 pub(super) fn start_server(
-    site: &SessionConfig,
+    config: &SessionConfig,
     tail: &StderrTail,
 ) -> Result<(ServerProcess, BoundedReader<ChildStdout>, ChildStdin), ServerProblem> {
     let ServerTransport::Stdio { program, arguments, environment, working_dir } =
-        &site.options.transport
+        &config.options.transport
     else {
         return Err(ServerProblem::Address { problem: "it is no program".to_owned() });
     };
     let not_started = |cause: String| ServerProblem::NotStarted { program: program.clone(), cause };
-    let path = site.search_path.clone().or_else(|| env::var_os("PATH")).unwrap_or_default();
+    let path = config.search_path.clone().or_else(|| env::var_os("PATH")).unwrap_or_default();
     let found = find(program, &path, working_dir.as_deref())
         .ok_or_else(|| ServerProblem::NoProgram { program: program.clone() })?;
     let mut command = Command::new(found);
@@ -84,14 +84,14 @@ pub(super) fn start_server(
     }
     command.process_group(0);
     let mut child = command.spawn().map_err(|error| not_started(error.to_string()))?;
-    let group = ProcessGroup::from_child(&child, &site.keeper);
+    let group = ProcessGroup::from_child(&child, &config.keeper);
     let streams = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let (Some(stdin), Some(stdout), Some(stderr)) = streams else {
         return Err(not_started("its streams are missing".to_owned()));
     };
-    let log = site.logs.as_deref();
-    let log = log.and_then(|folder| Log::open(folder, &file_stem(&site.options.name)));
-    let stderr = tokio::spawn(follow_stderr(stderr, tail.clone(), log, site.redact.clone()));
+    let log = config.logs.as_deref();
+    let log = log.and_then(|folder| Log::open(folder, &file_stem(&config.options.name)));
+    let stderr = tokio::spawn(follow_stderr(stderr, tail.clone(), log, config.redact.clone()));
     let too_long = Arc::new(AtomicBool::new(false));
     let stdout = BoundedReader { inner: stdout, length: 0, too_long: too_long.clone() };
     Ok((ServerProcess { child, group, stderr, too_long, _folder: own }, stdout, stdin))

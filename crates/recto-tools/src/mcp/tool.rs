@@ -7,7 +7,7 @@ use recto_context::{ContentHash, ItemId, ToolSpec};
 use rmcp::model::JsonObject;
 use serde_json::json;
 
-use super::server::ConfiguredServer;
+use super::server::McpServer;
 use crate::arguments::CallArguments;
 use crate::tool::{
     ApprovalNeed, CallContext, Consent, Tool, ToolAction, ToolClass, ToolError, ToolOutput,
@@ -15,12 +15,12 @@ use crate::tool::{
 
 /// A tool of an MCP server.
 pub(super) struct ServerTool {
-    server: Arc<ConfiguredServer>,
+    server: Arc<McpServer>,
     spec: ToolSpec,
 }
 
 impl ServerTool {
-    pub(super) fn new(server: Arc<ConfiguredServer>, spec: ToolSpec) -> Self {
+    pub(super) fn new(server: Arc<McpServer>, spec: ToolSpec) -> Self {
         ServerTool { server, spec }
     }
 

@@ -10,7 +10,7 @@
 use std::collections::HashSet;
 use std::fs;
 use std::future::pending;
-use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -57,11 +57,7 @@ pub(super) async fn watch(group: Option<u32>, limits: ResourceLimits) -> Program
 
 const HIGHEST: i32 = -20;
 
-fn look_until(
-    leader: Pid,
-    limits: ResourceLimits,
-    ended: &mpsc::Receiver<()>,
-) -> Option<ProgramEnd> {
+fn look_until(leader: Pid, limits: ResourceLimits, ended: &Receiver<()>) -> Option<ProgramEnd> {
     let group = leader.as_raw_nonzero().get().unsigned_abs();
     let before = tasks();
     let mut others = HashSet::new();

@@ -28,13 +28,13 @@ impl CallCleanup {
     }
 
     /// Makes a file for the program to write into, unless it is there.
-    pub(super) fn make(&mut self, workspace: &Path, path: &Path) -> std::io::Result<()> {
+    pub(super) fn create_file(&mut self, workspace: &Path, path: &Path) -> std::io::Result<()> {
         self.made.extend(create_empty(workspace, path)?);
         Ok(())
     }
 
     /// Wraps it, to be dropped where nobody may wait for the disk.
-    pub(super) fn cleared_elsewhere(self) -> DeferredCleanup {
+    pub(super) fn deferred(self) -> DeferredCleanup {
         DeferredCleanup(Some(self))
     }
 }
@@ -45,17 +45,17 @@ impl Drop for CallCleanup {
     }
 }
 
-/// Traces that are cleared away by a thread that may wait for the disk.
+/// A cleanup that is done by a thread that may wait for the disk.
 #[derive(Debug)]
 pub(super) struct DeferredCleanup(Option<CallCleanup>);
 
 impl Drop for DeferredCleanup {
     fn drop(&mut self) {
-        let Some(traces) = self.0.take() else { return };
+        let Some(cleanup) = self.0.take() else { return };
         match Handle::try_current() {
-            // A runtime that is ending drops the work, and the traces with it.
-            Ok(runtime) => drop(runtime.spawn_blocking(move || drop(traces))),
-            Err(_) => drop(traces),
+            // A runtime that is ending drops the work, and the cleanup with it.
+            Ok(runtime) => drop(runtime.spawn_blocking(move || drop(cleanup))),
+            Err(_) => drop(cleanup),
         }
     }
 }

@@ -57,12 +57,12 @@ impl Place {
         fs::write(self.path("skill/tools.json"), all.to_string()).unwrap();
     }
 
-    fn work(&self) -> ProgramRun {
+    fn program_run(&self) -> ProgramRun {
         let launcher = Launcher::new(self.options.programs.launcher.clone());
         let folder = self.path("skill");
         let trusted = BTreeMap::from([(folder.clone(), trust_hash(&folder).unwrap())]);
         ProgramRun {
-            programs: SkillPrograms::new(launcher, &self.options).0,
+            host: SkillPrograms::new(launcher, &self.options).0,
             id: ItemId::tool(Some("skill".into()), "sort"),
             folder,
             grants: self.grants.clone(),
@@ -71,11 +71,11 @@ impl Place {
     }
 
     fn describe(&self, to: &str) -> ToolAction {
-        self.work().describe(&arguments(to)).unwrap()
+        self.program_run().describe(&arguments(to)).unwrap()
     }
 
     async fn run(&self, to: &str, consent: Consent) -> String {
-        match self.work().run(arguments(to), consent).await {
+        match self.program_run().run(arguments(to), consent).await {
             Ok(text) => format!("ok: {text}"),
             Err(error) => format!("failed: {error}"),
         }
@@ -193,7 +193,7 @@ fn folders_of_skills_are_out_of_reach() {
     let mut place = Place::new("");
     place.options.programs.skill_folders = vec![place.path("w/more")];
     fs::create_dir(place.path("w/more")).unwrap();
-    let work = place.work();
+    let work = place.program_run();
     let (_, prepared) = work.prepare(&arguments("notes/a.txt")).unwrap();
     let protected = work.protected();
     let write = work.bounds(prepared.preview(), Path::new(""), &protected).confinement().write;
@@ -210,7 +210,7 @@ fn folders_of_skills_are_out_of_reach() {
 async fn nothing_is_left_of_a_call_that_nobody_waits_for() {
     // It says where its own folder is, and then takes its time.
     let place = Place::new("echo \"$HOME\" > \"$(dirname \"$0\")/home\"; exec sleep 600");
-    let call = place.work().run(arguments("notes/a.txt"), Consent::ToTool);
+    let call = place.program_run().run(arguments("notes/a.txt"), Consent::ToTool);
     let running = tokio::spawn(call);
     let own = loop {
         match fs::read_to_string(place.path("home")) {

@@ -18,18 +18,19 @@ use super::system_paths;
 /// The newest version whose rights are known here; older kernels keep to fewer.
 const KNOWN: ABI = ABI::V9;
 
-const READ: BitFlags<AccessFs> = make_bitflags!(AccessFs::{ReadFile | ReadDir});
+type AccessRights = BitFlags<AccessFs>;
 
-const EXECUTE: BitFlags<AccessFs> = make_bitflags!(AccessFs::{ReadFile | ReadDir | Execute});
+const READ: AccessRights = make_bitflags!(AccessFs::{ReadFile | ReadDir});
+
+const EXECUTE: AccessRights = make_bitflags!(AccessFs::{ReadFile | ReadDir | Execute});
 
 /// No execution, so that nothing that was written is run; no devices.
-const WRITE: BitFlags<AccessFs> = make_bitflags!(AccessFs::{
+const WRITE: AccessRights = make_bitflags!(AccessFs::{
     ReadFile | ReadDir | WriteFile | Truncate | Refer | RemoveDir | RemoveFile
     | MakeDir | MakeReg | MakeSym | MakeSock | MakeFifo
 });
 
-const DEVICE: BitFlags<AccessFs> =
-    make_bitflags!(AccessFs::{ReadFile | WriteFile | Truncate | IoctlDev});
+const DEVICE: AccessRights = make_bitflags!(AccessFs::{ReadFile | WriteFile | Truncate | IoctlDev});
 
 /// How a path is opened.
 #[derive(Clone, Copy)]
@@ -90,12 +91,7 @@ struct LandlockRules(RulesetCreated);
 
 impl LandlockRules {
     /// What is not there, or no longer, gets no rule.
-    fn allow(
-        self,
-        path: &Path,
-        access: BitFlags<AccessFs>,
-        links: Links,
-    ) -> Result<Self, RulesetError> {
+    fn allow(self, path: &Path, access: AccessRights, links: Links) -> Result<Self, RulesetError> {
         let Some((opened, kind)) = open_path(path, links) else { return Ok(self) };
         let access = match kind {
             FileType::Directory => access,

@@ -10,7 +10,7 @@ fn spec(parameters: Value) -> ToolSpec {
     ToolSpec::new(ItemId::new(ItemKind::Tool, "find"), "Finds things.", parameters)
 }
 
-fn told(parameters: Value, arguments: &str) -> String {
+fn check_text(parameters: Value, arguments: &str) -> String {
     let arguments = CallArguments::parse(arguments).unwrap();
     match SchemaCache::default().check(&spec(parameters), &arguments) {
         Ok(()) => "fits".to_owned(),
@@ -19,7 +19,7 @@ fn told(parameters: Value, arguments: &str) -> String {
 }
 
 fn check(parameters: Value, arguments: &str, expected: &Expect) {
-    expected.assert_eq(&told(parameters, arguments));
+    expected.assert_eq(&check_text(parameters, arguments));
 }
 
 fn find() -> Value {
@@ -46,11 +46,11 @@ fn find() -> Value {
 
 #[test]
 fn arguments_that_fit() {
-    assert_eq!(told(find(), r#"{"query": "a"}"#), "fits");
+    assert_eq!(check_text(find(), r#"{"query": "a"}"#), "fits");
     let all = r#"{"query": "a", "limit": 2.0, "order": "best", "exact": null, "where": []}"#;
-    assert_eq!(told(find(), all), "fits");
-    assert_eq!(told(json!({"type": "object"}), "{}"), "fits");
-    assert_eq!(told(json!({}), ""), "fits");
+    assert_eq!(check_text(find(), all), "fits");
+    assert_eq!(check_text(json!({"type": "object"}), "{}"), "fits");
+    assert_eq!(check_text(json!({}), ""), "fits");
 }
 
 #[test]
@@ -99,10 +99,10 @@ fn places_inside() {
 #[test]
 fn many_and_long_problems_are_told_in_part() {
     let many: Vec<String> = (0..100).map(|number| format!("\"extra{number}\": 1")).collect();
-    let text = told(find(), &format!("{{\"query\": \"a\", {}}}", many.join(", ")));
+    let text = check_text(find(), &format!("{{\"query\": \"a\", {}}}", many.join(", ")));
     assert!(text.contains("- and 95 more\n"), "{text}");
     let long = json!({"query": ["x".repeat(1_000_000)], "y".repeat(1_000_000): 1}).to_string();
-    let text = told(find(), &long);
+    let text = check_text(find(), &long);
     assert!(text.len() < 1_000, "{}", text.len());
 }
 
@@ -125,13 +125,13 @@ fn a_schema_may_leave_others_open() {
         json!({"properties": {"a": {}}, "additionalProperties": {"type": "integer"}}),
         json!({"properties": {"a": {}}, "patternProperties": {"^x": {}}}),
     ] {
-        assert_eq!(told(open, r#"{"a": 1, "x1": 2}"#), "fits");
+        assert_eq!(check_text(open, r#"{"a": 1, "x1": 2}"#), "fits");
     }
     let numbers = json!({"additionalProperties": {"type": "integer"}});
-    assert!(told(numbers, r#"{"x": "y"}"#).contains("`x` must be of type integer"));
+    assert!(check_text(numbers, r#"{"x": "y"}"#).contains("`x` must be of type integer"));
     let pattern = json!({"patternProperties": {"^x": {}}, "additionalProperties": false});
-    assert_eq!(told(pattern.clone(), r#"{"x": 1}"#), "fits");
-    assert!(told(pattern, r#"{"y": 1}"#).contains("`y` is not a parameter"));
+    assert_eq!(check_text(pattern.clone(), r#"{"x": 1}"#), "fits");
+    assert!(check_text(pattern, r#"{"y": 1}"#).contains("`y` is not a parameter"));
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn parameters_are_found_in_schemas_made_of_schemas() {
         "oneOf": [{"properties": {"c": {}}, "required": ["c"]}, {"properties": {"d": {}}}],
         "$defs": {"more": {"properties": {"b": {"type": "integer"}}}}
     });
-    assert_eq!(told(parts.clone(), r#"{"a": 1, "b": 2, "d": 3}"#), "fits");
+    assert_eq!(check_text(parts.clone(), r#"{"a": 1, "b": 2, "d": 3}"#), "fits");
     check(
         parts,
         r#"{"b": "2", "e": 3}"#,
@@ -159,9 +159,9 @@ fn what_one_part_forbids_is_forbidden_although_another_is_open() {
         "allOf": [{"properties": {"a": {}}, "additionalProperties": false}],
         "patternProperties": {"^x": {}}
     });
-    assert!(told(mixed, r#"{"y": 1}"#).contains("`y` is not a parameter"));
+    assert!(check_text(mixed, r#"{"y": 1}"#).contains("`y` is not a parameter"));
     let unevaluated = json!({"properties": {"a": {}}, "unevaluatedProperties": false});
-    assert!(told(unevaluated, r#"{"b": 1}"#).contains("- `b` is not a parameter\n"));
+    assert!(check_text(unevaluated, r#"{"b": 1}"#).contains("- `b` is not a parameter\n"));
 }
 
 #[test]
@@ -187,13 +187,13 @@ fn a_schema_that_is_none() {
             the schema of its parameters is not valid; only a person can mend that.
             - the object: it is not of types "boolean", "object""#]],
     );
-    assert_eq!(told(json!(true), "{}"), "fits");
+    assert_eq!(check_text(json!(true), "{}"), "fits");
 }
 
 #[test]
 fn nothing_is_fetched() {
     for address in ["http://127.0.0.1:9/schema.json", "file:///etc/passwd", "other.json"] {
-        let text = told(json!({"$ref": address}), "{}");
+        let text = check_text(json!({"$ref": address}), "{}");
         assert!(text.starts_with("the schema of its parameters is not valid"), "{text}");
     }
 }
@@ -209,11 +209,11 @@ fn circles_come_to_an_end() {
         json!({"anyOf": [{"$ref": "#"}], "properties": {"a": {}}}),
     ];
     for circle in circles {
-        assert_eq!(told(circle.clone(), r#"{"a": {"a": {}}}"#), "fits", "{circle}");
-        assert!(told(circle, r#"{"b": 1}"#).contains("`b` is not a parameter"));
+        assert_eq!(check_text(circle.clone(), r#"{"a": {"a": {}}}"#), "fits", "{circle}");
+        assert!(check_text(circle, r#"{"b": 1}"#).contains("`b` is not a parameter"));
     }
     let tree = json!({"properties": {"a": {"$ref": "#"}}, "additionalProperties": false});
-    assert_eq!(told(tree, r#"{"a": {"a": {}}}"#), "fits");
+    assert_eq!(check_text(tree, r#"{"a": {"a": {}}}"#), "fits");
 }
 
 #[test]

@@ -16,7 +16,7 @@ use super::check::{FindingKind, MemoryFinding, blocked_files};
 use super::layout::{MemoryFile, MemoryLayout, note_day};
 use super::load::{LIMIT, LoadReach, LoadedContent, LoadedFile, load, text};
 use super::parse::{MemoryEntry, read_entries};
-use crate::folder::{RefreshOutcome, list_folder};
+use crate::folder::{Refresh, list_folder};
 use crate::problem::{Severity, WorkspaceProblem};
 use crate::stamp::{PathState, stat_path};
 
@@ -71,11 +71,11 @@ pub(crate) struct MemoryCache {
 /// A file and what was last read of it.
 #[derive(Debug)]
 struct CachedFile {
-    place: MemoryFile,
+    file: MemoryFile,
     seen: PathState,
     at: SystemTime,
     hash: Option<ContentHash>,
-    book: FileMemories,
+    parsed: FileMemories,
     version: u64,
 }
 
@@ -110,13 +110,13 @@ impl MemoryCache {
         layout: &MemoryLayout,
         audience: &Audience,
         horizon: Horizon,
-    ) -> RefreshOutcome {
+    ) -> Refresh {
         let before = self.version;
         self.look_for_notes(layout);
-        for place in self.places(layout, audience, horizon) {
-            self.look_at(place);
+        for file in self.files(layout, audience, horizon) {
+            self.look_at(file);
         }
-        if self.version == before { RefreshOutcome::Same } else { RefreshOutcome::Changed }
+        if self.version == before { Refresh::Same } else { Refresh::Changed }
     }
 
     /// What an audience may see of what is known: the same as before as long as
@@ -128,20 +128,20 @@ impl MemoryCache {
         horizon: Horizon,
     ) -> Arc<MemoryView> {
         if std::mem::take(&mut self.outdated) {
-            let all = self.slots.values().flat_map(|slot| &slot.book.memories);
+            let all = self.slots.values().flat_map(|slot| &slot.parsed.memories);
             self.everything = all.cloned().collect();
         }
-        let places = self.places(layout, audience, horizon);
+        let files = self.files(layout, audience, horizon);
         let slots: Vec<&CachedFile> =
-            places.iter().filter_map(|place| self.slots.get(&place.label)).collect();
+            files.iter().filter_map(|file| self.slots.get(&file.label)).collect();
         let versions: Vec<u64> =
             slots.iter().map(|slot| slot.version).chain([self.notes.version]).collect();
         let key = (audience.clone(), horizon);
-        if let Some(kept) = self.views.get(&key)
-            && kept.versions == versions
-            && Arc::ptr_eq(&kept.view.everything, &self.everything)
+        if let Some(cached) = self.views.get(&key)
+            && cached.versions == versions
+            && Arc::ptr_eq(&cached.view.everything, &self.everything)
         {
-            return kept.view.clone();
+            return cached.view.clone();
         }
         let view = Arc::new(self.make_view(&slots, audience));
         if self.views.len() >= VIEWS {
@@ -153,40 +153,36 @@ impl MemoryCache {
 
     fn make_view(&self, slots: &[&CachedFile], audience: &Audience) -> MemoryView {
         let is_seen = |memory: &&Memory| may_see(audience, &memory.scope, memory.marks.shared);
-        let memories = slots.iter().flat_map(|slot| &slot.book.memories).filter(is_seen);
+        let memories = slots.iter().flat_map(|slot| &slot.parsed.memories).filter(is_seen);
         let mut memories: Vec<Memory> = memories.cloned().collect();
         // Stable: of one moment, the order of the files stays.
         memories.sort_by_key(|memory| Reverse(memory.added));
         // Of files that only have something for it in them, it learns nothing else.
         let is_its_own = |scope: &MemoryScope| may_see(audience, scope, false);
         let of_folder = self.notes.problems.iter().filter(|_| is_its_own(&MemoryScope::Global));
-        let own = slots.iter().filter(|slot| is_its_own(&slot.place.scope));
-        let of_files = own.flat_map(|slot| &slot.book.findings);
+        let own = slots.iter().filter(|slot| is_its_own(&slot.file.scope));
+        let of_files = own.flat_map(|slot| &slot.parsed.findings);
         let of_files = of_files.map(|finding| &finding.problem);
         let problems = of_folder.chain(of_files).cloned().collect();
         MemoryView { memories, problems, everything: self.everything.clone() }
     }
 
     /// The files that an audience may see something of.
-    fn places(
-        &self,
-        layout: &MemoryLayout,
-        audience: &Audience,
-        horizon: Horizon,
-    ) -> Vec<MemoryFile> {
+    fn files(&self, layout: &MemoryLayout, who: &Audience, horizon: Horizon) -> Vec<MemoryFile> {
         let of = |id: &Option<Arc<str>>, scope: fn(Arc<str>) -> MemoryScope| id.clone().map(scope);
         let mut scopes = vec![MemoryScope::Global];
-        scopes.extend(of(&audience.person, MemoryScope::Person));
-        scopes.extend(of(&audience.conversation, MemoryScope::Conversation));
-        scopes.extend(of(&audience.agent, MemoryScope::Agent));
-        scopes.retain(|scope| may_see(audience, scope, true));
+        scopes.extend(of(&who.person, MemoryScope::Person));
+        scopes.extend(of(&who.conversation, MemoryScope::Conversation));
+        scopes.extend(of(&who.agent, MemoryScope::Agent));
+        scopes.retain(|scope| may_see(who, scope, true));
         let has_notes = scopes.contains(&MemoryScope::Global);
-        let mut places: Vec<MemoryFile> = scopes.iter().map(|scope| layout.place(scope)).collect();
+        let mut files: Vec<MemoryFile> =
+            scopes.iter().map(|scope| layout.scope_file(scope)).collect();
         if has_notes {
             let days = self.notes.days.iter().rev().filter(|day| horizon.has(**day));
-            places.extend(days.map(|day| layout.note(*day)));
+            files.extend(days.map(|day| layout.note_file(*day)));
         }
-        places
+        files
     }
 
     /// Lists the folder again, unless it surely is as it was.
@@ -208,44 +204,44 @@ impl MemoryCache {
         // Notes that are gone are known no longer.
         let days = &self.notes.days;
         let before = self.slots.len();
-        self.slots.retain(|_, slot| slot.place.day.is_none_or(|day| days.contains(&day)));
+        self.slots.retain(|_, slot| slot.file.day.is_none_or(|day| days.contains(&day)));
         self.outdated |= self.slots.len() != before;
     }
 
     /// Reads a file again, unless it surely is as it was.
-    fn look_at(&mut self, place: MemoryFile) {
-        let known = self.slots.get(&place.label);
-        let seen = stat_path(&place.path);
+    fn look_at(&mut self, file: MemoryFile) {
+        let known = self.slots.get(&file.label);
+        let seen = stat_path(&file.path);
         if known.is_some_and(|slot| slot.seen == seen && !seen.is_racy(slot.at)) {
             return;
         }
         let at = SystemTime::now();
-        let LoadedFile { seen, content } = load(&place.path, LoadReach::End);
+        let LoadedFile { seen, content } = load(&file.path, LoadReach::End);
         let hash = match &content {
             LoadedContent::Bytes { bytes, .. } => Some(ContentHash::of_bytes(bytes)),
             LoadedContent::Missing | LoadedContent::Unusable(_) => None,
         };
-        if let Some(slot) = self.slots.get_mut(&place.label) {
+        if let Some(slot) = self.slots.get_mut(&file.label) {
             let is_same = hash.is_some() && slot.hash == hash && slot.seen.size() == seen.size();
-            let book = if is_same { None } else { Some(read_memories(&place, content)) };
+            let parsed = if is_same { None } else { Some(read_memories(&file, content)) };
             (slot.seen, slot.at, slot.hash) = (seen, at, hash);
-            if let Some(book) = book.filter(|book| *book != slot.book) {
+            if let Some(parsed) = parsed.filter(|parsed| *parsed != slot.parsed) {
                 self.version += 1;
-                (slot.book, slot.version) = (book, self.version);
+                (slot.parsed, slot.version) = (parsed, self.version);
                 self.outdated = true;
             }
             return;
         }
         self.version += 1;
         self.outdated = true;
-        let book = read_memories(&place, content);
-        let slot = CachedFile { seen, at, hash, book, version: self.version, place: place.clone() };
-        self.slots.insert(place.label, slot);
+        let parsed = read_memories(&file, content);
+        let slot = CachedFile { seen, at, hash, parsed, version: self.version, file: file.clone() };
+        self.slots.insert(file.label, slot);
     }
 }
 
 impl FileMemories {
-    fn find(&mut self, kind: FindingKind, problem: WorkspaceProblem) {
+    fn report(&mut self, kind: FindingKind, problem: WorkspaceProblem) {
         self.findings.push(MemoryFinding { kind, problem });
     }
 }
@@ -273,13 +269,13 @@ fn list_notes(layout: &MemoryLayout, seen: &PathState) -> (Vec<Date>, Vec<Worksp
 }
 
 /// The memories of a file, the newest first.
-pub(crate) fn read_memories(place: &MemoryFile, content: LoadedContent) -> FileMemories {
-    let mut book = FileMemories::default();
+pub(crate) fn read_memories(file: &MemoryFile, content: LoadedContent) -> FileMemories {
+    let mut parsed = FileMemories::default();
     let (bytes, skipped) = match content {
-        LoadedContent::Missing => return book,
+        LoadedContent::Missing => return parsed,
         LoadedContent::Unusable(what) => {
-            book.find(FindingKind::Unreadable, WorkspaceProblem::error(&place.path, what));
-            return book;
+            parsed.report(FindingKind::Unreadable, WorkspaceProblem::error(&file.path, what));
+            return parsed;
         }
         LoadedContent::Bytes { bytes, skipped } => (bytes, skipped),
     };
@@ -287,11 +283,9 @@ pub(crate) fn read_memories(place: &MemoryFile, content: LoadedContent) -> FileM
         Ok(content) => content,
         Err(what) => {
             let hint = "save it as UTF-8; until then, what is in it is not used";
-            book.find(
-                FindingKind::Unreadable,
-                WorkspaceProblem::error(&place.path, what).hint(hint),
-            );
-            return book;
+            let problem = WorkspaceProblem::error(&file.path, what).hint(hint);
+            parsed.report(FindingKind::Unreadable, problem);
+            return parsed;
         }
     };
     if skipped > 0 {
@@ -300,34 +294,35 @@ pub(crate) fn read_memories(place: &MemoryFile, content: LoadedContent) -> FileM
             LIMIT >> 20
         );
         let hint = "move what is old to another file";
-        book.find(FindingKind::TooLarge, WorkspaceProblem::warning(&place.path, what).hint(hint));
+        parsed
+            .report(FindingKind::TooLarge, WorkspaceProblem::warning(&file.path, what).hint(hint));
     }
-    let mut entries = read_entries(content, place.day);
+    let mut entries = read_entries(content, file.day);
     let count = entries.len();
     // Cached: to read a time is dearer than to compare it.
     entries.sort_by_cached_key(|entry| Reverse((entry.added(), entry.line)));
-    book.memories = memories(place, &entries);
-    let doubles = count - book.memories.len();
+    parsed.memories = memories(file, &entries);
+    let doubles = count - parsed.memories.len();
     if doubles > 0 {
         let what = format!("has {doubles} entries that repeat others word by word");
-        let problem = WorkspaceProblem::warning(&place.path, what).hint("they count once");
-        book.find(FindingKind::Repeated, problem);
+        let problem = WorkspaceProblem::warning(&file.path, what).hint("they count once");
+        parsed.report(FindingKind::Repeated, problem);
     }
-    book
+    parsed
 }
 
 /// The memories that entries are, each text once.
-fn memories(place: &MemoryFile, entries: &[MemoryEntry]) -> Vec<Memory> {
+fn memories(file: &MemoryFile, entries: &[MemoryEntry]) -> Vec<Memory> {
     let (mut texts, mut names) = (HashSet::new(), HashSet::new());
     let mut memories = Vec::new();
     for entry in entries {
-        let mut memory = memory_of(place, entry);
+        let mut memory = memory_of(file, entry);
         if !texts.insert(memory.text.hash()) {
             continue;
         }
         if !names.insert(memory.name.clone()) {
             // Two texts whose hashes begin alike: one of them needs a longer name.
-            memory.name = format!("{}#{:.16}", place.label, memory.text.hash().to_string()).into();
+            memory.name = format!("{}#{:.16}", file.label, memory.text.hash().to_string()).into();
         }
         memories.push(memory);
     }
@@ -335,13 +330,13 @@ fn memories(place: &MemoryFile, entries: &[MemoryEntry]) -> Vec<Memory> {
 }
 
 /// The memory that an entry of a file is.
-pub(crate) fn memory_of(place: &MemoryFile, entry: &MemoryEntry) -> Memory {
+pub(crate) fn memory_of(file: &MemoryFile, entry: &MemoryEntry) -> Memory {
     let day = entry.day.map(|day| day.to_string());
     Memory {
-        scope: place.scope.clone(),
+        scope: file.scope.clone(),
         marks: entry.marks,
         added: entry.added(),
-        source: ContentSource::File(place.path.clone()),
-        ..Memory::new(&place.label, entry.text.as_str(), day.as_deref())
+        source: ContentSource::File(file.path.clone()),
+        ..Memory::new(&file.label, entry.text.as_str(), day.as_deref())
     }
 }

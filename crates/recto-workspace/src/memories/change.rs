@@ -7,7 +7,7 @@ use recto_context::{Memory, MemoryMarks, MemoryScope};
 
 use super::cache::memory_of;
 use super::compose::{Wording, addition, block, entry_of, time};
-use super::error::MemoryError;
+use super::error::{MemoryError, MemoryResult};
 use super::journal::{Journal, JournalEntry, LONG, now};
 use super::layout::{MemoryFile, MemoryLayout, note_day};
 use super::leftover::remove_leftovers;
@@ -74,41 +74,41 @@ pub(crate) struct MemoryWriter<'a> {
 
 impl MemoryWriter<'_> {
     /// Appends a memory to its file, unless it is there.
-    pub(crate) fn add(self, new: &NewMemory) -> Result<AddedMemory, MemoryError> {
+    pub(crate) fn add(self, new: &NewMemory) -> MemoryResult<AddedMemory> {
         let wording = Wording::new(&new.text)?;
         let marks = match new.marks_in_text {
             TextMarks::Taken => union_marks(new.marks, wording.marks),
             TextMarks::Ignored => new.marks,
         };
         let wording = Wording { marks, ..wording };
-        let place = self.layout.place(&new.scope);
+        let file = self.layout.scope_file(&new.scope);
         let note = JournalEntry {
-            file: place.label.to_string(),
+            file: file.label.to_string(),
             day: new.at.date().to_string(),
             block: block("- ", marks, &wording.text, Some(&time(&new.at))),
             at: 0,
         };
-        self.locked(&place, |lock| self.add_note(&place, &wording, note, lock))
+        self.locked(&file, |lock| self.add_note(&file, &wording, note, lock))
     }
 
     fn add_note(
         self,
-        place: &MemoryFile,
+        file: &MemoryFile,
         wanted: &Wording,
         mut note: JournalEntry,
         lock: &mut MemoryLock,
-    ) -> Result<AddedMemory, MemoryError> {
-        make_folder(place.path.parent().unwrap_or(&place.path))?;
+    ) -> MemoryResult<AddedMemory> {
+        make_folder(file.path.parent().unwrap_or(&file.path))?;
         let journal = Journal::in_layout(self.layout);
         let mut journal_before = None;
         for _ in 0..TRIES {
-            let loaded = self.load(place, LoadReach::End, lock);
-            let end = loaded.content.into_bytes().map_err(|what| unusable(&place.path, what))?;
+            let loaded = self.load(file, LoadReach::End, lock);
+            let end = loaded.content.into_bytes().map_err(|what| unusable(&file.path, what))?;
             // What nobody could read there is not written there.
-            let content = text(&end).map_err(|what| unusable(&place.path, what))?;
-            if let Some(entry) = find_entry(content, &wanted.text, place) {
-                let entry = self.mark(place, entry, wanted, lock)?;
-                return Ok(AddedMemory { memory: memory_of(place, &entry), was_there: true });
+            let content = text(&end).map_err(|what| unusable(&file.path, what))?;
+            if let Some(entry) = find_entry(content, &wanted.text, file) {
+                let entry = self.mark(file, entry, wanted, lock)?;
+                return Ok(AddedMemory { memory: memory_of(file, &entry), was_there: true });
             }
             // First, so that a kill behind it leaves somebody to finish this.
             let before = match journal_before {
@@ -119,44 +119,44 @@ impl MemoryWriter<'_> {
                     *journal_before.insert(journal.add(&note)?)
                 }
             };
-            let is_checked = matches!(&loaded.seen, PathState::Present(stamp) if lock.is_left(&place.label, stamp));
+            let is_ours = matches!(&loaded.seen, PathState::Present(stamp) if lock.has_stamp(&file.label, stamp));
             let more = addition(&end, &note.day, &note.block);
-            match append(&place.path, &loaded.seen, &more, self.durable) {
+            match append(&file.path, &loaded.seen, &more, self.durable) {
                 Ok(AppendOutcome::NotYet) => continue,
-                Ok(AppendOutcome::Clean(stamp)) if is_checked => lock.leave(&place.label, &stamp),
-                Ok(AppendOutcome::Clean(_) | AppendOutcome::Disturbed) => lock.doubt(&place.label),
+                Ok(AppendOutcome::Clean(stamp)) if is_ours => lock.note_stamp(&file.label, &stamp),
+                Ok(AppendOutcome::Clean(_) | AppendOutcome::Disturbed) => lock.forget(&file.label),
                 Err(error) => {
                     journal.take_back(before);
                     return Err(error);
                 }
             }
             let entry = entry_of(&note.block, None)?;
-            return Ok(AddedMemory { memory: memory_of(place, &entry), was_there: false });
+            return Ok(AddedMemory { memory: memory_of(file, &entry), was_there: false });
         }
         journal_before.into_iter().for_each(|before| journal.take_back(before));
-        Err(busy(&place.path))
+        Err(busy(&file.path))
     }
 
     /// Gives an entry the marks that it has not got yet. All else of it stays.
     fn mark(
         self,
-        place: &MemoryFile,
+        file: &MemoryFile,
         entry: MemoryEntry,
         wanted: &Wording,
         lock: &mut MemoryLock,
-    ) -> Result<MemoryEntry, MemoryError> {
+    ) -> MemoryResult<MemoryEntry> {
         if union_marks(entry.marks, wanted.marks) == entry.marks {
             return Ok(entry);
         }
-        let dropped = self.drop_from_journal(place, &entry.text, lock)?;
+        let dropped = self.drop_from_journal(file, &entry.text, lock)?;
         let mut new = None;
-        self.replace(place, |content| {
-            let (content, entry) = add_marks(content, wanted, place)?;
+        self.replace(file, |content| {
+            let (content, entry) = add_marks(content, wanted, file)?;
             new = Some(entry);
             Some(content)
         })?;
         let entry = new.unwrap_or(entry);
-        self.note(place, &entry, dropped);
+        self.note(file, &entry, dropped);
         Ok(entry)
     }
 
@@ -167,16 +167,15 @@ impl MemoryWriter<'_> {
         memory: &Memory,
         text: Option<&str>,
         marks: &dyn Fn(MemoryMarks) -> MemoryMarks,
-    ) -> Result<Memory, MemoryError> {
+    ) -> MemoryResult<Memory> {
         let wording = text.map(Wording::new).transpose()?;
-        let place = self.place_of(memory);
-        let change = |content: &str| edit_memory(content, memory, wording.as_ref(), marks, &place);
-        self.locked(&place, |lock| {
-            let content = self.content(&place, memory, lock)?;
-            let (changed, entry) =
-                change(&content).ok_or_else(|| why_not(&content, memory, &place))?;
-            if changed == content {
-                return Ok(memory_of(&place, &entry));
+        let file = self.file_of(memory);
+        let change = |content: &str| edit_memory(content, memory, wording.as_ref(), marks, &file);
+        self.locked(&file, |lock| {
+            let content = self.read(&file, memory, lock)?;
+            let (new, entry) = change(&content).ok_or_else(|| why_not(&content, memory, &file))?;
+            if new == content {
+                return Ok(memory_of(&file, &entry));
             }
             // A person may have written it down by hand; others don't get to see it.
             let shares = entry.marks.shared && !memory.marks.shared;
@@ -184,37 +183,37 @@ impl MemoryWriter<'_> {
                 return Err(MemoryError::Secret { what: secret.what });
             }
             // First, so that a kill leaves nobody to put the old text back.
-            let dropped = self.drop_from_journal(&place, &memory.text, lock)?;
+            let dropped = self.drop_from_journal(&file, &memory.text, lock)?;
             let mut new = None;
-            let is_changed = self.replace(&place, |content| {
+            let is_changed = self.replace(&file, |content| {
                 let (content, entry) = change(content)?;
                 new = Some(entry);
                 Some(content)
             })?;
             let entry = new.filter(|_| is_changed).ok_or_else(|| unknown(memory))?;
-            self.note(&place, &entry, dropped);
-            Ok(memory_of(&place, &entry))
+            self.note(&file, &entry, dropped);
+            Ok(memory_of(&file, &entry))
         })
     }
 
     /// Moves a memory to the archive.
-    pub(crate) fn forget(self, memory: &Memory) -> Result<ForgottenMemory, MemoryError> {
-        let place = self.place_of(memory);
-        let archive = self.layout.archive(&place.label);
-        self.locked(&place, |lock| {
-            let content = self.content(&place, memory, lock)?;
-            if remove_memory(&content, memory, &place).is_none() {
-                return Err(why_not(&content, memory, &place));
+    pub(crate) fn forget(self, memory: &Memory) -> MemoryResult<ForgottenMemory> {
+        let file = self.file_of(memory);
+        let archive = self.layout.archive(&file.label);
+        self.locked(&file, |lock| {
+            let content = self.read(&file, memory, lock)?;
+            if remove_memory(&content, memory, &file).is_none() {
+                return Err(why_not(&content, memory, &file));
             }
-            let blocks = forgotten_blocks(&content, memory, &place);
+            let blocks = forgotten_blocks(&content, memory, &file);
             // First there, then gone from here: in between it is in both places.
             self.append_to(&archive, &blocks)?;
             // Before it is cut, so that a kill leaves nobody to put it back.
-            self.drop_from_journal(&place, &memory.text, lock)?;
+            self.drop_from_journal(&file, &memory.text, lock)?;
             let mut stuck = None;
-            self.replace(&place, |content| {
-                let rest = remove_memory(content, memory, &place);
-                stuck = rest.is_none().then(|| why_not(content, memory, &place));
+            self.replace(&file, |content| {
+                let rest = remove_memory(content, memory, &file);
+                stuck = rest.is_none().then(|| why_not(content, memory, &file));
                 rest
             })?;
             // If it is gone, an editor took it out meanwhile, which is as good.
@@ -228,34 +227,29 @@ impl MemoryWriter<'_> {
     /// Does something with the lock, after the file was mended.
     fn locked<T>(
         self,
-        place: &MemoryFile,
-        work: impl FnOnce(&mut MemoryLock) -> Result<T, MemoryError>,
-    ) -> Result<T, MemoryError> {
-        let mut lock = MemoryLock::take(self.layout)?;
+        file: &MemoryFile,
+        work: impl FnOnce(&mut MemoryLock) -> MemoryResult<T>,
+    ) -> MemoryResult<T> {
+        let mut lock = MemoryLock::acquire(self.layout)?;
         let journal = Journal::in_layout(self.layout);
         let length = journal.length();
-        if length > LONG || !lock.is_as_left(&place.label, &stat_path(&place.path), length) {
+        if length > LONG || !lock.is_untouched(&file.label, &stat_path(&file.path), length) {
             repair_files(self.layout, &mut lock, self.durable)?;
         }
-        remove_leftovers(&place.path);
+        remove_leftovers(&file.path);
         let done = work(&mut lock);
         lock.release(journal.length());
         done
     }
 
     /// What is in a file, once nobody is in the middle of writing it.
-    fn load(self, place: &MemoryFile, reach: LoadReach, lock: &MemoryLock) -> LoadedFile {
-        load_when_quiet(&place.path, reach, |stamp| lock.is_left(&place.label, stamp))
+    fn load(self, file: &MemoryFile, reach: LoadReach, lock: &MemoryLock) -> LoadedFile {
+        load_when_quiet(&file.path, reach, |stamp| lock.has_stamp(&file.label, stamp))
     }
 
     /// The text of the file that a memory is in.
-    fn content(
-        self,
-        place: &MemoryFile,
-        memory: &Memory,
-        lock: &MemoryLock,
-    ) -> Result<String, MemoryError> {
-        match self.load(place, LoadReach::Whole, lock).content {
+    fn read(self, file: &MemoryFile, memory: &Memory, lock: &MemoryLock) -> MemoryResult<String> {
+        match self.load(file, LoadReach::Whole, lock).content {
             LoadedContent::Bytes { bytes, .. } => {
                 String::from_utf8(bytes).map_err(|_| unknown(memory))
             }
@@ -263,22 +257,22 @@ impl MemoryWriter<'_> {
         }
     }
 
-    fn place_of(self, memory: &Memory) -> MemoryFile {
+    fn file_of(self, memory: &Memory) -> MemoryFile {
         let label = memory.name.rsplit_once('#').map_or(&*memory.name, |(label, _)| label);
-        self.layout.labelled(label.to_owned(), memory.scope.clone(), note_day(label))
+        self.layout.file(label.to_owned(), memory.scope.clone(), note_day(label))
     }
 
     /// Changes a file's text; one that is none stays as it is.
     fn replace(
         self,
-        place: &MemoryFile,
+        file: &MemoryFile,
         mut change: impl FnMut(&str) -> Option<String>,
-    ) -> Result<bool, MemoryError> {
+    ) -> MemoryResult<bool> {
         let change = |bytes: &[u8]| change(text(bytes).ok()?).map(String::into_bytes);
-        replace(&place.path, self.durable, change)
+        replace(&file.path, self.durable, change)
     }
 
-    fn append_to(self, path: &Path, blocks: &str) -> Result<(), MemoryError> {
+    fn append_to(self, path: &Path, blocks: &str) -> MemoryResult<()> {
         make_folder(path.parent().unwrap_or(path))?;
         let day = Zoned::now().date().to_string();
         for _ in 0..TRIES {
@@ -295,14 +289,14 @@ impl MemoryWriter<'_> {
     /// What is changed on purpose is not put back. Gives what was noted of it last.
     fn drop_from_journal(
         self,
-        place: &MemoryFile,
+        file: &MemoryFile,
         text: &str,
         lock: &mut MemoryLock,
-    ) -> Result<Option<JournalEntry>, MemoryError> {
-        lock.doubt(&place.label);
+    ) -> MemoryResult<Option<JournalEntry>> {
+        lock.forget(&file.label);
         let journal = Journal::in_layout(self.layout);
         let is_it = |note: &JournalEntry| {
-            *note.file == *place.label
+            *note.file == *file.label
                 && entry_of(&note.block, None).is_ok_and(|entry| entry.text == text)
         };
         let (mut dropped, kept): (Vec<JournalEntry>, Vec<JournalEntry>) =
@@ -315,12 +309,12 @@ impl MemoryWriter<'_> {
 
     /// Notes what became of an entry: an editor that has not seen it may be about to save
     /// what was there before. The change is made, whether it can be noted or not.
-    fn note(self, place: &MemoryFile, entry: &MemoryEntry, before: Option<JournalEntry>) {
+    fn note(self, file: &MemoryFile, entry: &MemoryEntry, before: Option<JournalEntry>) {
         let today = || Zoned::now().date();
         let day =
             before.map_or_else(|| entry.day.unwrap_or_else(today).to_string(), |note| note.day);
         let _ = Journal::in_layout(self.layout).add(&JournalEntry {
-            file: place.label.to_string(),
+            file: file.label.to_string(),
             day,
             block: block("- ", entry.marks, &entry.text, entry.time.as_deref()),
             at: now(),
@@ -333,11 +327,11 @@ fn unusable(path: &Path, what: String) -> MemoryError {
 }
 
 /// Why a memory cannot be changed in a file of this text.
-fn why_not(content: &str, memory: &Memory, place: &MemoryFile) -> MemoryError {
-    if !contains_memory(content, memory, place) {
+fn why_not(content: &str, memory: &Memory, file: &MemoryFile) -> MemoryError {
+    if !contains_memory(content, memory, file) {
         return unknown(memory);
     }
-    MemoryError::Entangled { name: memory.name.clone(), path: place.path.to_path_buf() }
+    MemoryError::Entangled { name: memory.name.clone(), path: file.path.to_path_buf() }
 }
 
 fn unknown(memory: &Memory) -> MemoryError {

@@ -57,12 +57,12 @@ pub(crate) fn check(layout: &MemoryLayout) -> Vec<MemoryFinding> {
     let unreadable = |problem| MemoryFinding { kind: FindingKind::Unreadable, problem };
     let mut findings: Vec<MemoryFinding> =
         blocked_files(layout).into_iter().map(unreadable).collect();
-    let mut places = Vec::new();
+    let mut files = Vec::new();
     let memory = layout.memory();
     for name in names(memory, &mut findings) {
         match note_day(&name) {
-            _ if name == "MEMORY.md" => places.push(layout.place(&MemoryScope::Global)),
-            Some(day) => places.push(layout.note(day)),
+            _ if name == "MEMORY.md" => files.push(layout.scope_file(&MemoryScope::Global)),
+            Some(day) => files.push(layout.note_file(day)),
             None if ["people", "conversations", "archive"].contains(&&*name) => {}
             None => findings.extend(unexpected(&memory.join(name))),
         }
@@ -74,7 +74,7 @@ pub(crate) fn check(layout: &MemoryLayout) -> Vec<MemoryFinding> {
                 Some(id) => {
                     let label = format!("{folder}/{name}");
                     let id = decoded(id).unwrap_or_else(|| id.to_owned());
-                    places.push(layout.labelled(label, scope(id.into()), None));
+                    files.push(layout.file(label, scope(id.into()), None));
                 }
                 None => findings.extend(unexpected(&folder_path.join(name))),
             }
@@ -84,11 +84,11 @@ pub(crate) fn check(layout: &MemoryLayout) -> Vec<MemoryFinding> {
     for name in names(&agents, &mut findings) {
         if agents.join(&name).join("memory.md").symlink_metadata().is_ok() {
             let label = format!("agents/{name}/memory.md");
-            places.push(layout.labelled(label, MemoryScope::Agent(name.into()), None));
+            files.push(layout.file(label, MemoryScope::Agent(name.into()), None));
         }
     }
     let now = Timestamp::now().as_second();
-    findings.extend(places.iter().flat_map(|place| check_file(place, now)));
+    findings.extend(files.iter().flat_map(|file| check_file(file, now)));
     findings
         .sort_by(|a, b| (&a.problem.path, a.problem.line).cmp(&(&b.problem.path, b.problem.line)));
     findings
@@ -157,33 +157,33 @@ fn unexpected(path: &Path) -> Option<MemoryFinding> {
     Some(MemoryFinding { kind: FindingKind::Nobodys, problem })
 }
 
-fn check_file(place: &MemoryFile, now: i64) -> Vec<MemoryFinding> {
-    let content = load(&place.path, LoadReach::End).content;
+fn check_file(file: &MemoryFile, now: i64) -> Vec<MemoryFinding> {
+    let content = load(&file.path, LoadReach::End).content;
     let entries = match &content {
         LoadedContent::Bytes { bytes, skipped } => {
             let content = text(bytes).unwrap_or_default();
             // Where a part is left out, nobody knows the number of a line.
             let is_whole = *skipped == 0;
-            read_entries(content, place.day)
+            read_entries(content, file.day)
                 .into_iter()
                 .map(|entry| (is_whole.then_some(entry.line), entry))
                 .collect()
         }
         LoadedContent::Missing | LoadedContent::Unusable(_) => Vec::new(),
     };
-    let of_entries = entries.iter().flat_map(|(line, entry)| check_entry(place, *line, entry, now));
-    read_memories(place, content).findings.into_iter().chain(of_entries).collect()
+    let of_entries = entries.iter().flat_map(|(line, entry)| check_entry(file, *line, entry, now));
+    read_memories(file, content).findings.into_iter().chain(of_entries).collect()
 }
 
 fn check_entry(
-    place: &MemoryFile,
+    file: &MemoryFile,
     line: Option<usize>,
     entry: &MemoryEntry,
     now: i64,
 ) -> Vec<MemoryFinding> {
     let mut findings = Vec::new();
     let mut find = |kind, what: String, hint: &str| {
-        let problem = WorkspaceProblem::warning(&place.path, what).at(line).hint(hint);
+        let problem = WorkspaceProblem::warning(&file.path, what).at_line(line).hint(hint);
         findings.push(MemoryFinding { kind, problem });
     };
     if let Some(secret) = find_secret(&entry.text) {

@@ -5,7 +5,7 @@ use jiff::Zoned;
 use jiff::civil::Date;
 use recto_context::MemoryMarks;
 
-use super::error::MemoryError;
+use super::error::{MemoryError, MemoryResult};
 use super::parse::{MemoryEntry, ends_line, heading, is_comment, read_entries, take_marks};
 use super::secrets::find_secret;
 
@@ -22,7 +22,7 @@ pub(crate) struct Wording {
 
 impl Wording {
     /// Cleans a text and takes its marks off. Nobody's secrets become memories.
-    pub(crate) fn new(text: &str) -> Result<Self, MemoryError> {
+    pub(crate) fn new(text: &str) -> MemoryResult<Self> {
         let clean = clean(text);
         let (marks, text) = take_marks(&clean);
         let text = text.trim().to_owned();
@@ -57,7 +57,7 @@ pub(crate) fn marks_text(marks: MemoryMarks) -> String {
 }
 
 /// The one entry that a block is.
-pub(crate) fn entry_of(block: &str, day: Option<Date>) -> Result<MemoryEntry, MemoryError> {
+pub(crate) fn entry_of(block: &str, day: Option<Date>) -> MemoryResult<MemoryEntry> {
     let mut entries = read_entries(block, day);
     match (entries.pop(), entries.pop()) {
         (Some(entry), None) => Ok(entry),

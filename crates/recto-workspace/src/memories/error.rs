@@ -88,6 +88,9 @@ pub enum MemoryError {
     },
 }
 
+/// The result of a change to memories.
+pub type MemoryResult<T> = Result<T, MemoryError>;
+
 impl MemoryError {
     /// What to do about it, where something can be done.
     pub fn hint(&self) -> Option<String> {

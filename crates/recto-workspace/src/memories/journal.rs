@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use recto_fs::private_options;
 use serde::{Deserialize, Serialize};
 
-use super::error::{MemoryError, failed};
+use super::error::{MemoryError, MemoryResult, failed};
 use super::layout::MemoryLayout;
 use super::lock::length;
 use super::open::open_own;
@@ -75,7 +75,7 @@ impl Journal {
     }
 
     /// Writes down what is about to be added, and gives the length from before.
-    pub(crate) fn add(&self, note: &JournalEntry) -> Result<u64, MemoryError> {
+    pub(crate) fn add(&self, note: &JournalEntry) -> MemoryResult<u64> {
         let before = self.length();
         // Behind a line that was torn by a kill, it begins one of its own.
         let mut line = if before > 0 { b"\n".to_vec() } else { Vec::new() };
@@ -93,7 +93,7 @@ impl Journal {
     }
 
     /// Writes it anew. A kill leaves the old or the new one.
-    pub(crate) fn rewrite(&self, notes: &[JournalEntry]) -> Result<(), MemoryError> {
+    pub(crate) fn rewrite(&self, notes: &[JournalEntry]) -> MemoryResult<()> {
         let lines: Result<Vec<String>, _> = notes.iter().map(serde_json::to_string).collect();
         let text = lines.map_err(io::Error::from).map_err(self.failed())?.join("\n");
         let new = self.path.with_file_name(".journal.new");

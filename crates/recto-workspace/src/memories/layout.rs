@@ -50,7 +50,7 @@ impl MemoryLayout {
     }
 
     /// Where new memories of a scope go.
-    pub(crate) fn place(&self, scope: &MemoryScope) -> MemoryFile {
+    pub(crate) fn scope_file(&self, scope: &MemoryScope) -> MemoryFile {
         let label = match scope {
             MemoryScope::Global => "MEMORY.md".to_owned(),
             MemoryScope::Person(id) => format!("people/{}.md", file_name(id)),
@@ -58,21 +58,16 @@ impl MemoryLayout {
             // Their folders are the owner's, and named as they name them.
             MemoryScope::Agent(id) => format!("agents/{}/memory.md", encoded(id, Capitals::Kept)),
         };
-        self.labelled(label, scope.clone(), None)
+        self.file(label, scope.clone(), None)
     }
 
     /// The note of a day.
-    pub(crate) fn note(&self, day: Date) -> MemoryFile {
-        self.labelled(format!("{day}.md"), MemoryScope::Global, Some(day))
+    pub(crate) fn note_file(&self, day: Date) -> MemoryFile {
+        self.file(format!("{day}.md"), MemoryScope::Global, Some(day))
     }
 
     /// Any file, by what its entries are named by.
-    pub(crate) fn labelled(
-        &self,
-        label: String,
-        scope: MemoryScope,
-        day: Option<Date>,
-    ) -> MemoryFile {
+    pub(crate) fn file(&self, label: String, scope: MemoryScope, day: Option<Date>) -> MemoryFile {
         MemoryFile { path: self.path(&label).into(), label: label.into(), scope, day }
     }
 
@@ -232,10 +227,10 @@ mod tests {
     fn each_scope_has_its_file_and_its_archive() {
         let layout = MemoryLayout::new("w".into());
         let paths = |scope: &MemoryScope| {
-            let place = layout.place(scope);
-            assert_eq!(layout.path_of(&place.label).as_deref(), Some(&*place.path));
-            let archive = layout.archive(&place.label);
-            format!("{} {}", place.path.display(), archive.display())
+            let file = layout.scope_file(scope);
+            assert_eq!(layout.path_of(&file.label).as_deref(), Some(&*file.path));
+            let archive = layout.archive(&file.label);
+            format!("{} {}", file.path.display(), archive.display())
         };
         assert_eq!(paths(&MemoryScope::Global), "w/memory/MEMORY.md w/memory/archive/MEMORY.md");
         assert_eq!(

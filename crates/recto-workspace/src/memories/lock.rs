@@ -13,7 +13,7 @@ use std::time::Duration;
 use recto_fs::{create_private_folder, lock_within, private_options, try_lock};
 use serde::{Deserialize, Serialize};
 
-use super::error::{MemoryError, failed};
+use super::error::{MemoryError, MemoryResult, failed};
 use super::layout::MemoryLayout;
 use super::open::open_own;
 use crate::stamp::{FileStamp, PathState};
@@ -31,7 +31,7 @@ const FILES: usize = 64;
 #[derive(Debug)]
 pub(crate) struct MemoryLock {
     file: File,
-    left: LockRecord,
+    record: LockRecord,
 }
 
 /// How the last writer left the files.
@@ -45,7 +45,7 @@ struct LockRecord {
 
 impl MemoryLock {
     /// Waits for the lock, and makes the folder for it if need be.
-    pub(crate) fn take(layout: &MemoryLayout) -> Result<Self, MemoryError> {
+    pub(crate) fn acquire(layout: &MemoryLayout) -> MemoryResult<Self> {
         if !layout.workspace().is_dir() {
             return Err(MemoryError::NoWorkspace { path: layout.workspace().to_owned() });
         }
@@ -60,7 +60,7 @@ impl MemoryLock {
     }
 
     /// The lock, unless another has it or there is none.
-    pub(crate) fn try_take(layout: &MemoryLayout) -> Option<Self> {
+    pub(crate) fn try_acquire(layout: &MemoryLayout) -> Option<Self> {
         let file = open_lock(&path(layout)).ok()?;
         try_lock(&file).ok()?.then(|| MemoryLock::held(file))
     }
@@ -69,43 +69,43 @@ impl MemoryLock {
         let mut text = String::new();
         // What cannot be read says nothing of any file, so all are checked.
         let _ = file.read_to_string(&mut text);
-        MemoryLock { file, left: serde_json::from_str(&text).unwrap_or_default() }
+        MemoryLock { file, record: serde_json::from_str(&text).unwrap_or_default() }
     }
 
     /// Whether nobody wrote into a file since it was left, and nobody was killed
     /// before he could.
-    pub(crate) fn is_as_left(&self, label: &str, seen: &PathState, journal: u64) -> bool {
+    pub(crate) fn is_untouched(&self, label: &str, seen: &PathState, journal: u64) -> bool {
         let PathState::Present(stamp) = seen else { return false };
-        self.left.journal == journal && self.is_left(label, stamp)
+        self.record.journal == journal && self.has_stamp(label, stamp)
     }
 
     /// Whether a file looks as it was left.
-    pub(crate) fn is_left(&self, label: &str, stamp: &FileStamp) -> bool {
-        self.left.files.get(label) == Some(&stamp.mark())
+    pub(crate) fn has_stamp(&self, label: &str, stamp: &FileStamp) -> bool {
+        self.record.files.get(label) == Some(&stamp.mark())
     }
 
     /// Notes how a file is left.
-    pub(crate) fn leave(&mut self, label: &str, stamp: &FileStamp) {
-        self.left.files.insert(label.to_owned(), stamp.mark());
+    pub(crate) fn note_stamp(&mut self, label: &str, stamp: &FileStamp) {
+        self.record.files.insert(label.to_owned(), stamp.mark());
     }
 
     /// Notes that a file may have been touched by another.
-    pub(crate) fn doubt(&mut self, label: &str) {
-        self.left.files.remove(label);
+    pub(crate) fn forget(&mut self, label: &str) {
+        self.record.files.remove(label);
     }
 
     /// Writes down how the files are left, and lets go.
     pub(crate) fn release(mut self, journal: u64) {
-        self.left.journal = journal;
-        if self.left.files.len() > FILES {
-            self.left.files.clear();
+        self.record.journal = journal;
+        if self.record.files.len() > FILES {
+            self.record.files.clear();
         }
         // When this fails, the next one checks more than it has to.
         let _ = self.write();
     }
 
     fn write(&mut self) -> io::Result<()> {
-        let text = serde_json::to_vec(&self.left)?;
+        let text = serde_json::to_vec(&self.record)?;
         self.file.set_len(0)?;
         self.file.seek(SeekFrom::Start(0))?;
         self.file.write_all(&text)
@@ -113,7 +113,7 @@ impl MemoryLock {
 }
 
 /// Makes a folder that only its owner can look into.
-pub(crate) fn make_folder(path: &Path) -> Result<(), MemoryError> {
+pub(crate) fn make_folder(path: &Path) -> MemoryResult<()> {
     create_private_folder(path).map_err(failed("make the folder", path))
 }
 
@@ -122,7 +122,7 @@ pub(crate) fn path(layout: &MemoryLayout) -> PathBuf {
     layout.memory().join(".lock")
 }
 
-fn open_lock(path: &Path) -> Result<File, MemoryError> {
+fn open_lock(path: &Path) -> MemoryResult<File> {
     open_own(path, private_options().read(true).write(true).create(true).truncate(false), "lock")
 }
 

@@ -5,15 +5,11 @@
 use std::fs::{self, File, OpenOptions};
 use std::path::Path;
 
-use super::error::{MemoryError, failed};
+use super::error::{MemoryError, MemoryResult, failed};
 use crate::stamp::{FileStamp, PathKind, PathState, stat_path};
 
 /// Opens a file; `what` is what it is wanted for: `write`.
-pub(crate) fn open(
-    path: &Path,
-    options: &OpenOptions,
-    what: &'static str,
-) -> Result<File, MemoryError> {
+pub(crate) fn open(path: &Path, options: &OpenOptions, what: &'static str) -> MemoryResult<File> {
     let check = |kind: PathKind| match kind.why_no_file() {
         Some(what) => Err(MemoryError::Unusable { path: path.to_owned(), what: what.to_owned() }),
         None => Ok(()),
@@ -33,7 +29,7 @@ pub(crate) fn open_own(
     path: &Path,
     options: &OpenOptions,
     what: &'static str,
-) -> Result<File, MemoryError> {
+) -> MemoryResult<File> {
     if is_link(path) {
         let what = LINK.to_owned();
         return Err(MemoryError::Unusable { path: path.to_owned(), what });

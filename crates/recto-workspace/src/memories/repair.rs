@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 
 use super::compose::{addition, entry_of};
-use super::error::MemoryError;
+use super::error::MemoryResult;
 use super::journal::{Journal, JournalEntry, millis, now};
 use super::layout::MemoryLayout;
 use super::load::{LoadReach, load_when_quiet, text};
@@ -23,7 +23,7 @@ pub(crate) fn repair_files(
     layout: &MemoryLayout,
     lock: &mut MemoryLock,
     durable: Durability,
-) -> Result<(), MemoryError> {
+) -> MemoryResult<()> {
     let journal = Journal::in_layout(layout);
     let notes = journal.read();
     let mut by_file: BTreeMap<&str, Vec<&JournalEntry>> = BTreeMap::new();
@@ -33,8 +33,8 @@ pub(crate) fn repair_files(
     let mut kept = Vec::new();
     for (label, notes) in by_file {
         let Some(path) = layout.path_of(label) else { continue };
-        let mended = repair_file(&path, label, &notes, lock, durable);
-        kept.extend(mended.unwrap_or_else(|_| notes.into_iter().cloned().collect()));
+        let repaired = repair_file(&path, label, &notes, lock, durable);
+        kept.extend(repaired.unwrap_or_else(|_| notes.into_iter().cloned().collect()));
     }
     let moment = now();
     kept.retain(|note| !note.is_old(moment));
@@ -49,9 +49,9 @@ fn repair_file(
     notes: &[&JournalEntry],
     lock: &mut MemoryLock,
     durable: Durability,
-) -> Result<Vec<JournalEntry>, MemoryError> {
+) -> MemoryResult<Vec<JournalEntry>> {
     for _ in 0..TRIES {
-        let loaded = load_when_quiet(path, LoadReach::End, |stamp| lock.is_left(label, stamp));
+        let loaded = load_when_quiet(path, LoadReach::End, |stamp| lock.has_stamp(label, stamp));
         let Ok(bytes) = loaded.content.into_bytes() else { break };
         // A file that is gone was taken away a moment ago, as far as anybody knows.
         let written = match &loaded.seen {
@@ -61,24 +61,24 @@ fn repair_file(
         let fresh: Vec<&JournalEntry> =
             notes.iter().copied().filter(|note| !note.is_old(written) && has_time(note)).collect();
         if without_doubles(&bytes, &fresh).is_some() {
-            lock.doubt(label);
+            lock.forget(label);
             replace(path, durable, |bytes| without_doubles(bytes, &fresh))?;
             continue;
         }
         let (kept, lost) = without_lost(bytes, notes, written);
-        let landed = match loaded.seen {
+        let outcome = match loaded.seen {
             PathState::Present(stamp) if lost.is_empty() => AppendOutcome::Clean(stamp),
             _ if lost.is_empty() => AppendOutcome::Disturbed,
             seen => append(path, &seen, &lost, durable)?,
         };
-        match landed {
-            AppendOutcome::Clean(stamp) => lock.leave(label, &stamp),
-            AppendOutcome::Disturbed => lock.doubt(label),
+        match outcome {
+            AppendOutcome::Clean(stamp) => lock.note_stamp(label, &stamp),
+            AppendOutcome::Disturbed => lock.forget(label),
             AppendOutcome::NotYet => continue,
         }
         return Ok(kept);
     }
-    lock.doubt(label);
+    lock.forget(label);
     Ok(notes.iter().copied().cloned().collect())
 }
 

@@ -17,35 +17,35 @@ pub(crate) fn union_marks(one: MemoryMarks, other: MemoryMarks) -> MemoryMarks {
 }
 
 /// The newest entry of this text, if the file has it.
-pub(crate) fn find_entry(content: &str, wanted: &str, place: &MemoryFile) -> Option<MemoryEntry> {
+pub(crate) fn find_entry(content: &str, wanted: &str, file: &MemoryFile) -> Option<MemoryEntry> {
     // Most files are larger than the answer: nothing is parsed that has no such word.
     let first = wanted.split_whitespace().next()?;
     if !content.contains(first) {
         return None;
     }
-    let entries = read_entries(content, place.day).into_iter();
+    let entries = read_entries(content, file.day).into_iter();
     entries.filter(|entry| entry.text == wanted).max_by_key(|entry| (entry.added(), entry.line))
 }
 
 /// Whether a memory stands in a file of this text.
-pub(crate) fn contains_memory(content: &str, memory: &Memory, place: &MemoryFile) -> bool {
-    !entries_of(content, memory, place).is_empty()
+pub(crate) fn contains_memory(content: &str, memory: &Memory, file: &MemoryFile) -> bool {
+    !entries_of(content, memory, file).is_empty()
 }
 
 /// A file's text with more marks before the entries of this text.
 pub(crate) fn add_marks(
     content: &str,
     wanted: &Wording,
-    place: &MemoryFile,
+    file: &MemoryFile,
 ) -> Option<(String, MemoryEntry)> {
-    let entry = find_entry(content, &wanted.text, place)?;
+    let entry = find_entry(content, &wanted.text, file)?;
     let marks = union_marks(entry.marks, wanted.marks);
     if marks == entry.marks {
         return None;
     }
-    let mut entries = read_entries(content, place.day);
+    let mut entries = read_entries(content, file.day);
     entries.retain(|other| other.text == entry.text);
-    Some((set_marks(content, &entries, marks, place)?, MemoryEntry { marks, ..entry }))
+    Some((set_marks(content, &entries, marks, file)?, MemoryEntry { marks, ..entry }))
 }
 
 /// A file's text with another wording of a memory, other marks, or both; `marks` makes
@@ -55,18 +55,18 @@ pub(crate) fn edit_memory(
     memory: &Memory,
     wording: Option<&Wording>,
     marks: &dyn Fn(MemoryMarks) -> MemoryMarks,
-    place: &MemoryFile,
+    file: &MemoryFile,
 ) -> Option<(String, MemoryEntry)> {
-    let entries = entries_of(content, memory, place);
+    let entries = entries_of(content, memory, file);
     let newest = entries.iter().max_by_key(|entry| (entry.added(), entry.line))?;
     match wording {
         Some(Wording { text, marks: given }) => {
             let given = if *given == MemoryMarks::default() { newest.marks } else { *given };
-            reword_memory(content, &entries, newest, (text, marks(given)), place)
+            reword_memory(content, &entries, newest, (text, marks(given)), file)
         }
         None => {
             let marks = marks(newest.marks);
-            let content = set_marks(content, &entries, marks, place)?;
+            let content = set_marks(content, &entries, marks, file)?;
             Some((content, MemoryEntry { marks, ..newest.clone() }))
         }
     }
@@ -79,13 +79,13 @@ fn reword_memory(
     entries: &[MemoryEntry],
     newest: &MemoryEntry,
     (text, marks): (&str, MemoryMarks),
-    place: &MemoryFile,
+    file: &MemoryFile,
 ) -> Option<(String, MemoryEntry)> {
     let lead = if newest.lead.is_empty() { "- " } else { &newest.lead };
     let new = block(lead, marks, text, newest.time.as_deref());
     let entry = entry_of(&new, newest.day).ok()?;
     let new = in_place_of(newest, new, content);
-    let stays = others(content, &newest.text, place);
+    let stays = others(content, &newest.text, file);
     let with = |apart: &str| {
         let new_of = |other: &MemoryEntry| match other.line == newest.line {
             true => new.clone() + &behind(&new, apart, content),
@@ -94,8 +94,8 @@ fn reword_memory(
         replaced(content, entries, new_of)
     };
     let keeps_others = |content: &String| {
-        let after = read_entries(content, place.day);
-        let (after, stays) = (said(&after), said(&stays));
+        let after = read_entries(content, file.day);
+        let (after, stays) = (claims(&after), claims(&stays));
         // The same may stand there twice now; either can be the new one.
         let is_new = |at: &usize| after[*at].0 == entry.text;
         let is_kept = |at: usize| after[..at] == stays[..at] && after[at + 1..] == stays[at..];
@@ -111,9 +111,9 @@ fn set_marks(
     content: &str,
     entries: &[MemoryEntry],
     marks: MemoryMarks,
-    place: &MemoryFile,
+    file: &MemoryFile,
 ) -> Option<String> {
-    let mut wanted = read_entries(content, place.day);
+    let mut wanted = read_entries(content, file.day);
     for entry in wanted.iter_mut().filter(|entry| entries.contains(entry)) {
         entry.marks = marks;
     }
@@ -140,20 +140,20 @@ fn set_marks(
         };
         replaced(content, entries, new_of)
     };
-    let is_right = |content: &String| said(&read_entries(content, place.day)) == said(&wanted);
+    let is_right = |content: &String| claims(&read_entries(content, file.day)) == claims(&wanted);
     let stays_written = Some(replaced(content, entries, as_written)).filter(is_right);
     stays_written.or_else(|| APART.into_iter().map(anew).find(is_right))
 }
 
 /// A file's text without a memory.
-pub(crate) fn remove_memory(content: &str, memory: &Memory, place: &MemoryFile) -> Option<String> {
-    let entries = entries_of(content, memory, place);
+pub(crate) fn remove_memory(content: &str, memory: &Memory, file: &MemoryFile) -> Option<String> {
+    let entries = entries_of(content, memory, file);
     if entries.is_empty() {
         return None;
     }
-    let stays = others(content, &memory.text, place);
+    let stays = others(content, &memory.text, file);
     let with = |apart: &str| replaced(content, &entries, |entry| cut(entry, apart, content));
-    let keeps_others = |rest: &String| said(&read_entries(rest, place.day)) == said(&stays);
+    let keeps_others = |rest: &String| claims(&read_entries(rest, file.day)) == claims(&stays);
     APART.into_iter().map(with).find(keeps_others)
 }
 
@@ -164,9 +164,9 @@ const APART: [&str; 4] = ["", "\n", "\n---\n\n", "<!-- -->\n"];
 
 /// The lines of a memory for the archive: as they were, and with their day where only
 /// the heading had it.
-pub(crate) fn forgotten_blocks(content: &str, memory: &Memory, place: &MemoryFile) -> String {
+pub(crate) fn forgotten_blocks(content: &str, memory: &Memory, file: &MemoryFile) -> String {
     let mut blocks = String::new();
-    for entry in entries_of(content, memory, place) {
+    for entry in entries_of(content, memory, file) {
         let day = entry.day.map(|day| day.to_string());
         if entry.lead.is_empty() {
             let time = entry.time.or(day);
@@ -184,21 +184,21 @@ pub(crate) fn forgotten_blocks(content: &str, memory: &Memory, place: &MemoryFil
 }
 
 /// The entries that a memory stands for: equal texts of one file are one memory.
-fn entries_of(content: &str, memory: &Memory, place: &MemoryFile) -> Vec<MemoryEntry> {
-    let mut entries = read_entries(content, place.day);
+fn entries_of(content: &str, memory: &Memory, file: &MemoryFile) -> Vec<MemoryEntry> {
+    let mut entries = read_entries(content, file.day);
     entries.retain(|entry| entry.text == *memory.text);
     entries
 }
 
 /// All entries but those of this text.
-fn others(content: &str, text: &str, place: &MemoryFile) -> Vec<MemoryEntry> {
-    let mut entries = read_entries(content, place.day);
+fn others(content: &str, text: &str, file: &MemoryFile) -> Vec<MemoryEntry> {
+    let mut entries = read_entries(content, file.day);
     entries.retain(|entry| entry.text != text);
     entries
 }
 
-/// What entries say, wherever they stand.
-fn said(entries: &[MemoryEntry]) -> Vec<(&str, MemoryMarks, Option<Date>, Option<&str>)> {
+/// What entries claim, wherever they stand.
+fn claims(entries: &[MemoryEntry]) -> Vec<(&str, MemoryMarks, Option<Date>, Option<&str>)> {
     entries
         .iter()
         .map(|MemoryEntry { text, marks, day, time, .. }| (&**text, *marks, *day, time.as_deref()))

@@ -10,7 +10,7 @@ use std::thread::sleep;
 
 use recto_fs::{private_options, sync_folder};
 
-use super::error::{MemoryError, failed};
+use super::error::{MemoryError, MemoryResult, failed};
 use super::leftover;
 use super::load::{LoadReach, LoadedContent, LoadedFile, QUIET, load, load_when_quiet};
 use super::open::open;
@@ -44,7 +44,7 @@ pub(crate) fn append(
     expected: &PathState,
     bytes: &[u8],
     durable: Durability,
-) -> Result<AppendOutcome, MemoryError> {
+) -> MemoryResult<AppendOutcome> {
     let mut file = open(path, private_options().append(true).create(true), "write")?;
     let stamp = |file: &File| file.metadata().map(|found| FileStamp::from_metadata(&found));
     let before = stamp(&file).map_err(failed("write", path))?;
@@ -93,7 +93,7 @@ pub(crate) fn replace(
     path: &Path,
     durable: Durability,
     change: impl FnMut(&[u8]) -> Option<Vec<u8>>,
-) -> Result<bool, MemoryError> {
+) -> MemoryResult<bool> {
     replace_with(path, durable, change, || sleep(QUIET))
 }
 
@@ -103,7 +103,7 @@ fn replace_with(
     durable: Durability,
     mut change: impl FnMut(&[u8]) -> Option<Vec<u8>>,
     mut pause: impl FnMut(),
-) -> Result<bool, MemoryError> {
+) -> MemoryResult<bool> {
     let target = fs::canonicalize(path).map_err(failed("write", path))?;
     for _ in 0..TRIES {
         let (seen, base) = whole(load_when_quiet(&target, LoadReach::Whole, |_| false), &target)?;
@@ -139,7 +139,7 @@ pub(crate) fn busy(path: &Path) -> MemoryError {
     MemoryError::Unusable { path: path.to_owned(), what }
 }
 
-fn whole(loaded: LoadedFile, path: &Path) -> Result<(PathState, Vec<u8>), MemoryError> {
+fn whole(loaded: LoadedFile, path: &Path) -> MemoryResult<(PathState, Vec<u8>)> {
     match loaded.content {
         LoadedContent::Bytes { bytes, .. } => Ok((loaded.seen, bytes)),
         LoadedContent::Missing => Err(failed("read", path)(io::ErrorKind::NotFound.into())),
@@ -165,12 +165,7 @@ enum SwapOutcome {
 
 impl SwapFile {
     /// Writes what shall stand in the place of `old`.
-    fn write(
-        target: &Path,
-        new: &[u8],
-        old: &[u8],
-        durable: Durability,
-    ) -> Result<Self, MemoryError> {
+    fn write(target: &Path, new: &[u8], old: &[u8], durable: Durability) -> MemoryResult<Self> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let (part, whole) = leftover::names(target, count, new, old);
@@ -359,11 +354,11 @@ mod tests {
     fn nothing_is_appended_to_a_file_that_changed() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a");
-        let landed = append(&path, &stat_path(&path), b"one\n", Durability::Yes).unwrap();
-        let AppendOutcome::Clean(stamp) = landed else { panic!("{landed:?}") };
+        let outcome = append(&path, &stat_path(&path), b"one\n", Durability::Yes).unwrap();
+        let AppendOutcome::Clean(stamp) = outcome else { panic!("{outcome:?}") };
         fs::write(&path, "other\n").unwrap();
-        let landed = append(&path, &PathState::Present(stamp), b"two\n", Durability::No).unwrap();
-        assert!(matches!(landed, AppendOutcome::NotYet));
+        let outcome = append(&path, &PathState::Present(stamp), b"two\n", Durability::No).unwrap();
+        assert!(matches!(outcome, AppendOutcome::NotYet));
         assert_eq!(fs::read_to_string(&path).unwrap(), "other\n");
     }
 }

@@ -187,9 +187,12 @@ async fn a_call_that_is_given_up_loses_nothing() {
     home.write("workspace/SOUL.md", "bbbb");
     {
         let mut call = pin!(workspace.catalog());
-        let _ = call.as_mut().poll(&mut Context::from_waker(Waker::noop()));
-        sleep(Duration::from_millis(20));
-        let _ = call.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        let mut context = Context::from_waker(Waker::noop());
+        // On a busy machine the first poll may find everything done.
+        if call.as_mut().poll(&mut context).is_pending() {
+            sleep(Duration::from_millis(20));
+            let _ = call.as_mut().poll(&mut context);
+        }
     }
     assert_eq!(soul(&*workspace.catalog().await), Some("bbbb"));
 }

@@ -19,7 +19,7 @@ use super::sessions::local;
 use crate::cli::{AnswerArg, ApprovalCommand};
 use crate::config::Settings;
 use crate::draw::TextTable;
-use crate::failure::CliFailure;
+use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::output::{print, print_json, print_text, tame, tame_lines, tell};
 use crate::setup;
@@ -37,7 +37,7 @@ impl From<AnswerArg> for ApprovalAnswer {
     }
 }
 
-pub(crate) fn run(home: &RectoHome, command: &ApprovalCommand) -> Result<ExitCode, CliFailure> {
+pub(crate) fn run(home: &RectoHome, command: &ApprovalCommand) -> CliResult<ExitCode> {
     let settings = setup::load(home, Vec::new())?;
     match command {
         ApprovalCommand::List(format) => setup::runtime()?.block_on(list(&settings, format.json)),
@@ -53,7 +53,7 @@ pub(crate) fn run(home: &RectoHome, command: &ApprovalCommand) -> Result<ExitCod
     }
 }
 
-async fn list(settings: &Settings, as_json: bool) -> Result<ExitCode, CliFailure> {
+async fn list(settings: &Settings, as_json: bool) -> CliResult<ExitCode> {
     let store = setup::store(settings)?;
     let now = Moment::now();
     let mut open = Vec::new();
@@ -131,7 +131,7 @@ async fn answer(
     settings: Settings,
     id: ApprovalId,
     answer: ApprovalAnswer,
-) -> Result<(AnswerReport, Option<Agent>), CliFailure> {
+) -> CliResult<(AnswerReport, Option<Agent>)> {
     let store = setup::store(&settings)?;
     if is_waited_for(&store, id).await? {
         let approval = store.answer_approval(id, answer, Moment::now()).await?;
@@ -145,7 +145,7 @@ async fn answer(
 }
 
 /// Whether another process waits for the answer; then no model is needed here.
-async fn is_waited_for(store: &Store, id: ApprovalId) -> Result<bool, CliFailure> {
+async fn is_waited_for(store: &Store, id: ApprovalId) -> CliResult<bool> {
     let Some(approval) = store.approval(id).await? else {
         return Err(CliFailure::from(StoreError::NotFound(RowId::Approval(id)))
             .hint("`recto approvals list` lists those that are open"));
@@ -155,11 +155,7 @@ async fn is_waited_for(store: &Store, id: ApprovalId) -> Result<bool, CliFailure
 }
 
 /// Answers, and follows the turn where it goes on here.
-async fn go_on(
-    agent: &Agent,
-    id: ApprovalId,
-    answer: ApprovalAnswer,
-) -> Result<AnswerReport, CliFailure> {
+async fn go_on(agent: &Agent, id: ApprovalId, answer: ApprovalAnswer) -> CliResult<AnswerReport> {
     let asked = agent.store().approval(id).await?;
     let events = asked.map(|approval| agent.listen(approval.session));
     let AnsweredApproval { approval, goes_on } = agent.answer(id, answer).await?;
@@ -181,7 +177,7 @@ async fn go_on(
     Ok(outcome)
 }
 
-fn tell_outcome(outcome: &AnswerReport, as_json: bool) -> Result<ExitCode, CliFailure> {
+fn tell_outcome(outcome: &AnswerReport, as_json: bool) -> CliResult<ExitCode> {
     let code = match (&outcome.finished, &outcome.next) {
         (Some(finished), _) if finished.status != TurnEnding::Done => ExitCode::FAILURE,
         (None, Some(_)) => ExitCode::from(WAITS),

@@ -8,10 +8,10 @@ mod mode;
 mod select;
 
 use crate::cli::BenchCommand;
-use crate::failure::CliFailure;
+use crate::failure::CliResult;
 use crate::home::RectoHome;
 
-pub(crate) fn run(home: &RectoHome, command: &BenchCommand) -> Result<(), CliFailure> {
+pub(crate) fn run(home: &RectoHome, command: &BenchCommand) -> CliResult {
     match command {
         BenchCommand::Mode { messages, json } => mode::run(home, messages, json.json),
         BenchCommand::Select { items, queries, out, scope } => {

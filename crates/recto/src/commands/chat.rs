@@ -24,9 +24,8 @@ use recto_store::{StoredApproval, StoredSession, TurnEnding, TurnId};
 use tokio::sync::{Notify, mpsc};
 
 use crate::cli::ChatArgs;
-use crate::commands::agent_failed;
 use crate::commands::sessions::resume_from_file;
-use crate::failure::CliFailure;
+use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::input;
 use crate::output::{tame, tell};
@@ -35,7 +34,7 @@ use crate::terminal::editor::{EditorInput, LineEditor};
 use follow::AnswerMode;
 use printer::TurnPrinter;
 
-pub(crate) fn run(home: &RectoHome, args: &ChatArgs) -> Result<ExitCode, CliFailure> {
+pub(crate) fn run(home: &RectoHome, args: &ChatArgs) -> CliResult<ExitCode> {
     let settings = setup::load(home, Vec::new())?;
     let message = args.message.as_deref().map(input::message).transpose()?;
     let runtime = setup::runtime()?;
@@ -104,7 +103,7 @@ impl From<&FinishedTurn> for MessageOutcome {
 }
 
 impl Chat {
-    async fn open(agent: Agent, args: &ChatArgs, session: &str) -> Result<Self, CliFailure> {
+    async fn open(agent: Agent, args: &ChatArgs, session: &str) -> CliResult<Self> {
         let settings = SessionSettings {
             model: args.model.clone(),
             context_mode: args.context_mode.map(ContextMode::from),
@@ -112,11 +111,10 @@ impl Chat {
             ..SessionSettings::default()
         };
         if let Some(name) = &args.model {
-            agent.model(name).map_err(|error| agent_failed(&error))?;
+            agent.model(name)?;
         }
         let conversation = Conversation::with_owner("terminal", "local", session);
-        let session =
-            agent.find_named_or_begin(&conversation).await.map_err(|error| agent_failed(&error))?;
+        let session = agent.find_named_or_begin(&conversation).await?;
         let printer = if args.json { TurnPrinter::Json } else { TurnPrinter::for_people() };
         // Whoever answers with a key must have seen the question.
         let answers = match input::is_typed() && io::stderr().is_terminal() && !args.json {
@@ -128,7 +126,7 @@ impl Chat {
     }
 
     /// Handles one message, and ends.
-    async fn run_once(&mut self, message: &str) -> Result<ExitCode, CliFailure> {
+    async fn run_once(&mut self, message: &str) -> CliResult<ExitCode> {
         let outcome = match self.handle_input(message).await? {
             left @ (MessageOutcome::Abandoned | MessageOutcome::Waiting) => left,
             outcome => self.finish(outcome).await,
@@ -137,7 +135,7 @@ impl Chat {
     }
 
     /// Handles messages from standard input, one a line. Ctrl-C between them is the end.
-    async fn run_piped(&mut self) -> Result<ExitCode, CliFailure> {
+    async fn run_piped(&mut self) -> CliResult<ExitCode> {
         let mut lines = input::lines();
         let mut worst = MessageOutcome::Done;
         let mut waits = false;
@@ -190,7 +188,7 @@ impl Chat {
     }
 
     /// Reads messages from a person at the terminal until they leave.
-    async fn run_typed(&mut self, home: &RectoHome) -> Result<ExitCode, CliFailure> {
+    async fn run_typed(&mut self, home: &RectoHome) -> CliResult<ExitCode> {
         self.greet();
         if let Ok(Some(approval)) = self.first_question().await {
             let question = ApprovalQuestion::from_approval(&approval);
@@ -241,7 +239,7 @@ impl Chat {
     }
 
     /// Runs a command, or sends a message to the model.
-    async fn handle_input(&mut self, text: &str) -> Result<MessageOutcome, CliFailure> {
+    async fn handle_input(&mut self, text: &str) -> CliResult<MessageOutcome> {
         if matches!(text.trim_end(), "/exit" | "/quit") {
             return Ok(MessageOutcome::Exit);
         }
@@ -252,13 +250,9 @@ impl Chat {
         }
     }
 
-    async fn run_command(&mut self, command: ChatCommand) -> Result<MessageOutcome, CliFailure> {
+    async fn run_command(&mut self, command: ChatCommand) -> CliResult<MessageOutcome> {
         let mut events = self.agent.listen(self.session.id);
-        let answer = self
-            .agent
-            .command(&self.conversation, self.session.id, command)
-            .await
-            .map_err(|error| agent_failed(&error))?;
+        let answer = self.agent.command(&self.conversation, self.session.id, command).await?;
         if let CommandReply::Began(session) = &answer {
             self.session = session.clone();
         }
@@ -272,7 +266,7 @@ impl Chat {
     }
 
     /// Sends a message and shows what happens until its turn is over.
-    async fn send_message(&mut self, text: &str) -> Result<MessageOutcome, CliFailure> {
+    async fn send_message(&mut self, text: &str) -> CliResult<MessageOutcome> {
         let inbound = Inbound { settings: self.settings.clone(), ..Inbound::text(text) };
         let mut interrupts = InterruptState::None;
         let mut events = self.agent.listen(self.session.id);
@@ -280,7 +274,7 @@ impl Chat {
         let Some(submitted) = self.watch(&mut interrupts, submitting).await else {
             return Ok(MessageOutcome::Abandoned);
         };
-        let turn = submitted.map_err(|error| agent_failed(&error))?.turn;
+        let turn = submitted?.turn;
         if let (AnswerMode::Later, Some(approval)) = (self.answers, self.first_question().await?) {
             tell(&format_args!(
                 "the message waits behind approval {id}: /approve or /deny, or `recto approvals \
@@ -294,9 +288,9 @@ impl Chat {
     }
 
     /// The oldest question that waits in the session.
-    async fn first_question(&self) -> Result<Option<StoredApproval>, CliFailure> {
+    async fn first_question(&self) -> CliResult<Option<StoredApproval>> {
         let open = self.agent.open_approvals(Some(self.session.id)).await;
-        Ok(open.map_err(|error| agent_failed(&error))?.into_iter().next())
+        Ok(open?.into_iter().next())
     }
 
     /// Follows a turn that goes on, and then those that waited behind it.
@@ -304,7 +298,7 @@ impl Chat {
         &mut self,
         turn: TurnId,
         events: &mut mpsc::UnboundedReceiver<TurnEvent>,
-    ) -> Result<MessageOutcome, CliFailure> {
+    ) -> CliResult<MessageOutcome> {
         let mut outcome = self.follow(turn, events, InterruptState::None).await?;
         while !matches!(outcome, MessageOutcome::Waiting | MessageOutcome::Abandoned)
             && !self.queued.is_empty()
@@ -357,10 +351,10 @@ const A_MOMENT: Duration = Duration::from_millis(500);
 /// for it because something is being printed.
 fn interrupts() -> Arc<Notify> {
     let interrupt = Arc::new(Notify::new());
-    let told = interrupt.clone();
+    let notify = interrupt.clone();
     tokio::spawn(async move {
         while tokio::signal::ctrl_c().await.is_ok() {
-            told.notify_one();
+            notify.notify_one();
         }
     });
     interrupt

@@ -7,19 +7,19 @@ use serde_json::{Value, json};
 use crate::cli::ConfigCommand;
 use crate::config::{self, ConfigProblem, LoadedConfig};
 use crate::draw::TextTable;
-use crate::failure::CliFailure;
+use crate::failure::CliResult;
 use crate::home::RectoHome;
 use crate::output::{counted, print, print_json, tame_lines, tell};
 use crate::setup;
 
-pub(crate) fn run(home: &RectoHome, command: &ConfigCommand) -> Result<ExitCode, CliFailure> {
+pub(crate) fn run(home: &RectoHome, command: &ConfigCommand) -> CliResult<ExitCode> {
     match command {
         ConfigCommand::Show(format) => show(home, format.json).map(|()| ExitCode::SUCCESS),
         ConfigCommand::Check(format) => check(home, format.json),
     }
 }
 
-fn show(home: &RectoHome, as_json: bool) -> Result<(), CliFailure> {
+fn show(home: &RectoHome, as_json: bool) -> CliResult {
     let loaded = setup::load_all(home, Vec::new())?;
     for warning in &loaded.warnings {
         tell(&format_args!("warning: {warning}"));
@@ -46,7 +46,7 @@ fn origin(row: &config::SettingRow) -> String {
     row.origin.as_ref().map_or_else(|| "default".to_owned(), ToString::to_string)
 }
 
-fn check(home: &RectoHome, as_json: bool) -> Result<ExitCode, CliFailure> {
+fn check(home: &RectoHome, as_json: bool) -> CliResult<ExitCode> {
     let file = home.path().join("config.toml");
     let (problems, warnings) = match config::load(&setup::sources(home, Vec::new())) {
         Ok(LoadedConfig { warnings, .. }) => (Vec::new(), warnings),

@@ -8,7 +8,7 @@ use jiff::Zoned;
 use recto_agent::{
     Agent, AgentMemories, Inbound, ItemQuery, MemoryCriteria, MentionedItems, ModelEntry,
     RankingBasis, RequestPreview, SearchOutcome, Searcher, SessionSettings, WordsOnlyReason,
-    join_mentioned,
+    assemble_for, join_mentioned, model_window,
 };
 use recto_context::mode::{self, ModeQuestion, ModeSetting};
 use recto_context::{
@@ -22,16 +22,16 @@ use recto_workspace::MemoryView;
 use serde_json::{Value, json};
 
 use crate::cli::ContextArgs;
-use crate::commands::{agent_failed, history_failure, sessions};
+use crate::commands::{history_failure, sessions};
 use crate::config::{ConfigFlag, Settings};
 use crate::draw;
-use crate::failure::CliFailure;
+use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::input;
 use crate::output::{print, print_data, print_json, tame, tell};
 use crate::setup::{self, ModelChoice};
 
-pub(crate) fn run(home: &RectoHome, args: &ContextArgs) -> Result<ExitCode, CliFailure> {
+pub(crate) fn run(home: &RectoHome, args: &ContextArgs) -> CliResult<ExitCode> {
     let message = message(args)?;
     let history = args.history.as_deref().map(read_history).transpose()?.unwrap_or_default();
     let flag = |name: &String| ConfigFlag { name: "--model", key: "model", value: name.clone() };
@@ -51,9 +51,9 @@ pub(crate) fn run(home: &RectoHome, args: &ContextArgs) -> Result<ExitCode, CliF
     setup::tell_problems(&remembered.problems);
     let mut catalog = setup::whole_catalog(home, &settings, &snapshot);
     catalog.memories.clone_from(&remembered.memories);
-    let store = kept_store(&settings);
+    let store = existing_store(&settings);
     let searcher = setup::searcher(&settings, store.clone());
-    let ground = ContextSource {
+    let source = ContextSource {
         catalog: &catalog,
         searcher: &searcher,
         memories: &setup::memories(&settings, &searcher, store),
@@ -62,13 +62,13 @@ pub(crate) fn run(home: &RectoHome, args: &ContextArgs) -> Result<ExitCode, CliF
         choice: &choice,
     };
     let mark = args.context_mode.map(ContextMode::from);
-    let (model, request) = runtime.block_on(assemble(&ground, &message, &history, mark))?;
+    let (model, request) = runtime.block_on(assemble(&source, &message, &history, mark))?;
     show(args, &model, &request)?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// The store, for the vectors that it has kept. Looking makes none.
-pub(crate) fn kept_store(settings: &Settings) -> Option<Store> {
+pub(crate) fn existing_store(settings: &Settings) -> Option<Store> {
     let is_there = settings.store.path.exists();
     is_there.then(|| setup::store(settings).ok()).flatten()
 }
@@ -85,18 +85,18 @@ pub(crate) struct ContextSource<'a> {
     pub(crate) choice: &'a ModelChoice,
 }
 
-/// What a model would be sent for a message that begins a session, or follows
-/// upon a history. Nothing is stored or called, except that a server may be asked
+/// Assembles what a model would be sent for a message that begins a session, or
+/// follows upon a history. Nothing is stored or called, except that a server may be asked
 /// for its window.
 pub(crate) async fn assemble(
-    ground: &ContextSource<'_>,
+    source: &ContextSource<'_>,
     message: &str,
     history: &[Arc<Message>],
     mark: Option<ContextMode>,
-) -> Result<(ModelEntry, RequestContext), CliFailure> {
-    let ContextSource { catalog, settings, choice, .. } = *ground;
+) -> CliResult<(ModelEntry, RequestContext)> {
+    let ContextSource { catalog, settings, choice, .. } = *source;
     let model = setup::chosen_model(settings)?;
-    let window = recto_agent::probe_window_of(&model, Tokens::new(settings.window_cap)).await;
+    let window = model_window(&model, Tokens::new(settings.window_cap)).await;
     let window = window.unwrap_or(Window::ASSUMED);
     warn_of_assumed_window(settings, choice, window);
     let mut session = catalog.session_at_start();
@@ -104,7 +104,7 @@ pub(crate) async fn assemble(
     for problem in &problems {
         tell(&format_args!("warning: {}", tame(problem)));
     }
-    let (found, snapshot) = search(ground, &model, &session, message, mark).await;
+    let (found, snapshot) = search(source, &model, &session, message, mark).await;
     if let Some(how @ RankingBasis::Words(why)) = &found.how
         && *why != WordsOnlyReason::NothingNamed
     {
@@ -133,24 +133,24 @@ pub(crate) async fn assemble(
         .carry(Carry { snapshot: Some(snapshot), ..Carry::default() })
         .limits(model.limits)
         .layout(model.layout);
-    let request = recto_agent::assemble_for(&model, &inputs)
+    let request = assemble_for(&model, &inputs)
         .await
         .map_err(|over| CliFailure::new(over.to_string()).hint(over.hint()))?;
     Ok((model, request))
 }
 
-/// What search brings for a message outside of all sessions, and the memories for
-/// its page.
+/// Searches for a message outside of all sessions, and chooses the memories for its
+/// page.
 async fn search(
-    ground: &ContextSource<'_>,
+    source: &ContextSource<'_>,
     model: &ModelEntry,
     session: &[SessionItem],
     message: &str,
     mark: Option<ContextMode>,
 ) -> (SearchOutcome, MemorySnapshot) {
-    let ContextSource { catalog, searcher, memories, remembered, .. } = *ground;
+    let ContextSource { catalog, searcher, memories, remembered, .. } = *source;
     let options = *searcher.options();
-    let wanted = ItemQuery {
+    let query = ItemQuery {
         catalog,
         entries: SearchEntry::from_catalog(catalog).into(),
         session,
@@ -162,26 +162,26 @@ async fn search(
         options,
         message,
     };
-    let by = MemoryCriteria {
+    let criteria = MemoryCriteria {
         limits: &model.limits,
         options: &options,
         counter: &TokenCounter::estimated(),
         history_from: MessageId::default(),
     };
     let (mut found, chosen) =
-        tokio::join!(searcher.find(&wanted), memories.choose(remembered, message, None, &by));
-    let snapshot = found.add(chosen);
+        tokio::join!(searcher.find(&query), memories.choose(remembered, message, None, &criteria));
+    let snapshot = found.add_memories(chosen);
     (found, snapshot)
 }
 
-/// The same, as the next message of a session.
+/// Shows what a model would be sent for the next message of a session.
 fn show_in_session(
     home: &RectoHome,
     settings: Settings,
     args: &ContextArgs,
     name: &str,
     message: &str,
-) -> Result<ExitCode, CliFailure> {
+) -> CliResult<ExitCode> {
     setup::runtime()?.block_on(async {
         let store = setup::store(&settings)?;
         let session = sessions::find(&store, name).await?;
@@ -208,11 +208,11 @@ pub(crate) async fn preview(
     message: &str,
     model: Option<String>,
     mark: Option<ContextMode>,
-) -> Result<(ModelEntry, RequestPreview), CliFailure> {
+) -> CliResult<(ModelEntry, RequestPreview)> {
     let settings = SessionSettings { model, context_mode: mark, ..SessionSettings::default() };
     let inbound = Inbound { settings, ..Inbound::text(message) };
-    let preview = agent.preview(session, inbound).await.map_err(|error| agent_failed(&error))?;
-    let model = agent.model(&preview.request.model).map_err(|error| agent_failed(&error))?;
+    let preview = agent.preview(session, inbound).await?;
+    let model = agent.model(&preview.request.model)?;
     Ok((model.clone(), preview))
 }
 
@@ -246,11 +246,7 @@ fn tell_of_compaction(preview: &RequestPreview) {
     }
 }
 
-fn show(
-    args: &ContextArgs,
-    model: &ModelEntry,
-    request: &RequestContext,
-) -> Result<(), CliFailure> {
+fn show(args: &ContextArgs, model: &ModelEntry, request: &RequestContext) -> CliResult {
     if args.json {
         print_json(&request.report())
     } else if args.raw {
@@ -262,7 +258,7 @@ fn show(
 }
 
 /// The message that was typed, or standard input to its end, byte for byte.
-fn message(args: &ContextArgs) -> Result<String, CliFailure> {
+fn message(args: &ContextArgs) -> CliResult<String> {
     match args.message.as_deref() {
         Some(message) => input::message(message),
         None if input::is_typed() => Err(CliFailure::new("there is no message")
@@ -271,7 +267,7 @@ fn message(args: &ContextArgs) -> Result<String, CliFailure> {
     }
 }
 
-fn read_history(path: &Path) -> Result<Vec<Arc<Message>>, CliFailure> {
+fn read_history(path: &Path) -> CliResult<Vec<Arc<Message>>> {
     let failure = || CliFailure::new(format!("cannot read the history `{}`", path.display()));
     let file = std::fs::File::open(path).map_err(|error| {
         failure().because(&error).hint("name a file with one JSON message a line")

@@ -22,12 +22,12 @@ use serde_json::{Value, json};
 
 use crate::commands::items::severity;
 use crate::config::{self, ConfigProblem, LoadedConfig, Settings};
-use crate::failure::CliFailure;
+use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::output::{counted, print_as, tame};
 use crate::setup;
 
-pub(crate) fn run(home: &RectoHome, json: bool) -> Result<ExitCode, CliFailure> {
+pub(crate) fn run(home: &RectoHome, json: bool) -> CliResult<ExitCode> {
     let report = examine(home)?;
     print_as(json, || report.json(), || report.drawn())?;
     Ok(if report.is_ready() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -102,7 +102,7 @@ impl DoctorFinding {
     }
 }
 
-fn examine(home: &RectoHome) -> Result<DoctorReport, CliFailure> {
+fn examine(home: &RectoHome) -> CliResult<DoctorReport> {
     let mut findings = vec![home_folder(home)];
     let loaded = config::load(&setup::sources(home, Vec::new()));
     let file = home.path().join("config.toml");

@@ -8,7 +8,7 @@ use std::path::Path;
 use jiff::Zoned;
 use recto_fs::{create_private_folder, private_options};
 
-use crate::failure::CliFailure;
+use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::output::{print, tell};
 
@@ -34,7 +34,7 @@ pub(crate) const FILES: [(&str, &str); 10] = templates![
     "workspace/memory/MEMORY.md",
 ];
 
-pub(crate) fn run(home: &RectoHome) -> Result<(), CliFailure> {
+pub(crate) fn run(home: &RectoHome) -> CliResult {
     let now = Zoned::now();
     for (name, template) in FILES {
         let path = home.path().join(name);
@@ -48,7 +48,7 @@ pub(crate) fn run(home: &RectoHome) -> Result<(), CliFailure> {
 }
 
 /// Writes all of them into a folder that has none, and tells nothing.
-pub(crate) fn fill(folder: &Path) -> Result<(), CliFailure> {
+pub(crate) fn fill(folder: &Path) -> CliResult {
     let now = Zoned::now();
     FILES.iter().try_for_each(|(name, template)| {
         write_new(&folder.join(name), &filled(template, &now)).map(|_| ())
@@ -67,7 +67,7 @@ enum InitWrite {
 }
 
 /// Writes a file that only its owner can read, unless there is one.
-fn write_new(path: &Path, content: &str) -> Result<InitWrite, CliFailure> {
+fn write_new(path: &Path, content: &str) -> CliResult<InitWrite> {
     let failure = |error: &std::io::Error| {
         CliFailure::new(format!("cannot write {}", path.display()))
             .because(error)

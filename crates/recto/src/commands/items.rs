@@ -17,17 +17,13 @@ use serde_json::{Value, json};
 use crate::cli::ItemCommand;
 use crate::config::Settings;
 use crate::draw::TextTable;
-use crate::failure::CliFailure;
+use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::output::{counted, print, print_json, print_list, print_text, tame, tell};
 use crate::setup;
 use entry::{ItemMatch, ListedItem};
 
-pub(crate) fn run(
-    home: &RectoHome,
-    kind: ItemKind,
-    command: &ItemCommand,
-) -> Result<ExitCode, CliFailure> {
+pub(crate) fn run(home: &RectoHome, kind: ItemKind, command: &ItemCommand) -> CliResult<ExitCode> {
     let view = ItemView::open(home, kind)?;
     match command {
         ItemCommand::List(format) => list(&view, format.json)?,
@@ -55,7 +51,7 @@ pub(super) struct ItemView {
 }
 
 impl ItemView {
-    pub(super) fn open(home: &RectoHome, kind: ItemKind) -> Result<Self, CliFailure> {
+    pub(super) fn open(home: &RectoHome, kind: ItemKind) -> CliResult<Self> {
         let settings = setup::load(home, Vec::new())?;
         let snapshot = setup::read_workspace(&settings)?;
         let catalog = setup::whole_catalog(home, &settings, &snapshot);
@@ -78,7 +74,7 @@ fn folders(settings: &Settings, kind: ItemKind) -> Vec<PathBuf> {
     folders
 }
 
-fn list(view: &ItemView, as_json: bool) -> Result<(), CliFailure> {
+fn list(view: &ItemView, as_json: bool) -> CliResult {
     let entries = view.entries();
     let draw = || entry_table(&entries, view.kind).to_string();
     let nothing = format!("there are no {}", plural(view.kind));
@@ -117,7 +113,7 @@ fn entry_table(entries: &[ListedItem<'_>], kind: ItemKind) -> TextTable {
     table
 }
 
-fn show(view: &ItemView, name: &str, as_json: bool) -> Result<(), CliFailure> {
+fn show(view: &ItemView, name: &str, as_json: bool) -> CliResult {
     let entries = view.entries();
     let entry = find(view, &entries, name)?;
     if as_json {
@@ -140,7 +136,7 @@ pub(super) fn find<'e, 'c>(
     view: &ItemView,
     entries: &'e [ListedItem<'c>],
     name: &str,
-) -> Result<&'e ListedItem<'c>, CliFailure> {
+) -> CliResult<&'e ListedItem<'c>> {
     match entry::find(entries, name) {
         ItemMatch::One(entry) => Ok(entry),
         ItemMatch::Several(names) => {
@@ -206,7 +202,7 @@ pub(super) fn concerning(view: &ItemView) -> impl Iterator<Item = &WorkspaceProb
     view.snapshot.problems.iter().filter(concerns)
 }
 
-fn check(view: &ItemView, as_json: bool) -> Result<ExitCode, CliFailure> {
+fn check(view: &ItemView, as_json: bool) -> CliResult<ExitCode> {
     let ItemView { kind, snapshot, .. } = view;
     let problems: Vec<&WorkspaceProblem> = concerning(view).collect();
     let skipped = snapshot.skipped.iter().filter(|skipped| skipped.item.kind == *kind);

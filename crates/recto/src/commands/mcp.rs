@@ -6,10 +6,10 @@ pub(crate) mod serve;
 use std::process::ExitCode;
 
 use crate::cli::McpCommand;
-use crate::failure::CliFailure;
+use crate::failure::CliResult;
 use crate::home::RectoHome;
 
-pub(crate) fn run(home: &RectoHome, command: &McpCommand) -> Result<ExitCode, CliFailure> {
+pub(crate) fn run(home: &RectoHome, command: &McpCommand) -> CliResult<ExitCode> {
     match command {
         McpCommand::Check { name, json } => return client::check(home, name.as_deref(), json.json),
         McpCommand::Tools { name, json } => return client::tools(home, name.as_deref(), json.json),

@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 
 use crate::cli::{AudienceArgs, MemoryCommand, ScopeArgs, WhoArg};
 use crate::config::Settings;
-use crate::failure::CliFailure;
+use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::setup;
 
@@ -29,7 +29,7 @@ pub(crate) use search::recollection_json;
 /// The most characters of a memory that are shown on its line.
 const SHOWN: usize = 160;
 
-pub(crate) fn run(home: &RectoHome, command: &MemoryCommand) -> Result<ExitCode, CliFailure> {
+pub(crate) fn run(home: &RectoHome, command: &MemoryCommand) -> CliResult<ExitCode> {
     let settings = setup::load(home, Vec::new())?;
     let files = setup::memory_files(&settings);
     setup::runtime()?.block_on(async {

@@ -17,13 +17,13 @@ use serde_json::{Value, json};
 use crate::cli::ModelCommand;
 use crate::config::Settings;
 use crate::draw::TextTable;
-use crate::failure::CliFailure;
+use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::output::{print, print_json, tell};
 use crate::setup;
 use progress::PullDisplay;
 
-pub(crate) fn run(home: &RectoHome, command: &ModelCommand) -> Result<ExitCode, CliFailure> {
+pub(crate) fn run(home: &RectoHome, command: &ModelCommand) -> CliResult<ExitCode> {
     match command {
         ModelCommand::List(json) => list(&setup::load(home, Vec::new())?, json.json)?,
         ModelCommand::Check { name, json } => {
@@ -70,7 +70,7 @@ impl From<ModelsError> for CliFailure {
     }
 }
 
-fn list(settings: &Settings, json: bool) -> Result<(), CliFailure> {
+fn list(settings: &Settings, json: bool) -> CliResult {
     let chosen = settings.model.as_deref();
     let installed = Library::new(&settings.model_files).list()?;
     if json {
@@ -120,7 +120,7 @@ struct CheckedModel<'a> {
 }
 
 /// Asks all servers at once. Fails when one can't be used.
-async fn check(entries: &[ModelEntry], json: bool) -> Result<ExitCode, CliFailure> {
+async fn check(entries: &[ModelEntry], json: bool) -> CliResult<ExitCode> {
     let checks =
         entries.iter().map(|entry| async { CheckedModel { entry, health: health(entry).await } });
     let found = join_all(checks).await;
@@ -176,7 +176,7 @@ impl CheckedModel<'_> {
 
     /// The window, and where the number comes from.
     fn window(&self, health: &ModelHealth) -> String {
-        let told = match health.window {
+        let reported = match health.window {
             ServerWindow::Loaded(tokens) => format!("{} loaded", Tokens::new(tokens)),
             ServerWindow::Trained(tokens) => format!("{} trained", Tokens::new(tokens)),
             ServerWindow::Fits(tokens) => format!("{} as memory allows", Tokens::new(tokens)),
@@ -184,8 +184,8 @@ impl CheckedModel<'_> {
         };
         let source = health.window_source.map_or_else(String::new, |source| format!(" ({source})"));
         match self.entry.window {
-            Some(set) => format!("{set} set in the config; {told}{source}"),
-            None => format!("{told}{source}"),
+            Some(set) => format!("{set} set in the config; {reported}{source}"),
+            None => format!("{reported}{source}"),
         }
     }
 

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use crate::cli::SearchArgs;
 use crate::draw::TextTable;
-use crate::failure::CliFailure;
+use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::input;
 use crate::output::{one_line, print, print_json, tell};
@@ -31,7 +31,7 @@ const A_MOMENT: Duration = Duration::from_secs(1);
 /// The most characters of the best chunk that are shown.
 const SHOWN: usize = 80;
 
-pub(crate) fn run(home: &RectoHome, args: &SearchArgs) -> Result<(), CliFailure> {
+pub(crate) fn run(home: &RectoHome, args: &SearchArgs) -> CliResult {
     let query = input::message(&args.query)?;
     if query.trim().is_empty() {
         return Err(CliFailure::new("there is nothing to search for")
@@ -228,7 +228,7 @@ pub(crate) fn by_probability(a: &Pick, b: &Pick) -> Ordering {
     probability(b).total_cmp(&probability(a))
 }
 
-fn draw(found: &SearchReport, args: &SearchArgs) -> Result<(), CliFailure> {
+fn draw(found: &SearchReport, args: &SearchArgs) -> CliResult {
     let SearchReport { rows, how, options } = found;
     let shown: Vec<&SearchRow> = rows.iter().filter(|row| row.has_any()).collect();
     if !shown.is_empty() {

@@ -14,14 +14,14 @@ use serde_json::{Value, json};
 
 use crate::cli::SessionCommand;
 use crate::draw::TextTable;
-use crate::failure::CliFailure;
+use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::output::{print, print_json, print_list, tame, tame_lines, tell};
 use crate::setup;
 
 pub(crate) use transfer::resume_from_file;
 
-pub(crate) fn run(home: &RectoHome, command: &SessionCommand) -> Result<(), CliFailure> {
+pub(crate) fn run(home: &RectoHome, command: &SessionCommand) -> CliResult {
     let settings = setup::load(home, Vec::new())?;
     setup::runtime()?.block_on(async {
         let store = setup::settled_store(&settings).await?;
@@ -47,7 +47,7 @@ pub(crate) fn run(home: &RectoHome, command: &SessionCommand) -> Result<(), CliF
 }
 
 /// Finds the session of that name or number.
-pub(crate) async fn find(store: &Store, name: &str) -> Result<StoredSession, CliFailure> {
+pub(crate) async fn find(store: &Store, name: &str) -> CliResult<StoredSession> {
     if let Some(session) = store.find_session(name).await? {
         return Ok(session);
     }
@@ -58,7 +58,7 @@ pub(crate) async fn find(store: &Store, name: &str) -> Result<StoredSession, Cli
     Err(failure.hint_nearest(name, labels.iter().map(String::as_str), otherwise))
 }
 
-async fn list(store: &Store, all: bool, json: bool) -> Result<(), CliFailure> {
+async fn list(store: &Store, all: bool, json: bool) -> CliResult {
     let filter = if all { SessionFilter::All } else { SessionFilter::Open };
     let sessions = store.sessions(filter).await?;
     let nothing = "there are no sessions yet; `recto chat` begins one";
@@ -114,7 +114,7 @@ pub(crate) fn summary_json(summary: &SessionSummary) -> Value {
     json
 }
 
-async fn show(store: &Store, name: &str, json: bool) -> Result<(), CliFailure> {
+async fn show(store: &Store, name: &str, json: bool) -> CliResult {
     let session = find(store, name).await?;
     let messages = store.messages(session.id, None).await?;
     let turns = store.turns(session.id).await?;
@@ -133,7 +133,7 @@ async fn show(store: &Store, name: &str, json: bool) -> Result<(), CliFailure> {
         out.push_str(&summaries::behind(stored.message.id, &compactions));
     }
     for turn in turns.iter().filter(|turn| turn.first_message.is_none()) {
-        let text = turn.inbound.as_deref().map(said).unwrap_or_default();
+        let text = turn.inbound.as_deref().map(content_text).unwrap_or_default();
         let _ = write!(out, "\nturn {}, not sent:\n{}\n", turn.id, tame_lines(&text));
     }
     let asked = store.open_approvals().await?;
@@ -184,7 +184,7 @@ fn speaker(message: &Message) -> String {
 }
 
 fn shown_lines(message: &Message) -> Vec<String> {
-    let told = match &message.body {
+    let notes = match &message.body {
         MessageBody::Error(text) | MessageBody::Approval(text) => Some(text.as_str().to_owned()),
         _ => None,
     };
@@ -195,7 +195,7 @@ fn shown_lines(message: &Message) -> Vec<String> {
     });
     let calls = message.calls().iter();
     let calls = calls.map(|call| format!("[calls {} {}]", call.name, call.arguments.as_str()));
-    told.into_iter().chain(parts).chain(calls).collect()
+    notes.into_iter().chain(parts).chain(calls).collect()
 }
 
 /// A message in the form of a history file, with its time and turn.
@@ -209,7 +209,7 @@ pub(crate) fn message_json(stored: &StoredMessage) -> Value {
 }
 
 /// The texts of a content.
-fn said(content: &[ContentPart]) -> String {
+fn content_text(content: &[ContentPart]) -> String {
     content.iter().filter_map(|part| part.as_text().map(Text::as_str)).collect()
 }
 
@@ -221,7 +221,7 @@ pub(crate) fn turn_json(turn: &StoredTurn) -> Value {
         "status": turn.status,
         "message": turn.first_message,
         // What never came into the transcript, or has not yet.
-        "inbound": turn.inbound.as_deref().map(said),
+        "inbound": turn.inbound.as_deref().map(content_text),
         "sender": turn.sender,
         "accepted": turn.accepted,
         "started": turn.started,
@@ -230,7 +230,7 @@ pub(crate) fn turn_json(turn: &StoredTurn) -> Value {
     })
 }
 
-async fn rename(store: &Store, name: &str, new: &str) -> Result<(), CliFailure> {
+async fn rename(store: &Store, name: &str, new: &str) -> CliResult {
     let session = find(store, name).await?;
     let new = session_name(new)?;
     let renamed = store.rename(session.id, new).await?;
@@ -239,11 +239,11 @@ async fn rename(store: &Store, name: &str, new: &str) -> Result<(), CliFailure> 
 }
 
 /// Checks that a session can have this name.
-fn session_name(text: &str) -> Result<SessionName, CliFailure> {
+fn session_name(text: &str) -> CliResult<SessionName> {
     SessionName::new(text).map_err(|error| CliFailure::new(error.to_string()))
 }
 
-async fn archive(store: &Store, name: &str) -> Result<(), CliFailure> {
+async fn archive(store: &Store, name: &str) -> CliResult {
     let session = find(store, name).await?;
     store.archive(session.id, Moment::now()).await?;
     tell(&format_args!(
@@ -254,7 +254,7 @@ async fn archive(store: &Store, name: &str) -> Result<(), CliFailure> {
     Ok(())
 }
 
-async fn search(store: &Store, query: &str, limit: usize, json: bool) -> Result<(), CliFailure> {
+async fn search(store: &Store, query: &str, limit: usize, json: bool) -> CliResult {
     let hits = store.search(query, limit).await?;
     if json {
         return print_json(&hits.iter().map(hit_json).collect());

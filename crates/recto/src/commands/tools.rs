@@ -13,10 +13,10 @@ use recto_context::ItemKind;
 
 use super::items;
 use crate::cli::{ItemCommand, ToolCommand};
-use crate::failure::CliFailure;
+use crate::failure::CliResult;
 use crate::home::RectoHome;
 
-pub(crate) fn run(home: &RectoHome, command: &ToolCommand) -> Result<ExitCode, CliFailure> {
+pub(crate) fn run(home: &RectoHome, command: &ToolCommand) -> CliResult<ExitCode> {
     match command {
         ToolCommand::Items(ItemCommand::List(format)) => list::run(home, format.json)?,
         ToolCommand::Items(ItemCommand::Check(format)) => return check::run(home, format.json),

@@ -7,11 +7,11 @@ pub(crate) mod why;
 
 use recto_store::{RequestRecord, Store, StoredTurn};
 
-use crate::failure::CliFailure;
+use crate::failure::{CliFailure, CliResult};
 use crate::output::{tame, tame_lines};
 
 /// Finds the turn that was asked for: a number, or `last`.
-async fn find(store: &Store, name: &str) -> Result<StoredTurn, CliFailure> {
+async fn find(store: &Store, name: &str) -> CliResult<StoredTurn> {
     let found = match name {
         "last" => store.last_turn(None).await?,
         number => {
@@ -35,7 +35,7 @@ async fn request_of(
     store: &Store,
     turn: &StoredTurn,
     number: Option<u32>,
-) -> Result<RequestRecord, CliFailure> {
+) -> CliResult<RequestRecord> {
     let requests = store.request_ids(turn.id).await?;
     let asked = match number {
         Some(number) => requests.iter().find(|(found, _)| *found == number),

@@ -5,7 +5,7 @@
 //! without a meaning, nor the other way round.
 
 use recto_context::SummaryBy;
-pub use recto_context::mode::{ToolTurnContext, UncertainMode as AutoUncertain};
+pub use recto_context::mode::{ToolTurnContext, UncertainMode};
 pub use recto_context::{
     ContextMode, IncludeMode, ItemKind, LayoutPreset, PickMessages, PickPlacement, SkillRender,
     SystemMessages, ToolCalls,
@@ -78,7 +78,7 @@ names! {
         "scripted" => Scripted,
     }
     ContextMode { "full" => Full, "minimal" => Minimal, "auto" => Auto, }
-    AutoUncertain { "minimal" => Minimal, "full" => Full, }
+    UncertainMode { "minimal" => Minimal, "full" => Full, }
     ToolTurnContext { "full" => Full, "minimal" => Minimal, }
     SystemMessages { "single" => Single, "per_layer" => PerLayer, }
     PickMessages { "merged" => Merged, "separate" => Separate, }

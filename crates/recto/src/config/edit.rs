@@ -83,7 +83,7 @@ impl IncludeEntry<'_> {
         Some(found)
     }
 
-    /// Without the setting. Comments stay, also the one on its line.
+    /// The text without the setting. Comments stay, also the one on its line.
     fn removed(self, text: &str, found: &IncludeSpan) -> Option<String> {
         if found.in_braces {
             return self.removed_from_braces(text, &found.table);
@@ -112,7 +112,7 @@ impl IncludeEntry<'_> {
         Some(document.to_string())
     }
 
-    /// Without a header that the setting was all of, unless someone wrote a
+    /// The text without a header that the setting was all of, unless someone wrote a
     /// comment about it.
     fn pruned(self, text: &str, table: &str) -> Option<String> {
         let document = Document::parse(text).ok()?;
@@ -138,7 +138,7 @@ impl IncludeEntry<'_> {
         Some(above.to_owned() + text.get(end..)?)
     }
 
-    /// With the setting, in the item's own table: the one that is there, or a new
+    /// The text with the setting, in the item's own table: the one that is there, or a new
     /// one, written as those around it are.
     fn inserted(self, text: &str, include: IncludeMode) -> Option<String> {
         let mut document: DocumentMut = text.parse().ok()?;

@@ -52,7 +52,7 @@ impl TextLayer {
             Ok(value) => {
                 self.settings.push(LayerSetting::new(key.kind, path, Some(value), Some(place)));
             }
-            Err(mismatch) => self.problems.push(mismatch.at(&path, place)),
+            Err(mismatch) => self.problems.push(mismatch.at_key(&path, place)),
         }
     }
 }
@@ -70,7 +70,7 @@ pub(super) fn variables(
             (_, Some("")) => {}
             (Some(key), Some(text)) => layer.add(key, text, place),
             (Some(_), None) => {
-                layer.problems.push(ConfigProblem::new(place, "is not text in UTF-8"))
+                layer.problems.push(ConfigProblem::new(place, "is not text in UTF-8"));
             }
             (None, _) if OTHERS.contains(&name) || spoken_for.contains(name) => {}
             (None, _) if name.starts_with(TESTS) => {}

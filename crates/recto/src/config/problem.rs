@@ -128,7 +128,7 @@ impl ValueMismatch {
     }
 
     /// The problem of the value of that key.
-    pub(super) fn at(self, key: &impl fmt::Display, place: SettingOrigin) -> ConfigProblem {
+    pub(super) fn at_key(self, key: &impl fmt::Display, place: SettingOrigin) -> ConfigProblem {
         ConfigProblem { place, what: format!("{} {}", quoted(key), self.what), hint: self.hint }
     }
 }

@@ -135,7 +135,7 @@ impl<'a> FileReader<'a> {
     }
 
     fn report(&mut self, mismatch: ValueMismatch, spelled: &KeyPath, place: SettingOrigin) {
-        self.raw.problems.push(mismatch.at(spelled, place));
+        self.raw.problems.push(mismatch.at_key(spelled, place));
     }
 
     /// Reads a table whose path in the table of keys is `table`.

@@ -172,7 +172,7 @@ impl<'a> SettingsResolver<'a> {
             None => known,
         };
         let what = format!("names a model that is not there: {}", quoted(name));
-        self.problems.push(ValueMismatch::new(what).hint(hint).at(spelled, place.clone()));
+        self.problems.push(ValueMismatch::new(what).hint(hint).at_key(spelled, place.clone()));
     }
 
     fn search(&mut self) -> Option<SearchSettings> {
@@ -305,7 +305,7 @@ impl<'a> SettingsResolver<'a> {
                 let place = setting.origin?;
                 let mismatches = mismatches.into_iter();
                 self.problems
-                    .extend(mismatches.map(|wrong| wrong.at(&setting.spelled, place.clone())));
+                    .extend(mismatches.map(|wrong| wrong.at_key(&setting.spelled, place.clone())));
                 None
             }
         }
@@ -330,7 +330,7 @@ impl<'a> SettingsResolver<'a> {
     /// Refuses a setting that nobody would read.
     fn refuse(&mut self, path: &KeyPath, why: &str, hint: impl Into<String>) {
         if let Some(place) = self.settings.get(path).and_then(|setting| setting.origin.clone()) {
-            self.problems.push(ValueMismatch::new(why).hint(hint).at(path, place));
+            self.problems.push(ValueMismatch::new(why).hint(hint).at_key(path, place));
         }
     }
 

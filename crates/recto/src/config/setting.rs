@@ -68,7 +68,7 @@ impl KeyPath {
     }
 }
 
-/// As TOML spells it: parts that aren't plain words in quotes.
+/// The path as TOML spells it: parts that aren't plain words in quotes.
 impl fmt::Display for KeyPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, part) in self.0.iter().enumerate() {

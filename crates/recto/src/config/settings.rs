@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::choices::{
-    ApprovalMode, AutoUncertain, ContextMode, HistoryCompaction, IncludeMode, ItemGroup, ItemKind,
-    LayoutPreset, PickMessages, PickPlacement, Provider, Reload, SandboxPolicy, SearchPreset,
-    SkillRender, SystemMessages, ToolCalls, ToolPermission, ToolTurnContext,
+    ApprovalMode, ContextMode, HistoryCompaction, IncludeMode, ItemGroup, ItemKind, LayoutPreset,
+    PickMessages, PickPlacement, Provider, Reload, SandboxPolicy, SearchPreset, SkillRender,
+    SystemMessages, ToolCalls, ToolPermission, ToolTurnContext, UncertainMode,
 };
 use super::keys::{ConfigKey, KeyKind};
 use super::problem::{ConfigProblem, SettingOrigin, quoted};
@@ -294,7 +294,7 @@ settings_tables! {
             prose("`full`, or as `tool_turn_context` and `minimal_system` say")
             .alias("ollamaContextMode").example("\"minimal\"");
         /// What `auto` does when the message does not tell.
-        auto_uncertain: AutoUncertain = default("minimal").example("\"full\"");
+        auto_uncertain: UncertainMode = default("minimal").example("\"full\"");
         /// How many earlier exchanges minimal mode sends.
         minimal_history: u32 = range(0, 50).default("0").example("2");
         /// One system message, or one for each layer; many chat templates refuse a second.

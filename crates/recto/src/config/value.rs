@@ -29,7 +29,7 @@ pub(super) enum SettingValue {
 /// A value that was checked against its kind.
 pub(super) type ValueResult = Result<SettingValue, ValueMismatch>;
 
-/// As it would be written in TOML.
+/// The value as it would be written in TOML.
 impl fmt::Display for SettingValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let list = |items: Vec<String>| format!("[{}]", items.join(", "));

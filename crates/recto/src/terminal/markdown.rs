@@ -164,7 +164,7 @@ impl MarkdownRenderer {
             (LineState::Row(..), LINE_END) => self.end_row(),
             (LineState::Row(_, row), _) => row.push(c),
             (LineState::Code, LINE_END) => self.end_line(),
-            (LineState::Code, _) => self.lines.put(c.encode_utf8(&mut [0; 4]), CODE),
+            (LineState::Code, _) => self.lines.push_text(c.encode_utf8(&mut [0; 4]), CODE),
         }
     }
 
@@ -238,7 +238,7 @@ impl MarkdownRenderer {
         let (first, _) = self.prefix(start);
         let length = self.room(&first).unwrap_or(RULE);
         self.lines.begin(first, Vec::new());
-        self.lines.put(&"─".repeat(length), DIM);
+        self.lines.push_text(&"─".repeat(length), DIM);
         self.lines.end();
     }
 
@@ -260,8 +260,8 @@ impl MarkdownRenderer {
         let (first, _) = self.prefix(start);
         self.lines.begin(first, Vec::new());
         if !info.is_empty() {
-            self.lines.put(&" ".repeat(CODE_INDENT), Style::new());
-            self.lines.put(info, DIM);
+            self.lines.push_text(&" ".repeat(CODE_INDENT), Style::new());
+            self.lines.push_text(info, DIM);
         }
         self.lines.end();
     }
@@ -298,7 +298,7 @@ impl MarkdownRenderer {
             Some(drawn) => {
                 for line in drawn {
                     self.lines.begin(first.clone(), Vec::new());
-                    self.lines.put(&line, Style::new());
+                    self.lines.push_text(&line, Style::new());
                     self.lines.end();
                 }
             }

@@ -6,7 +6,7 @@ use std::fs;
 use rusqlite::Connection;
 use serde_json::Value;
 
-use crate::servers::{Desk, Wire};
+use crate::servers::{ServedHome, Wire};
 use crate::support::*;
 
 /// What asks for the store, in every way.
@@ -106,28 +106,28 @@ fn bytes_that_are_no_text_are_refused_with_their_place() {
 /// Promise: `message-survives-failure`
 #[test]
 fn a_message_of_five_megabytes_fails_with_a_breakdown_and_is_kept() {
-    let desk = Desk::new(Wire::Ollama, Wire::Ollama.fake());
-    desk.say("first");
+    let served = ServedHome::new(Wire::Ollama, Wire::Ollama.fake());
+    served.say("first");
     let large = "word ".repeat(1 << 20);
-    let run = desk.home.run_with(&["chat", "-m", "-"], &large, &[]);
+    let run = served.home.run_with(&["chat", "-m", "-"], &large, &[]);
     run.fails_with("what may not be cut takes");
     for told in ["\n  message ", "\n  system ", "hint: shorten the message"] {
         assert!(run.err.contains(told), "{}", run.err);
     }
     assert!(run.err.len() < 2_000, "the message is not repeated");
-    assert_eq!(desk.fake.chats().len(), 1, "nothing was sent");
-    let transcript = desk.transcript();
+    assert_eq!(served.fake.chats().len(), 1, "nothing was sent");
+    let transcript = served.transcript();
     assert_eq!(transcript.len(), 4);
     assert_eq!(transcript[2]["content"], Value::from(large.as_str()));
     assert_eq!(transcript[3]["role"], "error");
-    desk.home.run(&["show"]).fails_with("sent nothing");
-    assert_eq!(desk.last_turn()["requests"], serde_json::json!([]));
+    served.home.run(&["show"]).fails_with("sent nothing");
+    assert_eq!(served.last_turn()["requests"], serde_json::json!([]));
 
     // The session goes on, and nothing of it is sent later either.
-    desk.say("second");
-    assert!(desk.fake.log().iter().all(|received| received.body.len() < 1 << 20));
-    assert_eq!(desk.fake.rejections(), Vec::<String>::new());
-    nothing_is_lost(&desk.home);
+    served.say("second");
+    assert!(served.fake.log().iter().all(|received| received.body.len() < 1 << 20));
+    assert_eq!(served.fake.rejections(), Vec::<String>::new());
+    nothing_is_lost(&served.home);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use expect_test::expect;
 use recto_fakes::{AnswerEnding, AnswerGate, FakeAnswer};
 use serde_json::{Value, json};
 
-use crate::servers::{Desk, WIRES, Wire, contents, json_lines, read, roles};
+use crate::servers::{ServedHome, WIRES, Wire, contents, json_lines, read, roles};
 use crate::support::*;
 
 /// A home with two models that say who they are, and then repeat what they hear.
@@ -45,9 +45,9 @@ fn json_is_an_event_a_line_in_the_order_of_what_happens() {
             .fake()
             .answer(FakeAnswer::thinking("Hm. ").text("Let me look. ").calls([read("a.txt")]))
             .answer(FakeAnswer::text("It says A."));
-        let desk = Desk::new(wire, fake);
-        desk.home.write("workspace/a.txt", "the text of a");
-        let events = desk.events("read a.txt");
+        let served = ServedHome::new(wire, fake);
+        served.home.write("workspace/a.txt", "the text of a");
+        let events = served.events("read a.txt");
         let first = ["accepted", "requested", "thinking", "text", "call", "result"];
         assert_eq!(kinds(&events), [&first[..], &["requested", "text", "finished"]].concat());
         assert!(events.iter().all(|event| event["turn"] == 1 && event["session"] == 1));
@@ -67,14 +67,14 @@ fn json_is_an_event_a_line_in_the_order_of_what_happens() {
 fn json_tells_of_errors_with_a_code_and_a_hint() {
     for wire in WIRES {
         let fake = wire.fake().answer(FakeAnswer::refusal(401, "no")).answer(FakeAnswer::text(""));
-        let desk = Desk::new(wire, fake);
-        let events = desk.events("hello");
+        let served = ServedHome::new(wire, fake);
+        let events = served.events("hello");
         assert_eq!(kinds(&events), ["accepted", "requested", "finished"], "{wire:?}");
         let finished = events.last().unwrap();
         assert_eq!(finished["status"], "failed");
         assert_eq!(finished["error"]["code"], "unauthorized");
         assert!(finished["error"]["hint"].as_str().unwrap().contains("api_key_env"));
-        let events = desk.events("and now?");
+        let events = served.events("and now?");
         assert_eq!(events.last().unwrap()["error"]["code"], "empty_reply", "{wire:?}");
     }
 }
@@ -107,7 +107,7 @@ fn the_model_can_be_chosen_for_a_message_or_for_the_session() {
 
 #[test]
 fn settings_hold_for_the_session_and_reach_the_server() {
-    let desk = Desk::new(Wire::OpenAi, Wire::OpenAi.fake());
+    let served = ServedHome::new(Wire::OpenAi, Wire::OpenAi.fake());
     let lines = "/set\n/set temperature 0.5\n/set max_output_tokens 77\n/set\n";
     expect![[r#"
         this session sets nothing of its own
@@ -120,15 +120,15 @@ fn settings_hold_for_the_session_and_reach_the_server() {
         temperature        0.5
         max_output_tokens  77
     "#]]
-    .assert_eq(&pipe(&desk.home, &[], lines).out);
-    desk.say("hello");
-    let chat = desk.fake.chats().pop().unwrap();
+    .assert_eq(&pipe(&served.home, &[], lines).out);
+    served.say("hello");
+    let chat = served.fake.chats().pop().unwrap();
     assert_eq!((&chat["temperature"], &chat["max_tokens"]), (&json!(0.5), &json!(77)));
-    pipe(&desk.home, &[], "/set temperature default\n");
-    desk.say("hello");
-    let chat = desk.fake.chats().pop().unwrap();
+    pipe(&served.home, &[], "/set temperature default\n");
+    served.say("hello");
+    let chat = served.fake.chats().pop().unwrap();
     assert_eq!((chat.get("temperature"), &chat["max_tokens"]), (None, &json!(77)));
-    let run = desk.chat("/set temperature 9");
+    let run = served.chat("/set temperature 9");
     assert_eq!(run.code, 1);
     expect![[r#"
         error: `/set` can't be used with `temperature 9`: it takes a number from 0 to 2
@@ -142,22 +142,22 @@ fn settings_hold_for_the_session_and_reach_the_server() {
 #[test]
 fn new_archives_and_deletes_nothing() {
     for wire in WIRES {
-        let desk = Desk::new(wire, wire.fake());
-        let run = pipe(&desk.home, &[], "the first\n/new\nthe second\n");
+        let served = ServedHome::new(wire, wire.fake());
+        let run = pipe(&served.home, &[], "the first\n/new\nthe second\n");
         assert_eq!(run.code, 0, "{}", run.err);
         assert!(run.out.contains("a new session began: default"), "{}", run.out);
-        let sent = desk.last_sent();
+        let sent = served.last_sent();
         assert_eq!(roles(&sent), ["system", "user"], "{wire:?}");
-        let all = sessions(&desk.home);
+        let all = sessions(&served.home);
         let archived: Vec<bool> =
             all.as_array().unwrap().iter().map(|session| !session["archived"].is_null()).collect();
         assert_eq!(archived, [false, true], "{all}");
-        let old = desk.home.json(&["sessions", "show", "1", "--json"]);
+        let old = served.home.json(&["sessions", "show", "1", "--json"]);
         let old = old["messages"].as_array().unwrap();
         assert_eq!(contents(old, "user"), ["the first"], "{wire:?}");
         // The next process goes on in the new one.
-        desk.say("the third");
-        assert_eq!(contents(&desk.transcript(), "user"), ["the second", "the third"], "{wire:?}");
+        served.say("the third");
+        assert_eq!(contents(&served.transcript(), "user"), ["the second", "the third"], "{wire:?}");
     }
 }
 
@@ -205,15 +205,15 @@ fn help_and_sessions_are_for_people() {
 
 #[test]
 fn context_draws_what_was_sent_last() {
-    let desk = Desk::new(Wire::Ollama, Wire::Ollama.fake());
-    assert_eq!(desk.say("/context"), "nothing has been sent in this session yet\n");
-    desk.say("hello");
-    let drawn = desk.say("/context");
+    let served = ServedHome::new(Wire::Ollama, Wire::Ollama.fake());
+    assert_eq!(served.say("/context"), "nothing has been sent in this session yet\n");
+    served.say("hello");
+    let drawn = served.say("/context");
     for line in ["model   m\n", "mode    full: ", "window  16,384 tokens, set in the config\n"] {
         assert!(drawn.contains(line), "{drawn}");
     }
     assert!(drawn.lines().any(|line| line.starts_with("SSS") && line.ends_with('U')), "{drawn}");
-    assert_eq!(desk.fake.chats().len(), 1);
+    assert_eq!(served.fake.chats().len(), 1);
 }
 
 #[test]
@@ -235,8 +235,8 @@ fn commands_answer_programs_in_json() {
 /// Promise: `mistyped-command-is-told`
 #[test]
 fn an_unknown_command_is_told_and_not_sent() {
-    let desk = Desk::new(Wire::Ollama, Wire::Ollama.fake());
-    let run = desk.chat("/contxt");
+    let served = ServedHome::new(Wire::Ollama, Wire::Ollama.fake());
+    let run = served.chat("/contxt");
     assert_eq!((run.code, &*run.out), (1, ""));
     expect![[r#"
         error: there is no command `/contxt`
@@ -245,25 +245,25 @@ fn an_unknown_command_is_told_and_not_sent() {
     "#]]
     .assert_eq(&run.err);
     // The line behind it is answered all the same.
-    let run = pipe(&desk.home, &[], "/contxt\nhello\n");
+    let run = pipe(&served.home, &[], "/contxt\nhello\n");
     assert!(run.err.contains("there is no command `/contxt`"), "{}", run.err);
     assert!(run.out.contains("hello"), "{}", run.out);
     assert_eq!(run.code, 1);
-    assert_eq!(desk.fake.chats().len(), 1);
+    assert_eq!(served.fake.chats().len(), 1);
 }
 
 #[test]
 fn piped_lines_are_messages_in_order() {
     for wire in WIRES {
-        let desk = Desk::new(wire, wire.fake());
-        let run = pipe(&desk.home, &[], "one\r\n\n  two  \n\n/exit\nnever\n");
+        let served = ServedHome::new(wire, wire.fake());
+        let run = pipe(&served.home, &[], "one\r\n\n  two  \n\n/exit\nnever\n");
         assert_eq!((run.code, &*run.err), (0, ""), "{wire:?}");
-        let said = desk.transcript();
+        let said = served.transcript();
         assert_eq!(contents(&said, "user"), ["one", "  two  "], "{wire:?}");
         assert_eq!(roles(&said), ["user", "assistant", "user", "assistant"], "{wire:?}");
         // A line without an end is one, too.
-        pipe(&desk.home, &[], "three");
-        assert_eq!(contents(&desk.transcript(), "user")[2], "three", "{wire:?}");
+        pipe(&served.home, &[], "three");
+        assert_eq!(contents(&served.transcript(), "user")[2], "three", "{wire:?}");
     }
 }
 
@@ -272,8 +272,8 @@ fn a_line_that_fails_does_not_keep_the_next_from_its_answer() {
     for wire in WIRES {
         let fake =
             wire.fake().answer(FakeAnswer::refusal(500, "no")).answer(FakeAnswer::text("Yes."));
-        let desk = Desk::new(wire, fake);
-        let run = pipe(&desk.home, &[], "one\ntwo\n");
+        let served = ServedHome::new(wire, fake);
+        let run = pipe(&served.home, &[], "one\ntwo\n");
         assert_eq!((run.code, &*run.out), (1, "Yes.\n"), "{wire:?}: {}", run.err);
     }
 }
@@ -293,8 +293,8 @@ fn ctrl_c_stops_the_turn_and_keeps_what_was_said() {
     for wire in WIRES {
         let gate = AnswerGate::new();
         let fake = wire.fake().answer(FakeAnswer::text("one two three").held(&gate));
-        let desk = Desk::new(wire, fake);
-        let running = desk.home.start(&["chat", "-m", "count"]);
+        let served = ServedHome::new(wire, fake);
+        let running = served.home.start(&["chat", "-m", "count"]);
         gate.release(2);
         running.wait_for_out("two");
         running.interrupt();
@@ -304,13 +304,13 @@ fn ctrl_c_stops_the_turn_and_keeps_what_was_said() {
             log.iter()
                 .any(|received| received.is_chat() && received.ending == AnswerEnding::ClientLeft)
         };
-        desk.fake.wait_until(is_over);
-        assert_eq!(desk.last_turn()["turn"]["status"], "stopped", "{wire:?}");
-        let said = desk.transcript();
+        served.fake.wait_until(is_over);
+        assert_eq!(served.last_turn()["turn"]["status"], "stopped", "{wire:?}");
+        let said = served.transcript();
         assert_eq!(roles(&said), ["user", "assistant", "error"], "{wire:?}");
         assert_eq!(contents(&said, "assistant"), ["one two "], "{wire:?}");
-        desk.say("go on");
-        assert_eq!(desk.fake.rejections(), [""; 0], "{wire:?}");
+        served.say("go on");
+        assert_eq!(served.fake.rejections(), [""; 0], "{wire:?}");
     }
 }
 
@@ -318,16 +318,16 @@ fn ctrl_c_stops_the_turn_and_keeps_what_was_said() {
 #[cfg(unix)]
 fn ctrl_c_before_the_first_word_stops_the_turn() {
     for wire in WIRES {
-        let desk = Desk::new(wire, wire.fake().answer(FakeAnswer::Silence));
-        let running = desk.home.start(&["chat", "-m", "count", "--json"]);
+        let served = ServedHome::new(wire, wire.fake().answer(FakeAnswer::Silence));
+        let running = served.home.start(&["chat", "-m", "count", "--json"]);
         running.wait_for_out("requested");
-        desk.fake.wait_until(|log| log.iter().any(recto_fakes::ReceivedRequest::is_chat));
+        served.fake.wait_until(|log| log.iter().any(recto_fakes::ReceivedRequest::is_chat));
         running.interrupt();
         let run = running.end();
         assert_eq!(run.code, 130, "{wire:?}: {}", run.err);
         let events = json_lines(&run.out);
         assert_eq!(events.last().unwrap()["status"], "stopped", "{wire:?}");
-        assert_eq!(roles(&desk.transcript()), ["user", "error"], "{wire:?}");
+        assert_eq!(roles(&served.transcript()), ["user", "error"], "{wire:?}");
     }
 }
 
@@ -337,8 +337,8 @@ fn ctrl_c_stops_the_turn_and_not_the_program() {
     for wire in WIRES {
         let gate = AnswerGate::new();
         let fake = wire.fake().answer(FakeAnswer::text("one two three").held(&gate));
-        let desk = Desk::new(wire, fake);
-        let mut running = desk.home.start(&["chat"]);
+        let served = ServedHome::new(wire, fake);
+        let mut running = served.home.start(&["chat"]);
         running.type_line("count");
         gate.release(1);
         running.wait_for_out("one");
@@ -348,7 +348,7 @@ fn ctrl_c_stops_the_turn_and_not_the_program() {
         let run = running.end();
         assert!(run.out.starts_with("one \n"), "{wire:?}: {}", run.out);
         assert_eq!(run.err, "stopped\n", "{wire:?}");
-        let turns = desk.home.json(&["sessions", "show", "default", "--json"]);
+        let turns = served.home.json(&["sessions", "show", "default", "--json"]);
         let status = |index: usize| turns["turns"][index]["status"].clone();
         assert_eq!((status(0), status(1)), (json!("stopped"), json!("done")), "{wire:?}");
     }
@@ -357,11 +357,11 @@ fn ctrl_c_stops_the_turn_and_not_the_program() {
 #[test]
 #[cfg(unix)]
 fn ctrl_c_between_messages_ends_the_program() {
-    let desk = Desk::new(Wire::Ollama, Wire::Ollama.fake());
-    let mut running = desk.home.start(&["chat"]);
+    let served = ServedHome::new(Wire::Ollama, Wire::Ollama.fake());
+    let mut running = served.home.start(&["chat"]);
     running.type_line("hello");
     running.wait_for_out("hello\n");
     running.interrupt();
     assert_eq!(running.wait().code, 130);
-    assert_eq!(desk.last_turn()["turn"]["status"], "done");
+    assert_eq!(served.last_turn()["turn"]["status"], "done");
 }

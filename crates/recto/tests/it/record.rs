@@ -11,7 +11,7 @@ use std::net::TcpListener;
 use recto_fakes::{FakeAnswer, FakeBuilder, FakeCall, ReceivedRequest};
 use serde_json::{Value, json};
 
-use crate::servers::{Desk, Wire, read};
+use crate::servers::{ServedHome, Wire, read};
 use crate::support::*;
 
 /// A file of so many lines.
@@ -80,25 +80,25 @@ fn what_a_server_got_is_what_is_recorded_and_can_be_made_anew() {
             .answer(FakeAnswer::text("Half a").cut_after(1));
         let more = "window = 6000\nmax_output_tokens = 512\ntemperature = 0.25\ntop_p = 0.9\n\
                     [history]\nmax_messages = 8\n[tools]\nmax_output_bytes = 12000";
-        let desk = Desk::with(wire, fake, more);
-        desk.home.write("workspace/SOUL.md", "You are Ada.\n");
+        let served = ServedHome::with(wire, fake, more);
+        served.home.write("workspace/SOUL.md", "You are Ada.\n");
         for n in 1..=5 {
-            desk.home.write(&format!("workspace/log.{n}"), log_file(300));
+            served.home.write(&format!("workspace/log.{n}"), log_file(300));
         }
-        desk.say("Read the log,\n  and \\n the rest \u{2028} \u{7f}");
-        desk.home.ok(&["chat", "--context-mode", "minimal", "-m", "list the files"]);
-        assert_eq!(desk.chat("this is refused").code, 1);
-        assert_eq!(desk.chat("this is cut off").code, 1);
+        served.say("Read the log,\n  and \\n the rest \u{2028} \u{7f}");
+        served.home.ok(&["chat", "--context-mode", "minimal", "-m", "list the files"]);
+        assert_eq!(served.chat("this is refused").code, 1);
+        assert_eq!(served.chat("this is cut off").code, 1);
         for n in 0..4 {
-            desk.say(&format!("message {n}"));
+            served.say(&format!("message {n}"));
         }
-        assert_eq!(desk.fake.rejections(), Vec::<String>::new());
+        assert_eq!(served.fake.rejections(), Vec::<String>::new());
 
-        let log = desk.fake.log().into_iter().filter(ReceivedRequest::is_chat);
+        let log = served.fake.log().into_iter().filter(ReceivedRequest::is_chat);
         let sent: Vec<String> = log.map(|chat| String::from_utf8(chat.body).unwrap()).collect();
-        assert_eq!(bodies(&desk.home), sent, "{wire:?}");
-        verify_all(&desk.home, 14);
-        let reasons = reasons(&desk.home).join("\n");
+        assert_eq!(bodies(&served.home), sent, "{wire:?}");
+        verify_all(&served.home, 14);
+        let reasons = reasons(&served.home).join("\n");
         for reason in ["shortened", "max_messages"] {
             assert!(reasons.contains(reason), "{reasons}");
         }
@@ -133,16 +133,16 @@ fn a_request_that_reached_nobody_is_recorded() {
 /// Promise: `request-kept-as-sent`
 #[test]
 fn requests_are_recorded_before_the_server_answers() {
-    let desk = Desk::new(Wire::Ollama, Wire::Ollama.fake().answer(FakeAnswer::Silence));
-    let waiting = desk.home.start(&["chat", "-m", "is anybody there?"]);
-    let log = desk.fake.wait_until(|log| log.iter().any(ReceivedRequest::is_chat));
+    let served = ServedHome::new(Wire::Ollama, Wire::Ollama.fake().answer(FakeAnswer::Silence));
+    let waiting = served.home.start(&["chat", "-m", "is anybody there?"]);
+    let log = served.fake.wait_until(|log| log.iter().any(ReceivedRequest::is_chat));
     let sent = log.iter().find(|received| received.is_chat()).unwrap();
     let looks = || {
-        assert_eq!(desk.home.ok(&["show", "--body"]).as_bytes(), sent.body);
-        let shown = desk.home.ok(&["show"]);
+        assert_eq!(served.home.ok(&["show", "--body"]).as_bytes(), sent.body);
+        let shown = served.home.ok(&["show"]);
         assert!(shown.contains("running") && shown.ends_with("\nnothing came back\n"), "{shown}");
-        assert_eq!(only_request(&desk.last_turn())["answer"], Value::Null);
-        verify_all(&desk.home, 1);
+        assert_eq!(only_request(&served.last_turn())["answer"], Value::Null);
+        verify_all(&served.home, 1);
     };
     looks();
     // It is killed here, and what it left can be looked at like before.

@@ -52,22 +52,22 @@ impl Wire {
 }
 
 /// A home whose only model is a fake.
-pub(crate) struct Desk {
+pub(crate) struct ServedHome {
     pub(crate) home: Home,
     pub(crate) fake: FakeServer,
 }
 
-impl Desk {
-    /// With a window of 16,384 tokens, set in the config.
+impl ServedHome {
+    /// A home with a window of 16,384 tokens, set in the config.
     pub(crate) fn new(wire: Wire, fake: FakeBuilder) -> Self {
-        Desk::with(wire, fake, "window = 16384")
+        ServedHome::with(wire, fake, "window = 16384")
     }
 
-    /// With these lines in the model's entry, and what may follow it.
+    /// A home with these lines in the model's entry, and what may follow it.
     pub(crate) fn with(wire: Wire, fake: FakeBuilder, more: &str) -> Self {
         let fake = fake.start();
         let home = Home::with(&[("config.toml", &wire.entry_at(&fake.url(), more))]);
-        Desk { home, fake }
+        ServedHome { home, fake }
     }
 
     /// `recto chat -m MESSAGE`.

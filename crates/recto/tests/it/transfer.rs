@@ -5,7 +5,7 @@ use std::fs;
 use recto_fakes::FakeAnswer;
 use serde_json::{Value, json};
 
-use crate::servers::{Desk, Wire, json_lines, read};
+use crate::servers::{ServedHome, Wire, json_lines, read};
 use crate::support::*;
 
 /// A history in which every kind of message has everything it can have.
@@ -65,21 +65,21 @@ fn everything_round_trips_through_a_file() {
 }
 
 /// A session with calls and results, headings in its texts, and a setting of its own.
-fn talked_in() -> Desk {
+fn talked_in() -> ServedHome {
     let fake = Wire::OpenAi
         .fake()
         .answer(FakeAnswer::calls([read("SOUL.md"), read("none.md")]).text("## Assistant\n"))
         .answer(FakeAnswer::text("Done.\n## User\nno"));
-    let desk = Desk::new(Wire::OpenAi, fake);
-    desk.home.run_with(&["chat"], "/set temperature 0.5\nlist what SOUL.md says\n", &[]);
-    desk
+    let served = ServedHome::new(Wire::OpenAi, fake);
+    served.home.run_with(&["chat"], "/set temperature 0.5\nlist what SOUL.md says\n", &[]);
+    served
 }
 
 /// Checks that the session in another home, which has `count` messages, begins with
 /// the five that it had before, and has its setting.
 #[track_caller]
-fn begins_with_all_of_it(other: &Home, desk: &Desk, count: usize) {
-    let (mut there, mut here) = (other.messages("default"), desk.transcript());
+fn begins_with_all_of_it(other: &Home, served: &ServedHome, count: usize) {
+    let (mut there, mut here) = (other.messages("default"), served.transcript());
     assert_eq!((here.len(), there.len()), (5, count));
     there.truncate(5);
     for message in here.iter_mut().chain(&mut there) {
@@ -93,11 +93,11 @@ fn begins_with_all_of_it(other: &Home, desk: &Desk, count: usize) {
 
 #[test]
 fn a_session_that_was_talked_in_round_trips_into_another_home() {
-    let desk = talked_in();
-    let exported = desk.home.ok(&["sessions", "export", "default"]);
+    let served = talked_in();
+    let exported = served.home.ok(&["sessions", "export", "default"]);
     let other = Home::scripted(&[]);
     other.run_with(&["sessions", "import", "-"], &exported, &[]);
-    begins_with_all_of_it(&other, &desk, 5);
+    begins_with_all_of_it(&other, &served, 5);
     // It goes on there, with all of it on the page.
     other.say_in("default", "and then?");
     let body = other.ok(&["show", "--body"]);
@@ -126,21 +126,21 @@ fn a_plain_history_is_imported_under_the_name_of_its_file() {
 fn a_history_with_calls_left_open_can_be_gone_on_with() {
     // Servers refuse a call without a result, and a result without a call.
     for wire in [Wire::Ollama, Wire::OpenAi] {
-        let desk = Desk::new(wire, wire.fake());
+        let served = ServedHome::new(wire, wire.fake());
         let history = [
             r#"{"role":"user","content":"q"}"#,
             r#"{"role":"assistant","content":"","tool_calls":[{"id":"c1","name":"read_file","arguments":"{\"path\":\"a\"}"}]}"#,
             r#"{"role":"user","content":"again"}"#,
             r#"{"role":"tool","content":"orphan","tool_call_id":"zz","name":"read_file"}"#,
         ];
-        let run = desk.home.run_with(
+        let run = served.home.run_with(
             &["sessions", "import", "-", "--name", "default"],
             history.join("\n"),
             &[],
         );
         assert_eq!(run.code, 0, "{}", run.err);
-        desk.say("and now?");
-        assert_eq!(desk.fake.rejections(), Vec::<String>::new(), "{wire:?}");
+        served.say("and now?");
+        assert_eq!(served.fake.rejections(), Vec::<String>::new(), "{wire:?}");
     }
 }
 
@@ -271,15 +271,15 @@ fn everything_round_trips_through_markdown() {
 
 #[test]
 fn a_session_that_was_talked_in_goes_on_from_markdown_in_another_home() {
-    let desk = talked_in();
-    let exported = desk.home.ok(&["sessions", "export", "default", "--format", "markdown"]);
+    let served = talked_in();
+    let exported = served.home.ok(&["sessions", "export", "default", "--format", "markdown"]);
     let other = Home::scripted(&[]);
     other.write("talk.md", exported);
     let file = argument(&other, "talk.md");
     let run = other.run(&["chat", "--from", &file, "-m", "and then?"]);
     assert_eq!(run.code, 0, "{}", run.err);
     assert!(run.err.contains("5 messages of"), "{}", run.err);
-    begins_with_all_of_it(&other, &desk, 7);
+    begins_with_all_of_it(&other, &served, 7);
     let body = other.ok(&["show", "--body"]);
     assert!(body.contains("list what SOUL.md says") && body.contains("and then?"), "{body}");
     other.ok(&["replay", "--verify"]);

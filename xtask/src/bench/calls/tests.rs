@@ -8,20 +8,20 @@ fn there_are_a_hundred_requests_that_can_be_met() {
     assert_eq!(requests.len(), 100);
     let folder = tempfile::tempdir().unwrap();
     let catalogs = catalogs(&Catalog::default(), folder.path()).unwrap();
-    for asked in &requests {
-        let catalog = &catalogs[&asked.tools];
+    for task in &requests {
+        let catalog = &catalogs[&task.tools];
         assert_eq!(catalog.all_tools().count(), 3);
         // What the tool needs beyond what matters.
-        let mut arguments = asked.arguments.clone();
+        let mut arguments = task.arguments.clone();
         for (name, value) in [("title", json!("x")), ("text", json!("x"))] {
-            let tool = catalog.tools.iter().find(|tool| *tool.id.name == *asked.tool).unwrap();
+            let tool = catalog.tools.iter().find(|tool| *tool.id.name == *task.tool).unwrap();
             if !tool.parameters["properties"][name].is_null() && !arguments.contains_key(name) {
                 arguments.insert(name.to_owned(), value);
             }
         }
-        let calls = [call(&asked.tool, &Value::Object(arguments).to_string())];
-        let verdict = CallJudge::new(&catalog.tools).verdict(&calls, &asked.tool, &asked.arguments);
-        assert_eq!(verdict, CallVerdict { valid: true, tool: true, right: true }, "{}", asked.say);
+        let calls = [call(&task.tool, &Value::Object(arguments).to_string())];
+        let verdict = CallJudge::new(&catalog.tools).verdict(&calls, &task.tool, &task.arguments);
+        assert_eq!(verdict, CallVerdict { valid: true, tool: true, right: true }, "{}", task.say);
     }
 }
 
@@ -70,11 +70,11 @@ fn the_same_path_may_be_written_in_two_ways() {
 
 #[test]
 fn shares_are_by_the_number_of_requests() {
-    let asked = read_requests().unwrap().remove(0);
-    let answered = |way, right| JudgedReply {
-        asked: &asked,
-        way,
-        said: String::new(),
+    let task = read_requests().unwrap().remove(0);
+    let answered = |setup, right| JudgedReply {
+        task: &task,
+        setup,
+        text: String::new(),
         verdict: CallVerdict { valid: true, tool: right, right },
         prompt: 100,
         time: Duration::from_millis(50),

@@ -43,7 +43,8 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
 /// What the agent has.
 pub(super) async fn catalog(folder: &Path) -> Result<Catalog> {
     let search_path = std::env::var_os("PATH");
-    let files = AgentFiles::with(WorkspaceOptions { search_path, ..files::options(folder) });
+    let files =
+        AgentFiles::from_options(WorkspaceOptions { search_path, ..files::options(folder) });
     let catalog = files.catalog().await;
     match files.problems().await.first() {
         Some(problem) => Err(format!("a template can't be used: {problem}").into()),

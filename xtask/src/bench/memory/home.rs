@@ -76,11 +76,11 @@ impl HomeRules {
 impl YearHome {
     /// The home that is kept between runs; made anew if that is wished, or if there is
     /// none.
-    pub(super) async fn kept(folder: &Path, kept: KeptFiles) -> Result<PreparedHome> {
+    pub(super) async fn prepare(folder: &Path, files: KeptFiles) -> Result<PreparedHome> {
         let home = YearHome { folder: folder.to_owned() };
         let mark = folder.join("made");
         let is_there = fs::read_to_string(&mark).is_ok_and(|made| made == MADE);
-        let is_new = kept == KeptFiles::Fresh || !is_there;
+        let is_new = files == KeptFiles::Fresh || !is_there;
         if is_new {
             if folder.exists() {
                 fs::remove_dir_all(folder)?;

@@ -34,8 +34,8 @@ const RANKED: usize = 200;
 const COMPARED: usize = 40;
 const SAME: f32 = 0.92;
 
-/// What the parts of a turn's work for memory take by themselves.
-pub(super) async fn of_turn(
+/// Measures what the parts of a turn's work for memory take by themselves.
+pub(super) async fn measure_turn(
     home: &YearHome,
     encoder: Option<&EncoderFiles>,
 ) -> Result<Vec<FigureRow>> {
@@ -79,9 +79,9 @@ fn pure_parts(view: &MemoryView, encoder: Option<&EncoderFiles>) -> Result<Vec<F
         let (time, made) = choose(None, &pool);
         anew.push(time);
         // Messages that have nothing to do with each other would have it made anew.
-        let kept = before.get_or_insert(made).clone();
+        let snapshot = before.get_or_insert(made).clone();
         let pool = MemoryPool { recalled: &[], ..pool };
-        staying.push(choose(Some(kept), &pool).0);
+        staying.push(choose(Some(snapshot), &pool).0);
     }
     let mut rows = Vec::new();
     if encoder.is_some() {
@@ -93,8 +93,8 @@ fn pure_parts(view: &MemoryView, encoder: Option<&EncoderFiles>) -> Result<Vec<F
     Ok(rows)
 }
 
-/// What the parts of a recall among past messages take by themselves.
-pub(super) async fn of_recall(
+/// Measures what the parts of a recall among past messages take by themselves.
+pub(super) async fn measure_recall(
     home: &YearHome,
     encoder: Option<&EncoderFiles>,
 ) -> Result<Vec<FigureRow>> {
@@ -144,9 +144,9 @@ impl PastIndex {
         let encoder = encoder.map(Encoder::load).transpose()?;
         if encoder.is_some() {
             let by = EmbeddingKey { shelf: SHELF.into(), model: Encoder::NAME.into() };
-            let kept = store.embeddings(by).await?.into_iter();
+            let vectors = store.embeddings(by).await?.into_iter();
             index.supply(
-                kept.filter_map(|(key, bytes)| Some((key, PackedVector::from_bytes(&bytes)?))),
+                vectors.filter_map(|(key, bytes)| Some((key, PackedVector::from_bytes(&bytes)?))),
             );
             if !index.missing(|_| true).is_empty() {
                 return Err(format!("the shelf `{SHELF}` lacks vectors of messages").into());

@@ -153,9 +153,9 @@ async fn recall(agent: &Agent, query: &str, patience: SearchPatience) -> RecallO
     let memories = agent.memories();
     let audience = memories.owner();
     let now = Timestamp::now();
-    let wish =
-        RecallQuery { audience: &audience, query, limit: LIMIT, patience, now, besides: None };
-    memories.recall(&wish).await
+    let request =
+        RecallQuery { audience: &audience, query, limit: LIMIT, patience, now, known: None };
+    memories.recall(&request).await
 }
 
 /// A benchmark that measured a search by words as one by meaning would flatter.

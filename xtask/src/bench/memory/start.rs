@@ -15,13 +15,13 @@ const WARM_UP: usize = 3;
 /// Measures in homes with rules that come when they fit, or without.
 pub(super) fn measure(
     recto: &Path,
-    kept: &YearHome,
+    home: &YearHome,
     folder: &Path,
     rules: HomeRules,
     encoder: Option<&Path>,
 ) -> Result<TimedPair> {
-    let year = kept.beside(&folder.join("year"), HomeMemories::Year, rules)?;
-    let empty = kept.beside(&folder.join("empty"), HomeMemories::None, rules)?;
+    let year = home.beside(&folder.join("year"), HomeMemories::Year, rules)?;
+    let empty = home.beside(&folder.join("empty"), HomeMemories::None, rules)?;
     if let Some(encoder) = encoder {
         year.lend(encoder)?;
         empty.lend(encoder)?;

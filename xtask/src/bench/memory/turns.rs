@@ -30,15 +30,15 @@ pub(super) struct MemoryOverhead {
 /// Measures in homes with rules that come when they fit, or without: there a message is
 /// searched for anyway, here for its memories alone.
 pub(super) async fn measure(
-    kept: &YearHome,
+    home: &YearHome,
     folder: &Path,
     rules: HomeRules,
     encoder: Option<&EncoderFiles>,
 ) -> Result<MemoryOverhead> {
     let with =
-        TurnBench::open(kept, &folder.join("with"), HomeMemories::Year, rules, encoder).await?;
+        TurnBench::open(home, &folder.join("with"), HomeMemories::Year, rules, encoder).await?;
     let without =
-        TurnBench::open(kept, &folder.join("without"), HomeMemories::None, rules, encoder).await?;
+        TurnBench::open(home, &folder.join("without"), HomeMemories::None, rules, encoder).await?;
     let (mut first, mut later, mut whole) = (Vec::new(), Vec::new(), Vec::new());
     // Each message once: the embedding of the last one is at hand.
     for (run, messages) in year::messages((WARM_UP + RUNS) * 3).chunks(3).enumerate() {
@@ -90,13 +90,13 @@ struct TurnBench {
 
 impl TurnBench {
     async fn open(
-        kept: &YearHome,
+        home: &YearHome,
         folder: &Path,
         memories: HomeMemories,
         rules: HomeRules,
         encoder: Option<&EncoderFiles>,
     ) -> Result<Self> {
-        let agent = kept.beside(folder, memories, rules)?.start(encoder).await?;
+        let agent = home.beside(folder, memories, rules)?.start(encoder).await?;
         let new = home::session(&agent, "new").await?;
         let old = home::session(&agent, "old").await?;
         Ok(TurnBench { agent, new, old })

@@ -55,7 +55,7 @@ pub(super) fn talk() -> Vec<ScriptedTurn> {
     MESSAGES.lines().map(turn).collect()
 }
 
-/// The same, with one or two picks in every turn.
+/// The session of talk, with one or two picks in every turn.
 pub(super) fn with_picks() -> Vec<ScriptedTurn> {
     let mut turns = talk();
     for (index, turn) in turns.iter_mut().enumerate() {
@@ -66,7 +66,7 @@ pub(super) fn with_picks() -> Vec<ScriptedTurn> {
     turns
 }
 
-/// The same, with everything that happens to a session: picks in every third
+/// The session of talk, with everything that happens to a session: picks in every third
 /// turn, calls in every sixth, a tool that is new, two turns in minimal mode,
 /// an edited file.
 pub(super) fn mixed() -> Vec<ScriptedTurn> {

@@ -57,9 +57,9 @@ pub(super) enum ReplySource<'a> {
 }
 
 impl<'a> ReplySource<'a> {
-    /// What is answered to the request with this place in its session, if it is
-    /// not for the model to say.
-    fn to(self, request: usize) -> Option<&'a Vec<ContentPart>> {
+    /// The answer to the request with this place in its session, if it is not for the
+    /// model to give.
+    fn answer(self, request: usize) -> Option<&'a Vec<ContentPart>> {
         match self {
             ReplySource::Own => None,
             ReplySource::Of(other) => other.answers.get(request),
@@ -130,6 +130,7 @@ pub(super) async fn play(
     Ok(session.played)
 }
 
+/// Plays a session, request by request.
 struct SessionPlayer<'a> {
     model: &'a BenchModel,
     files: &'a PrefixWorkspace,
@@ -141,7 +142,7 @@ struct SessionPlayer<'a> {
     last_id: u64,
     calls: usize,
     before: Option<RequestContext>,
-    /// Where the last request and its reply ended, in tokens, by lane.
+    /// Where the last request and its reply ended, in tokens.
     ends: HashMap<PromptCacheKey, u32>,
     played: PlayedSession,
 }
@@ -185,7 +186,7 @@ impl<'a> SessionPlayer<'a> {
         for step in 1.. {
             let wants_call = (step as usize) <= turn.rounds;
             let mut request = self.assemble(number, turn, message, &rounds)?;
-            let given = replies.to(self.played.requests.len());
+            let given = replies.answer(self.played.requests.len());
             if given.is_some() {
                 request.budget.reply = Tokens::new(1);
             } else if wants_call {
@@ -257,12 +258,12 @@ impl<'a> SessionPlayer<'a> {
             self.before.as_ref().and_then(|before| compare_requests(before, request).change);
         let mode = request.mode.chosen;
         // A session's minimal and full turns are two conversations, as in the agent.
-        let lane = PromptCacheKey(u64::from(mode.is_minimal()));
-        let answer = self.model.ask(lane, request).await?;
+        let key = PromptCacheKey(u64::from(mode.is_minimal()));
+        let answer = self.model.ask(key, request).await?;
         let usage = answer.reply.usage;
-        let told = usage.prompt.zip(usage.cached).zip(usage.completion);
-        let ((prompt, cached), completion) = told.ok_or("the engine told no counts")?;
-        let end = self.ends.insert(lane, prompt + completion);
+        let counts = usage.prompt.zip(usage.cached).zip(usage.completion);
+        let ((prompt, cached), completion) = counts.ok_or("the engine told no counts")?;
+        let end = self.ends.insert(key, prompt + completion);
         let new = prompt.saturating_sub(end.unwrap_or(0));
         self.played.requests.push(PlayedRequest {
             turn,

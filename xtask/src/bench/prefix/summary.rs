@@ -24,13 +24,13 @@ pub(super) struct PrefixSummary {
 }
 
 impl PrefixSummary {
-    /// Of the turns of both in which nothing breaks the prefix of `sibling`, which
+    /// Sums up the turns of both in which nothing breaks the prefix of `sibling`, which
     /// may be the session itself. `None` when there are none.
     pub(super) fn from_session(played: &PlayedSession, sibling: &PlayedSession) -> Option<Self> {
-        Self::of_places(played, &quiet(sibling))
+        Self::from_requests(played, &quiet(sibling))
     }
 
-    fn of_places(played: &PlayedSession, places: &BTreeSet<RequestNumber>) -> Option<Self> {
+    fn from_requests(played: &PlayedSession, places: &BTreeSet<RequestNumber>) -> Option<Self> {
         let requests = || played.requests.iter().filter(|asked| places.contains(&place(asked)));
         let share = |asked: &PlayedRequest| f64::from(asked.cached) / f64::from(asked.prompt);
         let counted = played.requests.iter().filter(|asked| asked.turn >= FROM);
@@ -110,7 +110,7 @@ pub(super) fn goals(sessions: &PlayedSessions) -> Vec<FigureGoal> {
 fn read_by(played: &PlayedSession, plain: &PlayedSession) -> Option<f64> {
     let of_plain: BTreeSet<RequestNumber> = plain.requests.iter().map(place).collect();
     let both = quiet(played).intersection(&of_plain).copied().collect();
-    let [own, plain] = [played, plain].map(|session| PrefixSummary::of_places(session, &both));
+    let [own, plain] = [played, plain].map(|session| PrefixSummary::from_requests(session, &both));
     Some(own?.read_in_all() / plain?.read_in_all())
 }
 

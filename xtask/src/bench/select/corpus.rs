@@ -70,7 +70,7 @@ impl CorpusGenerator {
         word
     }
 
-    /// From 0 to 1.
+    /// The next random number, from 0 to 1.
     fn next(&mut self) -> f64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;

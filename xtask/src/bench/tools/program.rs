@@ -65,12 +65,12 @@ fn write(skill: &Path) -> Result<()> {
 
 /// The program alone and by a call, again and again.
 async fn in_turn(workspace: &Path, launcher: &Path) -> Result<Vec<(f64, f64)>> {
-    let desk = PreparedCall::open(workspace, launcher).await?;
+    let prepared = PreparedCall::open(workspace, launcher).await?;
     let mut times = Vec::with_capacity(RUNS);
     for run in 0..WARM_UP + RUNS {
         let (plain, ran) = timed(alone(workspace)).await;
         ran?;
-        let (with, called) = timed(desk.call()).await;
+        let (with, called) = timed(prepared.call()).await;
         called?;
         if run >= WARM_UP {
             times.push((plain, with));

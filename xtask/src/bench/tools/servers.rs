@@ -104,8 +104,8 @@ impl BenchSession {
 }
 
 /// A benchmark that measured without the tools would flatter.
-async fn expect_tools(desk: &BenchSession, expected: usize) -> Result<()> {
-    let preview = desk.agent.preview(desk.session, Inbound::text(MESSAGE)).await?;
+async fn expect_tools(own: &BenchSession, expected: usize) -> Result<()> {
+    let preview = own.agent.preview(own.session, Inbound::text(MESSAGE)).await?;
     let of_servers =
         preview.request.tools.iter().filter(|tool| tool.spec.id.server.is_some()).count();
     match of_servers == expected {
@@ -148,7 +148,7 @@ impl ServerFolder<'_> {
         }
     }
 
-    /// From here on a server that is started leaves a mark, and ends.
+    /// Replaces the servers: from here on one that is started leaves a mark, and ends.
     fn replace_servers(&self) -> Result<()> {
         for server in 0..SERVERS {
             let mark = self.folder.join("marks");
@@ -242,8 +242,8 @@ mod tests {
         bench.write_files().unwrap();
         bench.fill_cache().await.unwrap();
         bench.replace_servers().unwrap();
-        let desk = bench.agent("always", Some(IncludeMode::Always)).await.unwrap();
-        expect_tools(&desk, SERVERS * TOOLS).await.unwrap();
+        let own = bench.agent("always", Some(IncludeMode::Always)).await.unwrap();
+        expect_tools(&own, SERVERS * TOOLS).await.unwrap();
         assert_eq!(bench.marks(), 0);
         // Without the cache they have to be asked.
         fs::remove_dir_all(folder.path().join("cache")).unwrap();

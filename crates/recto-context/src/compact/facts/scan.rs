@@ -107,7 +107,7 @@ fn words(text: &str, is_start: bool) -> Vec<ScannedWord<'_>> {
             continue;
         }
         let ends = !is_title && raw.ends_with(BEHIND);
-        let (small, shape) = (cues::small(bare), WordShape::of_word(bare));
+        let (small, shape) = (cues::small(bare), WordShape::from_word(bare));
         words.push(ScannedWord { bare, small, shape, ends, starts: starts || is_opened });
         starts = !is_title && raw.ends_with([':', '.', '!', '?']);
     }

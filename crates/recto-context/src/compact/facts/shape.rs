@@ -15,7 +15,7 @@ pub(super) enum WordShape {
 
 impl WordShape {
     /// The shape of a word without the marks around it.
-    pub(super) fn of_word(word: &str) -> WordShape {
+    pub(super) fn from_word(word: &str) -> Self {
         if is_address(word) || is_path(word) || is_identifier(word) {
             WordShape::Reference
         } else if word.contains(|c: char| c.is_ascii_digit()) {

@@ -43,7 +43,7 @@ pub(super) fn scan(text: &str, found: &mut Vec<Fact>) {
 fn latin(run: &str, found: &mut Vec<Fact>) {
     let word = run.trim_matches(|c: char| c.is_ascii_punctuation() && c != '/');
     if word.len() >= 2 {
-        let is_reference = WordShape::of_word(word) == WordShape::Reference;
+        let is_reference = WordShape::from_word(word) == WordShape::Reference;
         let kind = if is_reference { FactKind::Reference } else { FactKind::Name };
         found.push(Fact::new(kind, word));
     }

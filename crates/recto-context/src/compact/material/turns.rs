@@ -9,7 +9,7 @@ use crate::message::{ContentPart, Message, MessageBody};
 
 use super::{KnownNames, TurnSpeaker};
 
-/// As much of a result or of a call's arguments is read, from its beginning.
+/// How much of a result or of a call's arguments is read, from its beginning.
 const OF_TOOL: usize = 4096;
 
 /// The most words of a sentence that only asks whether to go on: "Does that sound good?"
@@ -66,7 +66,7 @@ impl SpokenTurn {
 pub(super) fn turns(compaction: &CompactionInput<'_>) -> Vec<SpokenTurn> {
     let recalled = compaction.before.unwrap_or_default().lines().map(recalled);
     let visible = compaction.messages.iter().filter(|message| message.is_for_models());
-    recalled.chain(visible.flat_map(|message| of_message(message))).collect()
+    recalled.chain(visible.flat_map(|message| message_turns(message))).collect()
 }
 
 /// A line of an earlier summary.
@@ -85,7 +85,7 @@ fn recalled(line: &str) -> SpokenTurn {
 }
 
 /// What a message says, and what its calls name.
-fn of_message(message: &Message) -> Vec<SpokenTurn> {
+fn message_turns(message: &Message) -> Vec<SpokenTurn> {
     let speaker = match message.body {
         MessageBody::User(_) => TurnSpeaker::User,
         MessageBody::Assistant { .. } => TurnSpeaker::Assistant,

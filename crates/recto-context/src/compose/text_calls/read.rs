@@ -64,11 +64,11 @@ pub fn read_calls(text: &str, mut id: impl FnMut(usize) -> CallId) -> (Vec<ToolC
 /// a person should not have to read them.
 ///
 /// ```
-/// use recto_context::before_calls;
+/// use recto_context::text_before_calls;
 ///
-/// assert_eq!(before_calls("1 <"), "1 ");
-/// assert_eq!(before_calls("1 < 2"), "1 < 2");
-/// assert_eq!(before_calls(r#"Look: <tool_call>{"name": "#), "Look: ");
+/// assert_eq!(text_before_calls("1 <"), "1 ");
+/// assert_eq!(text_before_calls("1 < 2"), "1 < 2");
+/// assert_eq!(text_before_calls(r#"Look: <tool_call>{"name": "#), "Look: ");
 /// ```
 pub fn text_before_calls(text: &str) -> &str {
     let partly = || (1..OPEN.len()).rev().find(|length| text.ends_with(&OPEN[..*length]));

@@ -29,49 +29,49 @@ enum MarkerStyle {
     Plain,
 }
 
-pub(super) fn read(reading: &mut TranscriptReader<'_>) {
-    let lines = reading.lines;
+pub(super) fn read_foreign(reader: &mut TranscriptReader<'_>) {
+    let lines = reader.lines;
     let mut markers: Vec<_> =
         lines.outside().filter_map(|(index, line)| marker(index, line)).collect();
     let Some(style) = prevailing(&markers) else {
         if !lines.trimmed(&(0..lines.len())).is_empty() {
-            reading.problem(0, "no message begins with a line such as `## User` or `## Assistant`");
+            reader.problem(0, "no message begins with a line such as `## User` or `## Assistant`");
         }
         return;
     };
     markers.retain(|marker| marker.style == style);
     let before = lines.trimmed(&(0..markers[0].index));
     if before.clone().any(|index| !is_ornament(lines.get(index))) {
-        reading.notice(before.start, "what stands before the first message is left out");
+        reader.notice(before.start, "what stands before the first message is left out");
     }
     let ends = markers.iter().skip(1).map(|marker| marker.index).chain([lines.len()]);
-    markers.iter().zip(ends).for_each(|(marker, end)| finish(reading, marker, end));
+    markers.iter().zip(ends).for_each(|(marker, end)| finish(reader, marker, end));
 }
 
-fn finish(reading: &mut TranscriptReader<'_>, marker: &SpeakerMarker<'_>, end: usize) {
-    let mut range = reading.lines.trimmed(&(marker.index + 1..end));
+fn finish(reader: &mut TranscriptReader<'_>, marker: &SpeakerMarker<'_>, end: usize) {
+    let mut range = reader.lines.trimmed(&(marker.index + 1..end));
     // Many programs draw a line between messages.
-    if !range.is_empty() && is_rule(reading.lines.get(range.end - 1)) {
+    if !range.is_empty() && is_rule(reader.lines.get(range.end - 1)) {
         range.end -= 1;
     }
-    let below = reading.text(reading.lines.slice(range));
+    let below = reader.text(reader.lines.slice(range));
     let text = match (marker.rest.trim(), below.as_str()) {
         (rest, "") => rest.to_owned(),
         ("", _) => below,
         (rest, _) => {
-            let gap = reading.lines.get(marker.index + 1).trim().is_empty();
+            let gap = reader.lines.get(marker.index + 1).trim().is_empty();
             format!("{rest}{}{below}", if gap { "\n\n" } else { "\n" })
         }
     };
     let Some(role) = marker.role else {
-        return reading.notice(marker.index, "a system message is left out: Recto makes its own");
+        return reader.notice(marker.index, "a system message is left out: Recto makes its own");
     };
     if text.is_empty() {
-        return reading.notice(marker.index, "a message without a text is left out");
+        return reader.notice(marker.index, "a message without a text is left out");
     }
     let json = json!({"role": role, "name": marker.name, "content": text});
     let at = marker.at.map(str::to_owned);
-    reading.messages.push(ParsedMessage { line: marker.index, json, at, untouched: false });
+    reader.messages.push(ParsedMessage { line: marker.index, json, at, untouched: false });
 }
 
 /// The style that marks the most messages.
@@ -115,14 +115,8 @@ fn marker(index: usize, line: &str) -> Option<SpeakerMarker<'_>> {
             None => (inside.trim_end().ends_with(':'), rest),
         };
         let fits = has_colon || rest.trim().is_empty();
-        return fits.then_some(SpeakerMarker {
-            index,
-            style: MarkerStyle::Bold,
-            role,
-            name,
-            at,
-            rest,
-        });
+        let style = MarkerStyle::Bold;
+        return fits.then_some(SpeakerMarker { index, style, role, name, at, rest });
     }
     let (title, rest) = line.split_once(':')?;
     let is_name = title.starts_with(|c: char| c.is_ascii_uppercase());

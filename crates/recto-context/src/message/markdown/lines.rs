@@ -91,7 +91,7 @@ impl<'a> TranscriptLines<'a> {
     }
 
     /// What stands in a fence.
-    pub(super) fn within(&self, fence: TranscriptFence) -> &'a str {
+    pub(super) fn fenced(&self, fence: TranscriptFence) -> &'a str {
         self.slice(fence.open + 1..fence.close)
     }
 

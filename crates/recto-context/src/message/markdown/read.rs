@@ -19,15 +19,15 @@ use crate::message::{HistoryProblem, MessageId, read_jsonl};
 /// other programs. All that can't be read is reported at once.
 pub fn from_markdown(text: &str) -> Result<MarkdownSession, Vec<HistoryProblem>> {
     let lines = TranscriptLines::split(text.strip_prefix('\u{feff}').unwrap_or(text));
-    let mut reading = TranscriptReader::new(&lines);
-    let marks = marks(&lines, &mut reading.problems);
+    let mut reader = TranscriptReader::new(&lines);
+    let marks = marks(&lines, &mut reader.problems);
     if !marks.iter().any(|(_, mark)| matches!(mark, TranscriptMark::Comment(_))) {
-        foreign::read(&mut reading);
+        foreign::read_foreign(&mut reader);
     } else {
-        let drafts = drafts(&mut reading, marks);
-        drafts.into_iter().for_each(|draft| draft.finish(&mut reading));
+        let drafts = drafts(&mut reader, marks);
+        drafts.into_iter().for_each(|draft| draft.finish(&mut reader));
     }
-    reading.finish()
+    reader.finish()
 }
 
 /// What has been read so far.
@@ -138,10 +138,10 @@ struct CommentedBlock {
 }
 
 fn drafts<'a>(
-    reading: &mut TranscriptReader<'_>,
+    reader: &mut TranscriptReader<'_>,
     marks: Vec<(usize, TranscriptMark<'a>)>,
 ) -> Vec<MessageDraft<'a>> {
-    let lines = reading.lines;
+    let lines = reader.lines;
     let mut drafts: Vec<MessageDraft<'a>> = Vec::new();
     let places: Vec<usize> = marks.iter().map(|(index, _)| *index).collect();
     let ends = places.into_iter().skip(1).chain([lines.len()]);
@@ -158,7 +158,7 @@ fn drafts<'a>(
         match mark {
             TranscriptMark::Heading(heading) => drafts.push(draft(Some(heading), None)),
             TranscriptMark::Comment(Comment { kind: CommentKind::Session, fields }) => {
-                session(reading, index, &fields);
+                session(reader, index, &fields);
             }
             TranscriptMark::Comment(Comment { kind: CommentKind::Message, fields }) => {
                 let Value::Object(fields) = fields else { continue };
@@ -173,37 +173,37 @@ fn drafts<'a>(
             }
             TranscriptMark::Comment(comment) => match drafts.last_mut() {
                 Some(last) => last.blocks.push(CommentedBlock { line: index, comment, range }),
-                None => reading.problem(index, "this part belongs to no message"),
+                None => reader.problem(index, "this part belongs to no message"),
             },
         }
     }
     drafts
 }
 
-fn session(reading: &mut TranscriptReader<'_>, index: usize, fields: &Value) {
+fn session(reader: &mut TranscriptReader<'_>, index: usize, fields: &Value) {
     if fields["format"] != FORMAT || fields["version"] != VERSION {
         let version = &fields["version"];
-        reading.problem(index, &format!("it has version {version}; a newer Recto wrote it"));
-    } else if reading.session.is_none() {
-        reading.session = Some(fields["session"].clone());
+        reader.problem(index, &format!("it has version {version}; a newer Recto wrote it"));
+    } else if reader.session.is_none() {
+        reader.session = Some(fields["session"].clone());
     } else {
-        reading.notice(index, "a second session in the same file is taken for more of the first");
+        reader.notice(index, "a second session in the same file is taken for more of the first");
     }
 }
 
 impl MessageDraft<'_> {
-    fn finish(self, reading: &mut TranscriptReader<'_>) {
+    fn finish(self, reader: &mut TranscriptReader<'_>) {
         let written = self.fields.is_some();
         let mut fields = self.fields.unwrap_or_default();
         let mut content = DraftContent { untouched: written, ..DraftContent::default() };
         let hashes = TextForm::ALL.map(|form| (form, fields.remove(form.name())));
         match hashes.iter().find_map(|(form, hash)| Some((*form, hash.as_ref()?.as_str()?))) {
-            Some((form, hash)) => content.text(reading, form, hash, &self.first),
-            None => content.more(reading, &self.first),
+            Some((form, hash)) => content.text(reader, form, hash, &self.first),
+            None => content.more(reader, &self.first),
         }
-        self.blocks.iter().for_each(|block| content.block(reading, block));
+        self.blocks.iter().for_each(|block| content.block(reader, block));
         if !written && content.is_empty() {
-            return reading.notice(self.line, "a message without a text is left out");
+            return reader.notice(self.line, "a message without a text is left out");
         }
         let mut at = fields.remove("at").and_then(|at| at.as_str().map(str::to_owned));
         if let Some(heading) = self.heading {
@@ -217,12 +217,7 @@ impl MessageDraft<'_> {
         }
         let untouched = content.untouched;
         content.into_fields(&mut fields);
-        reading.messages.push(ParsedMessage {
-            line: self.line,
-            json: fields.into(),
-            at,
-            untouched,
-        });
+        reader.messages.push(ParsedMessage { line: self.line, json: fields.into(), at, untouched });
     }
 }
 
@@ -247,18 +242,18 @@ impl DraftContent {
     /// A text that Recto wrote.
     fn text(
         &mut self,
-        reading: &TranscriptReader<'_>,
+        reader: &TranscriptReader<'_>,
         form: TextForm,
         hash: &str,
         range: &Range<usize>,
     ) {
-        let lines = reading.lines;
+        let lines = reader.lines;
         let range = lines.trimmed(range);
         let is_whole =
             |fence: &TranscriptFence| fence.open == range.start && fence.close + 1 == range.end;
         let fence = lines.fence_in(&range).filter(is_whole).filter(|_| form == TextForm::Fenced);
         let text = match fence {
-            Some(fence) => lines.within(fence),
+            Some(fence) => lines.fenced(fence),
             None => lines.slice(range.clone()).trim(),
         };
         if let Some(original) = original(text, hash) {
@@ -270,42 +265,42 @@ impl DraftContent {
             Some(_) => self.push_text(text),
             // Whoever deletes a text wants it gone.
             None if range.is_empty() => {}
-            None => self.push_text(&reading.text(text)),
+            None => self.push_text(&reader.text(text)),
         }
     }
 
     /// Lines at a place where Recto wrote nothing.
-    fn more(&mut self, reading: &TranscriptReader<'_>, range: &Range<usize>) {
-        let text = reading.text(reading.lines.slice(range.clone()));
+    fn more(&mut self, reader: &TranscriptReader<'_>, range: &Range<usize>) {
+        let text = reader.text(reader.lines.slice(range.clone()));
         if !text.is_empty() {
             self.untouched = false;
             self.push_text(&text);
         }
     }
 
-    fn block(&mut self, reading: &mut TranscriptReader<'_>, block: &CommentedBlock) {
+    fn block(&mut self, reader: &mut TranscriptReader<'_>, block: &CommentedBlock) {
         let Comment { kind, fields } = &block.comment;
         match kind {
             CommentKind::Text => {
                 let hash = |form: TextForm| Some((form, fields[form.name()].as_str()?));
                 let (form, hash) =
                     TextForm::ALL.into_iter().find_map(hash).unwrap_or((TextForm::Plain, ""));
-                self.text(reading, form, hash, &block.range);
+                self.text(reader, form, hash, &block.range);
             }
-            CommentKind::Image => self.image(reading, block),
-            CommentKind::Call => self.call(reading, block),
+            CommentKind::Image => self.image(reader, block),
+            CommentKind::Call => self.call(reader, block),
             _ => {
                 let mut part = fields.clone();
                 part["type"] = kind.name().into();
                 self.parts.push(part);
-                self.more(reading, &block.range);
+                self.more(reader, &block.range);
             }
         }
     }
 
-    fn image(&mut self, reading: &mut TranscriptReader<'_>, block: &CommentedBlock) {
+    fn image(&mut self, reader: &mut TranscriptReader<'_>, block: &CommentedBlock) {
         let fields = &block.comment.fields;
-        let mut rest = reading.lines.trimmed(&block.range);
+        let mut rest = reader.lines.trimmed(&block.range);
         let data = match fields["data"].as_str() {
             Some(data) => Some(data),
             // Whoever deletes an image wants it gone.
@@ -314,35 +309,35 @@ impl DraftContent {
                 return;
             }
             None => {
-                let line = reading.lines.get(rest.start).trim_end();
+                let line = reader.lines.get(rest.start).trim_end();
                 rest.start += 1;
                 let url = line.split_once("](data:").and_then(|(_, url)| url.strip_suffix(')'));
                 url.and_then(|url| url.split_once(";base64,")).map(|(_, data)| data)
             }
         };
         let Some(data) = data else {
-            return reading.problem(block.line, "the image behind this comment can't be read");
+            return reader.problem(block.line, "the image behind this comment can't be read");
         };
         let media_type = &fields["media_type"];
         self.parts.push(json!({"type": "image", "media_type": media_type, "data": data}));
-        self.more(reading, &rest);
+        self.more(reader, &rest);
     }
 
-    fn call(&mut self, reading: &mut TranscriptReader<'_>, block: &CommentedBlock) {
-        let Some(fence) = reading.lines.fence_in(&block.range) else {
+    fn call(&mut self, reader: &mut TranscriptReader<'_>, block: &CommentedBlock) {
+        let Some(fence) = reader.lines.fence_in(&block.range) else {
             let what = "the arguments of this call are not there: they stand between ``` and ```";
-            return reading.problem(block.line, what);
+            return reader.problem(block.line, what);
         };
         let mut call = block.comment.fields.clone();
-        let arguments = reading.lines.within(fence);
+        let arguments = reader.lines.fenced(fence);
         let hash = call["arguments"].as_str().unwrap_or_default();
         let original = original(arguments, hash);
         self.untouched &= original.is_some();
         call["arguments"] = original.unwrap_or_else(|| arguments.to_owned()).into();
         self.calls.push(call);
-        let rest = reading.lines.trimmed(&(fence.close + 1..block.range.end));
+        let rest = reader.lines.trimmed(&(fence.close + 1..block.range.end));
         if !rest.is_empty() {
-            reading.notice(rest.start, "a text behind a call belongs nowhere and is left out");
+            reader.notice(rest.start, "a text behind a call belongs nowhere and is left out");
         }
     }
 

@@ -58,7 +58,7 @@ pub(super) fn read_question(tokens: &[WordToken]) -> MessageReading {
     talk()
 }
 
-/// Only the first clause is asked; but "is it X, or my Y" goes on.
+/// How many tokens are asked: the first clause; but "is it X, or my Y" goes on.
 fn question_length(tokens: &[WordToken]) -> usize {
     let length = clause_length(tokens);
     if length < 3 { tokens.len() } else { length }

@@ -33,7 +33,7 @@ pub fn names_nothing(message: &str) -> bool {
         && lex::sentences(message).iter().all(|sentence| is_empty(&sentence.tokens))
 }
 
-/// In bytes, with room for a few words of any script.
+/// The most bytes of a bare reply, with room for a few words of any script.
 const LONGEST_BARE_REPLY: usize = 200;
 
 const NODDING_EMOJI: &[char] = &['👍', '👎', '👌', '✅', '✔', '❌', '🆗', '🙏'];

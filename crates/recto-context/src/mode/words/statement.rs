@@ -75,7 +75,8 @@ fn read_statement(tokens: &[WordToken]) -> MessageReading {
     }
 }
 
-/// No verb to go by: "status of the deploy?", "coffee or tea?", "the movie was great".
+/// Reads what has no verb to go by: "status of the deploy?", "coffee or tea?", "the movie was
+/// great".
 fn read_fragment(tokens: &[WordToken], asks: bool) -> MessageReading {
     let head = &tokens[0];
     let thing = find_thing(tokens, PointerRule::EvenInCompound);

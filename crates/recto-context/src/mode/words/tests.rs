@@ -4,12 +4,12 @@ mod messages;
 
 use super::{
     BEGINNING, MessageSign, MessageVerdict, TalkKind, find_imperative, find_path, find_talk,
-    is_bare_reply, lex, names_nothing, read,
+    is_bare_reply, lex, names_nothing, read_message,
 };
 use messages::{TALK, WORK};
 
 fn check(message: &str, verdict: MessageVerdict, sign: MessageSign, matched: &[&str]) {
-    let reading = read(message);
+    let reading = read_message(message);
     assert_eq!((reading.verdict, reading.sign), (verdict, sign), "{message}: {reading:?}");
     assert_eq!(reading.matched, matched, "{message}");
 }
@@ -18,7 +18,7 @@ fn check(message: &str, verdict: MessageVerdict, sign: MessageSign, matched: &[&
 #[test]
 fn work_and_talk_are_told_apart() {
     let wrong = |messages: &[&str], verdict| -> Vec<String> {
-        let readings = messages.iter().map(|message| (message, read(message)));
+        let readings = messages.iter().map(|message| (message, read_message(message)));
         let wrong = readings.filter(|(_, reading)| reading.verdict != verdict);
         wrong.map(|(message, reading)| format!("{message}: {reading:?}")).collect()
     };
@@ -123,7 +123,7 @@ fn paths_and_file_names() {
 #[test]
 fn whole_words_only() {
     for message in ["start", "cartoon", "profile", "already", "prune-flavoured"] {
-        let reading = read(&format!("the {message} one was funny"));
+        let reading = read_message(&format!("the {message} one was funny"));
         assert_eq!(reading.verdict, MessageVerdict::Talk, "{message}: {reading:?}");
     }
 }
@@ -213,14 +213,17 @@ fn only_the_beginning_of_a_long_message_is_read() {
 #[test]
 fn where_the_message_is_cut_nothing_new_comes_to_be() {
     // The limit falls into the middle of a character, and behind the `c` of `notes.com`.
-    assert_eq!(read(&"é".repeat(BEGINNING)).verdict, MessageVerdict::Unsure);
-    assert_eq!(read(&format!("a{}", "é".repeat(BEGINNING))).verdict, MessageVerdict::Unsure);
+    assert_eq!(read_message(&"é".repeat(BEGINNING)).verdict, MessageVerdict::Unsure);
+    assert_eq!(
+        read_message(&format!("a{}", "é".repeat(BEGINNING))).verdict,
+        MessageVerdict::Unsure
+    );
     let before = BEGINNING - "notes.c".len();
     let cut_word = format!("{:<before$}notes.com or so", "have a look at");
     assert_eq!(find_path(&cut_word), None);
     // The closing fence is behind the limit; what is in the fence is code all the same.
     let code = "open the file /etc/hosts\n".repeat(BEGINNING / 20);
-    let reading = read(&format!("explain this code\n```\n{code}```"));
+    let reading = read_message(&format!("explain this code\n```\n{code}```"));
     assert_eq!(reading.sign, MessageSign::Talk(TalkKind::Explanation), "{reading:?}");
 }
 
@@ -299,7 +302,7 @@ fn nothing_panics() {
     let megabyte = ["open the file, ".repeat(70_000)];
     let short = ODD.iter().map(|unit| (*unit).to_owned());
     for message in short.chain(long).chain(spaced).chain(prose).chain(megabyte) {
-        read(&message);
+        read_message(&message);
         is_bare_reply(&message);
     }
     // Marks that never close would be the trap of a quadratic lexer.

@@ -46,20 +46,20 @@ impl Detokenizer {
 mod tests {
     use super::*;
 
-    fn hear(parts: &[&[u8]]) -> Vec<TokenizedText> {
-        let mut speaker = Detokenizer::default();
+    fn push_all(parts: &[&[u8]]) -> Vec<TokenizedText> {
+        let mut detokenizer = Detokenizer::default();
         let mut pieces: Vec<TokenizedText> = (0..)
             .zip(parts)
-            .filter_map(|(token, bytes)| speaker.push(LlamaToken(token), bytes))
+            .filter_map(|(token, bytes)| detokenizer.push(LlamaToken(token), bytes))
             .collect();
-        pieces.extend(speaker.flush());
+        pieces.extend(detokenizer.flush());
         pieces
     }
 
     #[test]
     fn half_a_character_waits_for_the_other_half() {
         let smile = "🙂".as_bytes();
-        let pieces = hear(&[b"a", &smile[..2], &smile[2..], b"b"]);
+        let pieces = push_all(&[b"a", &smile[..2], &smile[2..], b"b"]);
         let texts: Vec<_> = pieces.iter().map(|piece| piece.text.as_str()).collect();
         assert_eq!(texts, ["a", "🙂", "b"]);
         assert_eq!(pieces[1].tokens, [1, 2]);
@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn what_is_no_text_is_shown_and_does_not_hold_up_the_rest() {
-        let pieces = hear(&[b"\xff", b"a", &"🙂".as_bytes()[..2]]);
+        let pieces = push_all(&[b"\xff", b"a", &"🙂".as_bytes()[..2]]);
         let texts: Vec<_> = pieces.iter().map(|piece| piece.text.as_str()).collect();
         assert_eq!(texts, ["\u{fffd}", "a", "\u{fffd}"]);
     }

@@ -37,19 +37,19 @@ impl<'m> TokenSampler<'m> {
     /// As the request says.
     pub(super) fn new(
         model: &'m LlamaModel,
-        asked: &EmbeddedRequest,
+        request: &EmbeddedRequest,
         seed: u32,
     ) -> Result<Self, LlmError> {
-        let forced = asked.calls.as_ref().filter(|calls| calls.must && !calls.tools.is_empty());
+        let forced = request.calls.as_ref().filter(|calls| calls.must && !calls.tools.is_empty());
         let grammar = forced.map(|calls| constraint(model, calls)).transpose()?;
         // A call is no place for fancy.
         let usual = if grammar.is_some() { 0.0 } else { TEMPERATURE };
-        let temperature = asked.temperature.unwrap_or(usual);
+        let temperature = request.temperature.unwrap_or(usual);
         let sampler = if temperature > 0.0 {
             LlamaSampler::chain_simple([
                 LlamaSampler::penalties(model.n_vocab(), LAST_WORDS, REPEATED, 0.0, 0.0),
                 LlamaSampler::top_k(40),
-                LlamaSampler::top_p(asked.top_p.unwrap_or(TOP_P) as f32, 1),
+                LlamaSampler::top_p(request.top_p.unwrap_or(TOP_P) as f32, 1),
                 LlamaSampler::temp(temperature as f32),
                 LlamaSampler::dist(seed),
             ])

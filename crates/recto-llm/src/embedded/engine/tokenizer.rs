@@ -57,18 +57,18 @@ impl ModelTokenizer {
     /// How many tokens the prompt in a request's body is. `None` if it is the body
     /// of another wire.
     pub fn count_prompt(&self, body: &Value) -> Option<u32> {
-        let asked = EmbeddedRequest::deserialize(body).ok()?;
+        let request = EmbeddedRequest::deserialize(body).ok()?;
         let vocab = self.0.model.vocab();
         Some(length(&with_beginning(
             &vocab,
-            tokenize_prompt(&vocab, &self.0.specials, &asked.prompt),
+            tokenize_prompt(&vocab, &self.0.specials, &request.prompt),
         )))
     }
 }
 
 impl fmt::Debug for ModelTokenizer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Tokenizer").field("vocabulary", &self.0.model.n_vocab()).finish()
+        f.debug_struct("ModelTokenizer").field("vocabulary", &self.0.model.n_vocab()).finish()
     }
 }
 
@@ -137,15 +137,15 @@ pub(super) fn tokenize_prompt(
 /// tokens that steer the model show no text, and could hide between the others.
 fn says(vocab: &LlamaVocab<'_>, ids: &[i32], text: &str) -> bool {
     let known = 0..vocab.n_tokens();
-    let mut said = Vec::with_capacity(text.len());
+    let mut spelled = Vec::with_capacity(text.len());
     for id in ids {
         let token = LlamaToken(*id);
         if !known.contains(id) || is_never_said(vocab.attr(token)) {
             return false;
         }
-        vocab.token_to_piece_into(token, &mut said, false, None);
+        vocab.token_to_piece_into(token, &mut spelled, false, None);
     }
-    !ids.is_empty() && said == text.as_bytes()
+    !ids.is_empty() && spelled == text.as_bytes()
 }
 
 fn is_never_said(attributes: LlamaTokenAttrs) -> bool {

@@ -79,8 +79,8 @@ fn serve(
     first: EngineJob,
     jobs: &Receiver<EngineJob>,
 ) -> Option<EngineJob> {
-    let mut reader = match ModelRunner::new(model, source, first.asked.window) {
-        Ok(reader) => reader,
+    let mut runner = match ModelRunner::new(model, source, first.request.window) {
+        Ok(runner) => runner,
         Err(error) => {
             first.fail(error);
             return jobs.recv().ok();
@@ -88,11 +88,11 @@ fn serve(
     };
     let mut job = first;
     loop {
-        if let Err(error) = reader.answer(&job) {
+        if let Err(error) = runner.answer(&job) {
             job.fail(error);
         }
         job = jobs.recv().ok()?;
-        if job.asked.window > reader.window {
+        if job.request.window > runner.window {
             return Some(job);
         }
     }
@@ -112,7 +112,7 @@ impl EngineJob {
         self.replies.is_closed()
     }
 
-    fn say(&self, piece: Option<TokenizedText>) {
+    fn send_text(&self, piece: Option<TokenizedText>) {
         if let Some(TokenizedText { text, tokens }) = piece {
             self.send(&json!({ "text": text, "tokens": tokens }));
         }
@@ -152,7 +152,7 @@ impl<'m> ModelRunner<'m> {
             .with_n_batch(chunk as u32)
             .with_n_ubatch(chunk as u32)
             .with_n_seq_max(sequences)
-            // One stock of cells for all sequences, which copies can share.
+            // The cells belong to all sequences, so that copies can share them.
             .with_kv_unified(true)
             // Models that look at a window of their own keep all the same what
             // is behind it, or nothing could be taken back.
@@ -181,15 +181,15 @@ impl<'m> ModelRunner<'m> {
             return Ok(());
         }
         let prompt = self.prompt(job)?;
-        let room = job.asked.window as usize - prompt.len();
-        let most = room.min(job.asked.max_tokens as usize);
-        let mut chooser = TokenSampler::new(self.model, &job.asked, job.seed)?;
-        let place = self.prepare(job, &prompt, most);
-        let answered = self.read(job, &prompt, &place).and_then(|last| match last {
-            Some(last) => self.write(job, &mut chooser, &place, last, prompt.len(), most),
+        let room = job.request.window as usize - prompt.len();
+        let most = room.min(job.request.max_tokens as usize);
+        let mut sampler = TokenSampler::new(self.model, &job.request, job.seed)?;
+        let plan = self.prepare(job, &prompt, most);
+        let answered = self.read_prompt(job, &prompt, &plan).and_then(|last| match last {
+            Some(last) => self.write_reply(job, &mut sampler, &plan, last, prompt.len(), most),
             None => Ok((GenerationEnd::Cancelled, 0)),
         });
-        let (ended, written) = answered.inspect_err(|_| self.give_up(place.sequence))?;
+        let (ended, written) = answered.inspect_err(|_| self.give_up(plan.sequence))?;
         let finish = match ended {
             GenerationEnd::Stop => "stop",
             GenerationEnd::Length => "length",
@@ -198,7 +198,7 @@ impl<'m> ModelRunner<'m> {
         let done = json!({
             "finish": finish,
             "prompt": prompt.len(),
-            "cached": place.kept,
+            "cached": plan.cached,
             "completion": written,
         });
         job.send(&json!({ "done": done }));
@@ -208,10 +208,10 @@ impl<'m> ModelRunner<'m> {
     /// The tokens of the prompt, if there is room for them and for a reply.
     fn prompt(&self, job: &EngineJob) -> Result<Vec<i32>, LlmError> {
         let vocab = self.model.vocab();
-        let tokens = tokenize_prompt(&vocab, &self.specials, &job.asked.prompt);
+        let tokens = tokenize_prompt(&vocab, &self.specials, &job.request.prompt);
         let prompt: Vec<i32> =
             with_beginning(&vocab, tokens).into_iter().map(|token| token.0).collect();
-        let window = job.asked.window;
+        let window = job.request.window;
         if prompt.is_empty() {
             return Err(LlmError::Engine { problem: "there is nothing to read".to_owned() });
         }
@@ -225,30 +225,30 @@ impl<'m> ModelRunner<'m> {
         Ok(prompt)
     }
 
-    /// Finds a place for the prompt, and makes the context agree with it.
+    /// Finds a sequence for the prompt, and makes the context agree with it.
     fn prepare(&mut self, job: &EngineJob, prompt: &[i32], reply: usize) -> SequencePlan {
-        let mut place = self.pool.plan(job.lane, prompt, reply);
-        let sequence = place.sequence as u32;
-        if let Some(other) = place.copied_from {
-            self.clear(place.sequence, 0);
+        let mut plan = self.pool.plan(job.cache_key, prompt, reply);
+        let sequence = plan.sequence as u32;
+        if let Some(other) = plan.copied_from {
+            self.clear(plan.sequence, 0);
             // Positions that are too large for it can't occur: a window is smaller.
             let _ = self.context.copy_kv_cache_seq(
                 other as i32,
                 sequence as i32,
                 None,
-                Some(place.kept as u32),
+                Some(plan.cached as u32),
             );
         }
-        if !self.clear(place.sequence, place.kept) {
+        if !self.clear(plan.sequence, plan.cached) {
             // A model that can't take anything back after all is read to anew.
-            self.pool.forget(place.sequence);
-            self.clear(place.sequence, 0);
-            place = SequencePlan { kept: 0, ..place };
+            self.pool.forget(plan.sequence);
+            self.clear(plan.sequence, 0);
+            plan = SequencePlan { cached: 0, ..plan };
         }
-        for emptied in &place.emptied {
+        for emptied in &plan.emptied {
             self.clear(*emptied, 0);
         }
-        place
+        plan
     }
 
     /// Empties a sequence from a position on. Whether that was possible.
@@ -264,21 +264,21 @@ impl<'m> ModelRunner<'m> {
 
     /// Reads what is not there yet of the prompt, chunk by chunk. Gives the place
     /// of the last token in the last chunk; none if the call was cancelled.
-    fn read(
+    fn read_prompt(
         &mut self,
         job: &EngineJob,
         prompt: &[i32],
-        place: &SequencePlan,
+        plan: &SequencePlan,
     ) -> Result<Option<i32>, LlmError> {
-        let mut from = place.kept;
-        for chunk in prompt[place.kept..].chunks(self.chunk) {
+        let mut from = plan.cached;
+        for chunk in prompt[plan.cached..].chunks(self.chunk) {
             if job.is_cancelled() {
                 return Ok(None);
             }
-            self.decode(place.sequence, from, chunk)?;
+            self.decode(plan.sequence, from, chunk)?;
             let read = from + chunk.len();
             if read == prompt.len() {
-                self.pool.prompt_read(place.sequence, from);
+                self.pool.note_prompt(plan.sequence, from);
             }
             from = read;
             job.send(&json!({ "read": read }));
@@ -287,35 +287,35 @@ impl<'m> ModelRunner<'m> {
     }
 
     /// Writes the reply, token by token, and says how it ended and how long it is.
-    fn write(
+    fn write_reply(
         &mut self,
         job: &EngineJob,
-        chooser: &mut TokenSampler<'_>,
-        place: &SequencePlan,
+        sampler: &mut TokenSampler<'_>,
+        plan: &SequencePlan,
         mut last: i32,
         start: usize,
         most: usize,
     ) -> Result<(GenerationEnd, usize), LlmError> {
         let vocab = self.model.vocab();
-        let mut speaker = Detokenizer::default();
+        let mut detokenizer = Detokenizer::default();
         for written in 0..most {
             if job.is_cancelled() {
                 return Ok((GenerationEnd::Cancelled, written));
             }
-            let token = chooser.next(&self.context, last, most - written)?;
+            let token = sampler.next(&self.context, last, most - written)?;
             if vocab.is_eog(token) {
-                job.say(speaker.flush());
+                job.send_text(detokenizer.flush());
                 return Ok((GenerationEnd::Stop, written));
             }
             if !vocab.is_control(token) {
-                job.say(speaker.push(token, &vocab.token_to_piece(token, false, None)));
+                job.send_text(detokenizer.push(token, &vocab.token_to_piece(token, false, None)));
             }
             if written + 1 < most {
-                self.decode(place.sequence, start + written, &[token.0])?;
+                self.decode(plan.sequence, start + written, &[token.0])?;
                 last = 0;
             }
         }
-        job.say(speaker.flush());
+        job.send_text(detokenizer.flush());
         Ok((GenerationEnd::Length, most))
     }
 

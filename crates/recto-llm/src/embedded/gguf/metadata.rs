@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::io::{Read, Seek};
 
-use super::problem::GgufFault;
+use super::problem::{GgufFault, GgufResult, damaged};
 use super::reader::{GgufReader, SeenNames, shown};
 
 pub(super) const ARCHITECTURE: &str = "general.architecture";
@@ -23,11 +23,11 @@ const ROPE_SCALING: &str = ".rope.scaling.type";
 const MOST_KEYS: u64 = 1 << 14;
 /// What the format allows.
 const LONGEST_KEY: u64 = (1 << 16) - 1;
-/// No key that is looked for is longer.
+/// The length of a key from which on it is not kept: none that is looked for is longer.
 const LONGEST_KEPT_KEY: usize = 128;
 /// Chat templates have some ten thousands of bytes at most.
 const LONGEST_KEPT_TEXT: u64 = 1 << 20;
-/// As many as a model may have layers.
+/// The most values of a list that is kept: as many as a model may have layers.
 const LONGEST_KEPT_LIST: u64 = 512;
 /// The longest list that llama.cpp reads.
 const LONGEST_LIST: u64 = 1 << 30;
@@ -64,12 +64,9 @@ enum MetadataValue {
 
 impl GgufMetadata {
     /// Reads `count` keys and their values.
-    pub(super) fn read<R: Read + Seek>(
-        reader: &mut GgufReader<R>,
-        count: u64,
-    ) -> Result<Self, GgufFault> {
+    pub(super) fn read<R: Read + Seek>(reader: &mut GgufReader<R>, count: u64) -> GgufResult<Self> {
         if count > MOST_KEYS {
-            return Err(GgufFault::damaged(format!("it claims to have {count} keys")));
+            return damaged(format!("it claims to have {count} keys"));
         }
         let mut metadata = GgufMetadata::default();
         let mut seen = SeenNames::default();
@@ -77,10 +74,10 @@ impl GgufMetadata {
         for _ in 0..count {
             reader.text(LONGEST_KEY, &mut key)?;
             if key.is_empty() {
-                return Err(GgufFault::damaged("there is a key without a name"));
+                return damaged("there is a key without a name");
             }
             if !seen.add(&key) {
-                return Err(GgufFault::damaged(format!("the key `{}` stands twice", shown(&key))));
+                return damaged(format!("the key `{}` stands twice", shown(&key)));
             }
             let key = String::from_utf8_lossy(&key);
             let value = metadata.value(reader, &key)?;
@@ -92,7 +89,7 @@ impl GgufMetadata {
     }
 
     /// The number at `key`, if there is one.
-    pub(super) fn number(&self, key: &str) -> Result<Option<u32>, GgufFault> {
+    pub(super) fn number(&self, key: &str) -> GgufResult<Option<u32>> {
         match self.values.get(key) {
             None => Ok(None),
             Some(MetadataValue::Number(number)) => small(key, *number).map(Some),
@@ -110,31 +107,27 @@ impl GgufMetadata {
     }
 
     /// The text at `key`, if there is one.
-    pub(super) fn text(&self, key: &str) -> Result<Option<&str>, GgufFault> {
+    pub(super) fn text(&self, key: &str) -> GgufResult<Option<&str>> {
         match self.values.get(key) {
             None => Ok(None),
             Some(MetadataValue::Text(text)) => Ok(Some(text)),
-            Some(_) => Err(GgufFault::damaged(format!("`{}` is no text", shown(key.as_bytes())))),
+            Some(_) => damaged(format!("`{}` is no text", shown(key.as_bytes()))),
         }
     }
 
     /// The numbers at `key` for each of `layers` layers; one number is for all of them.
-    pub(super) fn for_layers(
-        &self,
-        key: &str,
-        layers: usize,
-    ) -> Result<Option<Vec<u32>>, GgufFault> {
+    pub(super) fn for_layers(&self, key: &str, layers: usize) -> GgufResult<Option<Vec<u32>>> {
         match self.values.get(key) {
             None => Ok(None),
             Some(MetadataValue::Number(number)) => Ok(Some(vec![small(key, *number)?; layers])),
             Some(MetadataValue::List(list)) if list.len() == layers => {
                 list.iter().map(|number| small(key, *number)).collect::<Result<_, _>>().map(Some)
             }
-            Some(MetadataValue::List(list)) => Err(GgufFault::damaged(format!(
+            Some(MetadataValue::List(list)) => damaged(format!(
                 "`{}` has {} values for {layers} layers",
                 shown(key.as_bytes()),
                 list.len()
-            ))),
+            )),
             Some(_) => Err(unfit(key)),
         }
     }
@@ -155,11 +148,11 @@ impl GgufMetadata {
     }
 
     /// What the tensors begin at multiples of.
-    pub(super) fn alignment(&self) -> Result<u64, GgufFault> {
+    pub(super) fn alignment(&self) -> GgufResult<u64> {
         let Some(alignment) = self.number(ALIGNMENT)? else { return Ok(DEFAULT_ALIGNMENT) };
         let alignment = u64::from(alignment);
         if !alignment.is_power_of_two() || alignment > LARGEST_ALIGNMENT {
-            return Err(GgufFault::damaged(format!("its alignment is {alignment}")));
+            return damaged(format!("its alignment is {alignment}"));
         }
         Ok(alignment)
     }
@@ -168,7 +161,7 @@ impl GgufMetadata {
         &mut self,
         reader: &mut GgufReader<R>,
         key: &str,
-    ) -> Result<MetadataValue, GgufFault> {
+    ) -> GgufResult<MetadataValue> {
         let tag = reader.u32()?;
         match MetadataType::from_tag(tag) {
             Some(MetadataType::Text) if is_kept_text(key) => {
@@ -189,7 +182,7 @@ impl GgufMetadata {
         &mut self,
         reader: &mut GgufReader<R>,
         key: &str,
-    ) -> Result<MetadataValue, GgufFault> {
+    ) -> GgufResult<MetadataValue> {
         let tag = reader.u32()?;
         let count = reader.u64()?;
         match MetadataType::from_tag(tag) {
@@ -208,7 +201,7 @@ impl GgufMetadata {
             }
             // The format allows lists of lists; llama.cpp does not, and nobody writes them.
             Some(MetadataType::List) => {
-                Err(GgufFault::damaged(format!("`{}` is a list of lists", shown(key.as_bytes()))))
+                damaged(format!("`{}` is a list of lists", shown(key.as_bytes())))
             }
             Some(_) if count > LONGEST_LIST => Err(too_long(key, count)),
             Some(kind) if count > LONGEST_KEPT_LIST => {
@@ -269,7 +262,7 @@ impl MetadataType {
     }
 
     /// Reads one value: a number from nought upwards, or nothing that is wanted.
-    fn number<R: Read + Seek>(self, reader: &mut GgufReader<R>) -> Result<Option<u64>, GgufFault> {
+    fn number<R: Read + Seek>(self, reader: &mut GgufReader<R>) -> GgufResult<Option<u64>> {
         let bits = match self.size() {
             1 => u64::from(u8::from_le_bytes(reader.array()?)),
             2 => u64::from(u16::from_le_bytes(reader.array()?)),
@@ -290,7 +283,7 @@ fn is_kept_text(key: &str) -> bool {
         || key.ends_with(ROPE_SCALING)
 }
 
-fn small(key: &str, number: u64) -> Result<u32, GgufFault> {
+fn small(key: &str, number: u64) -> GgufResult<u32> {
     u32::try_from(number)
         .map_err(|_| GgufFault::damaged(format!("`{}` is {number}", shown(key.as_bytes()))))
 }

@@ -159,6 +159,14 @@ fn is_text(head: &[u8]) -> bool {
     valid > 0 && !head.iter().any(|byte| *byte < b' ' && !byte.is_ascii_whitespace())
 }
 
+/// Something that was read, or a problem that does not know its file yet.
+pub(super) type GgufResult<T> = Result<T, GgufFault>;
+
+/// Fails with what makes no sense in a file.
+pub(super) fn damaged<T>(what: impl Into<String>) -> GgufResult<T> {
+    Err(GgufFault::damaged(what))
+}
+
 /// A problem that does not know its file yet.
 #[derive(Debug)]
 pub(super) enum GgufFault {

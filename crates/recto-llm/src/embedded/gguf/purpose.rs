@@ -1,7 +1,7 @@
 //! Tells models to talk to from what else comes in GGUF files.
 
 use super::metadata::{GgufMetadata, KIND, TOKENIZER};
-use super::problem::GgufFault;
+use super::problem::GgufResult;
 use super::reader::shown;
 
 const EMBEDS: &str = "it turns texts into vectors";
@@ -40,7 +40,7 @@ const OTHERWISE: [(&str, &str); 23] = [
 pub(super) fn other_than_chat(
     metadata: &GgufMetadata,
     architecture: &str,
-) -> Result<Option<String>, GgufFault> {
+) -> GgufResult<Option<String>> {
     let known = OTHERWISE.iter().find(|(name, _)| *name == architecture);
     if let Some((name, what)) = known {
         return Ok(Some(format!("{what} (architecture `{name}`)")));
@@ -63,7 +63,7 @@ pub(super) fn other_than_chat(
 }
 
 /// What a file is that says itself that it is no model.
-pub(super) fn other_than_model(metadata: &GgufMetadata) -> Result<Option<&'static str>, GgufFault> {
+pub(super) fn other_than_model(metadata: &GgufMetadata) -> GgufResult<Option<&'static str>> {
     Ok(match metadata.text(KIND)? {
         Some("adapter") => Some("it is an adapter for another model"),
         Some("mmproj") => Some("it is the part of another model that sees or hears"),

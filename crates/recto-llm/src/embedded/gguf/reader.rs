@@ -9,7 +9,7 @@ use std::io::{BufReader, Read, Seek, SeekFrom};
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 
-use super::problem::GgufFault;
+use super::problem::{GgufFault, GgufResult, damaged};
 
 /// The longest text that llama.cpp reads; a longer one is a broken length.
 const LONGEST_TEXT: u64 = 1 << 30;
@@ -34,15 +34,15 @@ impl<R: Read + Seek> GgufReader<R> {
         self.at
     }
 
-    pub(super) fn u32(&mut self) -> Result<u32, GgufFault> {
+    pub(super) fn u32(&mut self) -> GgufResult<u32> {
         self.array().map(u32::from_le_bytes)
     }
 
-    pub(super) fn u64(&mut self) -> Result<u64, GgufFault> {
+    pub(super) fn u64(&mut self) -> GgufResult<u64> {
         self.array().map(u64::from_le_bytes)
     }
 
-    pub(super) fn array<const N: usize>(&mut self) -> Result<[u8; N], GgufFault> {
+    pub(super) fn array<const N: usize>(&mut self) -> GgufResult<[u8; N]> {
         let end = self.end_of(N as u64)?;
         let mut bytes = [0; N];
         self.source.read_exact(&mut bytes)?;
@@ -50,7 +50,7 @@ impl<R: Read + Seek> GgufReader<R> {
         Ok(bytes)
     }
 
-    pub(super) fn skip(&mut self, bytes: u64) -> Result<(), GgufFault> {
+    pub(super) fn skip(&mut self, bytes: u64) -> GgufResult<()> {
         let end = self.end_of(bytes)?;
         let distance = i64::try_from(bytes).map_err(|_| too_far(bytes))?;
         self.source.seek_relative(distance)?;
@@ -59,19 +59,17 @@ impl<R: Read + Seek> GgufReader<R> {
     }
 
     /// Goes back to a place where it has been.
-    pub(super) fn go_back(&mut self, at: u64) -> Result<(), GgufFault> {
+    pub(super) fn go_back(&mut self, at: u64) -> GgufResult<()> {
         self.source.seek(SeekFrom::Start(at))?;
         self.at = at;
         Ok(())
     }
 
     /// A text, with its length before it, into `text`; one of more than `most` bytes is a fault.
-    pub(super) fn text(&mut self, most: u64, text: &mut Vec<u8>) -> Result<(), GgufFault> {
+    pub(super) fn text(&mut self, most: u64, text: &mut Vec<u8>) -> GgufResult<()> {
         let length = self.text_length()?;
         if length > most {
-            return Err(GgufFault::damaged(format!(
-                "there is a text of {length} bytes where {most} are the most"
-            )));
+            return damaged(format!("there is a text of {length} bytes where {most} are the most"));
         }
         let end = self.end_of(length)?;
         let length = usize::try_from(length).map_err(|_| too_far(length))?;
@@ -82,12 +80,12 @@ impl<R: Read + Seek> GgufReader<R> {
         Ok(())
     }
 
-    pub(super) fn skip_text(&mut self) -> Result<(), GgufFault> {
+    pub(super) fn skip_text(&mut self) -> GgufResult<()> {
         let length = self.text_length()?;
         self.skip(length)
     }
 
-    fn text_length(&mut self) -> Result<u64, GgufFault> {
+    fn text_length(&mut self) -> GgufResult<u64> {
         let length = self.u64()?;
         if length > LONGEST_TEXT {
             return Err(too_far(length));
@@ -96,7 +94,7 @@ impl<R: Read + Seek> GgufReader<R> {
     }
 
     /// Where the next `bytes` bytes end, if the file has them.
-    fn end_of(&self, bytes: u64) -> Result<u64, GgufFault> {
+    fn end_of(&self, bytes: u64) -> GgufResult<u64> {
         let needs = self.at.checked_add(bytes).ok_or_else(|| too_far(bytes))?;
         if needs > self.size { Err(GgufFault::Ends { needs }) } else { Ok(needs) }
     }

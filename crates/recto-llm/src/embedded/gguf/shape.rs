@@ -4,7 +4,7 @@
 //! say enough. What llama.cpp would end the whole process over is refused here.
 
 use super::metadata::GgufMetadata;
-use super::problem::GgufFault;
+use super::problem::{GgufFault, GgufResult, damaged};
 use super::reader::shown;
 
 /// llama.cpp's limits; beyond them it ends the process.
@@ -49,7 +49,7 @@ pub(super) struct ModelShape {
 }
 
 impl ModelShape {
-    pub(super) fn read(metadata: &GgufMetadata, architecture: &str) -> Result<Self, GgufFault> {
+    pub(super) fn read(metadata: &GgufMetadata, architecture: &str) -> GgufResult<Self> {
         let keys = ArchitectureKeys { metadata, architecture };
         let embedding_length = keys.required("embedding_length")?;
         let count = keys.layers()?;
@@ -83,36 +83,36 @@ impl ArchitectureKeys<'_> {
         format!("{}.{name}", self.architecture)
     }
 
-    fn number(&self, name: &str) -> Result<Option<u32>, GgufFault> {
+    fn number(&self, name: &str) -> GgufResult<Option<u32>> {
         self.metadata.number(&self.key(name))
     }
 
-    fn number_or(&self, name: &str, default: u32) -> Result<u32, GgufFault> {
+    fn number_or(&self, name: &str, default: u32) -> GgufResult<u32> {
         Ok(self.number(name)?.unwrap_or(default))
     }
 
-    fn required(&self, name: &str) -> Result<u32, GgufFault> {
+    fn required(&self, name: &str) -> GgufResult<u32> {
         self.number(name)?.filter(|number| *number > 0).ok_or_else(|| {
             GgufFault::damaged(format!("it does not say `{}`", shown(self.key(name).as_bytes())))
         })
     }
 
-    fn each(&self, name: &str, layers: usize) -> Result<Option<Vec<u32>>, GgufFault> {
+    fn each(&self, name: &str, layers: usize) -> GgufResult<Option<Vec<u32>>> {
         self.metadata.for_layers(&self.key(name), layers)
     }
 
-    fn layers(&self) -> Result<usize, GgufFault> {
+    fn layers(&self) -> GgufResult<usize> {
         let layers = self.required("block_count")?;
         let ahead = self.number_or("nextn_predict_layers", 0)?;
         if layers > MOST_LAYERS || ahead > layers {
-            return Err(GgufFault::damaged(format!(
+            return damaged(format!(
                 "it claims to have {layers} layers, {ahead} of them to look ahead"
-            )));
+            ));
         }
         Ok(layers as usize)
     }
 
-    fn caches(&self, embedding_length: u32, heads: &[u32]) -> Result<Vec<CacheLayer>, GgufFault> {
+    fn caches(&self, embedding_length: u32, heads: &[u32]) -> GgufResult<Vec<CacheLayer>> {
         let count = heads.len();
         let kv_heads = self.each("attention.head_count_kv", count)?;
         let kv_heads = kv_heads.unwrap_or_else(|| heads.to_vec());
@@ -135,7 +135,7 @@ impl ArchitectureKeys<'_> {
     }
 
     /// The numbers in a key and in a value.
-    fn lengths(&self, suffix: &str, [key, value]: [u32; 2]) -> Result<[u32; 2], GgufFault> {
+    fn lengths(&self, suffix: &str, [key, value]: [u32; 2]) -> GgufResult<[u32; 2]> {
         let key = self.number_or(&format!("attention.key_length{suffix}"), key)?;
         let value = self.number_or(&format!("attention.value_length{suffix}"), value)?;
         // Latent attention keeps one vector, of which both are made; sparse attention keeps
@@ -148,7 +148,7 @@ impl ArchitectureKeys<'_> {
     }
 
     /// Which layers keep keys and values of their own.
-    fn keeps(&self, count: usize) -> Result<Vec<bool>, GgufFault> {
+    fn keeps(&self, count: usize) -> GgufResult<Vec<bool>> {
         let shared = self.number_or("attention.shared_kv_layers", 0)? as usize;
         let ahead = self.number_or("nextn_predict_layers", 0)? as usize;
         let every = self.number_or("full_attention_interval", 1)?.max(1) as usize;
@@ -161,7 +161,7 @@ impl ArchitectureKeys<'_> {
     }
 
     /// How many numbers a token becomes at the widest place of a layer.
-    fn feed_forward(&self, layers: usize) -> Result<u32, GgufFault> {
+    fn feed_forward(&self, layers: usize) -> GgufResult<u32> {
         let widest = |name| {
             Ok::<_, GgufFault>(self.each(name, layers)?.into_iter().flatten().max().unwrap_or(0))
         };
@@ -172,7 +172,7 @@ impl ArchitectureKeys<'_> {
         Ok(dense.max(experts))
     }
 
-    fn check_experts(&self, layers: usize) -> Result<(), GgufFault> {
+    fn check_experts(&self, layers: usize) -> GgufResult<()> {
         let experts = self.number_or("expert_count", 0)?;
         let used = self.each("expert_used_count", layers)?.into_iter().flatten().max().unwrap_or(0);
         let groups = self.number_or("expert_group_count", 0)?;
@@ -190,20 +190,20 @@ impl ArchitectureKeys<'_> {
         // These two set their experts straight themselves before it comes to that.
         let lenient = experts == 1 && matches!(self.architecture, "hunyuan-dense" | "hunyuan_vl");
         if experts > MOST_EXPERTS || !(fits || lenient) {
-            return Err(GgufFault::damaged(format!(
+            return damaged(format!(
                 "it claims to use {used} of {experts} experts, \
                  and {used_groups} of {groups} groups of them"
-            )));
+            ));
         }
         Ok(())
     }
 
-    fn check_rope(&self) -> Result<(), GgufFault> {
+    fn check_rope(&self) -> GgufResult<()> {
         match self.metadata.text(&self.key("rope.scaling.type"))? {
-            Some(scaling) if !ROPE_SCALINGS.contains(&scaling) => Err(GgufFault::damaged(format!(
+            Some(scaling) if !ROPE_SCALINGS.contains(&scaling) => damaged(format!(
                 "it stretches positions in the unknown way `{}`",
                 shown(scaling.as_bytes())
-            ))),
+            )),
             _ => Ok(()),
         }
     }
@@ -214,12 +214,7 @@ impl ArchitectureKeys<'_> {
     }
 
     /// The bytes of the state that a sequence keeps instead of a cache, however long it is.
-    fn state(
-        &self,
-        embedding_length: u32,
-        heads: u32,
-        layers: &[CacheLayer],
-    ) -> Result<u64, GgufFault> {
+    fn state(&self, embedding_length: u32, heads: u32, layers: &[CacheLayer]) -> GgufResult<u64> {
         let number = |name, default| self.number_or(name, default).map(u64::from);
         let [embedding, heads] = [embedding_length, heads].map(u64::from);
         let kernel = number("ssm.conv_kernel", 0)?;

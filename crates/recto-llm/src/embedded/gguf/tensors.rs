@@ -3,7 +3,7 @@
 
 use std::io::{Read, Seek};
 
-use super::problem::GgufFault;
+use super::problem::{GgufFault, GgufResult, damaged};
 use super::reader::{GgufReader, SeenNames, shown};
 
 /// A kind of numbers, of which `block` take `bytes` together.
@@ -57,12 +57,12 @@ const fn kind(id: u32, block: u64, bytes: u64) -> TensorType {
     TensorType { id, block, bytes }
 }
 
-/// Models with many experts have some ten thousands.
+/// The most tensors of a file. Models with many experts have some ten thousands.
 const MOST_TENSORS: u64 = 1 << 20;
 /// What llama.cpp allows for a name, in bytes, and for a tensor.
 const LONGEST_NAME: u64 = 63;
 const MOST_DIMENSIONS: u32 = 4;
-/// No file is larger than this; a header that says so is broken.
+/// The most bytes of a file; a header that says more is broken.
 const LARGEST: u64 = 1 << 50;
 
 /// The totals of a file's list of tensors.
@@ -81,9 +81,9 @@ impl TensorTotals {
         reader: &mut GgufReader<R>,
         count: u64,
         alignment: u64,
-    ) -> Result<Self, GgufFault> {
+    ) -> GgufResult<Self> {
         if count > MOST_TENSORS {
-            return Err(GgufFault::damaged(format!("it claims to have {count} tensors")));
+            return damaged(format!("it claims to have {count} tensors"));
         }
         let mut seen = SeenNames::default();
         let mut name = Vec::new();
@@ -93,10 +93,7 @@ impl TensorTotals {
         for _ in 0..count {
             reader.text(LONGEST_NAME, &mut name)?;
             if !seen.add(&name) {
-                return Err(GgufFault::damaged(format!(
-                    "the tensor `{}` stands twice",
-                    shown(&name)
-                )));
+                return damaged(format!("the tensor `{}` stands twice", shown(&name)));
             }
             let tensor = TensorEntry::read(reader).map_err(|fault| named(&name, fault))?;
             let end = tensor.check(alignment, expected).map_err(|fault| named(&name, fault))?;
@@ -120,10 +117,10 @@ struct TensorEntry {
 }
 
 impl TensorEntry {
-    fn read<R: Read + Seek>(reader: &mut GgufReader<R>) -> Result<Self, GgufFault> {
+    fn read<R: Read + Seek>(reader: &mut GgufReader<R>) -> GgufResult<Self> {
         let dimensions = reader.u32()?;
         if dimensions > MOST_DIMENSIONS {
-            return Err(GgufFault::damaged(format!("has {dimensions} dimensions")));
+            return damaged(format!("has {dimensions} dimensions"));
         }
         let mut sizes = [1; MOST_DIMENSIONS as usize];
         for size in &mut sizes[..dimensions as usize] {
@@ -136,18 +133,15 @@ impl TensorEntry {
 
     /// Where it ends, behind the beginning of all tensors. llama.cpp wants them one after the
     /// other.
-    fn check(&self, alignment: u64, expected: Option<u64>) -> Result<u64, GgufFault> {
+    fn check(&self, alignment: u64, expected: Option<u64>) -> GgufResult<u64> {
         if !self.offset.is_multiple_of(alignment) {
-            return Err(GgufFault::damaged(format!(
+            return damaged(format!(
                 "begins at {}, which is no multiple of {alignment}",
                 self.offset
-            )));
+            ));
         }
         if let Some(expected) = expected.filter(|expected| *expected != self.offset) {
-            return Err(GgufFault::damaged(format!(
-                "begins at {} instead of {expected}",
-                self.offset
-            )));
+            return damaged(format!("begins at {} instead of {expected}", self.offset));
         }
         self.offset
             .checked_add(self.bytes.unwrap_or(0))
@@ -157,13 +151,10 @@ impl TensorEntry {
 }
 
 /// The bytes of a tensor; none where the kind is unknown.
-fn bytes(sizes: [u64; 4], kind: u32) -> Result<Option<u64>, GgufFault> {
+fn bytes(sizes: [u64; 4], kind: u32) -> GgufResult<Option<u64>> {
     let Some(kind) = KINDS.iter().find(|known| known.id == kind) else { return Ok(None) };
     if !sizes[0].is_multiple_of(kind.block) {
-        return Err(GgufFault::damaged(format!(
-            "has rows of {} in blocks of {}",
-            sizes[0], kind.block
-        )));
+        return damaged(format!("has rows of {} in blocks of {}", sizes[0], kind.block));
     }
     let [row, rest @ ..] = sizes;
     rest.into_iter()

@@ -9,14 +9,14 @@ use std::path::{Path, PathBuf};
 
 use builder::{Gguf, Value};
 
-use super::{CacheLayer, GuessedFormat, ModelFile, ModelFileProblem, read};
+use super::{CacheLayer, GuessedFormat, ModelFile, ModelFileProblem, read_header};
 
 const PATH: &str = "models/tiny.gguf";
 
 fn parse(bytes: &[u8]) -> Result<ModelFile, ModelFileProblem> {
     let path = Path::new(PATH);
     let size = bytes.len() as u64;
-    read(path, Cursor::new(bytes), size).map_err(|fault| fault.in_file(path, size))
+    read_header(path, Cursor::new(bytes), size).map_err(|fault| fault.in_file(path, size))
 }
 
 fn model(gguf: &Gguf) -> ModelFile {
@@ -24,7 +24,7 @@ fn model(gguf: &Gguf) -> ModelFile {
 }
 
 /// What people are told.
-fn told(gguf: &Gguf) -> String {
+fn message(gguf: &Gguf) -> String {
     told_of(&gguf.bytes())
 }
 
@@ -273,7 +273,7 @@ fn bytes_behind_the_tensors_do_no_harm() {
 fn parts_of_a_model_are_refused() {
     let part = Gguf::chat().without_tensors().with("split.count", Value::U16(3));
     assert_eq!(parse(&part.bytes()), Err(ModelFileProblem::Split { path: PATH.into(), parts: 3 }));
-    assert_eq!(told(&part), "`models/tiny.gguf` is one of the 3 parts of a model");
+    assert_eq!(message(&part), "`models/tiny.gguf` is one of the 3 parts of a model");
     assert!(parse(&Gguf::chat().with("split.count", Value::U16(1)).bytes()).is_ok());
 }
 

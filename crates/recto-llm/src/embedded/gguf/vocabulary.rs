@@ -3,7 +3,7 @@
 use std::io::{Read, Seek};
 
 use super::metadata::{GgufMetadata, TokenList};
-use super::problem::GgufFault;
+use super::problem::{GgufResult, damaged};
 use super::reader::{GgufReader, SeenNames, shown};
 
 const LONGEST_TOKEN: u64 = 1 << 16;
@@ -21,7 +21,7 @@ impl Vocabulary {
     pub(super) fn read<R: Read + Seek>(
         reader: &mut GgufReader<R>,
         metadata: &GgufMetadata,
-    ) -> Result<Self, GgufFault> {
+    ) -> GgufResult<Self> {
         let Some(TokenList { at, count }) = metadata.tokens else {
             return Ok(Vocabulary::default());
         };
@@ -35,10 +35,7 @@ impl Vocabulary {
             reader.text(LONGEST_TOKEN, &mut token)?;
             // llama.cpp gives empty ones a name, and ends the process over others.
             if !token.is_empty() && !seen.add(&token) {
-                return Err(GgufFault::damaged(format!(
-                    "the token `{}` stands twice",
-                    shown(&token)
-                )));
+                return damaged(format!("the token `{}` stands twice", shown(&token)));
             }
             let text = || Some(String::from_utf8_lossy(&token).into_owned());
             if bos == Some(id) {

@@ -6,8 +6,8 @@ pub(super) type ReadText<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// What the kernel has available, or what is left in a control group if that is less.
 pub(super) fn available(read: ReadText<'_>) -> Option<u64> {
-    let machine = read("/proc/meminfo").and_then(|text| of_machine(&text));
-    let groups = read("/proc/self/cgroup").and_then(|text| of_groups(&text, read));
+    let machine = read("/proc/meminfo").and_then(|text| machine_memory(&text));
+    let groups = read("/proc/self/cgroup").and_then(|text| group_memory(&text, read));
     match (machine, groups) {
         (Some(machine), Some(groups)) => Some(machine.min(groups)),
         (machine, groups) => machine.or(groups),
@@ -15,7 +15,7 @@ pub(super) fn available(read: ReadText<'_>) -> Option<u64> {
 }
 
 /// The line `MemAvailable:   23540528 kB`.
-fn of_machine(meminfo: &str) -> Option<u64> {
+fn machine_memory(meminfo: &str) -> Option<u64> {
     let value = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     let kilobytes: u64 = value.trim().strip_suffix("kB")?.trim().parse().ok()?;
     kilobytes.checked_mul(1024)
@@ -47,7 +47,7 @@ const SECOND: CgroupFiles = CgroupFiles {
 
 /// The least that is left in any of the groups that the lines of `/proc/self/cgroup` name, and in
 /// those above them. None where there are no limits.
-fn of_groups(groups: &str, read: ReadText<'_>) -> Option<u64> {
+fn group_memory(groups: &str, read: ReadText<'_>) -> Option<u64> {
     let lefts = groups.lines().filter_map(|line| {
         let mut fields = line.splitn(3, ':');
         let (_, controllers, path) = (fields.next()?, fields.next()?, fields.next()?);

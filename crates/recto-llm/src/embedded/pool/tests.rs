@@ -5,11 +5,11 @@ use proptest::prelude::*;
 use super::*;
 
 /// Places a prompt and reads it to its end, as an engine does.
-fn read(pool: &mut SequencePool, lane: u64, prompt: &[i32]) -> SequencePlan {
-    let place = pool.plan(Some(PromptCacheKey(lane)), prompt, 0);
-    pool.extend(place.sequence, &prompt[place.kept..]);
-    pool.prompt_read(place.sequence, place.kept);
-    place
+fn read(pool: &mut SequencePool, key: u64, prompt: &[i32]) -> SequencePlan {
+    let plan = pool.plan(Some(PromptCacheKey(key)), prompt, 0);
+    pool.extend(plan.sequence, &prompt[plan.cached..]);
+    pool.note_prompt(plan.sequence, plan.cached);
+    plan
 }
 
 fn prompt(range: std::ops::Range<i32>) -> Vec<i32> {
@@ -20,16 +20,16 @@ fn prompt(range: std::ops::Range<i32>) -> Vec<i32> {
 fn a_conversation_goes_on_where_it_was() {
     let mut pool = SequencePool::new(4, 100, Rewind::Anywhere);
     let first = read(&mut pool, 1, &prompt(0..10));
-    assert_eq!((first.kept, first.copied_from), (0, None));
+    assert_eq!((first.cached, first.copied_from), (0, None));
     let next = read(&mut pool, 1, &prompt(0..20));
-    assert_eq!((next.sequence, next.kept, next.copied_from), (first.sequence, 10, None));
+    assert_eq!((next.sequence, next.cached, next.copied_from), (first.sequence, 10, None));
 }
 
 #[test]
 fn the_last_token_is_read_again() {
     let mut pool = SequencePool::new(4, 100, Rewind::Anywhere);
     read(&mut pool, 1, &prompt(0..10));
-    assert_eq!(read(&mut pool, 1, &prompt(0..9)).kept, 8);
+    assert_eq!(read(&mut pool, 1, &prompt(0..9)).cached, 8);
 }
 
 #[test]
@@ -39,8 +39,8 @@ fn the_same_prompt_is_read_again_as_it_was_read_before() {
     read(&mut pool, 1, &prompt(0..20));
     read(&mut pool, 1, &prompt(0..30));
     // Also in another conversation, as when a request is replayed.
-    for lane in [2, 3, 1] {
-        assert_eq!(read(&mut pool, lane, &prompt(0..20)).kept, 10);
+    for key in [2, 3, 1] {
+        assert_eq!(read(&mut pool, key, &prompt(0..20)).cached, 10);
     }
 }
 
@@ -52,8 +52,8 @@ fn a_new_conversation_begins_as_a_copy_and_leaves_the_other_alone() {
     other.extend(prompt(50..60));
     let second = read(&mut pool, 2, &other);
     assert_ne!(second.sequence, first.sequence);
-    assert_eq!((second.kept, second.copied_from), (6, Some(first.sequence)));
-    assert_eq!(read(&mut pool, 1, &prompt(0..12)).kept, 10);
+    assert_eq!((second.cached, second.copied_from), (6, Some(first.sequence)));
+    assert_eq!(read(&mut pool, 1, &prompt(0..12)).cached, 10);
 }
 
 #[test]
@@ -62,8 +62,8 @@ fn a_mode_flip_and_back_costs_nothing() {
     let (full, minimal) = (prompt(0..100), prompt(500..540));
     read(&mut pool, 1, &full);
     read(&mut pool, 2, &minimal);
-    assert_eq!(read(&mut pool, 1, &prompt(0..110)).kept, 100);
-    assert_eq!(read(&mut pool, 2, &prompt(500..545)).kept, 40);
+    assert_eq!(read(&mut pool, 1, &prompt(0..110)).cached, 100);
+    assert_eq!(read(&mut pool, 2, &prompt(500..545)).cached, 40);
 }
 
 #[test]
@@ -85,27 +85,27 @@ fn what_was_used_least_recently_goes() {
     let third = read(&mut pool, 3, &prompt(200..240));
     assert_eq!(third.emptied.len(), 1);
     assert_ne!(third.emptied[0], first.sequence);
-    assert_eq!(read(&mut pool, 1, &prompt(0..42)).kept, 41);
+    assert_eq!(read(&mut pool, 1, &prompt(0..42)).cached, 41);
 }
 
 #[test]
 fn a_prompt_without_a_lane_disturbs_nobody_while_there_is_room() {
     let mut pool = SequencePool::new(2, 100, Rewind::Anywhere);
     read(&mut pool, 1, &prompt(0..10));
-    let place = pool.plan(None, &prompt(0..9), 5);
-    assert_eq!(place.kept, 8);
-    assert_eq!(read(&mut pool, 1, &prompt(0..11)).kept, 10);
+    let plan = pool.plan(None, &prompt(0..9), 5);
+    assert_eq!(plan.cached, 8);
+    assert_eq!(read(&mut pool, 1, &prompt(0..11)).cached, 10);
 }
 
 #[test]
 fn a_model_that_cannot_rewind_goes_on_or_begins_anew() {
     let mut pool = SequencePool::new(4, 100, Rewind::Never);
     read(&mut pool, 1, &prompt(0..10));
-    assert_eq!(read(&mut pool, 1, &prompt(0..20)).kept, 10);
+    assert_eq!(read(&mut pool, 1, &prompt(0..20)).cached, 10);
     let mut parted = prompt(0..15);
     parted.push(99);
-    let place = read(&mut pool, 1, &parted);
-    assert_eq!((place.kept, place.copied_from), (0, None));
+    let plan = read(&mut pool, 1, &parted);
+    assert_eq!((plan.cached, plan.copied_from), (0, None));
     assert_eq!(read(&mut pool, 2, &prompt(0..30)).copied_from, None);
 }
 
@@ -120,25 +120,25 @@ proptest! {
         let rewind = if never { Rewind::Never } else { Rewind::Anywhere };
         let mut pool = SequencePool::new(3, 64, rewind);
         let mut engine: Vec<Vec<i32>> = vec![Vec::new(); 3];
-        for (lane, kind, length, reply) in steps {
+        for (key, kind, length, reply) in steps {
             let prompt: Vec<i32> =
                 (0..length as i32).map(|at| if at < 8 { at } else { at * 10 + kind }).collect();
-            let place = pool.plan((lane > 0).then_some(PromptCacheKey(lane)), &prompt, reply);
-            if let Some(other) = place.copied_from {
-                engine[place.sequence] = engine[other].clone();
+            let plan = pool.plan((key > 0).then_some(PromptCacheKey(key)), &prompt, reply);
+            if let Some(other) = plan.copied_from {
+                engine[plan.sequence] = engine[other].clone();
             }
-            engine[place.sequence].truncate(place.kept);
-            for emptied in &place.emptied {
-                prop_assert_ne!(*emptied, place.sequence);
+            engine[plan.sequence].truncate(plan.cached);
+            for emptied in &plan.emptied {
+                prop_assert_ne!(*emptied, plan.sequence);
                 engine[*emptied].clear();
             }
-            prop_assert!(place.kept < prompt.len());
-            prop_assert_eq!(&engine[place.sequence][..], &prompt[..place.kept]);
-            let mut read = prompt[place.kept..].to_vec();
+            prop_assert!(plan.cached < prompt.len());
+            prop_assert_eq!(&engine[plan.sequence][..], &prompt[..plan.cached]);
+            let mut read = prompt[plan.cached..].to_vec();
             read.extend((0..reply as i32).map(|at| 1_000 + at));
             prop_assert!(pool.free() >= read.len());
-            pool.extend(place.sequence, &read);
-            engine[place.sequence].extend(&read);
+            pool.extend(plan.sequence, &read);
+            engine[plan.sequence].extend(&read);
             for (sequence, held) in pool.sequences.iter().zip(&engine) {
                 prop_assert_eq!(&sequence.tokens, held);
                 prop_assert_eq!(sequence.cells.len(), held.len());

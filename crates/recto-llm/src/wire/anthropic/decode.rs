@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use crate::reply::{FinishReason, TokenUsage};
 use crate::wire::Wire;
 use crate::wire::decode::{
-    DecodedCall, DecodedReply, FrameProblem, LenientCount, ReplyDelta, arguments_text,
+    DecodedCall, DecodedReply, FrameProblem, FrameResult, LenientCount, ReplyDelta, arguments_text,
     check_call_count, check_call_size, check_limit, opaque, parse,
 };
 
@@ -103,26 +103,20 @@ struct AnthropicUsage {
 
 impl AnthropicDecoder {
     /// Adds an event of the stream to the reply.
-    pub(crate) fn read(
-        &mut self,
-        frame: &[u8],
-        gathered: &mut DecodedReply,
-    ) -> Result<(), FrameProblem> {
+    pub(crate) fn decode(&mut self, frame: &[u8], reply: &mut DecodedReply) -> FrameResult {
         match parse(frame)? {
             AnthropicEvent::MessageStart { message } => self.usage.update(message.usage),
             AnthropicEvent::ContentBlockStart { index, content_block } => {
                 let block = ContentBlock { index, fields: content_block, input: String::new() };
-                self.begin(block, frame.len(), gathered)?;
+                self.begin(block, frame.len(), reply)?;
             }
-            AnthropicEvent::ContentBlockDelta { index, delta } => {
-                self.fill(index, delta, gathered)?
-            }
+            AnthropicEvent::ContentBlockDelta { index, delta } => self.fill(index, delta, reply)?,
             AnthropicEvent::MessageDelta { delta, usage } => {
                 self.usage.update(usage);
                 let finish = delta.stop_reason.as_deref().map(finish);
-                gathered.finish = finish.or(gathered.finish.take());
+                reply.finish = finish.or(reply.finish.take());
             }
-            AnthropicEvent::MessageStop => gathered.is_complete = true,
+            AnthropicEvent::MessageStop => reply.is_complete = true,
             AnthropicEvent::Error => return Err(FrameProblem::Failed),
             AnthropicEvent::Other => {}
         }
@@ -131,49 +125,39 @@ impl AnthropicDecoder {
 
     /// Takes a new block, which came in a frame of this size. A call that begins
     /// with more than it may have is refused with its frame.
-    fn begin(
-        &mut self,
-        block: ContentBlock,
-        size: usize,
-        gathered: &mut DecodedReply,
-    ) -> Result<(), FrameProblem> {
+    fn begin(&mut self, block: ContentBlock, size: usize, reply: &mut DecodedReply) -> FrameResult {
         check_limit(self.blocks.len() + 1, MOST_BLOCKS, "blocks")?;
         if block.is_call() {
             self.calls += 1;
             check_call_count(self.calls)?;
             check_call_size(size)?;
         } else {
-            gathered.kept += size;
+            reply.size += size;
         }
         let text = |field: &str| block.fields.get(field).and_then(Value::as_str).map(str::to_owned);
-        gathered.tell(ReplyDelta::Thinking(text("thinking").unwrap_or_default()));
-        gathered.tell(ReplyDelta::Text(text("text").unwrap_or_default()));
+        reply.push_delta(ReplyDelta::Thinking(text("thinking").unwrap_or_default()));
+        reply.push_delta(ReplyDelta::Text(text("text").unwrap_or_default()));
         self.blocks.push(block);
         Ok(())
     }
 
-    fn fill(
-        &mut self,
-        index: u64,
-        piece: BlockDelta,
-        gathered: &mut DecodedReply,
-    ) -> Result<(), FrameProblem> {
+    fn fill(&mut self, index: u64, piece: BlockDelta, reply: &mut DecodedReply) -> FrameResult {
         let block = self.blocks.iter_mut().rfind(|block| block.index == index);
         let block = block.ok_or(FrameProblem::Unexpected("a piece of a block that never began"))?;
         match &piece {
             BlockDelta::InputJsonDelta { partial_json } if block.is_call() => {
                 check_call_size(block.input.len() + partial_json.len())?;
             }
-            piece => gathered.kept += piece.len(),
+            piece => reply.size += piece.len(),
         }
         match piece {
             BlockDelta::TextDelta { text } => {
                 block.append("text", &text);
-                gathered.tell(ReplyDelta::Text(text));
+                reply.push_delta(ReplyDelta::Text(text));
             }
             BlockDelta::ThinkingDelta { thinking } => {
                 block.append("thinking", &thinking);
-                gathered.tell(ReplyDelta::Thinking(thinking));
+                reply.push_delta(ReplyDelta::Thinking(thinking));
             }
             BlockDelta::SignatureDelta { signature } => block.append("signature", &signature),
             BlockDelta::InputJsonDelta { partial_json } => block.input.push_str(&partial_json),
@@ -182,15 +166,15 @@ impl AnthropicDecoder {
         Ok(())
     }
 
-    pub(crate) fn finish(self, gathered: &mut DecodedReply) {
-        gathered.usage = self.usage.into();
+    pub(crate) fn finish(self, reply: &mut DecodedReply) {
+        reply.usage = self.usage.into();
         for block in self.blocks {
             match block.kind() {
-                "tool_use" => gathered.calls.push(block.into_call()),
-                "text" => gathered.content.extend(block.into_text()),
+                "tool_use" => reply.calls.push(block.into_call()),
+                "text" => reply.content.extend(block.into_text()),
                 _ => {
                     let fields = block.into_fields();
-                    gathered.content.push(opaque(Wire::Anthropic, OpaqueKind::Thought, &fields));
+                    reply.content.push(opaque(Wire::Anthropic, OpaqueKind::Thought, &fields));
                 }
             }
         }

@@ -10,10 +10,10 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use recto_context::{CallId, ChatMessage, ToolCall};
 
-/// Gives the ids of a request's calls and results, message by message.
+/// Assigns the ids of a request's calls and results, message by message.
 pub(super) struct CallIdMap<'a> {
     /// Ids that are fine and were given.
-    kept: HashSet<&'a str>,
+    unchanged: HashSet<&'a str>,
     /// Ids that cannot be made up: the fine ones of all calls, and those made.
     taken: HashSet<String>,
     /// The last number that was put behind an id, so that an id which every
@@ -29,7 +29,7 @@ impl<'a> CallIdMap<'a> {
         let calls = messages.iter().flat_map(|message| &message.calls);
         let fine = calls.map(|call| &*call.id.0).filter(|id| is_fine(id));
         CallIdMap {
-            kept: HashSet::new(),
+            unchanged: HashSet::new(),
             taken: fine.map(str::to_owned).collect(),
             numbers: HashMap::new(),
             open: HashMap::new(),
@@ -37,11 +37,11 @@ impl<'a> CallIdMap<'a> {
     }
 
     /// The ids of a message's calls. The results that follow answer them.
-    pub(super) fn of_calls(&mut self, calls: &'a [ToolCall]) -> Vec<String> {
+    pub(super) fn assign_calls(&mut self, calls: &'a [ToolCall]) -> Vec<String> {
         self.open.clear();
         let mut ids = Vec::with_capacity(calls.len());
         for call in calls {
-            let id = self.give(&call.id.0);
+            let id = self.assign(&call.id.0);
             self.open.entry(&call.id).or_default().push_back(id.clone());
             ids.push(id);
         }
@@ -50,13 +50,13 @@ impl<'a> CallIdMap<'a> {
 
     /// The id of the call that a result answers. Requests hold no result
     /// without a call; one would at least be well-formed.
-    pub(super) fn of_answered(&mut self, call: &CallId) -> String {
+    pub(super) fn answered_id(&mut self, call: &CallId) -> String {
         let open = self.open.get_mut(call).and_then(VecDeque::pop_front);
         open.unwrap_or_else(|| well_formed(&call.0))
     }
 
-    fn give(&mut self, id: &'a str) -> String {
-        if is_fine(id) && self.kept.insert(id) {
+    fn assign(&mut self, id: &'a str) -> String {
+        if is_fine(id) && self.unchanged.insert(id) {
             return id.to_owned();
         }
         let base = well_formed(id);

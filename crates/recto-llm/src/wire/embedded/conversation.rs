@@ -29,7 +29,7 @@ const GOES_ON: &str = "[the conversation goes on]";
 /// A conversation, its texts behind marks.
 #[derive(Debug)]
 pub(super) struct TemplateConversation {
-    said: Vec<TemplateMessage>,
+    messages: Vec<TemplateMessage>,
     pub(super) tools: Vec<Value>,
     pub(super) musts: RequiredMarks,
     /// Joins what is merged.
@@ -72,26 +72,26 @@ struct TemplateRepair {
 impl TemplateConversation {
     /// The conversation of `request`. Its texts are kept in `texts`.
     pub(super) fn new(model: &str, request: &RequestContext, texts: &mut MarkedTexts) -> Self {
-        let said: Vec<TemplateMessage> = request
+        let messages: Vec<TemplateMessage> = request
             .messages
             .iter()
             .map(|message| template_message(model, request, message, texts))
             .collect();
         let tools = function_tools(request).iter().map(|tool| tool_value(tool, texts)).collect();
-        let system = said.iter().filter(|said| said.role == ChatRole::System);
-        let last = said.iter().rfind(|said| said.role == ChatRole::User);
+        let system = messages.iter().filter(|message| message.role == ChatRole::System);
+        let last = messages.iter().rfind(|message| message.role == ChatRole::User);
         let musts = RequiredMarks {
-            system: system.flat_map(|said| said.content.clone()).collect(),
-            last: last.map(|said| said.content.clone()).unwrap_or_default(),
+            system: system.flat_map(|message| message.content.clone()).collect(),
+            last: last.map(|message| message.content.clone()).unwrap_or_default(),
         };
         let (blank_line, goes_on) = (texts.keep_text("\n\n"), texts.keep_text(GOES_ON));
-        TemplateConversation { said, tools, musts, blank_line, goes_on }
+        TemplateConversation { messages, tools, musts, blank_line, goes_on }
     }
 
     /// How many messages, tools and calls there are.
     pub(super) fn size(&self) -> usize {
-        let calls: usize = self.said.iter().map(|said| said.calls.len()).sum();
-        self.said.len() + self.tools.len() + calls
+        let calls: usize = self.messages.iter().map(|message| message.calls.len()).sum();
+        self.messages.len() + self.tools.len() + calls
     }
 
     /// The forms to try, the page as it is first. Forms that would be the same as one before are
@@ -106,25 +106,25 @@ impl TemplateConversation {
 
     /// The messages after `repair`, if all that it does changes something.
     fn repaired(&self, repair: TemplateRepair) -> Option<Vec<Value>> {
-        let mut said = self.said.clone();
-        let changes = (!repair.calls || self.split_calls(&mut said))
-            && (!repair.system || self.merge_system(&mut said))
-            && (!repair.turns || self.merge_turns(&mut said));
-        changes.then(|| said.iter().map(TemplateMessage::value).collect())
+        let mut messages = self.messages.clone();
+        let changes = (!repair.calls || self.split_calls(&mut messages))
+            && (!repair.system || self.merge_system(&mut messages))
+            && (!repair.turns || self.merge_turns(&mut messages));
+        changes.then(|| messages.iter().map(TemplateMessage::value).collect())
     }
 
     /// Puts what the system says in front of the first user message.
-    fn merge_system(&self, said: &mut Vec<TemplateMessage>) -> bool {
-        let is_system = |said: &TemplateMessage| said.role == ChatRole::System;
+    fn merge_system(&self, messages: &mut Vec<TemplateMessage>) -> bool {
+        let is_system = |message: &TemplateMessage| message.role == ChatRole::System;
         let system: Vec<TemplateMessage> =
-            said.iter().filter(|said| is_system(said)).cloned().collect();
-        let has_user = said.iter().any(|said| said.role == ChatRole::User);
+            messages.iter().filter(|message| is_system(message)).cloned().collect();
+        let has_user = messages.iter().any(|message| message.role == ChatRole::User);
         if system.is_empty() || !has_user {
             return false;
         }
-        said.retain(|said| !is_system(said));
-        if let Some(first) = said.iter_mut().find(|said| said.role == ChatRole::User) {
-            let texts = system.into_iter().map(|said| said.content);
+        messages.retain(|message| !is_system(message));
+        if let Some(first) = messages.iter_mut().find(|message| message.role == ChatRole::User) {
+            let texts = system.into_iter().map(|message| message.content);
             first.content = self.joined(texts.chain([std::mem::take(&mut first.content)]));
         }
         true
@@ -132,10 +132,10 @@ impl TemplateConversation {
 
     /// Makes users and models speak in turn, the user first. Results stay apart: each answers a
     /// call of its own.
-    fn merge_turns(&self, said: &mut Vec<TemplateMessage>) -> bool {
-        let before = said.len();
+    fn merge_turns(&self, messages: &mut Vec<TemplateMessage>) -> bool {
+        let before = messages.len();
         let mut merged: Vec<TemplateMessage> = Vec::with_capacity(before);
-        for next in said.drain(..) {
+        for next in messages.drain(..) {
             match merged.last_mut() {
                 Some(last) if last.role == next.role && next.role != ChatRole::Tool => {
                     last.content = self.joined([std::mem::take(&mut last.content), next.content]);
@@ -145,20 +145,20 @@ impl TemplateConversation {
                 _ => merged.push(next),
             }
         }
-        let first = merged.iter().position(|said| said.role != ChatRole::System);
+        let first = merged.iter().position(|message| message.role != ChatRole::System);
         if let Some(first) = first.filter(|at| merged[*at].role != ChatRole::User) {
             merged.insert(first, TemplateMessage::plain(ChatRole::User, vec![self.goes_on]));
         }
         let changed = merged.len() != before;
-        *said = merged;
+        *messages = merged;
         changed
     }
 
     /// Lets every message call once, its result right behind it.
-    fn split_calls(&self, said: &mut Vec<TemplateMessage>) -> bool {
-        let before = said.len();
+    fn split_calls(&self, messages: &mut Vec<TemplateMessage>) -> bool {
+        let before = messages.len();
         let mut split: Vec<TemplateMessage> = Vec::with_capacity(before);
-        let mut rest = std::mem::take(said).into_iter().peekable();
+        let mut rest = std::mem::take(messages).into_iter().peekable();
         while let Some(mut message) = rest.next() {
             if message.calls.len() < 2 {
                 split.push(message);
@@ -179,8 +179,8 @@ impl TemplateConversation {
             }
             split.extend(results);
         }
-        *said = split;
-        said.len() != before
+        *messages = split;
+        messages.len() != before
     }
 
     fn joined(&self, texts: impl IntoIterator<Item = Vec<TextMark>>) -> Vec<TextMark> {

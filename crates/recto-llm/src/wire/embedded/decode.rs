@@ -18,7 +18,7 @@ use super::{CallStyle, EmbeddedRequest, THOUGHT, starts_in_thought};
 use crate::reply::TokenUsage;
 use crate::wire::Wire;
 use crate::wire::decode::{
-    DecodedCall, DecodedReply, FrameProblem, LenientCount, ReplyDelta, check_call_count,
+    DecodedCall, DecodedReply, FrameResult, LenientCount, ReplyDelta, check_call_count,
     finish_reason, opaque, parse,
 };
 
@@ -30,8 +30,8 @@ pub(crate) struct EmbeddedDecoder {
     model: String,
     tokens: ReplyTokens,
     calls: CallSyntax,
-    /// How much of the text has been told, in bytes.
-    told: usize,
+    /// How much of the text has been handed on, in bytes.
+    sent: usize,
 }
 
 /// Where calls are looked for.
@@ -64,23 +64,23 @@ struct DoneLine {
 impl EmbeddedDecoder {
     /// For the reply to `request`.
     pub(crate) fn new(request: &[u8]) -> Self {
-        let Ok(asked) = serde_json::from_slice::<EmbeddedRequest>(request) else {
+        let Ok(request) = serde_json::from_slice::<EmbeddedRequest>(request) else {
             return EmbeddedDecoder::default();
         };
-        let must = asked.calls.as_ref().is_some_and(|calls| calls.must);
-        let beginning = match starts_in_thought(&asked.prompt) {
+        let must = request.calls.as_ref().is_some_and(|calls| calls.must);
+        let beginning = match starts_in_thought(&request.prompt) {
             // A model that must call has no choice but to begin with the call.
             _ if must => ReplyBeginning::Text,
             true => ReplyBeginning::Thought,
             false => ReplyBeginning::Unknown,
         };
-        let calls = match asked.calls.map(|calls| calls.style) {
+        let calls = match request.calls.map(|calls| calls.style) {
             None | Some(CallStyle::Page) => CallSyntax::Unread,
             Some(CallStyle::Tagged) => CallSyntax::Tagged,
             Some(CallStyle::Llama) => CallSyntax::Llama,
         };
         EmbeddedDecoder {
-            model: asked.model,
+            model: request.model,
             generated: GeneratedText::new(beginning),
             calls,
             ..EmbeddedDecoder::default()
@@ -88,20 +88,16 @@ impl EmbeddedDecoder {
     }
 
     /// Adds a line of the engine's to the reply.
-    pub(crate) fn read(
-        &mut self,
-        frame: &[u8],
-        gathered: &mut DecodedReply,
-    ) -> Result<(), FrameProblem> {
+    pub(crate) fn decode(&mut self, frame: &[u8], reply: &mut DecodedReply) -> FrameResult {
         let line: EmbeddedLine = parse(frame)?;
         if let Some(text) = line.text {
             self.tokens.push(self.generated.length(), &text, &line.tokens.unwrap_or_default());
-            gathered.tell(ReplyDelta::Thinking(self.generated.push(&text)));
-            self.tell(self.ready(), gathered);
+            reply.push_delta(ReplyDelta::Thinking(self.generated.push(&text)));
+            self.send_until(self.ready(), reply);
         }
-        gathered.kept = self.generated.length() + self.tokens.bytes();
+        reply.size = self.generated.length() + self.tokens.bytes();
         match line.done {
-            Some(done) => self.end(&done, gathered),
+            Some(done) => self.end(&done, reply),
             None => Ok(()),
         }
     }
@@ -112,57 +108,57 @@ impl EmbeddedDecoder {
         match self.calls {
             CallSyntax::Unread => text.len(),
             CallSyntax::Tagged => {
-                // What was told can't, so only the rest is looked at, from where its line begins.
-                let line = text[..self.told].rfind('\n').map_or(0, |at| at + 1);
+                // What was handed on can't, so only the rest is looked at, from where its line begins.
+                let line = text[..self.sent].rfind('\n').map_or(0, |at| at + 1);
                 line + text_before_calls(&text[line..]).len()
             }
-            CallSyntax::Llama => llama::before_calls(text, self.told),
+            CallSyntax::Llama => llama::before_calls(text, self.sent),
         }
     }
 
-    fn tell(&mut self, end: usize, gathered: &mut DecodedReply) {
-        if let Some(piece) = self.generated.text().get(self.told..end) {
-            gathered.tell(ReplyDelta::Text(piece.to_owned()));
-            self.told = end;
+    fn send_until(&mut self, end: usize, reply: &mut DecodedReply) {
+        if let Some(piece) = self.generated.text().get(self.sent..end) {
+            reply.push_delta(ReplyDelta::Text(piece.to_owned()));
+            self.sent = end;
         }
     }
 
-    fn end(&mut self, done: &DoneLine, gathered: &mut DecodedReply) -> Result<(), FrameProblem> {
-        gathered.tell(ReplyDelta::Thinking(self.generated.close()));
+    fn end(&mut self, done: &DoneLine, reply: &mut DecodedReply) -> FrameResult {
+        reply.push_delta(ReplyDelta::Thinking(self.generated.close()));
         let text = self.generated.text();
         let unread = || (Vec::new(), text.to_owned());
         let (calls, said) = match self.calls {
             CallSyntax::Unread => unread(),
             CallSyntax::Tagged => tagged(text),
-            CallSyntax::Llama => llama::read(text).unwrap_or_else(unread),
+            CallSyntax::Llama => llama::parse_calls(text).unwrap_or_else(unread),
         };
         check_call_count(calls.len())?;
         calls.iter().try_for_each(DecodedCall::check)?;
-        // What was told stands before all calls.
-        let rest = said.strip_prefix(&text[..self.told]).unwrap_or_default();
-        gathered.tell(ReplyDelta::Text(rest.to_owned()));
-        gathered.usage = TokenUsage {
+        // What was handed on stands before all calls.
+        let rest = said.strip_prefix(&text[..self.sent]).unwrap_or_default();
+        reply.push_delta(ReplyDelta::Text(rest.to_owned()));
+        reply.usage = TokenUsage {
             prompt: done.prompt.0,
             cached: done.cached.0,
             completion: done.completion.0,
         };
-        gathered.finish = Some(finish_reason(done.finish.as_deref()));
-        gathered.is_complete = true;
-        (gathered.calls, gathered.said) = (calls, said);
+        reply.finish = Some(finish_reason(done.finish.as_deref()));
+        reply.is_complete = true;
+        (reply.calls, reply.text) = (calls, said);
         Ok(())
     }
 
-    pub(crate) fn finish(self, gathered: &mut DecodedReply) {
+    pub(crate) fn finish(self, reply: &mut DecodedReply) {
         let tokens = self.tokens.from(self.generated.begin());
-        let repeats = gathered.calls.is_empty() && !gathered.said.is_empty();
+        let repeats = reply.calls.is_empty() && !reply.text.is_empty();
         let echo = tokens.filter(|_| repeats).map(|tokens| {
-            let hash = ContentHash::of_bytes(gathered.said.as_bytes());
+            let hash = ContentHash::of_bytes(reply.text.as_bytes());
             let echo = json!({ "model": self.model, "text": hash, "tokens": tokens });
             opaque(Wire::Embedded, OpaqueKind::Echo, &echo)
         });
-        gathered.thought = self.generated.thought().to_owned();
-        gathered.keep_thought_and_said(Wire::Embedded, THOUGHT);
-        gathered.content.extend(echo);
+        reply.thought = self.generated.thought().to_owned();
+        reply.add_content(Wire::Embedded, THOUGHT);
+        reply.content.extend(echo);
     }
 }
 

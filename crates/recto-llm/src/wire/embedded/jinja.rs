@@ -104,7 +104,7 @@ impl JinjaTemplate {
     /// anew for every prompt.
     ///
     /// Call it [`on_deep_stack`].
-    pub(super) fn read(source: &str) -> Result<Self, TemplateRefusal> {
+    pub(super) fn parse(source: &str) -> Result<Self, TemplateRefusal> {
         if source.len() > LARGEST_SOURCE {
             return Err(TemplateRefusal::TooLarge(LARGEST_SOURCE));
         }

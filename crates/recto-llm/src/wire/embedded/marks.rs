@@ -37,7 +37,7 @@ impl fmt::Display for TextMark {
 /// The texts that marks stand for.
 #[derive(Debug, Default)]
 pub(super) struct MarkedTexts {
-    said: Vec<PromptSegment>,
+    texts: Vec<PromptSegment>,
     /// JSON that was made of it for the template.
     written: Mutex<Vec<WrittenJson>>,
 }
@@ -59,8 +59,8 @@ pub(super) struct RequiredMarks {
 impl MarkedTexts {
     /// A mark for `segment`.
     pub(super) fn keep(&mut self, segment: PromptSegment) -> TextMark {
-        self.said.push(segment);
-        TextMark(self.said.len() - 1)
+        self.texts.push(segment);
+        TextMark(self.texts.len() - 1)
     }
 
     /// A mark for `text`.
@@ -80,7 +80,7 @@ impl MarkedTexts {
             return Err(TemplateRefusal::TooLong);
         }
         written.push(WrittenJson { json, holds });
-        Ok(TextMark(self.said.len() + written.len() - 1))
+        Ok(TextMark(self.texts.len() + written.len() - 1))
     }
 
     /// Forgets the JSON that was written. Its marks mean nothing any more.
@@ -120,12 +120,12 @@ impl MarkedTexts {
         musts: &RequiredMarks,
     ) -> Result<Vec<PromptSegment>, TemplateRefusal> {
         let mut cut = SegmentBuilder::default();
-        let mut is_shown = vec![false; self.said.len()];
+        let mut is_shown = vec![false; self.texts.len()];
         let written = self.written.lock();
         for piece in pieces(output) {
             match piece {
                 MarkedPiece::Own(own) => {
-                    cut.push(PromptSegment::Template { template: own.to_owned() })?
+                    cut.push(PromptSegment::Template { template: own.to_owned() })?;
                 }
                 MarkedPiece::Broken(_) => return Err(TemplateRefusal::TakenApart),
                 MarkedPiece::Mark(mark) => match self.find(&written, mark) {
@@ -152,8 +152,8 @@ impl MarkedTexts {
     }
 
     fn find<'a>(&'a self, written: &'a [WrittenJson], mark: TextMark) -> Option<MarkTarget<'a>> {
-        match mark.0.checked_sub(self.said.len()) {
-            None => self.said.get(mark.0).map(MarkTarget::Said),
+        match mark.0.checked_sub(self.texts.len()) {
+            None => self.texts.get(mark.0).map(MarkTarget::Said),
             Some(place) => written.get(place).map(MarkTarget::Written),
         }
     }

@@ -48,7 +48,7 @@ impl ChatTemplate {
     /// How the model writes calls, if its template has tools and is one whose calls can be read.
     /// Otherwise its tools have to stand on the page as text.
     pub fn call_style(&self) -> Option<CallStyle> {
-        let jinja = on_deep_stack(0, || JinjaTemplate::read(&self.source)).ok()?;
+        let jinja = on_deep_stack(0, || JinjaTemplate::parse(&self.source)).ok()?;
         if !jinja.knows_tools {
             return None;
         }

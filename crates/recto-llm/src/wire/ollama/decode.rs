@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use crate::reply::TokenUsage;
 use crate::wire::decode::{
-    DecodedCall, DecodedReply, FrameProblem, LenientCount, arguments_text, check_call_count,
-    finish_reason, parse,
+    DecodedCall, DecodedReply, FrameProblem, FrameResult, LenientCount, arguments_text,
+    check_call_count, finish_reason, parse,
 };
 
 #[derive(Default, Deserialize)]
@@ -44,28 +44,28 @@ struct OllamaFunction {
 }
 
 /// Adds a line of Ollama's stream to the reply.
-pub(crate) fn decode_line(frame: &[u8], gathered: &mut DecodedReply) -> Result<(), FrameProblem> {
+pub(crate) fn decode_line(frame: &[u8], reply: &mut DecodedReply) -> FrameResult {
     let line: OllamaLine = parse(frame)?;
     if line.error.is_some() {
         return Err(FrameProblem::Failed);
     }
     if let Some(message) = line.message {
-        gathered.think(message.thinking.unwrap_or_default());
-        gathered.say(message.content.unwrap_or_default());
+        reply.push_thought(message.thinking.unwrap_or_default());
+        reply.push_text(message.content.unwrap_or_default());
         for OllamaCall { id, function } in message.tool_calls.into_iter().flatten() {
             let arguments = arguments_text(function.arguments);
             let call = DecodedCall { id: id.unwrap_or_default(), name: function.name, arguments };
             call.check()?;
-            check_call_count(gathered.calls.len() + 1)?;
-            gathered.calls.push(call);
+            check_call_count(reply.calls.len() + 1)?;
+            reply.calls.push(call);
         }
     }
     if line.done {
         let (prompt, completion) = (line.prompt_eval_count.0, line.eval_count.0);
         // Ollama counts the prompt whole and does not say what was cached.
-        gathered.usage = TokenUsage { prompt, cached: None, completion };
-        gathered.finish = Some(finish_reason(line.done_reason.as_deref()));
-        gathered.is_complete = true;
+        reply.usage = TokenUsage { prompt, cached: None, completion };
+        reply.finish = Some(finish_reason(line.done_reason.as_deref()));
+        reply.is_complete = true;
     }
     Ok(())
 }

@@ -9,7 +9,7 @@
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::wire::decode::{DecodedCall, FrameProblem, arguments_text, check_call_count};
+use crate::wire::decode::{DecodedCall, FrameResult, arguments_text, check_call_count};
 
 /// A piece of a call.
 #[derive(Deserialize)]
@@ -61,7 +61,7 @@ enum InString {
 }
 
 impl CallAssembler {
-    pub(super) fn add(&mut self, piece: CallPiece) -> Result<(), FrameProblem> {
+    pub(super) fn add(&mut self, piece: CallPiece) -> FrameResult {
         let function = piece.function.unwrap_or_default();
         let call = DecodedCall {
             id: piece.id.unwrap_or_default(),
@@ -121,7 +121,7 @@ impl PartialCall {
             && serde_json::from_str::<Map<String, Value>>(&self.call.arguments).is_ok()
     }
 
-    fn extend(&mut self, piece: DecodedCall) -> Result<(), FrameProblem> {
+    fn extend(&mut self, piece: DecodedCall) -> FrameResult {
         if self.call.id.is_empty() {
             self.call.id = piece.id;
         }

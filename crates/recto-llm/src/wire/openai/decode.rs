@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::calls::{CallAssembler, CallPiece};
 use crate::reply::{FinishReason, TokenUsage};
 use crate::wire::Wire;
-use crate::wire::decode::{DecodedReply, FrameProblem, LenientCount, parse};
+use crate::wire::decode::{DecodedReply, FrameProblem, FrameResult, LenientCount, parse};
 
 /// What the pieces of a reply have left open so far.
 #[derive(Debug, Default)]
@@ -72,13 +72,9 @@ struct Timings {
 
 impl OpenAiDecoder {
     /// Adds an event of the stream to the reply.
-    pub(crate) fn read(
-        &mut self,
-        frame: &[u8],
-        gathered: &mut DecodedReply,
-    ) -> Result<(), FrameProblem> {
+    pub(crate) fn decode(&mut self, frame: &[u8], reply: &mut DecodedReply) -> FrameResult {
         if frame.trim_ascii() == b"[DONE]" {
-            gathered.is_complete = true;
+            reply.is_complete = true;
             return Ok(());
         }
         let chunk: OpenAiChunk = parse(frame)?;
@@ -87,30 +83,26 @@ impl OpenAiDecoder {
         }
         // Servers that report with each chunk count on: the last word counts.
         let reported = [chunk.timings.map(TokenUsage::from), chunk.usage.map(TokenUsage::from)];
-        reported.into_iter().flatten().for_each(|newer| gathered.usage.update(newer));
+        reported.into_iter().flatten().for_each(|newer| reply.usage.update(newer));
         // One choice is asked for.
         match chunk.choices.into_iter().flatten().next() {
-            Some(choice) => self.add(choice, gathered),
+            Some(choice) => self.add(choice, reply),
             None => Ok(()),
         }
     }
 
-    fn add(
-        &mut self,
-        choice: OpenAiChoice,
-        gathered: &mut DecodedReply,
-    ) -> Result<(), FrameProblem> {
+    fn add(&mut self, choice: OpenAiChoice, reply: &mut DecodedReply) -> FrameResult {
         if let Some(piece) = choice.delta {
             // Some servers send the same thought under both names.
             let named = piece.reasoning_content.map(|thought| ("reasoning_content", thought));
             let named = named.or_else(|| piece.reasoning.map(|thought| ("reasoning", thought)));
             if let Some((field, thought)) = named.filter(|(_, thought)| !thought.is_empty()) {
                 self.thought_field.get_or_insert(field);
-                gathered.think(thought);
+                reply.push_thought(thought);
             }
             // A refusal is what the model says instead of an answer.
             for text in [piece.content, piece.refusal].into_iter().flatten() {
-                gathered.say(text);
+                reply.push_text(text);
             }
             for call in piece.tool_calls.into_iter().flatten() {
                 self.calls.add(call)?;
@@ -119,15 +111,15 @@ impl OpenAiDecoder {
         // Some servers send an empty reason until there is one. `[DONE]` alone is no
         // end: a server that dies may still write it.
         if let Some(reason) = choice.finish_reason.filter(|reason| !reason.is_empty()) {
-            gathered.finish = Some(finish(&reason));
+            reply.finish = Some(finish(&reason));
         }
         Ok(())
     }
 
-    pub(crate) fn finish(self, gathered: &mut DecodedReply) {
+    pub(crate) fn finish(self, reply: &mut DecodedReply) {
         let field = self.thought_field.unwrap_or("reasoning_content");
-        gathered.keep_thought_and_said(Wire::OpenAi, field);
-        gathered.calls = self.calls.into_calls();
+        reply.add_content(Wire::OpenAi, field);
+        reply.calls = self.calls.into_calls();
     }
 }
 

@@ -2,10 +2,10 @@
 
 use recto_context::nearest_name;
 
-use super::super::json::{DeclarationObject, DeclarationReader, hint};
+use super::super::json::{RawObject, RawReader, hint};
 use super::super::spec::{
-    ExecutionArg, NewlineHandling, PathUse, ResolveArg, ResolveCommand, Switch, ValueArg,
-    ValuePlace, ValuePresence, ValueResolver,
+    ArgSpec, NewlineHandling, PathUse, ResolveArg, ResolveCommand, Switch, ValueArg, ValuePlace,
+    ValuePresence, ValueResolver,
 };
 use super::{ProgramAllowlist, command_problem, words};
 
@@ -26,14 +26,14 @@ const KINDS: [&str; 5] = ["positional", "flag", "flagifboolean", "stdin", "liter
 
 /// Reads a single argument.
 pub(super) struct ArgReader<'r, 'a> {
-    pub(super) reader: &'r mut DeclarationReader<'a>,
+    pub(super) reader: &'r mut RawReader<'a>,
     pub(super) allowlist: &'r ProgramAllowlist,
     pub(super) parameters: &'r [String],
 }
 
 impl<'a> ArgReader<'_, 'a> {
     /// `None` only where a flaw was noted.
-    pub(super) fn read(mut self, raw: &'a str) -> Option<ExecutionArg> {
+    pub(super) fn read(mut self, raw: &'a str) -> Option<ArgSpec> {
         let object = self.reader.object(raw, "an argument")?;
         self.reader.only(&object, "an argument", &ARG_KEYS);
         let kind: Option<String> = self.reader.get(&object, "kind");
@@ -66,7 +66,7 @@ impl<'a> ArgReader<'_, 'a> {
     }
 
     /// The author's own text.
-    fn literal(&mut self, object: &DeclarationObject<'a>) -> Option<ExecutionArg> {
+    fn literal(&mut self, object: &RawObject<'a>) -> Option<ArgSpec> {
         self.refuse(object, "literal", &["flagIfTrue", "flagIfFalse", "optional"]);
         self.refuse(object, "literal", &["normalizeNewlines", "resolveCommand"]);
         self.refuse(object, "literal", &["readPath", "writePath"]);
@@ -78,10 +78,10 @@ impl<'a> ArgReader<'_, 'a> {
         if text.is_none() {
             self.reader.flaw(object.raw, "a literal lacks its text; write it in `flag`");
         }
-        text.map(ExecutionArg::Literal)
+        text.map(ArgSpec::Literal)
     }
 
-    fn switch(&mut self, object: &DeclarationObject<'a>) -> Option<ExecutionArg> {
+    fn switch(&mut self, object: &RawObject<'a>) -> Option<ArgSpec> {
         self.refuse(object, "flagifboolean", &["flag", "normalizeNewlines", "resolveCommand"]);
         self.refuse(object, "flagifboolean", &["readPath", "writePath"]);
         let param = self.param(object)?;
@@ -94,15 +94,10 @@ impl<'a> ArgReader<'_, 'a> {
         for flag in if_true.iter().chain(&if_false) {
             self.refuse_marker(object, flag);
         }
-        Some(ExecutionArg::Switch(Switch { param, if_true, if_false }))
+        Some(ArgSpec::Switch(Switch { param, if_true, if_false }))
     }
 
-    fn value(
-        &mut self,
-        object: &DeclarationObject<'a>,
-        kind: &str,
-        place: ValuePlace,
-    ) -> Option<ExecutionArg> {
+    fn value(&mut self, object: &RawObject<'a>, kind: &str, place: ValuePlace) -> Option<ArgSpec> {
         self.refuse(object, kind, &["flagIfTrue", "flagIfFalse"]);
         if !matches!(place, ValuePlace::Flag(_)) {
             self.refuse(object, kind, &["flag"]);
@@ -133,7 +128,7 @@ impl<'a> ArgReader<'_, 'a> {
             Some(raw) => Some(self.resolve(raw, &param)?),
             None => None,
         };
-        Some(ExecutionArg::Value(ValueArg { param, place, presence, newlines, path, resolve }))
+        Some(ArgSpec::Value(ValueArg { param, place, presence, newlines, path, resolve }))
     }
 
     fn resolve(&mut self, raw: &'a str, own_param: &str) -> Option<ValueResolver> {
@@ -157,11 +152,7 @@ impl<'a> ArgReader<'_, 'a> {
         Some(ValueResolver { command, args })
     }
 
-    fn resolve_command(
-        &mut self,
-        object: &DeclarationObject<'a>,
-        what: &str,
-    ) -> Option<ResolveCommand> {
+    fn resolve_command(&mut self, object: &RawObject<'a>, what: &str) -> Option<ResolveCommand> {
         let script: Option<String> = self.reader.get(object, "script");
         let Some(script) = script else {
             if object.get("binary").is_none() {
@@ -188,7 +179,7 @@ impl<'a> ArgReader<'_, 'a> {
         Some(ResolveCommand::Script(script))
     }
 
-    fn param(&mut self, object: &DeclarationObject<'a>) -> Option<String> {
+    fn param(&mut self, object: &RawObject<'a>) -> Option<String> {
         let param: String = self.reader.need(object, "an argument", "param")?;
         if !self.is_declared(&param) {
             self.undeclared(object.raw, &param);
@@ -208,7 +199,7 @@ impl<'a> ArgReader<'_, 'a> {
     }
 
     /// A text for the command line.
-    fn text(&mut self, object: &DeclarationObject<'a>, key: &str) -> Option<String> {
+    fn text(&mut self, object: &RawObject<'a>, key: &str) -> Option<String> {
         let text: String = self.reader.get(object, key)?;
         self.whole(object.raw, key, text)
     }
@@ -221,19 +212,19 @@ impl<'a> ArgReader<'_, 'a> {
         Some(text)
     }
 
-    fn is_set(&mut self, object: &DeclarationObject<'a>, key: &str) -> bool {
+    fn is_set(&mut self, object: &RawObject<'a>, key: &str) -> bool {
         self.reader.get(object, key).unwrap_or(false)
     }
 
     /// Only a literal ends the flags, since it is always there.
-    fn refuse_marker(&mut self, object: &DeclarationObject<'a>, flag: &str) {
+    fn refuse_marker(&mut self, object: &RawObject<'a>, flag: &str) {
         if flag.trim_matches('-').is_empty() {
             self.reader.flaw(object.raw, format!("`{flag}` is no flag; a literal can be `--`"));
         }
     }
 
     /// Members that mean nothing for this kind of argument.
-    fn refuse(&mut self, object: &DeclarationObject<'a>, kind: &str, keys: &[&str]) {
+    fn refuse(&mut self, object: &RawObject<'a>, kind: &str, keys: &[&str]) {
         for key in keys {
             if let Some(raw) = object.get(key).filter(|raw| *raw != "false") {
                 self.reader.flaw(raw, format!("an argument of kind `{kind}` takes no `{key}`"));

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use recto_context::{Skill, SystemFiles};
+use recto_context::{Skill, SystemFiles, WorkspaceFile};
 use tempfile::TempDir;
 
 use super::*;
@@ -28,8 +28,8 @@ fn verdict(home: &TempDir, path: &str, protected: &[&str], catalog: &Catalog) ->
     let protected: Vec<PathBuf> = protected.iter().map(|path| home.path().join(path)).collect();
     match check_write(&root, &names, &protected, catalog) {
         Ok(()) => "free",
-        Err(FileToolError::NeverWritable { .. }) => "never",
-        Err(FileToolError::NeedsApproval { .. }) => "approval",
+        Err(FileError::NeverWritable { .. }) => "never",
+        Err(FileError::NeedsApproval { .. }) => "approval",
         Err(other) => panic!("{other}"),
     }
 }

@@ -30,7 +30,9 @@ fn way(home: &TempDir, path: &str) -> String {
 fn way_with(home: &TempDir, path: &str, last: LastLink) -> String {
     let root = WorkspaceRoot::open(&home.path().join("w")).unwrap();
     match root.resolve(path, last) {
-        Ok(place) => format!("{}|{}", display_path(&place.above), display_path(&place.below)),
+        Ok(resolved) => {
+            format!("{}|{}", display_path(&resolved.above), display_path(&resolved.below))
+        }
         Err(problem) => problem.to_string(),
     }
 }
@@ -78,8 +80,8 @@ fn a_workspace_behind_a_link_has_two_paths() {
     let root = WorkspaceRoot::open(&home.path().join("v")).unwrap();
     for name in ["v/a/file", "w/a/file"] {
         let path = fs::canonicalize(home.path()).unwrap().join(name);
-        let place = root.resolve(path.to_str().unwrap(), LastLink::Followed).unwrap();
-        assert_eq!(place.path(), "a/file");
+        let resolved = root.resolve(path.to_str().unwrap(), LastLink::Followed).unwrap();
+        assert_eq!(resolved.path(), "a/file");
     }
 }
 

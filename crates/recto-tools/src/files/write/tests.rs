@@ -10,10 +10,10 @@ use super::*;
 fn write_with(stop: &Stop) -> Vec<(OsString, String)> {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("a"), "old").unwrap();
-    let files = FileToolOptions::new(ToolOptions::new(folder.path()));
+    let files = FileAccess::new(ToolOptions::new(folder.path()));
     let arguments = CallArguments::parse(r#"{"path": "a", "content": "new"}"#).unwrap();
-    let site = FileCallContext { catalog: &Catalog::default(), consent: Consent::Unasked };
-    write(&files, &arguments, &site, stop).unwrap();
+    let context = FileContext { catalog: &Catalog::default(), consent: Consent::Unasked };
+    write(&files, &arguments, &context, stop).unwrap();
     let entries = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap());
     let read = |path| fs::read_to_string(path).unwrap();
     entries.map(|entry| (entry.file_name(), read(entry.path()))).collect()
@@ -44,14 +44,14 @@ impl Written {
     }
 
     fn hash(&self, path: &str, content: &str) -> ContentHash {
-        let files = FileToolOptions::new(ToolOptions::new(self.0.path()));
+        let files = FileAccess::new(ToolOptions::new(self.0.path()));
         describe(&files, &Self::arguments(path, content), &Catalog::default()).unwrap().hash
     }
 
     fn write(&self, path: &str, content: &str, consent: Consent) -> String {
-        let files = FileToolOptions::new(ToolOptions::new(self.0.path()));
-        let site = FileCallContext { catalog: &Catalog::default(), consent };
-        match write(&files, &Self::arguments(path, content), &site, &Stop::default()) {
+        let files = FileAccess::new(ToolOptions::new(self.0.path()));
+        let context = FileContext { catalog: &Catalog::default(), consent };
+        match write(&files, &Self::arguments(path, content), &context, &Stop::default()) {
             Ok(text) => text,
             Err(problem) => problem.to_string(),
         }

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 
 fn spec(read: Vec<PathBuf>, write: Vec<PathBuf>, execute: Vec<PathBuf>) -> LaunchSpec {
-    let ceilings = KernelLimits {
+    let limits = KernelLimits {
         address_space: 1,
         data: 2,
         file_size: 3,
@@ -17,7 +17,7 @@ fn spec(read: Vec<PathBuf>, write: Vec<PathBuf>, execute: Vec<PathBuf>) -> Launc
         nonce: LaunchSpec::nonce(),
         sandbox: SandboxPolicy::Required,
         network: NetworkAccess::Granted,
-        ceilings,
+        limits,
         read,
         write,
         execute,
@@ -74,13 +74,13 @@ fn a_path_with_nul_adds_nothing() {
 #[test]
 fn only_the_launcher_is_believed() {
     let spec = spec(vec![], vec![], vec![]);
-    let line = spec.trouble(LaunchFailure::Start, "can't start /x\ny");
+    let line = spec.failure_line(LaunchFailure::Start, "can't start /x\ny");
     assert_eq!(
-        spec.read_trouble(format!("{line}\n").as_bytes()),
+        spec.read_failure(format!("{line}\n").as_bytes()),
         Some((LaunchFailure::Start, "can't start /x y".to_owned()))
     );
-    assert_eq!(spec.read_trouble(b"scan't start /x"), None);
+    assert_eq!(spec.read_failure(b"scan't start /x"), None);
     let other = LaunchSpec::nonce();
     assert_ne!(other, spec.nonce);
-    assert_eq!(spec.read_trouble(format!("{other}sx").as_bytes()), None);
+    assert_eq!(spec.read_failure(format!("{other}sx").as_bytes()), None);
 }

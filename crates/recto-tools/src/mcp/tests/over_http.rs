@@ -16,19 +16,19 @@ type Answer = fn(&str) -> Option<String>;
 async fn listen(answer: Answer) -> (String, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
-    let heard = Arc::new(Mutex::new(Vec::new()));
-    let noted = heard.clone();
+    let requests = Arc::new(Mutex::new(Vec::new()));
+    let noted = requests.clone();
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
             tokio::spawn(serve(stream, answer, noted.clone()));
         }
     });
-    (url, heard)
+    (url, requests)
 }
 
-async fn serve(mut stream: TcpStream, answer: Answer, heard: Arc<Mutex<Vec<String>>>) {
+async fn serve(mut stream: TcpStream, answer: Answer, requests: Arc<Mutex<Vec<String>>>) {
     let request = read(&mut stream).await;
-    heard.lock().push(request.clone());
+    requests.lock().push(request.clone());
     match answer(&request) {
         Some(answer) => stream.write_all(answer.as_bytes()).await.unwrap(),
         None => std::future::pending().await,
@@ -61,7 +61,7 @@ fn response(status: &str, head: &str, body: &str) -> Option<String> {
     ))
 }
 
-fn at(name: &str, url: &str, key: Option<&str>) -> ServerOptions {
+fn server_at(name: &str, url: &str, key: Option<&str>) -> ServerOptions {
     let key = key.map(ServerKey::new);
     options(name, ServerTransport::Http { url: url.to_owned(), key })
 }
@@ -75,14 +75,14 @@ async fn trouble(options: ServerOptions) -> ServerError {
 #[tokio::test]
 async fn one_that_fails_is_told_with_its_status() {
     let (url, _) = listen(|_| response("500 Oh", "", "broken")).await;
-    let error = trouble(at("a", &url, None)).await;
+    let error = trouble(server_at("a", &url, None)).await;
     assert_eq!(error.to_string(), "the MCP server `a` answered with HTTP status 500");
 }
 
 #[tokio::test]
 async fn one_that_says_nothing_is_given_up() {
     let (url, _) = listen(|_| None).await;
-    let mut options = at("a", &url, None);
+    let mut options = server_at("a", &url, None);
     options.start_limit = Duration::from_millis(200);
     let error = trouble(options).await;
     assert_eq!(error.to_string(), "the MCP server `a` did not answer within 0.2 s");
@@ -93,28 +93,31 @@ async fn one_that_is_not_there_is_told() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
     drop(listener);
-    let error = trouble(at("a", &url, None)).await;
+    let error = trouble(server_at("a", &url, None)).await;
     assert!(matches!(error.problem, ServerProblem::Unreachable { .. }), "{error}");
     assert_eq!(error.hint(), "is it running, and is the address right?");
 }
 
 #[tokio::test]
 async fn one_that_wants_a_key_is_told() {
-    let (url, heard) = listen(|_| response("401 No", "www-authenticate: Bearer\r\n", "")).await;
-    let error = trouble(at("a", &url, Some("s3cr3t-s3cr3t"))).await;
+    let (url, requests) = listen(|_| response("401 No", "www-authenticate: Bearer\r\n", "")).await;
+    let error = trouble(server_at("a", &url, Some("s3cr3t-s3cr3t"))).await;
     assert_eq!(error.problem, ServerProblem::Unauthorized);
-    let heard = heard.lock();
-    assert!(heard[0].to_lowercase().contains("authorization: bearer s3cr3t-s3cr3t"), "{heard:?}");
+    let requests = requests.lock();
+    assert!(
+        requests[0].to_lowercase().contains("authorization: bearer s3cr3t-s3cr3t"),
+        "{requests:?}"
+    );
 }
 
 #[tokio::test]
 async fn what_is_no_server_is_told_and_repeats_no_key() {
     let (url, _) = listen(|_| response("200 OK", "content-type: text/html\r\n", "<p>hi")).await;
-    let error = trouble(at("a", &url, None)).await;
+    let error = trouble(server_at("a", &url, None)).await;
     assert!(matches!(error.problem, ServerProblem::Garbled { .. }), "{error}");
     let (url, _) =
         listen(|_| response("400 Bad", "content-type: text/plain\r\n", "key s3cr3t-s3cr3t?")).await;
-    let error = trouble(at("a", &url, Some("s3cr3t-s3cr3t"))).await;
+    let error = trouble(server_at("a", &url, Some("s3cr3t-s3cr3t"))).await;
     assert!(!error.to_string().contains("s3cr3t"), "{error}");
 }
 
@@ -123,7 +126,7 @@ async fn a_result_repeats_no_key() {
     // In base64 a key may begin like a path, even like one that is there.
     for key in ["s3cr3t-s3cr3t", "/usr/bin"] {
         let (url, _) = listen(small).await;
-        let servers = servers(vec![at("a", &format!("{url}/"), Some(key))]);
+        let servers = servers(vec![server_at("a", &format!("{url}/"), Some(key))]);
         settle(&servers).await;
         let arguments = json!({"say": format!("the key is {key}.")});
         assert_eq!(call(&servers, "a.hello", arguments).await.unwrap(), "the key is ….");
@@ -135,7 +138,7 @@ static ELSEWHERE: AtomicUsize = AtomicUsize::new(0);
 
 #[tokio::test]
 async fn a_key_does_not_leave_its_server() {
-    let (elsewhere, heard) = listen(|_| response("500 Oh", "", "")).await;
+    let (elsewhere, requests) = listen(|_| response("500 Oh", "", "")).await;
     let port: usize =
         elsewhere.split(':').nth(2).unwrap().split('/').next().unwrap().parse().unwrap();
     ELSEWHERE.store(port, Ordering::SeqCst);
@@ -144,9 +147,9 @@ async fn a_key_does_not_leave_its_server() {
         response("307 Go", &format!("location: http://127.0.0.1:{port}/mcp\r\n"), "")
     })
     .await;
-    let error = trouble(at("a", &url, Some("s3cr3t-s3cr3t"))).await;
+    let error = trouble(server_at("a", &url, Some("s3cr3t-s3cr3t"))).await;
     assert!(error.to_string().contains("307"), "{error}");
-    assert_eq!(*heard.lock(), Vec::<String>::new());
+    assert_eq!(*requests.lock(), Vec::<String>::new());
 }
 
 /// A small server that answers in JSON, at `/mcp/`.
@@ -185,12 +188,12 @@ fn small(request: &str) -> Option<String> {
 
 #[tokio::test]
 async fn a_redirect_within_the_server_is_followed() {
-    let (url, heard) = listen(small).await;
-    let servers = servers(vec![at("a", &url, Some("s3cr3t-s3cr3t"))]);
+    let (url, requests) = listen(small).await;
+    let servers = servers(vec![server_at("a", &url, Some("s3cr3t-s3cr3t"))]);
     servers.learn_tools().await;
     assert_eq!(notices(&servers), Vec::<String>::new());
     assert_eq!(call(&servers, "a.hello", json!({})).await.unwrap(), "hello");
     let has_key = |request: &String| request.contains("Bearer s3cr3t-s3cr3t");
-    assert!(heard.lock().iter().all(has_key));
+    assert!(requests.lock().iter().all(has_key));
     servers.shut_down().await;
 }

@@ -49,7 +49,7 @@ impl Place {
             nonce: LaunchSpec::nonce(),
             sandbox: SandboxPolicy::Required,
             network,
-            ceilings: KernelLimits {
+            limits: KernelLimits {
                 address_space: 0,
                 data: 0,
                 file_size: 0,

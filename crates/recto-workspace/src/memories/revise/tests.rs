@@ -8,7 +8,7 @@ use recto_context::MemoryScope;
 use super::super::cache::memory_of;
 use super::*;
 
-fn place() -> MemoryFile {
+fn file() -> MemoryFile {
     let path: Arc<std::path::Path> = std::path::Path::new("MEMORY.md").into();
     MemoryFile { label: "MEMORY.md".into(), path, scope: MemoryScope::Global, day: None }
 }
@@ -16,27 +16,27 @@ fn place() -> MemoryFile {
 /// The memory of this text, which has to be there.
 #[track_caller]
 fn memory(content: &str, text: &str) -> Memory {
-    let place = place();
+    let file = file();
     let entries = read_entries(content, None);
     let entry = entries.iter().find(|entry| entry.text == text);
-    memory_of(&place, entry.unwrap_or_else(|| panic!("{text:?} is not in {entries:#?}")))
+    memory_of(&file, entry.unwrap_or_else(|| panic!("{text:?} is not in {entries:#?}")))
 }
 
 #[track_caller]
 fn check_forget(content: &str, text: &str, rest: &str) {
-    assert_eq!(remove_memory(content, &memory(content, text), &place()).as_deref(), Some(rest));
+    assert_eq!(remove_memory(content, &memory(content, text), &file()).as_deref(), Some(rest));
 }
 
 #[track_caller]
 fn check_edit(content: &str, old: &str, new: &str, expected: &str) {
     let wording = Wording::new(new).unwrap();
-    let edited = edit_memory(content, &memory(content, old), Some(&wording), &|old| old, &place());
+    let edited = edit_memory(content, &memory(content, old), Some(&wording), &|old| old, &file());
     assert_eq!(edited.map(|(content, _)| content).as_deref(), Some(expected));
 }
 
 #[track_caller]
 fn check_marks(content: &str, text: &str, marks: MemoryMarks, expected: &str) {
-    let changed = edit_memory(content, &memory(content, text), None, &|_| marks, &place());
+    let changed = edit_memory(content, &memory(content, text), None, &|_| marks, &file());
     let (changed, entry) = changed.unwrap();
     assert_eq!(changed, expected);
     assert_eq!(entry.marks, marks);
@@ -64,7 +64,7 @@ fn front_matter_and_comments_stay_whatever_is_changed() {
     check_edit("Loose\n\n  apart\n", "Loose", "tight", "- tight\n\n---\n\n\n  apart\n");
     check_edit(FRAMED, "last", "first", &FRAMED.replace("last", "first"));
     let memory = memory(FRAMED, "tea and rain");
-    assert_eq!(forgotten_blocks(FRAMED, &memory, &place()), "1. tea\n   and rain\n");
+    assert_eq!(forgotten_blocks(FRAMED, &memory, &file()), "1. tea\n   and rain\n");
 }
 
 // Whoever was killed in the middle of an edit makes it again.
@@ -115,7 +115,7 @@ fn with_another_text_marks_are_those_that_are_said_last() {
     let content = "- [shared] a\n";
     let memory = memory(content, "a");
     let change = |text: &str, marks: fn(MemoryMarks) -> MemoryMarks| {
-        edit_memory(content, &memory, Some(&Wording::new(text).unwrap()), &marks, &place())
+        edit_memory(content, &memory, Some(&Wording::new(text).unwrap()), &marks, &file())
             .unwrap()
             .0
     };
@@ -133,7 +133,7 @@ fn is_between_fences(content: &str) -> bool {
 #[test]
 fn what_keeps_others_apart_is_not_taken_out() {
     let content = "```\nopen\n- f (added at 2026-01-01)\n```\n";
-    assert_eq!(remove_memory(content, &memory(content, "f"), &place()), None);
+    assert_eq!(remove_memory(content, &memory(content, "f"), &file()), None);
     let content = "<!-- open\n- a --> b\n-->\n";
     check_forget(content, "a --> b", "<!-- open\n<!-- -->\n-->\n");
     let content = "---\nkey: v\n\n- a\n---\n";
@@ -179,10 +179,10 @@ proptest! {
         is_ended: bool,
     ) {
         let content = parts.join(end) + if is_ended { end } else { "" };
-        let place = place();
+        let file = file();
         let all = read_entries(&content, None);
         for entry in &all {
-            let memory = memory_of(&place, entry);
+            let memory = memory_of(&file, entry);
             let same: Vec<&MemoryEntry> = all.iter().filter(|other| other.text == entry.text).collect();
             // What is around the entries of this text, and the comments within them.
             let mut kept = Vec::new();
@@ -201,19 +201,19 @@ proptest! {
                         None => false,
                     })
             };
-            if let Some(rest) = remove_memory(&content, &memory, &place) {
+            if let Some(rest) = remove_memory(&content, &memory, &file) {
                 prop_assert!(keeps(&rest), "{content:?} without {:?}: {rest:?}", entry.text);
             } else {
                 prop_assert!(is_between_fences(&content), "{content:?}: {:?} stays", entry.text);
             }
             let wording = Wording::new("another").unwrap();
-            let new = edit_memory(&content, &memory, Some(&wording), &|old| old, &place);
+            let new = edit_memory(&content, &memory, Some(&wording), &|old| old, &file);
             match new {
                 Some((new, _)) => prop_assert!(keeps(&new), "{content:?}, {:?}", entry.text),
                 None => prop_assert!(is_between_fences(&content), "{content:?}, {:?}", entry.text),
             }
             let toggled = |old: MemoryMarks| MemoryMarks { shared: !old.shared, ..old };
-            let new = edit_memory(&content, &memory, None, &toggled, &place);
+            let new = edit_memory(&content, &memory, None, &toggled, &file);
             match new {
                 Some((new, _)) => prop_assert!(keeps(&new), "{content:?}, {:?}", entry.text),
                 None => prop_assert!(is_between_fences(&content), "{content:?}, {:?}", entry.text),

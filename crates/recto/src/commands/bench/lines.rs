@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::de::DeserializeOwned;
 
-use crate::failure::CliFailure;
+use crate::failure::{CliFailure, CliResult};
 use crate::input;
 use crate::output::tame;
 
@@ -14,7 +14,7 @@ const TOLD: usize = 20;
 
 /// The objects of a file, each with its line; empty lines don't count. Whatever
 /// is wrong with any of them is told at once.
-pub(super) fn read<T: DeserializeOwned>(path: &Path) -> Result<Vec<(usize, T)>, CliFailure> {
+pub(super) fn read<T: DeserializeOwned>(path: &Path) -> CliResult<Vec<(usize, T)>> {
     let failure = || CliFailure::new(format!("cannot read {}", path.display()));
     let text = File::open(path).and_then(input::read_text);
     let text = text.map_err(|error| failure().because(&error))?;
@@ -37,10 +37,7 @@ pub(super) fn read<T: DeserializeOwned>(path: &Path) -> Result<Vec<(usize, T)>, 
 }
 
 /// Refuses ids that are there twice: a result could not be told from another.
-pub(super) fn check_ids<'a>(
-    path: &Path,
-    ids: impl Iterator<Item = (usize, &'a str)>,
-) -> Result<(), CliFailure> {
+pub(super) fn check_ids<'a>(path: &Path, ids: impl Iterator<Item = (usize, &'a str)>) -> CliResult {
     let mut seen = std::collections::HashMap::new();
     let mut problems = Vec::new();
     for (line, id) in ids {

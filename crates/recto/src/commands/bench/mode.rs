@@ -19,7 +19,7 @@ use crate::commands::init;
 use crate::commands::search::patiently;
 use crate::config::{self, ContextMode, PlacedValue, Provider, SettingOrigin, Settings};
 use crate::draw::TextTable;
-use crate::failure::CliFailure;
+use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::output::{print_as, tell};
 use crate::setup;
@@ -50,7 +50,7 @@ impl ExpectedMode {
     }
 }
 
-pub(super) fn run(home: &RectoHome, messages: &Path, as_json: bool) -> Result<(), CliFailure> {
+pub(super) fn run(home: &RectoHome, messages: &Path, as_json: bool) -> CliResult {
     let messages = {
         let lines = lines::read::<LabelledMessage>(messages)?;
         lines::check_ids(messages, lines.iter().map(|(line, one)| (*line, &*one.id)))?;
@@ -76,7 +76,7 @@ pub(super) fn run(home: &RectoHome, messages: &Path, as_json: bool) -> Result<()
 
 /// The person's settings, but for the workspace, the model and the store: what
 /// search takes is measured as it is configured.
-fn example(mut settings: Settings, folder: &Path) -> Result<Settings, CliFailure> {
+fn example(mut settings: Settings, folder: &Path) -> CliResult<Settings> {
     init::fill(folder)?;
     let mut model = config::plain_model(NAME, Provider::Scripted, NAME)
         .ok_or_else(|| CliFailure::new("the example model can't be made"))?;
@@ -102,7 +102,7 @@ fn example(mut settings: Settings, folder: &Path) -> Result<Settings, CliFailure
 struct ScratchFolder(PathBuf);
 
 impl ScratchFolder {
-    fn new() -> Result<Self, CliFailure> {
+    fn new() -> CliResult<Self> {
         let folder = std::env::temp_dir().join(format!("recto-bench-{}", std::process::id()));
         fs::create_dir(&folder).map_err(|error| {
             CliFailure::new(format!("cannot make the folder {}", folder.display())).because(&error)
@@ -152,10 +152,7 @@ impl DecisionLine {
     }
 }
 
-async fn decide(
-    agent: &Agent,
-    messages: Vec<LabelledMessage>,
-) -> Result<Vec<DecisionLine>, CliFailure> {
+async fn decide(agent: &Agent, messages: Vec<LabelledMessage>) -> CliResult<Vec<DecisionLine>> {
     let conversation = Conversation::with_owner("terminal", "local", NAME);
     let session = agent.find_named_or_begin(&conversation).await?;
     embed_all(agent).await;

@@ -21,7 +21,7 @@ use serde_json::json;
 
 use super::lines;
 use crate::commands::search::by_probability;
-use crate::failure::CliFailure;
+use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::output::{tame, tell};
 use crate::setup;
@@ -77,7 +77,7 @@ pub(super) fn run(
     home: &RectoHome,
     [items_file, queries_file, out_file]: [&Path; 3],
     among: CandidateSet,
-) -> Result<(), CliFailure> {
+) -> CliResult {
     let settings = setup::load(home, Vec::new())?;
     let items = lines::read::<ItemLine>(items_file)?;
     let queries = lines::read::<QueryLine>(queries_file)?;
@@ -108,7 +108,7 @@ pub(super) fn run(
     Ok(())
 }
 
-fn check_scopes(path: &Path, queries: &[(usize, QueryLine)]) -> Result<(), CliFailure> {
+fn check_scopes(path: &Path, queries: &[(usize, QueryLine)]) -> CliResult {
     match queries.iter().find(|(_, query)| query.scope.is_none()) {
         None => Ok(()),
         Some((line, query)) => {
@@ -121,13 +121,13 @@ fn check_scopes(path: &Path, queries: &[(usize, QueryLine)]) -> Result<(), CliFa
 
 /// The encoder, or word of why the search goes by words alone, as a turn's would.
 fn encoder(files: Option<&recto_search::EncoderFiles>) -> Option<Encoder> {
-    let told = |error: EncoderError| match error {
+    let tell_problem = |error: EncoderError| match error {
         EncoderError::Missing { .. } => tell(
             &"by words alone: there is no embedding model\n  hint: run `recto models pull minilm`",
         ),
         error => tell(&format_args!("by words alone: {error}\n  hint: {}", error.hint())),
     };
-    Encoder::load(files?).map_err(told).ok()
+    Encoder::load(files?).map_err(tell_problem).ok()
 }
 
 /// The items of the file, indexed and ready to be ranked.
@@ -249,21 +249,21 @@ fn embed(index: &mut SearchIndex, encoder: &Encoder) {
 struct BenchProgress {
     status: StatusLine,
     is_watched: bool,
-    told: Instant,
+    shown_at: Instant,
 }
 
 impl BenchProgress {
     fn new() -> Self {
         let is_watched = io::stderr().is_terminal();
-        BenchProgress { status: StatusLine::new(), is_watched, told: Instant::now() }
+        BenchProgress { status: StatusLine::new(), is_watched, shown_at: Instant::now() }
     }
 
     fn show(&mut self, done: usize, total: usize, what: &str) {
         let pause = if self.is_watched { SHOWN } else { TOLD };
-        if self.told.elapsed() < pause {
+        if self.shown_at.elapsed() < pause {
             return;
         }
-        self.told = Instant::now();
+        self.shown_at = Instant::now();
         let text = format!("{done} of {total} {what}");
         match self.is_watched {
             true => self.status.show(&text),

@@ -6,7 +6,7 @@ use recto_agent::{
     AnsweredApproval, COMMANDS, CommandReply, ItemChange, ItemExplanation, ItemOutcome,
     SessionSettings, StopOutcome, TurnContinues,
 };
-use recto_store::ApprovalAnswer as Decided;
+use recto_store::ApprovalAnswer;
 use recto_workspace::AddedMemory;
 use serde_json::{Value, json};
 
@@ -116,7 +116,7 @@ fn remembered(added: &AddedMemory) -> String {
 fn decided(answered: &AnsweredApproval) -> String {
     let id = answered.approval.id;
     match (answered.approval.answer, answered.goes_on) {
-        (Some((decided @ (Decided::Expired | Decided::Withdrawn), _)), _) => {
+        (Some((decided @ (ApprovalAnswer::Expired | ApprovalAnswer::Withdrawn), _)), _) => {
             format!("approval {id} is {} already\n", decided.name())
         }
         (_, TurnContinues::Here) => String::new(),

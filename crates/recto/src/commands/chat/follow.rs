@@ -12,8 +12,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use super::{Chat, InterruptState, MessageOutcome, unreadable_terminal};
-use crate::commands::agent_failed;
-use crate::failure::CliFailure;
+use crate::failure::{CliFailure, CliResult};
 use crate::output::tell;
 use crate::terminal::choose::{KeyChoice, choose_key};
 
@@ -123,7 +122,7 @@ impl Chat {
         turn: TurnId,
         events: &mut mpsc::UnboundedReceiver<TurnEvent>,
         mut interrupts: InterruptState,
-    ) -> Result<MessageOutcome, CliFailure> {
+    ) -> CliResult<MessageOutcome> {
         let mut questions = QuestionQueue::default();
         loop {
             questions.show_next();
@@ -170,7 +169,7 @@ impl Chat {
         &self,
         question: &ApprovalQuestion,
         chosen: io::Result<KeyChoice>,
-    ) -> Result<(), CliFailure> {
+    ) -> CliResult {
         let answer = match chosen {
             Ok(KeyChoice::Key('y')) => ApprovalAnswer::Once,
             Ok(KeyChoice::Key('s')) => ApprovalAnswer::Session,
@@ -189,7 +188,7 @@ impl Chat {
         match self.agent.answer(question.approval, answer).await {
             // Somebody was faster, which holds.
             Ok(_) | Err(AgentError::Store(StoreError::Decided { .. })) => Ok(()),
-            Err(error) => Err(agent_failed(&error)),
+            Err(error) => Err(error.into()),
         }
     }
 }

@@ -6,12 +6,12 @@ use std::collections::HashMap;
 use recto_agent::{
     ApprovalQuestion, CommandReply, EventKind, FinishedTurn, TurnEvent, UsageTotals,
 };
-use recto_store::{ApprovalAnswer as Decided, TurnEnding};
+use recto_store::{ApprovalAnswer, TurnEnding};
 use serde_json::json;
 
 use super::answers;
 use super::follow::wants;
-use crate::failure::CliFailure;
+use crate::failure::{CliFailure, CliResult};
 use crate::output::{print, print_data, print_json_line, tell};
 use crate::terminal::markdown::MarkdownRenderer;
 use crate::terminal::status::{self, StatusLine};
@@ -51,31 +51,35 @@ impl TurnPrinter {
         }))
     }
 
-    pub(super) fn event(&mut self, event: &TurnEvent) -> Result<(), CliFailure> {
+    pub(super) fn event(&mut self, event: &TurnEvent) -> CliResult {
         match self {
             TurnPrinter::Json => print_json_line(event),
             TurnPrinter::People(terminal) => terminal.event(event),
         }
     }
 
-    /// Something that happens in the session, but not in the turn that was asked
+    /// Shows something that happens in the session, but not in the turn that was asked
     /// for: one that was cut short is finished first. Its reply is not the answer.
-    pub(super) fn other(&mut self, event: &TurnEvent) -> Result<(), CliFailure> {
+    pub(super) fn other(&mut self, event: &TurnEvent) -> CliResult {
         match (self, &event.event) {
             (TurnPrinter::Json, _) => print_json_line(event),
             (TurnPrinter::People(terminal), EventKind::Finished(finished)) => {
                 let error = finished.error.as_ref().map(|error| error.message.as_str());
-                let said = finished.reply.as_deref().or(error).unwrap_or_default();
+                let outcome = finished.reply.as_deref().or(error).unwrap_or_default();
                 let status = finished.status.name();
-                terminal
-                    .line(&format!("turn {}, which was cut short, is {status}: {said}", event.turn))
+                terminal.line(&format!(
+                    "turn {}, which was cut short, is {status}: {outcome}",
+                    event.turn
+                ))
             }
+            // Nobody is told a second time.
+            (TurnPrinter::People(terminal), EventKind::Notice { .. }) => terminal.event(event),
             (TurnPrinter::People(_), _) => Ok(()),
         }
     }
 
-    /// Something went wrong with a message or a command.
-    pub(super) fn failure(&mut self, failure: &CliFailure) -> Result<(), CliFailure> {
+    /// Shows what went wrong with a message or a command.
+    pub(super) fn failure(&mut self, failure: &CliFailure) -> CliResult {
         match self {
             TurnPrinter::Json => {
                 print_json_line(&json!({"event": "error", "message": failure.to_string()}))
@@ -87,8 +91,8 @@ impl TurnPrinter {
         }
     }
 
-    /// Something else is about to be shown.
-    pub(super) fn pause(&mut self) -> Result<(), CliFailure> {
+    /// Makes room for something else that is about to be shown.
+    pub(super) fn pause(&mut self) -> CliResult {
         match self {
             TurnPrinter::Json => Ok(()),
             TurnPrinter::People(terminal) => {
@@ -99,7 +103,7 @@ impl TurnPrinter {
         }
     }
 
-    pub(super) fn answer(&mut self, answer: &CommandReply) -> Result<(), CliFailure> {
+    pub(super) fn answer(&mut self, answer: &CommandReply) -> CliResult {
         match self {
             TurnPrinter::Json => print_json_line(&answers::json(answer)),
             TurnPrinter::People(_) => print(&answers::draw(answer)),
@@ -108,7 +112,7 @@ impl TurnPrinter {
 }
 
 impl TerminalPrinter {
-    fn event(&mut self, event: &TurnEvent) -> Result<(), CliFailure> {
+    fn event(&mut self, event: &TurnEvent) -> CliResult {
         match &event.event {
             EventKind::Accepted => Ok(()),
             EventKind::Requested { prompt_tokens, .. } => {
@@ -122,7 +126,7 @@ impl TerminalPrinter {
             EventKind::Text { text } => self.text(text),
             EventKind::Asked(question) => self.asked(question),
             EventKind::Decided { answer, .. } => match answer {
-                Decided::Once | Decided::Session => Ok(()),
+                ApprovalAnswer::Once | ApprovalAnswer::Session => Ok(()),
                 other => self.line(&format!("{}: the tool was not run", other.name())),
             },
             EventKind::Call { id, name, arguments } => {
@@ -145,8 +149,8 @@ impl TerminalPrinter {
         }
     }
 
-    /// What would be run, exactly, and how to say yes or no.
-    fn asked(&mut self, question: &ApprovalQuestion) -> Result<(), CliFailure> {
+    /// Shows what would be run, exactly, and how to say yes or no.
+    fn asked(&mut self, question: &ApprovalQuestion) -> CliResult {
         self.line(&wants(question))?;
         let approval = question.approval;
         tell(&format_args!(
@@ -155,14 +159,14 @@ impl TerminalPrinter {
         Ok(())
     }
 
-    fn text(&mut self, text: &str) -> Result<(), CliFailure> {
+    fn text(&mut self, text: &str) -> CliResult {
         self.status.clear();
         let drawn = self.markdown.push(text);
-        self.put(&drawn)
+        self.print_piece(&drawn)
     }
 
     /// Prints a piece of the reply.
-    fn put(&mut self, piece: &str) -> Result<(), CliFailure> {
+    fn print_piece(&mut self, piece: &str) -> CliResult {
         if let Some(last) = piece.chars().next_back() {
             self.open_line = last != '\n';
         }
@@ -173,30 +177,30 @@ impl TerminalPrinter {
     }
 
     /// Ends the reply's text so far, so that something else can be shown.
-    fn close_line(&mut self) -> Result<(), CliFailure> {
+    fn close_line(&mut self) -> CliResult {
         let rest = self.markdown.finish();
-        self.put(&rest)?;
+        self.print_piece(&rest)?;
         if std::mem::take(&mut self.open_line) {
-            self.put("\n")?;
+            self.print_piece("\n")?;
         }
         Ok(())
     }
 
-    fn wait(&mut self, what: &str) -> Result<(), CliFailure> {
+    fn wait(&mut self, what: &str) -> CliResult {
         if !self.open_line {
             self.status.show(what);
         }
         Ok(())
     }
 
-    fn line(&mut self, text: &str) -> Result<(), CliFailure> {
+    fn line(&mut self, text: &str) -> CliResult {
         self.close_line()?;
         self.status.clear();
         tell(&text);
         Ok(())
     }
 
-    fn finished(&mut self, event: &TurnEvent, finished: &FinishedTurn) -> Result<(), CliFailure> {
+    fn finished(&mut self, event: &TurnEvent, finished: &FinishedTurn) -> CliResult {
         self.close_line()?;
         self.status.clear();
         if let Some(error) = &finished.error {

@@ -11,12 +11,12 @@ use super::entry::{ItemMatch, ListedItem};
 use super::{ItemView, entry, find};
 use crate::cli::SetArgs;
 use crate::config;
-use crate::failure::CliFailure;
+use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::output::{print, tame, tell};
 use crate::setup;
 
-pub(super) fn run(home: &RectoHome, view: &ItemView, args: &SetArgs) -> Result<(), CliFailure> {
+pub(super) fn run(home: &RectoHome, view: &ItemView, args: &SetArgs) -> CliResult {
     let wanted = args.include.map(IncludeMode::from);
     let entries = view.entries();
     let before = find(view, &entries, &args.name)?;
@@ -52,7 +52,7 @@ fn write(
     kind: ItemKind,
     keys: &[String],
     wanted: Option<IncludeMode>,
-) -> Result<(), CliFailure> {
+) -> CliResult {
     let _claim = FolderClaim::take(file);
     let sources = setup::sources(home, Vec::new());
     let text = config::read_config_file(&sources).map_err(|problems| {

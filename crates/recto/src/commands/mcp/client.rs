@@ -13,13 +13,13 @@ use serde_json::{Value, json};
 
 use crate::config::{ServerSettings, Settings, TransportSettings};
 use crate::draw::TextTable;
-use crate::failure::CliFailure;
+use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::output::{print, print_json, print_list, tame, tame_lines, tell};
 use crate::setup;
 
 /// Lists the servers of the config, none of them started.
-pub(super) fn list(home: &RectoHome, as_json: bool) -> Result<(), CliFailure> {
+pub(super) fn list(home: &RectoHome, as_json: bool) -> CliResult {
     let settings = setup::load(home, Vec::new())?;
     let tools = setup::toolbox(home, &settings);
     let known = tools.servers().status();
@@ -84,11 +84,7 @@ fn place(server: &ServerSettings) -> String {
 }
 
 /// Asks servers anew, all at once.
-pub(super) fn check(
-    home: &RectoHome,
-    name: Option<&str>,
-    as_json: bool,
-) -> Result<ExitCode, CliFailure> {
+pub(super) fn check(home: &RectoHome, name: Option<&str>, as_json: bool) -> CliResult<ExitCode> {
     let settings = setup::load(home, Vec::new())?;
     let asked = select_servers(&settings, name)?;
     let tools = setup::toolbox(home, &settings);
@@ -168,11 +164,7 @@ fn failure(error: &ServerError) -> CliFailure {
 }
 
 /// Lists the tools of servers. Those that were never asked for them are started.
-pub(super) fn tools(
-    home: &RectoHome,
-    name: Option<&str>,
-    as_json: bool,
-) -> Result<ExitCode, CliFailure> {
+pub(super) fn tools(home: &RectoHome, name: Option<&str>, as_json: bool) -> CliResult<ExitCode> {
     let settings = setup::load(home, Vec::new())?;
     let asked = select_servers(&settings, name)?;
     let tools = setup::toolbox(home, &settings);
@@ -236,10 +228,7 @@ fn tool_table(specs: &[&ToolSpec]) -> String {
 }
 
 /// The servers that are asked about: the one of that name, or all that are on.
-fn select_servers<'a>(
-    settings: &'a Settings,
-    name: Option<&str>,
-) -> Result<Vec<&'a str>, CliFailure> {
+fn select_servers<'a>(settings: &'a Settings, name: Option<&str>) -> CliResult<Vec<&'a str>> {
     let on = || settings.servers.iter().filter(|server| server.enabled);
     let Some(name) = name else { return Ok(on().map(|server| server.name.as_str()).collect()) };
     if let Some(server) = settings.servers.iter().find(|server| server.name == name) {

@@ -11,7 +11,7 @@ use super::editor;
 use super::ids::{ReadableMemories, find_memory, owner_of, read_memories, sure_name};
 use crate::cli::MarkArgs;
 use crate::config::Settings;
-use crate::failure::CliFailure;
+use crate::failure::{CliFailure, CliResult};
 use crate::input;
 use crate::output::{print, tame, tell};
 
@@ -23,7 +23,7 @@ pub(super) async fn add(
     text: &str,
     marks: MemoryMarks,
     scope: MemoryScope,
-) -> Result<(), CliFailure> {
+) -> CliResult {
     let text = input::message(text)?;
     let marks_in_text = TextMarks::Taken;
     let new = NewMemory { text, scope, marks, marks_in_text, at: Zoned::now() };
@@ -44,7 +44,7 @@ pub(super) async fn edit(
     text: Option<&str>,
     wanted: &MarkArgs,
     scope: Option<&MemoryScope>,
-) -> Result<(), CliFailure> {
+) -> CliResult {
     let known = read_memories(files, settings, scope).await;
     let old = find_memory(id, &known)?;
     let is_typed_here = text.is_none();
@@ -106,7 +106,7 @@ pub(super) async fn forget(
     settings: &Settings,
     ids: &[String],
     scope: Option<&MemoryScope>,
-) -> Result<ExitCode, CliFailure> {
+) -> CliResult<ExitCode> {
     let mut code = ExitCode::SUCCESS;
     let mut known = read_memories(files, settings, scope).await;
     for id in ids {
@@ -130,7 +130,7 @@ async fn forget_one(
     settings: &Settings,
     id: &str,
     known: &ReadableMemories,
-) -> Result<Memory, CliFailure> {
+) -> CliResult<Memory> {
     let memory = find_memory(id, known)?;
     let audience = owner_of(settings, &memory.scope);
     let forgotten = files.forget(&sure_name(memory), &audience).await?;
@@ -138,6 +138,6 @@ async fn forget_one(
     Ok(forgotten.memory)
 }
 
-fn print_id(memory: &Memory) -> Result<(), CliFailure> {
+fn print_id(memory: &Memory) -> CliResult {
     print(&format!("{}\n", tame(&memory.name)))
 }

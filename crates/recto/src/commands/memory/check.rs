@@ -7,10 +7,10 @@ use recto_workspace::{FindingKind, MemoryFiles, MemoryFinding, Severity};
 use serde_json::{Value, json};
 
 use crate::commands::items::{problem_json, severity};
-use crate::failure::CliFailure;
+use crate::failure::CliResult;
 use crate::output::{counted, print, print_json, tell};
 
-pub(super) async fn run(files: &MemoryFiles, as_json: bool) -> Result<ExitCode, CliFailure> {
+pub(super) async fn run(files: &MemoryFiles, as_json: bool) -> CliResult<ExitCode> {
     let findings = files.check().await;
     if as_json {
         print_json(&findings.iter().map(finding_json).collect())?;

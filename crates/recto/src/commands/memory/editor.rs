@@ -13,12 +13,12 @@ use std::process::Command;
 use recto_fs::private_options;
 use tempfile::TempPath;
 
-use crate::failure::CliFailure;
+use crate::failure::{CliFailure, CliResult};
 use crate::input;
 use crate::output::tame;
 
 /// Lets a person edit a text, and returns what they made of it; `None` where that is the same.
-pub(super) fn edited(text: &str) -> Result<Option<String>, CliFailure> {
+pub(super) fn edited(text: &str) -> CliResult<Option<String>> {
     let editor = ["VISUAL", "EDITOR"].into_iter().find_map(|name| {
         env::var_os(name).filter(|value| !value.to_string_lossy().trim().is_empty())
     });
@@ -43,7 +43,7 @@ pub(super) fn keep(text: &str) -> Option<PathBuf> {
 }
 
 /// Runs the editor until it ends.
-fn open(editor: &OsString, file: &Path) -> Result<(), CliFailure> {
+fn open(editor: &OsString, file: &Path) -> CliResult {
     let (program, arguments) = command(editor);
     let shown = tame(&editor.to_string_lossy());
     let status = Command::new(&program).args(&arguments).arg(file).status().map_err(|error| {

@@ -10,7 +10,7 @@ use recto_workspace::{Horizon, MemoryFiles};
 
 use super::one_line;
 use crate::config::Settings;
-use crate::failure::CliFailure;
+use crate::failure::{CliFailure, CliResult};
 use crate::output::tame;
 use crate::setup;
 
@@ -57,10 +57,7 @@ pub(super) fn owner_of(settings: &Settings, scope: &MemoryScope) -> Audience {
 }
 
 /// Finds the one memory that an id means.
-pub(super) fn find_memory<'a>(
-    id: &str,
-    known: &'a ReadableMemories,
-) -> Result<&'a Memory, CliFailure> {
+pub(super) fn find_memory<'a>(id: &str, known: &'a ReadableMemories) -> CliResult<&'a Memory> {
     let typed = TypedMemory::new(id);
     match *typed.among(&known.memories) {
         [memory] => Ok(memory),

@@ -6,7 +6,7 @@ use recto_workspace::{Horizon, MemoryFiles, MemoryView};
 
 use super::{day, marks_text, memory_json, one_line, scope_text, who};
 use crate::draw::TextTable;
-use crate::failure::CliFailure;
+use crate::failure::CliResult;
 use crate::output::print_list;
 use crate::setup;
 
@@ -15,7 +15,7 @@ pub(super) async fn run(
     audience: &Audience,
     all: bool,
     as_json: bool,
-) -> Result<(), CliFailure> {
+) -> CliResult {
     let horizon = if all { Horizon::All } else { Horizon::Recent(Zoned::now().date()) };
     let view = files.read(audience, horizon).await;
     setup::tell_problems(&view.problems);

@@ -15,7 +15,7 @@ use super::{day, memory_json, one_line, who};
 use crate::commands::sessions::local;
 use crate::config::Settings;
 use crate::draw::TextTable;
-use crate::failure::CliFailure;
+use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::input;
 use crate::output::{print, print_json, tell};
@@ -31,7 +31,7 @@ pub(super) async fn run(
     query: &str,
     limit: usize,
     as_json: bool,
-) -> Result<(), CliFailure> {
+) -> CliResult {
     let query = input::message(query)?;
     if query.trim().is_empty() {
         return Err(CliFailure::new("there is nothing to search for")
@@ -39,15 +39,15 @@ pub(super) async fn run(
     }
     // Without a store the search goes on among the files.
     let memories = memories(settings, audience, setup::store_for_vectors(home, settings));
-    let wish = RecallQuery {
+    let request = RecallQuery {
         audience,
         query: &query,
         limit,
         patience: SearchPatience::UntilDone,
         now: Timestamp::now(),
-        besides: None,
+        known: None,
     };
-    let recalled = told_if_slow(memories.recall(&wish)).await;
+    let recalled = told_if_slow(memories.recall(&request)).await;
     match as_json {
         true => print_json(&recalled_json(&query, &recalled)),
         false => draw(&recalled, audience),
@@ -72,7 +72,7 @@ async fn told_if_slow<T>(search: impl Future<Output = T>) -> T {
     search.await
 }
 
-fn draw(recalled: &RecallOutcome, audience: &Audience) -> Result<(), CliFailure> {
+fn draw(recalled: &RecallOutcome, audience: &Audience) -> CliResult {
     if recalled.found.is_empty() {
         tell(&format_args!("nothing that {} may see fits this", who(audience)));
     } else {
@@ -111,7 +111,7 @@ pub(crate) fn recollection_json(found: &Recollection) -> Value {
     let (kind, mut value) = match &found.what {
         RecalledContent::Memory(memory) => ("memory", memory_json(memory)),
         RecalledContent::Message { session, name, message, role, at, text } => {
-            let said = json!({
+            let message = json!({
                 "session": session,
                 "name": name,
                 "message": message,
@@ -119,7 +119,7 @@ pub(crate) fn recollection_json(found: &Recollection) -> Value {
                 "at": at,
                 "text": text,
             });
-            ("message", said)
+            ("message", message)
         }
     };
     value["kind"] = json!(kind);

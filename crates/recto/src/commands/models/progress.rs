@@ -48,7 +48,7 @@ struct FileProgress {
     /// The last tenth that was told.
     tenth: u64,
     /// When something was last told of it.
-    told: Option<Duration>,
+    shown_at: Option<Duration>,
 }
 
 impl PullDisplay {
@@ -73,7 +73,7 @@ impl PullDisplay {
             }
             PullProgress::Trying { source } => self.note(&format!("from {source}")),
             PullProgress::Connecting { server, .. } => {
-                self.show(&format!("connecting to {server}"))
+                self.show(&format!("connecting to {server}"));
             }
             PullProgress::Bytes { file, done, total } => self.bytes(file, *done, *total),
             PullProgress::Again { file, why } => self.note(&format!("{file}: {why}; going on")),
@@ -131,22 +131,25 @@ impl PullDisplay {
         if self.file.as_ref().is_none_or(|file| file.name != name) {
             let (rate, begun) = (TransferRate::default(), now);
             self.file =
-                Some(FileProgress { name: name.to_owned(), begun, rate, tenth, told: None });
+                Some(FileProgress { name: name.to_owned(), begun, rate, tenth, shown_at: None });
         }
         let Some(file) = &mut self.file else { return };
         file.rate.add(now, done);
         let rate = file.rate.per_second();
-        let is_due = |pause| file.told.is_none_or(|told| now.saturating_sub(told) >= pause);
+        let is_due =
+            |pause| file.shown_at.is_none_or(|shown_at| now.saturating_sub(shown_at) >= pause);
         match &mut self.to {
             DisplayTarget::Terminal(status) if is_due(DRAWN) => {
                 status.show(&format!("{}  {name}", line(done, total, rate)));
             }
-            DisplayTarget::Lines if file.told.is_none() || tenth > file.tenth && is_due(TOLD) => {
+            DisplayTarget::Lines
+                if file.shown_at.is_none() || tenth > file.tenth && is_due(TOLD) =>
+            {
                 tell(&format_args!("{name}: {}", plain_line(done, total, rate)));
             }
             _ => return,
         }
-        (file.tenth, file.told) = (tenth, Some(now));
+        (file.tenth, file.shown_at) = (tenth, Some(now));
     }
 }
 
@@ -167,7 +170,7 @@ fn line(done: u64, total: Option<u64>, rate: Option<u64>) -> String {
     format!("{bar} {}", plain_line(done, Some(total), rate))
 }
 
-/// The same in words: how much, how fast, how long.
+/// The progress in words: how much, how fast, how long.
 fn plain_line(done: u64, total: Option<u64>, rate: Option<u64>) -> String {
     let total = total.filter(|total| *total > 0);
     let mut words = match total {

@@ -9,7 +9,7 @@ use recto_models::{Checksum, DEFAULT_MODELS, Library, PullOptions, PulledModel};
 use serde_json::{Value, json};
 
 use super::progress::PullDisplay;
-use crate::failure::CliFailure;
+use crate::failure::{CliFailure, CliResult};
 use crate::output::{print_data, print_json, tell};
 use crate::setup;
 
@@ -29,7 +29,7 @@ pub(super) fn run(
     options: &PullOptions,
     mut narrator: PullDisplay,
     json: bool,
-) -> Result<ExitCode, CliFailure> {
+) -> CliResult<ExitCode> {
     let names: Vec<&str> = match names {
         [] => DEFAULT_MODELS.to_vec(),
         names => names.iter().map(String::as_str).collect(),
@@ -59,9 +59,9 @@ async fn told_to_stop() {
     {
         use tokio::signal::unix::{SignalKind, signal};
         let ends = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
-        let waits = ends.into_iter().filter_map(|kind| signal(kind).ok()).map(|mut told| {
+        let waits = ends.into_iter().filter_map(|kind| signal(kind).ok()).map(|mut signal| {
             Box::pin(async move {
-                told.recv().await;
+                signal.recv().await;
             })
         });
         futures_util::future::select_all(waits.collect::<Vec<_>>()).await;
@@ -76,7 +76,7 @@ async fn pull_all(
     options: &PullOptions,
     json: bool,
     narrator: &mut PullDisplay,
-) -> Result<ExitCode, CliFailure> {
+) -> CliResult<ExitCode> {
     let mut all = Vec::new();
     for name in names {
         let pulled = library.pull(name, options, &mut |progress| narrator.tell(&progress)).await;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{find, local};
 use crate::config::Settings;
-use crate::failure::CliFailure;
+use crate::failure::CliResult;
 use crate::home::RectoHome;
 use crate::output::{counted, tame, tame_lines, tell};
 use crate::setup;
@@ -18,7 +18,7 @@ pub(super) async fn expand(
     settings: &Settings,
     store: Store,
     name: &str,
-) -> Result<(), CliFailure> {
+) -> CliResult {
     let session = find(&store, name).await?;
     let label = tame(&session.label());
     let agent = setup::idle_agent(home, settings, store)?;

@@ -11,14 +11,14 @@ use std::path::Path;
 use recto_context::{Audience, MarkdownHeader, TimedMessage, to_markdown};
 use recto_store::{
     BindingKey, Moment, NewSession, SessionFilter, SessionName, SessionSummary, Store, StoreError,
-    StoredMessage, StoredSession,
+    StoreResult, StoredMessage, StoredSession,
 };
 use serde_json::json;
 
 use super::{find, local, message_json, session_json, session_name};
 use crate::cli::SessionFormat;
 use crate::config::Settings;
-use crate::failure::CliFailure;
+use crate::failure::{CliFailure, CliResult};
 use crate::output::{print_text, tame, tell};
 use crate::setup;
 use incoming::ImportedSession;
@@ -37,7 +37,7 @@ pub(super) async fn export(
     name: &str,
     out: Option<&Path>,
     format: Option<SessionFormat>,
-) -> Result<(), CliFailure> {
+) -> CliResult {
     let session = find(store, name).await?;
     let messages = store.messages(session.id, None).await?;
     let text = match format.unwrap_or_else(|| format_of(out)) {
@@ -100,7 +100,7 @@ pub(super) async fn import(
     settings: &Settings,
     file: &Path,
     name: Option<&str>,
-) -> Result<(), CliFailure> {
+) -> CliResult {
     let incoming = ImportedSession::read(file)?;
     let name = match name {
         Some(name) => session_name(name)?,
@@ -119,10 +119,7 @@ pub(super) async fn import(
 
 /// The session that a file holds, to be gone on with: the one that it became before, as
 /// long as nothing in the file is missing there, or else a new one.
-pub(crate) async fn resume_from_file(
-    settings: &Settings,
-    file: &Path,
-) -> Result<StoredSession, CliFailure> {
+pub(crate) async fn resume_from_file(settings: &Settings, file: &Path) -> CliResult<StoredSession> {
     if file == Path::new("-") {
         return Err(CliFailure::new("a session to go on with can't come from standard input")
             .hint("name a file: what is typed or piped in are messages"));
@@ -159,7 +156,7 @@ pub(crate) async fn resume_from_file(
 }
 
 /// The name with a number behind it.
-fn numbered(name: &SessionName, number: u32) -> Result<SessionName, CliFailure> {
+fn numbered(name: &SessionName, number: u32) -> CliResult<SessionName> {
     let end = format!("-{number}");
     let room = SessionName::LONGEST - end.len();
     session_name(&(name.as_str().chars().take(room).collect::<String>() + &end))
@@ -170,7 +167,7 @@ async fn import_session(
     settings: &Settings,
     incoming: &ImportedSession,
     name: SessionName,
-) -> Result<StoredSession, StoreError> {
+) -> StoreResult<StoredSession> {
     let (messages, agent) = (incoming.timed(), &settings.agent.name);
     let key = BindingKey {
         agent: agent.clone(),
@@ -201,7 +198,7 @@ async fn find_imported(
     agent: &str,
     incoming: &ImportedSession,
     name: &SessionName,
-) -> Result<Option<StoredSession>, CliFailure> {
+) -> CliResult<Option<StoredSession>> {
     let fits = |summary: &SessionSummary| {
         let session = &summary.session;
         let is_it = match incoming.begun {

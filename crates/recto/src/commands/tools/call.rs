@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use futures_util::StreamExt;
 use recto_agent::{add_tools, runnable_tools};
-use recto_context::{CallId, Catalog, ContentHash, ItemKind, ToolCall, ToolSpec};
+use recto_context::{CallId, Catalog, ContentHash, ItemKind, Skill, ToolCall, ToolSpec};
 use recto_store::{Moment, TrustUpdate};
 use recto_tools::{
     ApprovalNeed, CallContext, CallPermit, Caller, Consent, ToolAction, ToolOutcome, ToolResult,
@@ -22,10 +22,10 @@ use serde_json::{Value, json};
 
 use super::skills::{self, DeclaringSkill, SkillTrust};
 use crate::cli::CallArgs;
-use crate::commands::context::kept_store;
+use crate::commands::context::existing_store;
 use crate::commands::items::entry::{self, ItemMatch};
 use crate::commands::items::{self, ItemView};
-use crate::failure::CliFailure;
+use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::input;
 use crate::output::{print_json, print_text, tame, tell};
@@ -34,13 +34,13 @@ use crate::setup;
 /// The exit code that says that a call was not made.
 const REFUSED: u8 = 2;
 
-pub(super) fn dry_run(home: &RectoHome, args: &CallArgs) -> Result<ExitCode, CliFailure> {
+pub(super) fn dry_run(home: &RectoHome, args: &CallArgs) -> CliResult<ExitCode> {
     let view = ItemView::open(home, ItemKind::Tool)?;
     setup::runtime()?.block_on(async {
         let trial = ToolTrial::prepare(home, view, args).await?;
         let described = trial.describe().await;
-        let told = match &described {
-            Ok(action) => trial.told(action, args.json),
+        let printed = match &described {
+            Ok(action) => trial.print_action(action, args.json),
             Err(why) if args.json => {
                 print_json(&json!({"tool": trial.spec.id.key(), "refused": why}))
             }
@@ -50,16 +50,16 @@ pub(super) fn dry_run(home: &RectoHome, args: &CallArgs) -> Result<ExitCode, Cli
             }
         };
         trial.tools.servers().shut_down().await;
-        told?;
+        printed?;
         Ok(if described.is_ok() { ExitCode::SUCCESS } else { ExitCode::from(REFUSED) })
     })
 }
 
-pub(super) fn run(home: &RectoHome, args: &CallArgs) -> Result<ExitCode, CliFailure> {
+pub(super) fn run(home: &RectoHome, args: &CallArgs) -> CliResult<ExitCode> {
     let view = ItemView::open(home, ItemKind::Tool)?;
     setup::runtime()?.block_on(async {
         let trial = ToolTrial::prepare(home, view, args).await?;
-        trial.remember().await?;
+        trial.store_trust().await?;
         let result = trial.run().await;
         trial.tools.servers().shut_down().await;
         let Some(result) = result else {
@@ -92,14 +92,10 @@ struct ToolTrial {
 }
 
 impl ToolTrial {
-    async fn prepare(
-        home: &RectoHome,
-        mut view: ItemView,
-        args: &CallArgs,
-    ) -> Result<Self, CliFailure> {
+    async fn prepare(home: &RectoHome, mut view: ItemView, args: &CallArgs) -> CliResult<Self> {
         let arguments = input::message(&args.args)?;
         let mut tools = setup::toolbox(home, &view.settings);
-        let store = kept_store(&view.settings);
+        let store = existing_store(&view.settings);
         let searcher = setup::searcher(&view.settings, store.clone());
         let memories = setup::memories(&view.settings, &searcher, store);
         runnable_tools(&memories).for_each(|tool| tools.add(tool));
@@ -140,7 +136,7 @@ impl ToolTrial {
             || self.tools.asks(&self.spec, &self.view.catalog, self.tools.approval())
     }
 
-    fn told(&self, action: &ToolAction, as_json: bool) -> Result<(), CliFailure> {
+    fn print_action(&self, action: &ToolAction, as_json: bool) -> CliResult {
         let asks = self.asks(action);
         if as_json {
             return print_json(&self.json(action, asks));
@@ -163,7 +159,7 @@ impl ToolTrial {
     }
 
     /// Remembers a skill that is seen for the first time, as a turn would.
-    async fn remember(&self) -> Result<(), CliFailure> {
+    async fn store_trust(&self) -> CliResult {
         let Some(DeclaringSkill { folder, trust: SkillTrust::New(hash), .. }) = &self.skill else {
             return Ok(());
         };
@@ -204,8 +200,7 @@ fn skill_of(
     catalog: &Catalog,
     declaring: Vec<DeclaringSkill>,
 ) -> Option<DeclaringSkill> {
-    let brings =
-        |spec_of: &recto_context::Skill| spec_of.tools.iter().any(|tool| tool.id == spec.id);
+    let brings = |skill: &Skill| skill.tools.iter().any(|tool| tool.id == spec.id);
     let name = &catalog.skills.iter().find(|skill| brings(skill))?.name;
     declaring.into_iter().find(|skill| skill.name == *name)
 }

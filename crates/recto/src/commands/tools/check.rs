@@ -11,11 +11,11 @@ use serde_json::{Value, json};
 
 use super::skills::{folder_of, read_text};
 use crate::commands::items::{ItemView, concerning, problem_json, severity, tell_in_use};
-use crate::failure::CliFailure;
+use crate::failure::CliResult;
 use crate::home::RectoHome;
 use crate::output::{print, print_json, tame};
 
-pub(super) fn run(home: &RectoHome, as_json: bool) -> Result<ExitCode, CliFailure> {
+pub(super) fn run(home: &RectoHome, as_json: bool) -> CliResult<ExitCode> {
     let view = ItemView::open(home, ItemKind::Tool)?;
     let problems = problems(&view);
     if as_json {

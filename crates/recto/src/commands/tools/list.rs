@@ -13,12 +13,12 @@ use crate::commands::items::entry::ListedItem;
 use crate::commands::items::{ItemView, tell_of_check};
 use crate::config::{SandboxPolicy, Settings};
 use crate::draw::TextTable;
-use crate::failure::CliFailure;
+use crate::failure::CliResult;
 use crate::home::RectoHome;
 use crate::output::{print_as, tame};
 use crate::setup;
 
-pub(super) fn run(home: &RectoHome, as_json: bool) -> Result<(), CliFailure> {
+pub(super) fn run(home: &RectoHome, as_json: bool) -> CliResult {
     let view = ItemView::open(home, ItemKind::Tool)?;
     let declaring = setup::runtime()?.block_on(skills::declaring(&view.settings, &view.catalog))?;
     let tools = setup::toolbox(home, &view.settings);

@@ -14,7 +14,7 @@ use recto_tools::trust_hash;
 use serde_json::Value;
 
 use crate::config::{GrantSettings, ItemKind, Settings};
-use crate::failure::CliFailure;
+use crate::failure::CliResult;
 use crate::setup;
 
 /// The largest declaration that is looked at.
@@ -72,7 +72,7 @@ impl DeclaringSkill {
 pub(in crate::commands) async fn declaring(
     settings: &Settings,
     catalog: &Catalog,
-) -> Result<Vec<DeclaringSkill>, CliFailure> {
+) -> CliResult<Vec<DeclaringSkill>> {
     let declaring: Vec<(&Skill, PathBuf)> = catalog
         .skills
         .iter()
@@ -96,7 +96,7 @@ pub(in crate::commands) async fn declaring(
 }
 
 /// The hashes of skills' folders that a person has seen. Looking must not make a store.
-async fn trusted_hashes(settings: &Settings) -> Result<BTreeMap<String, ContentHash>, CliFailure> {
+async fn trusted_hashes(settings: &Settings) -> CliResult<BTreeMap<String, ContentHash>> {
     if !settings.store.path.exists() {
         return Ok(BTreeMap::new());
     }

@@ -12,7 +12,7 @@ use serde_json::json;
 use super::skills::{self, DeclaringSkill, SkillTrust};
 use crate::commands::items::ItemView;
 use crate::commands::sessions::local;
-use crate::failure::CliFailure;
+use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::output::{print_as, tame};
 use crate::setup;
@@ -20,7 +20,7 @@ use crate::setup;
 /// The most files that are listed.
 const MOST_FILES: usize = 1_000;
 
-pub(super) fn run(home: &RectoHome, name: &str, as_json: bool) -> Result<(), CliFailure> {
+pub(super) fn run(home: &RectoHome, name: &str, as_json: bool) -> CliResult {
     let view = ItemView::open(home, ItemKind::Tool)?;
     setup::runtime()?.block_on(async {
         let declaring = skills::declaring(&view.settings, &view.catalog).await?;
@@ -50,7 +50,7 @@ pub(super) fn run(home: &RectoHome, name: &str, as_json: bool) -> Result<(), Cli
     })
 }
 
-fn find<'a>(declaring: &'a [DeclaringSkill], name: &str) -> Result<&'a DeclaringSkill, CliFailure> {
+fn find<'a>(declaring: &'a [DeclaringSkill], name: &str) -> CliResult<&'a DeclaringSkill> {
     if let Some(skill) = declaring.iter().find(|skill| *skill.name == *name) {
         return Ok(skill);
     }

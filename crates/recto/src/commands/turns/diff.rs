@@ -11,12 +11,12 @@ use serde_json::json;
 
 use super::{find, request_of};
 use crate::cli::DiffArgs;
-use crate::failure::CliFailure;
+use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::output::{print_as, tame};
 use crate::setup;
 
-pub(crate) fn run(home: &RectoHome, args: &DiffArgs) -> Result<(), CliFailure> {
+pub(crate) fn run(home: &RectoHome, args: &DiffArgs) -> CliResult {
     let settings = setup::load(home, Vec::new())?;
     setup::runtime()?.block_on(async {
         let store = setup::settled_store(&settings).await?;
@@ -36,10 +36,7 @@ pub(crate) fn run(home: &RectoHome, args: &DiffArgs) -> Result<(), CliFailure> {
 
 /// The last request of the earlier turn, and the first of the later: that is
 /// where a server's cache could go on.
-async fn requests(
-    store: &Store,
-    args: &DiffArgs,
-) -> Result<(RequestRecord, RequestRecord), CliFailure> {
+async fn requests(store: &Store, args: &DiffArgs) -> CliResult<(RequestRecord, RequestRecord)> {
     let first = find(store, &args.first).await?;
     let (before, after) = match &args.second {
         Some(second) => in_order(first, find(store, second).await?)?,
@@ -58,7 +55,7 @@ async fn requests(
 }
 
 /// Two turns, the earlier one first, however they were named.
-fn in_order(first: StoredTurn, second: StoredTurn) -> Result<(StoredTurn, StoredTurn), CliFailure> {
+fn in_order(first: StoredTurn, second: StoredTurn) -> CliResult<(StoredTurn, StoredTurn)> {
     match first.id.cmp(&second.id) {
         Ordering::Less => Ok((first, second)),
         Ordering::Greater => Ok((second, first)),
@@ -67,7 +64,7 @@ fn in_order(first: StoredTurn, second: StoredTurn) -> Result<(StoredTurn, Stored
     }
 }
 
-async fn turn_before(store: &Store, turn: &StoredTurn) -> Result<StoredTurn, CliFailure> {
+async fn turn_before(store: &Store, turn: &StoredTurn) -> CliResult<StoredTurn> {
     let turns = store.turns(turn.session).await?;
     let mut sent = Vec::new();
     for earlier in turns.into_iter().filter(|earlier| earlier.number < turn.number) {

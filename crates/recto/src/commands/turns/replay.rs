@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use futures_util::StreamExt;
 use recto_agent::{
-    AgentError, ModelEntry, ReplayVerdict, probe_window_of, restore_request, verify_body,
+    AgentError, ModelEntry, ReplayVerdict, model_window, restore_request, verify_body,
 };
 use recto_context::{Budget, RequestContext, Tokens, ToolCalls};
 use recto_llm::StreamEvent;
@@ -17,14 +17,14 @@ use serde_json::{Value, json};
 use super::{find, request_of, sent_no_such};
 use crate::cli::ReplayArgs;
 use crate::config::Settings;
-use crate::failure::CliFailure;
+use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::output::{print, print_json, tame, tell};
 use crate::setup;
 use crate::terminal::markdown::MarkdownRenderer;
 use crate::terminal::{OutputStyle, width};
 
-pub(crate) fn run(home: &RectoHome, args: &ReplayArgs) -> Result<ExitCode, CliFailure> {
+pub(crate) fn run(home: &RectoHome, args: &ReplayArgs) -> CliResult<ExitCode> {
     let settings = setup::load(home, Vec::new())?;
     setup::runtime()?.block_on(async {
         let store = setup::settled_store(&settings).await?;
@@ -37,7 +37,7 @@ pub(crate) fn run(home: &RectoHome, args: &ReplayArgs) -> Result<ExitCode, CliFa
 }
 
 /// Verifies what was asked for: one request, a turn's, or every one there is.
-async fn verify_all(store: &Store, args: &ReplayArgs) -> Result<ExitCode, CliFailure> {
+async fn verify_all(store: &Store, args: &ReplayArgs) -> CliResult<ExitCode> {
     let turns = match &args.turn {
         Some(turn) => vec![find(store, turn).await?],
         None => every_turn(store).await?,
@@ -69,7 +69,7 @@ async fn verify_all(store: &Store, args: &ReplayArgs) -> Result<ExitCode, CliFai
     Ok(if broken == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-async fn every_turn(store: &Store) -> Result<Vec<StoredTurn>, CliFailure> {
+async fn every_turn(store: &Store) -> CliResult<Vec<StoredTurn>> {
     let mut turns = Vec::new();
     for summary in store.sessions(SessionFilter::All).await? {
         turns.extend(store.turns(summary.session.id).await?);
@@ -126,11 +126,7 @@ impl ReplayCheck {
 
 /// Sends the recorded bytes again, or the same page to another model. The reply
 /// is shown and kept nowhere: the record says what happened, once.
-async fn send_again(
-    store: &Store,
-    settings: Settings,
-    args: &ReplayArgs,
-) -> Result<ExitCode, CliFailure> {
+async fn send_again(store: &Store, settings: Settings, args: &ReplayArgs) -> CliResult<ExitCode> {
     let name = args.turn.as_deref().unwrap_or("last");
     let turn = find(store, name).await?;
     let request = request_of(store, &turn, args.request).await?;
@@ -184,7 +180,7 @@ async fn recorded_body(
     store: &Store,
     request: &RequestRecord,
     entry: &ModelEntry,
-) -> Result<Vec<u8>, CliFailure> {
+) -> CliResult<Vec<u8>> {
     let wire = entry.client.wire().name();
     if wire != request.wire {
         let what = format!(
@@ -197,18 +193,18 @@ async fn recorded_body(
     Ok(store.body(request.id).await?)
 }
 
-/// The same page for another model, if it has room for it.
+/// The body of the same page for another model, if it has room for it.
 async fn body_for(
     mut context: RequestContext,
     entry: &ModelEntry,
     cap: Tokens,
-) -> Result<Vec<u8>, CliFailure> {
+) -> CliResult<Vec<u8>> {
     if shows_no_tools(&context, entry) {
         let name = tame(&entry.name);
         let what = format!("model `{name}` takes tools as text, and this page has them as schemas");
         return Err(CliFailure::new(what).hint("choose a model whose template knows tools"));
     }
-    let window = probe_window_of(entry, cap).await?;
+    let window = model_window(entry, cap).await?;
     let prompt = context.prompt_tokens();
     let budget = Budget::share(window, entry.limits.reply, context.budget.tools, None);
     if prompt > budget.messages + budget.tools {

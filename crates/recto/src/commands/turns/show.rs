@@ -11,12 +11,12 @@ use super::{find, request_of};
 use crate::cli::ShowArgs;
 use crate::commands::sessions::{local, message_json, turn_json};
 use crate::draw;
-use crate::failure::CliFailure;
+use crate::failure::CliResult;
 use crate::home::RectoHome;
 use crate::output::{print, print_bytes, print_json, tame};
 use crate::setup;
 
-pub(crate) fn run(home: &RectoHome, args: &ShowArgs) -> Result<(), CliFailure> {
+pub(crate) fn run(home: &RectoHome, args: &ShowArgs) -> CliResult {
     let settings = setup::load(home, Vec::new())?;
     setup::runtime()?.block_on(async {
         let store = setup::settled_store(&settings).await?;
@@ -66,11 +66,7 @@ fn heading(turn: &StoredTurn, request: &RequestRecord) -> String {
 }
 
 /// Draws what came back for a request.
-async fn reply(
-    store: &Store,
-    turn: &StoredTurn,
-    request: &RequestRecord,
-) -> Result<String, CliFailure> {
+async fn reply(store: &Store, turn: &StoredTurn, request: &RequestRecord) -> CliResult<String> {
     let bold = anstyle::Style::new().bold();
     let mut out = String::new();
     let Some(answer) = &request.answer else {
@@ -105,17 +101,13 @@ async fn message_text(
     store: &Store,
     turn: &StoredTurn,
     id: MessageId,
-) -> Result<Option<String>, CliFailure> {
+) -> CliResult<Option<String>> {
     let messages = store.messages_within(turn.session, id..=id).await?;
     Ok(messages.first().map(|stored| crate::commands::sessions::body_text(&stored.message)))
 }
 
 /// The record of a turn: of all its requests, or of one of them.
-pub(crate) async fn record(
-    store: &Store,
-    turn: &str,
-    request: Option<u32>,
-) -> Result<Value, CliFailure> {
+pub(crate) async fn record(store: &Store, turn: &str, request: Option<u32>) -> CliResult<Value> {
     let turn = find(store, turn).await?;
     let only = match request {
         Some(_) => Some(request_of(store, &turn, request).await?),
@@ -125,11 +117,7 @@ pub(crate) async fn record(
 }
 
 /// The bytes that one of a turn's requests, the last unless another is named, sent.
-pub(crate) async fn body(
-    store: &Store,
-    turn: &str,
-    request: Option<u32>,
-) -> Result<Vec<u8>, CliFailure> {
+pub(crate) async fn body(store: &Store, turn: &str, request: Option<u32>) -> CliResult<Vec<u8>> {
     let turn = find(store, turn).await?;
     let request = request_of(store, &turn, request).await?;
     Ok(store.body(request.id).await?)
@@ -140,7 +128,7 @@ async fn record_json(
     store: &Store,
     turn: &StoredTurn,
     only: Option<RequestRecord>,
-) -> Result<Value, CliFailure> {
+) -> CliResult<Value> {
     let made = match only {
         Some(request) => vec![request],
         None => store.requests(turn.id).await?,
@@ -161,7 +149,7 @@ async fn record_json(
     }))
 }
 
-async fn request_json(store: &Store, request: &RequestRecord) -> Result<Value, CliFailure> {
+async fn request_json(store: &Store, request: &RequestRecord) -> CliResult<Value> {
     let context = restore_request(store, request).await?;
     let body = store.body(request.id).await?;
     let body: Value = serde_json::from_slice(&body).unwrap_or_default();

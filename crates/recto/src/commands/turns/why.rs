@@ -8,12 +8,12 @@ use serde_json::json;
 
 use super::{find, request_of};
 use crate::cli::WhyArgs;
-use crate::failure::CliFailure;
+use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::output::{print_as, tame};
 use crate::setup;
 
-pub(crate) fn run(home: &RectoHome, args: &WhyArgs) -> Result<(), CliFailure> {
+pub(crate) fn run(home: &RectoHome, args: &WhyArgs) -> CliResult {
     let settings = setup::load(home, Vec::new())?;
     setup::runtime()?.block_on(async {
         let store = setup::settled_store(&settings).await?;
@@ -28,7 +28,7 @@ pub(crate) fn run(home: &RectoHome, args: &WhyArgs) -> Result<(), CliFailure> {
             true => memories.files().read_everything(&setup::owner(&settings)).await.memories,
             false => Arc::default(),
         };
-        let answers = memories.why(&store, &request, &context, &args.name, &others).await;
+        let answers = memories.explain(&store, &request, &context, &args.name, &others).await;
         let answers = answers?;
         if answers.is_empty() {
             return Err(unknown(&context, &args.name, &turn.id.to_string()));

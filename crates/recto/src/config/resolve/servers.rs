@@ -55,7 +55,7 @@ impl SettingsResolver<'_> {
 
     fn refuse_table(&mut self, table: &NamedTable, why: &str, hint: impl Into<String>) {
         let mismatch = ValueMismatch::new(why).hint(hint);
-        self.problems.push(mismatch.at(&table.path, table.place.clone()));
+        self.problems.push(mismatch.at_key(&table.path, table.place.clone()));
     }
 
     /// How the server is reached. All of its keys are read, whichever way that is:
@@ -134,7 +134,7 @@ impl SettingsResolver<'_> {
         };
         if let Some((why, hint)) = refused {
             let LayerSetting { spelled, origin, .. } = setting;
-            self.problems.push(ValueMismatch::new(why).hint(hint).at(&spelled, origin?));
+            self.problems.push(ValueMismatch::new(why).hint(hint).at_key(&spelled, origin?));
             return None;
         }
         self.show(&setting, &SettingValue::Text(HIDDEN.to_owned()));

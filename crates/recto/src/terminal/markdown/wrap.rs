@@ -159,7 +159,7 @@ impl LineWriter {
     }
 
     /// Adds text as it is, after all that was held back.
-    pub(super) fn put(&mut self, text: &str, style: Style) {
+    pub(super) fn push_text(&mut self, text: &str, style: Style) {
         if !text.is_empty() {
             self.place_word();
             self.put_span(StyledSpan::new(text.to_owned(), style));

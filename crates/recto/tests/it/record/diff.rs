@@ -3,7 +3,7 @@
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
-use crate::servers::{Desk, Wire};
+use crate::servers::{ServedHome, Wire};
 use crate::support::*;
 
 const SKILL: &str = "---\nname: notes\ndescription: Takes notes\n---\nWrite short notes.\n";
@@ -239,16 +239,16 @@ fn another_model_is_named() {
 
 #[test]
 fn the_first_changed_byte_is_the_one_at_which_the_bodies_part() {
-    let desk = Desk::new(Wire::Ollama, Wire::Ollama.fake());
-    desk.home.write("workspace/rules/tone.md", "---\ninclude: always\n---\nBe brïef, please.\n");
-    desk.say("one");
-    desk.home.write("workspace/rules/tone.md", "---\ninclude: always\n---\nBe brïght, please.\n");
-    desk.say("two");
-    let diff = desk.home.json(&["diff", "--json"]);
+    let served = ServedHome::new(Wire::Ollama, Wire::Ollama.fake());
+    served.home.write("workspace/rules/tone.md", "---\ninclude: always\n---\nBe brïef, please.\n");
+    served.say("one");
+    served.home.write("workspace/rules/tone.md", "---\ninclude: always\n---\nBe brïght, please.\n");
+    served.say("two");
+    let diff = served.home.json(&["diff", "--json"]);
     assert_eq!(diff["before"], json!({"turn": 1, "request": 1}));
     assert_eq!(diff["after"], json!({"turn": 2, "request": 1}));
     let change = &diff["comparison"]["change"];
-    let chats = desk.fake.chats();
+    let chats = served.fake.chats();
     let text = |chat: &Value| chat["messages"][0]["content"].as_str().unwrap().to_owned();
     let (before, after) = (text(&chats[0]), text(&chats[1]));
     let first = before.bytes().zip(after.bytes()).take_while(|(a, b)| a == b).count();
@@ -258,7 +258,7 @@ fn the_first_changed_byte_is_the_one_at_which_the_bodies_part() {
     assert!(change["source"].to_string().contains("tone.md"), "{change}");
     assert_eq!(diff["comparison"]["changed"].as_array().unwrap().len(), 1);
     // The cause and its cost are in the record, too.
-    let prefix = &desk.last_turn()["requests"][0]["prefix"];
+    let prefix = &served.last_turn()["requests"][0]["prefix"];
     assert_eq!(prefix["cause"], "item_changed");
     assert_eq!(prefix["agreed_bytes"], diff["comparison"]["agreed_bytes"]);
     assert_eq!(prefix["fresh_tokens"], diff["comparison"]["fresh_tokens"]);

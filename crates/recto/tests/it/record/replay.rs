@@ -4,7 +4,7 @@ use recto_fakes::{FakeAnswer, FakeServer, ReceivedRequest};
 use serde_json::Value;
 
 use super::verify_all;
-use crate::servers::{Desk, Wire, read};
+use crate::servers::{ServedHome, Wire, read};
 use crate::support::*;
 
 /// The bodies of all chats that a fake got.
@@ -14,15 +14,15 @@ fn chats(fake: &FakeServer) -> Vec<Vec<u8>> {
 }
 
 /// A conversation of one turn and two requests.
-fn two_requests(wire: Wire) -> Desk {
+fn two_requests(wire: Wire) -> ServedHome {
     let fake = wire
         .fake()
         .answer(FakeAnswer::calls([read("SOUL.md")]))
         .answer(FakeAnswer::text("I am Ada."));
-    let desk = Desk::new(wire, fake);
-    desk.home.write("workspace/SOUL.md", "You are Ada, \"the first\".\n");
-    desk.say("Who are you?");
-    desk
+    let served = ServedHome::new(wire, fake);
+    served.home.write("workspace/SOUL.md", "You are Ada, \"the first\".\n");
+    served.say("Who are you?");
+    served
 }
 
 /// Everything that is stored, as it is told.
@@ -33,28 +33,28 @@ fn stored(home: &Home) -> (Value, Value) {
 #[test]
 fn the_very_same_bytes_are_sent_again_and_nothing_is_stored() {
     for wire in [Wire::Ollama, Wire::OpenAi] {
-        let desk = two_requests(wire);
+        let served = two_requests(wire);
         // What the files say now does not matter.
-        desk.home.write("workspace/SOUL.md", "You are Eve.\n");
-        let before = stored(&desk.home);
-        desk.fake.push(FakeAnswer::text("Still **Ada**."));
-        assert_eq!(desk.home.ok(&["replay"]), "Still **Ada**.\n");
-        desk.fake.push(FakeAnswer::calls([read("b.md")]).text("Hm."));
-        let again = desk.home.ok(&["replay", "1", "--request", "1"]);
+        served.home.write("workspace/SOUL.md", "You are Eve.\n");
+        let before = stored(&served.home);
+        served.fake.push(FakeAnswer::text("Still **Ada**."));
+        assert_eq!(served.home.ok(&["replay"]), "Still **Ada**.\n");
+        served.fake.push(FakeAnswer::calls([read("b.md")]).text("Hm."));
+        let again = served.home.ok(&["replay", "1", "--request", "1"]);
         assert_eq!(again, "Hm.\n[calls read_file {\"path\":\"b.md\"}]\n");
-        let sent = chats(&desk.fake);
+        let sent = chats(&served.fake);
         assert_eq!(sent.len(), 4);
         assert_eq!((&sent[2], &sent[3]), (&sent[1], &sent[0]), "{wire:?}");
-        assert_eq!(stored(&desk.home), before);
-        verify_all(&desk.home, 2);
+        assert_eq!(stored(&served.home), before);
+        verify_all(&served.home, 2);
     }
 }
 
 #[test]
 fn a_replay_as_json_holds_reply_calls_and_usage() {
-    let desk = two_requests(Wire::OpenAi);
-    desk.fake.push(FakeAnswer::calls([read("b.md")]).text("Hm."));
-    let mut reply = desk.home.json(&["replay", "--json"]);
+    let served = two_requests(Wire::OpenAi);
+    served.fake.push(FakeAnswer::calls([read("b.md")]).text("Hm."));
+    let mut reply = served.home.json(&["replay", "--json"]);
     assert!(reply["tool_calls"][0]["id"].take().is_string());
     assert!(reply["usage"].take()["prompt"].is_u64());
     expect_test::expect![[r#"{"turn":1,"request":2,"model":"m","content":"Hm.","tool_calls":[{"id":null,"name":"read_file","arguments":"{\"path\":\"b.md\"}"}],"usage":null}"#]]
@@ -63,19 +63,19 @@ fn a_replay_as_json_holds_reply_calls_and_usage() {
 
 #[test]
 fn the_same_page_goes_to_a_model_on_another_wire() {
-    let desk = two_requests(Wire::Ollama);
+    let served = two_requests(Wire::Ollama);
     let other = Wire::OpenAi.fake().model("other").answer(FakeAnswer::text("Ada here.")).start();
-    let config = std::fs::read_to_string(desk.home.path("config.toml")).unwrap();
+    let config = std::fs::read_to_string(served.home.path("config.toml")).unwrap();
     let entry = format!(
         "[models.b]\nprovider = \"openai\"\nmodel = \"other\"\nwindow = 8192\n\
          base_url = \"{}/v1\"\n",
         other.url()
     );
-    desk.home.write("config.toml", config + &entry);
-    let before = stored(&desk.home);
-    assert_eq!(desk.home.ok(&["replay", "last", "--model", "b"]), "Ada here.\n");
+    served.home.write("config.toml", config + &entry);
+    let before = stored(&served.home);
+    assert_eq!(served.home.ok(&["replay", "last", "--model", "b"]), "Ada here.\n");
     assert_eq!(other.rejections(), Vec::<String>::new());
-    let (here, there) = (&desk.fake.chats()[1], &other.chats()[0]);
+    let (here, there) = (&served.fake.chats()[1], &other.chats()[0]);
     assert_eq!(there["model"], "other");
     let texts = |chat: &Value| -> Vec<(Value, Value)> {
         let messages = chat["messages"].as_array().unwrap().iter();
@@ -86,14 +86,14 @@ fn the_same_page_goes_to_a_model_on_another_wire() {
     let calls = (here.remove(2), there.remove(2));
     assert_eq!((&calls.0.0, &calls.1.0), (&"assistant".into(), &"assistant".into()));
     assert_eq!(there, here);
-    assert_eq!(stored(&desk.home), before);
+    assert_eq!(stored(&served.home), before);
 }
 
 #[test]
 fn what_a_server_refuses_again_is_a_failure() {
-    let desk = two_requests(Wire::Ollama);
-    desk.fake.push(FakeAnswer::refusal(404, r#"{"error":"model 'fake' not found"}"#));
-    desk.home.run(&["replay"]).fails_with("fake");
+    let served = two_requests(Wire::Ollama);
+    served.fake.push(FakeAnswer::refusal(404, r#"{"error":"model 'fake' not found"}"#));
+    served.home.run(&["replay"]).fails_with("fake");
 }
 
 #[test]

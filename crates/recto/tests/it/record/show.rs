@@ -5,7 +5,7 @@ use recto_fakes::{FakeAnswer, FakeUsage};
 use serde_json::{Value, json};
 
 use super::only_request;
-use crate::servers::{Desk, Wire, read};
+use crate::servers::{ServedHome, Wire, read};
 use crate::support::*;
 
 /// Checks what is shown, without what depends on the day and on where the home
@@ -31,12 +31,12 @@ fn a_turn_of_two_requests_is_shown_one_by_one() {
         .fake()
         .answer(FakeAnswer::calls([read("SOUL.md")]).text("I look."))
         .answer(FakeAnswer::text("I am Ada.").usage(usage));
-    let desk = Desk::new(Wire::OpenAi, fake);
-    desk.home.write("workspace/SOUL.md", "You are Ada.");
-    desk.home.write("workspace/rules/tone.md", "---\ninclude: always\n---\nBe brief.");
-    desk.say("Who are you?");
+    let served = ServedHome::new(Wire::OpenAi, fake);
+    served.home.write("workspace/SOUL.md", "You are Ada.");
+    served.home.write("workspace/rules/tone.md", "---\ninclude: always\n---\nBe brief.");
+    served.say("Who are you?");
     check(
-        &desk.home.ok(&["show"]),
+        &served.home.ok(&["show"]),
         &expect![[r#"
         turn # of session #, done, #-#-# #:#
         request # (#-#-# #:#), # bytes by the openai wire
@@ -73,11 +73,11 @@ fn a_turn_of_two_requests_is_shown_one_by_one() {
         I am Ada.
     "#]],
     );
-    let first = desk.home.ok(&["show", "1", "--request", "1"]);
+    let first = served.home.ok(&["show", "1", "--request", "1"]);
     assert!(first.contains("I look.\n[calls read_file {\"path\":\"SOUL.md\"}]\n"), "{first}");
     assert!(!first.contains("rounds"), "{first}");
-    desk.home.run(&["show", "1", "--request", "3"]).fails_with("numbered from 1 to 2");
-    desk.home.run(&["show", "1", "--request", "0"]).fails_with("turn 1 has no request 0");
+    served.home.run(&["show", "1", "--request", "3"]).fails_with("numbered from 1 to 2");
+    served.home.run(&["show", "1", "--request", "0"]).fails_with("turn 1 has no request 0");
 }
 
 /// Promise: `input-by-origin`
@@ -91,11 +91,12 @@ fn the_json_of_a_turn_is_complete() {
         .fake()
         .answer(FakeAnswer::text("one"))
         .answer(FakeAnswer::text("two").usage(usage));
-    let desk = Desk::with(Wire::OpenAi, fake, "window = 16384\n[history]\nmax_messages = 1");
-    desk.home.write("workspace/rules/tone.md", "---\ninclude: always\n---\nBe brief.");
-    desk.say("first");
-    desk.say("second");
-    let shown = desk.last_turn();
+    let served =
+        ServedHome::with(Wire::OpenAi, fake, "window = 16384\n[history]\nmax_messages = 1");
+    served.home.write("workspace/rules/tone.md", "---\ninclude: always\n---\nBe brief.");
+    served.say("first");
+    served.say("second");
+    let shown = served.last_turn();
     let keys =
         |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(" ");
     expect!["turn messages requests"].assert_eq(&keys(&shown));
@@ -122,7 +123,7 @@ fn the_json_of_a_turn_is_complete() {
     assert_eq!(answer["result"]["finish"], "stop");
     let reply = shown["messages"].as_array().unwrap().last().unwrap();
     assert_eq!((&reply["id"], &reply["content"]), (&answer["reply"], &json!("two")));
-    assert_eq!(&request["body"], desk.fake.chats().last().unwrap());
+    assert_eq!(&request["body"], served.fake.chats().last().unwrap());
     assert!(request["prefix"]["cause"].is_string(), "{}", request["prefix"]);
 }
 
@@ -131,55 +132,55 @@ fn a_failed_turn_shows_what_was_sent_and_what_went_wrong() {
     let fake = Wire::Ollama
         .fake()
         .answer(FakeAnswer::refusal(404, r#"{"error":"model 'fake' not found"}"#));
-    let desk = Desk::new(Wire::Ollama, fake);
-    assert_eq!(desk.chat("hello").code, 1);
-    let shown = desk.home.ok(&["show"]);
+    let served = ServedHome::new(Wire::Ollama, fake);
+    assert_eq!(served.chat("hello").code, 1);
+    let shown = served.home.ok(&["show"]);
     assert!(shown.starts_with("turn    1 of session 1, failed, "), "{shown}");
     assert!(shown.contains("\nreply\nerror: "), "{shown}");
-    let error = &only_request(&desk.last_turn())["answer"]["result"]["error"].clone();
+    let error = &only_request(&served.last_turn())["answer"]["result"]["error"].clone();
     assert_eq!(error["code"], "no_such_model", "{error}");
-    assert_eq!(desk.last_turn()["turn"]["status"], "failed");
+    assert_eq!(served.last_turn()["turn"]["status"], "failed");
 }
 
 #[test]
 fn what_came_before_a_stream_broke_is_shown() {
     let fake = Wire::Ollama.fake().answer(FakeAnswer::text("Once upon a time").cut_after(2));
-    let desk = Desk::new(Wire::Ollama, fake);
-    assert_eq!(desk.chat("tell me").code, 1);
-    let shown = desk.home.ok(&["show"]);
+    let served = ServedHome::new(Wire::Ollama, fake);
+    assert_eq!(served.chat("tell me").code, 1);
+    let shown = served.home.ok(&["show"]);
     assert!(shown.contains("\nerror: ") && shown.ends_with("\nOnce upon \n"), "{shown}");
 }
 
 #[test]
 fn a_turn_that_sent_nothing_says_why() {
-    let desk = Desk::with(Wire::Ollama, Wire::Ollama.fake(), "window = 2048");
-    desk.chat(&"word ".repeat(9_000)).fails_with("what may not be cut takes");
-    desk.chat(&"word ".repeat(9_000)).fails_with("what may not be cut takes");
+    let served = ServedHome::with(Wire::Ollama, Wire::Ollama.fake(), "window = 2048");
+    served.chat(&"word ".repeat(9_000)).fails_with("what may not be cut takes");
+    served.chat(&"word ".repeat(9_000)).fails_with("what may not be cut takes");
     for arguments in
         [&["show", "1"][..], &["show", "1", "--body"], &["replay", "1"], &["diff", "2", "1"]]
     {
-        let run = desk.home.run(arguments);
+        let run = served.home.run(arguments);
         run.fails_with("turn 1 sent nothing");
         assert!(run.err.contains("hint: it ended with: what may not be cut takes"), "{}", run.err);
     }
-    desk.home.run(&["diff", "1", "1"]).fails_with("turn 1 was named twice");
-    let shown = desk.last_turn();
+    served.home.run(&["diff", "1", "1"]).fails_with("turn 1 was named twice");
+    let shown = served.last_turn();
     assert_eq!(shown["requests"], json!([]));
     assert_eq!(shown["messages"].as_array().unwrap().len(), 2);
-    assert!(desk.fake.chats().is_empty());
+    assert!(served.fake.chats().is_empty());
 }
 
 #[test]
 fn items_of_a_session_s_first_turn_did_not_join_late() {
     for more in ["window = 16384", ""] {
-        let desk = Desk::with(Wire::Ollama, Wire::Ollama.fake(), more);
-        desk.home.write("workspace/rules/tone.md", "---\ninclude: always\n---\nBe brief.");
-        desk.say("hello");
-        let shown = desk.home.ok(&["show"]);
+        let served = ServedHome::with(Wire::Ollama, Wire::Ollama.fake(), more);
+        served.home.write("workspace/rules/tone.md", "---\ninclude: always\n---\nBe brief.");
+        served.say("hello");
+        let shown = served.home.ok(&["show"]);
         assert!(!shown.contains("joined while the session was open"), "{shown}");
-        desk.home.write("workspace/rules/late.md", "---\ninclude: always\n---\nBe late.");
-        desk.say("again");
-        let shown = desk.home.ok(&["show"]);
+        served.home.write("workspace/rules/late.md", "---\ninclude: always\n---\nBe late.");
+        served.say("again");
+        let shown = served.home.ok(&["show"]);
         let late = shown.lines().filter(|line| line.contains("joined while the session was open"));
         assert_eq!(late.count(), 1, "{shown}");
     }

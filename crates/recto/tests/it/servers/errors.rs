@@ -6,25 +6,26 @@ use std::net::{SocketAddr, TcpListener};
 use expect_test::{Expect, expect};
 use recto_fakes::{Capability, FakeAnswer, FakeModel};
 
-use super::{Desk, WIRES, Wire, contents, roles};
+use super::{ServedHome, WIRES, Wire, contents, roles};
 use crate::support::*;
 
 /// Plays an answer that is none, and gives what the person is told.
-fn trouble(wire: Wire, answer: impl Into<FakeAnswer>, out: &str) -> (String, Desk) {
-    let desk = Desk::with(wire, wire.fake().answer(answer), "window = 16384\ntime_limit = 1");
-    let run = desk.chat("is anybody there?");
+fn trouble(wire: Wire, answer: impl Into<FakeAnswer>, out: &str) -> (String, ServedHome) {
+    let served =
+        ServedHome::with(wire, wire.fake().answer(answer), "window = 16384\ntime_limit = 1");
+    let run = served.chat("is anybody there?");
     assert_eq!((run.code, &*run.out), (1, out), "{wire:?}: {}", run.err);
-    assert_eq!(desk.last_turn()["turn"]["status"], "failed", "{wire:?}");
-    assert_eq!(desk.fake.chats().len(), 1, "{wire:?}: nothing is sent twice");
-    (desk.steady(&run.err), desk)
+    assert_eq!(served.last_turn()["turn"]["status"], "failed", "{wire:?}");
+    assert_eq!(served.fake.chats().len(), 1, "{wire:?}: nothing is sent twice");
+    (served.steady(&run.err), served)
 }
 
 /// The same on both wires, with the same words.
 fn fails(answer: impl Into<FakeAnswer>, out: &str, told: &Expect) {
     let answer = answer.into();
     let said = WIRES.map(|wire| {
-        let (said, desk) = trouble(wire, answer.clone(), out);
-        goes_on(&desk);
+        let (said, served) = trouble(wire, answer.clone(), out);
+        goes_on(&served);
         said
     });
     same(&said, told);
@@ -38,16 +39,16 @@ fn same(said: &[String; 2], told: &Expect) {
 
 /// The message and what became of it are kept, and the next one
 /// is answered.
-fn goes_on(desk: &Desk) {
-    let transcript = desk.transcript();
+fn goes_on(served: &ServedHome) {
+    let transcript = served.transcript();
     assert_eq!(contents(&transcript, "user"), ["is anybody there?"]);
     assert_eq!(transcript.last().unwrap()["role"], "error");
-    desk.say("and now?");
-    let sent = desk.last_sent();
+    served.say("and now?");
+    let sent = served.last_sent();
     let users = contents(&sent, "user");
     assert!(users[0].contains("is anybody there?"), "{users:?}");
     assert!(users.last().unwrap().ends_with("and now?"), "{users:?}");
-    assert_eq!(desk.fake.rejections(), [""; 0]);
+    assert_eq!(served.fake.rejections(), [""; 0]);
 }
 
 #[test]
@@ -63,9 +64,10 @@ fn a_reply_that_is_cut_off() {
 #[test]
 fn what_was_shown_of_a_reply_is_kept() {
     for wire in WIRES {
-        let (_, desk) = trouble(wire, FakeAnswer::text("one two three").cut_after(2), "one two \n");
-        assert_eq!(roles(&desk.transcript()), ["user", "assistant", "error"], "{wire:?}");
-        assert_eq!(contents(&desk.transcript(), "assistant"), ["one two "], "{wire:?}");
+        let (_, served) =
+            trouble(wire, FakeAnswer::text("one two three").cut_after(2), "one two \n");
+        assert_eq!(roles(&served.transcript()), ["user", "assistant", "error"], "{wire:?}");
+        assert_eq!(contents(&served.transcript(), "assistant"), ["one two "], "{wire:?}");
     }
 }
 
@@ -87,9 +89,9 @@ fn an_error_behind_the_first_bytes_is_not_asked_about_again() {
     ];
     for (wire, told) in WIRES.into_iter().zip(told) {
         let answer = FakeAnswer::text("one two").error_after(1, "out of memory after 1429 ms");
-        let (said, desk) = trouble(wire, answer, "one \n");
+        let (said, served) = trouble(wire, answer, "one \n");
         told.assert_eq(&said);
-        goes_on(&desk);
+        goes_on(&served);
     }
 }
 
@@ -140,10 +142,10 @@ fn an_answer_that_is_no_json() {
     "#]],
     ];
     for (wire, told) in WIRES.into_iter().zip(told) {
-        let (said, desk) =
+        let (said, served) =
             trouble(wire, FakeAnswer::text("one two").invalid_json_after(1), "one \n");
         told.assert_eq(&said);
-        goes_on(&desk);
+        goes_on(&served);
     }
 }
 
@@ -192,19 +194,19 @@ fn a_model_that_the_server_does_not_have() {
     "#]],
     ];
     for (wire, told) in WIRES.into_iter().zip(told) {
-        let desk = Desk::new(wire, wire.fake().model(FakeModel::new("other")));
-        let run = desk.chat("hello");
+        let served = ServedHome::new(wire, wire.fake().model(FakeModel::new("other")));
+        let run = served.chat("hello");
         assert_eq!((run.code, &*run.out), (1, ""), "{wire:?}");
         told.assert_eq(&run.err);
-        assert_eq!(roles(&desk.transcript()), ["user", "error"], "{wire:?}");
+        assert_eq!(roles(&served.transcript()), ["user", "error"], "{wire:?}");
     }
 }
 
 #[test]
 fn a_model_that_cannot_call_tools() {
     let talks = FakeModel::new("fake").capabilities([Capability::Completion]);
-    let desk = Desk::new(Wire::Ollama, Wire::Ollama.fake().model(talks));
-    let run = desk.chat("hello");
+    let served = ServedHome::new(Wire::Ollama, Wire::Ollama.fake().model(talks));
+    let run = served.chat("hello");
     assert_eq!(run.code, 1);
     expect![[r#"
         error: model `m`: the model `fake` does not support tools
@@ -232,7 +234,7 @@ fn nobody_listens() {
         // The server is there now, and the session goes on.
         let fake = wire.fake().start();
         home.write("config.toml", wire.entry_at(&fake.url(), "window = 8192"));
-        goes_on(&Desk { home, fake });
+        goes_on(&ServedHome { home, fake });
         without_waits(&run.err.replace(&url, "URL"))
     });
     same(&said, &told);
@@ -246,14 +248,14 @@ fn a_server_that_asks_to_slow_down_is_asked_again() {
     "#]];
     let said = WIRES.map(|wire| {
         let fake = wire.fake().answer(slow_down()).answer(slow_down());
-        let desk = Desk::new(wire, fake.answer(FakeAnswer::text("Here I am.")));
-        let run = desk.chat("is anybody there?");
+        let served = ServedHome::new(wire, fake.answer(FakeAnswer::text("Here I am.")));
+        let run = served.chat("is anybody there?");
         assert_eq!((run.code, &*run.out), (0, "Here I am.\n"), "{wire:?}: {}", run.err);
-        let chats = desk.fake.chats();
+        let chats = served.fake.chats();
         assert_eq!(chats.len(), 3, "{wire:?}");
         assert!(chats.iter().all(|chat| *chat == chats[0]), "{wire:?}");
         // To the record they are one request.
-        assert_eq!(desk.last_turn()["requests"].as_array().unwrap().len(), 1, "{wire:?}");
+        assert_eq!(served.last_turn()["requests"].as_array().unwrap().len(), 1, "{wire:?}");
         run.err
     });
     same(&said, &told);
@@ -271,11 +273,11 @@ fn a_server_that_goes_on_asking_to_slow_down_is_given_up() {
     "#]];
     let said = WIRES.map(|wire| {
         let fake = (0..4).fold(wire.fake(), |fake, _| fake.answer(slow_down()));
-        let desk = Desk::new(wire, fake);
-        let run = desk.chat("is anybody there?");
+        let served = ServedHome::new(wire, fake);
+        let run = served.chat("is anybody there?");
         assert_eq!(run.code, 1, "{wire:?}");
-        assert_eq!(desk.fake.chats().len(), 4, "{wire:?}");
-        goes_on(&desk);
+        assert_eq!(served.fake.chats().len(), 4, "{wire:?}");
+        goes_on(&served);
         run.err
     });
     same(&said, &told);

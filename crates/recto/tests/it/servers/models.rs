@@ -4,7 +4,7 @@ use expect_test::expect;
 use recto_fakes::{Capability, FakeDialect, FakeModel, FakeServer};
 use serde_json::json;
 
-use super::{Desk, WIRES, Wire};
+use super::{ServedHome, WIRES, Wire};
 use crate::support::*;
 
 #[test]
@@ -67,14 +67,14 @@ fn check_tells_window_and_tools() {
         ),
     ];
     for (wire, fake, window, tools) in cases {
-        let desk = Desk::with(wire, fake, "");
-        let run = desk.home.run(&["models", "check"]);
+        let served = ServedHome::with(wire, fake, "");
+        let run = served.home.run(&["models", "check"]);
         assert_eq!((run.code, &*run.err), (0, ""), "{wire:?}");
         let row = run.out.lines().nth(1).unwrap();
         assert!(row.contains(window) && row.trim_end().ends_with(tools), "{row}");
         assert!(row.contains("fake: there"), "{row}");
-        assert!(desk.fake.chats().is_empty(), "no model is asked anything");
-        let checked = &desk.home.json(&["models", "check", "m", "--json"])[0];
+        assert!(served.fake.chats().is_empty(), "no model is asked anything");
+        let checked = &served.home.json(&["models", "check", "m", "--json"])[0];
         assert_eq!((&checked["reachable"], &checked["tools"]), (&true.into(), &tools.into()));
         assert_eq!(checked["presence"], "listed");
     }
@@ -85,14 +85,14 @@ fn a_model_that_is_not_listed_is_told_with_those_that_are() {
     // Servers with OpenAI's interface may answer to any name; Ollama does not.
     for (wire, kind, code) in [(Wire::Ollama, "error", 1), (Wire::OpenAi, "warning", 0)] {
         let fake = wire.fake().model(FakeModel::new("tiny:1b")).model(FakeModel::new("large:70b"));
-        let desk = Desk::with(wire, fake, "");
-        let run = desk.home.run(&["models", "check"]);
+        let served = ServedHome::with(wire, fake, "");
+        let run = served.home.run(&["models", "check"]);
         let told = format!(
             "{kind}: model `m`: the server does not list `fake`\nhint: it has tiny:1b, large:70b\n"
         );
         assert_eq!((run.code, run.err), (code, told), "{wire:?}");
         assert!(run.out.contains("fake: not listed"), "{}", run.out);
-        let checked = &desk.home.json(&["models", "check", "--json"])[0];
+        let checked = &served.home.json(&["models", "check", "--json"])[0];
         assert_eq!(checked["presence"], "not_listed", "{wire:?}");
         assert_eq!(checked["served"], json!(["tiny:1b", "large:70b"]), "{wire:?}");
     }
@@ -129,10 +129,10 @@ fn a_server_that_cannot_be_used_is_told_beside_those_that_can() {
 #[test]
 fn a_server_that_does_not_take_the_key_is_told() {
     for wire in WIRES {
-        let desk = Desk::with(wire, wire.fake().api_key("sk-right"), "");
-        let run = desk.home.run(&["models", "check"]);
+        let served = ServedHome::with(wire, wire.fake().api_key("sk-right"), "");
+        let run = served.home.run(&["models", "check"]);
         run.fails_with("does not accept the key");
-        let checked = &desk.home.json(&["models", "check", "--json"])[0];
+        let checked = &served.home.json(&["models", "check", "--json"])[0];
         assert_eq!(checked["error"]["code"], "unauthorized", "{wire:?}");
     }
 }

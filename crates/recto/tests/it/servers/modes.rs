@@ -2,24 +2,24 @@
 
 use recto_fakes::FakeAnswer;
 
-use super::{Desk, WIRES, Wire, contents, messages, read, roles};
+use super::{ServedHome, WIRES, Wire, contents, messages, read, roles};
 
 const PREFIX: &str = "You must respond by calling one or more of the provided tools.";
 
 #[test]
 fn an_edit_goes_out_minimal_and_an_explanation_full() {
     for wire in WIRES {
-        let desk = Desk::with(wire, wire.fake(), "window = 16384\ncontext_mode = \"auto\"");
-        desk.home.write("workspace/config.json", "{}");
-        desk.say("hello, how are you today?");
-        desk.fake.push(FakeAnswer::calls([read("config.json")]));
-        desk.fake.push(FakeAnswer::text("Done."));
-        let events = desk.events("edit the file config.json");
+        let served = ServedHome::with(wire, wire.fake(), "window = 16384\ncontext_mode = \"auto\"");
+        served.home.write("workspace/config.json", "{}");
+        served.say("hello, how are you today?");
+        served.fake.push(FakeAnswer::calls([read("config.json")]));
+        served.fake.push(FakeAnswer::text("Done."));
+        let events = served.events("edit the file config.json");
         assert_eq!(events[1]["mode"], "minimal", "{wire:?}");
-        let events = desk.events("explain how TCP works");
+        let events = served.events("explain how TCP works");
         assert_eq!(events[1]["mode"], "full", "{wire:?}");
 
-        let chats = desk.fake.chats();
+        let chats = served.fake.chats();
         let edit = messages(&chats[1]);
         assert_eq!(roles(&edit), ["system", "user"], "{wire:?}: no history");
         let said = contents(&edit, "user")[0];
@@ -35,7 +35,7 @@ fn an_edit_goes_out_minimal_and_an_explanation_full() {
         let demand = (wire == Wire::OpenAi).then(|| "required".into());
         assert_eq!(chats[1].get("tool_choice"), demand.as_ref(), "{wire:?}");
         assert_eq!(chats[2].get("tool_choice"), None, "{wire:?}");
-        assert_eq!(desk.fake.rejections(), [""; 0], "{wire:?}");
+        assert_eq!(served.fake.rejections(), [""; 0], "{wire:?}");
     }
 }
 
@@ -43,17 +43,17 @@ fn an_edit_goes_out_minimal_and_an_explanation_full() {
 #[test]
 fn what_is_asked_for_wins_over_what_the_message_says() {
     // The flag over the session, the session over the model.
-    let desk = Desk::with(Wire::OpenAi, Wire::OpenAi.fake(), "window = 16384");
+    let served = ServedHome::with(Wire::OpenAi, Wire::OpenAi.fake(), "window = 16384");
     let mode = |arguments: &[&str], message: &str| {
-        let run = desk.home.run(&[&["chat", "--json", "-m", message], arguments].concat());
+        let run = served.home.run(&[&["chat", "--json", "-m", message], arguments].concat());
         super::json_lines(&run.out)[1]["mode"].as_str().unwrap().to_owned()
     };
     assert_eq!(mode(&[], "edit config.json"), "full");
     assert_eq!(mode(&["--context-mode", "auto"], "edit config.json"), "minimal");
     assert_eq!(mode(&["--context-mode", "minimal"], "why is the sky blue?"), "minimal");
-    desk.home.run(&["chat", "-m", "/mode minimal"]);
+    served.home.run(&["chat", "-m", "/mode minimal"]);
     assert_eq!(mode(&[], "why is the sky blue?"), "minimal");
     assert_eq!(mode(&["--context-mode", "full"], "edit config.json"), "full");
-    desk.home.run(&["chat", "-m", "/mode default"]);
+    served.home.run(&["chat", "-m", "/mode default"]);
     assert_eq!(mode(&[], "edit config.json"), "full");
 }

@@ -6,7 +6,7 @@ use expect_test::expect;
 use recto_fakes::{FakeAnswer, FakeCall};
 use serde_json::{Value, json};
 
-use super::{Desk, WIRES, Wire, content, contents, messages, read, roles};
+use super::{ServedHome, WIRES, Wire, content, contents, messages, read, roles};
 
 /// Promise: `parallel-results-kept`
 #[test]
@@ -20,17 +20,17 @@ fn a_call_is_run_and_its_result_sent_back() {
             .answer(FakeAnswer::calls([write]))
             .answer(FakeAnswer::text("Done."));
         let settings = "window = 16384\n[tools]\napproval = \"never\"";
-        let desk = Desk::with(wire, fake, settings);
-        desk.home.write("workspace/a.txt", "the text of a");
-        let run = desk.chat("copy a.txt");
+        let served = ServedHome::with(wire, fake, settings);
+        served.home.write("workspace/a.txt", "the text of a");
+        let run = served.chat("copy a.txt");
         assert_eq!((run.code, &*run.out), (0, "Let me look. \nDone.\n"), "{}", run.err);
         expect![[r#"
             ✓ read_file a.txt (13 B)
             ✓ write_file b.txt, written (25 B)
         "#]]
         .assert_eq(&run.err);
-        assert_eq!(fs::read_to_string(desk.home.path("workspace/b.txt")).unwrap(), "written");
-        let chats = desk.fake.chats();
+        assert_eq!(fs::read_to_string(served.home.path("workspace/b.txt")).unwrap(), "written");
+        let chats = served.fake.chats();
         let second = messages(&chats[1]);
         assert_eq!(roles(&second), ["system", "user", "assistant", "tool"], "{wire:?}");
         assert_eq!(content(&second[2]), "Let me look. ");
@@ -38,7 +38,7 @@ fn a_call_is_run_and_its_result_sent_back() {
         assert!(content(&second[3]).contains("the text of a"), "{wire:?}");
         // Within a turn each request is the one before with more at its end.
         assert_eq!(messages(&chats[2])[..4], second[..], "{wire:?}");
-        assert_eq!(desk.fake.rejections(), [""; 0], "{wire:?}");
+        assert_eq!(served.fake.rejections(), [""; 0], "{wire:?}");
     }
 }
 
@@ -48,22 +48,22 @@ fn three_calls_at_once_keep_three_results_in_order() {
     for wire in WIRES {
         let calls = ["a.txt", "missing.txt", "c.txt"].map(read);
         let fake = wire.fake().answer(FakeAnswer::calls(calls)).answer(FakeAnswer::text("Read."));
-        let desk = Desk::new(wire, fake);
-        desk.home.write("workspace/a.txt", "text of a");
-        desk.home.write("workspace/c.txt", "text of c");
-        desk.say("read them");
-        let sent = desk.last_sent();
+        let served = ServedHome::new(wire, fake);
+        served.home.write("workspace/a.txt", "text of a");
+        served.home.write("workspace/c.txt", "text of c");
+        served.say("read them");
+        let sent = served.last_sent();
         assert_eq!(roles(&sent), ["system", "user", "assistant", "tool", "tool", "tool"]);
         assert_eq!(called(&sent[2]).len(), 3, "{wire:?}");
         let results = contents(&sent, "tool");
         assert!(results[0].contains("text of a"), "{wire:?}: {results:?}");
         assert!(results[1].contains("read_file failed"), "{wire:?}: {results:?}");
         assert!(results[2].contains("text of c"), "{wire:?}: {results:?}");
-        assert_eq!(desk.fake.rejections(), [""; 0], "{wire:?}");
+        assert_eq!(served.fake.rejections(), [""; 0], "{wire:?}");
         // The same in the next turn, and in the store.
-        desk.say("and now?");
-        assert_eq!(contents(&desk.last_sent(), "tool"), results, "{wire:?}");
-        assert_eq!(all_answered(&desk), 3, "{wire:?}");
+        served.say("and now?");
+        assert_eq!(contents(&served.last_sent(), "tool"), results, "{wire:?}");
+        assert_eq!(all_answered(&served), 3, "{wire:?}");
     }
 }
 
@@ -73,9 +73,9 @@ fn a_call_that_does_not_fit_is_answered_with_why() {
         let calls =
             [FakeCall::new("read_fil", json!({})), FakeCall::new("read_file", json!({ "pth": 1 }))];
         let fake = wire.fake().answer(FakeAnswer::calls(calls)).answer(FakeAnswer::text("Sorry."));
-        let desk = Desk::new(wire, fake);
-        assert_eq!(desk.say("go"), "Sorry.\n", "{wire:?}");
-        let sent = desk.last_sent();
+        let served = ServedHome::new(wire, fake);
+        assert_eq!(served.say("go"), "Sorry.\n", "{wire:?}");
+        let sent = served.last_sent();
         let results = contents(&sent, "tool");
         assert!(results[0].contains("did you mean `read_file`?"), "{results:?}");
         assert!(results[1].contains("`path` is missing"), "{results:?}");
@@ -88,9 +88,9 @@ fn arguments_that_are_no_json_are_answered_and_sent_back_in_a_form_that_servers_
         .fake()
         .answer(FakeAnswer::calls([FakeCall::new("read_file", "{\"path\": ")]))
         .answer(FakeAnswer::text("Sorry."));
-    let desk = Desk::new(Wire::OpenAi, fake);
-    assert_eq!(desk.say("go"), "Sorry.\n");
-    let sent = desk.last_sent();
+    let served = ServedHome::new(Wire::OpenAi, fake);
+    assert_eq!(served.say("go"), "Sorry.\n");
+    let sent = served.last_sent();
     let arguments = sent[2]["tool_calls"][0]["function"]["arguments"].as_str().unwrap();
     assert_eq!(arguments, r#"{"_raw":"{\"path\": "}"#);
     assert!(contents(&sent, "tool")[0].contains("read_file was not run"), "{sent:?}");
@@ -102,9 +102,9 @@ fn the_same_call_for_the_third_time_ends_the_turn() {
     for wire in WIRES {
         let again = || FakeAnswer::calls([read("a.txt")]);
         let fake = wire.fake().answer(again()).answer(again()).answer(again());
-        let desk = Desk::new(wire, fake);
-        desk.home.write("workspace/a.txt", "A");
-        let run = desk.chat("read a.txt");
+        let served = ServedHome::new(wire, fake);
+        served.home.write("workspace/a.txt", "A");
+        let run = served.chat("read a.txt");
         assert_eq!(run.code, 1, "{wire:?}");
         expect![[r#"
             ✓ read_file a.txt (1 B)
@@ -113,10 +113,10 @@ fn the_same_call_for_the_third_time_ends_the_turn() {
             error: ended because the model asked for the same tool call 3 times
         "#]]
         .assert_eq(&run.err);
-        assert_eq!(all_answered(&desk), 3, "{wire:?}");
-        assert_eq!(desk.fake.chats().len(), 3, "{wire:?}");
-        desk.say("go on");
-        assert_eq!(desk.fake.rejections(), [""; 0], "{wire:?}");
+        assert_eq!(all_answered(&served), 3, "{wire:?}");
+        assert_eq!(served.fake.chats().len(), 3, "{wire:?}");
+        served.say("go on");
+        assert_eq!(served.fake.rejections(), [""; 0], "{wire:?}");
     }
 }
 
@@ -127,14 +127,14 @@ fn a_round_more_than_allowed_ends_the_turn() {
         let round =
             |number: u32| FakeAnswer::calls([read(&format!("{number}.txt")), read("x.txt")]);
         let fake = wire.fake().answer(round(1)).answer(round(2)).answer(round(3));
-        let desk = Desk::with(wire, fake, "window = 16384\n[tools]\nmax_rounds = 2");
-        let run = desk.chat("read them all");
+        let served = ServedHome::with(wire, fake, "window = 16384\n[tools]\nmax_rounds = 2");
+        let run = served.chat("read them all");
         assert_eq!(run.code, 1, "{wire:?}");
         let told = "error: ended after 2 rounds of tool calls without an answer (tools.max_rounds)";
         assert!(run.err.contains(told), "{}", run.err);
-        assert_eq!(all_answered(&desk), 6, "{wire:?}");
-        desk.say("go on");
-        assert_eq!(desk.fake.rejections(), [""; 0], "{wire:?}");
+        assert_eq!(all_answered(&served), 6, "{wire:?}");
+        served.say("go on");
+        assert_eq!(served.fake.rejections(), [""; 0], "{wire:?}");
     }
 }
 
@@ -145,12 +145,12 @@ fn a_model_without_tool_calls_writes_them_into_its_text() {
                     {\"path\": \"a.txt\"}}</tool_call>";
         let fake =
             wire.fake().answer(FakeAnswer::text(call)).answer(FakeAnswer::text("It says A."));
-        let desk = Desk::with(wire, fake, "window = 16384\ntool_calls = \"text\"");
-        desk.home.write("workspace/a.txt", "the text of a");
-        let run = desk.chat("read a.txt");
+        let served = ServedHome::with(wire, fake, "window = 16384\ntool_calls = \"text\"");
+        served.home.write("workspace/a.txt", "the text of a");
+        let run = served.chat("read a.txt");
         assert_eq!(run.code, 0, "{}", run.err);
         assert_eq!(run.out, "Let me look. \nIt says A.\n");
-        let chats = desk.fake.chats();
+        let chats = served.fake.chats();
         for chat in &chats {
             assert_eq!(chat.get("tools"), None, "{wire:?}");
             assert!(content(&messages(chat)[0]).contains("read_file"), "{wire:?}");
@@ -158,8 +158,8 @@ fn a_model_without_tool_calls_writes_them_into_its_text() {
         let last = messages(&chats[1]).pop().unwrap();
         assert_eq!(last["role"], "user", "{wire:?}");
         assert!(content(&last).contains("the text of a"), "{last}");
-        assert_eq!(desk.fake.rejections(), [""; 0], "{wire:?}");
-        assert_eq!(all_answered(&desk), 1, "{wire:?}");
+        assert_eq!(served.fake.rejections(), [""; 0], "{wire:?}");
+        assert_eq!(all_answered(&served), 1, "{wire:?}");
     }
 }
 
@@ -175,20 +175,20 @@ fn nobody_has_to_read_calls_that_are_written_as_text() {
         for (text, shown) in &cases {
             let fake =
                 wire.fake().answer(FakeAnswer::text(text)).answer(FakeAnswer::text("1 < 2."));
-            let desk = Desk::with(wire, fake, "window = 16384\ntool_calls = \"text\"");
-            assert_eq!(desk.say("go"), format!("{shown}1 < 2.\n"), "{wire:?}: {text}");
+            let served = ServedHome::with(wire, fake, "window = 16384\ntool_calls = \"text\"");
+            assert_eq!(served.say("go"), format!("{shown}1 < 2.\n"), "{wire:?}: {text}");
         }
         // What is no call is shown, also when the reply breaks off in it.
         for reply in [
             FakeAnswer::text("The tag is <tool_call>."),
             FakeAnswer::text("<tool_c x").cut_after(1),
         ] {
-            let desk = Desk::with(
+            let served = ServedHome::with(
                 wire,
                 wire.fake().answer(reply),
                 "window = 16384\ntool_calls = \"text\"",
             );
-            assert!(desk.chat("go").out.contains("<tool_c"), "{wire:?}");
+            assert!(served.chat("go").out.contains("<tool_c"), "{wire:?}");
         }
     }
 }
@@ -199,11 +199,11 @@ fn a_skill_is_read_by_a_call() {
         let call = FakeCall::new("read_skill", json!({ "skill_name": "notes" }));
         let fake = wire.fake().answer(FakeAnswer::calls([call])).answer(FakeAnswer::text("I see."));
         let more = "window = 16384\n[skills]\nrender = \"read_on_demand\"";
-        let desk = Desk::with(wire, fake, more);
+        let served = ServedHome::with(wire, fake, more);
         let skill = "---\nname: notes\ndescription: Keeps notes.\n---\nUse `notes add`.\n";
-        desk.home.write("workspace/skills/notes/SKILL.md", skill);
-        desk.say("how do I keep notes?");
-        let sent = desk.last_sent();
+        served.home.write("workspace/skills/notes/SKILL.md", skill);
+        served.say("how do I keep notes?");
+        let sent = served.last_sent();
         assert!(contents(&sent, "tool")[0].contains("Use `notes add`."), "{wire:?}: {sent:?}");
     }
 }
@@ -223,8 +223,8 @@ fn called(message: &Value) -> Vec<(String, Value)> {
 }
 
 /// Checks that every call of the transcript has one result, in order, and counts them.
-fn all_answered(desk: &Desk) -> usize {
-    let transcript = desk.transcript();
+fn all_answered(served: &ServedHome) -> usize {
+    let transcript = served.transcript();
     let asked = transcript.iter().filter_map(|message| message["tool_calls"].as_array()).flatten();
     let asked: Vec<&Value> = asked.map(|call| &call["id"]).collect();
     let results = transcript.iter().filter(|message| message["role"] == "tool");

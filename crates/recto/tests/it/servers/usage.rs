@@ -2,7 +2,7 @@
 
 use recto_fakes::{FakeAnswer, FakeDialect, FakeServer, FakeUsage};
 
-use super::{Desk, WIRES, Wire, notices, read};
+use super::{ServedHome, WIRES, Wire, notices, read};
 
 const CUT: &str = "it seems to have cut the prompt";
 
@@ -15,16 +15,16 @@ fn a_count_far_below_ours_is_told() {
             .fake()
             .answer(FakeAnswer::calls([read("a.txt")]).prompt_tokens(120))
             .answer(FakeAnswer::text("Read.").prompt_tokens(120));
-        let desk = Desk::new(wire, fake);
-        desk.home.write("workspace/a.txt", "A");
+        let served = ServedHome::new(wire, fake);
+        served.home.write("workspace/a.txt", "A");
         let message = format!("read a.txt, {}", "and mind every one of these words, ".repeat(40));
-        let events = desk.events(&message);
+        let events = served.events(&message);
         assert_eq!(notices(&events, CUT), 2, "{wire:?}: {events:?}");
         assert_eq!(events.last().unwrap()["status"], "done", "{wire:?}");
         // People see it as well, and the next honest count is not doubted.
-        desk.fake.push(FakeAnswer::text("Yes.").prompt_tokens(120));
-        assert!(desk.chat("again").err.contains(CUT), "{wire:?}");
-        assert_eq!(notices(&desk.events("and again"), CUT), 0, "{wire:?}");
+        served.fake.push(FakeAnswer::text("Yes.").prompt_tokens(120));
+        assert!(served.chat("again").err.contains(CUT), "{wire:?}");
+        assert_eq!(notices(&served.events("and again"), CUT), 0, "{wire:?}");
     }
 }
 
@@ -33,16 +33,16 @@ fn a_count_far_below_ours_is_told() {
 fn an_honest_count_is_not_doubted() {
     // Also where nearly all of the prompt was cached.
     for wire in WIRES {
-        let desk = Desk::new(wire, wire.fake());
+        let served = ServedHome::new(wire, wire.fake());
         for message in ["hello", "what is in a name?", "你好，世界", "fn main() {}"] {
-            let events = desk.events(message);
+            let events = served.events(message);
             assert_eq!(notices(&events, "tokens"), 0, "{wire:?}: {events:?}");
         }
-        let events = desk.events("how much is that?");
+        let events = served.events("how much is that?");
         let counted = events.last().unwrap()["usage"]["prompt"].as_u64().unwrap() as u32;
         let usage = FakeUsage { prompt: counted + 20, cached: counted, completion: 3 };
-        desk.fake.push(FakeAnswer::text("So much.").usage(usage));
-        assert_eq!(notices(&desk.events("and now?"), CUT), 0, "{wire:?}");
+        served.fake.push(FakeAnswer::text("So much.").usage(usage));
+        assert_eq!(notices(&served.events("and now?"), CUT), 0, "{wire:?}");
     }
 }
 
@@ -50,10 +50,10 @@ fn an_honest_count_is_not_doubted() {
 fn a_count_of_what_is_new_is_no_cut() {
     // Some servers leave out what their cache held.
     for wire in WIRES {
-        let desk = Desk::new(wire, wire.fake());
-        desk.say("hello");
-        desk.fake.push(FakeAnswer::text("Yes.").prompt_tokens(15));
-        assert_eq!(notices(&desk.events("is this cached?"), CUT), 0, "{wire:?}");
+        let served = ServedHome::new(wire, wire.fake());
+        served.say("hello");
+        served.fake.push(FakeAnswer::text("Yes.").prompt_tokens(15));
+        assert_eq!(notices(&served.events("is this cached?"), CUT), 0, "{wire:?}");
     }
 }
 
@@ -64,14 +64,14 @@ fn fresh_and_cached_tokens_are_told_apart() {
     for dialect in [FakeDialect::OpenAi, FakeDialect::LlamaCpp, FakeDialect::Vllm] {
         let fake =
             FakeServer::openai_dialect(dialect).answer(FakeAnswer::text("Yes.").usage(usage));
-        let desk = Desk::new(Wire::OpenAi, fake);
-        let events = desk.events(&"is this cached? ".repeat(100));
+        let served = ServedHome::new(Wire::OpenAi, fake);
+        let events = served.events(&"is this cached? ".repeat(100));
         let told = &events.last().unwrap()["usage"];
         let expected = serde_json::json!(
             { "requests": 1, "prompt": 900, "cached": 700, "completion": 12 }
         );
         assert_eq!(*told, expected, "{dialect:?}");
-        let shown = desk.home.run(&["show"]).out;
+        let shown = served.home.run(&["show"]).out;
         let line = "reply, 900 tokens read, 700 of them cached, 12 written\n";
         assert!(shown.contains(line), "{dialect:?}: {shown}");
     }
@@ -81,10 +81,10 @@ fn fresh_and_cached_tokens_are_told_apart() {
 fn what_a_server_does_not_count_is_unknown() {
     // Ollama does not tell what it had cached.
     let fake = Wire::Ollama.fake().answer(FakeAnswer::text("Yes."));
-    let desk = Desk::new(Wire::Ollama, fake);
-    let events = desk.events("is this cached?");
+    let served = ServedHome::new(Wire::Ollama, fake);
+    let events = served.events("is this cached?");
     assert_eq!(events.last().unwrap()["usage"].get("cached"), None);
-    let shown = desk.home.run(&["show"]).out;
+    let shown = served.home.run(&["show"]).out;
     assert!(shown.contains("written, cached unknown\n"), "{shown}");
 }
 
@@ -96,8 +96,8 @@ fn a_turn_adds_up_its_requests() {
             .fake()
             .answer(FakeAnswer::calls([read("a.txt")]).usage(usage(500)))
             .answer(FakeAnswer::text("Read.").usage(usage(600)));
-        let desk = Desk::new(wire, fake);
-        let events = desk.events("read a.txt");
+        let served = ServedHome::new(wire, fake);
+        let events = served.events("read a.txt");
         let told = &events.last().unwrap()["usage"];
         assert_eq!((&told["requests"], &told["prompt"]), (&2.into(), &1100.into()), "{wire:?}");
         assert_eq!(told["completion"], 20, "{wire:?}");

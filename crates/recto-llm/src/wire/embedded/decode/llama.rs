@@ -30,7 +30,7 @@ pub(super) fn before_calls(text: &str, known: usize) -> usize {
 }
 
 /// The calls in a text, and what stands before them, if there are any.
-pub(super) fn read(text: &str) -> Option<(Vec<DecodedCall>, String)> {
+pub(super) fn parse_calls(text: &str) -> Option<(Vec<DecodedCall>, String)> {
     let (before, written) = text.split_once(PYTHON_TAG).unwrap_or(("", text));
     let mut calls = Vec::new();
     let mut rest = written.trim();
@@ -42,8 +42,8 @@ pub(super) fn read(text: &str) -> Option<(Vec<DecodedCall>, String)> {
             rest = rest.strip_prefix(';')?.trim_start();
         }
     }
-    let said = if before.trim().is_empty() { "" } else { before };
-    Some((calls, said.to_owned()))
+    let text = if before.trim().is_empty() { "" } else { before };
+    Some((calls, text.to_owned()))
 }
 
 /// The call that `text` begins with, and its length.

@@ -36,7 +36,7 @@ pub(super) struct GeneratedText {
 enum ThoughtState {
     /// Perhaps the tag before a thought.
     Opening,
-    /// Part of a thought. What was told of it ends with its range; what stands before `from` is
+    /// Part of a thought. What was handed on of it ends with its range; what stands before `from` is
     /// no end of it.
     Thinking { from: usize },
     /// Blank lines behind a thought, which began at `from`.
@@ -95,7 +95,7 @@ impl GeneratedText {
     }
 
     fn advance(&mut self, more: MoreComes) -> String {
-        let told = self.thought.end;
+        let sent = self.thought.end;
         loop {
             let place = self.next_place(more);
             if place == self.place {
@@ -103,8 +103,8 @@ impl GeneratedText {
             }
             self.place = place;
         }
-        // A thought that began with this piece has told nothing before it begins.
-        self.all[told.max(self.thought.start)..self.thought.end].to_owned()
+        // A thought that began with this piece has handed on nothing before it begins.
+        self.all[sent.max(self.thought.start)..self.thought.end].to_owned()
     }
 
     fn next_place(&mut self, more: MoreComes) -> ThoughtState {

@@ -8,7 +8,7 @@ fn render(source: &str) -> Result<String, TemplateRefusal> {
         ChatTemplate { source: source.to_owned(), bos: "<s>".to_owned(), eos: "</s>".to_owned() };
     let day = "2026-11-05".into();
     let given = TemplateInput { messages: Vec::new(), tools: None, day, size: 0 };
-    on_deep_stack(0, || JinjaTemplate::read(source)?.render(&template, given, &Arc::default()))
+    on_deep_stack(0, || JinjaTemplate::parse(source)?.render(&template, given, &Arc::default()))
 }
 
 #[track_caller]
@@ -74,7 +74,7 @@ fn json_is_written_in_macros_too() {
     let source = "{% macro m(x) %}{{ x | tojson }}{% endmacro %}{{ m([1]) }}{{ m({'a': '<'}) }}";
     let output = on_deep_stack(0, || {
         let given = TemplateInput { messages: Vec::new(), tools: None, day: "".into(), size: 0 };
-        JinjaTemplate::read(source)?.render(&ChatTemplate::chatml(), given, &texts)
+        JinjaTemplate::parse(source)?.render(&ChatTemplate::chatml(), given, &texts)
     });
     assert_eq!(texts.resolve(&output.unwrap()).0, r#"[1]{"a": "<"}"#);
 }

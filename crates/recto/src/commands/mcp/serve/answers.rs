@@ -11,15 +11,15 @@ use serde_json::json;
 use tokio::time::timeout;
 
 use super::arguments::OfferArguments;
-use super::handler::{CallHandler, ServeContext};
+use super::handler::{CallHandler, ServeState};
 use super::offer::OfferedCall;
 use crate::commands::context;
 use crate::commands::memory::recollection_json;
 use crate::commands::search::{self, SearchRequest, SearchRow};
 use crate::commands::sessions;
-use crate::commands::turns::show as turns;
+use crate::commands::turns::show;
 use crate::config::Settings;
-use crate::failure::CliFailure;
+use crate::failure::{CliFailure, CliResult};
 use crate::output::tame;
 use crate::setup;
 
@@ -35,29 +35,28 @@ const MOST_OF_MESSAGE: usize = 4 << 10;
 const RECALLED: u32 = 10;
 
 pub(super) async fn answer(
-    desk: &CallHandler,
+    handler: &CallHandler,
     offer: OfferedCall,
     arguments: &OfferArguments,
-) -> Result<String, CliFailure> {
+) -> CliResult<String> {
     match offer {
-        OfferedCall::Search => search(desk, arguments).await,
-        OfferedCall::Recall => recall(desk, arguments).await,
-        OfferedCall::Context => context(desk, arguments).await,
-        OfferedCall::Show => show(desk, arguments).await,
+        OfferedCall::Search => search(handler, arguments).await,
+        OfferedCall::Recall => recall(handler, arguments).await,
+        OfferedCall::Context => context(handler, arguments).await,
+        OfferedCall::Show => show(handler, arguments).await,
     }
 }
 
-async fn search(desk: &CallHandler, arguments: &OfferArguments) -> Result<String, CliFailure> {
-    let ground = desk.ground().await?;
-    let catalog = desk.catalog(&ground).await?;
+async fn search(handler: &CallHandler, arguments: &OfferArguments) -> CliResult<String> {
+    let state = handler.state().await?;
+    let catalog = handler.catalog(&state).await?;
     let query = arguments.text("query").unwrap_or_default();
     let asked = SearchRequest {
         query,
         kind: arguments.text("kind").and_then(kind),
         limit: arguments.whole("limit").map(|limit| limit as usize),
     };
-    let found =
-        in_time(|patience| search::find(&ground.searcher, &catalog, &asked, patience)).await;
+    let found = in_time(|patience| search::find(&state.searcher, &catalog, &asked, patience)).await;
     let mut answer = found.json(query);
     if arguments.flag("text") {
         let text = |row: &SearchRow| {
@@ -103,18 +102,18 @@ fn text_of(catalog: &Catalog, item: &ItemId) -> Option<String> {
     Some(shorten(text, MOST_OF_ITEM))
 }
 
-async fn recall(desk: &CallHandler, arguments: &OfferArguments) -> Result<String, CliFailure> {
-    let ground = desk.ground().await?;
+async fn recall(handler: &CallHandler, arguments: &OfferArguments) -> CliResult<String> {
+    let state = handler.state().await?;
     let query = arguments.text("query").unwrap_or_default();
     let limit = arguments.whole("limit").unwrap_or(RECALLED) as usize;
-    let memories = &ground.memories;
+    let memories = &state.memories;
     // For what is to be told of the files.
-    desk.remembered(&ground).await;
+    handler.remembered(&state).await;
     let audience = memories.owner();
     let recalled = in_time(|patience| {
         let now = Timestamp::now();
-        let wish = RecallQuery { audience: &audience, query, limit, patience, now, besides: None };
-        async move { memories.recall(&wish).await }
+        let query = RecallQuery { audience: &audience, query, limit, patience, now, known: None };
+        async move { memories.recall(&query).await }
     })
     .await;
     let (mut messages, mut entries) = (Vec::new(), Vec::new());
@@ -123,7 +122,7 @@ async fn recall(desk: &CallHandler, arguments: &OfferArguments) -> Result<String
         match &found.what {
             RecalledContent::Memory(_) => entries.push(value),
             RecalledContent::Message { session, message, text, .. } => {
-                value["turn"] = json!(turn_of(&ground, *session, *message).await);
+                value["turn"] = json!(turn_of(&state, *session, *message).await);
                 value["text"] = shorten(text.clone(), MOST_OF_MESSAGE).into();
                 messages.push(value);
             }
@@ -134,16 +133,16 @@ async fn recall(desk: &CallHandler, arguments: &OfferArguments) -> Result<String
 }
 
 /// The turn that `show` shows for a message.
-async fn turn_of(ground: &ServeContext, session: SessionId, message: MessageId) -> Option<TurnId> {
-    let stored = ground.store.as_ref()?.messages_within(session, message..=message).await.ok()?;
+async fn turn_of(state: &ServeState, session: SessionId, message: MessageId) -> Option<TurnId> {
+    let stored = state.store.as_ref()?.messages_within(session, message..=message).await.ok()?;
     stored.first()?.turn
 }
 
-async fn context(desk: &CallHandler, arguments: &OfferArguments) -> Result<String, CliFailure> {
-    let ground = desk.ground().await?;
+async fn context(handler: &CallHandler, arguments: &OfferArguments) -> CliResult<String> {
+    let state = handler.state().await?;
     let message = arguments.text("message").unwrap_or_default();
     let model = arguments.text("model");
-    let mut settings = ground.settings.clone();
+    let mut settings = state.settings.clone();
     if let Some(name) = model {
         check_model(&settings, name)?;
         settings.model = Some(name.to_owned());
@@ -156,9 +155,9 @@ async fn context(desk: &CallHandler, arguments: &OfferArguments) -> Result<Strin
     }
     let (model, request, report) = match session {
         Some(name) => {
-            let store = ground.store.as_ref().ok_or_else(nothing_yet)?;
+            let store = state.store.as_ref().ok_or_else(nothing_yet)?;
             let session = sessions::find(store, name).await?;
-            let agent = desk.agent(&ground, store, settings).await?;
+            let agent = handler.agent(&state, store, settings).await?;
             let model = model.map(str::to_owned);
             let (model, preview) =
                 context::preview(&agent, session.id, message, model, None).await?;
@@ -166,12 +165,12 @@ async fn context(desk: &CallHandler, arguments: &OfferArguments) -> Result<Strin
             (model, preview.request, report)
         }
         None => {
-            let catalog = desk.catalog(&ground).await?;
-            let remembered = desk.remembered(&ground).await;
+            let catalog = handler.catalog(&state).await?;
+            let remembered = handler.remembered(&state).await;
             let from = context::ContextSource {
                 catalog: &catalog,
-                searcher: &ground.searcher,
-                memories: &ground.memories,
+                searcher: &state.searcher,
+                memories: &state.memories,
                 remembered: &remembered,
                 settings: &settings,
                 choice: &choice,
@@ -188,7 +187,7 @@ async fn context(desk: &CallHandler, arguments: &OfferArguments) -> Result<Strin
 }
 
 /// Checks that the config has this model, if it has any.
-fn check_model(settings: &Settings, name: &str) -> Result<(), CliFailure> {
+fn check_model(settings: &Settings, name: &str) -> CliResult {
     let names: Vec<&str> = settings.models.iter().map(|model| model.name.as_str()).collect();
     if names.is_empty() || names.contains(&name) {
         return Ok(());
@@ -198,23 +197,23 @@ fn check_model(settings: &Settings, name: &str) -> Result<(), CliFailure> {
     Err(CliFailure::new(what).hint(format!("the config has {}", known.join(", "))))
 }
 
-async fn show(desk: &CallHandler, arguments: &OfferArguments) -> Result<String, CliFailure> {
-    let ground = desk.ground().await?;
-    let store = ground.store.as_ref().ok_or_else(nothing_yet)?;
+async fn show(handler: &CallHandler, arguments: &OfferArguments) -> CliResult<String> {
+    let state = handler.state().await?;
+    let store = state.store.as_ref().ok_or_else(nothing_yet)?;
     let turn = match arguments.whole("turn") {
         Some(number) => known_turn(store, number).await?,
         None => "last".to_owned(),
     };
     let request = arguments.whole("request");
     if arguments.flag("body") {
-        let body = turns::body(store, &turn, request).await?;
+        let body = show::body(store, &turn, request).await?;
         return Ok(String::from_utf8_lossy(&body).into_owned());
     }
-    Ok(turns::record(store, &turn, request).await?.to_string())
+    Ok(show::record(store, &turn, request).await?.to_string())
 }
 
 /// The turn of that number, as commands name it.
-async fn known_turn(store: &Store, number: u32) -> Result<String, CliFailure> {
+async fn known_turn(store: &Store, number: u32) -> CliResult<String> {
     let name = number.to_string();
     let found = match name.parse() {
         Ok(id) => store.turn(id).await?,

@@ -17,21 +17,22 @@ use tokio::task::spawn_blocking;
 
 use crate::commands::items::severity;
 use crate::config::Settings;
-use crate::failure::CliFailure;
+use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::output::tell;
 use crate::setup;
 
+/// Gives the calls what they look at.
 pub(super) struct CallHandler {
     home: RectoHome,
-    ground: Mutex<Option<Arc<ServeContext>>>,
+    state: Mutex<Option<Arc<ServeState>>>,
     agent: Mutex<Option<CachedAgent>>,
     /// Warnings that a person has seen.
-    told: Lock<HashSet<String>>,
+    told_warnings: Lock<HashSet<String>>,
 }
 
 /// The settings of now, with the store, the search and the memories that follow from them.
-pub(super) struct ServeContext {
+pub(super) struct ServeState {
     pub(super) settings: Settings,
     /// `None` as long as nothing was ever stored.
     pub(super) store: Option<Store>,
@@ -41,7 +42,7 @@ pub(super) struct ServeContext {
 
 /// An agent, and what it was made from.
 struct CachedAgent {
-    ground: Arc<ServeContext>,
+    state: Arc<ServeState>,
     settings: Settings,
     agent: Agent,
 }
@@ -50,43 +51,43 @@ impl CallHandler {
     pub(super) fn new(home: &RectoHome) -> Self {
         CallHandler {
             home: home.clone(),
-            ground: Mutex::default(),
+            state: Mutex::default(),
             agent: Mutex::default(),
-            told: Lock::default(),
+            told_warnings: Lock::default(),
         }
     }
 
     /// Loads the config, and opens what follows from it unless that is open already.
-    pub(super) async fn ground(&self) -> Result<Arc<ServeContext>, CliFailure> {
+    pub(super) async fn state(&self) -> CliResult<Arc<ServeState>> {
         if !self.home.path().is_dir() {
             let what = format!("there is no Recto at {}", self.home.path().display());
             return Err(CliFailure::new(what).hint("a person can set it up with `recto init`"));
         }
-        let mut kept = self.ground.lock().await;
+        let mut cached = self.state.lock().await;
         let loaded = setup::load_all(&self.home, Vec::new())?;
         self.tell_once(loaded.warnings.iter().map(|warning| format!("warning: {warning}")));
         let settings = loaded.settings;
         let has_store = settings.store.path.exists();
-        let is_same = |ground: &&Arc<ServeContext>| {
-            ground.settings == settings && ground.store.is_some() == has_store
+        let is_same = |state: &&Arc<ServeState>| {
+            state.settings == settings && state.store.is_some() == has_store
         };
-        if let Some(ground) = kept.as_ref().filter(is_same) {
-            return Ok(ground.clone());
+        if let Some(state) = cached.as_ref().filter(is_same) {
+            return Ok(state.clone());
         }
         let store = if has_store { Some(setup::store(&settings)?) } else { None };
         let searcher = setup::searcher(&settings, store.clone());
         let memories = setup::memories(&settings, &searcher, store.clone());
-        Ok(kept.insert(Arc::new(ServeContext { settings, store, searcher, memories })).clone())
+        Ok(cached.insert(Arc::new(ServeState { settings, store, searcher, memories })).clone())
     }
 
     /// Reads the catalog of all that the agent has now.
-    pub(super) async fn catalog(&self, ground: &Arc<ServeContext>) -> Result<Catalog, CliFailure> {
-        let (home, of) = (self.home.clone(), ground.clone());
+    pub(super) async fn catalog(&self, state: &Arc<ServeState>) -> CliResult<Catalog> {
+        let (home, shared) = (self.home.clone(), state.clone());
         let read = spawn_blocking(move || {
-            let snapshot = setup::read_workspace(&of.settings)?;
+            let snapshot = setup::read_workspace(&shared.settings)?;
             let problems = snapshot.problems.iter();
             let problems = problems.map(|problem| format!("{}: {problem}", severity(problem)));
-            let catalog = setup::whole_catalog(&home, &of.settings, &snapshot);
+            let catalog = setup::whole_catalog(&home, &shared.settings, &snapshot);
             Ok::<_, CliFailure>((catalog, problems.collect::<Vec<_>>()))
         });
         let (mut catalog, problems) = match read.await {
@@ -94,45 +95,45 @@ impl CallHandler {
             Err(error) => return Err(CliFailure::new("cannot read the workspace").because(&error)),
         };
         self.tell_once(problems);
-        catalog.memories.clone_from(&self.remembered(ground).await.memories);
+        catalog.memories.clone_from(&self.remembered(state).await.memories);
         Ok(catalog)
     }
 
     /// What the owner sees of the memories in a new session.
-    pub(super) async fn remembered(&self, ground: &ServeContext) -> Arc<MemoryView> {
-        let view = setup::remembered(&ground.settings).await;
+    pub(super) async fn remembered(&self, state: &ServeState) -> Arc<MemoryView> {
+        let view = setup::remembered(&state.settings).await;
         let problems = view.problems.iter();
         self.tell_once(problems.map(|problem| format!("{}: {problem}", severity(problem))));
         view
     }
 
     /// The agent whose sessions are looked at, with these settings: those of the
-    /// ground, and the models that were found.
+    /// state, and the models that were found.
     pub(super) async fn agent(
         &self,
-        ground: &Arc<ServeContext>,
+        state: &Arc<ServeState>,
         store: &Store,
         settings: Settings,
-    ) -> Result<Agent, CliFailure> {
-        let mut kept = self.agent.lock().await;
-        if let Some(kept) = &*kept
-            && Arc::ptr_eq(&kept.ground, ground)
-            && kept.settings == settings
+    ) -> CliResult<Agent> {
+        let mut cached = self.agent.lock().await;
+        if let Some(cached) = &*cached
+            && Arc::ptr_eq(&cached.state, state)
+            && cached.settings == settings
         {
-            return Ok(kept.agent.clone());
+            return Ok(cached.agent.clone());
         }
         let agent = setup::idle_agent(&self.home, &settings, store.clone())?;
-        *kept = Some(CachedAgent { ground: ground.clone(), settings, agent: agent.clone() });
+        *cached = Some(CachedAgent { state: state.clone(), settings, agent: agent.clone() });
         Ok(agent)
     }
 
     /// Tells what was not told before.
     fn tell_once(&self, warnings: impl IntoIterator<Item = String>) {
-        let mut told = self.told.lock();
+        let mut told_warnings = self.told_warnings.lock();
         for warning in warnings {
-            if !told.contains(&warning) {
+            if !told_warnings.contains(&warning) {
                 tell(&warning);
-                told.insert(warning);
+                told_warnings.insert(warning);
             }
         }
     }

@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::super::session_name;
 use super::{FORMAT, VERSION};
 use crate::commands::history_failure;
-use crate::failure::CliFailure;
+use crate::failure::{CliFailure, CliResult};
 use crate::input;
 use crate::output::tell;
 
@@ -38,7 +38,7 @@ pub(super) struct ImportedMessage {
 }
 
 impl ImportedSession {
-    pub(super) fn read(file: &Path) -> Result<Self, CliFailure> {
+    pub(super) fn read(file: &Path) -> CliResult<Self> {
         let text = read(file)?;
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
         let mut incoming = match text.trim_start().starts_with('{') {
@@ -75,7 +75,7 @@ impl ImportedSession {
     }
 
     /// The session's name, here as there, or else that of its file.
-    pub(super) fn name(&self, file: &Path) -> Result<SessionName, CliFailure> {
+    pub(super) fn name(&self, file: &Path) -> CliResult<SessionName> {
         let stem = file.file_stem().map(|stem| stem.to_string_lossy().into_owned());
         let fallback = stem.filter(|stem| stem != "-");
         // A session without a name is called by its number, which is another's here.
@@ -91,18 +91,19 @@ impl ImportedSession {
     /// The messages, each with a time: its own, that of the one before it, or now.
     pub(super) fn timed(&self) -> Vec<NewMessage> {
         let mut last = self.begun;
-        let timed = self.messages.iter().map(|said| {
-            last = said.at.or(last);
+        let timed = self.messages.iter().map(|imported| {
+            last = imported.at.or(last);
             let at = last.unwrap_or_else(Moment::now);
-            NewMessage { message: said.message.clone(), at }
+            NewMessage { message: imported.message.clone(), at }
         });
         timed.collect()
     }
 
     /// Whether a session begins with all of it.
     pub(super) fn is_in(&self, stored: &[StoredMessage]) -> bool {
-        let same = |(said, stored): (&ImportedMessage, &StoredMessage)| {
-            said.message.body == stored.message.body && said.at.is_none_or(|at| at == stored.at)
+        let same = |(imported, stored): (&ImportedMessage, &StoredMessage)| {
+            imported.message.body == stored.message.body
+                && imported.at.is_none_or(|at| at == stored.at)
         };
         stored.len() >= self.messages.len() && self.messages.iter().zip(stored).all(same)
     }
@@ -113,7 +114,7 @@ impl ImportedSession {
     }
 }
 
-fn read(file: &Path) -> Result<String, CliFailure> {
+fn read(file: &Path) -> CliResult<String> {
     if file == Path::new("-") {
         return input::all();
     }
@@ -126,7 +127,7 @@ fn cannot_import(file: &Path) -> CliFailure {
     CliFailure::new(format!("cannot import `{}`", file.display()))
 }
 
-fn parse_jsonl(file: &Path, text: &str) -> Result<ImportedSession, CliFailure> {
+fn parse_jsonl(file: &Path, text: &str) -> CliResult<ImportedSession> {
     let (header, lines) = split_header(text);
     if let Some(version) = header.as_ref().map(|header| &header["version"])
         && *version != VERSION
@@ -140,14 +141,14 @@ fn parse_jsonl(file: &Path, text: &str) -> Result<ImportedSession, CliFailure> {
         problems.iter_mut().for_each(|problem| problem.line += before);
         history_failure(cannot_import(file), &problems)
     })?;
-    let times = lines.lines().filter(|line| !line.trim().is_empty()).map(said_at);
-    let said = messages
+    let times = lines.lines().filter(|line| !line.trim().is_empty()).map(time_of_line);
+    let imported = messages
         .into_iter()
         .zip(times)
         .map(|(message, at)| ImportedMessage { message, at })
         .collect();
     let session = header.map(|header| header["session"].clone()).unwrap_or_default();
-    Ok(ImportedSession::new(&session, said, &[]))
+    Ok(ImportedSession::new(&session, imported, &[]))
 }
 
 /// The line that says which session it was, if there is one, and the rest.
@@ -160,29 +161,29 @@ fn split_header(text: &str) -> (Option<Value>, &str) {
     }
 }
 
-fn said_at(line: &str) -> Option<Moment> {
+fn time_of_line(line: &str) -> Option<Moment> {
     moment(serde_json::from_str::<Value>(line).ok()?["at"].as_str()?)
 }
 
 /// The most problems of a file that are told one by one.
-const TOLD_PROBLEMS: usize = 20;
+const SHOWN_PROBLEMS: usize = 20;
 
-fn parse_markdown(file: &Path, text: &str) -> Result<ImportedSession, CliFailure> {
+fn parse_markdown(file: &Path, text: &str) -> CliResult<ImportedSession> {
     let MarkdownSession { session, messages, notices } =
         from_markdown(text).map_err(|problems| {
-            let told = problems.iter().take(TOLD_PROBLEMS);
+            let shown = problems.iter().take(SHOWN_PROBLEMS);
             let failure =
-                told.fold(cannot_import(file), |failure, problem| failure.because(problem));
+                shown.fold(cannot_import(file), |failure, problem| failure.because(problem));
             failure.hint(
                 "a session is Markdown with a heading for each message (`## User`, \
                  `## Assistant`), or JSON with a message a line",
             )
         })?;
-    let said = messages.into_iter().map(|found| {
+    let imported = messages.into_iter().map(|found| {
         let at = found.at.as_deref().and_then(moment);
         ImportedMessage { message: found.message, at }
     });
-    Ok(ImportedSession::new(&session.unwrap_or_default(), said.collect(), &notices))
+    Ok(ImportedSession::new(&session.unwrap_or_default(), imported.collect(), &notices))
 }
 
 /// An exact time, or one that a person wrote and means where they are.
@@ -201,22 +202,22 @@ fn answer_open_calls(messages: Vec<ImportedMessage>) -> Vec<ImportedMessage> {
     let mut all: Vec<ImportedMessage> = Vec::with_capacity(messages.len());
     let mut open: Vec<ToolCall> = Vec::new();
     let count = messages.len();
-    for said in messages {
-        match &said.message.body {
+    for imported in messages {
+        match &imported.message.body {
             MessageBody::Tool { call, .. } => open.retain(|made| made.id != *call),
             // What people see and models don't may stand in between.
-            _ if !said.message.is_for_models() => {}
+            _ if !imported.message.is_for_models() => {}
             _ => close_open_calls(&mut all, &mut open),
         }
-        open.extend_from_slice(said.message.calls());
-        all.push(said);
+        open.extend_from_slice(imported.message.calls());
+        all.push(imported);
     }
     close_open_calls(&mut all, &mut open);
     if all.len() > count {
         // Numbers must grow, and there may be no room between two of them.
-        for (number, said) in (1..).zip(&mut all) {
-            let body = said.message.body.clone();
-            said.message = Arc::new(Message { id: MessageId(number), body });
+        for (number, imported) in (1..).zip(&mut all) {
+            let body = imported.message.body.clone();
+            imported.message = Arc::new(Message { id: MessageId(number), body });
         }
     }
     all

@@ -2,12 +2,13 @@
 
 use super::*;
 
-/// Kept names, and doubles with what they are doubles of.
+/// The names that stay, and the duplicates with what they are duplicates of.
 fn without(index: &SearchIndex, picks: Vec<Pick>, most: usize) -> (Vec<String>, Vec<[String; 2]>) {
-    let (kept, doubles) = index.without_duplicates(picks, 0.92, most);
-    let pair =
-        |double: &DuplicatePick| [double.pick.item.name.to_string(), double.of.name.to_string()];
-    (names(&kept).into_iter().map(Into::into).collect(), doubles.iter().map(pair).collect())
+    let (kept, duplicates) = index.without_duplicates(picks, 0.92, most);
+    let pair = |duplicate: &DuplicatePick| {
+        [duplicate.pick.item.name.to_string(), duplicate.of.name.to_string()]
+    };
+    (names(&kept).into_iter().map(Into::into).collect(), duplicates.iter().map(pair).collect())
 }
 
 fn pick(name: &str, best_chunk: Option<&str>) -> Pick {
@@ -22,9 +23,11 @@ fn of_near_equals_the_best_stays() {
     let entries = [("a", long), ("b", &near), ("c", "tea and cake"), ("d", &near)];
     let index = built(entries.map(|(name, text)| remembered("x", name, text)).into());
     let picks = || entries.map(|(name, text)| pick(name, Some(text))).to_vec();
-    let (kept, doubles) = index.without_duplicates(picks(), 0.92, 40);
+    let (kept, duplicates) = index.without_duplicates(picks(), 0.92, 40);
     assert_eq!(names(&kept), ["a", "c"]);
-    assert!(doubles.iter().all(|double| double.cosine.is_some_and(|cosine| cosine > 0.92)));
+    assert!(
+        duplicates.iter().all(|duplicate| duplicate.cosine.is_some_and(|cosine| cosine > 0.92))
+    );
     assert_eq!(without(&index, picks(), 40).1, [["b", "a"], ["d", "a"]]);
     // Only the first few are looked at.
     assert_eq!(without(&index, picks(), 2).0, ["a", "c", "d"]);
