@@ -15,7 +15,7 @@ use recto_store::{
 };
 
 use crate::error::{AgentError, AgentResult};
-use crate::step::{TurnClosing, TurnEffect, TurnInput, TurnState};
+use crate::step::{StepEffect, StepInput, TurnClosing, TurnState};
 use crate::turn::open_calls;
 
 /// Closes what can't be finished, and gives the turns that can, oldest first.
@@ -86,11 +86,11 @@ async fn interrupted(store: &Store, turn: &StoredTurn) -> AgentResult<Option<Tur
     let messages: Vec<_> = messages.into_iter().map(|stored| stored.message).collect();
     let calls = open_calls(&messages);
     let effect = match TurnState::read(stored) {
-        Some(mut state) => state.step(TurnInput::Resume),
+        Some(mut state) => state.step(StepInput::Resume),
         None if calls.is_empty() => return Ok(None),
-        None => TurnEffect::End(TurnClosing::interrupted(calls)),
+        None => StepEffect::End(TurnClosing::interrupted(calls)),
     };
-    let TurnEffect::End(closing) = effect else { return Ok(None) };
+    let StepEffect::End(closing) = effect else { return Ok(None) };
     let last = messages.last().map_or(first, |message| message.id);
     Ok(Some(interrupted_commit(&closing, last)))
 }

@@ -72,7 +72,7 @@ pub struct PendingCall {
 /// Something that happened to a turn, from which the next step follows.
 #[derive(Debug)]
 #[allow(missing_docs, reason = "the fields say it")]
-pub enum TurnInput<'a> {
+pub enum StepInput<'a> {
     /// The turn is to begin.
     Begin,
     /// The model replied with calls that it wants run, or with text.
@@ -102,7 +102,7 @@ pub enum ReplyText {
 
 /// The one thing to do now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum TurnEffect {
+pub enum StepEffect {
     /// Assemble a request, record it, send it.
     Call,
     /// Run the calls of the reply.
@@ -258,63 +258,63 @@ impl TurnState {
     }
 
     /// Decides what to do now, from where the turn stands and what came in.
-    pub fn step(&mut self, input: TurnInput<'_>) -> TurnEffect {
+    pub fn step(&mut self, input: StepInput<'_>) -> StepEffect {
         match (input, std::mem::replace(&mut self.phase, TurnPhase::Ended)) {
-            (TurnInput::Begin, TurnPhase::Calling)
-            | (TurnInput::Results, TurnPhase::Running(_)) => self.call(),
-            (TurnInput::Resume, TurnPhase::Calling) => self.resume(),
-            (TurnInput::Reply { calls: [], text }, TurnPhase::Calling) => end(match text {
+            (StepInput::Begin, TurnPhase::Calling)
+            | (StepInput::Results, TurnPhase::Running(_)) => self.call(),
+            (StepInput::Resume, TurnPhase::Calling) => self.resume(),
+            (StepInput::Reply { calls: [], text }, TurnPhase::Calling) => end(match text {
                 ReplyText::Something => EndReason::Answered,
                 ReplyText::Nothing => EndReason::Empty,
             }),
-            (TurnInput::Reply { calls, .. }, TurnPhase::Calling) => self.run(calls),
-            (TurnInput::Asked, TurnPhase::Running(calls)) => self.wait(calls),
-            (TurnInput::Decided, TurnPhase::Asking(calls)) => {
+            (StepInput::Reply { calls, .. }, TurnPhase::Calling) => self.run(calls),
+            (StepInput::Asked, TurnPhase::Running(calls)) => self.wait(calls),
+            (StepInput::Decided, TurnPhase::Asking(calls)) => {
                 self.phase = TurnPhase::Running(calls);
-                TurnEffect::Run
+                StepEffect::Run
             }
             // Nothing has run, so the question stands, whoever asks it.
-            (TurnInput::Resume, TurnPhase::Asking(calls)) => self.wait(calls),
-            (TurnInput::CallFailed, _) => end(EndReason::Failed),
-            (TurnInput::Stop, TurnPhase::Running(calls) | TurnPhase::Asking(calls)) => {
+            (StepInput::Resume, TurnPhase::Asking(calls)) => self.wait(calls),
+            (StepInput::CallFailed, _) => end(EndReason::Failed),
+            (StepInput::Stop, TurnPhase::Running(calls) | TurnPhase::Asking(calls)) => {
                 end_with(EndReason::Stopped, calls)
             }
-            (TurnInput::Stop, _) => end(EndReason::Stopped),
-            (TurnInput::Resume, TurnPhase::Running(calls)) => {
+            (StepInput::Stop, _) => end(EndReason::Stopped),
+            (StepInput::Resume, TurnPhase::Running(calls)) => {
                 end_with(EndReason::Interrupted, calls)
             }
             // A turn that is over stays so; what comes in between is not for it.
             (
-                TurnInput::Begin
-                | TurnInput::Resume
-                | TurnInput::Asked
-                | TurnInput::Decided
-                | TurnInput::Results
-                | TurnInput::Reply { .. },
+                StepInput::Begin
+                | StepInput::Resume
+                | StepInput::Asked
+                | StepInput::Decided
+                | StepInput::Results
+                | StepInput::Reply { .. },
                 _,
             ) => end(EndReason::Interrupted),
         }
     }
 
-    fn call(&mut self) -> TurnEffect {
+    fn call(&mut self) -> StepEffect {
         self.phase = TurnPhase::Calling;
-        TurnEffect::Call
+        StepEffect::Call
     }
 
-    fn wait(&mut self, calls: Vec<PendingCall>) -> TurnEffect {
+    fn wait(&mut self, calls: Vec<PendingCall>) -> StepEffect {
         self.phase = TurnPhase::Asking(calls);
-        TurnEffect::Wait
+        StepEffect::Wait
     }
 
     /// Calls again, but not for ever: a turn that ends its process each time is
     /// better given up.
-    fn resume(&mut self) -> TurnEffect {
+    fn resume(&mut self) -> StepEffect {
         self.resumed += 1;
         if self.resumed > MOST_RESUMES { end(EndReason::GivenUp) } else { self.call() }
     }
 
     /// Runs the calls unless they would be a round too many, or a repetition.
-    fn run(&mut self, calls: &[ToolCall]) -> TurnEffect {
+    fn run(&mut self, calls: &[ToolCall]) -> StepEffect {
         let pending: Vec<PendingCall> = calls.iter().map(PendingCall::from_call).collect();
         if self.rounds >= self.max_rounds {
             return end_with(EndReason::TooManyRounds { limit: self.max_rounds }, pending);
@@ -324,7 +324,7 @@ impl TurnState {
         }
         self.rounds += 1;
         self.phase = TurnPhase::Running(pending);
-        TurnEffect::Run
+        StepEffect::Run
     }
 
     /// Counts the calls. The same call twice in one round counts once: models
@@ -367,12 +367,12 @@ fn sorted(value: serde_json::Value) -> serde_json::Value {
     }
 }
 
-fn end(outcome: EndReason) -> TurnEffect {
+fn end(outcome: EndReason) -> StepEffect {
     end_with(outcome, Vec::new())
 }
 
-fn end_with(outcome: EndReason, unanswered: Vec<PendingCall>) -> TurnEffect {
-    TurnEffect::End(TurnClosing { outcome, unanswered })
+fn end_with(outcome: EndReason, unanswered: Vec<PendingCall>) -> StepEffect {
+    StepEffect::End(TurnClosing { outcome, unanswered })
 }
 
 impl TurnClosing {

@@ -38,7 +38,7 @@ use crate::record::pieces;
 use crate::session_cache::LoadedSession;
 use crate::shared::AgentShared;
 use crate::step::{
-    EndReason, PendingCall, ReplyText, TurnClosing, TurnEffect, TurnInput, TurnState,
+    EndReason, PendingCall, ReplyText, StepEffect, StepInput, TurnClosing, TurnState,
 };
 use crate::stop::StopSignal;
 pub(crate) use assemble::{RequestContent, RequestDraft};
@@ -97,14 +97,14 @@ pub(crate) struct TurnRun<'a> {
 impl TurnRun<'_> {
     /// Runs the turn to its end. An error means that the store did not take
     /// something; everything else ends in a reply.
-    pub(crate) async fn run_to_end(&mut self, first: TurnInput<'_>) -> AgentResult {
+    pub(crate) async fn run_to_end(&mut self, first: StepInput<'_>) -> AgentResult {
         let mut effect = self.state.step(first);
         loop {
             effect = match effect {
-                TurnEffect::Call => self.make_request().await?,
-                TurnEffect::Run => self.run_tools().await?,
-                TurnEffect::Wait => self.wait_for_answers().await?,
-                TurnEffect::End(closing) => return self.end(&closing).await,
+                StepEffect::Call => self.make_request().await?,
+                StepEffect::Run => self.run_tools().await?,
+                StepEffect::Wait => self.wait_for_answers().await?,
+                StepEffect::End(closing) => return self.end(&closing).await,
             };
         }
     }
@@ -115,7 +115,7 @@ impl TurnRun<'_> {
     }
 
     /// Assembles a request, records it, sends it, and stores what comes back.
-    async fn make_request(&mut self) -> AgentResult<TurnEffect> {
+    async fn make_request(&mut self) -> AgentResult<StepEffect> {
         self.reply_text = None;
         let request = match self.assemble_compacted().await {
             Ok(request) => request,
@@ -145,7 +145,7 @@ impl TurnRun<'_> {
         request: &RequestContext,
         id: RequestId,
         outcome: CallOutcome,
-    ) -> TurnEffect {
+    ) -> StepEffect {
         match outcome {
             CallOutcome::Reply(reply, streamed) => self.store_reply(request, id, *reply, &streamed),
             CallOutcome::Failed(error, mut streamed) => {
@@ -159,7 +159,7 @@ impl TurnRun<'_> {
             CallOutcome::Stopped(mut streamed) => {
                 self.show_all(&mut streamed);
                 self.keep_partial(id, &streamed, None);
-                self.state.step(TurnInput::Stop)
+                self.state.step(StepInput::Stop)
             }
         }
     }
@@ -171,7 +171,7 @@ impl TurnRun<'_> {
         id: RequestId,
         reply: ModelReply,
         streamed: &StreamedReply,
-    ) -> TurnEffect {
+    ) -> StepEffect {
         self.usage.add(&reply.usage);
         let cut = self.learn(request, &reply.usage);
         self.tell_of_finish(&reply.finish);
@@ -197,7 +197,7 @@ impl TurnRun<'_> {
         });
         self.store_answer(id, message, &usage, result);
         let calls = std::mem::take(&mut self.calls);
-        let effect = self.state.step(TurnInput::Reply { calls: &calls, text: words });
+        let effect = self.state.step(StepInput::Reply { calls: &calls, text: words });
         self.calls = calls;
         effect
     }
@@ -230,9 +230,9 @@ impl TurnRun<'_> {
     }
 
     /// Ends the turn with an error.
-    pub(crate) fn fail(&mut self, error: &AgentError) -> TurnEffect {
+    pub(crate) fn fail(&mut self, error: &AgentError) -> StepEffect {
         self.error = Some(error.to_turn_error());
-        self.state.step(TurnInput::CallFailed)
+        self.state.step(StepInput::CallFailed)
     }
 
     /// Answers what is unanswered, tells the person, and closes the turn.

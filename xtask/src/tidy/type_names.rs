@@ -19,7 +19,7 @@ const ALTERNATIVES: [AlternativeTypes; 1] = [
     // In place of `embedded/engine.rs` where the feature `embedded` is off.
     AlternativeTypes {
         path: "crates/recto-llm/src/embedded/absent.rs",
-        names: &["Engine", "Tokenizer"],
+        names: &["EmbeddedEngine", "ModelTokenizer"],
     },
 ];
 

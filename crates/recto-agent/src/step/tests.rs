@@ -3,7 +3,7 @@
 use expect_test::{Expect, expect};
 use recto_context::{CallId, ModeDecision, ToolCall};
 
-use super::{EndReason, ReplyText, TurnEffect, TurnInput, TurnState};
+use super::{EndReason, ReplyText, StepEffect, StepInput, TurnState};
 
 /// Plays a turn. `begin`, `model: TEXT`, `model: call NAME{ARGUMENTS} …`,
 /// `ask`, `decide`, `results`, `fail`, `stop`, and `crash`: the state is written down, read again
@@ -18,26 +18,26 @@ fn check(script: &str, expected: &Expect) {
     expected.assert_eq(&shown);
 }
 
-fn play(state: &mut TurnState, line: &str) -> TurnEffect {
+fn play(state: &mut TurnState, line: &str) -> StepEffect {
     let calls;
     let input = match line.split_once(": ") {
         Some(("model", said)) => {
             calls = read_calls(said);
             let blank = said.trim().is_empty() || !calls.is_empty();
             let text = if blank { ReplyText::Nothing } else { ReplyText::Something };
-            TurnInput::Reply { calls: &calls, text }
+            StepInput::Reply { calls: &calls, text }
         }
         _ => match line {
-            "begin" => TurnInput::Begin,
-            "ask" => TurnInput::Asked,
-            "decide" => TurnInput::Decided,
-            "results" => TurnInput::Results,
-            "fail" => TurnInput::CallFailed,
-            "stop" => TurnInput::Stop,
+            "begin" => StepInput::Begin,
+            "ask" => StepInput::Asked,
+            "decide" => StepInput::Decided,
+            "results" => StepInput::Results,
+            "fail" => StepInput::CallFailed,
+            "stop" => StepInput::Stop,
             "crash" => {
                 let kept = serde_json::to_value(&*state).unwrap();
                 *state = TurnState::read(&kept).unwrap();
-                TurnInput::Resume
+                StepInput::Resume
             }
             other => panic!("unknown line {other:?}"),
         },
@@ -58,12 +58,12 @@ fn read_calls(said: &str) -> Vec<ToolCall> {
     calls.split(' ').enumerate().map(call).collect()
 }
 
-fn describe(effect: &TurnEffect) -> String {
+fn describe(effect: &StepEffect) -> String {
     match effect {
-        TurnEffect::Call => "call".to_owned(),
-        TurnEffect::Run => "run".to_owned(),
-        TurnEffect::Wait => "wait".to_owned(),
-        TurnEffect::End(closing) => {
+        StepEffect::Call => "call".to_owned(),
+        StepEffect::Run => "run".to_owned(),
+        StepEffect::Wait => "wait".to_owned(),
+        StepEffect::End(closing) => {
             let unanswered: Vec<_> = closing.unanswered.iter().map(|call| &*call.name).collect();
             format!("end {:?} unanswered [{}]", closing.outcome, unanswered.join(" "))
         }

@@ -16,7 +16,7 @@ use recto_tools::{ApprovalNeed, CallPermit, Consent, SessionLeave, ToolAction, T
 use super::TurnRun;
 use crate::error::{AgentError, AgentResult};
 use crate::event::{ApprovalQuestion, EventKind};
-use crate::step::{TurnEffect, TurnInput};
+use crate::step::{StepEffect, StepInput};
 
 /// How often the store is looked at for an answer that another process wrote.
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
@@ -26,7 +26,7 @@ pub(super) enum RoundVerdict {
     /// Nobody has to be asked.
     Free(Vec<CallPermit>),
     /// Questions were stored; this comes next.
-    Asked(TurnEffect),
+    Asked(StepEffect),
 }
 
 impl TurnRun<'_> {
@@ -35,7 +35,7 @@ impl TurnRun<'_> {
     pub(super) async fn judge_calls(&mut self) -> AgentResult<RoundVerdict> {
         let verdicts = tokio::select! {
             verdicts = self.verdicts() => verdicts?,
-            () = self.stop.requested() => return Ok(RoundVerdict::Asked(self.state.step(TurnInput::Stop))),
+            () = self.stop.requested() => return Ok(RoundVerdict::Asked(self.state.step(StepInput::Stop))),
         };
         if let Some(free) = verdicts.iter().map(free).collect() {
             return Ok(RoundVerdict::Free(free));
@@ -62,7 +62,7 @@ impl TurnRun<'_> {
                 expires,
             });
         }
-        let effect = self.state.step(TurnInput::Asked);
+        let effect = self.state.step(StepInput::Asked);
         self.commit().await?;
         Ok(RoundVerdict::Asked(effect))
     }
@@ -77,7 +77,7 @@ impl TurnRun<'_> {
 
     /// Waits until every question of the round has its answer, or its time is up,
     /// or the person stops the turn.
-    pub(super) async fn wait_for_answers(&mut self) -> AgentResult<TurnEffect> {
+    pub(super) async fn wait_for_answers(&mut self) -> AgentResult<StepEffect> {
         self.find_calls();
         // Whoever waits until all work is done does not wait for a person.
         let _resting = self.shared.rest();
@@ -137,7 +137,7 @@ impl TurnRun<'_> {
         }
     }
 
-    async fn take_answers(&mut self, asked: &[StoredApproval]) -> AgentResult<TurnEffect> {
+    async fn take_answers(&mut self, asked: &[StoredApproval]) -> AgentResult<StepEffect> {
         // Calls that nobody had to be asked about are judged again: a turn that was
         // taken up has forgotten what was said of them.
         let verdicts = self.verdicts().await?;
@@ -153,7 +153,7 @@ impl TurnRun<'_> {
             self.tell_answer(approval);
         }
         self.permits = Some(permits);
-        Ok(self.state.step(TurnInput::Decided))
+        Ok(self.state.step(StepInput::Decided))
     }
 
     /// Tells of an answer, and adds what was asked and answered to the transcript, for people.
@@ -166,7 +166,7 @@ impl TurnRun<'_> {
     }
 
     /// Closes the questions when nobody wants an answer any more: what is open counts as denied.
-    async fn give_up_asking(&mut self) -> AgentResult<TurnEffect> {
+    async fn give_up_asking(&mut self) -> AgentResult<StepEffect> {
         for approval in self.questions().await? {
             if approval.answer.is_none() {
                 self.close(approval.id, ApprovalAnswer::Denied).await?;
@@ -178,7 +178,7 @@ impl TurnRun<'_> {
             self.push_message(MessageBody::Tool { call: id, name, content });
         }
         self.calls.clear();
-        Ok(self.state.step(TurnInput::Stop))
+        Ok(self.state.step(StepInput::Stop))
     }
 }
 

@@ -26,7 +26,7 @@ use crate::record;
 use crate::recover::closing_commit;
 use crate::session_cache::{LoadedSession, SessionCache};
 use crate::shared::AgentShared;
-use crate::step::{EndReason, PendingCall, TurnInput, TurnState};
+use crate::step::{EndReason, PendingCall, StepInput, TurnState};
 use crate::stop::StopSignal;
 
 /// Runs the turns of a session, one at a time.
@@ -167,7 +167,7 @@ impl TurnRunner<'_> {
             never_fits: false,
             fresh_tokens: None,
         };
-        run.run_to_end(if is_stopped { TurnInput::Stop } else { first }).await
+        run.run_to_end(if is_stopped { StepInput::Stop } else { first }).await
     }
 
     /// Stores a message as a turn that runs, with nothing else in it yet.
@@ -200,19 +200,19 @@ async fn first_step(
     inputs: &mut TurnInputs,
     start: &mut StartPoint,
     text: &str,
-) -> (TurnState, TurnInput<'static>) {
+) -> (TurnState, StepInput<'static>) {
     if let (Some(_), Some(state)) = (start.message, start.state.take()) {
-        return (state, TurnInput::Resume);
+        return (state, StepInput::Resume);
     }
     let found = inputs.search(shared, session, text).await;
     let mode = inputs.decide_mode(session, &found, text);
     let rounds = inputs.model.settings.max_rounds.unwrap_or(shared.parts.options.max_rounds);
     let fresh = TurnState::new(mode, &*inputs.model.entry.name, rounds).with_found(found);
     match start.message {
-        None => (fresh, TurnInput::Begin),
+        None => (fresh, StepInput::Begin),
         Some(first) => {
             let calls = open_calls(session.split_at(first).1);
-            (fresh.with_open_calls(calls), TurnInput::Resume)
+            (fresh.with_open_calls(calls), StepInput::Resume)
         }
     }
 }

@@ -13,13 +13,13 @@ use super::today;
 use crate::error::AgentResult;
 use crate::event::EventKind;
 use crate::shared::counter_from;
-use crate::step::{TurnEffect, TurnInput};
+use crate::step::{StepEffect, StepInput};
 
 impl TurnRun<'_> {
     /// Stores the reply, then runs its calls, unless a person has to be asked
     /// first. Their results are stored with the request that carries them, or with
     /// the end of the turn.
-    pub(super) async fn run_tools(&mut self) -> AgentResult<TurnEffect> {
+    pub(super) async fn run_tools(&mut self) -> AgentResult<StepEffect> {
         let permits = match self.permits.take() {
             Some(permits) => permits,
             None => match self.judge_calls().await? {
@@ -45,8 +45,8 @@ impl TurnRun<'_> {
         self.note_own_memories().await;
         self.calls.clear();
         Ok(self.state.step(match ended {
-            RoundEnd::All => TurnInput::Results,
-            RoundEnd::Stopped => TurnInput::Stop,
+            RoundEnd::All => StepInput::Results,
+            RoundEnd::Stopped => StepInput::Stop,
         }))
     }
 
