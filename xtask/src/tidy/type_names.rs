@@ -156,8 +156,9 @@ mod tests {
 
     #[test]
     fn only_one_of_two_alternatives_is_built() {
-        let engine = ("crates/recto-llm/src/embedded/engine.rs", "pub struct Engine;\n");
-        assert!(problems(&[(ALTERNATIVES[0].path, "pub struct Engine;\n"), engine]).is_empty());
-        assert_eq!(problems(&[("crates/recto/src/a.rs", "struct Engine;\n"), engine]).len(), 1);
+        let code = format!("pub struct {};\n", ALTERNATIVES[0].names[0]);
+        let built = ("crates/recto-llm/src/embedded/engine.rs", &*code);
+        assert!(problems(&[(ALTERNATIVES[0].path, &code), built]).is_empty());
+        assert_eq!(problems(&[("crates/recto/src/a.rs", &code), built]).len(), 1);
     }
 }
