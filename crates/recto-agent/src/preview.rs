@@ -38,8 +38,8 @@ pub(crate) async fn preview_request(
     let window = resolve_window(shared, &chosen.0, session, previous.as_ref()).await;
     let model = TurnModel::prepare(shared, chosen, window).await?;
     let stamp = stamp(Moment::now());
-    let mut inputs =
-        TurnInputs::gather(shared, session, model, &text, stamp, CatalogPurpose::Look).await;
+    let catalog = shared.catalog(CatalogPurpose::Look);
+    let mut inputs = TurnInputs::gather(shared, session, model, &text, stamp, catalog).await;
     let found = inputs.search(shared, session, &text).await;
     let mode = inputs.decide_mode(session, &found, &text);
     let draft = RequestDraft {

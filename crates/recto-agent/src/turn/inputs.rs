@@ -18,7 +18,7 @@ use recto_store::StoredSession;
 use recto_tools::ApprovalMode;
 use recto_workspace::{Horizon, MemoryView};
 
-use crate::agent_catalog::{AgentCatalog, CatalogPurpose};
+use crate::agent_catalog::AgentCatalog;
 use crate::error::AgentResult;
 use crate::exact_counts::ExactCounts;
 use crate::items::{MentionedItems, join_mentioned, without_mentions};
@@ -136,12 +136,12 @@ impl TurnInputs {
         model: TurnModel,
         mentions: &str,
         stamp: MessageStamp,
-        purpose: CatalogPurpose,
+        catalog: impl Future<Output = AgentCatalog>,
     ) -> Self {
         let audience = session.audience();
         let files = shared.memories.files();
         let (agent_catalog, memories) =
-            tokio::join!(shared.catalog(purpose), files.read(&audience, Horizon::Recent(today())));
+            tokio::join!(catalog, files.read(&audience, Horizon::Recent(today())));
         let approval =
             model.settings.approval.map_or(shared.parts.tools.approval(), ApprovalMode::from);
         let (agent_catalog, approval) = match model.settings.unattended {

@@ -12,11 +12,11 @@ use recto_context::{
     UserMessage, Window,
 };
 use recto_llm::LlmError;
-use recto_store::{StoredTurn, TurnCommit, TurnEnding, TurnId};
+use recto_store::{StartedTurn, StoredTurn, TurnCommit, TurnEnding, TurnId};
 
 use super::inputs::{TurnInputs, TurnModel};
 use super::{TurnRun, is_overtaken, stamp, visible_text};
-use crate::agent_catalog::CatalogPurpose;
+use crate::agent_catalog::{AgentCatalog, CatalogPurpose};
 use crate::error::{AgentError, AgentResult};
 use crate::event::{EventKind, UsageTotals};
 use crate::inbound::ArrivedMessage;
@@ -49,6 +49,8 @@ struct StartPoint {
     requests: u32,
     /// What another process kept of it.
     state: Option<TurnState>,
+    /// What the agent has, where it was read beside the session.
+    catalog: Option<AgentCatalog>,
 }
 
 impl TurnRunner<'_> {
@@ -58,8 +60,13 @@ impl TurnRunner<'_> {
         &mut self,
         message: &ArrivedMessage,
     ) -> AgentResult<Option<TurnId>> {
-        self.session.refresh(self.shared).await?;
-        match self.run(message, StartPoint::default()).await {
+        let mut start = StartPoint::default();
+        if self.expects_known_window(message) {
+            start.catalog = Some(self.read_session_and_files().await?);
+        } else {
+            self.session.refresh(self.shared).await?;
+        }
+        match self.run(message, start).await {
             // Only while nothing is stored: a message is never stored twice.
             Err(error) if is_overtaken(&error) && self.listeners.awaits_ack() => {}
             ran => return ran.map(|()| None),
@@ -73,7 +80,8 @@ impl TurnRunner<'_> {
     /// where another process left it.
     pub(crate) async fn run_claimed(&mut self, turn: &StoredTurn) -> AgentResult {
         let state = turn.state.as_ref().and_then(TurnState::read);
-        let session = self.session.refresh(self.shared).await?;
+        let catalog = self.read_session_and_files().await?;
+        let (session, _) = self.session.loaded()?;
         let mut message = ArrivedMessage::from_turn(turn, session);
         if let Some(state) = &state {
             // Whatever was chosen since: a turn stays with its model.
@@ -86,8 +94,27 @@ impl TurnRunner<'_> {
             message: turn.first_message,
             requests: made.last().map_or(0, |(number, _)| *number),
             state,
+            catalog: Some(catalog),
         };
         self.run(&message, start).await
+    }
+
+    /// Whether the model's window is known, by what was last read of the session. Then
+    /// nothing need be stored before the files are read.
+    fn expects_known_window(&mut self, message: &ArrivedMessage) -> bool {
+        let shared = self.shared;
+        self.session.loaded().is_ok_and(|(session, _)| {
+            let chosen = TurnModel::choose(shared, session, &message.inbound.settings);
+            chosen.is_ok_and(|(entry, _)| shared.known_window(&entry).is_some())
+        })
+    }
+
+    /// Reads what is new of the session, and beside it the agent's files.
+    async fn read_session_and_files(&mut self) -> AgentResult<AgentCatalog> {
+        let files = self.shared.catalog(CatalogPurpose::Turn);
+        let (session, catalog) = tokio::join!(self.session.refresh(self.shared), files);
+        session?;
+        Ok(catalog)
     }
 
     /// Closes a turn that can't be run, and says why. Its message is kept.
@@ -121,7 +148,8 @@ impl TurnRunner<'_> {
         if start.turn.is_none() && self.shared.known_window(&chosen.0).is_none() {
             // A server is about to be asked, which may take long: no message waits
             // for that to be stored. Otherwise it is stored with the first request.
-            start = self.store_alone(message).await?;
+            let begun = self.store_alone(message).await?;
+            (start.turn, start.number) = (Some(begun.turn), Some(begun.number));
         }
         self.load_previous().await;
         let (session, previous) = self.session.loaded()?;
@@ -141,9 +169,15 @@ impl TurnRunner<'_> {
         let mentions = if start.message.is_none() { &*text } else { "" };
         let id = start.message.unwrap_or(MessageId(session.last.0 + 1));
         let stamp = session.message(id).and_then(stamp_of).unwrap_or_else(|| stamp(message.at));
+        let (shared, read) = (self.shared, start.catalog.take());
+        let catalog = async {
+            match read {
+                Some(catalog) => catalog,
+                None => shared.catalog(CatalogPurpose::Turn).await,
+            }
+        };
         let mut inputs =
-            TurnInputs::gather(self.shared, session, model, mentions, stamp, CatalogPurpose::Turn)
-                .await;
+            TurnInputs::gather(self.shared, session, model, mentions, stamp, catalog).await;
         let (state, first) = first_step(self.shared, session, &mut inputs, &mut start, &text).await;
         let mut run = TurnRun {
             shared: self.shared,
@@ -171,13 +205,12 @@ impl TurnRunner<'_> {
     }
 
     /// Stores a message as a turn that runs, with nothing else in it yet.
-    async fn store_alone(&mut self, message: &ArrivedMessage) -> AgentResult<StartPoint> {
+    async fn store_alone(&mut self, message: &ArrivedMessage) -> AgentResult<StartedTurn> {
         let (session, _) = self.session.loaded()?;
         let commit = TurnCommit { basis: Some(session.basis()), ..TurnCommit::default() };
         let begun = self.shared.parts.store.begin(message.to_store(), commit).await?;
         self.listeners.accepted(begun.turn);
-        let (turn, number) = (Some(begun.turn), Some(begun.number));
-        Ok(StartPoint { turn, number, ..StartPoint::default() })
+        Ok(begun)
     }
 
     /// Reads the session's last request, unless it is the one that is known.
