@@ -169,13 +169,7 @@ impl TurnRunner<'_> {
         let mentions = if start.message.is_none() { &*text } else { "" };
         let id = start.message.unwrap_or(MessageId(session.last.0 + 1));
         let stamp = session.message(id).and_then(stamp_of).unwrap_or_else(|| stamp(message.at));
-        let (shared, read) = (self.shared, start.catalog.take());
-        let catalog = async {
-            match read {
-                Some(catalog) => catalog,
-                None => shared.catalog(CatalogPurpose::Turn).await,
-            }
-        };
+        let catalog = catalog_of(self.shared, start.catalog.take());
         let mut inputs =
             TurnInputs::gather(self.shared, session, model, mentions, stamp, catalog).await;
         let (state, first) = first_step(self.shared, session, &mut inputs, &mut start, &text).await;
@@ -222,6 +216,14 @@ impl TurnRunner<'_> {
             let last = record::restore_last(&shared.parts.store, id).await;
             *previous = last.unwrap_or_default();
         }
+    }
+}
+
+/// The agent's catalog: as it was read beside the session, or else read now.
+async fn catalog_of(shared: &AgentShared, read: Option<AgentCatalog>) -> AgentCatalog {
+    match read {
+        Some(catalog) => catalog,
+        None => shared.catalog(CatalogPurpose::Turn).await,
     }
 }
 
