@@ -1,6 +1,6 @@
 //! The errors between a message and its turn, with their codes and hints.
 
-use recto_context::{Layer, OverBudget};
+use recto_context::{Layer, OverBudget, Remedy};
 use recto_llm::LlmError;
 use recto_store::{RequestId, SessionNameError, StoreError};
 use strum::EnumMessage;
@@ -38,17 +38,14 @@ pub enum AgentError {
     NoSuchModel { name: String, known: Vec<String> },
     /// No item has this name; the nearest is the one that was probably meant.
     #[error("there is no rule, reference, skill or tool `{name}`")]
-    #[strum(
-        message = "`recto rules list`, `references list`, `skills list` and `tools list` show \
-                       them"
-    )]
+    #[strum(message = "look at those that there are")]
     NoSuchItem { name: String, nearest: Option<String> },
     /// More than one item has this name: all that it could mean, as they can be typed.
     #[error("`{name}` is the name of more than one item")]
     AmbiguousItem { name: String, meant: Vec<String> },
     /// No question waits for an answer in the session.
     #[error("no tool waits for an answer in this session")]
-    #[strum(message = "`recto approvals list` shows those of all sessions")]
+    #[strum(message = "look at those of all sessions")]
     NothingAsked,
     /// Something could not be remembered.
     #[error(transparent)]
@@ -104,6 +101,18 @@ impl AgentError {
         }
     }
 
+    /// What Recto can do about it.
+    pub fn remedy(&self) -> Option<Remedy> {
+        match self {
+            AgentError::NoSuchItem { nearest: None, .. } => Some(Remedy::ListItems),
+            AgentError::NothingAsked => Some(Remedy::ListApprovals),
+            AgentError::Remember(error) => error.remedy(),
+            AgentError::Llm(error) | AgentError::Model { error, .. } => error.remedy(),
+            AgentError::Store(error) => error.remedy(),
+            _ => None,
+        }
+    }
+
     /// A short name that never changes, for records and programs.
     pub fn code(&self) -> &'static str {
         match self {
@@ -125,7 +134,12 @@ impl AgentError {
 
     /// The error as listeners and the transcript are told of it.
     pub(crate) fn to_turn_error(&self) -> TurnError {
-        TurnError { code: self.code(), message: self.to_string(), hint: self.hint() }
+        TurnError {
+            code: self.code(),
+            message: self.to_string(),
+            hint: self.hint(),
+            remedy: self.remedy(),
+        }
     }
 }
 

@@ -4,12 +4,15 @@
 //! its event goes out, except for text that streams: a listener that was too
 //! slow and missed some reads the reply there.
 
+use recto_context::Remedy;
 use recto_llm::TokenUsage;
 use recto_store::{
     ApprovalAnswer, ApprovalExtent, ApprovalId, Moment, RequestId, SessionId, StoredApproval,
     TurnEnding, TurnId,
 };
 use serde::Serialize;
+
+use crate::notice::TurnNotice;
 
 /// Something that happened in a turn of a session.
 #[derive(Debug, Clone, Serialize)]
@@ -66,7 +69,7 @@ pub enum EventKind {
         text: String,
     },
     /// Something that the person should know.
-    Notice { text: String },
+    Notice(TurnNotice),
     /// The turn is over, and all of it is stored.
     Finished(FinishedTurn),
 }
@@ -134,6 +137,9 @@ pub struct TurnError {
     /// What a person can do about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
+    /// What Recto can do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remedy: Option<Remedy>,
 }
 
 /// Tokens as the server counted them, over all requests of a turn. What a server

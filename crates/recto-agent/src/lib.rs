@@ -21,6 +21,7 @@ mod inbound;
 mod items;
 mod mailbox;
 mod memories;
+mod notice;
 mod options;
 mod preview;
 mod record;
@@ -50,6 +51,7 @@ pub use memories::{
     AgentMemories, ChosenMemories, KnownMessages, MemoryCriteria, RecallOutcome, RecallQuery,
     RecalledContent, Recollection, RememberError, memory_tools, runnable_tools,
 };
+pub use notice::{DroppedFact, NoticeFacts, TurnNotice};
 pub use options::{
     AgentOptions, AgentParts, ApprovalSetting, CompactionSetting, ModelEntry, SessionSettings,
 };

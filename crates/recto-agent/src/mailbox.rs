@@ -22,6 +22,7 @@ use tokio::sync::{Notify, broadcast, mpsc, oneshot};
 use crate::error::{AgentError, AgentResult};
 use crate::event::{EventKind, TurnError, TurnEvent};
 use crate::inbound::{ArrivedMessage, Inbound};
+use crate::notice::NoticeFacts;
 use crate::preview::{RequestPreview, preview_request};
 use crate::session_cache::SessionCache;
 use crate::shared::{AgentShared, WorkGuard};
@@ -416,8 +417,8 @@ async fn wait_for(
     turn: TurnId,
     older: TurnId,
 ) -> StoreResult<WaitOutcome> {
-    let text = "another process is talking in this session; this message waits for it";
-    runner.listeners.emit(turn, EventKind::Notice { text: text.to_owned() });
+    let notice = NoticeFacts::WaitsForProcess { older };
+    runner.listeners.emit(turn, EventKind::Notice(notice.into()));
     let store = &runner.shared.parts.store;
     while store.turn(older).await?.is_some_and(|turn| turn.owner == Some(TurnOwner::Elsewhere)) {
         tokio::select! {
@@ -435,7 +436,8 @@ async fn withdraw(runner: &TurnRunner<'_>, turn: TurnId) -> AgentResult {
     let detail = Some(message.to_owned());
     let outcome = TurnOutcome { ending: TurnEnding::Stopped, detail, at: Moment::now() };
     runner.shared.parts.store.withdraw(turn, outcome).await?;
-    let error = TurnError { code: "stopped", message: message.to_owned(), hint: None };
+    let error =
+        TurnError { code: "stopped", message: message.to_owned(), hint: None, remedy: None };
     runner.listeners.emit(turn, EventKind::without_reply(TurnEnding::Stopped, error));
     Ok(())
 }

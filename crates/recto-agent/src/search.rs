@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use parking_lot::{RwLock, RwLockReadGuard};
 use recto_context::mode::words;
-use recto_context::{ItemId, Pick};
+use recto_context::{ItemId, Pick, Remedy};
 use recto_search::{
     Encoder, EncoderFiles, ItemGroup, SearchEntry, SearchIndex, SearchOptions, SearchQuery,
 };
@@ -98,7 +98,12 @@ pub enum WordsOnlyReason {
     /// There is no embedding model.
     NoModel,
     /// There is one, and it can't be used.
-    Unusable { problem: String, hint: String },
+    Unusable {
+        problem: String,
+        hint: String,
+        #[serde(default)]
+        remedy: Option<Remedy>,
+    },
     /// The message is a greeting, thanks or a nod. Whoever says one does not wait for an
     /// encoder to be loaded.
     NothingNamed,
@@ -106,6 +111,28 @@ pub enum WordsOnlyReason {
     NotReady { done: usize, total: usize },
     /// Something in the search itself is broken.
     Failed,
+}
+
+impl RankingBasis {
+    /// What Recto can do so that meaning counts too.
+    pub fn remedy(&self) -> Option<Remedy> {
+        match self {
+            RankingBasis::Dense => None,
+            RankingBasis::Words(why) => why.remedy(),
+        }
+    }
+}
+
+impl WordsOnlyReason {
+    pub(crate) fn remedy(&self) -> Option<Remedy> {
+        match self {
+            WordsOnlyReason::NoModel => Some(Remedy::PullEncoder),
+            WordsOnlyReason::Unusable { remedy, .. } => remedy.clone(),
+            WordsOnlyReason::NothingNamed
+            | WordsOnlyReason::NotReady { .. }
+            | WordsOnlyReason::Failed => None,
+        }
+    }
 }
 
 impl fmt::Display for RankingBasis {
@@ -120,10 +147,8 @@ impl fmt::Display for RankingBasis {
 impl fmt::Display for WordsOnlyReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            WordsOnlyReason::NoModel => {
-                f.write_str("there is no embedding model (`recto models pull minilm` gets it)")
-            }
-            WordsOnlyReason::Unusable { problem, hint } => write!(f, "{problem} ({hint})"),
+            WordsOnlyReason::NoModel => f.write_str("there is no embedding model"),
+            WordsOnlyReason::Unusable { problem, hint, .. } => write!(f, "{problem} ({hint})"),
             WordsOnlyReason::NothingNamed => f.write_str("the message names nothing to look for"),
             WordsOnlyReason::NotReady { total: 0, .. } => f.write_str("items are still being read"),
             WordsOnlyReason::NotReady { done, total } => {

@@ -89,9 +89,9 @@ impl AgentShared {
         let PendingNotices { of_catalog, of_memories, .. } = notices;
         let told = &mut *self.told_notices.lock();
         // A skill that was looked at, and then changed once more, is told of once more.
-        told.of_catalog.retain(|text| of_catalog.contains(text));
-        of_catalog.retain(|text| told.of_catalog.insert(text.clone()));
-        of_memories.retain(|text| told.of_memories.insert(text.clone()));
+        told.of_catalog.retain(|text| of_catalog.iter().any(|notice| notice.text == *text));
+        of_catalog.retain(|notice| told.of_catalog.insert(notice.text.clone()));
+        of_memories.retain(|notice| told.of_memories.insert(notice.text.clone()));
     }
 
     /// Writes an answer, and wakes the turn in this process that waits for it.

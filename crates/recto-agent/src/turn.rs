@@ -33,6 +33,7 @@ use crate::error::{AgentError, AgentResult};
 use crate::event::{EventKind, FinishedTurn, TurnError, UsageTotals};
 use crate::inbound::ArrivedMessage;
 use crate::mailbox::TurnListeners;
+use crate::notice::{NoticeFacts, TurnNotice};
 use crate::options::ModelEntry;
 use crate::record::pieces;
 use crate::session_cache::LoadedSession;
@@ -246,6 +247,7 @@ impl TurnRun<'_> {
                 code: closing.outcome.into(),
                 message,
                 hint: None,
+                remedy: None,
             });
         }
         if let Some(error) = &self.error {
@@ -273,7 +275,7 @@ impl TurnRun<'_> {
         let Some(files) = &self.shared.session_files else { return };
         let updated = files.update(&self.shared.parts.store, self.session.session.id).await;
         if let Err(error) = updated {
-            self.notify(error.to_string());
+            self.notify(NoticeFacts::SessionFileFailed { problem: error.to_string() });
         }
     }
 
@@ -370,8 +372,8 @@ impl TurnRun<'_> {
     }
 
     /// Tells the person something that they should know.
-    pub(crate) fn notify(&self, text: String) {
-        self.emit(EventKind::Notice { text });
+    pub(crate) fn notify(&self, notice: impl Into<TurnNotice>) {
+        self.emit(EventKind::Notice(notice.into()));
     }
 
     /// Sends an event to whoever listens, once the turn is stored.

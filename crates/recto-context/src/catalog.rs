@@ -13,6 +13,7 @@ use crate::item::{
     ContentSource, IncludeMode, ItemId, ItemKind, ItemOrigin, Priority, SessionItem,
 };
 use crate::memory::Memory;
+use crate::remedy::Remedy;
 use crate::text::Text;
 
 /// The rules, skills, tools, memories and files that an agent has.
@@ -190,6 +191,21 @@ pub struct FileNotice {
     pub source: ContentSource,
     /// What is wrong with it, in one sentence.
     pub problem: Arc<str>,
+    /// What Recto can do about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remedy: Option<Remedy>,
+}
+
+impl FileNotice {
+    /// A notice of something that Recto itself can do nothing about.
+    pub fn new(source: ContentSource, problem: impl Into<Arc<str>>) -> Self {
+        FileNotice { source, problem: problem.into(), remedy: None }
+    }
+
+    /// The same, with what Recto can do about it.
+    pub fn with_remedy(self, remedy: impl Into<Option<Remedy>>) -> Self {
+        FileNotice { remedy: remedy.into(), ..self }
+    }
 }
 
 /// A skill's tools come no sooner than the skill itself.

@@ -33,6 +33,7 @@ mod nearest;
 mod page;
 mod plan;
 mod record;
+mod remedy;
 mod report;
 mod room;
 mod skill_texts;
@@ -84,6 +85,7 @@ pub use plan::has_tools;
 pub use record::{
     ContentRef, ContextRecord, MessageRef, RecordBundle, RecordContents, RestoreError,
 };
+pub use remedy::Remedy;
 pub use summary::{HistorySummary, SummaryBy, summary_room};
 pub use text::{ContentHash, ParseHashError, Text};
 pub use tokens::{Calibration, ObservationOutcome, TextProfile, TokenClass, TokenRates, Tokens};

@@ -39,6 +39,7 @@ impl RequestContext {
             "notices": self.notices.iter().map(|notice| json!({
                 "source": notice.source.to_string(),
                 "problem": &*notice.problem,
+                "remedy": notice.remedy,
             })).collect::<Vec<_>>(),
             "carry": self.carry,
         })

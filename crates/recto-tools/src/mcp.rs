@@ -205,7 +205,7 @@ impl ServerSet {
         for server in &self.servers {
             let mut notice = |problem: String| {
                 let source = ContentSource::Server(server.name().clone());
-                notices.push(FileNotice { source, problem: problem.into() });
+                notices.push(FileNotice::new(source, problem));
             };
             if let Some(trouble) = server.trouble() {
                 notice(trouble.to_string());

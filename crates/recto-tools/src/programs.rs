@@ -280,7 +280,7 @@ impl ProgramRun {
         if self.context.trusted.get(&self.folder) != Some(&declared.hash()) {
             return Err(ToolError::new(format!(
                 "the tools.json or a script of skill `{0}` is not the one that was approved; a \
-                 person has to look at it and run `recto tools trust {0}`",
+                 person has to look at it and trust it again",
                 self.id.server.as_deref().unwrap_or_default()
             )));
         }

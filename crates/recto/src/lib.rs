@@ -10,6 +10,7 @@ mod home;
 mod input;
 mod output;
 pub mod reference;
+mod remedy_words;
 mod setup;
 mod terminal;
 

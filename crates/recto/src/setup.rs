@@ -29,7 +29,7 @@ use recto_workspace::{
 };
 use tokio::runtime::Runtime;
 
-use crate::commands::items::severity;
+use crate::commands::items::problem_line;
 use crate::config::{
     self, ConfigFlag, ConfigSources, ItemSettings, LoadedConfig, ModelSettings, ModelVerdict,
     SettingOrigin, Settings, plain_model,
@@ -125,7 +125,7 @@ pub(crate) async fn remembered(settings: &Settings) -> Arc<MemoryView> {
 /// Tells a person what is wrong with files of the workspace.
 pub(crate) fn tell_problems(problems: &[WorkspaceProblem]) {
     for problem in problems {
-        tell(&format_args!("{}: {problem}", severity(problem)));
+        tell(&problem_line(problem));
     }
 }
 

@@ -8,7 +8,7 @@ use futures_util::future::{BoxFuture, FutureExt};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 use recto_context::{
-    Audience, ItemId, ItemKind, Memory, MemoryMarks, MemoryScope, ToolSpec, may_remember,
+    Audience, ItemId, ItemKind, Memory, MemoryMarks, MemoryScope, Remedy, ToolSpec, may_remember,
 };
 use recto_store::SessionId;
 use recto_tools::{
@@ -268,6 +268,14 @@ impl RememberError {
         match self {
             RememberError::Scope { .. } => None,
             RememberError::File(error) => error.hint(),
+        }
+    }
+
+    /// What Recto can do about it.
+    pub fn remedy(&self) -> Option<Remedy> {
+        match self {
+            RememberError::Scope { .. } => None,
+            RememberError::File(error) => error.remedy(),
         }
     }
 }

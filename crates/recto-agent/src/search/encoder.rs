@@ -91,6 +91,10 @@ fn stamp(path: &Path) -> Option<(u64, Option<SystemTime>)> {
 fn words_only(error: &EncoderError) -> WordsOnlyReason {
     match error {
         EncoderError::Missing { .. } => WordsOnlyReason::NoModel,
-        other => WordsOnlyReason::Unusable { problem: other.to_string(), hint: other.hint() },
+        other => WordsOnlyReason::Unusable {
+            problem: other.to_string(),
+            hint: other.hint(),
+            remedy: other.remedy(),
+        },
     }
 }

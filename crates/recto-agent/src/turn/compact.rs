@@ -18,6 +18,7 @@ use serde_json::json;
 
 use super::{RequestDraft, TurnRun, visible_text};
 use crate::error::AgentResult;
+use crate::notice::NoticeFacts;
 use crate::record::pieces;
 use crate::shared::counter_from;
 
@@ -82,7 +83,10 @@ impl TurnRun<'_> {
                 (Some(reply), result)
             }
             Some(Err(error)) => {
-                self.notify(format!("the model could not summarise what leaves: {error}"));
+                self.notify(NoticeFacts::SummaryFailed {
+                    error: error.code().to_owned(),
+                    problem: error.to_string(),
+                });
                 (None, json!({"error": {"code": error.code(), "message": error.to_string()}}))
             }
             None => (None, json!({"error": null})),

@@ -23,6 +23,7 @@ use crate::error::AgentResult;
 use crate::exact_counts::ExactCounts;
 use crate::items::{MentionedItems, join_mentioned, without_mentions};
 use crate::memories::MemoryCriteria;
+use crate::notice::{NoticeFacts, TurnNotice};
 use crate::options::{AgentOptions, ModelEntry, SessionSettings};
 use crate::selection::{ItemQuery, SearchOutcome};
 use crate::session_cache::LoadedSession;
@@ -88,11 +89,11 @@ struct SearchScope {
 #[derive(Debug)]
 pub(crate) struct PendingNotices {
     /// Of skills and servers whose tools are not there: once, until that changes.
-    pub(crate) of_catalog: Vec<String>,
+    pub(crate) of_catalog: Vec<TurnNotice>,
     /// Of memory files that can't be read: once in the life of the process.
-    pub(crate) of_memories: Vec<String>,
+    pub(crate) of_memories: Vec<TurnNotice>,
     /// Of the message itself, such as a mention that leads nowhere: in each turn.
-    pub(crate) of_message: Vec<String>,
+    pub(crate) of_message: Vec<TurnNotice>,
 }
 
 impl TurnModel {
@@ -157,8 +158,11 @@ impl TurnInputs {
         joining.extend(new);
         let notices = Some(PendingNotices {
             of_catalog: notices.to_vec(),
-            of_memories: memories.problems.iter().map(ToString::to_string).collect(),
-            of_message: problems,
+            of_memories: memories.problems.iter().map(TurnNotice::from_problem).collect(),
+            of_message: problems
+                .into_iter()
+                .map(|problem| NoticeFacts::MentionNotFollowed { problem }.into())
+                .collect(),
         });
         TurnInputs {
             model,

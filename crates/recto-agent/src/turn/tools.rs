@@ -12,6 +12,7 @@ use super::approvals::RoundVerdict;
 use super::today;
 use crate::error::AgentResult;
 use crate::event::EventKind;
+use crate::notice::NoticeFacts;
 use crate::shared::counter_from;
 use crate::step::{StepEffect, StepInput};
 
@@ -120,10 +121,8 @@ impl TurnRun<'_> {
             shorten_to(text, &counter, Tokens::new(room.get() / left));
             room = room - counter.text(&text.as_str().into());
             if text.len() < whole {
-                self.notify(format!(
-                    "the result of {name} was shortened to make room: {} of {whole} bytes",
-                    text.len()
-                ));
+                let (tool, bytes) = (name.to_string(), text.len());
+                self.notify(NoticeFacts::ResultShortened { tool, bytes, of_bytes: whole });
             }
         }
     }

@@ -18,7 +18,7 @@ fn describe(event: &EventKind) -> String {
         EventKind::Decided { answer, .. } => format!("decided {}", answer.name()),
         EventKind::Call { name, arguments, .. } => format!("call {name} {arguments}"),
         EventKind::Result { name, outcome, text, .. } => format!("result {name} {outcome}: {text}"),
-        EventKind::Notice { text } => format!("notice {text}"),
+        EventKind::Notice(notice) => format!("notice {}", notice.text),
         EventKind::Finished(finished) => {
             format!("finished {}: {:?}", finished.status.name(), finished.reply)
         }

@@ -24,7 +24,7 @@ fn declaration(subcommand: &str) -> String {
 async fn notices(agent: &Agent, session: SessionId, text: &str) -> Vec<String> {
     let told = events(submit(agent, session, text).await).await;
     let notice = |event| match event {
-        EventKind::Notice { text } => Some(text),
+        EventKind::Notice(notice) => Some(notice.text),
         _ => None,
     };
     told.into_iter().filter_map(notice).collect()

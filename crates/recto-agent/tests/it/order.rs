@@ -158,7 +158,7 @@ fn a_message_that_waits_for_another_process_can_be_taken_back() {
         arrival(&gate, 1).await;
         let mut second = submit(&theirs, shared, "two").await;
         // The person is told why nothing happens, and may give up.
-        while !matches!(next(&mut second.events).await.event, EventKind::Notice { .. }) {}
+        while !matches!(next(&mut second.events).await.event, EventKind::Notice(_)) {}
         let stop =
             theirs.command(&conversation("shared"), shared, ChatCommand::Stop).await.unwrap();
         assert!(matches!(stop, CommandReply::Stopped(StopOutcome::Now)), "{stop:?}");

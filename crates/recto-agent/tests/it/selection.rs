@@ -190,7 +190,7 @@ fn mentions_add_items_and_the_text_stays_as_typed() {
         let text = "Hello, use @rule:b, @ref:y and @rule:nope please";
         let events = events(submit(&agent, session, text).await).await;
         let told = |event: &EventKind| match event {
-            EventKind::Notice { text } => Some(text.clone()),
+            EventKind::Notice(notice) => Some(notice.text.clone()),
             _ => None,
         };
         let told: Vec<String> = events.iter().filter_map(told).collect();

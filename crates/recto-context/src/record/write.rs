@@ -155,7 +155,7 @@ fn source(source: &ContentSource) -> Option<ContentSource> {
 
 fn notice(notice: &FileNotice) -> FileNotice {
     let source = source(&notice.source).unwrap_or(ContentSource::BuiltIn);
-    FileNotice { source, problem: notice.problem.clone() }
+    FileNotice { source, ..notice.clone() }
 }
 
 fn dropped(dropped: &DroppedEntry) -> DroppedRow {

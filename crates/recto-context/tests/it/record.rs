@@ -97,8 +97,7 @@ fn everything() -> RequestContext {
     let mut catalog = catalog();
     catalog.system.agents = file("AGENTS.md", &"Be exact, and say what you left out. ".repeat(3));
     catalog.rules.push(rule("auth", 1, IncludeMode::Agent, "Use tokens."));
-    let problem = "can't be read".into();
-    catalog.notices.push(FileNotice { source: ContentSource::file("rules/bad.md"), problem });
+    catalog.notices.push(FileNotice::new(ContentSource::file("rules/bad.md"), "can't be read"));
     let items = catalog.session_at_start();
     let history = talk(
         "user: what time is it? / model: call time{\"zone\": \"UTC\"} / tool: 12:00 / model: noon",

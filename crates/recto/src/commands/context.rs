@@ -29,6 +29,7 @@ use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::input;
 use crate::output::{print, print_data, print_json, tame, tell};
+use crate::remedy_words::with_command;
 use crate::setup::{self, ModelChoice};
 
 pub(crate) fn run(home: &RectoHome, args: &ContextArgs) -> CliResult<ExitCode> {
@@ -108,6 +109,7 @@ pub(crate) async fn assemble(
     if let Some(how @ RankingBasis::Words(why)) = &found.how
         && *why != WordsOnlyReason::NothingNamed
     {
+        let how = with_command(how.to_string(), how.remedy().as_ref());
         tell(&format_args!("warning: items were searched {how}"));
     }
     let mode = mode::decide(&ModeQuestion {

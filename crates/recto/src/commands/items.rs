@@ -20,6 +20,7 @@ use crate::draw::TextTable;
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::output::{counted, print, print_json, print_list, print_text, tame, tell};
+use crate::remedy_words::{hint_with_command, with_command};
 use crate::setup;
 use entry::{ItemMatch, ListedItem};
 
@@ -158,7 +159,7 @@ fn not_there(view: &ItemView, entries: &[ListedItem<'_>], name: &str) -> CliFail
         return failure.hint(format!("{path}: {}", why_skipped(skipped)));
     }
     if let Some(problem) = snapshot.problems.iter().find(|problem| leaves_out_item(problem, name)) {
-        return failure.hint(problem.to_string());
+        return failure.hint(with_command(problem.to_string(), problem.remedy.as_ref()));
     }
     if *kind == ItemKind::Tool && view.settings.tools.disabled.iter().any(|off| off == name) {
         return failure.hint("`tools.disabled` in the config leaves it out");
@@ -212,7 +213,7 @@ fn check(view: &ItemView, as_json: bool) -> CliResult<ExitCode> {
         print_json(&json!({"problems": problems, "skipped": skipped}))?;
     } else {
         for problem in &problems {
-            print(&format!("{}: {problem}\n", severity(problem)))?;
+            print(&format!("{}\n", problem_line(problem)))?;
         }
         for item in skipped {
             let (name, path) = (item.item.to_string(), item.path.to_string_lossy());
@@ -231,6 +232,12 @@ pub(super) fn tell_in_use(view: &ItemView, problems: usize) {
     tell(&format_args!("{}: {count} in use, {problems}", plural(view.kind)));
 }
 
+/// A problem as a person is told of it.
+pub(crate) fn problem_line(problem: &WorkspaceProblem) -> String {
+    let text = with_command(problem.to_string(), problem.remedy.as_ref());
+    format!("{}: {text}", severity(problem))
+}
+
 pub(crate) fn severity(problem: &WorkspaceProblem) -> &'static str {
     match problem.severity {
         Severity::Warning => "warning",
@@ -243,7 +250,7 @@ pub(crate) fn problem_json(problem: &WorkspaceProblem) -> Value {
         "path": problem.path.to_string_lossy(),
         "line": problem.line,
         "what": problem.what,
-        "hint": problem.hint,
+        "hint": hint_with_command(problem.hint.clone(), problem.remedy.as_ref()),
         "severity": severity(problem),
     })
 }

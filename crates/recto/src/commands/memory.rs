@@ -22,6 +22,7 @@ use crate::cli::{AudienceArgs, MemoryCommand, ScopeArgs, WhoArg};
 use crate::config::Settings;
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
+use crate::remedy_words::hint_with_command;
 use crate::setup;
 
 pub(crate) use search::recollection_json;
@@ -94,7 +95,8 @@ fn who(audience: &Audience) -> &'static str {
 
 impl From<MemoryError> for CliFailure {
     fn from(error: MemoryError) -> Self {
-        CliFailure::from_error(&error).hint_if(error.hint())
+        let hint = hint_with_command(error.hint(), error.remedy().as_ref());
+        CliFailure::from_error(&error).hint_if(hint)
     }
 }
 

@@ -22,6 +22,7 @@ use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::input;
 use crate::output::{one_line, print, print_json, tell};
+use crate::remedy_words::with_command;
 use crate::setup;
 use crate::terminal::status::StatusLine;
 
@@ -236,6 +237,7 @@ fn draw(found: &SearchReport, args: &SearchArgs) -> CliResult {
         print(&table.to_string())?;
     }
     if args.explain || matches!(how, RankingBasis::Words(_)) {
+        let how = with_command(how.to_string(), how.remedy().as_ref());
         tell(&format_args!("searched {how}"));
     }
     tell(&match shown.iter().any(|row| row.is_taken) {

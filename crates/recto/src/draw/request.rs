@@ -11,6 +11,7 @@ use recto_context::{
 
 use super::TextTable;
 use crate::output::tame;
+use crate::remedy_words::with_command;
 
 /// Columns of the bar.
 const BAR: usize = 72;
@@ -240,7 +241,8 @@ fn dropped(request: &RequestContext) -> String {
     }
     for notice in &request.notices {
         let source = notice.source.to_string();
-        table.row(["file".to_owned(), source, String::new(), notice.problem.to_string()]);
+        let problem = with_command(&*notice.problem, notice.remedy.as_ref());
+        table.row(["file".to_owned(), source, String::new(), problem]);
     }
     table.to_string()
 }

@@ -196,9 +196,9 @@ fn a_skill_that_changed_is_off_until_a_person_looked_at_it() {
         home.write(&format!("workspace/skills/look/{file}"), &content);
         assert_eq!(tool(&home, "names")["permission"], "off", "{file}");
         let list = home.ok(&["tools", "list"]);
-        assert!(list.contains("run `recto tools trust look`"), "{list}");
+        assert!(list.contains("(`recto tools trust look`)"), "{list}");
         let doctor = home.run(&["doctor"]);
-        assert!(doctor.out.contains("run `recto tools trust look`"), "{}", doctor.out);
+        assert!(doctor.out.contains("(`recto tools trust look`)"), "{}", doctor.out);
         let run = home.run(&call);
         assert_ne!(run.code, 0, "{file}: {}", run.out);
         assert!(run.out.contains("recto tools trust look"), "{}{}", run.out, run.err);

@@ -135,7 +135,7 @@ fn a_damaged_encoder_is_told_once_and_words_go_on() {
         for _ in 0..2 {
             let events = events(submit(&agent, session, "How do I authenticate?").await).await;
             told.extend(events.into_iter().filter_map(|event| match event {
-                EventKind::Notice { text } => Some(text),
+                EventKind::Notice(notice) => Some(notice.text),
                 _ => None,
             }));
         }

@@ -22,6 +22,7 @@ use crate::draw::TextTable;
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::output::{print_as, tell};
+use crate::remedy_words::with_command;
 use crate::setup;
 
 /// The name of the model and of the session, and the place that settings are said to be from.
@@ -173,7 +174,9 @@ async fn embed_all(agent: &Agent) {
     let searcher = agent.searcher();
     let ranked =
         patiently(searcher, searcher.search(entries, NAME, all, SearchPatience::UntilDone));
-    tell(&format_args!("searched {}", ranked.await.how));
+    let how = ranked.await.how;
+    let how = with_command(how.to_string(), how.remedy().as_ref());
+    tell(&format_args!("searched {how}"));
 }
 
 fn drawn(decided: &[DecisionLine], right: usize) -> String {

@@ -24,6 +24,7 @@ use crate::commands::search::by_probability;
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::output::{tame, tell};
+use crate::remedy_words::with_command;
 use crate::setup;
 use crate::terminal::status::StatusLine;
 
@@ -125,7 +126,10 @@ fn encoder(files: Option<&recto_search::EncoderFiles>) -> Option<Encoder> {
         EncoderError::Missing { .. } => tell(
             &"by words alone: there is no embedding model\n  hint: run `recto models pull minilm`",
         ),
-        error => tell(&format_args!("by words alone: {error}\n  hint: {}", error.hint())),
+        error => {
+            let hint = with_command(error.hint(), error.remedy().as_ref());
+            tell(&format_args!("by words alone: {error}\n  hint: {hint}"));
+        }
     };
     Encoder::load(files?).map_err(tell_problem).ok()
 }

@@ -13,6 +13,7 @@ use super::answers;
 use super::follow::wants;
 use crate::failure::{CliFailure, CliResult};
 use crate::output::{print, print_data, print_json_line, tell};
+use crate::remedy_words::{hint_with_command, with_command};
 use crate::terminal::markdown::MarkdownRenderer;
 use crate::terminal::status::{self, StatusLine};
 use crate::terminal::{OutputStyle, width};
@@ -73,7 +74,7 @@ impl TurnPrinter {
                 ))
             }
             // Nobody is told a second time.
-            (TurnPrinter::People(terminal), EventKind::Notice { .. }) => terminal.event(event),
+            (TurnPrinter::People(terminal), EventKind::Notice(_)) => terminal.event(event),
             (TurnPrinter::People(_), _) => Ok(()),
         }
     }
@@ -144,7 +145,10 @@ impl TerminalPrinter {
                     _ => status::failed(&name, &about, text),
                 })
             }
-            EventKind::Notice { text } => self.line(&format!("note: {text}")),
+            EventKind::Notice(notice) => {
+                let text = with_command(&notice.text, notice.remedy.as_ref());
+                self.line(&format!("note: {text}"))
+            }
             EventKind::Finished(finished) => self.finished(event, finished),
         }
     }
@@ -209,7 +213,7 @@ impl TerminalPrinter {
                 _ => "error: ".to_owned(),
             };
             tell(&format_args!("{what}{}", error.message));
-            if let Some(hint) = &error.hint {
+            if let Some(hint) = hint_with_command(error.hint.clone(), error.remedy.as_ref()) {
                 tell(&format_args!("\nhint: {hint}"));
             }
         }

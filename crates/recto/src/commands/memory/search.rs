@@ -19,6 +19,7 @@ use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::input;
 use crate::output::{print, print_json, tell};
+use crate::remedy_words::with_command;
 use crate::setup;
 
 /// Waiting that is longer than this is told.
@@ -78,7 +79,8 @@ fn draw(recalled: &RecallOutcome, audience: &Audience) -> CliResult {
     } else {
         print(&table(&recalled.found).to_string())?;
     }
-    tell(&format_args!("searched {}", recalled.how));
+    let how = with_command(recalled.how.to_string(), recalled.how.remedy().as_ref());
+    tell(&format_args!("searched {how}"));
     Ok(())
 }
 

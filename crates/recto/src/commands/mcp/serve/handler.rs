@@ -15,7 +15,7 @@ use recto_workspace::MemoryView;
 use tokio::sync::Mutex;
 use tokio::task::spawn_blocking;
 
-use crate::commands::items::severity;
+use crate::commands::items::problem_line;
 use crate::config::Settings;
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
@@ -86,7 +86,7 @@ impl CallHandler {
         let read = spawn_blocking(move || {
             let snapshot = setup::read_workspace(&shared.settings)?;
             let problems = snapshot.problems.iter();
-            let problems = problems.map(|problem| format!("{}: {problem}", severity(problem)));
+            let problems = problems.map(problem_line);
             let catalog = setup::whole_catalog(&home, &shared.settings, &snapshot);
             Ok::<_, CliFailure>((catalog, problems.collect::<Vec<_>>()))
         });
@@ -103,7 +103,7 @@ impl CallHandler {
     pub(super) async fn remembered(&self, state: &ServeState) -> Arc<MemoryView> {
         let view = setup::remembered(&state.settings).await;
         let problems = view.problems.iter();
-        self.tell_once(problems.map(|problem| format!("{}: {problem}", severity(problem))));
+        self.tell_once(problems.map(problem_line));
         view
     }
 
