@@ -11,6 +11,7 @@ use recto_store::{
     TurnEnding, TurnId,
 };
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::notice::TurnNotice;
 
@@ -93,6 +94,10 @@ pub struct ApprovalQuestion {
     pub title: String,
     /// All that is known of what would be done.
     pub detail: String,
+    /// The same as fields, such as `argv` and `network`; absent where only the words
+    /// were kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub action: Option<Value>,
     /// Whether it can be allowed for this call alone, and not for the session.
     pub only_once: bool,
     /// When nobody need answer any more.
@@ -107,6 +112,7 @@ impl ApprovalQuestion {
             tool: approval.question.tool.key(),
             title: approval.question.title.clone(),
             detail: approval.question.detail.clone(),
+            action: approval.question.fields.clone(),
             only_once: approval.question.extent == ApprovalExtent::Call,
             expires: approval.question.expires,
         }

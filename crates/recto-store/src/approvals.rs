@@ -7,6 +7,7 @@
 use recto_context::{ContentHash, ItemId};
 use rusqlite::{Connection, Row, params};
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::codec;
 use crate::error::{DbError, RowId, StoreError, StoreResult};
@@ -27,6 +28,8 @@ pub struct NewApproval {
     pub title: String,
     /// All that the person is shown.
     pub detail: String,
+    /// The same as fields. A question of a Recto that kept none has none.
+    pub fields: Option<Value>,
     /// The hash of what would be done.
     pub action: ContentHash,
     /// The hash of what the tool is.
@@ -182,8 +185,8 @@ pub(crate) fn insert_questions(
     let mut insert = db.prepare_cached(
         "INSERT INTO approvals
              (session, turn, round, place, tool, title, detail, action, identity, single,
-              asked, expires)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+              asked, expires, fields)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
     )?;
     for question in questions {
         insert.execute(params![
@@ -199,6 +202,7 @@ pub(crate) fn insert_questions(
             question.extent == ApprovalExtent::Call,
             question.asked.microseconds(),
             question.expires.microseconds(),
+            question.fields.as_ref().map(|fields| codec::pack(&fields.to_string())),
         ])?;
     }
     Ok(())
@@ -222,7 +226,10 @@ fn read(row: &Row<'_>) -> DbResult<StoredApproval> {
     let answer =
         answer.map(|name| ApprovalAnswer::from_name(&name).ok_or_else(damaged)).transpose()?;
     let answered = rows::optional_moment(row, "answered")?;
-    let detail: Vec<u8> = row.get("detail")?;
+    let text = |packed: Vec<u8>| codec::unpack(&packed).map_err(|_| damaged());
+    let fields: Option<Vec<u8>> = row.get("fields")?;
+    let fields = fields.map(text).transpose()?;
+    let fields = fields.map(|text| serde_json::from_str(&text).map_err(|_| damaged()));
     Ok(StoredApproval {
         id,
         session: SessionId(row.get("session")?),
@@ -232,7 +239,8 @@ fn read(row: &Row<'_>) -> DbResult<StoredApproval> {
             place: row.get("place")?,
             tool: rows::json(row, "tool")?,
             title: row.get("title")?,
-            detail: codec::unpack(&detail).map_err(|_| damaged())?,
+            detail: text(row.get("detail")?)?,
+            fields: fields.transpose()?,
             action: ContentHash::from_bytes(row.get("action")?),
             identity: ContentHash::from_bytes(row.get("identity")?),
             extent: if row.get("single")? { ApprovalExtent::Call } else { ApprovalExtent::Tool },

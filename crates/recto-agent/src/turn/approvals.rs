@@ -45,13 +45,14 @@ impl TurnRun<'_> {
         let round = self.state.round();
         for (place, verdict) in (0..).zip(verdicts) {
             let ToolCallVerdict::Ask(question) = verdict else { continue };
-            let ToolAction { title, detail, hash, needs, .. } = question.action;
+            let ToolAction { title, detail, fields, needs, hash } = question.action;
             self.pending.approvals.push(NewApproval {
                 round,
                 place,
                 tool: question.tool,
                 title,
                 detail,
+                fields: serde_json::to_value(fields).ok(),
                 action: hash,
                 identity: question.identity,
                 extent: match needs {

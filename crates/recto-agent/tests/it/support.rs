@@ -22,8 +22,8 @@ use recto_fakes::{AnswerGate, FakeAnswer, FakeCall, FakeModel, FakeReply, FakeSe
 use recto_llm::{CallOptions, ClientOptions, ModelClient, Provider, RetryPolicy};
 use recto_store::{SessionId, Store, StoreOptions, TurnId, TurnStatus};
 use recto_tools::{
-    ApprovalNeed, CallArguments, CallContext, CallLimits, Consent, Tool, ToolAction, ToolClass,
-    ToolError, ToolOutput, Toolbox,
+    ActionFields, ApprovalNeed, CallArguments, CallContext, CallFields, CallLimits, Consent, Tool,
+    ToolAction, ToolClass, ToolError, ToolOutput, Toolbox,
 };
 use recto_workspace::{MemoryFiles, Workspace, WorkspaceOptions};
 use serde_json::json;
@@ -243,13 +243,9 @@ impl Tool for Held {
 /// What a call with these arguments would do.
 fn action(what: &str, arguments: &CallArguments, needs: ApprovalNeed) -> ToolAction {
     let data = arguments.as_value().clone();
-    ToolAction {
-        title: format!("{what} {data}"),
-        detail: format!("{what} with {data}"),
-        needs,
-        hash: ContentHash::of_bytes(data.to_string().as_bytes()),
-        data,
-    }
+    let hash = ContentHash::of_bytes(data.to_string().as_bytes());
+    let fields = CallFields { what: format!("{what} {data}"), arguments: data };
+    ToolAction::new(ActionFields::Call(fields), needs, hash)
 }
 
 /// The tool `risk`, which a person has to allow. Of `what = "soul"` only a person

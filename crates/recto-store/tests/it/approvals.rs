@@ -5,6 +5,7 @@ use recto_store::{
     ApprovalAnswer, ApprovalExtent, NewApproval, RowId, StoreError, StoredApproval, TrustUpdate,
     TurnCommit, TurnId,
 };
+use serde_json::json;
 
 use crate::support::{StoreBench, at, begin, done};
 
@@ -15,6 +16,7 @@ fn question(place: u32, tool: &str) -> NewApproval {
         tool: ItemId::tool(Some("git".into()), tool),
         title: format!("git {tool}"),
         detail: format!("git {tool} --all\n").repeat(50),
+        fields: Some(json!({"kind": "program", "argv": ["git", tool], "network": false})),
         action: ContentHash::of_bytes(tool.as_bytes()),
         identity: ContentHash::of_bytes(b"git 2"),
         extent: ApprovalExtent::Tool,

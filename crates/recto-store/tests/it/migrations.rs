@@ -8,11 +8,12 @@ use crate::compactions::compaction;
 use crate::support::{begin, exchange, key, new_session, reply, transcript};
 
 /// What made a database of each version.
-const MIGRATIONS: [&str; 4] = [
+const MIGRATIONS: [&str; 5] = [
     include_str!("../../migrations/001.sql"),
     include_str!("../../migrations/002.sql"),
     include_str!("../../migrations/003.sql"),
     include_str!("../../migrations/004.sql"),
+    include_str!("../../migrations/008.sql"),
 ];
 
 /// What stands in it, by the first version that had room for it.
@@ -80,7 +81,7 @@ async fn an_old_database_becomes_what_a_new_one_is() {
     let folder = tempfile::tempdir().unwrap();
     let fresh = StoreOptions::new(folder.path().join("recto.db"));
     drop(Store::open(&fresh).unwrap());
-    for version in 1..=4 {
+    for version in 1..=MIGRATIONS.len() {
         let (_folder, options) = made_by(version);
         let store = Store::open(&options).unwrap();
         let session = store.bind(key("new"), new_session("new")).await.unwrap();
@@ -89,4 +90,25 @@ async fn an_old_database_becomes_what_a_new_one_is() {
         drop(store);
         assert_eq!(tables(&options), tables(&fresh));
     }
+}
+
+/// Promise: `approval-fields`
+#[tokio::test]
+async fn a_question_of_an_older_version_is_read_without_fields() {
+    let (_folder, options) = made_by(4);
+    let database = Connection::open(&options.path).unwrap();
+    database
+        .execute_batch(
+            r#"INSERT INTO turns (id, session, number, status, accepted) VALUES (7, 1, 1, 'asking', 5);
+               INSERT INTO approvals VALUES
+                   (3, 1, 7, 1, 0, '{"kind":"tool","name":"write_file"}', 'create a.txt',
+                    CAST('+x' AS BLOB), zeroblob(32), zeroblob(32), 0, 5, 9, NULL, NULL)"#,
+        )
+        .unwrap();
+    drop(database);
+    let store = Store::open(&options).unwrap();
+    let asked = store.open_approvals().await.unwrap();
+    let question = &asked[0].question;
+    assert_eq!((&*question.title, &*question.detail), ("create a.txt", "+x"));
+    assert_eq!(question.fields, None);
 }

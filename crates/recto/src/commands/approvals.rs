@@ -10,8 +10,8 @@ use recto_agent::{
     Agent, AnsweredApproval, ApprovalQuestion, EventKind, FinishedTurn, TurnContinues,
 };
 use recto_store::{
-    ApprovalAnswer, ApprovalId, Moment, RowId, Store, StoreError, StoredApproval, StoredSession,
-    TurnEnding, TurnOwner,
+    ApprovalAnswer, ApprovalExtent, ApprovalId, Moment, RowId, Store, StoreError, StoredApproval,
+    StoredSession, TurnEnding, TurnOwner,
 };
 use serde_json::{Value, json};
 
@@ -41,6 +41,9 @@ pub(crate) fn run(home: &RectoHome, command: &ApprovalCommand) -> CliResult<Exit
     let settings = setup::load(home, Vec::new())?;
     match command {
         ApprovalCommand::List(format) => setup::runtime()?.block_on(list(&settings, format.json)),
+        ApprovalCommand::Show { id, json } => {
+            setup::runtime()?.block_on(show(&settings, *id, *json))
+        }
         ApprovalCommand::Answer { id, answer: word, json } => {
             let runtime = setup::runtime()?;
             let (outcome, agent) = runtime.block_on(answer(home, settings, *id, (*word).into()))?;
@@ -77,6 +80,28 @@ async fn list(settings: &Settings, as_json: bool) -> CliResult<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+async fn show(settings: &Settings, id: ApprovalId, as_json: bool) -> CliResult<ExitCode> {
+    let store = setup::store(settings)?;
+    let approval = store.approval(id).await?.ok_or_else(|| not_there(id))?;
+    let session = store.session(approval.session).await?;
+    if as_json {
+        print_json(&approval_json(&approval, session.as_ref()))?;
+    } else {
+        print(&drawn(&[(approval.clone(), session)]))?;
+        let answer = match approval.answer {
+            Some((answer, at)) => format!("answered: {}, {}", answer.name(), local(at)),
+            None => "nobody has answered it".to_owned(),
+        };
+        tell(&answer);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn not_there(id: ApprovalId) -> CliFailure {
+    CliFailure::from(StoreError::NotFound(RowId::Approval(id)))
+        .hint("`recto approvals list` lists those that are open")
+}
+
 /// Draws a line for each question, and below them what exactly each would do.
 fn drawn(open: &[(StoredApproval, Option<StoredSession>)]) -> String {
     let mut table = TextTable::new(["number", "session", "tool", "asked", "expires", "what"]);
@@ -109,9 +134,12 @@ fn approval_json(approval: &StoredApproval, session: Option<&StoredSession>) -> 
         "tool": question.tool.key(),
         "title": question.title,
         "detail": question.detail,
+        "action": question.fields,
+        "only_once": question.extent == ApprovalExtent::Call,
         "asked": question.asked,
         "expires": question.expires,
         "answer": approval.answer.map(|(answer, _)| answer),
+        "answered": approval.answer.map(|(_, at)| at),
     })
 }
 
@@ -146,10 +174,7 @@ async fn answer(
 
 /// Whether another process waits for the answer; then no model is needed here.
 async fn is_waited_for(store: &Store, id: ApprovalId) -> CliResult<bool> {
-    let Some(approval) = store.approval(id).await? else {
-        return Err(CliFailure::from(StoreError::NotFound(RowId::Approval(id)))
-            .hint("`recto approvals list` lists those that are open"));
-    };
+    let approval = store.approval(id).await?.ok_or_else(|| not_there(id))?;
     let turn = store.turn(approval.turn).await?;
     Ok(turn.and_then(|turn| turn.owner) == Some(TurnOwner::Elsewhere))
 }

@@ -50,6 +50,44 @@ fn a_question_is_listed_with_all_that_would_be_done() {
     assert!(drawn.contains("write_file") && drawn.contains("a.txt"), "{drawn}");
 }
 
+/// Promise: `approval-fields`
+#[test]
+fn what_would_be_done_is_told_field_by_field_and_in_words() {
+    let home = waiting();
+    let shown = json(&home.ok(&["approvals", "show", "1", "--json"]));
+    let diff = "--- a.txt\n+++ a.txt\n@@ -0,0 +1 @@\n+x\n\\ No newline at end of file\n";
+    assert_eq!(
+        shown["action"],
+        serde_json::json!({
+            "kind": "file", "path": "a.txt", "change": "create", "diff": diff,
+            "bytes_before": null, "bytes_after": 1,
+        })
+    );
+    assert_eq!((&shown["title"], &shown["detail"]), (&"create a.txt".into(), &diff.into()));
+    assert_eq!(shown["only_once"], false);
+    assert_eq!(json(&home.ok(&["approvals", "list", "--json"]))[0], shown);
+    let drawn = home.run(&["approvals", "show", "1"]);
+    assert!(drawn.out.contains("create a.txt") && drawn.out.contains("+x"), "{}", drawn.out);
+    assert!(drawn.err.contains("nobody has answered it"), "{}", drawn.err);
+    home.run(&["approvals", "answer", "1", "deny"]);
+    let shown = json(&home.ok(&["approvals", "show", "1", "--json"]));
+    assert_eq!(shown["answer"], "denied");
+    assert!(shown["answered"].is_string(), "{shown}");
+    home.run(&["approvals", "show", "7"]).fails_with("recto approvals list");
+}
+
+/// Promise: `approval-fields`
+#[test]
+fn the_event_of_a_question_has_its_fields() {
+    let home = Home::scripted(&[CALL]);
+    let run = home.run(&["chat", "--json", "-m", "write it"]);
+    let asked = run.out.lines().map(json).find(|event| event["event"] == "asked").unwrap();
+    assert_eq!(
+        (&asked["action"]["kind"], &asked["action"]["path"]),
+        (&"file".into(), &"a.txt".into())
+    );
+}
+
 #[test]
 fn a_turn_goes_on_here_when_nobody_else_waits_for_the_answer() {
     let home = waiting();

@@ -121,12 +121,12 @@ fn a_dry_run_shows_the_call_and_runs_nothing() {
     let dry = home.ok(&["tools", "dry-run", "names", "--json", "--args", r#"{"path": "notes"}"#]);
     let dry = json(&dry);
     assert_eq!((&dry["tool"], &dry["asks"]), (&"look.names".into(), &true.into()));
-    let argv = dry["data"]["argv"].as_array().unwrap();
+    let argv = dry["action"]["argv"].as_array().unwrap();
     assert!(argv[0].as_str().unwrap().ends_with("/ls"), "{argv:?}");
-    assert_eq!(dry["data"]["sandbox"]["network"], false, "it asks, and nobody granted it");
+    assert_eq!(dry["action"]["network"], false, "it asks, and nobody granted it");
     home.write("config.toml", "items.skill.look.network = true\n");
     let dry = home.ok(&["tools", "dry-run", "names", "--json", "--args", r#"{"path": "notes"}"#]);
-    assert_eq!(json(&dry)["data"]["sandbox"]["network"], true);
+    assert_eq!(json(&dry)["action"]["network"], true);
 }
 
 #[test]

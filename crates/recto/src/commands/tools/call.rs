@@ -154,7 +154,7 @@ impl ToolTrial {
             "detail": action.detail,
             "asks": asks,
             "needs_person": action.needs == ApprovalNeed::Person,
-            "data": action.data,
+            "action": action.fields,
         })
     }
 
