@@ -5,7 +5,7 @@
 
 use std::path::PathBuf;
 
-use recto_context::{ContentSource, DropReason, FileNotice, Layer, Remedy};
+use recto_context::{ContentSource, DropReason, FileNotice, Layer, Remedy, Tokens};
 use recto_store::TurnId;
 use recto_workspace::WorkspaceProblem;
 use serde::{Deserialize, Serialize};
@@ -45,13 +45,13 @@ pub enum NoticeFacts {
         summarized: bool,
     },
     /// Nobody knows the model's window.
-    WindowAssumed { model: String, tokens: u32 },
+    WindowAssumed { model: String, tokens: Tokens },
     /// The reply ended at its limit of tokens.
-    ReplyCutOff { limit: u32 },
+    ReplyCutOff { limit: Tokens },
     /// The provider withheld the rest of the reply.
     ReplyWithheld,
     /// The server counted far fewer tokens than were sent.
-    PromptCut { counted: u32, expected: u32 },
+    PromptCut { counted: u32, expected: Tokens },
     /// A tool's result was shortened to make room.
     ResultShortened { tool: String, bytes: usize, of_bytes: usize },
     /// A model could not summarise what leaves; the error has this code.
@@ -70,7 +70,7 @@ pub struct DroppedFact {
     pub what: String,
     pub layer: Layer,
     /// What it cost before.
-    pub tokens: u32,
+    pub tokens: Tokens,
     pub reason: DropReason,
 }
 
@@ -184,7 +184,7 @@ mod tests {
         let dropped = vec![DroppedFact {
             what: "12 messages".to_owned(),
             layer: Layer::History,
-            tokens: 300,
+            tokens: Tokens::new(300),
             reason: DropReason::NoRoom,
         }];
         check(

@@ -189,7 +189,7 @@ impl From<ApprovalSetting> for ApprovalMode {
 impl SessionSettings {
     /// The settings that the store has kept. What can't be read any more counts as
     /// unset, because a setting must not keep a session from going on.
-    pub(crate) fn from_store(settings: &SettingsMap) -> Self {
+    pub fn from_store(settings: &SettingsMap) -> Self {
         if let Ok(settings) = Self::deserialize(settings) {
             return settings;
         }

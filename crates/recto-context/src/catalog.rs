@@ -128,8 +128,8 @@ pub struct ToolSpec {
     /// The name by which models call it: its own, unless that would be taken or
     /// is none that their servers accept.
     pub called: Arc<str>,
-    /// What it does, as the model reads it.
-    pub description: Arc<str>,
+    /// What it does, as the model reads it; nothing is sent where nobody said it.
+    pub description: Option<Arc<str>>,
     /// The JSON schema of its parameters.
     pub parameters: Arc<Value>,
     /// The tool as compact JSON, about as wires carry it: what is counted, compared and kept in
@@ -144,9 +144,11 @@ pub struct ToolSpec {
 impl ToolSpec {
     /// A tool that is always offered, and called by its own name.
     pub fn new(id: ItemId, description: impl Into<Arc<str>>, parameters: Value) -> Self {
-        let (called, description) = (id.name.clone(), description.into());
+        let called = id.name.clone();
+        let description =
+            Some(description.into()).filter(|text: &Arc<str>| !text.trim().is_empty());
         ToolSpec {
-            schema: schema_of(&called, &description, &parameters),
+            schema: schema_of(&called, description.as_deref(), &parameters),
             id,
             called,
             description,
@@ -159,7 +161,7 @@ impl ToolSpec {
     /// The same tool, called by another name.
     pub fn with_called(self, called: impl Into<Arc<str>>) -> Self {
         let called = called.into();
-        let schema = schema_of(&called, &self.description, &self.parameters);
+        let schema = schema_of(&called, self.description.as_deref(), &self.parameters);
         ToolSpec { called, schema, ..self }
     }
 
@@ -168,19 +170,23 @@ impl ToolSpec {
         let mut value: Value = serde_json::from_str(&schema).ok()?;
         let function = value.get_mut("function")?;
         let called = function.get("name")?.as_str()?.into();
-        let description = function.get("description")?.as_str()?.into();
+        let description = match function.get("description") {
+            Some(text) => Some(text.as_str()?.into()),
+            None => None,
+        };
         let parameters = Arc::new(function.get_mut("parameters")?.take());
         let (include, source) = (IncludeMode::Always, ContentSource::BuiltIn);
         Some(ToolSpec { id, called, description, parameters, schema, include, source })
     }
 }
 
-fn schema_of(called: &str, description: &str, parameters: &Value) -> Text {
-    let function = serde_json::json!({
-        "name": called,
-        "description": description,
-        "parameters": parameters,
-    });
+fn schema_of(called: &str, description: Option<&str>, parameters: &Value) -> Text {
+    let mut function = serde_json::Map::new();
+    function.insert("name".to_owned(), called.into());
+    if let Some(description) = description {
+        function.insert("description".to_owned(), description.into());
+    }
+    function.insert("parameters".to_owned(), parameters.clone());
     serde_json::json!({"type": "function", "function": function}).to_string().into()
 }
 

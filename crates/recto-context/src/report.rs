@@ -149,7 +149,7 @@ fn tool_json(tool: &OfferedTool) -> Value {
         "name": &*spec.id.name,
         "server": spec.id.server.as_deref(),
         "called": &*spec.called,
-        "description": &*spec.description,
+        "description": spec.description.as_deref(),
         "parameters": &*spec.parameters,
     })
 }

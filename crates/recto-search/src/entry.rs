@@ -55,8 +55,7 @@ impl SearchEntry {
         let server = tool.id.server.as_ref().map(|server| format!("Server: {server}."));
         let parameters = parameters(&tool.parameters).map(|list| format!("Parameters: {list}"));
         let lines: Vec<String> = server.into_iter().chain(parameters).collect();
-        let description = Some(tool.description.clone()).filter(|text| !text.trim().is_empty());
-        SearchEntry::new(tool.id.clone(), description, lines.join("\n").into())
+        SearchEntry::new(tool.id.clone(), tool.description.clone(), lines.join("\n").into())
     }
 
     /// Something remembered. Only those of a day's notes are a thread: what stands side by

@@ -245,8 +245,9 @@ impl ServerSet {
         let include = options.tool_includes.get(&tool.name).copied().unwrap_or(options.include);
         let id = ItemId::tool(Some(server.clone()), tool.name);
         // So that a model and a person see whose words these are.
-        let description = format!("[server {server}] {}", tool.description);
-        let spec = ToolSpec::new(id, description, tool.parameters).with_called(called);
+        let description = tool.description.map(|words| format!("[server {server}] {words}"));
+        let spec =
+            ToolSpec::new(id, description.unwrap_or_default(), tool.parameters).with_called(called);
         ToolSpec { include, source: ContentSource::Server(server.clone()), ..spec }
     }
 }

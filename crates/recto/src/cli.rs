@@ -249,6 +249,10 @@ pub enum SessionCommand {
         /// How to write it [default: by the file's name; jsonl unless that ends in .md]
         #[arg(long)]
         format: Option<SessionFormat>,
+        /// Behind the messages, a line of JSON for each request that was sent: the exact body, all
+        /// that was on its page and why, what came back and what it cost; not as Markdown
+        #[arg(long)]
+        records: bool,
     },
     /// Read a session that was exported, a history of one JSON message a line, or Markdown with a
     /// heading for each message

@@ -45,11 +45,22 @@ pub(crate) use tools::{built_in, toolbox};
 
 /// Loads the config, and tells of what a person should know about it.
 pub(crate) fn load(home: &RectoHome, flags: Vec<ConfigFlag>) -> CliResult<Settings> {
-    let LoadedConfig { settings, warnings, .. } = load_all(home, flags)?;
-    for warning in &warnings {
+    let config = load_all(home, flags)?;
+    tell_warnings(&config);
+    Ok(config.settings)
+}
+
+/// Loads the config with its origins, and tells its warnings.
+pub(crate) fn load_told(home: &RectoHome) -> CliResult<LoadedConfig> {
+    let config = load_all(home, Vec::new())?;
+    tell_warnings(&config);
+    Ok(config)
+}
+
+fn tell_warnings(config: &LoadedConfig) {
+    for warning in &config.warnings {
         tell(&format_args!("warning: {warning}"));
     }
-    Ok(settings)
 }
 
 /// Loads the config with its warnings and origins.

@@ -50,7 +50,7 @@ impl TurnRun<'_> {
             |previous: &RequestContext| assumed(previous) && previous.model == request.model;
         if assumed(request) && !self.previous.as_ref().is_some_and(was_told) {
             let model = self.entry().name.to_string();
-            let tokens = request.window.tokens.get();
+            let tokens = request.window.tokens;
             self.notify(NoticeFacts::WindowAssumed { model, tokens });
         }
     }
@@ -59,7 +59,7 @@ impl TurnRun<'_> {
     pub(super) fn tell_of_finish(&self, finish: &FinishReason) {
         match finish {
             FinishReason::Length => {
-                self.notify(NoticeFacts::ReplyCutOff { limit: self.entry().limits.reply.get() });
+                self.notify(NoticeFacts::ReplyCutOff { limit: self.entry().limits.reply });
             }
             FinishReason::Filtered => self.notify(NoticeFacts::ReplyWithheld),
             FinishReason::Stop | FinishReason::ToolCalls | FinishReason::Other(_) => {}
@@ -87,7 +87,7 @@ impl TurnRun<'_> {
                 PromptCut::No
             }
             ObservationOutcome::ImplausiblyLow => {
-                let expected = request.prompt_tokens().get();
+                let expected = request.prompt_tokens();
                 self.notify(NoticeFacts::PromptCut { counted, expected });
                 PromptCut::Probably
             }
@@ -127,7 +127,7 @@ fn find_cuts(request: &RequestContext) -> Option<NoticeFacts> {
     let fact = |dropped: &DroppedEntry| DroppedFact {
         what: dropped.what.clone(),
         layer: dropped.layer,
-        tokens: dropped.before.get(),
+        tokens: dropped.before,
         reason: dropped.reason.clone(),
     };
     let dropped: Vec<DroppedFact> = request.dropped.iter().filter(is_cut).map(fact).collect();

@@ -1,5 +1,6 @@
 //! `recto sessions`: what was said, kept, moved and found.
 
+mod standing;
 mod summaries;
 mod transfer;
 
@@ -13,25 +14,30 @@ use recto_store::{
 use serde_json::{Value, json};
 
 use crate::cli::SessionCommand;
+use crate::config::LoadedConfig;
 use crate::draw::TextTable;
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::output::{print, print_json, print_list, tame, tame_lines, tell};
 use crate::setup;
 
+use standing::SessionDescriber;
+use transfer::ExportContent;
 pub(crate) use transfer::resume_from_file;
 
 pub(crate) fn run(home: &RectoHome, command: &SessionCommand) -> CliResult {
-    let settings = setup::load(home, Vec::new())?;
+    let config = setup::load_told(home)?;
+    let settings = config.settings.clone();
     setup::runtime()?.block_on(async {
         let store = setup::settled_store(&settings).await?;
         match command {
-            SessionCommand::List { all, json } => list(&store, *all, json.json).await,
-            SessionCommand::Show { name, json } => show(&store, name, json.json).await,
+            SessionCommand::List { all, json } => list(&store, &config, *all, json.json).await,
+            SessionCommand::Show { name, json } => show(&store, &config, name, json.json).await,
             SessionCommand::Rename { name, new } => rename(&store, name, new).await,
             SessionCommand::Archive { name } => archive(&store, name).await,
-            SessionCommand::Export { name, out, format } => {
-                transfer::export(&store, name, out.as_deref(), *format).await
+            SessionCommand::Export { name, out, format, records } => {
+                let content = if *records { ExportContent::Records } else { ExportContent::Talk };
+                transfer::export(&store, name, out.as_deref(), *format, content).await
             }
             SessionCommand::Import { file, name } => {
                 transfer::import(&store, &settings, file, name.as_deref()).await
@@ -58,9 +64,19 @@ pub(crate) async fn find(store: &Store, name: &str) -> CliResult<StoredSession> 
     Err(failure.hint_nearest(name, labels.iter().map(String::as_str), otherwise))
 }
 
-async fn list(store: &Store, all: bool, json: bool) -> CliResult {
+async fn list(store: &Store, config: &LoadedConfig, all: bool, json: bool) -> CliResult {
     let filter = if all { SessionFilter::All } else { SessionFilter::Open };
     let sessions = store.sessions(filter).await?;
+    if json {
+        let describer = SessionDescriber::new(store, config).await?;
+        let mut described = Vec::new();
+        for summary in &sessions {
+            let mut json = summary_json(summary);
+            describer.describe(&summary.session, &mut json).await?;
+            described.push(json);
+        }
+        return print_json(&described.into());
+    }
     let nothing = "there are no sessions yet; `recto chat` begins one";
     print_list(json, &sessions, summary_json, || table(&sessions), &nothing)
 }
@@ -114,14 +130,16 @@ pub(crate) fn summary_json(summary: &SessionSummary) -> Value {
     json
 }
 
-async fn show(store: &Store, name: &str, json: bool) -> CliResult {
+async fn show(store: &Store, config: &LoadedConfig, name: &str, json: bool) -> CliResult {
     let session = find(store, name).await?;
     let messages = store.messages(session.id, None).await?;
     let turns = store.turns(session.id).await?;
     let compactions = store.compactions(session.id).await?;
     if json {
+        let mut described = session_json(&session);
+        SessionDescriber::new(store, config).await?.describe(&session, &mut described).await?;
         return print_json(&json!({
-            "session": session_json(&session),
+            "session": described,
             "messages": messages.iter().map(message_json).collect::<Vec<_>>(),
             "compactions": compactions.iter().map(summaries::json).collect::<Vec<_>>(),
             "turns": turns.iter().map(turn_json).collect::<Vec<_>>(),

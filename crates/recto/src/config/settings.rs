@@ -178,7 +178,9 @@ settings_tables! {
         /// with those there are, or they don't run. `recto tools list` shows which there are.
         sandbox: SandboxPolicy = default("best_effort").example("\"required\"");
         /// The most rounds of tool calls in one turn; then the turn ends with every call answered.
-        max_rounds: u32 = range(1, 1_000).default("20").example("10");
+        /// The `maxChatTurns` of other agents counts calls of the model: the last one, which
+        /// answers, is no round.
+        max_rounds: u32 = range(1, 1_000).default("20").alias("maxChatTurns").example("10");
         /// The most that a model is shown of what a call gave; a longer one is cut in its middle.
         max_output_bytes: u32 = range(256, 16 * 1024 * 1024).default("65536").example("16384");
         /// How many seconds a call may take before it is ended.

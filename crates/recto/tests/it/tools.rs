@@ -201,7 +201,8 @@ fn a_skill_that_changed_is_off_until_a_person_looked_at_it() {
         assert!(doctor.out.contains("(`recto tools trust look`)"), "{}", doctor.out);
         let run = home.run(&call);
         assert_ne!(run.code, 0, "{file}: {}", run.out);
-        assert!(run.out.contains("recto tools trust look"), "{}{}", run.out, run.err);
+        assert!(run.out.contains("is not the one that was approved"), "{}", run.out);
+        assert!(run.err.contains("(`recto tools trust look`)"), "{}", run.err);
         let told = home.ok(&["tools", "trust", "look"]);
         assert!(told.contains("skill look (changed) is trusted"), "{told}");
         assert!(told.contains(file), "{told}");

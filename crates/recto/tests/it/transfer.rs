@@ -36,6 +36,41 @@ fn everything() -> String {
     lines.map(|line| format!("{line}\n")).concat()
 }
 
+/// Promise: `records-can-be-taken-along`
+#[test]
+fn the_records_of_requests_are_exported_whole_and_leave_the_import_alone() {
+    let home = Home::scripted(&[
+        r#"{"tool_calls":[{"name":"list_files","arguments":{}}]}"#,
+        r#"{"content":"Nothing there.","usage":{"prompt":9,"completion":3}}"#,
+    ]);
+    home.ok(&["chat", "-m", "what is there?"]);
+    let plain = home.ok(&["sessions", "export", "default"]);
+    let whole = home.ok(&["sessions", "export", "default", "--records"]);
+    let requests = whole.strip_prefix(&plain).expect("requests stand behind the messages");
+    let requests = json_lines(requests);
+    assert_eq!(requests.len(), 2);
+    let turn = home.json(&["show", "1", "--json"]);
+    for (number, line) in (1..).zip(&requests) {
+        let (request, shown) = (&line["request"], &turn["requests"][number - 1]);
+        assert_eq!((&request["number"], &request["turn"]), (&json!(number), &json!(1)));
+        let body = home.ok(&["show", "1", "--request", &number.to_string(), "--body"]);
+        assert_eq!(request["body"], body, "byte for byte");
+        for key in ["context", "answer", "options", "model", "prefix"] {
+            assert_eq!(request[key], shown[key], "{key}");
+        }
+        assert!(request["answer"]["reply"].is_number(), "{request}");
+        assert!(request["answer"]["usage"].is_object(), "{request}");
+    }
+
+    let file = home.path("whole.jsonl");
+    let file = file.to_str().unwrap();
+    home.ok(&["sessions", "export", "default", "--records", "-o", file]);
+    home.ok(&["sessions", "import", file, "--name", "again"]);
+    assert_eq!(home.said("again"), home.said("default"));
+    let refused = home.run(&["sessions", "export", "default", "--records", "--format", "markdown"]);
+    refused.fails_with("--format jsonl");
+}
+
 /// Promise: `headings-survive-export`
 /// Promise: `timestamps-round-trip`
 #[test]

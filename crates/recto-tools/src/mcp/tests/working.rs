@@ -19,7 +19,7 @@ async fn a_server_is_started_when_it_is_needed_and_once() {
     assert_eq!(keys(&servers), ["a.hello"]);
     let spec = &tools.specs[0];
     assert_eq!(&*spec.called, "a_hello");
-    assert_eq!(&*spec.description, "[server a] Does hello.");
+    assert_eq!(spec.description.as_deref(), Some("[server a] Does hello."));
     assert_eq!(spec.source, ContentSource::Server("a".into()));
     assert_eq!(*spec.parameters, json!({"type": "object"}));
 

@@ -212,7 +212,7 @@ fn tool_json(spec: &ToolSpec, tools: &Toolbox) -> Value {
             true => "ask",
             false => "allow",
         },
-        "description": &*spec.description,
+        "description": spec.description.as_deref(),
         "parameters": &*spec.parameters,
     })
 }
@@ -224,7 +224,11 @@ fn tool_table(specs: &[&ToolSpec]) -> String {
             spec.id.key(),
             spec.include.to_string(),
             spec.called.to_string(),
-            spec.description.lines().next().unwrap_or_default().to_owned(),
+            spec.description
+                .as_deref()
+                .and_then(|text| text.lines().next())
+                .unwrap_or_default()
+                .to_owned(),
         ]);
     }
     table.to_string()

@@ -1,5 +1,6 @@
-//! Sessions out of the store and into it: as JSON, a line for the session and one for
-//! each message, or as Markdown. A message is data in either, so whatever it says,
+//! Sessions out of the store and into it: as JSON, a line for the session, one for
+//! each message and, where they are asked for, one for each request; or as Markdown.
+//! Requests are not taken in: what another Recto sent was not sent by this one. A message is data in either, so whatever it says,
 //! headings and all, comes back as it was.
 
 mod incoming;
@@ -17,6 +18,7 @@ use serde_json::json;
 
 use super::{find, local, message_json, session_json, session_name};
 use crate::cli::SessionFormat;
+use crate::commands::turns::show;
 use crate::config::Settings;
 use crate::failure::{CliFailure, CliResult};
 use crate::output::{print_text, tame, tell};
@@ -32,17 +34,34 @@ const VERSION: u32 = 1;
 /// The surface on which an imported session goes on.
 const SURFACE: &str = "terminal";
 
+/// What of a session is exported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ExportContent {
+    /// The messages.
+    Talk,
+    /// The messages, and the records of all requests.
+    Records,
+}
+
 pub(super) async fn export(
     store: &Store,
     name: &str,
     out: Option<&Path>,
     format: Option<SessionFormat>,
+    content: ExportContent,
 ) -> CliResult {
     let session = find(store, name).await?;
     let messages = store.messages(session.id, None).await?;
-    let text = match format.unwrap_or_else(|| format_of(out)) {
-        SessionFormat::Jsonl => jsonl(&session, &messages),
-        SessionFormat::Markdown => markdown(&session, &messages),
+    let text = match (format.unwrap_or_else(|| format_of(out)), content) {
+        (SessionFormat::Jsonl, ExportContent::Talk) => jsonl(&session, &messages),
+        (SessionFormat::Jsonl, ExportContent::Records) => {
+            jsonl(&session, &messages) + &request_lines(store, &session).await?
+        }
+        (SessionFormat::Markdown, ExportContent::Talk) => markdown(&session, &messages),
+        (SessionFormat::Markdown, ExportContent::Records) => {
+            return Err(CliFailure::new("records can't be written as Markdown")
+                .hint("write them with `--format jsonl`"));
+        }
     };
     match out {
         None => print_text(&text),
@@ -74,6 +93,23 @@ fn jsonl(session: &StoredSession, messages: &[StoredMessage]) -> String {
     let header = json!({"format": FORMAT, "version": VERSION, "session": session_json(session)});
     let lines = std::iter::once(header).chain(messages.iter().map(message_json));
     lines.map(|line| format!("{line}\n")).collect()
+}
+
+/// A line for each request of the session, in the order in which they were sent.
+async fn request_lines(store: &Store, session: &StoredSession) -> CliResult<String> {
+    let mut lines = String::new();
+    for turn in store.turns(session.id).await? {
+        for request in store.requests(turn.id).await? {
+            let mut record = show::request_json(store, &request).await?;
+            // As it was sent, byte for byte: another program may write JSON otherwise.
+            let body = store.body(request.id).await?;
+            record["body"] = String::from_utf8_lossy(&body).into();
+            record["turn"] = json!(turn.id);
+            record["notes"] = request.notes.clone();
+            lines += &format!("{}\n", json!({"request": record}));
+        }
+    }
+    Ok(lines)
 }
 
 fn markdown(session: &StoredSession, messages: &[StoredMessage]) -> String {

@@ -46,6 +46,7 @@ pub(super) fn dry_run(home: &RectoHome, args: &CallArgs) -> CliResult<ExitCode> 
             }
             Err(why) => {
                 tell(&format_args!("refused: {why}"));
+                trial.tell_why_off();
                 Ok(())
             }
         };
@@ -71,6 +72,7 @@ pub(super) fn run(home: &RectoHome, args: &CallArgs) -> CliResult<ExitCode> {
         } else {
             let end = if result.text.ends_with('\n') { "" } else { "\n" };
             print_text(&format!("{}{end}", result.text))?;
+            trial.tell_why_off();
         }
         Ok(match result.outcome {
             ToolOutcome::Done => ExitCode::SUCCESS,
@@ -124,6 +126,13 @@ impl ToolTrial {
         };
         let skill = skill_of(&spec, &view.catalog, declaring);
         Ok(ToolTrial { view, tools, spec, call, context, skill })
+    }
+
+    /// Tells what to do about a skill whose tools are off.
+    fn tell_why_off(&self) {
+        if let Some(why) = self.skill.as_ref().and_then(DeclaringSkill::why_off) {
+            tell(&why);
+        }
     }
 
     async fn describe(&self) -> Result<ToolAction, String> {

@@ -149,7 +149,8 @@ async fn record_json(
     }))
 }
 
-async fn request_json(store: &Store, request: &RequestRecord) -> CliResult<Value> {
+/// All that is known of a request.
+pub(crate) async fn request_json(store: &Store, request: &RequestRecord) -> CliResult<Value> {
     let context = restore_request(store, request).await?;
     let body = store.body(request.id).await?;
     let body: Value = serde_json::from_slice(&body).unwrap_or_default();
