@@ -247,3 +247,23 @@ impl Catalog {
         self.tools.iter().chain(self.skills.iter().flat_map(|skill| &skill.tools))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Promise: `request-kept-as-sent`
+    #[test]
+    fn a_description_that_was_sent_empty_stays_so_in_its_record() {
+        let schema = |description: &str| {
+            format!(
+                r#"{{"type":"function","function":{{"name":"now"{description},"parameters":{{}}}}}}"#
+            )
+        };
+        for (written, description) in [(r#","description":"""#, Some("")), ("", None)] {
+            let text = Text::from(schema(written));
+            let spec = ToolSpec::from_schema(ItemId::tool(None, "now"), text).unwrap();
+            assert_eq!(spec.description.as_deref(), description);
+        }
+    }
+}

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use recto_agent::{
     Agent, ChatCommand, CommandReply, Conversation, RecallQuery, RecalledContent, memory_tools,
 };
-use recto_context::{AudienceKind, Layer, PartReason, RequestContext};
+use recto_context::{AudienceKind, DropReason, Layer, PartReason, RequestContext};
 use recto_fakes::{FakeAnswer, FakeCall, FakeServer};
 use recto_store::SessionId;
 use recto_workspace::Horizon;
@@ -144,6 +144,33 @@ fn a_model_can_share_nothing_and_a_group_remembers_for_itself() {
         let other = requests(agent.store(), other).await.remove(0);
         assert!(layer(&same, Layer::Memory).contains("Monday"));
         assert!(!format!("{:?}", other.parts).contains("Monday"));
+    });
+}
+
+/// Promise: `channel-cap`
+#[test]
+fn a_channel_is_sent_its_last_twenty_messages_and_a_private_talk_more() {
+    let (bench, fake) = (Bench::new(), FakeServer::openai().start());
+    runtime().block_on(async {
+        let agent = agent(&bench, &fake).await;
+        let (channel, private) = (group(&agent, "c").await, session(&agent, "s").await);
+        let mut sent = Vec::new();
+        for talk in [channel, private] {
+            for number in 0..14 {
+                say(&agent, talk, &format!("message {number}")).await;
+            }
+            let last = requests(agent.store(), talk).await.pop().unwrap();
+            sent.push((last.layer(Layer::History).count(), last));
+        }
+        let [(in_channel, last), (in_private, _)] = &sent[..] else { unreachable!() };
+        // 13 exchanges came before: all of them are sent in private.
+        assert_eq!((*in_channel, *in_private), (20, 26));
+        let history = layer(last, Layer::History);
+        assert!(history.contains("message 12") && history.contains("message 3"), "{history}");
+        assert!(!history.contains("message 2\n"), "{history}");
+        let cap = DropReason::HistoryMessages { limit: 20 };
+        let trimmed = DropReason::TrimmedEarlier;
+        assert!(last.dropped.iter().any(|cut| cut.reason == cap || cut.reason == trimmed));
     });
 }
 

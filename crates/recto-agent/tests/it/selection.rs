@@ -5,7 +5,7 @@ use recto_agent::{
     Agent, ChatCommand, CommandReply, EventKind, ItemExplanation, ItemReason, restore_request,
 };
 use recto_context::mode::ModeSetting;
-use recto_context::{ItemKind, RequestContext};
+use recto_context::{ItemKind, Layer, PickPlacement, RequestContext};
 use recto_fakes::FakeServer;
 use recto_store::{SessionId, Store, TurnId};
 
@@ -121,6 +121,47 @@ fn each_message_brings_what_fits_it_by_words_alone() {
                 .chain(&request.candidates)
                 .all(|pick| { pick.scores.cosine.is_none() && pick.scores.lexical.is_some() })
         );
+    });
+}
+
+/// Promise: `in-layer-ranks-anew`
+#[test]
+fn in_their_layers_picks_and_memories_are_ranked_anew_for_each_message() {
+    let (bench, fake) = (Bench::new(), FakeServer::openai().start());
+    flow_example(&bench);
+    bench.write(
+        "memory/MEMORY.md",
+        "- Users authenticate with OAuth at the harbour gate.\n\
+         - Error handling is what the night shift looks after.\n",
+    );
+    runtime().block_on(async {
+        let mut entry = model("fake", &fake);
+        entry.layout.picks = PickPlacement::InLayer;
+        entry.limits.memory_entries = 1;
+        let agent = Agent::start(bench.parts(vec![entry])).await.unwrap();
+        let session = session(&agent, "k").await;
+        say(&agent, session, "How do I authenticate?").await;
+        say(&agent, session, "What's the error handling?").await;
+        check_sound(agent.store(), session).await;
+        let requests = requests(agent.store(), session).await;
+        let text = |request: &RequestContext, layer| {
+            request.layer(layer).map(|part| part.text().to_owned()).collect::<String>()
+        };
+        for (request, (rule, memory)) in
+            requests.iter().zip([("c", "harbour gate"), ("y", "night shift")])
+        {
+            assert_eq!(found(request)[0], rule);
+            assert_eq!(text(request, Layer::Picks), "", "picks stand in the layers of their kinds");
+            assert!(
+                items_on(request).contains(&format!("{rule} agent")),
+                "{:?}",
+                items_on(request)
+            );
+            let memories = text(request, Layer::Memory);
+            assert!(memories.contains(memory), "{memories}");
+            let other = if memory == "night shift" { "harbour gate" } else { "night shift" };
+            assert!(!memories.contains(other), "{memories}");
+        }
     });
 }
 

@@ -482,6 +482,35 @@ fn tools_that_stand_on_the_page_are_not_sent_again() {
     }
 }
 
+/// The page of a single tool that says nothing of itself.
+fn untold_tool_request(tool: ToolSpec, layout: PageLayout) -> RequestContext {
+    let catalog = Catalog { tools: vec![tool], ..Catalog::default() };
+    let inputs = AssemblyInputs::new(&catalog, "go on").mode(mode(Mode::Full));
+    inputs.layout(layout).assemble().unwrap()
+}
+
+#[test]
+fn a_tool_without_description_sends_none() {
+    for description in ["", " \n"] {
+        let tool = ToolSpec::new(ItemId::tool(None, "now"), description, json!({"type": "object"}));
+        assert_eq!(
+            &*tool.schema,
+            r#"{"type":"function","function":{"name":"now","parameters":{"type":"object"}}}"#
+        );
+        let request = untold_tool_request(tool.clone(), PageLayout::default());
+        for wire in [Wire::Ollama, Wire::OpenAi, Wire::Embedded] {
+            let tools = encode(wire, &options(), &request)["tools"].to_string();
+            assert!(tools.contains("now") && !tools.contains("description"), "{wire:?} {tools}");
+        }
+        let tools = encode(Wire::Anthropic, &options(), &request)["tools"].clone();
+        assert_eq!(tools[0]["name"], "now");
+        assert_eq!(tools[0].get("description"), None);
+        let layout = PageLayout { tool_calls: ToolCalls::Text, ..PageLayout::default() };
+        let page = encode(Wire::OpenAi, &options(), &untold_tool_request(tool, layout)).to_string();
+        assert!(page.contains("### now") && !page.contains("### now\\n\\n\\n"), "{page}");
+    }
+}
+
 #[test]
 fn a_request_without_anything_optional_has_only_what_must_be_there() {
     let request = plain_request(&[]);

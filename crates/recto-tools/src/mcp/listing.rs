@@ -208,6 +208,8 @@ mod tests {
         assert_eq!(listed.parameters["properties"]["p"]["enum"][0], "\u{200b}");
         let untold = tool(json!({"name": "b", "title": "The b", "inputSchema": {}}));
         assert_eq!(ServerListing::new(vec![untold]).tools[0].description.as_deref(), Some("The b"));
+        let silent = tool(json!({"name": "c", "description": " ", "inputSchema": {}}));
+        assert_eq!(ServerListing::new(vec![silent]).tools[0].description, None);
     }
 
     #[test]

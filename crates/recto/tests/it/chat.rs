@@ -1,5 +1,7 @@
 //! `recto chat`: events for programs, commands, messages through a pipe, Ctrl-C.
 
+use std::fs;
+
 use expect_test::expect;
 use recto_fakes::{AnswerEnding, AnswerGate, FakeAnswer};
 use serde_json::{Value, json};
@@ -77,6 +79,26 @@ fn json_tells_of_errors_with_a_code_and_a_hint() {
         let events = served.events("and now?");
         assert_eq!(events.last().unwrap()["error"]["code"], "empty_reply", "{wire:?}");
     }
+}
+
+/// Promise: `config-conflict-is-told`
+#[test]
+fn auto_beside_the_older_pair_is_told_and_the_pair_wins() {
+    let home = Home::scripted(&[r#"{"content":"Hello."}"#]);
+    let config = fs::read_to_string(home.path("config.toml")).unwrap();
+    let pair = "context_mode = \"auto\"\nminimal_system = false\ntool_turn_context = \"full\"\n";
+    home.write("config.toml", format!("{config}{pair}"));
+    let warning = "`context_mode = \"auto\"` has no effect beside the older settings, which win";
+    let run = home.run(&["chat", "-m", "fix src/main.rs"]);
+    assert_eq!(run.code, 0, "{}", run.err);
+    assert!(run.err.contains("warning: config.toml:"), "{}", run.err);
+    assert!(run.err.contains(warning) && run.err.contains("hint: keep those"), "{}", run.err);
+    let checked = home.ok(&["config", "check"]);
+    assert!(checked.contains(warning), "{checked}");
+    // Auto would have sent this one as a minimal request.
+    assert_eq!(home.json(&["show", "--json"])["requests"][0]["context"]["mode"]["chosen"], "full");
+    // What is told to people stays out of what programs read.
+    assert_eq!(run.out, "Hello.\n");
 }
 
 #[test]
