@@ -161,6 +161,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::event::{EventKind, TurnEvent};
 
     #[track_caller]
     fn check(facts: NoticeFacts, expected: &Value) {
@@ -168,6 +169,21 @@ mod tests {
         let written = serde_json::to_value(&notice).unwrap();
         assert_eq!(written, *expected);
         assert_eq!(serde_json::from_value::<TurnNotice>(written).unwrap(), notice);
+    }
+
+    #[test]
+    fn the_event_of_a_notice_has_all_of_it_beside_the_turn() {
+        let notice = NoticeFacts::WaitsForProcess { older: "7".parse().unwrap() };
+        let (session, turn) = ("1".parse().unwrap(), "8".parse().unwrap());
+        let event = TurnEvent { session, turn, event: EventKind::Notice(notice.into()) };
+        let text = "another process is talking in this session; this message waits for it";
+        assert_eq!(
+            serde_json::to_value(event).unwrap(),
+            json!({
+                "session": 1, "turn": 8, "event": "notice",
+                "text": text, "code": "waits_for_process", "older": 7,
+            })
+        );
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! `recto sessions`: what was said, kept, moved and found.
 
-mod standing;
+mod status;
 mod summaries;
 mod transfer;
 
@@ -21,7 +21,7 @@ use crate::home::RectoHome;
 use crate::output::{print, print_json, print_list, tame, tame_lines, tell};
 use crate::setup;
 
-use standing::SessionDescriber;
+use status::SessionDescriber;
 use transfer::ExportContent;
 pub(crate) use transfer::resume_from_file;
 

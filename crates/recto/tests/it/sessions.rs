@@ -110,7 +110,7 @@ fn the_json_of_a_session_has_exactly_these_keys() {
     let shown = home.json(&["sessions", "show", "default", "--json"]);
     assert_eq!(keys(&shown), ["session", "messages", "compactions", "turns"]);
     let session = ["id", "name", "agent", "surface", "created", "archived", "settings"];
-    let standing = ["waiting", "items", "holding"];
+    let standing = ["waiting", "items", "effective_settings"];
     assert_eq!(keys(&shown["session"]), [&session[..], &standing].concat());
     assert_eq!(keys(&shown["messages"][0]), ["id", "role", "stamp", "content", "at", "turn"]);
     assert_eq!(keys(&shown["messages"][1]), ["id", "role", "content", "at", "turn"]);
@@ -158,7 +158,7 @@ fn a_session_tells_what_waits_what_it_has_and_which_settings_hold() {
     items.sort();
     expect![[r#"["\"rule\" \"long\" \"in\" \"by_hand\"", "\"rule\" \"tone\" \"removed\" null"]"#]]
         .assert_eq(&format!("{items:?}"));
-    let holds = |name: &str| shown["holding"][name].clone();
+    let holds = |name: &str| shown["effective_settings"][name].clone();
     assert_eq!(holds("top_p"), json!({"value": 0.9, "from": "session"}));
     let temperature = holds("temperature");
     assert_eq!((&temperature["value"], &temperature["from"]), (&json!(0.5), &json!("model")));
@@ -168,7 +168,7 @@ fn a_session_tells_what_waits_what_it_has_and_which_settings_hold() {
     assert_eq!(holds("approval"), json!({"value": "per_tool", "from": "default"}));
     assert_eq!(holds("search")["value"], "normal");
     let listed = home.json(&["sessions", "list", "--json"]);
-    for key in ["waiting", "items", "holding"] {
+    for key in ["waiting", "items", "effective_settings"] {
         assert_eq!(listed[0][key], shown[key], "{key}");
     }
 }

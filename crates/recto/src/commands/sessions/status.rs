@@ -57,7 +57,7 @@ impl<'a> SessionDescriber<'a> {
         let waiting = self.open.iter().filter(|approval| approval.session == session.id);
         json["waiting"] = waiting.map(question_json).collect();
         json["items"] = items.iter().map(item_json).collect();
-        json["holding"] = settings_json(self.config, session);
+        json["effective_settings"] = settings_json(self.config, session);
         Ok(())
     }
 }
@@ -86,21 +86,21 @@ fn settings_json(config: &LoadedConfig, session: &StoredSession) -> Value {
     let own = json!(SessionSettings::from_store(&session.settings));
     let chosen = config.settings.chosen_model().map(|model| model.name.as_str());
     let model = own["model"].as_str().or(chosen).unwrap_or_default();
-    let holding = SETTINGS.iter().map(|(name, place)| {
+    let effective = SETTINGS.iter().map(|(name, place)| {
         let holds = match &own[*name] {
             Value::Null => config_json(config, *place, model),
             value => json!({"value": value, "from": "session"}),
         };
         ((*name).to_owned(), holds)
     });
-    let mut holding: Map<String, Value> = holding.collect();
+    let mut effective: Map<String, Value> = effective.collect();
     let is_search_off = !config.settings.search.enabled && own["search"].is_null();
     if is_search_off {
         let row = find_row(config, "search.enabled");
-        holding.insert("search".to_owned(), row_json(row, "config"));
-        holding["search"]["value"] = "off".into();
+        effective.insert("search".to_owned(), row_json(row, "config"));
+        effective["search"]["value"] = "off".into();
     }
-    holding.into()
+    effective.into()
 }
 
 fn config_json(config: &LoadedConfig, place: ConfigPlace, model: &str) -> Value {
