@@ -39,3 +39,46 @@ fn command(remedy: &Remedy) -> String {
     };
     fixed.to_owned()
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use clap::error::ErrorKind;
+
+    use super::*;
+    use crate::cli::Cli;
+
+    /// Promise: `advice-can-be-typed`
+    #[test]
+    fn every_command_that_is_advised_is_there() {
+        let name = || "x".to_owned();
+        let remedies = [
+            Remedy::CheckModels,
+            Remedy::PullModel,
+            Remedy::PullModelFile,
+            Remedy::PullEncoder,
+            Remedy::FreeModelName { name: name() },
+            Remedy::InspectSetup,
+            Remedy::ShowRequest,
+            Remedy::ListItems,
+            Remedy::ListApprovals,
+            Remedy::ListMemories,
+            Remedy::TrustSkill { skill: name() },
+            Remedy::UndoSummary,
+            Remedy::RenameSession,
+            Remedy::ListServers,
+            Remedy::CheckServer { server: name() },
+            Remedy::InitWorkspace,
+        ];
+        for remedy in remedies {
+            let advice = with_command("do it", Some(&remedy));
+            let typed = advice.split('`').find(|piece| piece.starts_with("recto "));
+            let typed = typed.unwrap_or_else(|| panic!("{advice}"));
+            if let Err(error) = Cli::try_parse_from(typed.split(' ')) {
+                // Which session is meant is for the person to say.
+                assert_eq!(error.kind(), ErrorKind::MissingRequiredArgument, "{typed}");
+            }
+        }
+        assert_eq!(with_command("do it", None), "do it");
+    }
+}
