@@ -5,9 +5,10 @@ use std::sync::Arc;
 use expect_test::{Expect, ExpectFile, expect, expect_file};
 use recto_context::{
     AssemblyInputs, CallId, Catalog, ContentPart, ContentSource, ContextLimits, Image, IncludeMode,
-    ItemId, ItemKind, LayoutPreset, Message, MessageBody, MessageId, MessageStamp, Mode,
-    ModeDecision, ModeReason, Opaque, OpaqueKind, PageLayout, Pick, RequestContext, Scores, Skill,
-    SystemFiles, SystemMessages, Tokens, ToolCall, ToolCalls, ToolSpec, Window, WorkspaceFile,
+    ItemId, ItemKind, ItemOrigin, LayoutPreset, Message, MessageBody, MessageId, MessageStamp,
+    Mode, ModeDecision, ModeReason, Opaque, OpaqueKind, PageLayout, Pick, RequestContext, Scores,
+    SessionItem, Skill, SystemFiles, SystemMessages, Tokens, ToolCall, ToolCalls, ToolSpec, Window,
+    WorkspaceFile,
 };
 use serde_json::{Value, json};
 
@@ -484,8 +485,9 @@ fn tools_that_stand_on_the_page_are_not_sent_again() {
 
 /// The page of a single tool that says nothing of itself.
 fn untold_tool_request(tool: ToolSpec, layout: PageLayout) -> RequestContext {
+    let session = [SessionItem { item: tool.id.clone(), joined: ItemOrigin::AtStart }];
     let catalog = Catalog { tools: vec![tool], ..Catalog::default() };
-    let inputs = AssemblyInputs::new(&catalog, "go on").mode(mode(Mode::Full));
+    let inputs = AssemblyInputs::new(&catalog, "go on").session(&session).mode(mode(Mode::Full));
     inputs.layout(layout).assemble().unwrap()
 }
 
@@ -498,7 +500,7 @@ fn a_tool_without_description_sends_none() {
             r#"{"type":"function","function":{"name":"now","parameters":{"type":"object"}}}"#
         );
         let request = untold_tool_request(tool.clone(), PageLayout::default());
-        for wire in [Wire::Ollama, Wire::OpenAi, Wire::Embedded] {
+        for wire in [Wire::Ollama, Wire::OpenAi] {
             let tools = encode(wire, &options(), &request)["tools"].to_string();
             assert!(tools.contains("now") && !tools.contains("description"), "{wire:?} {tools}");
         }

@@ -533,6 +533,20 @@ fn names_of_fields_are_what_others_wrote() {
 }
 
 #[test]
+fn a_tool_without_description_has_none_in_a_template() {
+    let source = "{% for message in messages %}{{ message.content }}{% endfor %}\
+        {% for tool in tools %}{{ tool.function.keys() | join(' ') }}\
+        {{ tool.function.description }}{% endfor %}";
+    let talk = Talk::new(&[], "hi");
+    let untold = ToolSpec::new(ItemId::tool(None, "weather"), "", json!({"type": "object"}));
+    let told = drawn(source, &talk.request());
+    assert!(told.contains("name description parameters"), "{told}");
+    let catalog = Catalog { tools: vec![untold], ..talk.catalog.clone() };
+    let told = drawn(source, &Talk { catalog, ..talk }.request());
+    assert!(told.ends_with("name parameters"), "{told}");
+}
+
+#[test]
 fn characters_that_marks_are_made_of_are_only_characters() {
     let text = "\u{fdd0}0\u{fdd1} \u{fdd0} \u{fdd1}\u{fdd0}1\u{fdd1}";
     let talk = Talk::plain(&[user(1, text), assistant(2, text, &[])], text);
