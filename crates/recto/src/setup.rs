@@ -98,7 +98,7 @@ fn check_model(model: &ModelSettings) -> ModelVerdict {
     }
 }
 
-fn resolve_mode(model: &ModelSettings) -> Result<ResolvedMode, mode::ModeContradiction> {
+pub(crate) fn resolve_mode(model: &ModelSettings) -> Result<ResolvedMode, mode::ModeContradiction> {
     let pair = OlderPair {
         tool_turn_context: model.tool_turn_context.as_ref().map(|placed| placed.value),
         minimal_system: model.minimal_system.as_ref().map(|placed| placed.value),

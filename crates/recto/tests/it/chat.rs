@@ -97,6 +97,9 @@ fn auto_beside_the_older_pair_is_told_and_the_pair_wins() {
     assert!(checked.contains(warning), "{checked}");
     // Auto would have sent this one as a minimal request.
     assert_eq!(home.json(&["show", "--json"])["requests"][0]["context"]["mode"]["chosen"], "full");
+    let shown = home.json(&["sessions", "show", "default", "--json"]);
+    let holds = &shown["session"]["effective_settings"]["context_mode"];
+    assert_eq!((&holds["value"], &holds["from"]), (&json!("full"), &json!("model")));
     // What is told to people stays out of what programs read.
     assert_eq!(run.out, "Hello.\n");
 }

@@ -3,12 +3,14 @@
 
 use recto_agent::{ApprovalQuestion, SessionSettings};
 use recto_context::ItemId;
+use recto_context::mode::{ModeSetting, ResolvedMode};
 use recto_store::{ItemState, Moment, Store, StoredApproval, StoredSession};
 use serde_json::{Map, Value, json};
 
 use crate::commands::config::{origin, value_json};
-use crate::config::{LoadedConfig, SettingRow};
+use crate::config::{LoadedConfig, ModelSettings, SettingRow};
 use crate::failure::CliResult;
+use crate::setup;
 
 /// What sessions of a store have in common when they are described.
 pub(super) struct SessionDescriber<'a> {
@@ -100,7 +102,26 @@ fn settings_json(config: &LoadedConfig, session: &StoredSession) -> Value {
         effective.insert("search".to_owned(), row_json(row, "config"));
         effective["search"]["value"] = "off".into();
     }
+    let model = config.settings.models.iter().find(|known| known.name == model);
+    if let Some(by_pair) = model.and_then(mode_by_pair).filter(|_| own["context_mode"].is_null()) {
+        effective.insert("context_mode".to_owned(), by_pair);
+    }
     effective.into()
+}
+
+/// The mode that the older pair of settings asks for, which wins over `auto`.
+fn mode_by_pair(model: &ModelSettings) -> Option<Value> {
+    let places = [
+        model.tool_turn_context.as_ref().map(|placed| &placed.place),
+        model.minimal_system.as_ref().map(|placed| &placed.place),
+    ];
+    let place = places.into_iter().flatten().next()?;
+    match setup::resolve_mode(model) {
+        Ok(ResolvedMode { setting: ModeSetting::Fixed(mode), .. }) => {
+            Some(json!({"value": mode.name(), "from": "model", "origin": place.to_string()}))
+        }
+        _ => None,
+    }
 }
 
 fn config_json(config: &LoadedConfig, place: ConfigPlace, model: &str) -> Value {
