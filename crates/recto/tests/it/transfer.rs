@@ -66,7 +66,11 @@ fn the_records_of_requests_are_exported_whole_and_leave_the_import_alone() {
     let file = file.to_str().unwrap();
     home.ok(&["sessions", "export", "default", "--records", "-o", file]);
     home.ok(&["sessions", "import", file, "--name", "again"]);
-    assert_eq!(home.said("again"), home.said("default"));
+    let contents = |session: &str| -> Vec<Value> {
+        home.messages(session).iter().map(|message| message["content"].clone()).collect()
+    };
+    assert_eq!(contents("again"), contents("default"));
+    assert_eq!(contents("again").len(), 4);
     let refused = home.run(&["sessions", "export", "default", "--records", "--format", "markdown"]);
     refused.fails_with("--format jsonl");
 }
