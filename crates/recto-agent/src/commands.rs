@@ -22,6 +22,7 @@ use crate::items::ItemChange;
 use crate::memories::RememberRequest;
 use crate::options::SessionSettings;
 use crate::record;
+use crate::stats::{UsageQuery, UsageReport, UsageSpan};
 use crate::why::ItemExplanation;
 
 pub use parse::CommandProblem;
@@ -45,6 +46,8 @@ pub enum ChatCommand {
     Remove(String),
     /// `/why` with the name of an item.
     Why(String),
+    /// `/stats`, or `/stats 7d` for another span of time.
+    Stats(UsageSpan),
     /// `/approve`, `/approve session`, `/approve 3`.
     Approve(Option<ApprovalId>, ApprovalScope),
     /// `/deny`, or `/deny 3` for one of several questions.
@@ -95,6 +98,7 @@ pub const COMMANDS: &[CommandHelp] = &[
     help("/add", "NAME", "add a rule, reference, skill or tool to this session"),
     help("/remove", "NAME", "take one out of this session; it does not come back by itself"),
     help("/why", "NAME", "say why an item was or was not on the last request's page"),
+    help("/stats", "[30d | DATE | all]", "show how the context was used"),
     help("/approve", "[NUMBER] [session]", "let the tool run that was asked about"),
     help("/deny", "[NUMBER]", "don't let it run"),
     help("/remember", "TEXT", "keep something for later conversations"),
@@ -120,6 +124,8 @@ pub enum CommandReply {
     /// Why an item was on the last page or was not; nothing where no item has
     /// the name, or nothing was asked yet.
     Why(Vec<ItemExplanation>),
+    /// How the agent's context was used, and by this session.
+    Usage(Box<UsageReport>),
     /// What is remembered, and whether it was before.
     Remembered(AddedMemory),
     /// A question was answered.
@@ -182,6 +188,10 @@ impl Agent {
                 CommandReply::Why(
                     self.memories().explain(self.store(), &last, &request, &name, others).await?,
                 )
+            }
+            ChatCommand::Stats(span) => {
+                let report = self.usage(UsageQuery::now(span), session).await?;
+                CommandReply::Usage(Box::new(report))
             }
             ChatCommand::Approve(id, scope) => {
                 let answer = match scope {

@@ -30,8 +30,10 @@ mod selection;
 mod session_cache;
 mod session_files;
 mod shared;
+mod stats;
 pub mod step;
 mod stop;
+mod tally;
 mod turn;
 mod why;
 
@@ -62,4 +64,8 @@ pub use search::{
 };
 pub use selection::{ItemQuery, SearchOutcome, SearchSetting};
 pub use shared::model_window;
+pub use stats::{
+    ParseSpanError, ReportedItem, UsageQuery, UsageReport, UsageSpan, is_use_visible, report_usage,
+    usage_json,
+};
 pub use why::{ItemExplanation, ItemReason, explain_item};

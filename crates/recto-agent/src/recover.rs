@@ -16,6 +16,7 @@ use recto_store::{
 
 use crate::error::{AgentError, AgentResult};
 use crate::step::{StepEffect, StepInput, TurnClosing, TurnState};
+use crate::tally::tally_stored_turn;
 use crate::turn::open_calls;
 
 /// Closes what can't be finished, and gives the turns that can, oldest first.
@@ -92,7 +93,8 @@ async fn interrupted(store: &Store, turn: &StoredTurn) -> AgentResult<Option<Tur
     };
     let StepEffect::End(closing) = effect else { return Ok(None) };
     let last = messages.last().map_or(first, |message| message.id);
-    Ok(Some(interrupted_commit(&closing, last)))
+    let tally = tally_stored_turn(store, turn).await.into_tally();
+    Ok(Some(TurnCommit { tally: Some(tally), ..interrupted_commit(&closing, last) }))
 }
 
 /// The commit that closes a turn that was interrupted.

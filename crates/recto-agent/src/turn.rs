@@ -41,6 +41,7 @@ use crate::step::{
     EndReason, PendingCall, ReplyText, StepEffect, StepInput, TurnClosing, TurnState,
 };
 use crate::stop::StopSignal;
+use crate::tally::TallyBuilder;
 pub(crate) use assemble::{RequestContent, RequestDraft};
 pub(crate) use compact::CompactedRequest;
 pub(crate) use inputs::{PendingNotices, TurnInputs, TurnModel, today};
@@ -92,6 +93,8 @@ pub(crate) struct TurnRun<'a> {
     pub(crate) never_fits: bool,
     /// The tokens of all requests so far.
     pub(crate) usage: UsageTotals,
+    /// What the turn counts as in the statistics, from its first request on.
+    pub(crate) tally: TallyBuilder,
 }
 
 impl TurnRun<'_> {
@@ -186,6 +189,7 @@ impl TurnRun<'_> {
         }
         let words = if text.trim().is_empty() { ReplyText::Nothing } else { ReplyText::Something };
         self.reply_text = (words == ReplyText::Something).then_some(text);
+        self.tally.add_calls(request, &calls);
         self.calls.clone_from(&calls);
         let is_blank = words == ReplyText::Nothing && calls.is_empty();
         let message =
@@ -225,6 +229,7 @@ impl TurnRun<'_> {
     ) {
         let TokenUsage { prompt, cached, completion } = *usage;
         let usage = RequestUsage { prompt, cached, completion };
+        self.tally.add_usage(&usage);
         self.pending.answer =
             Some(RequestAnswer { request, at: Moment::now(), reply, usage, result });
     }
@@ -255,6 +260,7 @@ impl TurnRun<'_> {
         let status = closing.outcome.status();
         let detail = self.error.as_ref().map(TurnError::text);
         self.pending.outcome = Some(TurnOutcome { ending: status, detail, at: Moment::now() });
+        self.pending.tally = Some(std::mem::take(&mut self.tally).into_tally());
         self.commit().await?;
         self.tell_notices();
         self.update_session_file().await;

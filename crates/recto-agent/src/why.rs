@@ -213,7 +213,7 @@ fn add(
 }
 
 /// The item that a cut names, as [`ItemId`] is displayed.
-fn item_of(what: &str) -> Option<ItemId> {
+pub(crate) fn item_of(what: &str) -> Option<ItemId> {
     let (kind, name) = what.split_once(' ')?;
     let kinds =
         [ItemKind::Rule, ItemKind::Reference, ItemKind::Skill, ItemKind::Tool, ItemKind::Memory];

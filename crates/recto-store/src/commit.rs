@@ -17,6 +17,7 @@ use crate::records::RequestAnswer;
 use crate::rows::{self, DbResult};
 use crate::transcript;
 use crate::turns::TurnEnding;
+use crate::usage::{self, TurnTally};
 
 /// What one step of a turn adds. What is absent stays as it is.
 #[derive(Debug, Clone, Default)]
@@ -47,6 +48,8 @@ pub struct TurnCommit {
     pub approvals: Vec<NewApproval>,
     /// What was learned about a model's tokens: the model entry and its state.
     pub calibration: Option<(String, Value)>,
+    /// What the turn used. It is counted with the outcome, and not before.
+    pub tally: Option<TurnTally>,
 }
 
 /// The end of a session's transcript and the summary that stood in it, as somebody
@@ -191,7 +194,7 @@ pub(crate) fn apply(
         rows::execute(db, sql, params![model, rows::to_json(state)?])?;
     }
     match (&commit.outcome, &packed.state) {
-        (Some(outcome), _) => end_turn(db, turn, outcome)?,
+        (Some(outcome), _) => end_turn(db, turn, outcome, commit.tally.as_ref())?,
         (None, Some(state)) => {
             let sql = "UPDATE turns SET state = ?2 WHERE id = ?1";
             rows::execute(db, sql, params![turn.0, state])?;
@@ -253,12 +256,18 @@ fn answer_error(db: &Connection, turn: TurnId, request: RequestId) -> DbResult<D
     Ok(error.into())
 }
 
-/// Writes how a turn ended, and takes back what it asked.
-pub(crate) fn end_turn(db: &Connection, turn: TurnId, outcome: &TurnOutcome) -> DbResult<()> {
+/// Writes how a turn ended, counts it, and takes back what it asked.
+pub(crate) fn end_turn(
+    db: &Connection,
+    turn: TurnId,
+    outcome: &TurnOutcome,
+    tally: Option<&TurnTally>,
+) -> DbResult<()> {
     let TurnOutcome { ending, detail, at } = outcome;
     let sql = "UPDATE turns SET status = ?2, detail = ?3, ended = ?4, owner = NULL, state = NULL
                WHERE id = ?1";
     rows::execute(db, sql, params![turn.0, ending.name(), detail, at.microseconds()])?;
+    usage::count_turn(db, turn, outcome, tally)?;
     approvals::withdraw(db, turn, *at)
 }
 

@@ -49,6 +49,7 @@ mod store;
 mod transcript;
 mod trusted;
 mod turns;
+mod usage;
 mod writer;
 
 pub use approvals::{ApprovalAnswer, ApprovalExtent, NewApproval, StoredApproval};
@@ -71,3 +72,7 @@ pub use store::{Store, StoreOptions};
 pub use transcript::{SessionCursor, SessionState, StoredMessage};
 pub use trusted::TrustUpdate;
 pub use turns::{NewTurn, OpenTurns, StoredTurn, TurnEnding, TurnStatus};
+pub use usage::{
+    DayUsage, EndingCounts, ItemCounts, ItemPlace, ItemTally, ItemUsage, LastUse, SELECTION_BINS,
+    SearchVerdict, SelectionBin, SessionUsage, TokenCounts, TurnTally, UsageSummary,
+};

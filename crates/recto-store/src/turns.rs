@@ -213,7 +213,8 @@ impl Store {
         let owners = self.owners();
         self.write(move |db| {
             must_be_ours(&owners, turn, standing(db, turn)?, TurnStatus::Queued)?;
-            commit::end_turn(db, turn, &outcome)
+            let nothing_used = None;
+            commit::end_turn(db, turn, &outcome, nothing_used)
         })
         .await
     }
@@ -228,7 +229,10 @@ impl Store {
                 .prepare_cached("SELECT owner FROM turns WHERE id = ?1")?
                 .query_row([turn.0], rows::only)?;
             match owner.map(|id| owners.look_up(OwnerId(id))) {
-                Some(TurnOwner::Gone) => commit::end_turn(db, turn, &outcome),
+                Some(TurnOwner::Gone) => {
+                    let unknown = None;
+                    commit::end_turn(db, turn, &outcome, unknown)
+                }
                 Some(owner) => Err(StoreError::NotOurs { turn, owner }.into()),
                 None => Err(StoreError::NotFound(RowId::Turn(turn)).into()),
             }

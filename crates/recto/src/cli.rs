@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::builder::{NonEmptyStringValueParser, RangedU64ValueParser};
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
+use recto_agent::{UsageQuery, UsageSpan};
 use recto_context::{AudienceKind, ContextMode, IncludeMode, ItemKind};
 use recto_models::Checksum;
 use recto_store::ApprovalId;
@@ -58,6 +59,8 @@ pub enum CliCommand {
     Search(SearchArgs),
     /// Tell why an item was or was not on the page of a turn
     Why(WhyArgs),
+    /// Show how the context was used over time, and what nothing uses
+    Stats(StatsArgs),
     /// Look at skills, and say how they come into a session
     #[command(subcommand)]
     Skills(ItemCommand),
@@ -370,6 +373,20 @@ pub struct WhyArgs {
     #[arg(default_value = "last")]
     pub turn: String,
     /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The arguments of `recto stats`.
+#[derive(Debug, Args)]
+pub struct StatsArgs {
+    /// The time to look at: a number of days up to today, from a date on, or `all`
+    #[arg(long, value_name = "DAYSd|DATE|all", default_value = "30d")]
+    pub since: UsageSpan,
+    /// List items that nothing has used for so many days
+    #[arg(long, value_name = "DAYS", default_value_t = UsageQuery::USUAL_UNUSED)]
+    pub unused: u16,
+    /// Print all of it as JSON
     #[arg(long)]
     pub json: bool,
 }

@@ -61,6 +61,7 @@ fn dispatch(cli: &Cli) -> CliResult<ExitCode> {
         CliCommand::Sessions(command) => commands::sessions::run(&home, command)?,
         CliCommand::Search(args) => commands::search::run(&home, args)?,
         CliCommand::Why(args) => commands::turns::why::run(&home, args)?,
+        CliCommand::Stats(args) => commands::stats::run(&home, args)?,
         CliCommand::Bench(command) => commands::bench::run(&home, command)?,
     }
     Ok(ExitCode::SUCCESS)

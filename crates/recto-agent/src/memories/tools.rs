@@ -302,6 +302,13 @@ fn line(found: &Recollection) -> String {
     line
 }
 
+/// The memories that a result of `recall` names, as [`line`] writes them. What was
+/// shortened out of it is not among them.
+pub(crate) fn recalled_memories(result: &str) -> impl Iterator<Item = &str> {
+    let entries = result.lines().filter_map(|line| line.strip_suffix(')'));
+    entries.filter_map(|line| line.rsplit_once(" (memory ").map(|(_, name)| name))
+}
+
 fn local(at: Timestamp, form: &str) -> String {
     at.to_zoned(TimeZone::system()).strftime(form).to_string()
 }

@@ -138,6 +138,7 @@ impl TurnRun<'_> {
         self.pending.items.extend(joining.map(|item| (item.item, ItemState::In(item.joined))));
         let stored = self.commit().await?;
         let id = stored.ok_or(AgentError::Ended)?;
+        self.tally.add_page(request, self.fresh_tokens);
         self.emit(EventKind::Requested {
             request: id,
             number: self.requests,

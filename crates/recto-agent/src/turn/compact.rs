@@ -76,6 +76,7 @@ impl TurnRun<'_> {
         new.notes["purpose"] = "summary".into();
         self.pending.request = Some(new);
         let Some(id) = self.commit().await? else { return Ok(None) };
+        self.tally.add_summary_request();
         let (reply, result) = match self.collect_reply(text).await {
             Some(Ok(reply)) => {
                 let result = json!({"finish": reply.finish, "purpose": "summary"});

@@ -28,6 +28,7 @@ use crate::session_cache::{LoadedSession, SessionCache};
 use crate::shared::AgentShared;
 use crate::step::{EndReason, PendingCall, StepInput, TurnState};
 use crate::stop::StopSignal;
+use crate::tally::{TallyBuilder, tally_stored_turn};
 
 /// Runs the turns of a session, one at a time.
 pub(crate) struct TurnRunner<'a> {
@@ -51,6 +52,8 @@ struct StartPoint {
     state: Option<TurnState>,
     /// What the agent has, where it was read beside the session.
     catalog: Option<AgentCatalog>,
+    /// What the turn counts as so far.
+    tally: TallyBuilder,
 }
 
 impl TurnRunner<'_> {
@@ -95,6 +98,7 @@ impl TurnRunner<'_> {
             requests: made.last().map_or(0, |(number, _)| *number),
             state,
             catalog: Some(catalog),
+            tally: tally_stored_turn(&self.shared.parts.store, turn).await,
         };
         self.run(&message, start).await
     }
@@ -134,7 +138,9 @@ impl TurnRunner<'_> {
         let results = unanswered.iter().map(|call| call.closing_result(EndReason::Failed));
         let notice = MessageBody::Error(Text::from(error.text()));
         let messages = unstored.into_iter().chain(results).chain([notice]);
-        let commit = closing_commit(messages, session.last, TurnEnding::Failed, Some(error.text()));
+        let mut commit =
+            closing_commit(messages, session.last, TurnEnding::Failed, Some(error.text()));
+        commit.tally = Some(tally_stored_turn(&self.shared.parts.store, turn).await.into_tally());
         self.shared.parts.store.advance(turn.id, commit).await?;
         self.listeners.emit(turn.id, EventKind::without_reply(TurnEnding::Failed, error));
         Ok(())
@@ -194,6 +200,7 @@ impl TurnRunner<'_> {
             usage: UsageTotals::default(),
             never_fits: false,
             fresh_tokens: None,
+            tally: std::mem::take(&mut start.tally),
         };
         run.run_to_end(if is_stopped { StepInput::Stop } else { first }).await
     }

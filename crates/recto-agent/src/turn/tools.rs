@@ -40,7 +40,9 @@ impl TurnRun<'_> {
         self.fit_results(&mut results);
         for result in results {
             let content = vec![ContentPart::Text(result.text.into())];
-            self.push_message(MessageBody::Tool { call: result.call, name: result.name, content });
+            let body = MessageBody::Tool { call: result.call, name: result.name, content };
+            self.tally.add_result(&body);
+            self.push_message(body);
         }
         self.note_own_memories().await;
         self.calls.clear();

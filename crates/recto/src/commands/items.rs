@@ -3,6 +3,7 @@
 
 pub(super) mod entry;
 mod set;
+pub(super) mod usage;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -22,6 +23,7 @@ use crate::home::RectoHome;
 use crate::output::{counted, print, print_json, print_list, print_text, tame, tell};
 use crate::setup;
 use entry::{ItemMatch, ListedItem};
+use usage::UsageTable;
 
 pub(crate) fn run(home: &RectoHome, kind: ItemKind, command: &ItemCommand) -> CliResult<ExitCode> {
     let view = ItemView::open(home, kind)?;
@@ -76,9 +78,11 @@ fn folders(settings: &Settings, kind: ItemKind) -> Vec<PathBuf> {
 
 fn list(view: &ItemView, as_json: bool) -> CliResult {
     let entries = view.entries();
-    let draw = || entry_table(&entries, view.kind).to_string();
+    let usage = setup::runtime()?.block_on(UsageTable::read(&view.settings));
+    let json = |entry: &ListedItem<'_>| usage.extend_json(&entry.id, entry.json());
+    let draw = || entry_table(&entries, view.kind, &usage).to_string();
     let nothing = format!("there are no {}", plural(view.kind));
-    print_list(as_json, &entries, ListedItem::json, draw, &nothing)?;
+    print_list(as_json, &entries, json, draw, &nothing)?;
     tell_of_check(view);
     Ok(())
 }
@@ -93,9 +97,10 @@ pub(super) fn tell_of_check(view: &ItemView) {
 }
 
 /// The skills, rules or references, one a line. Tools have a table of their own.
-fn entry_table(entries: &[ListedItem<'_>], kind: ItemKind) -> TextTable {
+fn entry_table(entries: &[ListedItem<'_>], kind: ItemKind, usage: &UsageTable) -> TextTable {
     let third = if kind == ItemKind::Skill { "tools" } else { "priority" };
-    let mut table = TextTable::new(["name", "include", third, "tokens", "description"]);
+    let mut table =
+        TextTable::new(["name", "include", third, "tokens", "last used", "description"]);
     table.align_right(3);
     for entry in entries {
         let third = match kind {
@@ -107,6 +112,7 @@ fn entry_table(entries: &[ListedItem<'_>], kind: ItemKind) -> TextTable {
             entry.include.to_string(),
             third,
             entry.tokens.to_string(),
+            usage.last_used(&entry.id),
             entry.description.unwrap_or_default().to_owned(),
         ]);
     }

@@ -36,7 +36,7 @@ pub(crate) fn run(home: &RectoHome, command: &MemoryCommand) -> CliResult<ExitCo
         match command {
             MemoryCommand::List { audience, all, json } => {
                 let audience = audience_of(&settings, audience);
-                list::run(&files, &audience, *all, json.json).await?;
+                list::run(&files, &settings, &audience, *all, json.json).await?;
             }
             MemoryCommand::Add { text, important, shared, scope } => {
                 let marks = MemoryMarks { important: *important, shared: *shared };

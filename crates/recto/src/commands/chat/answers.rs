@@ -25,6 +25,7 @@ pub(super) fn draw(answer: &CommandReply) -> String {
         CommandReply::Context(Some(request)) => draw::request(request),
         CommandReply::Item(change) => item_change(change),
         CommandReply::Why(answers) => whys(answers),
+        CommandReply::Usage(report) => draw::usage(report),
         CommandReply::Remembered(added) => remembered(added),
         CommandReply::Answered(answered) => decided(answered),
         CommandReply::Models { names, current } => models(names, current.as_deref()),
@@ -52,6 +53,7 @@ pub(super) fn json(answer: &CommandReply) -> Value {
         }
         CommandReply::Item(change) => ("item", json!(change)),
         CommandReply::Why(answers) => ("why", json!(answers)),
+        CommandReply::Usage(report) => ("stats", report.json()),
         CommandReply::Remembered(added) => {
             let mut data = memory_json(&added.memory);
             data["was_there"] = json!(added.was_there);
