@@ -9,9 +9,6 @@
 //! A turn that another process takes up is counted from its records, so that it counts
 //! like one that nobody has interrupted.
 
-#[cfg(test)]
-mod tests;
-
 use recto_context::{
     ContentSource, IncludeMode, ItemId, ItemKind, Layer, MessageBody, OfferedTool, PartReason,
     Pick, RequestContext, Tokens, ToolCall,

@@ -15,4 +15,5 @@ mod sessions;
 mod stop;
 mod support;
 mod trouble;
+mod usage;
 mod why;

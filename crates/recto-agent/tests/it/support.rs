@@ -20,7 +20,7 @@ use recto_context::{
 };
 use recto_fakes::{AnswerGate, FakeAnswer, FakeCall, FakeModel, FakeReply, FakeServer};
 use recto_llm::{CallOptions, ClientOptions, ModelClient, Provider, RetryPolicy};
-use recto_store::{SessionId, Store, StoreOptions, TurnId, TurnStatus};
+use recto_store::{SessionId, Store, StoreOptions, TokenCounts, TurnId, TurnStatus};
 use recto_tools::{
     ApprovalNeed, CallArguments, CallContext, CallLimits, Consent, Tool, ToolAction, ToolClass,
     ToolError, ToolOutput, Toolbox,
@@ -457,6 +457,28 @@ pub(crate) async fn check_sound(store: &Store, session: SessionId) {
             assert!(matches!(verdict, ReplayVerdict::Identical { .. }), "{verdict:?}");
         }
     }
+    check_counts(store).await;
+}
+
+/// Every turn that has ended is counted once, with its requests and their tokens.
+async fn check_counts(store: &Store) {
+    let counted = store.usage("main", None).await.unwrap();
+    let (mut turns, mut tokens) = (0, TokenCounts::default());
+    for session in store.sessions_brief().await.unwrap() {
+        let ended = store.turns(session.id).await.unwrap();
+        for turn in ended.iter().filter(|turn| turn.ended.is_some()) {
+            turns += 1;
+            for request in store.requests(turn.id).await.unwrap() {
+                tokens.requests += 1;
+                tokens.add_usage(&request.answer.map(|answer| answer.usage).unwrap_or_default());
+            }
+        }
+    }
+    let TokenCounts { requests, prompt, cached, completion, .. } = counted.tokens;
+    assert_eq!(
+        (counted.endings.all(), requests, prompt, cached, completion),
+        (turns, tokens.requests, tokens.prompt, tokens.cached, tokens.completion)
+    );
 }
 
 fn check_turn(messages: &[&Message]) {

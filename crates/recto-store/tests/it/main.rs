@@ -17,3 +17,4 @@ mod sessions;
 mod size;
 mod support;
 mod turns;
+mod usage;

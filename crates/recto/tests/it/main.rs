@@ -30,6 +30,7 @@ mod search;
 mod servers;
 mod sessions;
 mod skills_run;
+mod stats;
 mod storage;
 mod support;
 mod tools;
