@@ -10,8 +10,8 @@
 //! like one that nobody has interrupted.
 
 use recto_context::{
-    ContentSource, IncludeMode, ItemId, ItemKind, Layer, MessageBody, OfferedTool, PartReason,
-    Pick, RequestContext, Tokens, ToolCall,
+    ContentSource, IncludeMode, ItemId, ItemKind, Layer, MessageBody, OfferedTool, Part, Pick,
+    RequestContext, Tokens, ToolCall,
 };
 use recto_store::{
     ItemPlace, RequestRecord, RequestUsage, SearchVerdict, Store, StoredMessage, StoredTurn,
@@ -94,10 +94,7 @@ impl TallyBuilder {
         // Tools that stand on the page as text are parts as well.
         let items = request.parts.iter().filter_map(|part| Some((part.item.as_ref()?, part)));
         for (item, part) in items.filter(|(item, _)| item.id.kind != ItemKind::Tool) {
-            let place = match part.reason {
-                PartReason::Listed | PartReason::ListedForRoom => ItemPlace::Offered,
-                _ => ItemPlace::Taken,
-            };
+            let place = if is_list_entry(part) { ItemPlace::Offered } else { ItemPlace::Taken };
             self.add_on_page(&item.id, place, item.include);
         }
         for tool in &request.tools {
@@ -156,6 +153,11 @@ impl TallyBuilder {
     fn add_use(&mut self, item: ItemId) {
         self.tally.items.entry(item).or_default().used = true;
     }
+}
+
+/// Whether a part names a skill in the list of skills. A body has its heading in front.
+fn is_list_entry(part: &Part) -> bool {
+    part.layer == Layer::Skills && part.lead.is_empty()
 }
 
 /// The skill that a tool comes with.

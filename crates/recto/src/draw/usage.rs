@@ -34,7 +34,7 @@ pub(crate) fn usage(report: &UsageReport) -> String {
         let _ = write!(out, "\n{table}");
     }
     if report.items.len() > LISTED {
-        let _ = writeln!(out, "and {} more", counted(report.items.len() - LISTED, "item"));
+        let _ = writeln!(out, "and {} more", report.items.len() - LISTED);
     }
     out.push_str(&selection(&report.totals.selection));
     out.push_str(&unused(report));
@@ -251,9 +251,9 @@ fn selection(bins: &[SelectionBin; SELECTION_BINS]) -> String {
 }
 
 fn unused(report: &UsageReport) -> String {
-    let days = counted(usize::from(report.query.unused_days), "day");
+    let time = unused_time(report);
     if report.unused.is_empty() {
-        return format!("\nevery item was used within {days}\n");
+        return format!("\nno item is without use {time}\n");
     }
     let mut table = TextTable::new(["not used", "include", "offered", "left", "last used"]);
     table.align_right(2);
@@ -270,12 +270,23 @@ fn unused(report: &UsageReport) -> String {
     }
     let more = match report.unused.len().saturating_sub(LISTED) {
         0 => String::new(),
-        more => format!("and {} more\n", counted(more, "item")),
+        more => format!("and {more} more\n"),
     };
-    format!(
-        "\n{} that nothing has used for {days}:\n{table}{more}",
-        counted(report.unused.len(), "item")
-    )
+    let count = counted(report.unused.len(), "item");
+    format!("\n{count} that nothing has used {time}:\n{table}{more}")
+}
+
+/// The time without use that makes an item unused, in words. What was used before
+/// anything was counted is not known.
+fn unused_time(report: &UsageReport) -> String {
+    let days = report.query.unused_days;
+    let hours = jiff::Span::new().hours(i64::from(days) * 24);
+    let limit = report.query.now.checked_sub(hours).unwrap_or(jiff::Timestamp::MIN);
+    let limit = limit.to_zoned(jiff::tz::TimeZone::UTC).date();
+    match report.totals.first_day {
+        Some(first) if first > limit => "since counting began".to_owned(),
+        _ => format!("for {}", counted(usize::from(days), "day")),
+    }
 }
 
 fn percent(part: u64, whole: u64) -> String {

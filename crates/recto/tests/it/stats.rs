@@ -154,7 +154,7 @@ fn people_read_it_within_80_columns_and_in_a_chat() {
         "turns     3: 2 done, 1 failed",
         "rule tone",
         "tool read_file",
-        "nothing has used for 30 days",
+        "6 items that nothing has used since counting began:",
         "rule units",
     ] {
         assert!(text.contains(told), "{told} in {text}");

@@ -72,7 +72,7 @@ fn a_year_is_read_by_months_and_within_80_columns() {
     items.push(item(ItemKind::Tool, long, counts, Some("2026-11-16T12:00:00Z")));
     let text = plain(&report(365, items));
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-    assert!(text.contains("\n2025-12") && text.contains("and 261 more items"), "{text}");
+    assert!(text.contains("\n2025-12") && text.contains("and 261 more\n"), "{text}");
     assert!(text.contains("300 items that nothing has used for 30 days"), "{text}");
 }
 
@@ -83,10 +83,42 @@ fn a_few_days_are_read_one_by_one() {
         item(ItemKind::Tool, "read_file", [0, 60, 0, 19, 60, 0, 0], Some("2025-11-17T12:00:00Z")),
         item(ItemKind::Skill, "tides", [0, 4, 9, 0, 0, 0, 4], None),
     ];
-    expect![[r#""#]].assert_eq(&plain(&report(3, items)));
+    expect![[r#"
+        agent main since 2025-11-16, when counting began
+        turns     63: 60 done, 3 failed; 2.4 s each
+        requests  120; 360,000 tokens read (80% cached), 18,000 written
+        fresh     36,000 tokens differed from the request before
+        session   1 turn; 900 tokens read (80% cached), 45 written
+
+        layer    tokens a request  share
+        system                300    25%
+        history               900    75%
+
+        when        turns     read  cached  taken  offered  left  used
+        2025-11-16     21  120,000     80%     90      200    30    12
+        2025-11-17     21  120,000     80%     90      200    30    12
+        2025-11-18     21  120,000     80%     90      200    30    12
+
+        item            taken  offered  left  used  last used
+        tool read_file      0       60     0    19  2025-11-17
+        rule tone          60        0     0     -  2025-11-18
+        skill tides         0        4     9     0  never
+
+        What search chose, and what the turn then used. Only tools and skills are here:
+        whether a rule, a reference or a memory on the page was used can't be seen.
+        probability  picked  used       passed over  used all the same
+        0.8 to 0.9      120    90  75%            0                  0
+        0.3 to 0.4        0     0            12,000                  3
+
+        1 item that nothing has used for 30 days:
+        not used     include  offered  left  last used
+        skill tides  agent          4     9  never
+    "#]]
+    .assert_eq(&plain(&report(3, items)));
     let weeks = plain(&report(30, Vec::new()));
     assert!(
-        weeks.contains("week of 2025-11-10") && weeks.contains("every item was used"),
+        weeks.contains("week of 2025-11-10")
+            && weeks.contains("no item is without use for 30 days"),
         "{weeks}"
     );
 }
