@@ -7,7 +7,9 @@ CREATE TABLE usage_days (
     agent  TEXT NOT NULL,
     -- Days since 1970-01-01, in UTC.
     day    INTEGER NOT NULL,
-    -- Turns, tokens, items and what search chose, as JSON.
-    counts TEXT NOT NULL,
+    -- Turns, tokens and what search chose, as JSON.
+    totals TEXT NOT NULL,
+    -- What became of each item, in a form of its own.
+    items  BLOB NOT NULL,
     UNIQUE (agent, day)
 ) STRICT;

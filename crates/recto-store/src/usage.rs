@@ -10,6 +10,7 @@
 //! What is on a page, and what can be seen of its use, is for the caller to say.
 
 mod day;
+mod item_list;
 mod summary;
 
 use std::collections::BTreeMap;
@@ -161,8 +162,7 @@ impl EndingCounts {
 }
 
 /// In how many turns an item was where, how it came there, and whether it was used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(from = "[u64; 7]", into = "[u64; 7]")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ItemCounts {
     /// On the page with its text.
     pub taken: u64,
@@ -301,26 +301,27 @@ pub(crate) fn count_turn(
     // A turn that can't be read ends all the same.
     let Some((agent, accepted, started)) = rows::unless_damaged(known)? else { return Ok(()) };
     let day = days_since_1970(accepted.timestamp().to_zoned(TimeZone::UTC).date());
-    let sql = "SELECT id, counts FROM usage_days WHERE agent = ?1 AND day = ?2";
+    let sql = "SELECT id, totals, items FROM usage_days WHERE agent = ?1 AND day = ?2";
     let known = rows::first(db, sql, params![agent, day], |row| {
-        Ok((row.get::<_, i64>("id")?, row.get::<_, String>("counts")?))
+        Ok((row.get::<_, i64>("id")?, row.get::<_, String>("totals")?, row.get("items")?))
     })?;
-    let (row, text) = known.map_or((None, String::new()), |(id, text)| (Some(id), text));
+    let (row, totals, items): (_, _, Vec<u8>) =
+        known.map_or_else(Default::default, |(id, totals, items)| (Some(id), totals, items));
     // A day that can't be read is begun anew: no turn fails for its statistics.
-    let mut counts = DayCounts::parse(&text).unwrap_or_default();
-    counts.endings.count(outcome, started);
+    let mut counts = DayCounts::read(&totals, &items).unwrap_or_default();
+    counts.totals.endings.count(outcome, started);
     if let Some(tally) = tally {
         counts.count(tally, LastUse { at: accepted, turn });
     }
-    let text = rows::to_json(&counts)?;
+    let (totals, items) = counts.to_columns()?;
     match row {
         Some(row) => {
-            let sql = "UPDATE usage_days SET counts = ?2 WHERE id = ?1";
-            rows::execute(db, sql, params![row, text]).map(drop)
+            let sql = "UPDATE usage_days SET totals = ?2, items = ?3 WHERE id = ?1";
+            rows::execute(db, sql, params![row, totals, items]).map(drop)
         }
         None => {
-            let sql = "INSERT INTO usage_days (agent, day, counts) VALUES (?1, ?2, ?3)";
-            rows::execute(db, sql, params![agent, day, text]).map(drop)
+            let sql = "INSERT INTO usage_days (agent, day, totals, items) VALUES (?1, ?2, ?3, ?4)";
+            rows::execute(db, sql, params![agent, day, totals, items]).map(drop)
         }
     }
 }

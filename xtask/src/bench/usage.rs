@@ -227,7 +227,7 @@ fn tally(index: usize, usage: &RequestUsage) -> TurnTally {
     tally.tokens.layers = Layer::ALL.map(|layer| (layer, 300)).into();
     tally.tokens.add_usage(usage);
     for number in 0..ALWAYS {
-        let used = (index + number) % 40 == 0;
+        let used = (index + number).is_multiple_of(40);
         let (place, include) = (Some(ItemPlace::Taken), Some(IncludeMode::Always));
         tally.items.insert(item(number), ItemTally { place, include, used, verdict: None });
     }

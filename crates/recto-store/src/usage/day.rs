@@ -1,63 +1,80 @@
-//! The counts of one agent and day, in the form in which they are kept.
-//!
-//! The form is compact, because a day is read and written with every turn: an item
-//! is a list of its identity, its counts and the last turn that used it.
-
-use std::borrow::Cow;
+//! The counts of one agent and day, and how a turn is added to them.
 
 use recto_context::{ItemId, ItemKind};
 use serde::{Deserialize, Serialize};
 
+use super::item_list;
 use super::{
     EndingCounts, ItemCounts, ItemPlace, ItemTally, LastUse, SELECTION_BINS, SearchVerdict,
     SelectionBin, TokenCounts, TurnTally,
 };
 use crate::commit::TurnOutcome;
+use crate::error::StoreResult;
 use crate::ids::{Moment, TurnId};
+use crate::rows;
 use crate::turns::TurnEnding;
 
 /// All that is counted of one day.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct DayCounts<'a> {
-    pub(super) endings: EndingCounts,
-    pub(super) tokens: TokenCounts,
-    pub(super) selection: [SelectionBin; SELECTION_BINS],
+    pub(super) totals: DayTotals,
     /// In the order of their identities.
-    #[serde(borrow)]
     pub(super) items: Vec<DayItem<'a>>,
 }
 
+/// What is counted of one day beside its items.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub(super) struct DayTotals {
+    pub(super) endings: EndingCounts,
+    pub(super) tokens: TokenCounts,
+    pub(super) selection: [SelectionBin; SELECTION_BINS],
+}
+
 /// An item, and what is counted of it on one day.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct DayItem<'a>(
-    ItemKind,
-    #[serde(borrow)] Cow<'a, str>,
-    #[serde(borrow)] Option<Cow<'a, str>>,
-    pub(super) ItemCounts,
-    /// The moment and the number of the turn.
-    Option<(i64, i64)>,
-);
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct DayItem<'a> {
+    pub(super) key: ItemKey<'a>,
+    pub(super) counts: ItemCounts,
+    /// The last turn that used it, by its moment and its number.
+    pub(super) last: Option<(i64, i64)>,
+}
+
+/// The identity of an item, in the order in which days keep them.
+pub(super) type ItemKey<'a> = (ItemKind, &'a str, Option<&'a str>);
 
 impl<'a> DayCounts<'a> {
     /// Reads a day; nothing where it can't be read.
-    pub(super) fn parse(text: &'a str) -> Option<Self> {
-        serde_json::from_str(text).ok()
+    pub(super) fn read(totals: &str, items: &'a [u8]) -> Option<Self> {
+        let totals = serde_json::from_str(totals).ok()?;
+        Some(DayCounts { totals, items: item_list::decode_items(items)? })
+    }
+
+    /// The two columns of a day.
+    pub(super) fn to_columns(&self) -> StoreResult<(String, Vec<u8>)> {
+        Ok((rows::to_json(&self.totals)?, item_list::encode_items(&self.items)))
     }
 
     /// Adds a turn.
-    pub(super) fn count(&mut self, tally: &TurnTally, this: LastUse) {
-        self.tokens.add(&tally.tokens);
+    pub(super) fn count(&mut self, tally: &'a TurnTally, this: LastUse) {
+        self.totals.tokens.add(&tally.tokens);
         for (id, item) in &tally.items {
-            self.count_verdict(item);
-            let place = self.items.binary_search_by(|known| known.key().cmp(&key_of(id)));
+            self.totals.count_verdict(item);
+            let key = key_of(id);
+            let place = self.items.binary_search_by(|known| known.key.cmp(&key));
             let at = place.unwrap_or_else(|at| {
-                self.items.insert(at, DayItem::new(id));
+                self.items.insert(at, DayItem { key, counts: ItemCounts::default(), last: None });
                 at
             });
             self.items[at].count(item, this);
         }
     }
+}
 
+fn key_of(id: &ItemId) -> ItemKey<'_> {
+    (id.kind, &id.name, id.server.as_deref())
+}
+
+impl DayTotals {
     fn count_verdict(&mut self, item: &ItemTally) {
         let used = u64::from(item.used);
         let (probability, bin) = match item.verdict {
@@ -75,39 +92,18 @@ impl<'a> DayCounts<'a> {
     }
 }
 
-type ItemKey<'k> = (ItemKind, &'k str, Option<&'k str>);
-
-fn key_of(id: &ItemId) -> ItemKey<'_> {
-    (id.kind, &id.name, id.server.as_deref())
-}
-
 impl DayItem<'_> {
-    fn new(id: &ItemId) -> Self {
-        let owned = |text: &str| Cow::Owned(text.to_owned());
-        DayItem(
-            id.kind,
-            owned(&id.name),
-            id.server.as_deref().map(owned),
-            ItemCounts::default(),
-            None,
-        )
-    }
-
-    pub(super) fn key(&self) -> ItemKey<'_> {
-        (self.0, &self.1, self.2.as_deref())
-    }
-
     fn count(&mut self, item: &ItemTally, this: LastUse) {
-        self.3.add((*item).into());
+        self.counts.add((*item).into());
         // What stands on the page with its text is used; the rest when it is seen.
         if item.used || item.place == Some(ItemPlace::Taken) {
             let this = (this.at.microseconds(), this.turn.0);
-            self.4 = self.4.max(Some(this));
+            self.last = self.last.max(Some(this));
         }
     }
 
-    pub(super) fn last(&self) -> Option<LastUse> {
-        let (at, turn) = self.4?;
+    pub(super) fn last_use(&self) -> Option<LastUse> {
+        let (at, turn) = self.last?;
         Some(LastUse { at: Moment::from_microseconds(at)?, turn: TurnId(turn) })
     }
 }

@@ -6,7 +6,7 @@ use jiff::civil::Date;
 use recto_context::{ItemId, ItemKind};
 use rusqlite::Connection;
 
-use super::day::{DayCounts, DayItem};
+use super::day::{DayCounts, DayItem, DayTotals};
 use super::{
     EndingCounts, ItemCounts, LastUse, SELECTION_BINS, SelectionBin, TokenCounts, day_from_number,
     days_since_1970,
@@ -62,10 +62,12 @@ pub(super) fn read(db: &Connection, agent: &str, since: Option<Date>) -> DbResul
     let mut summary = UsageSummary::default();
     let mut items = ItemTable::default();
     let first = since.map_or(i64::MIN, days_since_1970);
-    let sql = "SELECT day, counts FROM usage_days WHERE agent = ?1 ORDER BY day";
+    let sql = "SELECT day, totals, items FROM usage_days WHERE agent = ?1 ORDER BY day";
     rows::all(db, sql, [agent], |row| {
         let number: i64 = row.get("day")?;
-        let counts = row.get_ref("counts")?.as_str().ok().and_then(DayCounts::parse);
+        let totals = row.get_ref("totals")?.as_str().unwrap_or_default();
+        let items_of_day = row.get_ref("items")?.as_blob().unwrap_or_default();
+        let counts = DayCounts::read(totals, items_of_day);
         let (Some(counts), Some(day)) = (counts, day_from_number(number)) else {
             summary.damaged_days += 1;
             return Ok(());
@@ -86,14 +88,15 @@ pub(super) fn read(db: &Connection, agent: &str, since: Option<Date>) -> DbResul
 
 impl UsageSummary {
     fn add_day(&mut self, day: Date, counts: DayCounts<'_>) {
-        self.endings.add(&counts.endings);
-        self.tokens.add(&counts.tokens);
-        for (sum, bin) in self.selection.iter_mut().zip(counts.selection) {
+        let DayTotals { endings, tokens, selection } = counts.totals;
+        self.endings.add(&endings);
+        self.tokens.add(&tokens);
+        for (sum, bin) in self.selection.iter_mut().zip(selection) {
             sum.add(bin);
         }
         let mut items = ItemCounts::default();
-        counts.items.iter().for_each(|item| items.add(item.3));
-        self.days.push(DayUsage { day, endings: counts.endings, tokens: counts.tokens, items });
+        counts.items.iter().for_each(|item| items.add(item.counts));
+        self.days.push(DayUsage { day, endings, tokens, items });
     }
 }
 
@@ -104,7 +107,7 @@ struct ItemTable(HashMap<Box<str>, Vec<ItemUsage>>);
 
 impl ItemTable {
     fn add(&mut self, item: &DayItem<'_>, counts_items: bool) {
-        let (kind, name, server) = item.key();
+        let (kind, name, server) = item.key;
         if !self.0.contains_key(name) {
             self.0.insert(name.into(), Vec::new());
         }
@@ -117,9 +120,9 @@ impl ItemTable {
         });
         let known = &mut namesakes[at];
         if counts_items {
-            known.counts.add(item.3);
+            known.counts.add(item.counts);
         }
-        known.last_used = known.last_used.max(item.last());
+        known.last_used = known.last_used.max(item.last_use());
     }
 
     fn into_items(self) -> Vec<ItemUsage> {

@@ -166,7 +166,10 @@ async fn a_day_that_cannot_be_read_fails_no_turn() {
     let session = bench.session("a").await;
     bench.count(&session, 1, tally()).await;
     bench.count(&session, DAY, tally()).await;
-    bench.database().execute("UPDATE usage_days SET counts = 'x'", []).unwrap();
+    let damage = "UPDATE usage_days
+                  SET totals = CASE WHEN id = 1 THEN 'x' ELSE totals END,
+                      items = CASE WHEN id = 2 THEN x'ff' ELSE items END";
+    bench.database().execute(damage, []).unwrap();
     let usage = bench.usage().await;
     assert_eq!((usage.damaged_days, usage.endings.all()), (2, 0));
     bench.count(&session, DAY + 5, tally()).await;
