@@ -18,7 +18,10 @@ use crate::output::{counted, one_line, tame};
 const LISTED: usize = 40;
 
 /// How many characters of an item's name are shown.
-const NAME: usize = 36;
+const NAME: usize = 31;
+
+/// Stands behind an item that the agent has no more.
+const GONE: &str = " (gone)";
 
 /// Draws a report, or says why there is nothing to draw.
 pub(crate) fn usage(report: &UsageReport) -> String {
@@ -88,7 +91,8 @@ fn turns(endings: &EndingCounts, tokens: &TokenCounts) -> String {
         otherwise.map(|(count, how)| format!(", {} {how}", thousands(*count))).collect();
     let seconds = endings.milliseconds as f64 / 1_000.0 / all.max(1) as f64;
     let mut out = format!("turns     {}", thousands(all));
-    let _ = writeln!(out, ": {} done{otherwise}; {seconds:.1} s each", thousands(endings.done));
+    let _ = writeln!(out, ": {} done{otherwise}", thousands(endings.done));
+    let _ = writeln!(out, "time      {seconds:.1} s a turn");
     let _ = writeln!(out, "requests  {}; {}", thousands(tokens.requests), server_tokens(tokens));
     let _ = writeln!(
         out,
@@ -125,7 +129,7 @@ fn layers(tokens: &TokenCounts) -> TextTable {
         let Some(cost) = tokens.layers.get(&layer) else { continue };
         table.row([
             layer.name().to_owned(),
-            thousands(cost / tokens.pages.max(1)),
+            short(cost / tokens.pages.max(1)),
             percent(*cost, total),
         ]);
     }
@@ -148,13 +152,13 @@ fn periods(report: &UsageReport) -> TextTable {
         let cached = tokens.cached_share().map(|share| format!("{:.0}%", share * 100.0));
         table.row([
             label,
-            thousands(turns),
-            thousands(tokens.prompt),
+            short(turns),
+            short(tokens.prompt),
             cached.unwrap_or_default(),
-            thousands(items.taken),
-            thousands(items.offered),
-            thousands(items.left),
-            thousands(items.used),
+            short(items.taken),
+            short(items.offered),
+            short(items.left),
+            short(items.used),
         ]);
     }
     table
@@ -203,15 +207,18 @@ fn items(report: &UsageReport) -> TextTable {
     for item in items.into_iter().take(LISTED) {
         let ItemCounts { taken, offered, left, used, .. } = item.usage.counts;
         let used = match is_use_visible(item.usage.item.kind) {
-            true => thousands(used),
+            true => short(used),
             false => "-".to_owned(),
         };
-        let gone = if item.is_gone() { " (gone)" } else { "" };
+        let name = match item.is_gone() {
+            true => shown_name(&item.usage.item, NAME - GONE.len()) + GONE,
+            false => shown_name(&item.usage.item, NAME),
+        };
         table.row([
-            shown_name(&item.usage.item) + gone,
-            thousands(taken),
-            thousands(offered),
-            thousands(left),
+            name,
+            short(taken),
+            short(offered),
+            short(left),
             used,
             last_used(item.usage.last_used),
         ]);
@@ -219,8 +226,8 @@ fn items(report: &UsageReport) -> TextTable {
     table
 }
 
-fn shown_name(item: &ItemId) -> String {
-    one_line(&item.to_string(), NAME)
+fn shown_name(item: &ItemId, most: usize) -> String {
+    one_line(&item.to_string(), most)
 }
 
 fn selection(bins: &[SelectionBin; SELECTION_BINS]) -> String {
@@ -237,11 +244,11 @@ fn selection(bins: &[SelectionBin; SELECTION_BINS]) -> String {
             if bin.picked > 0 { percent(bin.picked_used, bin.picked) } else { String::new() };
         table.row([
             format!("{:.1} to {:.1}", edge(index), edge(index + 1)),
-            thousands(bin.picked),
-            thousands(bin.picked_used),
+            short(bin.picked),
+            short(bin.picked_used),
             share,
-            thousands(bin.passed),
-            thousands(bin.passed_used),
+            short(bin.passed),
+            short(bin.passed_used),
         ]);
     }
     format!(
@@ -261,10 +268,10 @@ fn unused(report: &UsageReport) -> String {
     for item in report.unused.iter().take(LISTED) {
         let ItemCounts { offered, left, .. } = item.usage.counts;
         table.row([
-            shown_name(&item.usage.item),
+            shown_name(&item.usage.item, NAME),
             item.include.map(|include| include.to_string()).unwrap_or_default(),
-            thousands(offered),
-            thousands(left),
+            short(offered),
+            short(left),
             last_used(item.usage.last_used),
         ]);
     }
@@ -294,11 +301,17 @@ fn percent(part: u64, whole: u64) -> String {
     format!("{}%", (part * 100 + whole / 2) / whole)
 }
 
-/// A number with its thousands apart, shortened where it has more than seven digits.
-fn thousands(number: u64) -> String {
-    if number >= 10_000_000 {
-        return format!("{} M", thousands(number / 1_000_000));
+/// A number that fits into a column.
+fn short(number: u64) -> String {
+    match number {
+        ..100_000 => thousands(number),
+        100_000..10_000_000 => format!("{} k", thousands(number / 1_000)),
+        _ => format!("{} M", thousands(number / 1_000_000)),
     }
+}
+
+/// A number with its thousands apart.
+fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut grouped = String::new();
     for (index, digit) in digits.chars().enumerate() {

@@ -70,9 +70,14 @@ fn a_year_is_read_by_months_and_within_80_columns() {
         .collect();
     let counts = [0, 12_345_678, 9_999_999, 1_234_567, 0, 0, 0];
     items.push(item(ItemKind::Tool, long, counts, Some("2026-11-16T12:00:00Z")));
+    items.push(ReportedItem {
+        include: None,
+        ..item(ItemKind::Skill, &"wide ".repeat(20), counts, Some("2026-11-16T12:00:00Z"))
+    });
     let text = plain(&report(365, items));
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-    assert!(text.contains("\n2025-12") && text.contains("and 261 more\n"), "{text}");
+    assert!(text.contains("\n2025-12") && text.contains("and 262 more\n"), "{text}");
+    assert!(text.contains(" (gone) "), "{text}");
     assert!(text.contains("300 items that nothing has used for 30 days"), "{text}");
 }
 
@@ -85,7 +90,8 @@ fn a_few_days_are_read_one_by_one() {
     ];
     expect![[r#"
         agent main since 2025-11-16, when counting began
-        turns     63: 60 done, 3 failed; 2.4 s each
+        turns     63: 60 done, 3 failed
+        time      2.4 s a turn
         requests  120; 360,000 tokens read (80% cached), 18,000 written
         fresh     36,000 tokens differed from the request before
         session   1 turn; 900 tokens read (80% cached), 45 written
@@ -94,10 +100,10 @@ fn a_few_days_are_read_one_by_one() {
         system                300    25%
         history               900    75%
 
-        when        turns     read  cached  taken  offered  left  used
-        2025-11-16     21  120,000     80%     90      200    30    12
-        2025-11-17     21  120,000     80%     90      200    30    12
-        2025-11-18     21  120,000     80%     90      200    30    12
+        when        turns   read  cached  taken  offered  left  used
+        2025-11-16     21  120 k     80%     90      200    30    12
+        2025-11-17     21  120 k     80%     90      200    30    12
+        2025-11-18     21  120 k     80%     90      200    30    12
 
         item            taken  offered  left  used  last used
         tool read_file      0       60     0    19  2025-11-17
