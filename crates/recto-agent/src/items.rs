@@ -80,7 +80,7 @@ pub fn join_mentioned(
     let MessageMentions { items, problems } = MessageMentions::scan(message, catalog);
     let is_new = |id: &ItemId| session.iter().all(|item| item.item != *id);
     let new = items.into_iter().filter(is_new);
-    let new: Vec<_> = new.map(|item| SessionItem { item, joined: ItemOrigin::ByHand }).collect();
+    let new: Vec<_> = new.map(|item| SessionItem { item, joined: ItemOrigin::Mentioned }).collect();
     session.extend(new.iter().cloned());
     MentionedItems { new, problems }
 }

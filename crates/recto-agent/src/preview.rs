@@ -1,6 +1,8 @@
 //! What a model would be sent: a turn's first request, without the turn.
 
-use recto_context::{MessageId, RequestContext, SummaryBy, TurnNumber};
+use recto_context::{
+    Comparison, MessageId, RequestContext, SummaryBy, TurnNumber, compare_requests,
+};
 use recto_store::{Moment, NewCompaction};
 
 use crate::agent_catalog::CatalogPurpose;
@@ -23,6 +25,8 @@ pub struct RequestPreview {
     /// How the turn would have it made. No model is called for a preview: an extract
     /// stands where its words would.
     pub summary_by: Option<SummaryBy>,
+    /// How far it agrees with the session's last request, if there is one.
+    pub comparison: Option<Comparison>,
 }
 
 /// Assembles the request for a message. Nothing is stored.
@@ -33,6 +37,7 @@ pub(crate) async fn preview_request(
 ) -> AgentResult<RequestPreview> {
     let text = visible_text(&inbound.content);
     session.refresh(shared).await?;
+    session.load_previous(shared).await;
     let (session, previous) = session.loaded()?;
     let chosen = TurnModel::choose(shared, session, &inbound.settings)?;
     let window = resolve_window(shared, &chosen.0, session, previous.as_ref()).await;
@@ -62,10 +67,11 @@ pub(crate) async fn preview_request(
         Some(_) => draft.compact(&request, draft.leaving(&request).await?, None).await?,
         None => None,
     };
-    Ok(match compacted {
-        Some(CompactedRequest { request, compaction }) => {
-            RequestPreview { request, compaction: Some(compaction), summary_by }
-        }
-        None => RequestPreview { request, compaction: None, summary_by: None },
-    })
+    let (request, compaction) = match compacted {
+        Some(CompactedRequest { request, compaction }) => (request, Some(compaction)),
+        None => (request, None),
+    };
+    let comparison = previous.as_ref().map(|previous| compare_requests(previous, &request));
+    let summary_by = summary_by.filter(|_| compaction.is_some());
+    Ok(RequestPreview { request, compaction, summary_by, comparison })
 }

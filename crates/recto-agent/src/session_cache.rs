@@ -18,6 +18,7 @@ use recto_workspace::{MemoryView, WorkspaceProblem};
 
 use crate::error::{AgentError, AgentResult};
 use crate::options::SessionSettings;
+use crate::record::restore_last;
 use crate::shared::AgentShared;
 
 /// A session as the last look at the store found it, with the last request that
@@ -74,6 +75,17 @@ impl SessionCache {
     ) -> AgentResult<(&mut LoadedSession, &mut Option<RequestContext>)> {
         let loaded = self.loaded.as_mut().ok_or(AgentError::Ended)?;
         Ok((loaded, &mut self.previous))
+    }
+
+    /// Reads the session's last request, unless it is the one that is known.
+    pub(crate) async fn load_previous(&mut self, shared: &AgentShared) {
+        let id = self.id;
+        let Ok((session, previous)) = self.loaded() else { return };
+        if previous.as_ref().map(|previous| &previous.carry) != Some(&session.carry) {
+            // A record that is damaged can't be compared with; the turn goes on.
+            let last = restore_last(&shared.parts.store, id).await;
+            *previous = last.unwrap_or_default();
+        }
     }
 
     /// Lets go of what was read: it may not be what is stored any more.

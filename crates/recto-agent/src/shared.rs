@@ -11,7 +11,7 @@ use recto_context::{
     Calibration, ObservationOutcome, RequestContext, TokenCounter, TokenRates, Tokens, Window,
     WindowSource,
 };
-use recto_llm::{LlmError, ServerWindow};
+use recto_llm::{LlmError, ServerWindow, WindowSizes};
 use recto_store::{ApprovalAnswer, ApprovalId, Moment, StoredApproval};
 use tokio::sync::{Notify, watch};
 
@@ -133,8 +133,9 @@ impl AgentShared {
         let mut windows = self.windows.lock();
         match reported.filter(|tokens| *tokens > 0) {
             Some(tokens) => {
-                let window = Window { tokens: Tokens::new(tokens), source: WindowSource::Server };
-                windows.insert(entry.name.clone(), window);
+                let before = windows.get(&entry.name).copied().unwrap_or(Window::ASSUMED);
+                let (tokens, source) = (Tokens::new(tokens), WindowSource::Server);
+                windows.insert(entry.name.clone(), Window { tokens, source, ..before });
             }
             None => {
                 windows.remove(&entry.name);
@@ -248,20 +249,24 @@ pub async fn model_window(entry: &ModelEntry, cap: Tokens) -> Result<Window, Llm
     if let Some(tokens) = entry.window {
         return Ok(Window::from_config(tokens));
     }
-    let window = entry.client.server_window(&entry.call.model).await?;
-    Ok(match window {
-        ServerWindow::Loaded(tokens) => {
-            Window { tokens: Tokens::new(tokens), source: WindowSource::Server }
-        }
-        ServerWindow::Trained(tokens) => {
-            Window { tokens: Tokens::new(tokens).min(cap), source: WindowSource::Trained }
-        }
+    Ok(capped_window(entry.client.server_window(&entry.call.model).await?, cap))
+}
+
+/// The window to use of what a server tells. What it has loaded is not capped: that costs
+/// nothing more.
+fn capped_window(sizes: WindowSizes, cap: Tokens) -> Window {
+    let (tokens, source) = match sizes.window {
+        ServerWindow::Loaded(tokens) => (Tokens::new(tokens), WindowSource::Server),
+        ServerWindow::Trained(tokens) => (Tokens::new(tokens).min(cap), WindowSource::Trained),
         ServerWindow::Fits(tokens) if Tokens::new(tokens) < cap => {
-            Window { tokens: Tokens::new(tokens), source: WindowSource::Memory }
+            (Tokens::new(tokens), WindowSource::Memory)
         }
-        ServerWindow::Fits(_) => Window { tokens: cap, source: WindowSource::Trained },
-        ServerWindow::Unknown => Window::ASSUMED,
-    })
+        ServerWindow::Fits(_) => (cap, WindowSource::Trained),
+        ServerWindow::Unknown => (Window::ASSUMED.tokens, WindowSource::Assumed),
+    };
+    let is_capped = matches!(source, WindowSource::Trained | WindowSource::Memory);
+    let cap = is_capped.then_some(cap);
+    Window { tokens, source, trained: sizes.trained.map(Tokens::new), cap }
 }
 
 /// The counter that a calibration makes.

@@ -64,7 +64,7 @@ pub struct CatalogDocument {
     /// Its name, unique among its kind.
     pub name: Arc<str>,
     /// What it is about.
-    pub description: Option<Arc<str>>,
+    pub description: Option<Text>,
     /// Its place among the others.
     pub priority: Priority,
     /// When it is included.
@@ -81,7 +81,7 @@ pub struct Skill {
     /// Its name, unique among skills.
     pub name: Arc<str>,
     /// When to use it.
-    pub description: Option<Arc<str>>,
+    pub description: Option<Text>,
     /// When its body is included.
     pub include: IncludeMode,
     /// SKILL.md without its frontmatter.
@@ -108,7 +108,7 @@ impl Skill {
         let entry = format!("- **{name}**: {}", description.unwrap_or("(no description)"));
         Skill {
             name,
-            description: description.map(Arc::from),
+            description: description.map(Text::from),
             include: IncludeMode::Always,
             body,
             heading: heading.into(),
@@ -208,16 +208,21 @@ impl Catalog {
 
     /// Every item that a session can hold, with its include mode.
     pub fn items(&self) -> impl Iterator<Item = (ItemId, IncludeMode)> + '_ {
-        let item = |kind, name: &Arc<str>, include| (ItemId::new(kind, name.clone()), include);
-        let rules = self.rules.iter();
-        let rules = rules.map(move |rule| item(ItemKind::Rule, &rule.name, rule.include));
-        let references = self.references.iter();
-        let references = references.map(move |r| item(ItemKind::Reference, &r.name, r.include));
+        let documents = self.documents().map(|(id, document)| (id, document.include));
         let skills = self.skills.iter();
-        let skills = skills.map(move |skill| item(ItemKind::Skill, &skill.name, skill.include));
+        let skills =
+            skills.map(|skill| (ItemId::new(ItemKind::Skill, skill.name.clone()), skill.include));
         let tools = self.tools.iter().map(|tool| (tool.id.clone(), tool.include));
         let of_skills = self.skills.iter().flat_map(tools_of);
-        rules.chain(references).chain(skills).chain(tools).chain(of_skills)
+        documents.chain(skills).chain(tools).chain(of_skills)
+    }
+
+    /// The rules, then the references, with their identities.
+    pub(crate) fn documents(&self) -> impl Iterator<Item = (ItemId, &CatalogDocument)> {
+        let rules = self.rules.iter().map(|rule| (ItemKind::Rule, rule));
+        let references = self.references.iter().map(|reference| (ItemKind::Reference, reference));
+        let documents = rules.chain(references);
+        documents.map(|(kind, document)| (ItemId::new(kind, document.name.clone()), document))
     }
 
     /// Built-in and server tools, then those of the skills, in a fixed order.

@@ -103,7 +103,8 @@ impl ContextLimits {
 }
 
 /// Where the agent runs, as the page tells it. No clock: a minute that changes
-/// here would make the server read the whole prompt again.
+/// here would make the server read the whole prompt again. Preset `layered` wants
+/// one all the same, and takes it from the stamp of the message.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Bootstrap {
     /// The name of the agent; `main` if empty.

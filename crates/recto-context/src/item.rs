@@ -251,6 +251,8 @@ pub enum ItemOrigin {
     Late,
     /// A person added it.
     ByHand,
+    /// A person named it in a message, as in `@rule:name`.
+    Mentioned,
 }
 
 impl ItemOrigin {
@@ -258,7 +260,12 @@ impl ItemOrigin {
     pub fn include(self) -> IncludeMode {
         match self {
             ItemOrigin::AtStart | ItemOrigin::Late => IncludeMode::Always,
-            ItemOrigin::ByHand => IncludeMode::Manual,
+            ItemOrigin::ByHand | ItemOrigin::Mentioned => IncludeMode::Manual,
         }
+    }
+
+    /// Whether a person brought it, and not its include mode.
+    pub fn is_manual(self) -> bool {
+        self.include() == IncludeMode::Manual
     }
 }

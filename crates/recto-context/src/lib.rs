@@ -13,6 +13,7 @@
 
 mod assemble;
 mod budget;
+mod cached;
 mod carry;
 mod catalog;
 mod compact;
@@ -20,6 +21,7 @@ mod compare;
 mod compose;
 mod context;
 mod counter;
+mod description;
 mod exchange;
 mod fit;
 mod inputs;
@@ -43,7 +45,8 @@ mod word_list;
 
 pub use assemble::assemble;
 pub use budget::{Budget, OverBudget, Window, WindowSource};
-pub use carry::{Carry, TargetModel, TrimTotals};
+pub use cached::{CachedPrefix, ServedTokens};
+pub use carry::{Carry, FoundTool, TargetModel, TrimTotals};
 pub use catalog::{
     Catalog, CatalogDocument, FileNotice, Skill, SystemFiles, ToolSpec, WorkspaceFile,
 };
@@ -51,10 +54,11 @@ pub use compact::{
     CompactionInput, Fact, FactKind, complete_summary, extract_summary, find_facts, lost_facts,
     summary_prompt,
 };
-pub use compare::{ChangeCause, Comparison, PromptChange, compare_requests};
+pub use compare::{ChangeCause, ChangeExcerpt, Comparison, PromptChange, compare_requests};
 pub use compose::{read_calls, spoken_text, text_before_calls};
 pub use context::{DropReason, DroppedEntry, OfferedTool, RequestContext, ToolChoice};
 pub use counter::{CountKind, CountTable, TokenCounter};
+pub use description::ItemDescription;
 pub use inputs::{AssemblyInputs, Bootstrap, ContextLimits};
 pub use item::{
     ContentSource, IncludeMode, ItemId, ItemKind, ItemOrigin, Pick, Priority, Scores, SessionItem,
@@ -74,11 +78,11 @@ pub use message::{
     PickDisplay, TimedMessage, ToolCall, TurnNumber, UserMessage, from_markdown, more_markdown,
     read_jsonl, to_markdown,
 };
-pub use mode::{ContextMode, Mode, ModeDecision, ModeReason};
+pub use mode::{ContextMode, Mode, ModeDecision, ModeReason, ModeSource};
 pub use nearest::{fold_name, nearest_name};
 pub use page::{
-    ChatMessage, ChatRole, ContentPiece, ItemUse, Part, PartContent, PartJoin, PartReason,
-    PartSpan, render_messages,
+    ChatMessage, ChatRole, ContentPiece, ItemUse, Part, PartContent, PartJoin, PartPlace,
+    PartReason, PartSpan, render_messages,
 };
 pub use plan::has_tools;
 pub use record::{

@@ -182,6 +182,7 @@ impl TurnRun<'_> {
                         "agreed_bytes": comparison.agreed_bytes,
                         "agreed_tokens": comparison.agreed_tokens,
                         "fresh_tokens": comparison.fresh_tokens,
+                        "reread_tokens": comparison.reread_tokens,
                         "cause": comparison.change.as_ref().map(|change| change.cause),
                     })
                 }),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use jiff::Zoned;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
-use recto_context::mode::{self, ModeQuestion, ModeSetting};
+use recto_context::mode::{self, ModeMark, ModeQuestion, ModeSetting};
 use recto_context::{
     Audience, Bootstrap, Calibration, Catalog, ContentHash, ContextMode, HistorySummary, ItemId,
     MemorySnapshot, MessageStamp, ModeDecision, PickPlacement, SessionItem, SummaryBy, Tokens,
@@ -223,7 +223,10 @@ impl TurnInputs {
         mode::decide(&ModeQuestion {
             setting: entry.mode,
             uncertain: entry.uncertain,
-            mark: settings.context_mode,
+            mark: settings.context_mode.map(|mode| match session.settings.context_mode {
+                Some(of_session) if of_session == mode => ModeMark::Session(mode),
+                _ => ModeMark::Turn(mode),
+            }),
             has_tools: has_tools(
                 &self.catalog,
                 &session.items,

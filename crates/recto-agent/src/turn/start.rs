@@ -22,7 +22,6 @@ use crate::event::{EventKind, UsageTotals};
 use crate::inbound::ArrivedMessage;
 use crate::mailbox::TurnListeners;
 use crate::options::ModelEntry;
-use crate::record;
 use crate::recover::closing_commit;
 use crate::session_cache::{LoadedSession, SessionCache};
 use crate::shared::AgentShared;
@@ -151,7 +150,7 @@ impl TurnRunner<'_> {
             let begun = self.store_alone(message).await?;
             (start.turn, start.number) = (Some(begun.turn), Some(begun.number));
         }
-        self.load_previous().await;
+        self.session.load_previous(self.shared).await;
         let (session, previous) = self.session.loaded()?;
         let window = tokio::select! {
             biased;
@@ -205,17 +204,6 @@ impl TurnRunner<'_> {
         let begun = self.shared.parts.store.begin(message.to_store(), commit).await?;
         self.listeners.accepted(begun.turn);
         Ok(begun)
-    }
-
-    /// Reads the session's last request, unless it is the one that is known.
-    async fn load_previous(&mut self) {
-        let (shared, id) = (self.shared, self.session.id);
-        let Ok((session, previous)) = self.session.loaded() else { return };
-        if previous.as_ref().map(|previous| &previous.carry) != Some(&session.carry) {
-            // A record that is damaged can't be compared with; the turn goes on.
-            let last = record::restore_last(&shared.parts.store, id).await;
-            *previous = last.unwrap_or_default();
-        }
     }
 }
 

@@ -19,7 +19,8 @@ pub enum ChangeCause {
     ModeFlipped,
     /// A workspace file or an item is another than before, came, or left.
     ItemChanged,
-    /// What the page says of where the agent runs: the day, the folder, the version.
+    /// What the page says of where the agent runs: the day or time, the folder, the version, the
+    /// number of tools.
     SurroundingsChanged,
     /// The session's memory snapshot was replaced.
     MemoryReplaced,
@@ -45,7 +46,7 @@ impl ChangeCause {
             ChangeCause::ModeFlipped => "the mode flipped",
             ChangeCause::ItemChanged => "a workspace file or item changed",
             ChangeCause::SurroundingsChanged => {
-                "what the page says of where the agent runs changed (day, folder, version)"
+                "what the page says of where the agent runs changed (time, folder, version, tools)"
             }
             ChangeCause::MemoryReplaced => "the memory snapshot was replaced",
             ChangeCause::ToolOffered => "a tool is offered for the first time",
@@ -97,7 +98,9 @@ pub(super) fn parts_cause(
         return cause;
     }
     let same_turn = before.sent.id == after.sent.id;
-    let is_pick = |part: Option<&Part>| part.is_some_and(|part| part.reason == PartReason::Found);
+    let is_pick = |part: Option<&Part>| {
+        part.is_some_and(|part| part.reason == PartReason::Found && part.layer != Layer::Tools)
+    };
     let old_layer = old.map(|part| part.layer);
     let in_front = new.is_some_and(|part| part.layer < Layer::History);
     let behind = old_layer == Some(Layer::Picks) && !in_front;

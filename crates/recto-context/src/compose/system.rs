@@ -47,7 +47,7 @@ static BULLET: LazyLock<Text> = LazyLock::new(|| Text::from("- "));
 impl Composer<'_> {
     pub(super) fn system_layers(&self, plan: &Plan<'_>) -> Vec<Part> {
         let mut parts = self.system(plan);
-        parts.extend(self.bootstrap());
+        parts.extend(self.bootstrap(plan));
         parts.extend(self.memory(plan));
         parts.extend(self.skills(plan));
         parts.extend(self.tools(plan));
@@ -88,10 +88,26 @@ impl Composer<'_> {
         Part { source: file.source.clone(), ..part }
     }
 
-    fn bootstrap(&self) -> Option<Part> {
-        let text = || describe(&self.inputs.bootstrap).into();
-        let shown = self.inputs.layout.preset.has_bootstrap();
-        shown.then(|| self.part(Layer::Bootstrap, &text(), PartReason::Generated))
+    fn bootstrap(&self, plan: &Plan<'_>) -> Option<Part> {
+        let preset = self.inputs.layout.preset;
+        let text = || match preset.has_clock() {
+            true => self.describe_moment(plan),
+            false => describe(&self.inputs.bootstrap),
+        };
+        let shown = preset.has_bootstrap();
+        shown.then(|| self.part(Layer::Bootstrap, &text().into(), PartReason::Generated))
+    }
+
+    /// The bootstrap layer of preset `layered`: with the number of tools, and with the date and
+    /// time of the message, since no message has a stamp there. What changes stands last.
+    fn describe_moment(&self, plan: &Plan<'_>) -> String {
+        let nowhere: Arc<str> = Arc::default();
+        let place = describe(&Bootstrap { day: nowhere, ..self.inputs.bootstrap.clone() });
+        let stamp = self.inputs.message.stamp.as_ref();
+        let time = stamp.map_or_else(String::new, |stamp| {
+            format!("\nCurrent date and time: {}", stamp.as_str())
+        });
+        format!("{place}\nAvailable tools: {}{time}", plan.tools.len())
     }
 
     fn memory(&self, plan: &Plan<'_>) -> Vec<Part> {
@@ -110,8 +126,8 @@ impl Composer<'_> {
 
     fn remembered(&self, PlannedMemory { memory, pinned }: &PlannedMemory<'_>) -> Part {
         let scores = pinned.as_ref().and_then(|pinned| pinned.scores);
-        let item =
-            ItemUse { id: memory.id(), include: IncludeMode::Always, priority: None, scores };
+        let include = pinned.as_ref().map_or(IncludeMode::Always, |pinned| pinned.why.include());
+        let item = ItemUse { id: memory.id(), include, priority: None, scores };
         let reason =
             pinned.as_ref().map_or(PartReason::Snapshot, |pinned| PartReason::Pinned(pinned.why));
         Part {
@@ -214,7 +230,7 @@ impl Composer<'_> {
             let docs = plan.tools.iter().map(|tool| Part {
                 item: Some(tool.item.clone()),
                 source: tool.spec.source.clone(),
-                ..self.part(Layer::Tools, &tool_doc(tool), PartReason::Generated)
+                ..self.part(Layer::Tools, &tool_doc(tool), tool.reason.clone())
             });
             parts.extend(docs);
         }

@@ -9,7 +9,8 @@ use super::rows::{
 use super::{ContextRecord, MessageRef, RecordBundle, VERSION};
 use crate::catalog::FileNotice;
 use crate::context::{DroppedEntry, OfferedTool, RequestContext};
-use crate::item::{ContentSource, Pick};
+use crate::description::ItemDescription;
+use crate::item::{ContentSource, ItemId, Pick};
 use crate::message::{KeptPick, Message, UserMessage};
 use crate::page::{Part, PartContent};
 use crate::text::{ContentHash, Text};
@@ -37,6 +38,7 @@ impl RequestContext {
             dropped: self.dropped.iter().map(dropped).collect(),
             found: self.found.iter().map(|pick| writer.candidate(pick)).collect(),
             candidates: self.candidates.iter().map(|pick| writer.candidate(pick)).collect(),
+            descriptions: self.descriptions.iter().map(|entry| writer.described(entry)).collect(),
             mode: self.mode.clone(),
             tool_choice: self.tool_choice,
             sent: writer.sent(&self.sent),
@@ -122,6 +124,10 @@ impl RecordWriter {
             scores: pick.scores,
             chunk: pick.best_chunk.as_deref().map(|chunk| self.text(&chunk.into())),
         }
+    }
+
+    fn described(&mut self, entry: &ItemDescription) -> (ItemId, TextRef) {
+        (entry.item.clone(), self.text(&entry.text))
     }
 
     fn sent(&mut self, sent: &Arc<Message>) -> SentRow {

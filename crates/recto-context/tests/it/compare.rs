@@ -61,8 +61,7 @@ fn a_new_tool_a_new_memory_a_new_mode_and_a_new_model_are_told_apart() {
     let base = catalog();
     let session = base.session_at_start();
     let request = |catalog: &Catalog, session: &[_], mode, model: &str| {
-        let decision =
-            ModeDecision { chosen: mode, reason: ModeReason::Configured, matched: vec![] };
+        let decision = ModeDecision::new(mode, ModeReason::Configured);
         let inputs =
             AssemblyInputs::new(catalog, "go").session(session).mode(decision).model(model);
         inputs.assemble().unwrap()

@@ -12,6 +12,8 @@ mod kept_picks;
 mod minimal;
 mod modes;
 mod order;
+mod origins;
+mod places;
 mod play;
 mod prefix;
 mod presets;

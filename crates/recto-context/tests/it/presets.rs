@@ -195,8 +195,9 @@ fn layered_is_seven_layers_a_system_message_each() {
         Agent: main, on Recto 0.1.0
         Workspace: /w
         Operating system: linux
-        Session began: 2026-11-15
         Surface: terminal
+        Available tools: 2
+        Current date and time: 2026-11-15 08:07
         ── system
         Relevant memories:
         - [2026-11-02] Kim likes brief answers.

@@ -95,7 +95,7 @@ fn catalog() -> Catalog {
 }
 
 fn mode(chosen: Mode) -> ModeDecision {
-    ModeDecision { chosen, reason: ModeReason::Configured, matched: Vec::new() }
+    ModeDecision::new(chosen, ModeReason::Configured)
 }
 
 fn user(id: u64, text: &str) -> Arc<Message> {

@@ -10,10 +10,10 @@ use recto_agent::{
     RankingBasis, RequestPreview, SearchOutcome, Searcher, SessionSettings, WordsOnlyReason,
     assemble_for, join_mentioned, model_window,
 };
-use recto_context::mode::{self, ModeQuestion, ModeSetting};
+use recto_context::mode::{self, ModeMark, ModeQuestion, ModeSetting};
 use recto_context::{
-    AssemblyInputs, Bootstrap, Carry, Catalog, ContextMode, MemorySnapshot, Message, MessageId,
-    MessageStamp, RequestContext, SessionItem, SummaryBy, TokenCounter, Tokens, Window,
+    AssemblyInputs, Bootstrap, CachedPrefix, Carry, Catalog, ContextMode, MemorySnapshot, Message,
+    MessageId, MessageStamp, RequestContext, SessionItem, SummaryBy, TokenCounter, Tokens, Window,
     WindowSource, has_tools, read_jsonl,
 };
 use recto_search::SearchEntry;
@@ -113,7 +113,7 @@ pub(crate) async fn assemble(
     let mode = mode::decide(&ModeQuestion {
         setting: model.mode,
         uncertain: model.uncertain,
-        mark,
+        mark: mark.map(ModeMark::Turn),
         has_tools: has_tools(catalog, &session, &[], &found.picks, &model.layout),
         found: found.for_tools.as_ref(),
         message,
@@ -218,7 +218,9 @@ pub(crate) async fn preview(
 
 /// A preview for programs: the request, and the summary that would be made for it.
 pub(crate) fn report(preview: &RequestPreview) -> Value {
-    let mut report = preview.request.report();
+    let agreed_bytes = preview.comparison.as_ref().map(|comparison| comparison.agreed_bytes);
+    let mut report = preview.request.report_cached(&CachedPrefix { agreed_bytes, served: None });
+    report["prefix"] = json!(preview.comparison);
     if let Some(NewCompaction { summary, tokens_before, tokens_after, .. }) = &preview.compaction {
         report["compaction"] = json!({
             "first": summary.first,

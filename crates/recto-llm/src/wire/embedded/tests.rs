@@ -115,8 +115,7 @@ impl Talk {
     }
 
     fn request(&self) -> RequestContext {
-        let mode =
-            ModeDecision { chosen: self.mode, reason: ModeReason::Configured, matched: Vec::new() };
+        let mode = ModeDecision::new(self.mode, ModeReason::Configured);
         let id = |message: Option<&Arc<Message>>| message.map_or(0, |message| message.id.0);
         let limits = ContextLimits {
             history_messages: 1_000,

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use recto_agent::restore_request;
-use recto_context::MessageId;
+use recto_context::{CachedPrefix, MessageId, ServedTokens, Tokens};
 use recto_store::{RequestRecord, Store, StoredTurn};
 use serde_json::{Value, json};
 
@@ -149,6 +149,20 @@ async fn record_json(
     }))
 }
 
+/// What is known of the server's cache: by the request before, and by its own count.
+fn cached_prefix(request: &RequestRecord) -> CachedPrefix {
+    let agreed = request.notes["prefix"]["agreed_bytes"].as_u64();
+    let usage = request.answer.as_ref().map(|answer| &answer.usage);
+    let served = usage.and_then(|usage| Some((usage.prompt?, usage.cached?)));
+    CachedPrefix {
+        agreed_bytes: agreed.and_then(|bytes| usize::try_from(bytes).ok()),
+        served: served.map(|(prompt, cached)| ServedTokens {
+            prompt: Tokens::new(prompt),
+            cached: Tokens::new(cached),
+        }),
+    }
+}
+
 async fn request_json(store: &Store, request: &RequestRecord) -> CliResult<Value> {
     let context = restore_request(store, request).await?;
     let body = store.body(request.id).await?;
@@ -164,7 +178,7 @@ async fn request_json(store: &Store, request: &RequestRecord) -> CliResult<Value
         "chosen": request.notes["chosen"],
         "prefix": request.notes["prefix"],
         "search": request.notes["search"],
-        "context": context.report(),
+        "context": context.report_cached(&cached_prefix(request)),
         "body": body,
         "answer": request.answer,
     }))
