@@ -85,7 +85,8 @@ impl RequestContext {
     fn share_parts(&self, mut agreed: usize, shares: &mut CachedShares) {
         let places = self.part_places();
         for message in &self.messages {
-            let whole = text_bytes(message) <= agreed;
+            // Whether one without a byte agrees, bytes can't tell.
+            let whole = agreed > 0 && text_bytes(message) <= agreed;
             for (at, span) in message.spans.iter().enumerate() {
                 let (Some(part), Some(place)) = (self.parts.get(span.part), places.get(span.part))
                 else {

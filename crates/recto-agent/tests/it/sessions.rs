@@ -1,8 +1,11 @@
 //! What a session keeps from turn to turn: its items, its settings, and what was
 //! learned about its model.
 
-use recto_agent::{Agent, ChatCommand, Conversation, Inbound};
-use recto_context::{ItemId, ItemKind, ItemOrigin, RequestContext};
+use recto_agent::{Agent, ChatCommand, Conversation, Inbound, SessionSettings};
+use recto_context::{
+    ContextMode, ItemId, ItemKind, ItemOrigin, ModeSource, RequestContext, Tokens, Window,
+    WindowSource,
+};
 use recto_fakes::{FakeAnswer, FakeServer};
 use recto_store::{ItemState, SessionCursor, SessionId, Store};
 
@@ -184,6 +187,57 @@ fn a_preview_stores_nothing_and_shows_what_is_sent() {
         };
         assert_eq!(messages(&previewed), messages(&sent));
         assert!(format!("{:?}", messages(&sent)).contains("Be brief."));
+    });
+}
+
+/// The setting that holds is told beside the decision, and a preview says what of it is cached.
+#[test]
+fn a_preview_says_who_set_the_mode_and_what_it_agrees_with() {
+    let (bench, fake, runtime) = (Bench::new(), FakeServer::openai().start(), runtime());
+    runtime.block_on(async {
+        let agent = bench.agent(&fake).await;
+        let session = session(&agent, "k").await;
+        let preview = async |mode: Option<ContextMode>| {
+            let settings = SessionSettings { context_mode: mode, ..SessionSettings::default() };
+            let inbound = Inbound { settings, ..Inbound::text("two") };
+            agent.preview(session, inbound).await.unwrap()
+        };
+        let fresh = preview(None).await;
+        assert_eq!(fresh.request.mode.source, Some(ModeSource::Default));
+        assert!(fresh.comparison.is_none());
+        say(&agent, session, "one").await;
+        let next = preview(Some(ContextMode::Auto)).await;
+        assert_eq!(next.request.mode.source, Some(ModeSource::Turn(ContextMode::Auto)));
+        let comparison = next.comparison.unwrap();
+        assert_eq!(
+            comparison.agreed_tokens + comparison.fresh_tokens,
+            next.request.prompt_tokens()
+        );
+        let settings = [("context_mode".to_owned(), "minimal".into())].into_iter().collect();
+        agent.store().set_settings(session, settings).await.unwrap();
+        let next = preview(None).await;
+        assert_eq!(next.request.mode.source, Some(ModeSource::Session(ContextMode::Minimal)));
+        let next = preview(Some(ContextMode::Full)).await;
+        assert_eq!(next.request.mode.source, Some(ModeSource::Turn(ContextMode::Full)));
+    });
+}
+
+/// A window is told with what the model was trained for, and with the cap that made it smaller.
+#[test]
+fn a_window_is_recorded_with_its_trained_size_and_the_cap() {
+    let (bench, fake, runtime) = (Bench::new(), FakeServer::ollama().start(), runtime());
+    runtime.block_on(async {
+        let agent = bench.agent_without_window(&fake).await;
+        let session = session(&agent, "k").await;
+        say(&agent, session, "one").await;
+        let turn = agent.store().last_turn(Some(session)).await.unwrap().unwrap();
+        let requests = agent.store().requests(turn.id).await.unwrap();
+        let sent = recto_agent::restore_request(agent.store(), &requests[0]).await.unwrap();
+        let Window { tokens, source, trained, cap } = sent.window;
+        assert_eq!(source, WindowSource::Trained);
+        assert_eq!(cap, Some(Tokens::new(16_384)), "as the agent has it");
+        assert_eq!(Some(tokens), trained.min(cap));
+        assert_eq!(sent.report()["window"]["trained"], serde_json::json!(trained.unwrap()));
     });
 }
 

@@ -52,6 +52,7 @@ fn session(items: &[(ItemKind, &str, ItemOrigin)]) -> Vec<SessionItem> {
     items.iter().map(item).collect()
 }
 
+/// Promise: `include-mode-as-it-came`
 #[test]
 fn items_of_the_session_say_who_brought_them() {
     let catalog = catalog();
@@ -79,6 +80,8 @@ fn items_of_the_session_say_who_brought_them() {
 }
 
 /// The badge of a tool that nobody chose must not say that somebody did.
+///
+/// Promise: `include-mode-as-it-came`
 #[test]
 fn a_manual_tool_that_comes_because_there_are_few_was_not_added_by_hand() {
     for include in [IncludeMode::Always, IncludeMode::Manual, IncludeMode::Agent] {
@@ -113,6 +116,7 @@ fn a_tool_that_came_with_its_skill_says_so_and_how_the_skill_came() {
     assert!(session.window(window).assemble().is_err());
 }
 
+/// Promise: `include-mode-as-it-came`
 #[test]
 fn a_tool_found_earlier_keeps_its_turn_and_its_score() {
     let mut catalog = Catalog::default();
@@ -205,6 +209,8 @@ fn a_memory_that_fits_came_by_search() {
 }
 
 /// A record keeps what items said of themselves, whatever became of them.
+///
+/// Promise: `request-kept-as-sent`
 #[test]
 fn descriptions_are_kept_as_they_were() {
     let long = "How to prove who you are, and what to do where that can't be proved. ".repeat(2);

@@ -103,7 +103,9 @@ settings_tables! {
 
     /// `[context]`: the form and the size of the page.
     pub struct ContextSettings: Copy, Eq in "context." {
-        /// The form of the page that the model reads.
+        /// The form of the page that the model reads. `layered` tells the date and time ahead of
+        /// memories, skills and history, and not with each message: whenever the minute is
+        /// another one, a server reads all of these again.
         preset: LayoutPreset = default("recto").example("\"layered\"");
         /// Where that which search found for a message stands, and how long it stays.
         picks: Option<PickPlacement> =

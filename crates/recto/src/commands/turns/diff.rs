@@ -127,7 +127,7 @@ fn describe_change(change: &PromptChange) -> String {
     }
     let _ = writeln!(out, "cause   {}", change.cause.describe());
     let ChangeExcerpt { agreed, before, after } = &change.excerpt;
-    for (what, text) in [("after", agreed), ("before", before), ("now", after)] {
+    for (what, text) in [("both", agreed), ("before", before), ("now", after)] {
         let _ = writeln!(out, "{what:<7} {}", quoted(text));
     }
     out

@@ -122,9 +122,11 @@ fn the_json_of_a_turn_is_complete() {
     let row = &items["items"][0];
     expect!["kind name server description source include priority scores since tokens cached reason hash message bytes"].assert_eq(&keys(row));
     assert_eq!(row["description"], "How to talk.");
-    // The rule stands behind what agrees, and within what the server had.
+    // The rule agrees with the request before, and the server had less than that.
     let cached = &row["cached"];
-    assert_eq!((&cached["agreed"], &cached["served"]), (&row["tokens"], &row["tokens"]));
+    assert_eq!((&cached["agreed"], &cached["served"]), (&row["tokens"], &json!(0)));
+    let first = &context["layers"][0]["items"][0];
+    assert_eq!(first["cached"]["served"], first["tokens"]);
     // The trim, with what it cost and why.
     let dropped = &context["dropped"][0];
     expect!["what layer tokens before after reason"].assert_eq(&keys(dropped));
