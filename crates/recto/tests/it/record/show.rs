@@ -125,8 +125,9 @@ fn the_json_of_a_turn_is_complete() {
     // The rule agrees with the request before, and the server had less than that.
     let cached = &row["cached"];
     assert_eq!((&cached["agreed"], &cached["served"]), (&row["tokens"], &json!(0)));
-    let first = &context["layers"][0]["items"][0];
-    assert_eq!(first["cached"]["served"], first["tokens"]);
+    let mut tools = context["layers"][4]["items"].as_array().unwrap().iter();
+    let tool = tools.find(|row| row["kind"] == "tool").unwrap();
+    assert_eq!(tool["cached"]["served"], tool["tokens"], "servers read tools first");
     // The trim, with what it cost and why.
     let dropped = &context["dropped"][0];
     expect!["what layer tokens before after reason"].assert_eq(&keys(dropped));
