@@ -10,7 +10,9 @@ use crate::context::RequestContext;
 use crate::counter::TokenCounter;
 use crate::item::{ItemId, Pick, SessionItem};
 use crate::layout::PageLayout;
-use crate::message::{ContentPart, Message, MessageId, MessageStamp, TurnNumber, UserMessage};
+use crate::message::{
+    ContentPart, Message, MessageId, MessageStamp, SpeakerName, TurnNumber, UserMessage,
+};
 use crate::mode::ModeDecision;
 use crate::summary::HistorySummary;
 use crate::tokens::Tokens;
@@ -161,6 +163,12 @@ impl<'a> AssemblyInputs<'a> {
     /// Sets the date and time that stand in front of the message.
     pub fn stamp(mut self, stamp: MessageStamp) -> Self {
         self.message.stamp = Some(stamp);
+        self
+    }
+
+    /// Sets who wrote the message, where several people talk.
+    pub fn speaker(mut self, speaker: Option<SpeakerName>) -> Self {
+        self.message.speaker = speaker;
         self
     }
 

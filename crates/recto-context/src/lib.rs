@@ -71,8 +71,8 @@ pub use memory::{
 pub use message::{
     CallId, ContentPart, Framing, HistoryProblem, Image, KeptPick, MarkdownHeader, MarkdownMessage,
     MarkdownSession, Message, MessageBody, MessageId, MessageStamp, Opaque, OpaqueKind,
-    PickDisplay, TimedMessage, ToolCall, TurnNumber, UserMessage, from_markdown, more_markdown,
-    read_jsonl, to_markdown,
+    PickDisplay, SpeakerName, TimedMessage, ToolCall, TurnNumber, UserMessage, from_markdown,
+    more_markdown, read_jsonl, to_markdown,
 };
 pub use mode::{ContextMode, Mode, ModeDecision, ModeReason};
 pub use nearest::{fold_name, nearest_name};

@@ -134,6 +134,7 @@ impl RecordContents {
         let body = MessageBody::User(UserMessage {
             content: user.content.clone(),
             stamp: row.stamp.clone(),
+            speaker: row.speaker.clone(),
             framing: row.framing,
             picks: picks.collect::<Result<_, _>>()?,
         });

@@ -130,6 +130,7 @@ impl RecordWriter {
         SentRow {
             message: self.message(sent),
             stamp: user.stamp.clone(),
+            speaker: user.speaker.clone(),
             framing: user.framing,
             picks: user.picks.iter().map(|pick| self.kept_pick(pick)).collect(),
         }

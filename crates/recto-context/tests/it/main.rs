@@ -17,5 +17,6 @@ mod prefix;
 mod presets;
 mod profile;
 mod record;
+mod speakers;
 mod summary;
 mod support;
