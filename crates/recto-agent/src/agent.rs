@@ -11,6 +11,8 @@ use recto_store::{
 };
 use tokio::sync::{broadcast, mpsc, oneshot};
 
+use crate::access::can_reach;
+use crate::actor::Actor;
 use crate::agent_catalog::CatalogPurpose;
 use crate::error::{AgentError, AgentResult};
 use crate::event::TurnEvent;
@@ -20,6 +22,7 @@ use crate::memories::AgentMemories;
 use crate::options::{AgentParts, CompactionSetting, ModelEntry, SessionSettings};
 use crate::preview::RequestPreview;
 use crate::recover;
+use crate::rights::{Right, is_attended, may_reach};
 use crate::search::Searcher;
 use crate::shared::AgentShared;
 
@@ -59,6 +62,37 @@ impl Conversation {
         }
     }
 
+    /// A conversation that somebody holds with the agent in private.
+    pub fn in_private(surface: &str, account: &str, name: &str, with: &Actor) -> Self {
+        let (who, person) = with.as_audience();
+        Conversation { who, person, ..Conversation::with_owner(surface, account, name) }
+    }
+
+    /// A conversation of several people.
+    pub fn in_group(surface: &str, account: &str, name: &str) -> Self {
+        Conversation {
+            who: AudienceKind::Group,
+            person: None,
+            ..Conversation::with_owner(surface, account, name)
+        }
+    }
+
+    /// What the conversation is known by, whichever session it has.
+    pub(crate) fn key(&self, agent: &str) -> BindingKey {
+        BindingKey {
+            agent: agent.to_owned(),
+            surface: self.surface.clone(),
+            account: self.account.clone(),
+            conversation: self.name.clone(),
+            user: None,
+        }
+    }
+
+    /// The name under which the conversation keeps what belongs to it alone.
+    pub(crate) fn scope(&self) -> Arc<str> {
+        format!("{}-{}", self.surface, self.name).into()
+    }
+
     /// All who can read what is said in it.
     fn audience(&self, agent: &Arc<str>) -> Audience {
         Audience {
@@ -68,7 +102,7 @@ impl Conversation {
                 .person
                 .clone()
                 .filter(|id| self.who == AudienceKind::Owner || **id != *Audience::OWNER),
-            conversation: Some(format!("{}-{}", self.surface, self.name).into()),
+            conversation: Some(self.scope()),
             agent: Some(agent.clone()),
         }
     }
@@ -77,10 +111,21 @@ impl Conversation {
 /// A message that is stored, and the events of what becomes of it.
 #[derive(Debug)]
 pub struct Submission {
-    /// The turn that it begins.
+    /// The turn that it begins, or has begun when it was first delivered.
     pub turn: TurnId,
-    /// What happens in the session from here on; other turns' events are among it.
+    /// Whether it was delivered for the first time.
+    pub intake: InboundIntake,
+    /// What happens in the turn's session from here on; other turns' events are among it.
     pub events: broadcast::Receiver<TurnEvent>,
+}
+
+/// Whether a message was delivered for the first time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InboundIntake {
+    /// It begins a turn.
+    New,
+    /// It has begun its turn before, which may be over.
+    Known,
 }
 
 impl Agent {
@@ -118,7 +163,12 @@ impl Agent {
 
     /// Brings back the messages of a session that a summary stands for. They would
     /// be summarised again at once, so the session makes no summaries from here on.
-    pub async fn expand(&self, session: SessionId) -> AgentResult<Option<StoredCompaction>> {
+    pub async fn expand(
+        &self,
+        actor: &Actor,
+        session: SessionId,
+    ) -> AgentResult<Option<StoredCompaction>> {
+        self.must_be_allowed(actor, Right::ChangeSettings, session).await?;
         let undone = self.store().expand(session, Moment::now()).await?;
         if undone.is_some() {
             let mut settings = self.settings(session).await?;
@@ -145,18 +195,28 @@ impl Agent {
 
     /// The session of a conversation: the one that it is bound to, or a new one.
     /// What another surface calls the same is another conversation.
-    pub async fn find_or_begin(&self, conversation: &Conversation) -> AgentResult<StoredSession> {
+    pub async fn find_or_begin(
+        &self,
+        actor: &Actor,
+        conversation: &Conversation,
+    ) -> AgentResult<StoredSession> {
+        actor.must_have(Right::Talk)?;
+        self.must_hold(actor, conversation)?;
         self.begin_named(conversation, &conversation.name).await
     }
 
     /// The session that a person asks for by its name, wherever it began: the
     /// open one of that name, or else as [`Agent::find_or_begin`] has it. A number
-    /// names a session, too, and takes it out of the archive.
+    /// names a session, too, and takes it out of the archive. Sessions of others have no
+    /// name for those who may not see them.
     pub async fn find_named_or_begin(
         &self,
+        actor: &Actor,
         conversation: &Conversation,
     ) -> AgentResult<StoredSession> {
-        match self.store().find_session(&conversation.name).await? {
+        actor.must_have(Right::Talk)?;
+        let named = self.store().find_session(&conversation.name).await?;
+        match named.filter(|session| can_reach(actor, session)) {
             Some(session) if session.archived.is_none() => Ok(session),
             Some(session) if conversation.name.trim() == session.id.to_string() => {
                 Ok(self.store().unarchive(session.id).await?)
@@ -166,7 +226,7 @@ impl Agent {
                 Err(_) => {
                     // A number that no session can have is no name either.
                     SessionName::new(&conversation.name)?;
-                    self.find_or_begin(conversation).await
+                    self.find_or_begin(actor, conversation).await
                 }
             },
         }
@@ -175,13 +235,24 @@ impl Agent {
     /// Puts a session into the archive and begins another in its conversation.
     pub async fn renew(
         &self,
+        actor: &Actor,
         conversation: &Conversation,
         session: SessionId,
     ) -> AgentResult<StoredSession> {
+        self.must_be_allowed(actor, Right::BeginSession, session).await?;
+        self.must_hold(actor, conversation)?;
         let old = self.store().archive(session, Moment::now()).await?;
         // It may have been found by its number, or renamed since.
         let name = old.name.map_or_else(|| conversation.name.clone(), String::from);
         self.begin_named(conversation, &name).await
+    }
+
+    /// Passes an actor who can be talking there: nobody begins a session for somebody else.
+    fn must_hold(&self, actor: &Actor, conversation: &Conversation) -> AgentResult {
+        match may_reach(actor, &conversation.audience(&self.shared.parts.options.name)) {
+            true => Ok(()),
+            false => actor.must_have(Right::SeeSessions),
+        }
     }
 
     async fn begin_named(
@@ -190,13 +261,8 @@ impl Agent {
         name: &str,
     ) -> AgentResult<StoredSession> {
         let agent = self.shared.parts.options.name.to_string();
-        let key = BindingKey {
-            agent: agent.clone(),
-            surface: conversation.surface.clone(),
-            account: conversation.account.clone(),
-            conversation: conversation.name.clone(),
-            user: None,
-        };
+        let audience = conversation.audience(&self.shared.parts.options.name);
+        let key = conversation.key(&agent);
         let new = NewSession {
             agent,
             name: match SessionName::new(name) {
@@ -206,14 +272,15 @@ impl Agent {
             surface: conversation.surface.clone(),
             at: Moment::now(),
             settings: SessionSettings {
-                audience: Some(conversation.audience(&self.shared.parts.options.name)),
+                audience: Some(audience.clone()),
                 ..SessionSettings::default()
             }
             .to_store(),
         };
         let bound = self.bind(&key, new.clone()).await?;
-        let who = SessionSettings::from_store(&bound.settings).audience().who;
-        if who == conversation.who {
+        let before = SessionSettings::from_store(&bound.settings).audience();
+        let is_same_guest = before.who != AudienceKind::Guest || before.person == audience.person;
+        if before.who == audience.who && is_same_guest {
             return Ok(bound);
         }
         // What was said before others is not for those who are there now, nor the
@@ -234,22 +301,52 @@ impl Agent {
 
     /// Stores a message and begins its turn. When this returns, the message is stored, and nothing
     /// that happens to this process can lose it.
-    pub async fn submit(&self, session: SessionId, inbound: Inbound) -> AgentResult<Submission> {
+    ///
+    /// A message that was delivered before begins no other turn: whether it was is decided where it
+    /// is stored, also between processes.
+    pub async fn submit(
+        &self,
+        session: SessionId,
+        mut inbound: Inbound,
+    ) -> AgentResult<Submission> {
         inbound.check()?;
-        let message = ArrivedMessage { session, at: Moment::now(), inbound };
+        inbound.settings.unattended |= !is_attended(inbound.actor.role);
+        self.must_reach(&inbound.actor, session).await?;
+        let actor = inbound.actor.clone();
+        let agent = &self.shared.parts.options.name;
+        let delivery = inbound.delivery.as_ref().map(|delivery| delivery.key(agent));
+        if let Some(delivery) = &delivery
+            && let Some(turn) = self.store().delivered(delivery).await?
+        {
+            return self.known_submission(&actor, turn).await;
+        }
+        let message = ArrivedMessage { session, at: Moment::now(), inbound, delivery };
         let (ack, stored) = oneshot::channel();
         let events = self.with_mailbox(session, |mailbox| {
             let events = mailbox.subscribe();
             mailbox.post(MailboxItem::Message(message, ack, self.shared.begin_work()));
             events
         });
-        let turn = stored.await.map_err(|_| AgentError::Ended)??;
-        Ok(Submission { turn, events })
+        match stored.await.map_err(|_| AgentError::Ended)? {
+            Err(AgentError::Store(StoreError::Delivered { turn })) => {
+                self.known_submission(&actor, turn).await
+            }
+            stored => Ok(Submission { turn: stored?, intake: InboundIntake::New, events }),
+        }
+    }
+
+    /// The answer to a message that was delivered before.
+    async fn known_submission(&self, actor: &Actor, turn: TurnId) -> AgentResult<Submission> {
+        let begun = self.store().turn(turn).await?;
+        let session = begun.ok_or(StoreError::NotFound(RowId::Turn(turn)))?.session;
+        self.must_reach(actor, session).await?;
+        Ok(Submission { turn, intake: InboundIntake::Known, events: self.subscribe(session) })
     }
 
     /// Stops the turn that runs in a session, and says whether one did.
-    pub fn stop(&self, session: SessionId) -> bool {
-        self.mailboxes.lock().get(&session).is_some_and(Mailbox::stop)
+    pub async fn stop(&self, actor: &Actor, session: SessionId) -> AgentResult<bool> {
+        self.must_be_allowed(actor, Right::Stop, session).await?;
+        Ok(self.mailboxes.lock().get(&session).is_some_and(|mailbox| mailbox.stop(actor)))
     }
 
     /// Whether a turn runs or waits.
@@ -280,6 +377,7 @@ impl Agent {
         session: SessionId,
         inbound: Inbound,
     ) -> AgentResult<RequestPreview> {
+        self.must_be_allowed(&inbound.actor, Right::Inspect, session).await?;
         let (answer, answered) = oneshot::channel();
         self.with_mailbox(session, |mailbox| mailbox.post(MailboxItem::Preview(inbound, answer)));
         answered.await.map_err(|_| AgentError::Ended)?

@@ -1,13 +1,15 @@
 //! The errors between a message and its turn, with their codes and hints.
 
-use recto_context::{Layer, OverBudget};
+use recto_context::{Layer, OverBudget, SpeakerName};
 use recto_llm::LlmError;
 use recto_store::{RequestId, SessionNameError, StoreError};
 use strum::EnumMessage;
 
+use crate::actor::ActorRole;
 use crate::event::TurnError;
 use crate::memories::RememberError;
 use crate::options::ModelEntry;
+use crate::rights::{Right, who_may};
 
 /// The result of something that an agent was asked to do.
 pub type AgentResult<T = ()> = Result<T, AgentError>;
@@ -46,6 +48,9 @@ pub enum AgentError {
     /// More than one item has this name: all that it could mean, as they can be typed.
     #[error("`{name}` is the name of more than one item")]
     AmbiguousItem { name: String, meant: Vec<String> },
+    /// The actor's role does not allow it.
+    #[error("{name} ({role}) may not {right}")]
+    NotAllowed { name: SpeakerName, role: ActorRole, right: Right },
     /// No question waits for an answer in the session.
     #[error("no tool waits for an answer in this session")]
     #[strum(message = "`recto approvals list` shows those of all sessions")]
@@ -96,6 +101,7 @@ impl AgentError {
             AgentError::AmbiguousItem { meant, .. } => {
                 Some(format!("say which: {}", meant.join(", ")))
             }
+            AgentError::NotAllowed { right, .. } => Some(format!("{} may", who_may(*right))),
             AgentError::Remember(error) => error.hint(),
             AgentError::OverBudget(over) => Some(over.hint()),
             AgentError::Llm(error) | AgentError::Model { error, .. } => error.hint(),

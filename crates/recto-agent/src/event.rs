@@ -11,6 +11,8 @@ use recto_store::{
 };
 use serde::Serialize;
 
+use crate::actor::Actor;
+
 /// Something that happened in a turn of a session.
 #[derive(Debug, Clone, Serialize)]
 #[allow(missing_docs, reason = "the fields say it")]
@@ -51,7 +53,13 @@ pub enum EventKind {
     /// A person has to say whether a tool may run.
     Asked(ApprovalQuestion),
     /// The person has said whether it may.
-    Decided { approval: ApprovalId, answer: ApprovalAnswer },
+    Decided {
+        approval: ApprovalId,
+        answer: ApprovalAnswer,
+        /// Who said it; absent where nobody did in time.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        by: Option<Actor>,
+    },
     /// A tool begins to run, with the arguments as the model wrote them.
     Call { id: String, name: String, arguments: String },
     /// A tool has run to its end.

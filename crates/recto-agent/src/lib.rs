@@ -10,6 +10,8 @@
 //! This crate knows no surface: who typed a message, and how a reply is shown,
 //! is decided above it. It knows no vendor's JSON and no SQL either.
 
+mod access;
+mod actor;
 mod agent;
 mod agent_catalog;
 mod approvals;
@@ -25,6 +27,7 @@ mod options;
 mod preview;
 mod record;
 mod recover;
+mod rights;
 mod search;
 mod selection;
 mod session_cache;
@@ -35,7 +38,8 @@ mod stop;
 mod turn;
 mod why;
 
-pub use agent::{Agent, Conversation, Submission};
+pub use actor::{Actor, ActorRole, TokenAccess, TokenHolder, TokenRights};
+pub use agent::{Agent, Conversation, InboundIntake, Submission};
 pub use agent_catalog::{add_tools, remove_disabled, skill_changed_notice};
 pub use approvals::{AnsweredApproval, TurnContinues};
 pub use commands::{
@@ -44,7 +48,7 @@ pub use commands::{
 pub use error::{AgentError, AgentResult};
 pub use event::{ApprovalQuestion, EventKind, FinishedTurn, TurnError, TurnEvent, UsageTotals};
 pub use exact_counts::assemble_for;
-pub use inbound::Inbound;
+pub use inbound::{Inbound, SurfaceMessage};
 pub use items::{ItemChange, ItemOutcome, MentionedItems, join_mentioned, typed_name};
 pub use memories::{
     AgentMemories, ChosenMemories, KnownMessages, MemoryCriteria, RecallOutcome, RecallQuery,
@@ -56,6 +60,7 @@ pub use options::{
 pub use preview::RequestPreview;
 pub use record::{ReplayVerdict, rebuild_body, restore_request, verify_body};
 pub use recover::settle_open_turns;
+pub use rights::{Right, is_allowed, may_reach};
 pub use search::{
     EmbeddingProgress, IsCandidate, RankedGroups, RankedItems, RankingBasis, SearchParts,
     SearchPatience, Searcher, WordsOnlyReason,

@@ -19,6 +19,7 @@ use recto_store::{
 };
 use tokio::sync::{Notify, broadcast, mpsc, oneshot};
 
+use crate::actor::Actor;
 use crate::error::{AgentError, AgentResult};
 use crate::event::{EventKind, TurnError, TurnEvent};
 use crate::inbound::{ArrivedMessage, Inbound};
@@ -112,9 +113,9 @@ impl Mailbox {
     }
 
     /// Stops the turn that runs, and says whether one did.
-    pub(crate) fn stop(&self) -> bool {
+    pub(crate) fn stop(&self, actor: &Actor) -> bool {
         let running = self.running.lock();
-        running.as_ref().inspect(|stop| stop.request()).is_some()
+        running.as_ref().inspect(|stop| stop.request(actor)).is_some()
     }
 }
 

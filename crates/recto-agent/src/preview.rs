@@ -9,8 +9,8 @@ use crate::inbound::Inbound;
 use crate::session_cache::SessionCache;
 use crate::shared::AgentShared;
 use crate::turn::{
-    CompactedRequest, RequestContent, RequestDraft, TurnInputs, TurnModel, resolve_window, stamp,
-    visible_text,
+    CompactedRequest, MessageOrigin, RequestContent, RequestDraft, TurnInputs, TurnModel,
+    resolve_window, stamp, visible_text,
 };
 
 /// A turn's first request.
@@ -37,9 +37,14 @@ pub(crate) async fn preview_request(
     let chosen = TurnModel::choose(shared, session, &inbound.settings)?;
     let window = resolve_window(shared, &chosen.0, session, previous.as_ref()).await;
     let model = TurnModel::prepare(shared, chosen, window).await?;
-    let stamp = stamp(Moment::now());
+    let origin = MessageOrigin {
+        mentions: &text,
+        actor: &inbound.actor,
+        stamp: stamp(Moment::now()),
+        speaker: inbound.actor.speaker(&session.audience()),
+    };
     let catalog = shared.catalog(CatalogPurpose::Look);
-    let mut inputs = TurnInputs::gather(shared, session, model, &text, stamp, catalog).await;
+    let mut inputs = TurnInputs::gather(shared, session, model, origin, catalog).await;
     let found = inputs.search(shared, session, &text).await;
     let mode = inputs.decide_mode(session, &found, &text);
     let draft = RequestDraft {

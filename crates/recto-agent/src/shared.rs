@@ -12,9 +12,10 @@ use recto_context::{
     WindowSource,
 };
 use recto_llm::{LlmError, ServerWindow};
-use recto_store::{ApprovalAnswer, ApprovalId, Moment, StoredApproval};
+use recto_store::{ApprovalAnswer, ApprovalDecision, ApprovalId, Moment, StoredApproval};
 use tokio::sync::{Notify, watch};
 
+use crate::actor::Actor;
 use crate::agent_catalog::{AgentCatalog, CatalogCache, CatalogPurpose};
 use crate::error::{AgentError, AgentResult};
 use crate::exact_counts::ExactCounts;
@@ -99,8 +100,10 @@ impl AgentShared {
         &self,
         id: ApprovalId,
         answer: ApprovalAnswer,
+        by: Option<&Actor>,
     ) -> AgentResult<StoredApproval> {
-        let stored = self.parts.store.answer_approval(id, answer, Moment::now()).await;
+        let decision = ApprovalDecision { answer, at: Moment::now(), by: by.map(Actor::to_store) };
+        let stored = self.parts.store.answer_approval(id, decision).await;
         self.answered.notify_waiters();
         Ok(stored?)
     }

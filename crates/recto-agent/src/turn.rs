@@ -43,7 +43,7 @@ use crate::step::{
 use crate::stop::StopSignal;
 pub(crate) use assemble::{RequestContent, RequestDraft};
 pub(crate) use compact::CompactedRequest;
-pub(crate) use inputs::{PendingNotices, TurnInputs, TurnModel, today};
+pub(crate) use inputs::{MessageOrigin, PendingNotices, TurnInputs, TurnModel, today};
 use model_call::{CallOutcome, StreamedReply};
 use notices::PromptCut;
 pub(crate) use start::{TurnRunner, open_calls, resolve_window};
@@ -317,6 +317,7 @@ impl TurnRun<'_> {
         let user = UserMessage {
             content: self.arrived.inbound.content.clone(),
             stamp: Some(self.inputs.stamp.clone()),
+            speaker: self.inputs.speaker.clone(),
             framing: if self.never_fits { Framing::Unsent } else { Framing::Plain },
             ..UserMessage::default()
         };

@@ -7,6 +7,7 @@
 use recto_context::{ContentHash, ItemId};
 use rusqlite::{Connection, Row, params};
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::codec;
 use crate::error::{DbError, RowId, StoreError, StoreResult};
@@ -59,8 +60,19 @@ pub struct StoredApproval {
     pub turn: TurnId,
     /// What was asked, as it was shown.
     pub question: NewApproval,
-    /// What was said, and when.
-    pub answer: Option<(ApprovalAnswer, Moment)>,
+    /// What was said, or became of it.
+    pub answer: Option<ApprovalDecision>,
+}
+
+/// The answer to a question, with who gave it and when.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ApprovalDecision {
+    /// What was said.
+    pub answer: ApprovalAnswer,
+    /// When it was said.
+    pub at: Moment,
+    /// Who said it: JSON that the store does not read. `None` where nobody did.
+    pub by: Option<Value>,
 }
 
 /// What was said to a question, or became of it without anybody saying something.
@@ -148,14 +160,14 @@ impl Store {
     pub async fn answer_approval(
         &self,
         id: ApprovalId,
-        answer: ApprovalAnswer,
-        at: Moment,
+        decision: ApprovalDecision,
     ) -> StoreResult<StoredApproval> {
         self.write(move |db| {
             let approval = find(db, id)?.ok_or(StoreError::NotFound(RowId::Approval(id)))?;
-            if let Some((answer, _)) = approval.answer {
+            if let Some(ApprovalDecision { answer, .. }) = approval.answer {
                 return Err(StoreError::Decided { approval: id, answer }.into());
             }
+            let ApprovalDecision { answer, at, by } = decision.clone();
             let answer = match answer {
                 ApprovalAnswer::Withdrawn => answer,
                 _ if at > approval.question.expires => ApprovalAnswer::Expired,
@@ -164,9 +176,13 @@ impl Store {
                 }
                 _ => answer,
             };
-            let sql = "UPDATE approvals SET answer = ?2, answered = ?3 WHERE id = ?1";
-            rows::execute(db, sql, params![id.0, answer.name(), at.microseconds()])?;
-            Ok(StoredApproval { answer: Some((answer, at)), ..approval })
+            // What came too late was nobody's answer.
+            let by = by.filter(|_| answer != ApprovalAnswer::Expired);
+            let person = by.as_ref().map(rows::to_json).transpose()?;
+            let sql = "UPDATE approvals SET answer = ?2, answered = ?3, answered_by = ?4
+                       WHERE id = ?1";
+            rows::execute(db, sql, params![id.0, answer.name(), at.microseconds(), person])?;
+            Ok(StoredApproval { answer: Some(ApprovalDecision { answer, at, by }), ..approval })
         })
         .await
     }
@@ -222,6 +238,7 @@ fn read(row: &Row<'_>) -> DbResult<StoredApproval> {
     let answer =
         answer.map(|name| ApprovalAnswer::from_name(&name).ok_or_else(damaged)).transpose()?;
     let answered = rows::optional_moment(row, "answered")?;
+    let by = rows::optional_json(row, "answered_by")?;
     let detail: Vec<u8> = row.get("detail")?;
     Ok(StoredApproval {
         id,
@@ -239,6 +256,6 @@ fn read(row: &Row<'_>) -> DbResult<StoredApproval> {
             asked: rows::moment(row, "asked")?,
             expires: rows::moment(row, "expires")?,
         },
-        answer: answer.zip(answered),
+        answer: answer.zip(answered).map(|(answer, at)| ApprovalDecision { answer, at, by }),
     })
 }

@@ -47,6 +47,9 @@ pub enum StoreError {
     /// The question has its answer already.
     #[error("approval {approval} is {} already", .answer.name())]
     Decided { approval: ApprovalId, answer: ApprovalAnswer },
+    /// The message was delivered before, and has begun this turn.
+    #[error("the message has begun turn {turn} already")]
+    Delivered { turn: TurnId },
     /// An open session has this name.
     #[error("an open session is named `{name}` already")]
     NameTaken { name: String },

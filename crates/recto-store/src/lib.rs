@@ -30,6 +30,7 @@ mod checkpoint;
 mod codec;
 mod commit;
 mod compactions;
+mod deliveries;
 mod documents;
 mod embeddings;
 mod error;
@@ -51,9 +52,12 @@ mod trusted;
 mod turns;
 mod writer;
 
-pub use approvals::{ApprovalAnswer, ApprovalExtent, NewApproval, StoredApproval};
+pub use approvals::{
+    ApprovalAnswer, ApprovalDecision, ApprovalExtent, NewApproval, StoredApproval,
+};
 pub use commit::{NewMessage, SessionBasis, StartedTurn, TurnCommit, TurnOutcome};
 pub use compactions::{NewCompaction, StoredCompaction};
+pub use deliveries::DeliveryKey;
 pub use documents::{Fidelity, NewRequest};
 pub use embeddings::EmbeddingKey;
 pub use error::{RowId, StoreError, StoreResult};

@@ -204,7 +204,7 @@ impl Store {
     }
 }
 
-fn key_column(key: &BindingKey) -> StoreResult<String> {
+pub(crate) fn key_column(key: &BindingKey) -> StoreResult<String> {
     let BindingKey { agent, surface, account, conversation, user } = key;
     rows::to_json(&(agent, surface, account, conversation, user))
 }

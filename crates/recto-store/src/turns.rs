@@ -15,6 +15,7 @@ use serde_json::Value;
 use crate::codec;
 use crate::commit::{self, PackedCommit, SessionBasis, StartedTurn, TurnCommit, TurnOutcome};
 use crate::compactions;
+use crate::deliveries::{self, DeliveryKey};
 use crate::error::{DbError, RowId, StoreError, StoreResult};
 use crate::ids::{Moment, RequestId, SessionId, TurnId};
 use crate::owner::{OwnerId, OwnerRegistry, TurnOwner};
@@ -32,10 +33,13 @@ pub struct NewTurn {
     pub at: Moment,
     /// What the message holds.
     pub content: Vec<ContentPart>,
-    /// Who said it, where several people can.
-    pub sender: Option<String>,
+    /// Who said it: JSON that the store does not read.
+    pub actor: Value,
     /// What holds for this turn alone: a JSON object.
     pub settings: SettingsMap,
+    /// The message as its surface knows it. One that was taken in before is refused as
+    /// [`StoreError::Delivered`]; `None` can't be known again.
+    pub delivery: Option<DeliveryKey>,
 }
 
 /// A turn as it is stored: one message that came in, and all that was done for it.
@@ -51,8 +55,8 @@ pub struct StoredTurn {
     pub status: TurnStatus,
     /// Who runs it or is to run it; nobody once it has ended.
     pub owner: Option<TurnOwner>,
-    /// Who asked for it, where several people can.
-    pub sender: Option<String>,
+    /// Who asked for it: JSON that the store does not read.
+    pub actor: Value,
     /// What holds for this turn alone: a JSON object.
     pub settings: SettingsMap,
     /// What was received, until it stands in the transcript as the turn's first
@@ -156,6 +160,7 @@ impl Store {
         let owners = self.owners();
         let content = pack_content(&inbound.content)?;
         self.write(move |db| {
+            deliveries::must_be_new(db, inbound.delivery.as_ref())?;
             let (id, _) = insert(db, owners.own(), &inbound, TurnStatus::Queued, Some(&content))?;
             must_exist(db, &owners, id)
         })
@@ -284,6 +289,7 @@ fn begin(
     commit: &PackedCommit,
 ) -> DbResult<StartedTurn> {
     let session = inbound.session;
+    deliveries::must_be_new(db, inbound.delivery.as_ref())?;
     must_be_idle(db, owners, session)?;
     must_be_unchanged(db, session, commit.commit.basis)?;
     let (turn, number) = insert(db, owners.own(), inbound, TurnStatus::Running, content)?;
@@ -412,7 +418,7 @@ fn insert(
     let id = db
         .prepare_cached(
             "INSERT INTO turns
-                 (session, number, status, owner, sender, inbound, accepted, started, settings)
+                 (session, number, status, owner, actor, inbound, accepted, started, settings)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
         )?
         .insert(params![
@@ -420,13 +426,17 @@ fn insert(
             number.0,
             status.name(),
             owner.0,
-            inbound.sender,
+            rows::to_json(&inbound.actor)?,
             content,
             at,
             started,
             settings,
         ])?;
-    Ok((TurnId(id), number))
+    let turn = TurnId(id);
+    if let Some(delivery) = &inbound.delivery {
+        deliveries::insert(db, delivery, turn)?;
+    }
+    Ok((turn, number))
 }
 
 /// Packs content in the form of a user's message, which is what it becomes.
@@ -477,7 +487,7 @@ fn read(row: &Row<'_>, owners: &OwnerRegistry) -> DbResult<StoredTurn> {
         number: rows::turn_number(row, "number")?,
         status: read_status(row, id)?,
         owner: owner.map(|id| owners.look_up(OwnerId(id))),
-        sender: row.get("sender")?,
+        actor: rows::json(row, "actor")?,
         settings: rows::optional_json(row, "settings")?.unwrap_or_default(),
         inbound: inbound.map(|message| message.content().to_vec()),
         accepted: rows::moment(row, "accepted")?,

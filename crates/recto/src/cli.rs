@@ -622,6 +622,14 @@ pub struct ScopeArgs {
 pub enum ApprovalCommand {
     /// List the questions that wait for an answer, oldest first
     List(JsonArg),
+    /// Show one, with its answer and who gave it
+    Show {
+        /// The question's number
+        id: ApprovalId,
+        /// Print as JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// Answer one; where no Recto runs any more that waits for it, its turn goes on here
     Answer {
         /// The question's number

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use jiff::Zoned;
 use recto_agent::{
-    Agent, AgentMemories, AgentOptions, AgentParts, ModelEntry, Searcher, add_tools,
+    Actor, Agent, AgentMemories, AgentOptions, AgentParts, ModelEntry, Searcher, add_tools,
     remove_disabled,
 };
 use recto_context::mode::{self, ModeSetting, OlderPair, ResolvedMode};
@@ -327,6 +327,12 @@ pub(crate) fn memories(
 ) -> AgentMemories {
     let agent = settings.agent.name.as_str().into();
     AgentMemories::new(&agent, memory_files(settings), searcher, store)
+}
+
+/// Whoever runs Recto on this machine: the agent's owner, under their name here.
+pub(crate) fn actor() -> Actor {
+    let name = env::var("USER").unwrap_or_default();
+    Actor::owner(if name.trim().is_empty() { Audience::OWNER } else { &name })
 }
 
 /// The agent's owner, in private and in no conversation.

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use recto_agent::{Agent, AgentOptions, AgentParts, EventKind, Inbound, SearchParts};
+use recto_agent::{Actor, Agent, AgentOptions, AgentParts, EventKind, Inbound, SearchParts};
 use recto_context::Tokens;
 use recto_store::{SessionId, Store, StoreOptions};
 use recto_tools::{ToolOptions, Toolbox};
@@ -55,7 +55,8 @@ pub(super) async fn start(setup: AgentSetup<'_>) -> Result<Agent> {
 
 /// Says something, and waits for the end of the turn.
 pub(super) async fn take_turn(agent: &Agent, session: SessionId, message: &str) -> Result<()> {
-    let mut submission = agent.submit(session, Inbound::text(message)).await?;
+    let mut submission =
+        agent.submit(session, Inbound::text(&Actor::owner("bench"), message)).await?;
     loop {
         let event = tokio::time::timeout(PATIENCE, submission.events.recv()).await??;
         if event.turn == submission.turn && matches!(event.event, EventKind::Finished(_)) {

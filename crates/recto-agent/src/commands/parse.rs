@@ -35,8 +35,9 @@ impl CommandProblem {
 }
 
 impl ChatCommand {
-    /// The command that a message is; `None` when it is a message for the model.
-    pub fn parse(message: &str) -> Result<Option<ChatCommand>, CommandProblem> {
+    /// The command that a message has the form of; `None` when it is a message for the model.
+    /// Whether its sender can mean it as one, [`Inbound::read_command`](crate::Inbound) knows.
+    pub(crate) fn parse(message: &str) -> Result<Option<ChatCommand>, CommandProblem> {
         let line = message.trim_end();
         let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
         let rest = rest.trim();

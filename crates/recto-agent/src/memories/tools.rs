@@ -292,11 +292,13 @@ fn line(found: &Recollection) -> String {
             let day = day.map(|day| format!("[{}] ", local(day, "%Y-%m-%d"))).unwrap_or_default();
             let _ = writeln!(line, "{day}{} (memory {name})", text.as_str());
         }
-        RecalledContent::Message { name, role, at, text, message, .. } => {
+        RecalledContent::Message { name, role, speaker, at, text, message, .. } => {
             let when = local(at.timestamp(), "%Y-%m-%d %H:%M");
             let text = shortened(text);
             let (role, message) = (role.name(), message.0);
-            let _ = writeln!(line, "[{when}] {role}: {text} (session {name}, message {message})");
+            let who =
+                speaker.as_ref().map_or(role.to_owned(), |speaker| format!("{role} {speaker}"));
+            let _ = writeln!(line, "[{when}] {who}: {text} (session {name}, message {message})");
         }
     }
     line

@@ -51,7 +51,8 @@ impl RequestDraft<'_> {
         &self,
         summary: Option<&HistorySummary>,
     ) -> AgentResult<RequestContext> {
-        let TurnInputs { model, catalog, snapshot, removed, bootstrap, stamp, .. } = self.inputs;
+        let TurnInputs { model, catalog, snapshot, removed, bootstrap, stamp, speaker, .. } =
+            self.inputs;
         let TurnModel { entry, window, calibration, counts, .. } = model;
         let window = window.clone().map_err(|error| AgentError::model(entry, error))?;
         let mut carry = self.session.carry.clone();
@@ -63,6 +64,7 @@ impl RequestDraft<'_> {
             .content(content.content.to_vec())
             .message_id(content.message)
             .stamp(stamp.clone())
+            .speaker(speaker.clone())
             .model(entry.name.clone())
             .bootstrap(bootstrap.clone())
             .session(&self.session.items)

@@ -10,20 +10,22 @@ use jiff::tz::TimeZone;
 use recto_context::mode::{self, ModeQuestion, ModeSetting};
 use recto_context::{
     Audience, Bootstrap, Calibration, Catalog, ContentHash, ContextMode, HistorySummary, ItemId,
-    MemorySnapshot, MessageStamp, ModeDecision, PickPlacement, SessionItem, SummaryBy, Tokens,
-    Window, has_tools,
+    MemorySnapshot, MessageStamp, ModeDecision, PickPlacement, SessionItem, SpeakerName, SummaryBy,
+    Tokens, Window, has_tools,
 };
 use recto_llm::LlmError;
 use recto_store::StoredSession;
 use recto_tools::ApprovalMode;
 use recto_workspace::{Horizon, MemoryView};
 
+use crate::actor::Actor;
 use crate::agent_catalog::AgentCatalog;
 use crate::error::AgentResult;
 use crate::exact_counts::ExactCounts;
 use crate::items::{MentionedItems, join_mentioned, without_mentions};
 use crate::memories::MemoryCriteria;
 use crate::options::{AgentOptions, ModelEntry, SessionSettings};
+use crate::rights::Right;
 use crate::selection::{ItemQuery, SearchOutcome};
 use crate::session_cache::LoadedSession;
 use crate::shared::{AgentShared, counter_from};
@@ -46,6 +48,8 @@ pub(crate) struct TurnInputs {
     pub(crate) rights: TurnRights,
     pub(crate) bootstrap: Bootstrap,
     pub(crate) stamp: MessageStamp,
+    /// Who speaks, where several people do.
+    pub(crate) speaker: Option<SpeakerName>,
     /// Absent once they were told.
     pub(crate) notices: Option<PendingNotices>,
 }
@@ -63,6 +67,34 @@ pub(crate) struct TurnModel {
     pub(crate) calibration: Calibration,
     /// Exact counts, where the model's own tokenizer is at hand.
     pub(crate) counts: Option<Arc<ExactCounts>>,
+}
+
+/// Where the message of a turn comes from, as far as it decides what the turn gathers.
+pub(crate) struct MessageOrigin<'a> {
+    /// The text whose `@` mentions are followed.
+    pub(crate) mentions: &'a str,
+    /// Who sent it.
+    pub(crate) actor: &'a Actor,
+    pub(crate) stamp: MessageStamp,
+    /// Who speaks, where several people do.
+    pub(crate) speaker: Option<SpeakerName>,
+}
+
+impl MessageOrigin<'_> {
+    /// Lets the items join that the message mentions, where its sender may add some.
+    fn join_mentioned(&self, catalog: &Catalog, session: &mut LoadedSession) -> MentionedItems {
+        let Err(refused) = self.actor.must_have(Right::ChangeItems) else {
+            return join_mentioned(self.mentions, catalog, &mut session.items);
+        };
+        let mut unchanged = session.items.clone();
+        let MentionedItems { new, problems } =
+            join_mentioned(self.mentions, catalog, &mut unchanged);
+        // Whether there is such an item is not for them to know.
+        let mentions_some = !new.is_empty() || !problems.is_empty();
+        let notice = mentions_some
+            .then(|| format!("{refused}, so what the message mentions is text and no more"));
+        MentionedItems { new: Vec::new(), problems: notice.into_iter().collect() }
+    }
 }
 
 /// What decides which tools a turn may run, and what they may see.
@@ -128,14 +160,12 @@ fn compaction(shared: &AgentShared, settings: &SessionSettings) -> Option<Summar
 }
 
 impl TurnInputs {
-    /// Reads the files, lets items join, and puts all of it together. `mentions` is
-    /// the text whose `@` mentions are followed.
+    /// Reads the files, lets items join, and puts all of it together.
     pub(crate) async fn gather(
         shared: &AgentShared,
         session: &mut LoadedSession,
         model: TurnModel,
-        mentions: &str,
-        stamp: MessageStamp,
+        message: MessageOrigin<'_>,
         catalog: impl Future<Output = AgentCatalog>,
     ) -> Self {
         let audience = session.audience();
@@ -152,8 +182,7 @@ impl TurnInputs {
         let AgentCatalog { catalog: items, trusted, notices } = agent_catalog;
         let catalog = session.catalog(&items, &memories);
         let mut joining = session.join(&catalog);
-        let MentionedItems { new, problems } =
-            join_mentioned(mentions, &catalog, &mut session.items);
+        let MentionedItems { new, problems } = message.join_mentioned(&catalog, session);
         joining.extend(new);
         let notices = Some(PendingNotices {
             of_catalog: notices.to_vec(),
@@ -170,7 +199,8 @@ impl TurnInputs {
             removed: session.removed(),
             rights: TurnRights { audience, trusted, approval },
             bootstrap: bootstrap(&shared.parts.options, &session.session),
-            stamp,
+            stamp: message.stamp,
+            speaker: message.speaker,
             notices,
         }
     }

@@ -8,13 +8,12 @@ mod tests;
 use std::sync::Arc;
 
 use recto_context::{
-    CallId, Message, MessageBody, MessageId, MessageStamp, RequestContext, Text, TurnNumber,
-    UserMessage, Window,
+    CallId, Message, MessageBody, MessageId, RequestContext, Text, TurnNumber, UserMessage, Window,
 };
 use recto_llm::LlmError;
 use recto_store::{StartedTurn, StoredTurn, TurnCommit, TurnEnding, TurnId};
 
-use super::inputs::{TurnInputs, TurnModel};
+use super::inputs::{MessageOrigin, TurnInputs, TurnModel};
 use super::{TurnRun, is_overtaken, stamp, visible_text};
 use crate::agent_catalog::{AgentCatalog, CatalogPurpose};
 use crate::error::{AgentError, AgentResult};
@@ -122,9 +121,10 @@ impl TurnRunner<'_> {
         let session = self.session.refresh(self.shared).await?;
         let error = error.to_turn_error();
         let unstored = turn.first_message.is_none().then(|| {
-            let content = ArrivedMessage::from_turn(turn, session).inbound.content;
+            let inbound = ArrivedMessage::from_turn(turn, session).inbound;
             MessageBody::User(UserMessage {
-                content,
+                speaker: inbound.actor.speaker(&session.audience()),
+                content: inbound.content,
                 stamp: Some(stamp(turn.accepted)),
                 ..Default::default()
             })
@@ -168,10 +168,9 @@ impl TurnRunner<'_> {
         // A turn that was begun before has followed its mentions.
         let mentions = if start.message.is_none() { &*text } else { "" };
         let id = start.message.unwrap_or(MessageId(session.last.0 + 1));
-        let stamp = session.message(id).and_then(stamp_of).unwrap_or_else(|| stamp(message.at));
+        let origin = message_origin(session, id, message, mentions);
         let catalog = catalog_of(self.shared, start.catalog.take());
-        let mut inputs =
-            TurnInputs::gather(self.shared, session, model, mentions, stamp, catalog).await;
+        let mut inputs = TurnInputs::gather(self.shared, session, model, origin, catalog).await;
         let (state, first) = first_step(self.shared, session, &mut inputs, &mut start, &text).await;
         let mut run = TurnRun {
             shared: self.shared,
@@ -272,12 +271,20 @@ pub(crate) async fn resolve_window(
     }
 }
 
-/// The stamp that a message was sent with: it never changes.
-fn stamp_of(message: &Arc<Message>) -> Option<MessageStamp> {
-    match &message.body {
-        MessageBody::User(user) => user.stamp.clone(),
-        _ => None,
-    }
+/// Where a turn's message comes from. What it was sent with never changes.
+fn message_origin<'a>(
+    session: &LoadedSession,
+    id: MessageId,
+    message: &'a ArrivedMessage,
+    mentions: &'a str,
+) -> MessageOrigin<'a> {
+    let actor = &message.inbound.actor;
+    let (sent_stamp, speaker) = match session.message(id).map(|stored| &stored.body) {
+        Some(MessageBody::User(user)) => (user.stamp.clone(), user.speaker.clone()),
+        _ => (None, actor.speaker(&session.audience())),
+    };
+    let stamp = sent_stamp.unwrap_or_else(|| stamp(message.at));
+    MessageOrigin { mentions, actor, stamp, speaker }
 }
 
 /// Calls of a turn that have no result yet.

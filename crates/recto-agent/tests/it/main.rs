@@ -5,13 +5,16 @@
 
 mod approvals;
 mod compaction;
+mod deliveries;
 mod events;
 mod memory;
 mod notices;
 mod order;
+mod people;
 mod recovery;
 mod selection;
 mod sessions;
+mod speakers;
 mod stop;
 mod support;
 mod trouble;

@@ -2,9 +2,7 @@
 
 use std::fmt::Write as _;
 
-use recto_agent::{
-    Agent, ChatCommand, CommandReply, Conversation, RecallQuery, RecalledContent, memory_tools,
-};
+use recto_agent::{Agent, CommandReply, Conversation, RecallQuery, RecalledContent, memory_tools};
 use recto_context::{AudienceKind, Layer, PartReason, RequestContext};
 use recto_fakes::{FakeAnswer, FakeCall, FakeServer};
 use recto_store::SessionId;
@@ -12,7 +10,9 @@ use recto_workspace::Horizon;
 use serde_json::json;
 
 use crate::selection::requests;
-use crate::support::{Bench, check_sound, conversation, model, runtime, say, session};
+use crate::support::{
+    Bench, check_sound, conversation, model, owner, runtime, say, session, typed,
+};
 
 /// An agent that has the tools for memory.
 async fn agent(bench: &Bench, fake: &FakeServer) -> Agent {
@@ -50,7 +50,7 @@ async fn group(agent: &Agent, name: &str) -> SessionId {
         who: AudienceKind::Group,
         person: None,
     };
-    agent.find_or_begin(&place).await.unwrap().id
+    agent.find_or_begin(&owner(), &place).await.unwrap().id
 }
 
 async fn guest(agent: &Agent, name: &str, person: &str) -> SessionId {
@@ -61,7 +61,7 @@ async fn guest(agent: &Agent, name: &str, person: &str) -> SessionId {
         who: AudienceKind::Guest,
         person: Some(person.into()),
     };
-    agent.find_or_begin(&place).await.unwrap().id
+    agent.find_or_begin(&owner(), &place).await.unwrap().id
 }
 
 /// Promise: `private-memory-stays-private`
@@ -136,7 +136,7 @@ fn a_model_can_share_nothing_and_a_group_remembers_for_itself() {
         // The next session of the same conversation knows it, another group does not.
         say(&agent, in_group, "hello").await;
         let place = Conversation { name: "general".into(), ..group_place() };
-        let renewed = agent.renew(&place, in_group).await.unwrap().id;
+        let renewed = agent.renew(&owner(), &place, in_group).await.unwrap().id;
         say(&agent, renewed, "hello").await;
         let other = group(&agent, "other").await;
         say(&agent, other, "When is the meeting?").await;
@@ -170,8 +170,8 @@ fn a_key_is_not_remembered() {
         say(&agent, session, "Remember my key").await;
         let told = fake.chats().last().unwrap().to_string();
         assert!(told.contains("hint: keep it in a password manager"), "{told}");
-        let typed = ChatCommand::parse(&format!("/remember {key}")).unwrap().unwrap();
-        let error = agent.command(&conversation("s"), session, typed).await.unwrap_err();
+        let typed = typed(&format!("/remember {key}"));
+        let error = agent.command(&owner(), &conversation("s"), session, typed).await.unwrap_err();
         assert!(error.hint().unwrap().contains("password manager"));
         let (files, owner) = (agent.memories().files(), agent.memories().owner());
         assert!(files.read(&owner, Horizon::All).await.memories.is_empty());
@@ -289,9 +289,9 @@ fn what_is_forgotten_is_in_the_archive_and_nowhere_else() {
     runtime().block_on(async {
         let agent = agent(&bench, &fake).await;
         let session = session(&agent, "s").await;
-        let line = ChatCommand::parse("/remember Call me Sam").unwrap().unwrap();
+        let line = typed("/remember Call me Sam");
         let CommandReply::Remembered(added) =
-            agent.command(&conversation("s"), session, line).await.unwrap()
+            agent.command(&owner(), &conversation("s"), session, line).await.unwrap()
         else {
             panic!("it is remembered");
         };

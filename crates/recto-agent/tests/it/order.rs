@@ -7,8 +7,8 @@ use recto_fakes::{AnswerGate, FakeAnswer, FakeServer};
 use recto_store::{TurnEnding, TurnStatus};
 
 use crate::support::{
-    Bench, arrival, check_sound, conversation, finished, next, runtime, say, scripted, session,
-    statuses, submit, text, transcript, within,
+    Bench, arrival, check_sound, conversation, finished, next, owner, runtime, say, scripted,
+    session, statuses, submit, text, transcript, within,
 };
 
 /// The replies of the fake when it only repeats.
@@ -28,7 +28,8 @@ fn messages_sent_at_once_are_answered_in_the_order_they_were_sent() {
         for round in 0..20 {
             let session = session(&agent, &format!("round {round}")).await;
             let texts: Vec<String> = (1..=5).map(|number| format!("message {number}")).collect();
-            let submitted = texts.iter().map(|text| agent.submit(session, Inbound::text(text)));
+            let submitted =
+                texts.iter().map(|text| agent.submit(session, Inbound::text(&owner(), text)));
             for submission in join_all(submitted).await {
                 finished(submission.unwrap()).await;
             }
@@ -159,14 +160,18 @@ fn a_message_that_waits_for_another_process_can_be_taken_back() {
         let mut second = submit(&theirs, shared, "two").await;
         // The person is told why nothing happens, and may give up.
         while !matches!(next(&mut second.events).await.event, EventKind::Notice { .. }) {}
-        let stop =
-            theirs.command(&conversation("shared"), shared, ChatCommand::Stop).await.unwrap();
+        let stop = theirs
+            .command(&owner(), &conversation("shared"), shared, ChatCommand::Stop)
+            .await
+            .unwrap();
         assert!(matches!(stop, CommandReply::Stopped(StopOutcome::Now)), "{stop:?}");
         assert_eq!(finished(second).await.status, TurnEnding::Stopped);
         assert_eq!(statuses(ours.store(), shared).await, ["running", "stopped"]);
         within(theirs.finished()).await;
-        let stop =
-            theirs.command(&conversation("shared"), shared, ChatCommand::Stop).await.unwrap();
+        let stop = theirs
+            .command(&owner(), &conversation("shared"), shared, ChatCommand::Stop)
+            .await
+            .unwrap();
         assert!(matches!(stop, CommandReply::Stopped(StopOutcome::Elsewhere)), "{stop:?}");
         gate.open();
         finished(first).await;

@@ -12,7 +12,7 @@ use recto_store::{Moment, NewMessage, NewTurn, SessionId, SettingsMap, TurnCommi
 use serde_json::json;
 
 use crate::support::{
-    Bench, arrival, check_sound, conversation, finished, holds, model, mortal, runtime, say,
+    Bench, arrival, check_sound, conversation, finished, holds, model, mortal, owner, runtime, say,
     session, statuses, submit, transcript, within,
 };
 
@@ -170,7 +170,7 @@ fn left_behind(bench: &Bench, messages: Vec<Message>, state: serde_json::Value) 
     runtime().block_on(async {
         let store = bench.store();
         let agent = Agent::idle(bench.parts_with(Vec::new(), store.clone()));
-        let session = agent.find_or_begin(&conversation("k")).await.unwrap().id;
+        let session = agent.find_or_begin(&owner(), &conversation("k")).await.unwrap().id;
         let new = |message| NewMessage { message: Arc::new(message), at: Moment::now() };
         let commit = TurnCommit {
             messages: messages.into_iter().map(new).collect(),
@@ -187,7 +187,8 @@ fn inbound(session: SessionId, text: &str) -> NewTurn {
         session,
         at: Moment::now(),
         content: vec![ContentPart::Text(text.into())],
-        sender: None,
+        actor: owner().to_store(),
+        delivery: None,
         settings: SettingsMap::default(),
     }
 }
@@ -331,7 +332,7 @@ fn a_turn_that_another_process_left_while_we_live_is_finished_before_ours() {
         arrival(&gate, 1).await;
         shared
     });
-    let waiting = living.block_on(ours.submit(shared, Inbound::text("ours"))).unwrap();
+    let waiting = living.block_on(ours.submit(shared, Inbound::text(&owner(), "ours"))).unwrap();
     drop(killed);
     living.block_on(async {
         assert_eq!(finished(waiting).await.reply.unwrap(), "You said: ours");

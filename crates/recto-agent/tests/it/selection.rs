@@ -1,16 +1,15 @@
 //! What search brings into turns: with words alone, and in `dense` with the real
 //! encoder.
 
-use recto_agent::{
-    Agent, ChatCommand, CommandReply, EventKind, ItemExplanation, ItemReason, restore_request,
-};
+use recto_agent::{Agent, CommandReply, EventKind, ItemExplanation, ItemReason, restore_request};
 use recto_context::mode::ModeSetting;
 use recto_context::{ItemKind, RequestContext};
 use recto_fakes::FakeServer;
 use recto_store::{SessionId, Store, TurnId};
 
 use crate::support::{
-    Bench, check_sound, conversation, events, holds, model, runtime, say, session, submit,
+    Bench, check_sound, conversation, events, holds, model, owner, runtime, say, session, submit,
+    typed,
 };
 
 mod dense;
@@ -71,8 +70,8 @@ fn items_on(request: &RequestContext) -> Vec<String> {
 }
 
 async fn command(agent: &Agent, session: SessionId, line: &str) -> CommandReply {
-    let command = ChatCommand::parse(line).unwrap().unwrap();
-    agent.command(&conversation("k"), session, command).await.unwrap()
+    let command = typed(line);
+    agent.command(&owner(), &conversation("k"), session, command).await.unwrap()
 }
 
 fn found(request: &RequestContext) -> Vec<&str> {

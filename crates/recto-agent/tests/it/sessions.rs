@@ -1,13 +1,14 @@
 //! What a session keeps from turn to turn: its items, its settings, and what was
 //! learned about its model.
 
-use recto_agent::{Agent, ChatCommand, Conversation, Inbound};
+use recto_agent::{Agent, Conversation, Inbound};
 use recto_context::{ItemId, ItemKind, ItemOrigin, RequestContext};
 use recto_fakes::{FakeAnswer, FakeServer};
 use recto_store::{ItemState, SessionCursor, SessionId, Store};
 
 use crate::support::{
-    Bench, check_sound, conversation, holds, model, runtime, say, session, text, transcript,
+    Bench, check_sound, conversation, holds, model, owner, runtime, say, session, text, transcript,
+    typed,
 };
 
 const SKILL: &str = "---\nname: knots\ndescription: Ties knots.\ninclude: always\n---\nTie them.\n";
@@ -103,8 +104,8 @@ fn settings_are_applied_and_survive_a_restart() {
             "/set max_rounds 1",
             "/mode minimal",
         ] {
-            let command = ChatCommand::parse(line).unwrap().unwrap();
-            agent.command(&conversation("k"), session, command).await.unwrap();
+            let command = typed(line);
+            agent.command(&owner(), &conversation("k"), session, command).await.unwrap();
         }
         session
     });
@@ -141,13 +142,13 @@ fn conversations_of_two_surfaces_with_the_same_id_stay_apart() {
             for (surface, account) in [("telegram", "bot"), ("discord", "bot"), ("telegram", "b")] {
                 let (surface, account) = (surface.to_owned(), account.to_owned());
                 let place = Conversation::with_owner(&surface, &account, name);
-                let session = agent.find_or_begin(&place).await.unwrap().id;
+                let session = agent.find_or_begin(&owner(), &place).await.unwrap().id;
                 say(&agent, session, &format!("{place:?}")).await;
                 sessions.push((place, session));
             }
         }
         for (place, session) in sessions {
-            assert_eq!(agent.find_or_begin(&place).await.unwrap().id, session);
+            assert_eq!(agent.find_or_begin(&owner(), &place).await.unwrap().id, session);
             let messages = agent.store().messages(session, None).await.unwrap();
             assert_eq!(messages.len(), 2);
             assert_eq!(text(&messages[0].message), format!("{place:?}"));
@@ -165,7 +166,8 @@ fn a_preview_stores_nothing_and_shows_what_is_sent() {
         say(&agent, session, "one").await;
         let before = transcript(agent.store(), session).await;
         bench.write("rules/tone.md", RULE);
-        let previewed = agent.preview(session, Inbound::text("two")).await.unwrap().request;
+        let previewed =
+            agent.preview(session, Inbound::text(&owner(), "two")).await.unwrap().request;
         assert_eq!(transcript(agent.store(), session).await, before);
         assert_eq!(items(agent.store(), session).await, []);
         assert_eq!(agent.store().turns(session).await.unwrap().len(), 1);
@@ -195,7 +197,12 @@ fn what_was_learned_about_a_model_survives_a_restart() {
         let long = long.clone();
         async move {
             let session = session(&agent, "measured").await;
-            agent.preview(session, Inbound::text(&long)).await.unwrap().request.prompt_tokens()
+            agent
+                .preview(session, Inbound::text(&owner(), &long))
+                .await
+                .unwrap()
+                .request
+                .prompt_tokens()
         }
     };
     let fresh = runtime().block_on(async { estimate(bench.agent(&fake).await).await });

@@ -2,7 +2,7 @@
 //! ways to look at what they left there.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -10,8 +10,8 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, ready};
 use recto_agent::{
-    Agent, AgentOptions, AgentParts, Conversation, EventKind, FinishedTurn, Inbound, ModelEntry,
-    ReplayVerdict, SearchParts, Submission, TurnEvent, verify_body,
+    Actor, Agent, AgentOptions, AgentParts, ChatCommand, Conversation, EventKind, FinishedTurn,
+    Inbound, ModelEntry, ReplayVerdict, SearchParts, Submission, TurnEvent, verify_body,
 };
 use recto_context::mode::{ModeSetting, UncertainMode};
 use recto_context::{
@@ -81,8 +81,23 @@ impl Bench {
     }
 
     pub(crate) fn parts_with(&self, models: Vec<ModelEntry>, store: Store) -> AgentParts {
-        let workspace = self.folder.path().join("workspace");
-        let tools: Vec<Arc<dyn Tool>> = vec![Arc::new(self.held.clone()), Arc::new(Risky::new())];
+        Bench::parts_in(self.folder.path(), &self.held, models, store)
+    }
+
+    /// The folder itself, for another process.
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The parts of an agent that another process has in this folder.
+    pub(crate) fn parts_elsewhere(folder: &Path, models: Vec<ModelEntry>) -> AgentParts {
+        let store = Store::open(&StoreOptions::new(folder.join("data/recto.db"))).unwrap();
+        Bench::parts_in(folder, &Held::new(), models, store)
+    }
+
+    fn parts_in(folder: &Path, held: &Held, models: Vec<ModelEntry>, store: Store) -> AgentParts {
+        let workspace = folder.join("workspace");
+        let tools: Vec<Arc<dyn Tool>> = vec![Arc::new(held.clone()), Arc::new(Risky::new())];
         let tools = Toolbox::with_tools(tools, CallLimits::default());
         AgentParts {
             options: AgentOptions {
@@ -329,16 +344,26 @@ pub(crate) async fn arrival(gate: &AnswerGate, times: usize) {
     blocking(move || gate.wait_for(times)).await;
 }
 
+/// The agent's owner.
+pub(crate) fn owner() -> Actor {
+    Actor::owner("owner")
+}
+
+/// A command that the owner types.
+pub(crate) fn typed(line: &str) -> ChatCommand {
+    Inbound::text(&owner(), line).read_command().unwrap().unwrap()
+}
+
 pub(crate) fn conversation(name: &str) -> Conversation {
     Conversation::with_owner("terminal", "local", name)
 }
 
 pub(crate) async fn session(agent: &Agent, name: &str) -> SessionId {
-    agent.find_or_begin(&conversation(name)).await.unwrap().id
+    agent.find_or_begin(&owner(), &conversation(name)).await.unwrap().id
 }
 
 pub(crate) async fn submit(agent: &Agent, session: SessionId, text: &str) -> Submission {
-    within(agent.submit(session, Inbound::text(text))).await.unwrap()
+    within(agent.submit(session, Inbound::text(&owner(), text))).await.unwrap()
 }
 
 /// Says something, and waits for the end of its turn.
@@ -358,7 +383,7 @@ pub(crate) async fn finished(submission: Submission) -> FinishedTurn {
 
 /// What happens in a turn, to its end.
 pub(crate) async fn events(submission: Submission) -> Vec<EventKind> {
-    let Submission { turn, events: mut receiver } = submission;
+    let Submission { turn, events: mut receiver, .. } = submission;
     let mut events = Vec::new();
     loop {
         let event = next(&mut receiver).await;

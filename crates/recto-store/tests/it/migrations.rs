@@ -8,11 +8,12 @@ use crate::compactions::compaction;
 use crate::support::{begin, exchange, key, new_session, reply, transcript};
 
 /// What made a database of each version.
-const MIGRATIONS: [&str; 4] = [
+const MIGRATIONS: [&str; 5] = [
     include_str!("../../migrations/001.sql"),
     include_str!("../../migrations/002.sql"),
     include_str!("../../migrations/003.sql"),
     include_str!("../../migrations/004.sql"),
+    include_str!("../../migrations/005.sql"),
 ];
 
 /// What stands in it, by the first version that had room for it.
@@ -80,7 +81,7 @@ async fn an_old_database_becomes_what_a_new_one_is() {
     let folder = tempfile::tempdir().unwrap();
     let fresh = StoreOptions::new(folder.path().join("recto.db"));
     drop(Store::open(&fresh).unwrap());
-    for version in 1..=4 {
+    for version in 1..=5 {
         let (_folder, options) = made_by(version);
         let store = Store::open(&options).unwrap();
         let session = store.bind(key("new"), new_session("new")).await.unwrap();
@@ -89,4 +90,28 @@ async fn an_old_database_becomes_what_a_new_one_is() {
         drop(store);
         assert_eq!(tables(&options), tables(&fresh));
     }
+}
+
+/// Turns and answers of the time before anybody but the owner could talk.
+const BEFORE_ACTORS: &str = r#"
+    INSERT INTO turns (session, number, status, owner, inbound, accepted)
+        VALUES (1, 1, 'queued', 99, CAST('{"id":0,"role":"user","content":"wait"}' AS BLOB), 6);
+    INSERT INTO approvals (session, turn, round, place, tool, title, detail, action, identity,
+            single, asked, expires, answer, answered)
+        VALUES (1, 1, 1, 0, '{"kind":"tool","name":"log"}', 'log', CAST('log' AS BLOB),
+                zeroblob(32), zeroblob(32), 0, 6, 9, 'once', 7),
+               (1, 1, 1, 1, '{"kind":"tool","name":"log"}', 'log', CAST('log' AS BLOB),
+                zeroblob(32), zeroblob(32), 0, 6, 9, 'expired', 9)"#;
+
+#[tokio::test]
+async fn what_was_done_before_actors_were_kept_was_the_owners() {
+    let (_folder, options) = made_by(4);
+    Connection::open(&options.path).unwrap().execute_batch(BEFORE_ACTORS).unwrap();
+    let store = Store::open(&options).unwrap();
+    let owner = serde_json::json!({"id": "owner", "name": "owner", "role": "owner"});
+    let turn = store.open_turns().await.unwrap().turns.remove(0);
+    assert_eq!(turn.actor, owner);
+    let answers = store.approvals_of(turn.id).await.unwrap();
+    let by: Vec<_> = answers.into_iter().map(|approval| approval.answer.unwrap().by).collect();
+    assert_eq!(by, [Some(owner), None]);
 }

@@ -24,7 +24,7 @@ async fn a_turn_is_stored_step_by_step() {
         calibration: Some(("small".into(), json!({"rates": [0.25, 1.5]}))),
         ..TurnCommit::default()
     };
-    let inbound = NewTurn { sender: Some("ada".into()), ..new_turn(&session, "hello") };
+    let inbound = NewTurn { actor: json!({"id": "ada"}), ..new_turn(&session, "hello") };
     let begun = bench.store.begin(inbound, first).await.unwrap();
     assert!(begun.request.is_some());
 
@@ -33,7 +33,7 @@ async fn a_turn_is_stored_step_by_step() {
     assert_eq!(running.status, TurnStatus::Running);
     assert_eq!(running.state, Some(json!({"version": 1, "round": 0})));
     assert_eq!((running.number, running.first_message), (TurnNumber(1), Some(id(1))));
-    assert_eq!((running.sender.as_deref(), running.inbound), (Some("ada"), None));
+    assert_eq!((running.actor, running.inbound), (json!({"id": "ada"}), None));
     assert_eq!((running.accepted, running.started, running.ended), (at(1), Some(at(1)), None));
 
     let ending =

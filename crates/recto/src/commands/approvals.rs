@@ -7,11 +7,11 @@
 use std::process::ExitCode;
 
 use recto_agent::{
-    Agent, AnsweredApproval, ApprovalQuestion, EventKind, FinishedTurn, TurnContinues,
+    Actor, Agent, AnsweredApproval, ApprovalQuestion, EventKind, FinishedTurn, Right, TurnContinues,
 };
 use recto_store::{
-    ApprovalAnswer, ApprovalId, Moment, RowId, Store, StoreError, StoredApproval, StoredSession,
-    TurnEnding, TurnOwner,
+    ApprovalAnswer, ApprovalDecision, ApprovalId, Moment, RowId, Store, StoreError, StoredApproval,
+    StoredSession, TurnEnding, TurnOwner,
 };
 use serde_json::{Value, json};
 
@@ -41,6 +41,9 @@ pub(crate) fn run(home: &RectoHome, command: &ApprovalCommand) -> CliResult<Exit
     let settings = setup::load(home, Vec::new())?;
     match command {
         ApprovalCommand::List(format) => setup::runtime()?.block_on(list(&settings, format.json)),
+        ApprovalCommand::Show { id, json } => {
+            setup::runtime()?.block_on(show(&settings, *id, *json))
+        }
         ApprovalCommand::Answer { id, answer: word, json } => {
             let runtime = setup::runtime()?;
             let (outcome, agent) = runtime.block_on(answer(home, settings, *id, (*word).into()))?;
@@ -77,6 +80,29 @@ async fn list(settings: &Settings, as_json: bool) -> CliResult<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+async fn show(settings: &Settings, id: ApprovalId, as_json: bool) -> CliResult<ExitCode> {
+    let store = setup::store(settings)?;
+    let approval = store.approval(id).await?.ok_or_else(|| no_such_approval(id))?;
+    let session = store.session(approval.session).await?;
+    if as_json {
+        print_json(&approval_json(&approval, session.as_ref()))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let answer = answer_text(&approval);
+    print(&format!("{}\nanswer: {answer}\n", drawn(&[(approval, session)])))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What was said to a question, by whom and when, as people read it.
+pub(crate) fn answer_text(approval: &StoredApproval) -> String {
+    let Some(ApprovalDecision { answer, at, by }) = &approval.answer else {
+        return "none yet".to_owned();
+    };
+    let by = by.as_ref().map(Actor::from_store);
+    let by = by.map(|by| format!(" by {}", tame(by.name.as_str()))).unwrap_or_default();
+    format!("{}{by}, {}", answer.name(), local(*at))
+}
+
 /// Draws a line for each question, and below them what exactly each would do.
 fn drawn(open: &[(StoredApproval, Option<StoredSession>)]) -> String {
     let mut table = TextTable::new(["number", "session", "tool", "asked", "expires", "what"]);
@@ -99,8 +125,9 @@ fn drawn(open: &[(StoredApproval, Option<StoredSession>)]) -> String {
     table.to_string() + &details.collect::<String>()
 }
 
-fn approval_json(approval: &StoredApproval, session: Option<&StoredSession>) -> Value {
+pub(crate) fn approval_json(approval: &StoredApproval, session: Option<&StoredSession>) -> Value {
     let question = &approval.question;
+    let decision = approval.answer.as_ref();
     json!({
         "id": approval.id,
         "session": approval.session,
@@ -111,7 +138,9 @@ fn approval_json(approval: &StoredApproval, session: Option<&StoredSession>) -> 
         "detail": question.detail,
         "asked": question.asked,
         "expires": question.expires,
-        "answer": approval.answer.map(|(answer, _)| answer),
+        "answer": decision.map(|decision| decision.answer),
+        "answered": decision.map(|decision| decision.at),
+        "answered_by": decision.and_then(|decision| decision.by.as_ref()),
     })
 }
 
@@ -134,7 +163,11 @@ async fn answer(
 ) -> CliResult<(AnswerReport, Option<Agent>)> {
     let store = setup::store(&settings)?;
     if is_waited_for(&store, id).await? {
-        let approval = store.answer_approval(id, answer, Moment::now()).await?;
+        let actor = setup::actor();
+        actor.must_have(Right::to_answer(answer))?;
+        let by = Some(actor.to_store());
+        let decision = ApprovalDecision { answer, at: Moment::now(), by };
+        let approval = store.answer_approval(id, decision).await?;
         let goes_on = TurnContinues::Elsewhere;
         return Ok((AnswerReport { approval, goes_on, finished: None, next: None }, None));
     }
@@ -146,19 +179,21 @@ async fn answer(
 
 /// Whether another process waits for the answer; then no model is needed here.
 async fn is_waited_for(store: &Store, id: ApprovalId) -> CliResult<bool> {
-    let Some(approval) = store.approval(id).await? else {
-        return Err(CliFailure::from(StoreError::NotFound(RowId::Approval(id)))
-            .hint("`recto approvals list` lists those that are open"));
-    };
+    let approval = store.approval(id).await?.ok_or_else(|| no_such_approval(id))?;
     let turn = store.turn(approval.turn).await?;
     Ok(turn.and_then(|turn| turn.owner) == Some(TurnOwner::Elsewhere))
+}
+
+fn no_such_approval(id: ApprovalId) -> CliFailure {
+    CliFailure::from(StoreError::NotFound(RowId::Approval(id)))
+        .hint("`recto approvals list` lists those that are open")
 }
 
 /// Answers, and follows the turn where it goes on here.
 async fn go_on(agent: &Agent, id: ApprovalId, answer: ApprovalAnswer) -> CliResult<AnswerReport> {
     let asked = agent.store().approval(id).await?;
     let events = asked.map(|approval| agent.listen(approval.session));
-    let AnsweredApproval { approval, goes_on } = agent.answer(id, answer).await?;
+    let AnsweredApproval { approval, goes_on } = agent.answer(&setup::actor(), id, answer).await?;
     let mut outcome = AnswerReport { goes_on, finished: None, next: None, approval };
     let Some(mut events) = events.filter(|_| goes_on == TurnContinues::Here) else {
         return Ok(outcome);
@@ -195,7 +230,7 @@ fn tell_outcome(outcome: &AnswerReport, as_json: bool) -> CliResult<ExitCode> {
         print_json(&value)?;
         return Ok(code);
     }
-    let answer = outcome.approval.answer.map_or("open", |(answer, _)| answer.name());
+    let answer = outcome.approval.answer.as_ref().map_or("open", |decision| decision.answer.name());
     let id = outcome.approval.id;
     let goes_on = match outcome.goes_on {
         TurnContinues::Here => "the turn goes on here",

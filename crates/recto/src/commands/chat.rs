@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
 use recto_agent::{
-    Agent, AnsweredApproval, ApprovalQuestion, COMMANDS, ChatCommand, CommandReply, Conversation,
-    FinishedTurn, Inbound, SessionSettings, TurnContinues, TurnEvent,
+    Actor, Agent, AnsweredApproval, ApprovalQuestion, COMMANDS, ChatCommand, CommandReply,
+    Conversation, FinishedTurn, Inbound, SessionSettings, TurnContinues, TurnEvent,
 };
 use recto_context::ContextMode;
 use recto_store::{StoredApproval, StoredSession, TurnEnding, TurnId};
@@ -65,6 +65,8 @@ pub(crate) fn run(home: &RectoHome, args: &ChatArgs) -> CliResult<ExitCode> {
 /// A conversation under way.
 struct Chat {
     agent: Agent,
+    /// Whoever sits at the terminal.
+    actor: Actor,
     conversation: Conversation,
     session: StoredSession,
     /// What holds for this run, over the session's own settings.
@@ -114,7 +116,8 @@ impl Chat {
             agent.model(name)?;
         }
         let conversation = Conversation::with_owner("terminal", "local", session);
-        let session = agent.find_named_or_begin(&conversation).await?;
+        let actor = setup::actor();
+        let session = agent.find_named_or_begin(&actor, &conversation).await?;
         let printer = if args.json { TurnPrinter::Json } else { TurnPrinter::for_people() };
         // Whoever answers with a key must have seen the question.
         let answers = match input::is_typed() && io::stderr().is_terminal() && !args.json {
@@ -122,7 +125,17 @@ impl Chat {
             false => AnswerMode::Later,
         };
         let (queued, interrupt) = (Vec::new(), interrupts());
-        Ok(Chat { agent, conversation, session, settings, printer, answers, queued, interrupt })
+        Ok(Chat {
+            agent,
+            actor,
+            conversation,
+            session,
+            settings,
+            printer,
+            answers,
+            queued,
+            interrupt,
+        })
     }
 
     /// Handles one message, and ends.
@@ -243,16 +256,19 @@ impl Chat {
         if matches!(text.trim_end(), "/exit" | "/quit") {
             return Ok(MessageOutcome::Exit);
         }
-        match ChatCommand::parse(text) {
+        let inbound =
+            Inbound { settings: self.settings.clone(), ..Inbound::text(&self.actor, text) };
+        match inbound.read_command() {
             Ok(Some(command)) => self.run_command(command).await,
-            Ok(None) => self.send_message(text).await,
+            Ok(None) => self.send_message(inbound).await,
             Err(problem) => Err(CliFailure::new(problem.to_string()).hint(problem.hint())),
         }
     }
 
     async fn run_command(&mut self, command: ChatCommand) -> CliResult<MessageOutcome> {
         let mut events = self.agent.listen(self.session.id);
-        let answer = self.agent.command(&self.conversation, self.session.id, command).await?;
+        let session = self.session.id;
+        let answer = self.agent.command(&self.actor, &self.conversation, session, command).await?;
         if let CommandReply::Began(session) = &answer {
             self.session = session.clone();
         }
@@ -266,8 +282,7 @@ impl Chat {
     }
 
     /// Sends a message and shows what happens until its turn is over.
-    async fn send_message(&mut self, text: &str) -> CliResult<MessageOutcome> {
-        let inbound = Inbound { settings: self.settings.clone(), ..Inbound::text(text) };
+    async fn send_message(&mut self, inbound: Inbound) -> CliResult<MessageOutcome> {
         let mut interrupts = InterruptState::None;
         let mut events = self.agent.listen(self.session.id);
         let submitting = self.agent.submit(self.session.id, inbound);
@@ -289,7 +304,7 @@ impl Chat {
 
     /// The oldest question that waits in the session.
     async fn first_question(&self) -> CliResult<Option<StoredApproval>> {
-        let open = self.agent.open_approvals(Some(self.session.id)).await;
+        let open = self.agent.open_approvals(&self.actor, self.session.id).await;
         Ok(open?.into_iter().next())
     }
 
@@ -323,7 +338,8 @@ impl Chat {
                 () = self.interrupt.notified() => match interrupts {
                     InterruptState::None => {
                         *interrupts = InterruptState::Once(Instant::now());
-                        self.agent.stop(self.session.id);
+                        // Nobody but the owner sits here, who may.
+                        let _ = self.agent.stop(&self.actor, self.session.id).await;
                     }
                     // A key that bounces, or is held down.
                     InterruptState::Once(first) if first.elapsed() < PATIENCE => {}

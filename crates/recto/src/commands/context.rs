@@ -210,7 +210,7 @@ pub(crate) async fn preview(
     mark: Option<ContextMode>,
 ) -> CliResult<(ModelEntry, RequestPreview)> {
     let settings = SessionSettings { model, context_mode: mark, ..SessionSettings::default() };
-    let inbound = Inbound { settings, ..Inbound::text(message) };
+    let inbound = Inbound { settings, ..Inbound::text(&setup::actor(), message) };
     let preview = agent.preview(session, inbound).await?;
     let model = agent.model(&preview.request.model)?;
     Ok((model.clone(), preview))

@@ -175,7 +175,10 @@ pub(crate) fn body_text(message: &Message) -> String {
 
 fn speaker(message: &Message) -> String {
     match &message.body {
-        MessageBody::User(_) => "user".to_owned(),
+        MessageBody::User(user) => match &user.speaker {
+            Some(name) => format!("user {name}"),
+            None => "user".to_owned(),
+        },
         MessageBody::Assistant { .. } => "assistant".to_owned(),
         MessageBody::Tool { name, .. } => format!("result of {name}"),
         MessageBody::Error(_) => "error".to_owned(),
@@ -222,7 +225,7 @@ pub(crate) fn turn_json(turn: &StoredTurn) -> Value {
         "message": turn.first_message,
         // What never came into the transcript, or has not yet.
         "inbound": turn.inbound.as_deref().map(content_text),
-        "sender": turn.sender,
+        "actor": turn.actor,
         "accepted": turn.accepted,
         "started": turn.started,
         "ended": turn.ended,

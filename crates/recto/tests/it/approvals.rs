@@ -34,6 +34,7 @@ fn nothing_waits_in_a_new_home() {
     assert_eq!(home.ok(&["approvals", "list"]), "");
     assert_eq!(json(&home.ok(&["approvals", "list", "--json"])), serde_json::json!([]));
     home.run(&["approvals", "answer", "7", "allow"]).fails_with("recto approvals list");
+    home.run(&["approvals", "show", "7"]).fails_with("recto approvals list");
     let mistyped = home.run(&["approvals", "answer", "seven", "allow"]);
     assert_eq!(mistyped.code, 2);
     assert_eq!(home.run(&["approvals", "answer", "1", "maybe"]).code, 2);
@@ -57,9 +58,31 @@ fn a_turn_goes_on_here_when_nobody_else_waits_for_the_answer() {
     assert_eq!((answer.code, answer.out.as_str()), (0, "Written.\n"), "{}", answer.err);
     assert!(home.path("workspace/a.txt").exists());
     assert_eq!(home.ok(&["approvals", "list"]), "");
+    // Who gave it is kept.
+    let approval = json(&home.ok(&["approvals", "show", "1", "--json"]));
+    let owner = serde_json::json!({"id": "owner", "name": "owner", "role": "owner"});
+    assert_eq!((&approval["answer"], &approval["answered_by"]), (&"once".into(), &owner));
+    let drawn = home.ok(&["approvals", "show", "1"]);
+    assert!(drawn.contains("a.txt") && drawn.contains("answer: once by owner, "), "{drawn}");
+    let turn = json(&home.ok(&["show", "1", "--json"]));
+    assert_eq!((&turn["turn"]["actor"], &turn["approvals"][0]), (&owner, &without_name(&approval)));
+    let drawn = home.ok(&["show", "1"]);
+    assert!(
+        drawn.contains("asked   write_file: ") && drawn.contains(": once by owner, "),
+        "{drawn}"
+    );
+    let shown = home.ok(&["sessions", "show", "default"]);
+    assert!(shown.contains("allowed once by owner: write_file"), "{shown}");
     // The first answer holds.
     let again = home.run(&["approvals", "answer", "1", "deny"]);
     assert_eq!(again.code, 1, "{}{}", again.out, again.err);
+}
+
+/// A question as a turn shows it: the session's name is the session's matter.
+fn without_name(approval: &Value) -> Value {
+    let mut approval = approval.clone();
+    approval["session_name"] = Value::Null;
+    approval
 }
 
 #[test]

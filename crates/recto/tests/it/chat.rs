@@ -39,6 +39,27 @@ fn sessions(home: &Home) -> Value {
 }
 
 #[test]
+fn in_a_run_without_a_person_commands_are_text() {
+    let home = Home::scripted(&[]);
+    let said = home.run(&["chat", "--unattended", "-m", "/set approval never"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(said.out.contains("You said: /set approval never"), "{}", said.out);
+    let shown = json(&home.ok(&["sessions", "show", "default", "--json"]));
+    assert_eq!(shown["session"]["settings"].get("approval"), None);
+}
+
+/// The name of whoever runs Recto is theirs on this machine, made safe.
+#[test]
+fn a_turn_keeps_who_asked_for_it() {
+    let home = Home::scripted(&[]);
+    let said = home.run_with(&["chat", "-m", "hi"], "", &[("USER", "kim:\u{202e}\nx")]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    let turn = json(&home.ok(&["show", "last", "--json"]));
+    let kim = serde_json::json!({"id": "owner", "name": "kim x", "role": "owner"});
+    assert_eq!(turn["turn"]["actor"], kim);
+}
+
+#[test]
 fn json_is_an_event_a_line_in_the_order_of_what_happens() {
     for wire in WIRES {
         let fake = wire

@@ -28,7 +28,7 @@ fn everything() -> String {
         json!({"role": "assistant", "content": "", "at": "2026-11-15T08:07:08.5Z"}),
         json!({"role": "error", "content": "it broke\nhint: try again", "at": "2026-11-15T08:07:09Z"}),
         json!({"role": "approval", "content": "may I?", "at": "2026-11-15T08:07:10Z"}),
-        json!({"role": "user", "content": [
+        json!({"role": "user", "speaker": "Ada", "content": [
                 {"type": "text", "text": "look"},
                 {"type": "image", "media_type": "image/png", "data": "aGVsbG8="}],
             "at": "2026-11-15T08:07:11Z"}),

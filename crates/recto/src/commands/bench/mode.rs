@@ -154,11 +154,12 @@ impl DecisionLine {
 
 async fn decide(agent: &Agent, messages: Vec<LabelledMessage>) -> CliResult<Vec<DecisionLine>> {
     let conversation = Conversation::with_owner("terminal", "local", NAME);
-    let session = agent.find_named_or_begin(&conversation).await?;
+    let actor = setup::actor();
+    let session = agent.find_named_or_begin(&actor, &conversation).await?;
     embed_all(agent).await;
     let mut decided = Vec::with_capacity(messages.len());
     for message in messages {
-        let preview = agent.preview(session.id, Inbound::text(&message.message)).await;
+        let preview = agent.preview(session.id, Inbound::text(&actor, &message.message)).await;
         let preview = preview?;
         decided.push(DecisionLine { message, mode: preview.request.mode });
     }

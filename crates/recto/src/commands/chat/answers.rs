@@ -62,7 +62,7 @@ pub(super) fn json(answer: &CommandReply) -> Value {
             json!({
                 "approval": approval.id,
                 "turn": approval.turn,
-                "answer": approval.answer.map(|(answer, _)| answer),
+                "answer": approval.answer.as_ref().map(|decision| decision.answer),
             }),
         ),
         CommandReply::Models { names, current } => {
@@ -115,8 +115,9 @@ fn remembered(added: &AddedMemory) -> String {
 /// What became of an answer, where the turn does not say so itself.
 fn decided(answered: &AnsweredApproval) -> String {
     let id = answered.approval.id;
-    match (answered.approval.answer, answered.goes_on) {
-        (Some((decided @ (ApprovalAnswer::Expired | ApprovalAnswer::Withdrawn), _)), _) => {
+    let answer = answered.approval.answer.as_ref().map(|decision| decision.answer);
+    match (answer, answered.goes_on) {
+        (Some(decided @ (ApprovalAnswer::Expired | ApprovalAnswer::Withdrawn)), _) => {
             format!("approval {id} is {} already\n", decided.name())
         }
         (_, TurnContinues::Here) => String::new(),

@@ -141,7 +141,7 @@ impl Chat {
             })?;
             if interrupts != InterruptState::None {
                 // What was stopped may have been an older turn before it.
-                self.agent.stop(self.session.id);
+                self.agent.stop(&self.actor, self.session.id).await?;
             }
             if let EventKind::Asked(question) = &event.event {
                 if self.answers == AnswerMode::Later {
@@ -176,7 +176,7 @@ impl Chat {
             Ok(KeyChoice::Key(_)) => ApprovalAnswer::Denied,
             Ok(KeyChoice::TakenBack) => return Ok(()),
             Ok(KeyChoice::Interrupted) => {
-                self.agent.stop(self.session.id);
+                self.agent.stop(&self.actor, self.session.id).await?;
                 return Ok(());
             }
             Err(error) => {
@@ -185,7 +185,7 @@ impl Chat {
                     .hint(format!("answer with `recto approvals answer {id} allow`")));
             }
         };
-        match self.agent.answer(question.approval, answer).await {
+        match self.agent.answer(&self.actor, question.approval, answer).await {
             // Somebody was faster, which holds.
             Ok(_) | Err(AgentError::Store(StoreError::Decided { .. })) => Ok(()),
             Err(error) => Err(error.into()),

@@ -110,12 +110,13 @@ fn recalled_json(query: &str, recalled: &RecallOutcome) -> Value {
 pub(crate) fn recollection_json(found: &Recollection) -> Value {
     let (kind, mut value) = match &found.what {
         RecalledContent::Memory(memory) => ("memory", memory_json(memory)),
-        RecalledContent::Message { session, name, message, role, at, text } => {
+        RecalledContent::Message { session, name, message, role, speaker, at, text } => {
             let message = json!({
                 "session": session,
                 "name": name,
                 "message": message,
                 "role": role,
+                "speaker": speaker,
                 "at": at,
                 "text": text,
             });

@@ -22,7 +22,7 @@ pub(super) async fn expand(
     let session = find(&store, name).await?;
     let label = tame(&session.label());
     let agent = setup::idle_agent(home, settings, store)?;
-    let undone = agent.expand(session.id).await?;
+    let undone = agent.expand(&setup::actor(), session.id).await?;
     let Some(StoredCompaction { summary, .. }) = undone else {
         tell(&format_args!(
             "no summary stands in session {label}: all of its messages can be sent"

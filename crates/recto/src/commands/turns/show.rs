@@ -2,13 +2,14 @@
 
 use std::fmt::Write as _;
 
-use recto_agent::restore_request;
+use recto_agent::{Actor, ActorRole, restore_request};
 use recto_context::MessageId;
 use recto_store::{RequestRecord, Store, StoredTurn};
 use serde_json::{Value, json};
 
 use super::{find, request_of};
 use crate::cli::ShowArgs;
+use crate::commands::approvals::{answer_text, approval_json};
 use crate::commands::sessions::{local, message_json, turn_json};
 use crate::draw;
 use crate::failure::CliResult;
@@ -30,6 +31,7 @@ pub(crate) fn run(home: &RectoHome, args: &ShowArgs) -> CliResult {
         }
         let context = restore_request(&store, &request).await?;
         let mut out = heading(&turn, &request);
+        out.push_str(&approvals(&store, &turn).await?);
         out.push_str(&draw::request(&context));
         out.push_str(&reply(&store, &turn, &request).await?);
         print(&out)
@@ -48,6 +50,10 @@ fn heading(turn: &StoredTurn, request: &RequestRecord) -> String {
         request.body_length,
         request.wire,
     );
+    let Actor { name, role, .. } = Actor::from_store(&turn.actor);
+    if role != ActorRole::Owner {
+        let _ = writeln!(out, "from    {} ({role})", tame(name.as_str()));
+    }
     if let Some(chosen) = request.notes["chosen"].as_str().filter(|chosen| !chosen.is_empty()) {
         let _ = writeln!(out, "chosen  {}", tame(chosen));
     }
@@ -63,6 +69,17 @@ fn heading(turn: &StoredTurn, request: &RequestRecord) -> String {
         );
     }
     out
+}
+
+/// Draws what was asked in the turn, with the answers.
+async fn approvals(store: &Store, turn: &StoredTurn) -> CliResult<String> {
+    let mut out = String::new();
+    for approval in store.approvals_of(turn.id).await? {
+        let (tool, title) = (approval.question.tool.key(), &approval.question.title);
+        let answer = answer_text(&approval);
+        let _ = writeln!(out, "asked   {}: {}: {answer}", tame(&tool), tame(title));
+    }
+    Ok(out)
 }
 
 /// Draws what came back for a request.
@@ -142,8 +159,11 @@ async fn record_json(
         None => Vec::new(),
     };
     let own = messages.iter().filter(|stored| stored.turn == Some(turn.id));
+    let approvals = store.approvals_of(turn.id).await?;
+    let approvals = approvals.iter().map(|approval| approval_json(approval, None));
     Ok(json!({
         "turn": turn_json(turn),
+        "approvals": approvals.collect::<Vec<_>>(),
         "messages": own.map(message_json).collect::<Vec<_>>(),
         "requests": requests,
     }))

@@ -99,7 +99,7 @@ fn the_json_of_a_turn_is_complete() {
     let shown = served.last_turn();
     let keys =
         |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(" ");
-    expect!["turn messages requests"].assert_eq(&keys(&shown));
+    expect!["turn approvals messages requests"].assert_eq(&keys(&shown));
     let request = only_request(&shown);
     expect!["id number at model wire options fidelity chosen prefix search context body answer"]
         .assert_eq(&keys(request));
