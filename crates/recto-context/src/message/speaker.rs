@@ -81,7 +81,7 @@ impl From<SpeakerName> for String {
 /// What parts a name from a message, and what a stamp stands in, in all the forms that
 /// look like them.
 fn is_mark(c: char) -> bool {
-    const COLONS: &str = ":：∶꞉˸׃։᛬︓︰﹕⁚：܃܄";
+    const COLONS: &str = ":：∶꞉˸׃։᛬︓︰﹕⁚܃܄";
     const BRACKETS: &str = "[]［］【】〔〕⟦⟧⦋⦌";
     c.is_control() || COLONS.contains(c) || BRACKETS.contains(c)
 }

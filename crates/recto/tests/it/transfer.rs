@@ -46,6 +46,8 @@ fn everything_round_trips_through_a_file() {
     home.ok(&["sessions", "import", imported.to_str().unwrap(), "--name", "first"]);
     let first = home.ok(&["sessions", "export", "first"]);
     assert_eq!(json_lines(&first).len(), 9);
+    let shown = home.ok(&["sessions", "show", "first"]);
+    assert!(shown.contains("user Ada ("), "{shown}");
     for (given, kept) in json_lines(&everything()).iter().zip(&json_lines(&first)[1..]) {
         for (key, value) in given.as_object().unwrap() {
             assert_eq!(&kept[key], value, "{key} of {given}");
