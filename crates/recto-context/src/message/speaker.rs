@@ -52,8 +52,7 @@ impl SpeakerName {
     /// The name for somebody who is just one of several: who goes by a word that models
     /// know as something else is told from that.
     pub fn among_people(self) -> Self {
-        let is_reserved = |word: &&str| self.0.eq_ignore_ascii_case(word);
-        match RESERVED.iter().any(|word| is_reserved(&word)) {
+        match RESERVED.iter().any(|word| self.0.eq_ignore_ascii_case(word)) {
             true => SpeakerName(format!("{} (a person)", self.0).into()),
             false => self,
         }
