@@ -11,7 +11,7 @@ mod text_calls;
 use std::sync::{Arc, LazyLock};
 
 use crate::carry::Carry;
-use crate::inputs::AssemblyInputs;
+use crate::inputs::{AssemblyInputs, HistoryOwner};
 use crate::item::{ContentSource, ItemKind};
 use crate::layer::Layer;
 use crate::layout::{PickPlacement, SystemMessages, ToolCalls};
@@ -128,7 +128,11 @@ impl<'a> Composer<'a> {
         let user = message.as_user().filter(|_| shown);
         let mut parts = user.map(|user| self.kept_picks(&user.picks)).unwrap_or_default();
         let join = self.join_behind(!parts.is_empty());
-        parts.push(Part { join, ..self.message_part(message, Layer::History, PartReason::Recent) });
+        let reason = match self.inputs.history_owner {
+            HistoryOwner::Session => PartReason::Recent,
+            HistoryOwner::Client => PartReason::ClientHistory,
+        };
+        parts.push(Part { join, ..self.message_part(message, Layer::History, reason) });
         parts.into_iter().map(|part| self.price(part)).collect()
     }
 

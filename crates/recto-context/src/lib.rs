@@ -15,6 +15,7 @@ mod assemble;
 mod budget;
 mod carry;
 mod catalog;
+mod client;
 mod compact;
 mod compare;
 mod compose;
@@ -47,6 +48,10 @@ pub use carry::{Carry, TargetModel, TrimTotals};
 pub use catalog::{
     Catalog, CatalogDocument, FileNotice, Skill, SystemFiles, ToolSpec, WorkspaceFile,
 };
+pub use client::{
+    CLIENT, ClientContext, ClientMessage, ClientResult, ClientTool, ReconciledHistory,
+    reconcile_history,
+};
 pub use compact::{
     CompactionInput, Fact, FactKind, complete_summary, extract_summary, find_facts, lost_facts,
     summary_prompt,
@@ -55,7 +60,7 @@ pub use compare::{ChangeCause, Comparison, PromptChange, compare_requests};
 pub use compose::{read_calls, spoken_text, text_before_calls};
 pub use context::{DropReason, DroppedEntry, OfferedTool, RequestContext, ToolChoice};
 pub use counter::{CountKind, CountTable, TokenCounter};
-pub use inputs::{AssemblyInputs, Bootstrap, ContextLimits};
+pub use inputs::{AssemblyInputs, Bootstrap, ContextLimits, HistoryOwner};
 pub use item::{
     ContentSource, IncludeMode, ItemId, ItemKind, ItemOrigin, Pick, Priority, Scores, SessionItem,
 };

@@ -118,8 +118,12 @@ pub enum PartReason {
     Snapshot,
     /// It is in the session's snapshot of memories, chosen for this reason.
     Pinned(PinReason),
+    /// The client sent it along with its message.
+    FromClient,
     /// An earlier message, within the limits.
     Recent,
+    /// An earlier message of the history that the client sent, within the limits.
+    ClientHistory,
     /// A summary of messages that have left.
     Summary {
         /// The first of those messages.
@@ -168,7 +172,9 @@ impl PartReason {
             PartReason::Pinned(why) => {
                 format!("in the session's memory snapshot: {}", why.describe())
             }
+            PartReason::FromClient => "sent along by the client".to_owned(),
             PartReason::Recent => "recent message".to_owned(),
+            PartReason::ClientHistory => "in the history that the client sent".to_owned(),
             PartReason::Summary { first, last, how } => {
                 let by = match how {
                     SummaryBy::Extract => "by extraction",

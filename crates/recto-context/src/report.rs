@@ -95,6 +95,7 @@ impl Part {
             (Some(item), _, _) => item.id.kind.name(),
             (None, PartContent::Message(_), _) => "message",
             (None, PartContent::Text(_), ContentSource::File(_)) => "file",
+            (None, PartContent::Text(_), ContentSource::Client) => "client",
             (None, PartContent::Text(_), _) => "built_in",
         }
     }
@@ -109,7 +110,7 @@ impl Part {
             (None, PartContent::Message(message), _) => {
                 format!("{} {}", self.role.name(), message.id.0)
             }
-            (None, _, ContentSource::File(_)) => self.source.name(),
+            (None, _, ContentSource::File(_) | ContentSource::Client) => self.source.name(),
             _ => self.reason.describe(),
         }
     }

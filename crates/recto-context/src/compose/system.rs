@@ -7,7 +7,7 @@ use super::text_calls::tool_doc;
 use super::{Composer, EMPTY};
 use crate::catalog::WorkspaceFile;
 use crate::inputs::Bootstrap;
-use crate::item::{IncludeMode, ItemKind, Priority};
+use crate::item::{ContentSource, IncludeMode, ItemKind, Priority};
 use crate::layer::Layer;
 use crate::layout::{PickPlacement, SkillRender, SystemMessages, ToolCalls};
 use crate::page::{ChatRole, ItemUse, Part, PartJoin, PartReason};
@@ -64,7 +64,7 @@ impl Composer<'_> {
         let file =
             |file: &Option<WorkspaceFile>| file.as_ref().map(|file| self.file(Layer::System, file));
         if preset.is_plain() {
-            return file(&files.agents).into_iter().collect();
+            return file(&files.agents).into_iter().chain(self.client_system()).collect();
         }
         let or_default = |found: Option<Part>, text: &Text, name: &str| {
             let reason = || PartReason::DefaultForMissing(name.into());
@@ -80,7 +80,15 @@ impl Composer<'_> {
             file(&files.user),
             asks_for_calls.then(how_to),
         ];
-        parts.into_iter().flatten().collect()
+        parts.into_iter().flatten().chain(self.client_system()).collect()
+    }
+
+    /// The client's own system texts: behind ours, since they hold for its turns alone.
+    fn client_system(&self) -> impl Iterator<Item = Part> {
+        self.inputs.client_system.iter().map(|text| Part {
+            source: ContentSource::Client,
+            ..self.part(Layer::System, text, PartReason::FromClient)
+        })
     }
 
     fn file(&self, layer: Layer, file: &WorkspaceFile) -> Part {

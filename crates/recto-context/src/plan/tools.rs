@@ -2,7 +2,8 @@
 //!
 //! Most chat templates put tools near the front of the prompt, so their order
 //! is fixed: what the session has, in catalog order, then what search found,
-//! in the order it was found. A found tool stays until the next trim.
+//! in the order it was found. A found tool stays until the next trim. Behind all of
+//! them come the tools of the client, in its own order.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -85,6 +86,9 @@ impl<'a> Plan<'a> {
             }
         }
         self.offer_found_tools(&tools, &mut names);
+        for tool in self.inputs.client_tools {
+            self.offer(tool, IncludeMode::Always, PartReason::FromClient, &mut names);
+        }
     }
 
     /// What search found in earlier turns, then what it found now.
