@@ -2,7 +2,7 @@
 
 use recto_context::{Layer, OverBudget};
 use recto_llm::LlmError;
-use recto_store::{RequestId, SessionNameError, StoreError};
+use recto_store::{RequestId, SessionNameError, StoreError, TurnId};
 use strum::EnumMessage;
 
 use crate::event::TurnError;
@@ -28,6 +28,26 @@ pub enum AgentError {
     #[error("the message has a NUL character at byte {at}")]
     #[strum(message = "remove it; is the input a binary file?")]
     NulInMessage { at: usize },
+    /// The same in what a client brought along with its message.
+    #[error("a {part} that the client sent has a NUL character in it")]
+    #[strum(message = "remove it; is it a binary file?")]
+    NulFromClient { part: &'static str },
+    /// A result that belongs to no call of the session.
+    #[error("no call `{call}` was handed out in this session")]
+    #[strum(message = "send the results of the calls that the last turn handed out")]
+    UnknownCall { call: String },
+    /// A result of a call that has one.
+    #[error("call `{call}` has its result already")]
+    #[strum(message = "send each result once")]
+    AnsweredCall { call: String },
+    /// Results without which a turn can't go on.
+    #[error("results are missing of: {}", calls.join(", "))]
+    #[strum(message = "send the results of all calls that were handed out, or another message")]
+    MissingResults { calls: Vec<String> },
+    /// A turn that handed calls out, in a form that this version does not know.
+    #[error("turn {turn} can't go on: another version of Recto handed its calls out")]
+    #[strum(message = "send another message")]
+    StateLost { turn: TurnId },
     /// There is no model to ask.
     #[error("no model is configured")]
     #[strum(message = "add a [models.NAME] table to the config")]

@@ -75,7 +75,7 @@ impl EventKind {
     /// The end of a turn that got no reply.
     pub(crate) fn without_reply(status: TurnEnding, error: TurnError) -> Self {
         let (error, usage) = (Some(error), UsageTotals::default());
-        EventKind::Finished(FinishedTurn { status, reply: None, error, usage })
+        EventKind::Finished(FinishedTurn { status, reply: None, error, usage, calls: Vec::new() })
     }
 }
 
@@ -113,7 +113,7 @@ impl ApprovalQuestion {
 /// How a turn ended, and what it cost.
 #[derive(Debug, Clone, Serialize)]
 pub struct FinishedTurn {
-    /// Whether it was done, stopped, interrupted or failed.
+    /// Whether it was done, stopped, interrupted, failed or handed calls out.
     pub status: TurnEnding,
     /// The model's last words, whole; absent when there are none.
     pub reply: Option<String>,
@@ -122,6 +122,20 @@ pub struct FinishedTurn {
     pub error: Option<TurnError>,
     /// What the turn's requests cost together.
     pub usage: UsageTotals,
+    /// The calls that the client is to run, where the turn handed some out.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<ClientCall>,
+}
+
+/// A call of a client's own tool, which the client is to run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ClientCall {
+    /// Its identity, which the result is to name.
+    pub id: String,
+    /// The client's own name for the tool.
+    pub name: String,
+    /// The arguments as the model wrote them.
+    pub arguments: String,
 }
 
 /// Something that went wrong, with what a person can do about it.

@@ -1,7 +1,10 @@
 //! Messages on their way in, before the store has them.
 
-use recto_context::ContentPart;
+use recto_context::{
+    ClientContext, ClientMessage, ClientResult, ContentPart, Message, MessageBody, MessageId,
+};
 use recto_store::{Moment, NewTurn, SessionId, StoredTurn};
+use serde::{Deserialize, Serialize};
 
 use crate::error::{AgentError, AgentResult};
 use crate::options::SessionSettings;
@@ -17,6 +20,12 @@ pub struct Inbound {
     pub sender: Option<String>,
     /// Settings that hold for this turn alone.
     pub settings: SessionSettings,
+    /// What a client that owns its conversation brings along.
+    pub client: Option<Box<ClientContext>>,
+    /// Results of calls that were handed to the client. Alone, without content, they go on with
+    /// the turn that handed the calls out; its history is that turn's then, whatever the client
+    /// sends of it.
+    pub results: Vec<ClientResult>,
 }
 
 impl Inbound {
@@ -25,18 +34,69 @@ impl Inbound {
         Inbound { content: vec![ContentPart::Text(text.into())], ..Inbound::default() }
     }
 
+    /// The results of calls that were handed to a client.
+    pub fn results(results: impl IntoIterator<Item = ClientResult>) -> Self {
+        Inbound { results: results.into_iter().collect(), ..Inbound::default() }
+    }
+
+    /// Whether it goes on with a turn, rather than opening one.
+    pub(crate) fn continues_turn(&self) -> bool {
+        self.content.is_empty() && !self.results.is_empty()
+    }
+
     /// Refuses what can be told to be no message before anything is stored.
     pub(crate) fn check(&self) -> AgentResult {
         let has_more = self.content.iter().any(|part| !matches!(part, ContentPart::Text(_)));
         let text = visible_text(&self.content);
-        if text.trim().is_empty() && !has_more {
+        if text.trim().is_empty() && !has_more && !self.continues_turn() {
             return Err(AgentError::EmptyMessage);
+        }
+        if let Some(name) = self.part_with_nul() {
+            return Err(AgentError::NulFromClient { part: name });
         }
         match text.find('\0') {
             Some(at) => Err(AgentError::NulInMessage { at }),
             None => Ok(()),
         }
     }
+}
+
+impl Inbound {
+    /// The part of what a client sent that has a NUL character in it.
+    fn part_with_nul(&self) -> Option<&'static str> {
+        let has_nul = |text: &str| text.contains('\0');
+        let in_body = |body: &MessageBody| {
+            let message = Message { id: MessageId::default(), body: body.clone() };
+            let mut texts = message.content().iter().filter_map(ContentPart::as_text);
+            let mut calls = message.calls().iter();
+            texts.any(|text| has_nul(text)) || calls.any(|call| has_nul(&call.arguments))
+        };
+        let in_message = |message: &ClientMessage| match message {
+            ClientMessage::System(text) => has_nul(text),
+            ClientMessage::Said(body) => in_body(body),
+        };
+        if self.results.iter().any(|result| has_nul(&result.text)) {
+            return Some("result of a call");
+        }
+        let client = self.client.as_deref()?;
+        if client.system.iter().any(|text| has_nul(text)) {
+            Some("system text")
+        } else if client.history.iter().flatten().any(in_message) {
+            Some("history")
+        } else {
+            let mut tools = client.tools.iter();
+            tools.any(|tool| has_nul(&tool.name) || has_nul(&tool.description)).then_some("tool")
+        }
+    }
+}
+
+/// What a client brought, as it is stored until its turn has begun.
+#[derive(Serialize, Deserialize)]
+struct StoredClient {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    context: Option<Box<ClientContext>>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    results: Vec<ClientResult>,
 }
 
 /// A message that has arrived in a session. Its settings stay typed until the store
@@ -58,7 +118,10 @@ impl ArrivedMessage {
             None => stored().map_or_else(Vec::new, |message| message.content().to_vec()),
         };
         let settings = SessionSettings::from_store(&turn.settings);
-        let inbound = Inbound { content, sender: turn.sender.clone(), settings };
+        let client = turn.client.clone().and_then(|client| serde_json::from_value(client).ok());
+        let StoredClient { context: client, results } =
+            client.unwrap_or(StoredClient { context: None, results: Vec::new() });
+        let inbound = Inbound { content, sender: turn.sender.clone(), settings, client, results };
         ArrivedMessage { session: turn.session, at: turn.accepted, inbound }
     }
 
@@ -70,6 +133,16 @@ impl ArrivedMessage {
             content: self.inbound.content.clone(),
             sender: self.inbound.sender.clone(),
             settings: self.inbound.settings.to_store(),
+            client: self.client_to_store(),
         }
+    }
+
+    fn client_to_store(&self) -> Option<serde_json::Value> {
+        let Inbound { client, results, .. } = &self.inbound;
+        if client.is_none() && results.is_empty() {
+            return None;
+        }
+        let stored = StoredClient { context: client.clone(), results: results.clone() };
+        serde_json::to_value(stored).ok()
     }
 }

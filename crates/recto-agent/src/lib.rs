@@ -21,6 +21,7 @@ mod inbound;
 mod items;
 mod mailbox;
 mod memories;
+mod message_ranges;
 mod options;
 mod preview;
 mod record;
@@ -42,7 +43,9 @@ pub use commands::{
     ApprovalScope, COMMANDS, ChatCommand, CommandHelp, CommandProblem, CommandReply, StopOutcome,
 };
 pub use error::{AgentError, AgentResult};
-pub use event::{ApprovalQuestion, EventKind, FinishedTurn, TurnError, TurnEvent, UsageTotals};
+pub use event::{
+    ApprovalQuestion, ClientCall, EventKind, FinishedTurn, TurnError, TurnEvent, UsageTotals,
+};
 pub use exact_counts::assemble_for;
 pub use inbound::Inbound;
 pub use items::{ItemChange, ItemOutcome, MentionedItems, join_mentioned, typed_name};

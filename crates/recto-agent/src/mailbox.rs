@@ -457,6 +457,10 @@ fn is_hopeless(error: &AgentError) -> bool {
         error,
         AgentError::NoModel
             | AgentError::NoSuchModel { .. }
+            | AgentError::UnknownCall { .. }
+            | AgentError::AnsweredCall { .. }
+            | AgentError::MissingResults { .. }
+            | AgentError::StateLost { .. }
             | AgentError::Store(StoreError::Damaged { .. })
     )
 }

@@ -9,8 +9,8 @@ use crate::inbound::Inbound;
 use crate::session_cache::SessionCache;
 use crate::shared::AgentShared;
 use crate::turn::{
-    CompactedRequest, RequestContent, RequestDraft, TurnInputs, TurnModel, resolve_window, stamp,
-    visible_text,
+    BroughtMessages, CompactedRequest, RequestContent, RequestDraft, TurnInputs, TurnModel,
+    resolve_window, stamp, take_in, visible_text,
 };
 
 /// A turn's first request.
@@ -40,6 +40,15 @@ pub(crate) async fn preview_request(
     let stamp = stamp(Moment::now());
     let catalog = shared.catalog(CatalogPurpose::Look);
     let mut inputs = TurnInputs::gather(shared, session, model, &text, stamp, catalog).await;
+    let context = inbound.client.as_deref();
+    let tools = context.map(|context| context.tool_specs(&inputs.catalog)).unwrap_or_default();
+    let (client, BroughtMessages(brought)) =
+        take_in(shared, session, context, &inbound.results, tools).await?;
+    inputs.set_client(client);
+    let history = match &inputs.client.history {
+        Some(history) => history.clone(),
+        None => session.messages.iter().chain(&brought).cloned().collect(),
+    };
     let found = inputs.search(shared, session, &text).await;
     let mode = inputs.decide_mode(session, &found, &text);
     let draft = RequestDraft {
@@ -48,11 +57,11 @@ pub(crate) async fn preview_request(
         inputs: &inputs,
         content: RequestContent {
             content: &inbound.content,
-            message: MessageId(session.last.0 + 1),
+            message: MessageId(session.last.0 + brought.len() as u64 + 1),
             number: TurnNumber(session.turns + 1),
             mode: &mode,
             found: &found,
-            history: &session.messages,
+            history: &history,
             rounds: &[],
         },
     };

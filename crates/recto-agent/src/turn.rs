@@ -8,6 +8,7 @@
 
 mod approvals;
 mod assemble;
+mod client;
 mod compact;
 mod inputs;
 mod model_call;
@@ -42,6 +43,7 @@ use crate::step::{
 };
 use crate::stop::StopSignal;
 pub(crate) use assemble::{RequestContent, RequestDraft};
+pub(crate) use client::{BroughtMessages, TurnClient, take_in};
 pub(crate) use compact::CompactedRequest;
 pub(crate) use inputs::{PendingNotices, TurnInputs, TurnModel, today};
 use model_call::{CallOutcome, StreamedReply};
@@ -180,13 +182,14 @@ impl TurnRun<'_> {
             ToolCalls::Native => (content, calls),
             ToolCalls::Text => calls_from_text(content, calls, self.next_message()),
         };
+        let mut calls = calls;
+        let (own_calls, client_calls) = self.part_calls(request, &mut calls);
         let text = visible_text(&content);
         if request.tool_calls == ToolCalls::Text {
             self.show_words(streamed, &text);
         }
         let words = if text.trim().is_empty() { ReplyText::Nothing } else { ReplyText::Something };
         self.reply_text = (words == ReplyText::Something).then_some(text);
-        self.calls.clone_from(&calls);
         let is_blank = words == ReplyText::Nothing && calls.is_empty();
         let message =
             (!is_blank).then(|| self.push_message(MessageBody::Assistant { content, calls }));
@@ -196,9 +199,10 @@ impl TurnRun<'_> {
             "prompt_cut": cut == PromptCut::Probably,
         });
         self.store_answer(id, message, &usage, result);
-        let calls = std::mem::take(&mut self.calls);
-        let effect = self.state.step(StepInput::Reply { calls: &calls, text: words });
-        self.calls = calls;
+        let input =
+            StepInput::Reply { calls: &own_calls, client_calls: &client_calls, text: words };
+        let effect = self.state.step(input);
+        self.calls = own_calls;
         effect
     }
 
@@ -255,6 +259,10 @@ impl TurnRun<'_> {
         let status = closing.outcome.status();
         let detail = self.error.as_ref().map(TurnError::text);
         self.pending.outcome = Some(TurnOutcome { ending: status, detail, at: Moment::now() });
+        let calls = match status {
+            TurnEnding::HandedOut => self.handed_calls(),
+            _ => Vec::new(),
+        };
         self.commit().await?;
         self.tell_notices();
         self.update_session_file().await;
@@ -263,6 +271,7 @@ impl TurnRun<'_> {
             reply: self.reply_text.clone(),
             error: self.error.clone(),
             usage: self.usage,
+            calls,
         }));
         Ok(())
     }
@@ -327,10 +336,13 @@ impl TurnRun<'_> {
     /// Stores what is pending, together with the state of the turn.
     pub(crate) async fn commit(&mut self) -> AgentResult<Option<RequestId>> {
         let mut commit = std::mem::take(&mut self.pending);
-        if commit.outcome.is_none() {
+        // Whoever brings the results of calls that were handed out goes on from there.
+        let goes_on = |outcome: &TurnOutcome| outcome.ending == TurnEnding::HandedOut;
+        if commit.outcome.as_ref().is_none_or(goes_on) {
             commit.state = serde_json::to_value(&self.state).ok();
         }
-        let messages: Vec<_> = commit.messages.iter().map(|new| new.message.clone()).collect();
+        let messages = commit.brought.iter().chain(&commit.messages);
+        let messages: Vec<_> = messages.map(|new| new.message.clone()).collect();
         let carry = commit.carry.clone();
         let request = self.store_commit(commit).await?;
         self.session.append(&messages);
@@ -387,6 +399,7 @@ impl EndReason {
     fn status(self) -> TurnEnding {
         match self {
             EndReason::Answered => TurnEnding::Done,
+            EndReason::HandedOut => TurnEnding::HandedOut,
             EndReason::Stopped => TurnEnding::Stopped,
             EndReason::Interrupted | EndReason::GivenUp => TurnEnding::Interrupted,
             EndReason::Empty

@@ -12,7 +12,7 @@ use crate::ids::{Moment, SessionId};
 use crate::names::SessionName;
 use crate::rows::{self, DbResult};
 use crate::store::Store;
-use crate::transcript;
+use crate::transcript::{self, MessagePlace};
 
 /// A session's own settings, over those of its agent: a JSON object.
 pub type SettingsMap = Map<String, Value>;
@@ -197,7 +197,7 @@ impl Store {
         let key = key_column(&key)?;
         self.write(move |db| {
             let session = bind_new(db, &key, &new)?;
-            transcript::append(db, session.id, None, &messages)?;
+            transcript::append(db, session.id, MessagePlace::NoTurn, &messages)?;
             Ok(session)
         })
         .await

@@ -106,7 +106,10 @@ impl TurnRun<'_> {
         }
         let of_turn = self.session.split_at(self.message_id).1;
         let reply = of_turn.iter().rev().find(|message| !message.calls().is_empty());
-        self.calls = reply.map_or_else(Vec::new, |reply| reply.calls().to_vec());
+        let handed = self.state.handed();
+        let is_own = |call: &&ToolCall| handed.iter().all(|handed| *handed.id != *call.id.0);
+        let calls = reply.map_or(&[][..], |reply| reply.calls());
+        self.calls = calls.iter().filter(is_own).cloned().collect();
     }
 
     /// The questions of this round, those that were answered included.

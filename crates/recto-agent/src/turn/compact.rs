@@ -41,8 +41,8 @@ impl TurnRun<'_> {
     /// The turn's next request. Where messages leave with it that a summary is to
     /// stand for, it shows that.
     pub(super) async fn assemble_compacted(&mut self) -> AgentResult<RequestContext> {
-        let rounds = self.rounds();
-        let draft = self.draft(&rounds);
+        let said = self.said_messages();
+        let draft = self.draft(&said);
         let request = draft.assemble()?;
         let Some(how) = self.inputs.model.compaction else { return Ok(request) };
         let leaving = draft.leaving(&request).await?;
@@ -52,7 +52,7 @@ impl TurnRun<'_> {
             }
             SummaryBy::Summary | SummaryBy::Extract => None,
         };
-        let compacted = self.draft(&rounds).compact(&request, leaving, written).await?;
+        let compacted = self.draft(&said).compact(&request, leaving, written).await?;
         let Some(CompactedRequest { request, compaction }) = compacted else { return Ok(request) };
         self.inputs.summary = Some(compaction.summary.clone());
         self.pending.compaction = Some(compaction);

@@ -28,6 +28,8 @@ use crate::selection::{ItemQuery, SearchOutcome};
 use crate::session_cache::LoadedSession;
 use crate::shared::{AgentShared, counter_from};
 
+use super::TurnClient;
+
 /// What all requests of a turn are made of.
 #[derive(Debug)]
 pub(crate) struct TurnInputs {
@@ -46,6 +48,8 @@ pub(crate) struct TurnInputs {
     pub(crate) rights: TurnRights,
     pub(crate) bootstrap: Bootstrap,
     pub(crate) stamp: MessageStamp,
+    /// What the client brought, if it is one that brings something.
+    pub(crate) client: TurnClient,
     /// Absent once they were told.
     pub(crate) notices: Option<PendingNotices>,
 }
@@ -171,8 +175,20 @@ impl TurnInputs {
             rights: TurnRights { audience, trusted, approval },
             bootstrap: bootstrap(&shared.parts.options, &session.session),
             stamp,
+            client: TurnClient::default(),
             notices,
         }
+    }
+
+    /// The inputs with what a client brought. Where it owns the history, it also decides what
+    /// stands for older messages: no summary is shown or made.
+    pub(crate) fn set_client(&mut self, client: TurnClient) {
+        if client.history.is_some() {
+            self.summary = None;
+            self.model.compaction = None;
+            self.model.entry.limits.summary_tokens = Tokens::ZERO;
+        }
+        self.client = client;
     }
 
     /// Searches items and memories for a message, and chooses the memories for the
@@ -224,13 +240,14 @@ impl TurnInputs {
             setting: entry.mode,
             uncertain: entry.uncertain,
             mark: settings.context_mode,
-            has_tools: has_tools(
-                &self.catalog,
-                &session.items,
-                &self.removed,
-                &found.picks,
-                &entry.layout,
-            ),
+            has_tools: !self.client.tools.is_empty()
+                || has_tools(
+                    &self.catalog,
+                    &session.items,
+                    &self.removed,
+                    &found.picks,
+                    &entry.layout,
+                ),
             found: found.for_tools.as_ref(),
             message,
         })

@@ -36,18 +36,23 @@ impl TurnRun<'_> {
             });
         }
         let (results, ended) = self.run_calls(&permits).await;
-        let mut results: Vec<ToolResult> = results.into_iter().flatten().collect();
-        self.fit_results(&mut results);
-        for result in results {
-            let content = vec![ContentPart::Text(result.text.into())];
-            self.push_message(MessageBody::Tool { call: result.call, name: result.name, content });
-        }
+        self.store_results(results.into_iter().flatten().collect());
         self.note_own_memories().await;
         self.calls.clear();
         Ok(self.state.step(match ended {
             RoundEnd::All => StepInput::Results,
             RoundEnd::Stopped => StepInput::Stop,
         }))
+    }
+
+    /// Has the results of a round stored with the next commit, shortened where they would not
+    /// fit.
+    pub(super) fn store_results(&mut self, mut results: Vec<ToolResult>) {
+        self.fit_results(&mut results);
+        for ToolResult { call, name, text, .. } in results {
+            let content = vec![ContentPart::Text(text.into())];
+            self.push_message(MessageBody::Tool { call, name, content });
+        }
     }
 
     /// Notes what was remembered in this very session: it stands in the history, and is
@@ -99,15 +104,22 @@ impl TurnRun<'_> {
     fn fit_results(&self, results: &mut [ToolResult]) {
         let Some(request) = self.previous.as_ref() else { return };
         let counter = counter_from(&self.inputs.model.calibration);
-        let mut messages = self.session.messages.iter().rev();
-        let reply = messages.find(|message| !message.calls().is_empty());
-        let reply: Tokens = reply.map_or(Tokens::ZERO, |reply| {
-            counter.message(reply, Layer::Rounds) + counter.per_message()
-        });
+        let messages = &self.session.messages;
+        let reply = messages.iter().rposition(|message| !message.calls().is_empty());
+        // Results that stand behind it already are those of a round that a client shares.
+        let reply = reply.map_or(&[][..], |reply| &messages[reply..]).iter();
+        let reply = reply.filter(|message| message.is_for_models());
+        let reply: Tokens = reply
+            .map(|message| counter.message(message, Layer::Rounds) + counter.per_message())
+            .sum();
         let named = |result: &ToolResult| counter.text(&(&*result.name).into());
         let overhead: Tokens =
             results.iter().map(|result| counter.per_message() + named(result)).sum();
-        let room = request.room_for_round(&counter) - reply - overhead;
+        let mut room = request.room_for_round(&counter) - reply - overhead;
+        if !self.state.handed().is_empty() && !self.calls.is_empty() {
+            // The client's results are still to come.
+            room = Tokens::new(room.get() / 2);
+        }
         // Parts are rounded up one by one, which a sum of estimates does not see.
         let mut room = Tokens::new(room.get() - room.get() / 50);
         // The smallest first, so that what they leave goes to the larger ones.
@@ -143,11 +155,12 @@ impl TurnRun<'_> {
         }
     }
 
-    /// The tools that the last request offered.
+    /// The tools that the last request offered and Recto runs.
     pub(super) fn offered(&self) -> Vec<ToolSpec> {
         let request = self.previous.as_ref();
         request.map_or_else(Vec::new, |request| {
-            request.tools.iter().map(|tool| tool.spec.clone()).collect()
+            let specs = request.tools.iter().map(|tool| &tool.spec);
+            specs.filter(|spec| !spec.is_client_tool()).cloned().collect()
         })
     }
 }

@@ -131,6 +131,7 @@ fn what_a_turn_tells_that_nobody_watches_is_told_again() {
                 content: Inbound::text("hello").content,
                 sender: None,
                 settings: SettingsMap::default(),
+                client: None,
             })
             .await
             .unwrap();

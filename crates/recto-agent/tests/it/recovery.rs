@@ -189,6 +189,7 @@ fn inbound(session: SessionId, text: &str) -> NewTurn {
         content: vec![ContentPart::Text(text.into())],
         sender: None,
         settings: SettingsMap::default(),
+        client: None,
     }
 }
 

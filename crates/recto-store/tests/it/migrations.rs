@@ -1,18 +1,19 @@
 //! Databases that an older Recto has made.
 
-use recto_context::ContentHash;
+use recto_context::{ContentHash, Message};
 use recto_store::{EmbeddingKey, SessionCursor, SessionFilter, Store, StoreOptions, TurnCommit};
 use rusqlite::Connection;
 
 use crate::compactions::compaction;
-use crate::support::{begin, exchange, key, new_session, reply, transcript};
+use crate::support::{begin, exchange, key, new_message, new_session, new_turn, reply, transcript};
 
 /// What made a database of each version.
-const MIGRATIONS: [&str; 4] = [
+const MIGRATIONS: [&str; 5] = [
     include_str!("../../migrations/001.sql"),
     include_str!("../../migrations/002.sql"),
     include_str!("../../migrations/003.sql"),
     include_str!("../../migrations/004.sql"),
+    include_str!("../../migrations/006.sql"),
 ];
 
 /// What stands in it, by the first version that had room for it.
@@ -51,13 +52,13 @@ fn tables(options: &StoreOptions) -> Vec<(String, Option<String>)> {
 
 #[tokio::test]
 async fn what_an_older_version_kept_is_kept_and_what_is_new_has_room() {
-    for version in 1..=3 {
+    for version in 1..=4 {
         let (_folder, options) = made_by(version);
         let store = Store::open(&options).unwrap();
         let session = store.bind(key("old"), new_session("old")).await.unwrap();
         assert_eq!((session.id.get(), &session.settings["model"]), (1, &"large".into()));
         assert_eq!(transcript(&store, &session).await, [(1, "hello".to_owned())]);
-        assert_eq!(store.trusted("main").await.unwrap().len(), usize::from(version == 3));
+        assert_eq!(store.trusted("main").await.unwrap().len(), usize::from(version >= 3));
 
         // Vectors are computed again, on the shelf that they now have.
         let by = EmbeddingKey { shelf: "main".into(), model: "one/1".into() };
@@ -70,6 +71,11 @@ async fn what_an_older_version_kept_is_kept_and_what_is_new_has_room() {
         let compaction = Some(compaction(1..=1, "hello was said"));
         store.advance(turn, TurnCommit { compaction, ..TurnCommit::default() }).await.unwrap();
         reply(&store, turn, 3, "yes").await;
+        let kept = store.messages(session.id, None).await.unwrap();
+        assert!(kept.iter().all(|stored| stored.brought_by.is_none()));
+        let brought = vec![new_message(Message::assistant(4, "said elsewhere"))];
+        let commit = TurnCommit { brought, ..TurnCommit::default() };
+        store.begin(new_turn(&session, "more"), commit).await.unwrap();
         let state = store.load(session.id, SessionCursor::default()).await.unwrap();
         assert!(state.compaction.is_some());
     }
@@ -80,7 +86,7 @@ async fn an_old_database_becomes_what_a_new_one_is() {
     let folder = tempfile::tempdir().unwrap();
     let fresh = StoreOptions::new(folder.path().join("recto.db"));
     drop(Store::open(&fresh).unwrap());
-    for version in 1..=4 {
+    for version in 1..=5 {
         let (_folder, options) = made_by(version);
         let store = Store::open(&options).unwrap();
         let session = store.bind(key("new"), new_session("new")).await.unwrap();

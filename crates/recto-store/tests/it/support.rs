@@ -91,6 +91,7 @@ pub(crate) fn new_turn(session: &StoredSession, text: &str) -> NewTurn {
         content: vec![ContentPart::Text(text.into())],
         sender: None,
         settings: SettingsMap::default(),
+        client: None,
     }
 }
 
