@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod approvals;
+mod clients;
 mod compaction;
 mod events;
 mod memory;

@@ -20,7 +20,7 @@ use recto_context::{
 };
 use recto_fakes::{AnswerGate, FakeAnswer, FakeCall, FakeModel, FakeReply, FakeServer};
 use recto_llm::{CallOptions, ClientOptions, ModelClient, Provider, RetryPolicy};
-use recto_store::{SessionId, Store, StoreOptions, TurnId, TurnStatus};
+use recto_store::{SessionId, Store, StoreOptions, TurnEnding, TurnId, TurnStatus};
 use recto_tools::{
     ApprovalNeed, CallArguments, CallContext, CallLimits, Consent, Tool, ToolAction, ToolClass,
     ToolError, ToolOutput, Toolbox,
@@ -433,25 +433,36 @@ pub(crate) async fn statuses(store: &Store, session: SessionId) -> Vec<&'static 
 
 /// What must hold of every session whose turns are over: the numbers have no
 /// gap, turns don't interleave, each begins with one user message and ends with
-/// one word for the person, every call has one result, and every record is whole.
+/// one word for the person, every call has one result, and every record is whole. A turn that
+/// handed calls out waits for what goes on with it.
 pub(crate) async fn check_sound(store: &Store, session: SessionId) {
     let stored = store.messages(session, None).await.unwrap();
     let numbers: Vec<u64> = stored.iter().map(|stored| stored.message.id.0).collect();
     assert_eq!(numbers, (1..=stored.len() as u64).collect::<Vec<_>>());
     let of_turns: Vec<TurnId> = stored.iter().filter_map(|stored| stored.turn).collect();
     assert!(of_turns.is_sorted(), "turns interleave: {of_turns:?}");
-    for turn in store.turns(session).await.unwrap() {
+    let turns = store.turns(session).await.unwrap();
+    for turn in &turns {
         assert!(matches!(turn.status, TurnStatus::Ended(_)), "turn {} is {}", turn.id, turn.status);
         if turn.started.is_none() {
             // It was taken back before it began.
             continue;
         }
+        // Turns that go on with each other are one, until the client went on with something
+        // else.
+        let goes_on = |of: TurnId| turns.iter().find(|other| other.continues == Some(of));
+        let chain: Vec<_> = std::iter::successors(Some(turn), |turn| goes_on(turn.id)).collect();
+        let is_handed_out = chain
+            .last()
+            .is_some_and(|last| last.status == TurnStatus::Ended(TurnEnding::HandedOut));
         let messages: Vec<&Message> = stored
             .iter()
-            .filter(|stored| stored.turn == Some(turn.id))
+            .filter(|stored| chain.iter().any(|turn| stored.turn == Some(turn.id)))
             .map(|stored| &*stored.message)
             .collect();
-        check_turn(&messages);
+        if turn.continues.is_none() && !is_handed_out {
+            check_turn(&messages);
+        }
         for request in store.requests(turn.id).await.unwrap() {
             let verdict = verify_body(store, &request).await.unwrap();
             assert!(matches!(verdict, ReplayVerdict::Identical { .. }), "{verdict:?}");

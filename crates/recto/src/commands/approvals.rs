@@ -179,7 +179,10 @@ async fn go_on(agent: &Agent, id: ApprovalId, answer: ApprovalAnswer) -> CliResu
 
 fn tell_outcome(outcome: &AnswerReport, as_json: bool) -> CliResult<ExitCode> {
     let code = match (&outcome.finished, &outcome.next) {
-        (Some(finished), _) if finished.status != TurnEnding::Done => ExitCode::FAILURE,
+        (Some(finished), _) => match finished.status {
+            TurnEnding::Done | TurnEnding::HandedOut => ExitCode::SUCCESS,
+            TurnEnding::Failed | TurnEnding::Stopped | TurnEnding::Interrupted => ExitCode::FAILURE,
+        },
         (None, Some(_)) => ExitCode::from(WAITS),
         _ => ExitCode::SUCCESS,
     };

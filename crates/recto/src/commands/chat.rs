@@ -95,9 +95,9 @@ enum MessageOutcome {
 impl From<&FinishedTurn> for MessageOutcome {
     fn from(finished: &FinishedTurn) -> Self {
         match finished.status {
-            TurnEnding::Done => MessageOutcome::Done,
+            TurnEnding::Done | TurnEnding::HandedOut => MessageOutcome::Done,
             TurnEnding::Stopped => MessageOutcome::Stopped,
-            _ => MessageOutcome::Failed,
+            TurnEnding::Failed | TurnEnding::Interrupted => MessageOutcome::Failed,
         }
     }
 }

@@ -161,7 +161,11 @@ fn open_status(turn: &StoredTurn, question: Option<&StoredApproval>) -> String {
 /// A message as people read it: who, when and in which turn, then what.
 fn message_text(stored: &StoredMessage) -> String {
     let bold = anstyle::Style::new().bold();
-    let turn = stored.turn.map_or_else(String::new, |turn| format!(", turn {turn}"));
+    let turn = match (stored.turn, stored.brought_by) {
+        (Some(turn), _) => format!(", turn {turn}"),
+        (None, Some(turn)) => format!(", brought by the client of turn {turn}"),
+        (None, None) => String::new(),
+    };
     let mut out =
         format!("{bold}{}{bold:#} ({}{turn})\n", tame(&speaker(&stored.message)), local(stored.at));
     out.push_str(&body_text(&stored.message));
@@ -205,6 +209,9 @@ pub(crate) fn message_json(stored: &StoredMessage) -> Value {
     if let Some(turn) = stored.turn {
         json["turn"] = json!(turn);
     }
+    if let Some(turn) = stored.brought_by {
+        json["brought_by"] = json!(turn);
+    }
     json
 }
 
@@ -219,6 +226,8 @@ pub(crate) fn turn_json(turn: &StoredTurn) -> Value {
         "session": turn.session,
         "number": turn.number,
         "status": turn.status,
+        // The turn whose calls a client has run for this one to go on.
+        "continues": turn.continues,
         "message": turn.first_message,
         // What never came into the transcript, or has not yet.
         "inbound": turn.inbound.as_deref().map(content_text),

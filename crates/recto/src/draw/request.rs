@@ -184,7 +184,7 @@ fn part_row(request: &RequestContext, part: &Part) -> [String; 5] {
     let priority = part.item.as_ref().and_then(|item| item.priority);
     let priority = priority.map(|priority| format!("{priority} ")).unwrap_or_default();
     let name = match part.kind() {
-        "file" | "message" => part.name(),
+        "file" | "message" | "client" => part.name(),
         "built_in" => "(Recto)".to_owned(),
         kind => format!("{kind} {priority}{}", part.name()),
     };
@@ -216,7 +216,11 @@ fn history_row(table: &mut TextTable, request: &RequestContext) {
     }
     let name = if messages == 1 { "1 message".to_owned() } else { format!("{messages} messages") };
     let tokens = parts.iter().map(|part| part.tokens).sum::<Tokens>().to_string();
-    let why = PartReason::Recent.describe();
+    let is_of_client = |part: &&&Part| part.reason == PartReason::ClientHistory;
+    let why = match parts.iter().find(is_of_client) {
+        Some(part) => part.reason.describe(),
+        None => PartReason::Recent.describe(),
+    };
     table.row([Layer::History.to_string(), name, String::new(), tokens, why]);
 }
 

@@ -213,6 +213,10 @@ impl TerminalPrinter {
                 tell(&format_args!("\nhint: {hint}"));
             }
         }
+        if !finished.calls.is_empty() {
+            let names: Vec<&str> = finished.calls.iter().map(|call| &*call.name).collect();
+            tell(&format_args!("the client is to run: {}", names.join(", ")));
+        }
         if self.styled == OutputStyle::Yes {
             self.status.note(&format!("turn {}{}", event.turn, described(&finished.usage)));
         }

@@ -48,6 +48,9 @@ fn heading(turn: &StoredTurn, request: &RequestRecord) -> String {
         request.body_length,
         request.wire,
     );
+    if let Some(before) = turn.continues {
+        let _ = writeln!(out, "goes on with turn {before}, with what its client brought");
+    }
     if let Some(chosen) = request.notes["chosen"].as_str().filter(|chosen| !chosen.is_empty()) {
         let _ = writeln!(out, "chosen  {}", tame(chosen));
     }
