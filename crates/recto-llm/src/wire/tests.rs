@@ -1,5 +1,7 @@
 //! Whole bodies of one rich request, in `bodies/`, and the edges one by one.
 
+mod clients;
+
 use std::sync::Arc;
 
 use expect_test::{Expect, ExpectFile, expect, expect_file};
