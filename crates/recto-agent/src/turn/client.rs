@@ -102,7 +102,6 @@ pub(crate) async fn take_in(
     let mut brought = BroughtMessages::default();
     let round = HandedRound::find(shared, session).await?;
     let calls = round.as_ref().map_or(&[][..], |round| &round.calls);
-    check_results(session, calls, results)?;
     let mut client = TurnClient { tools, ..TurnClient::default() };
     let Some(context) = context else {
         close_calls(session, calls, results, &mut brought);
@@ -231,7 +230,16 @@ impl Continuation {
     }
 }
 
-/// Refuses results of calls that don't wait for one.
+/// Refuses results of calls that don't wait for one, before anything is stored.
+pub(super) async fn check_waiting(
+    shared: &AgentShared,
+    session: &LoadedSession,
+    results: &[ClientResult],
+) -> AgentResult {
+    let round = HandedRound::find(shared, session).await?;
+    check_results(session, round.as_ref().map_or(&[][..], |round| &round.calls), results)
+}
+
 fn check_results(
     session: &LoadedSession,
     open: &[PendingCall],

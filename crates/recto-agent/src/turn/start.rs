@@ -15,7 +15,9 @@ use recto_llm::LlmError;
 use recto_store::{NewMessage, StartedTurn, StoredTurn, TurnCommit, TurnEnding, TurnId};
 use recto_tools::ToolResult;
 
-use super::client::{BroughtMessages, Continuation, TurnClient, read_history, take_in};
+use super::client::{
+    BroughtMessages, Continuation, TurnClient, check_waiting, read_history, take_in,
+};
 use super::inputs::{TurnInputs, TurnModel};
 use super::{TurnRun, is_overtaken, stamp, visible_text};
 use crate::agent_catalog::{AgentCatalog, CatalogPurpose};
@@ -93,6 +95,9 @@ impl TurnRunner<'_> {
         }
         let made = self.shared.parts.store.request_ids(turn.id).await?;
         let opening = state.as_ref().and_then(TurnState::opening);
+        if turn.continues.is_some() && opening.is_none() {
+            return Err(AgentError::StateLost { turn: turn.id });
+        }
         let start = StartPoint {
             turn: Some(turn.id),
             number: Some(turn.number),
@@ -165,24 +170,15 @@ impl TurnRunner<'_> {
             let begun = self.store_alone(message).await?;
             (start.turn, start.number) = (Some(begun.turn), Some(begun.number));
         }
-        self.load_previous().await;
+        let window = self.wait_for_window(&chosen.0).await?;
         let (session, previous) = self.session.loaded()?;
-        let window = tokio::select! {
-            biased;
-            window = resolve_window(self.shared, &chosen.0, session, previous.as_ref()) => {
-                Some(window)
-            }
-            // Whoever stops does not want to wait for a server that may be away.
-            () = self.stop.requested() => None,
-        };
         let is_stopped = window.is_none();
         let model =
             TurnModel::prepare(self.shared, chosen, window.unwrap_or(Ok(Window::ASSUMED))).await?;
         let text = visible_text(&message.inbound.content);
         // A turn that was begun before has followed its mentions.
         let mentions = if start.message.is_none() { &*text } else { "" };
-        let sent = start.message.and_then(|id| session.message(id));
-        let stamp = sent.and_then(stamp_of).unwrap_or_else(|| stamp(message.at));
+        let stamp = start.stamp(session, message);
         let catalog = catalog_of(self.shared, start.catalog.take());
         let mut inputs =
             TurnInputs::gather(self.shared, session, model, mentions, stamp, catalog).await;
@@ -225,6 +221,21 @@ impl TurnRunner<'_> {
         Ok(())
     }
 
+    /// The model's window. Whoever stops does not want to wait for a server that may be away:
+    /// then there is none.
+    async fn wait_for_window(
+        &mut self,
+        entry: &ModelEntry,
+    ) -> AgentResult<Option<Result<Window, LlmError>>> {
+        self.load_previous().await;
+        let (session, previous) = self.session.loaded()?;
+        Ok(tokio::select! {
+            biased;
+            window = resolve_window(self.shared, entry, session, previous.as_ref()) => Some(window),
+            () = self.stop.requested() => None,
+        })
+    }
+
     /// Stores a message as a turn that runs, with nothing else in it yet.
     async fn store_alone(&mut self, message: &ArrivedMessage) -> AgentResult<StartedTurn> {
         let (session, _) = self.session.loaded()?;
@@ -254,16 +265,26 @@ impl StartPoint {
         session: &LoadedSession,
         message: &ArrivedMessage,
     ) -> AgentResult {
-        if self.message.is_some() || !message.inbound.continues_turn() {
+        let results = &message.inbound.results;
+        if self.message.is_some() || results.is_empty() {
             return Ok(());
         }
+        if !message.inbound.continues_turn() {
+            return check_waiting(shared, session, results).await;
+        }
         let Continuation { turn, state, results } =
-            Continuation::find(shared, session, &message.inbound.results).await?;
+            Continuation::find(shared, session, results).await?;
         let opening = state.opening().map(|opening| opening.message);
         self.message = opening.or(turn.first_message);
         self.state = Some(state);
         self.continues = Some((turn.id, results));
         Ok(())
+    }
+
+    /// The stamp of the message that is answered: the one that it was sent with, if it was.
+    fn stamp(&self, session: &LoadedSession, message: &ArrivedMessage) -> MessageStamp {
+        let sent = self.message.and_then(|id| session.message(id));
+        sent.and_then(stamp_of).unwrap_or_else(|| stamp(message.at))
     }
 
     /// The model that answers: whatever was chosen since, a turn that goes on stays with its
