@@ -46,7 +46,6 @@ fn a_call_of_a_clients_tool_is_handed_out_and_its_result_goes_on() {
         let second = send(&agent, session, results).await;
         assert_eq!(second.reply.as_deref(), Some("Snow, and sun."));
         expect![[r#"
-            tool_choice: null
             tool hold
             tool risk
             tool weather
@@ -116,7 +115,6 @@ fn a_minimal_turn_goes_on_in_its_mode_and_with_its_history() {
         assert_eq!(third.reply.as_deref(), Some("Snow, and sun."));
         assert_eq!(last_cause(agent.store(), session).await, Value::Null);
         expect![[r#"
-            tool_choice: null
             tool hold
             tool risk
             tool weather
@@ -171,7 +169,6 @@ fn a_mixed_round_runs_ours_and_hands_out_theirs() {
         let second = send(&agent, session, results(&first, &["snow"])).await;
         assert_eq!(second.reply.as_deref(), Some("Risky, and snow."));
         expect![[r#"
-            tool_choice: null
             tool hold
             tool risk
             tool weather
@@ -246,7 +243,6 @@ fn another_message_closes_the_calls_that_nobody_answered() {
         };
         assert_eq!(send(&agent, session, late).await.status, TurnEnding::Done);
         expect![[r#"
-            tool_choice: null
             tool hold
             tool risk
             tool weather
@@ -288,7 +284,6 @@ fn results_may_come_in_the_history() {
         let client = ClientContext { history: Some(list), ..weather() };
         send(&agent, session, inbound("and so?", client)).await;
         expect![[r#"
-            tool_choice: null
             tool hold
             tool risk
             tool weather
@@ -332,7 +327,6 @@ fn results_may_come_to_another_process() {
         assert_eq!(second.reply.as_deref(), Some("Snow."));
         assert_eq!(last_cause(agent.store(), session).await, Value::Null);
         expect![[r#"
-            tool_choice: null
             tool hold
             tool risk
             tool weather
