@@ -60,12 +60,13 @@ async fn what_an_older_version_kept_is_kept_and_what_is_new_has_room() {
         assert_eq!(transcript(&store, &session).await, [(1, "hello".to_owned())]);
         assert_eq!(store.trusted("main").await.unwrap().len(), usize::from(version >= 3));
 
-        // Vectors are computed again, on the shelf that they now have.
+        // Vectors are computed again, on the shelf that they have since the fourth.
         let by = EmbeddingKey { shelf: "main".into(), model: "one/1".into() };
-        assert_eq!(store.embeddings(by.clone()).await, Ok(Vec::new()));
+        let kept = store.embeddings(by.clone()).await.unwrap();
+        assert_eq!(kept.len(), usize::from(version == 4));
         let vector = (ContentHash::of_bytes(b"a"), vec![1]);
         store.keep_embeddings(by.clone(), vec![vector.clone()]).await.unwrap();
-        assert_eq!(store.embeddings(by).await, Ok(vec![vector]));
+        assert!(store.embeddings(by).await.unwrap().contains(&vector));
 
         let turn = begin(&store, &session, 2, "more").await.unwrap().turn;
         let compaction = Some(compaction(1..=1, "hello was said"));
