@@ -60,19 +60,22 @@ fn a_clients_turn_on_each_wire() {
         Wire::Ollama,
         PageLayout::default(),
         &expect![[r#"
-    "#]],
+            {"model":"m","messages":[{"role":"system","content":"You sell boats.\n\n"},{"role":"user","content":"hi"},{"role":"assistant","content":"ahoy"},{"role":"user","content":"what time?"},{"role":"assistant","content":"","tool_calls":[{"function":{"name":"client_time","arguments":{}}}]},{"role":"tool","content":"noon","tool_name":"client_time"}],"tools":[{"type":"function","function":{"name":"time","description":"Tells the time.","parameters":{"type":"object"}}},{"type":"function","function":{"name":"client_time","description":"Tells the client's time.","parameters":{"type":"object","properties":{}}}}],"stream":true,"truncate":false,"shift":false,"options":{"num_ctx":4096,"num_predict":1024}}
+        "#]],
     );
     check(
         Wire::OpenAi,
         PageLayout::default(),
         &expect![[r#"
-    "#]],
+            {"model":"m","messages":[{"role":"system","content":"You sell boats.\n\n"},{"role":"user","content":"hi"},{"role":"assistant","content":"ahoy"},{"role":"user","content":"what time?"},{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"client_time","arguments":"{}"}}]},{"role":"tool","content":"noon","tool_call_id":"c1"}],"tools":[{"type":"function","function":{"name":"time","description":"Tells the time.","parameters":{"type":"object"}}},{"type":"function","function":{"name":"client_time","description":"Tells the client's time.","parameters":{"type":"object","properties":{}}}}],"max_tokens":1024,"stream":true,"stream_options":{"include_usage":true}}
+        "#]],
     );
     check(
         Wire::Anthropic,
         PageLayout::default(),
         &expect![[r#"
-    "#]],
+            {"model":"m","system":[{"type":"text","text":"You sell boats.\n\n","cache_control":{"type":"ephemeral"}}],"messages":[{"role":"user","content":[{"type":"text","text":"hi"}]},{"role":"assistant","content":[{"type":"text","text":"ahoy","cache_control":{"type":"ephemeral"}}]},{"role":"user","content":[{"type":"text","text":"what time?"}]},{"role":"assistant","content":[{"type":"tool_use","id":"c1","name":"client_time","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":[{"type":"text","text":"noon"}]}]}],"tools":[{"name":"time","description":"Tells the time.","input_schema":{"type":"object"}},{"name":"client_time","description":"Tells the client's time.","input_schema":{"type":"object","properties":{}}}],"max_tokens":1024,"stream":true}
+        "#]],
     );
 }
 
@@ -83,6 +86,7 @@ fn a_clients_turn_where_calls_are_written_as_text() {
         Wire::OpenAi,
         layout,
         &expect![[r#"
-    "#]],
+            {"model":"m","messages":[{"role":"system","content":"You sell boats.\n\n### time\nTells the time.\n\n### client_time\nTells the client's time.\n\nTo call a tool, answer with <tool_call>{\"name\": \"TOOL\", \"arguments\": {…}}</tool_call> and nothing else.\n\n"},{"role":"user","content":"hi"},{"role":"assistant","content":"ahoy"},{"role":"user","content":"what time?"},{"role":"assistant","content":"<tool_call>{\"name\": \"client_time\", \"arguments\": {}}</tool_call>"},{"role":"user","content":"[result of client_time]\nnoon"}],"max_tokens":1024,"stream":true,"stream_options":{"include_usage":true}}
+        "#]],
     );
 }
