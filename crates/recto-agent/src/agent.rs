@@ -12,6 +12,7 @@ use recto_store::{
 use tokio::sync::{broadcast, mpsc, oneshot};
 
 use crate::agent_catalog::CatalogPurpose;
+use crate::conversation::conversation_scope;
 use crate::error::{AgentError, AgentResult};
 use crate::event::TurnEvent;
 use crate::inbound::{ArrivedMessage, Inbound};
@@ -41,6 +42,8 @@ pub struct Conversation {
     pub account: String,
     /// The conversation's name there.
     pub name: String,
+    /// The user, where each of those who talk there has a session of their own.
+    pub user: Option<String>,
     /// Whether it is the owner who talks there, a guest or a group.
     pub who: AudienceKind,
     /// The person, where it is one whom the agent knows.
@@ -54,9 +57,15 @@ impl Conversation {
             surface: surface.to_owned(),
             account: account.to_owned(),
             name: name.to_owned(),
+            user: None,
             who: AudienceKind::Owner,
             person: Some(Audience::OWNER.into()),
         }
+    }
+
+    /// The name that its memories are filed under, which no other place has.
+    pub fn scope(&self) -> String {
+        conversation_scope(&self.surface, &self.account, self.user.as_deref(), &self.name)
     }
 
     /// All who can read what is said in it.
@@ -68,7 +77,7 @@ impl Conversation {
                 .person
                 .clone()
                 .filter(|id| self.who == AudienceKind::Owner || **id != *Audience::OWNER),
-            conversation: Some(format!("{}-{}", self.surface, self.name).into()),
+            conversation: Some(self.scope().into()),
             agent: Some(agent.clone()),
         }
     }
@@ -85,10 +94,10 @@ pub struct Submission {
 
 impl Agent {
     /// Starts the agent, and finishes in the background what an earlier process
-    /// left unfinished. Must be called within a tokio runtime.
+    /// left unfinished in its sessions; those of other agents are theirs. Must be called within a tokio runtime.
     pub async fn start(parts: AgentParts) -> AgentResult<Agent> {
         let agent = Agent::idle(parts);
-        for turn in recover::settle_open_turns(agent.store()).await? {
+        for turn in recover::settle_own_turns(agent.store(), agent.name()).await? {
             let mail = MailboxItem::Open(turn.id, agent.shared.begin_work());
             agent.with_mailbox(turn.session, |mailbox| mailbox.post(mail));
         }
@@ -101,7 +110,12 @@ impl Agent {
         Agent { shared: Arc::new(AgentShared::new(parts)), mailboxes: Mailboxes::default() }
     }
 
-    /// The store that keeps its sessions.
+    /// The name that it goes by.
+    pub fn name(&self) -> &str {
+        &self.shared.parts.options.name
+    }
+
+    /// The store that keeps its sessions, and those of other agents.
     pub fn store(&self) -> &Store {
         &self.shared.parts.store
     }
@@ -119,6 +133,7 @@ impl Agent {
     /// Brings back the messages of a session that a summary stands for. They would
     /// be summarised again at once, so the session makes no summaries from here on.
     pub async fn expand(&self, session: SessionId) -> AgentResult<Option<StoredCompaction>> {
+        self.check_own(session).await?;
         let undone = self.store().expand(session, Moment::now()).await?;
         if undone.is_some() {
             let mut settings = self.settings(session).await?;
@@ -149,14 +164,15 @@ impl Agent {
         self.begin_named(conversation, &conversation.name).await
     }
 
-    /// The session that a person asks for by its name, wherever it began: the
+    /// The session that a person asks for by its name, wherever it began: the agent's
     /// open one of that name, or else as [`Agent::find_or_begin`] has it. A number
     /// names a session, too, and takes it out of the archive.
     pub async fn find_named_or_begin(
         &self,
         conversation: &Conversation,
     ) -> AgentResult<StoredSession> {
-        match self.store().find_session(&conversation.name).await? {
+        match self.store().find_session(self.name(), &conversation.name).await? {
+            Some(session) if session.agent != self.name() => Err(AgentError::other_agent(&session)),
             Some(session) if session.archived.is_none() => Ok(session),
             Some(session) if conversation.name.trim() == session.id.to_string() => {
                 Ok(self.store().unarchive(session.id).await?)
@@ -169,6 +185,15 @@ impl Agent {
                     self.find_or_begin(conversation).await
                 }
             },
+        }
+    }
+
+    /// Refuses a session of another agent. One that is not there is missed by whoever
+    /// needs it.
+    pub(crate) async fn check_own(&self, session: SessionId) -> AgentResult {
+        match self.store().session(session).await? {
+            Some(session) if session.agent != self.name() => Err(AgentError::other_agent(&session)),
+            _ => Ok(()),
         }
     }
 
@@ -189,13 +214,13 @@ impl Agent {
         conversation: &Conversation,
         name: &str,
     ) -> AgentResult<StoredSession> {
-        let agent = self.shared.parts.options.name.to_string();
+        let agent = self.name().to_owned();
         let key = BindingKey {
             agent: agent.clone(),
             surface: conversation.surface.clone(),
             account: conversation.account.clone(),
             conversation: conversation.name.clone(),
-            user: None,
+            user: conversation.user.clone(),
         };
         let new = NewSession {
             agent,

@@ -45,12 +45,16 @@ impl Agent {
         Ok(open)
     }
 
-    /// Answers a question, and lets its turn go on.
+    /// Answers a question, and lets its turn go on. One of another agent's session is
+    /// refused: its turn could not go on here.
     pub async fn answer(
         &self,
         id: ApprovalId,
         answer: ApprovalAnswer,
     ) -> AgentResult<AnsweredApproval> {
+        if let Some(asked) = self.store().approval(id).await? {
+            self.check_own(asked.session).await?;
+        }
         let approval = self.shared.answer_approval(id, answer).await?;
         let turn = self.store().turn(approval.turn).await?;
         let owner = turn.and_then(|turn| turn.owner);

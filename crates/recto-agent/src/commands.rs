@@ -150,20 +150,19 @@ pub enum StopOutcome {
 }
 
 impl Agent {
-    /// Performs a command in a conversation's session.
+    /// Performs a command in a conversation's session, which must be this agent's.
     pub async fn command(
         &self,
         conversation: &Conversation,
         session: SessionId,
         command: ChatCommand,
     ) -> AgentResult<CommandReply> {
+        self.check_own(session).await?;
         Ok(match command {
             ChatCommand::Help => CommandReply::Help,
             ChatCommand::Stop => CommandReply::Stopped(self.try_to_stop(session).await?),
             ChatCommand::New => CommandReply::Began(self.renew(conversation, session).await?),
-            ChatCommand::Sessions => {
-                CommandReply::Sessions(self.store().sessions(SessionFilter::default()).await?)
-            }
+            ChatCommand::Sessions => CommandReply::Sessions(self.own_sessions().await?),
             ChatCommand::Context => {
                 let last = record::restore_last(self.store(), session).await?;
                 CommandReply::Context(last.map(Box::new))
@@ -209,6 +208,13 @@ impl Agent {
                 CommandReply::Settings(self.settings(session).await?)
             }
         })
+    }
+
+    /// The agent's own open sessions.
+    async fn own_sessions(&self) -> AgentResult<Vec<SessionSummary>> {
+        let mut sessions = self.store().sessions(SessionFilter::default()).await?;
+        sessions.retain(|summary| summary.session.agent == self.name());
+        Ok(sessions)
     }
 
     async fn remember(&self, session: SessionId, text: &str) -> AgentResult<AddedMemory> {

@@ -2,7 +2,7 @@
 
 use recto_context::{Layer, OverBudget};
 use recto_llm::LlmError;
-use recto_store::{RequestId, SessionNameError, StoreError};
+use recto_store::{RequestId, SessionId, SessionNameError, StoreError, StoredSession};
 use strum::EnumMessage;
 
 use crate::event::TurnError;
@@ -65,6 +65,10 @@ pub enum AgentError {
     /// An error of the store.
     #[error("{0}")]
     Store(#[from] StoreError),
+    /// The session is for another agent to run.
+    #[error("session {session} belongs to the agent `{agent}`")]
+    #[strum(message = "talk to that agent, or in another session")]
+    OtherAgent { session: SessionId, agent: String },
     /// A name that no session can have.
     #[error("{0}")]
     #[strum(serialize = "session_name")]
@@ -116,6 +120,11 @@ impl AgentError {
     pub(crate) fn is_about_the_message(&self) -> bool {
         let AgentError::OverBudget(over) = self else { return false };
         over.largest().is_some_and(|(layer, _)| layer == Layer::Message)
+    }
+
+    /// The error of an agent that is given another one's session.
+    pub(crate) fn other_agent(session: &StoredSession) -> Self {
+        AgentError::OtherAgent { session: session.id, agent: session.agent.clone() }
     }
 
     /// An error of a model entry's server.

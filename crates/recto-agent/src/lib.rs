@@ -13,7 +13,9 @@
 mod agent;
 mod agent_catalog;
 mod approvals;
+mod bindings;
 mod commands;
+mod conversation;
 mod error;
 mod event;
 mod exact_counts;
@@ -38,9 +40,13 @@ mod why;
 pub use agent::{Agent, Conversation, Submission};
 pub use agent_catalog::{add_tools, remove_disabled, skill_changed_notice};
 pub use approvals::{AnsweredApproval, TurnContinues};
+pub use bindings::{
+    AgentBinding, BindingQuery, BoundAgent, NamePattern, find_bound_agent, find_shadowing,
+};
 pub use commands::{
     ApprovalScope, COMMANDS, ChatCommand, CommandHelp, CommandProblem, CommandReply, StopOutcome,
 };
+pub use conversation::SOLE_ACCOUNT;
 pub use error::{AgentError, AgentResult};
 pub use event::{ApprovalQuestion, EventKind, FinishedTurn, TurnError, TurnEvent, UsageTotals};
 pub use exact_counts::assemble_for;
@@ -57,8 +63,8 @@ pub use preview::RequestPreview;
 pub use record::{ReplayVerdict, rebuild_body, restore_request, verify_body};
 pub use recover::settle_open_turns;
 pub use search::{
-    EmbeddingProgress, IsCandidate, RankedGroups, RankedItems, RankingBasis, SearchParts,
-    SearchPatience, Searcher, WordsOnlyReason,
+    EmbeddingProgress, IsCandidate, LazyEncoder, RankedGroups, RankedItems, RankingBasis,
+    SearchParts, SearchPatience, Searcher, WordsOnlyReason,
 };
 pub use selection::{ItemQuery, SearchOutcome, SearchSetting};
 pub use shared::model_window;

@@ -49,6 +49,18 @@ pub async fn settle_open_turns(store: &Store) -> AgentResult<Vec<StoredTurn>> {
     Ok(unfinished)
 }
 
+/// The same, with those turns alone that an agent can finish: each session's agent
+/// answers from its own files.
+pub(crate) async fn settle_own_turns(store: &Store, agent: &str) -> AgentResult<Vec<StoredTurn>> {
+    let mut own = Vec::new();
+    for turn in settle_open_turns(store).await? {
+        if store.session(turn.session).await?.is_some_and(|session| session.agent == agent) {
+            own.push(turn);
+        }
+    }
+    Ok(own)
+}
+
 /// Turns with questions that somebody may still answer.
 async fn open_questions(store: &Store) -> AgentResult<HashSet<TurnId>> {
     let now = Moment::now();

@@ -16,16 +16,14 @@ use std::time::Duration;
 use parking_lot::{RwLock, RwLockReadGuard};
 use recto_context::mode::words;
 use recto_context::{ItemId, Pick};
-use recto_search::{
-    Encoder, EncoderFiles, ItemGroup, SearchEntry, SearchIndex, SearchOptions, SearchQuery,
-};
+use recto_search::{Encoder, ItemGroup, SearchEntry, SearchIndex, SearchOptions, SearchQuery};
 use recto_store::Store;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Mutex, watch};
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
-use encoder::LazyEncoder;
+pub use encoder::LazyEncoder;
 use vectors::VectorCache;
 
 /// How long a reply may wait for an index and for vectors, and how long for the
@@ -46,8 +44,8 @@ const MOST_QUERY: usize = 64 << 10;
 pub struct SearchParts {
     /// How much a turn takes.
     pub options: SearchOptions,
-    /// The encoder's files, wherever they would be.
-    pub encoder: Option<EncoderFiles>,
+    /// The encoder, which other agents may share.
+    pub encoder: Option<Arc<LazyEncoder>>,
 }
 
 /// How long a search may wait until everything has its vector.
@@ -186,8 +184,7 @@ impl Searcher {
     /// A search of an agent's items. Without a store, vectors last as long as
     /// the process.
     pub fn new(parts: SearchParts, store: Option<Store>, agent: &str) -> Searcher {
-        let encoder = parts.encoder.map(|files| Arc::new(LazyEncoder::new(files)));
-        Searcher::from_parts(parts.options, encoder, VectorCache::new(store, agent, "items"))
+        Searcher::from_parts(parts.options, parts.encoder, VectorCache::new(store, agent, "items"))
     }
 
     /// A search of something else that the agent has: with the same encoder, and an

@@ -11,8 +11,7 @@ use recto_context::{
     RequestContext, SessionItem,
 };
 use recto_store::{
-    CompactionId, ItemState, ItemsRevision, SessionBasis, SessionCursor, SessionId, StoreResult,
-    StoredSession,
+    CompactionId, ItemState, ItemsRevision, SessionBasis, SessionCursor, SessionId, StoredSession,
 };
 use recto_workspace::{MemoryView, WorkspaceProblem};
 
@@ -81,11 +80,12 @@ impl SessionCache {
         self.loaded = None;
     }
 
-    /// Reads what is new in the store.
+    /// Reads what is new in the store. A session of another agent is refused: this one
+    /// would answer from its own files.
     pub(crate) async fn refresh(
         &mut self,
         shared: &AgentShared,
-    ) -> StoreResult<&mut LoadedSession> {
+    ) -> AgentResult<&mut LoadedSession> {
         let store = &shared.parts.store;
         #[cfg(test)]
         shared.readings.count_session();
@@ -93,6 +93,9 @@ impl SessionCache {
             SessionCursor { messages_up_to: Some(loaded.last), items: Some(loaded.items_revision) }
         });
         let mut state = store.load(self.id, cursor).await?;
+        if *state.session.agent != *shared.parts.options.name {
+            return Err(AgentError::other_agent(&state.session));
+        }
         let mut before = self.loaded.take();
         if before.as_ref().is_some_and(|before| has_moved_back(&before.carry, &state.carry)) {
             // What had left was let go, and is wanted again.

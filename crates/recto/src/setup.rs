@@ -1,6 +1,7 @@
 //! Composition: from the settings to what each crate is given. No crate gets
 //! the whole config.
 
+mod agents;
 mod find;
 mod ollama;
 mod search;
@@ -38,18 +39,19 @@ use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::output::{tame, tell};
 
+pub(crate) use agents::{
+    TERMINAL, asked_settings, bindings, load_agent, load_config, named_settings, session_settings,
+    terminal_agent,
+};
 pub(crate) use find::{ModelChoice, ModelLookup, find};
 pub(crate) use ollama::OllamaModels;
 pub(crate) use search::search_parts;
 pub(crate) use tools::{built_in, toolbox};
 
-/// Loads the config, and tells of what a person should know about it.
+/// Loads the config as it holds for the default agent, and tells of what a person
+/// should know about it.
 pub(crate) fn load(home: &RectoHome, flags: Vec<ConfigFlag>) -> CliResult<Settings> {
-    let LoadedConfig { settings, warnings, .. } = load_all(home, flags)?;
-    for warning in &warnings {
-        tell(&format_args!("warning: {warning}"));
-    }
-    Ok(settings)
+    Ok(load_config(home, flags)?.settings)
 }
 
 /// Loads the config with its warnings and origins.
@@ -275,9 +277,8 @@ pub(crate) async fn settled_store(settings: &Settings) -> CliResult<Store> {
 }
 
 /// Starts the agent, ready to be talked to.
-pub(crate) async fn agent(home: &RectoHome, settings: &Settings) -> CliResult<Agent> {
-    let parts = parts(home, settings, store(settings)?)?;
-    Ok(Agent::start(parts).await?)
+pub(crate) async fn agent(home: &RectoHome, settings: &Settings, store: Store) -> CliResult<Agent> {
+    Ok(Agent::start(parts(home, settings, store)?).await?)
 }
 
 /// Makes the agent, to be asked but not to be talked to: nothing is taken up.

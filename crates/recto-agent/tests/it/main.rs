@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod agents;
 mod approvals;
 mod compaction;
 mod events;

@@ -47,6 +47,7 @@ async fn group(agent: &Agent, name: &str) -> SessionId {
         surface: "discord".into(),
         account: "bot".into(),
         name: name.into(),
+        user: None,
         who: AudienceKind::Group,
         person: None,
     };
@@ -58,6 +59,7 @@ async fn guest(agent: &Agent, name: &str, person: &str) -> SessionId {
         surface: "telegram".into(),
         account: "bot".into(),
         name: name.into(),
+        user: None,
         who: AudienceKind::Guest,
         person: Some(person.into()),
     };
@@ -128,7 +130,7 @@ fn a_model_can_share_nothing_and_a_group_remembers_for_itself() {
         assert!(kept.contains("The safe is open.") && !kept.contains("[shared]"), "{kept}");
         let in_group = group(&agent, "general").await;
         say(&agent, in_group, "Remember the meeting").await;
-        assert!(bench.read("memory/conversations/discord-general.md").contains("Monday"));
+        assert!(bench.read("memory/conversations/discord@bot-general.md").contains("Monday"));
         say(&agent, in_group, "Remember it for everybody").await;
         let told = fake.chats().last().unwrap().to_string();
         assert!(told.contains("use one of: conversation"), "{told}");
@@ -152,6 +154,7 @@ fn group_place() -> Conversation {
         surface: "discord".into(),
         account: "bot".into(),
         name: String::new(),
+        user: None,
         who: AudienceKind::Group,
         person: None,
     }

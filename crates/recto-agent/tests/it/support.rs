@@ -109,6 +109,17 @@ impl Bench {
         }
     }
 
+    /// The parts of another agent than `main`, with a workspace of its own beside `main`'s.
+    pub(crate) fn parts_of(&self, name: &str, models: Vec<ModelEntry>, store: Store) -> AgentParts {
+        let mut parts = self.parts_with(models, store);
+        let workspace = self.folder.path().join(name);
+        parts.options.name = name.into();
+        parts.memory = MemoryFiles::new(&workspace);
+        parts.workspace =
+            Workspace::new(WorkspaceOptions { workspace, ..WorkspaceOptions::default() });
+        parts
+    }
+
     /// An agent whose only model is the fake's.
     pub(crate) async fn agent(&self, fake: &FakeServer) -> Agent {
         Agent::start(self.parts(vec![model("fake", fake)])).await.unwrap()

@@ -29,6 +29,7 @@ fn those_who_may_not_see_a_memory_do_not_hear_of_it() {
             surface: "discord".into(),
             account: "bot".into(),
             name: "general".into(),
+            user: None,
             who: AudienceKind::Group,
             person: None,
         };

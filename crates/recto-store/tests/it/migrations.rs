@@ -1,18 +1,22 @@
 //! Databases that an older Recto has made.
 
 use recto_context::ContentHash;
-use recto_store::{EmbeddingKey, SessionCursor, SessionFilter, Store, StoreOptions, TurnCommit};
+use recto_store::{
+    BindingKey, EmbeddingKey, NewSession, SessionCursor, SessionFilter, Store, StoreOptions,
+    TurnCommit,
+};
 use rusqlite::Connection;
 
 use crate::compactions::compaction;
 use crate::support::{begin, exchange, key, new_session, reply, transcript};
 
 /// What made a database of each version.
-const MIGRATIONS: [&str; 4] = [
+const MIGRATIONS: [&str; 5] = [
     include_str!("../../migrations/001.sql"),
     include_str!("../../migrations/002.sql"),
     include_str!("../../migrations/003.sql"),
     include_str!("../../migrations/004.sql"),
+    include_str!("../../migrations/009.sql"),
 ];
 
 /// What stands in it, by the first version that had room for it.
@@ -89,4 +93,16 @@ async fn an_old_database_becomes_what_a_new_one_is() {
         drop(store);
         assert_eq!(tables(&options), tables(&fresh));
     }
+}
+
+#[tokio::test]
+async fn old_sessions_keep_their_names_and_another_agent_may_use_them_too() {
+    let (_folder, options) = made_by(4);
+    let store = Store::open(&options).unwrap();
+    let session = store.find_session("main", "old").await.unwrap().unwrap();
+    assert_eq!(session.id.get(), 1);
+    assert!(store.bind(key("elsewhere"), new_session("old")).await.is_err());
+    let of_other = BindingKey { agent: "work".into(), ..key("old") };
+    let new = NewSession { agent: "work".into(), ..new_session("old") };
+    assert_ne!(store.bind(of_other, new).await.unwrap().id, session.id);
 }

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use super::sessions::local;
 use crate::cli::{AnswerArg, ApprovalCommand};
-use crate::config::Settings;
+use crate::config::{LoadedConfig, Settings};
 use crate::draw::TextTable;
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
@@ -38,12 +38,14 @@ impl From<AnswerArg> for ApprovalAnswer {
 }
 
 pub(crate) fn run(home: &RectoHome, command: &ApprovalCommand) -> CliResult<ExitCode> {
-    let settings = setup::load(home, Vec::new())?;
+    let config = setup::load_config(home, Vec::new())?;
     match command {
-        ApprovalCommand::List(format) => setup::runtime()?.block_on(list(&settings, format.json)),
+        ApprovalCommand::List(format) => {
+            setup::runtime()?.block_on(list(&config.settings, format.json))
+        }
         ApprovalCommand::Answer { id, answer: word, json } => {
             let runtime = setup::runtime()?;
-            let (outcome, agent) = runtime.block_on(answer(home, settings, *id, (*word).into()))?;
+            let (outcome, agent) = runtime.block_on(answer(home, &config, *id, (*word).into()))?;
             if agent.as_ref().is_some_and(Agent::is_at_work) {
                 // A turn that waits goes on when it has its answer, and not before.
                 std::mem::forget((runtime, agent));
@@ -128,20 +130,34 @@ struct AnswerReport {
 /// Answers a question. The agent comes along where the turn goes on here.
 async fn answer(
     home: &RectoHome,
-    settings: Settings,
+    config: &LoadedConfig,
     id: ApprovalId,
     answer: ApprovalAnswer,
 ) -> CliResult<(AnswerReport, Option<Agent>)> {
-    let store = setup::store(&settings)?;
+    let store = setup::store(&config.settings)?;
     if is_waited_for(&store, id).await? {
         let approval = store.answer_approval(id, answer, Moment::now()).await?;
         let goes_on = TurnContinues::Elsewhere;
         return Ok((AnswerReport { approval, goes_on, finished: None, next: None }, None));
     }
+    let settings = asking_agent(config, &store, id).await?.clone();
     let settings = setup::with_model(settings, None).await?;
     let agent = setup::idle_agent(home, &settings, store)?;
     let outcome = go_on(&agent, id, answer).await?;
     Ok((outcome, Some(agent)))
+}
+
+/// The settings of the agent whose turn asks.
+async fn asking_agent<'c>(
+    config: &'c LoadedConfig,
+    store: &Store,
+    id: ApprovalId,
+) -> CliResult<&'c Settings> {
+    let Some(approval) = store.approval(id).await? else { return Ok(&config.settings) };
+    match store.session(approval.session).await? {
+        Some(session) => setup::session_settings(config, &session),
+        None => Ok(&config.settings),
+    }
 }
 
 /// Whether another process waits for the answer; then no model is needed here.

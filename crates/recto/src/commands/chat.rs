@@ -6,6 +6,7 @@
 
 mod answers;
 mod follow;
+mod place;
 mod printer;
 
 use std::error::Error;
@@ -17,35 +18,41 @@ use std::time::{Duration, Instant};
 use futures_util::FutureExt;
 use recto_agent::{
     Agent, AnsweredApproval, ApprovalQuestion, COMMANDS, ChatCommand, CommandReply, Conversation,
-    FinishedTurn, Inbound, SessionSettings, TurnContinues, TurnEvent,
+    FinishedTurn, Inbound, SOLE_ACCOUNT, SessionSettings, TurnContinues, TurnEvent,
 };
 use recto_context::ContextMode;
 use recto_store::{StoredApproval, StoredSession, TurnEnding, TurnId};
 use tokio::sync::{Notify, mpsc};
 
 use crate::cli::ChatArgs;
+use crate::commands::context::existing_store;
 use crate::commands::sessions::resume_from_file;
+use crate::config::LoadedConfig;
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
 use crate::input;
 use crate::output::{tame, tell};
-use crate::setup;
+use crate::setup::{self, TERMINAL};
 use crate::terminal::editor::{EditorInput, LineEditor};
 use follow::AnswerMode;
 use printer::TurnPrinter;
 
 pub(crate) fn run(home: &RectoHome, args: &ChatArgs) -> CliResult<ExitCode> {
-    let settings = setup::load(home, Vec::new())?;
+    let config = setup::load_config(home, Vec::new())?;
     let message = args.message.as_deref().map(input::message).transpose()?;
     let runtime = setup::runtime()?;
     let (code, agent) = runtime.block_on(async {
+        // Whoever has no model yet begins no store, either.
+        let existing = existing_store(&config.settings);
+        let settings = place::choose_agent(&config, existing.as_ref(), args).await?.clone();
         let settings = setup::with_model(settings, args.model.as_deref()).await?;
+        let store = existing.map_or_else(|| setup::store(&settings), Ok)?;
         let session = match &args.from {
-            Some(file) => resume_from_file(&settings, file).await?.id.to_string(),
-            None => args.session.clone(),
+            Some(file) => resume_from_file(&store, &settings, file).await?.id.to_string(),
+            None => place::session_name(args).to_owned(),
         };
-        let agent = setup::agent(home, &settings).await?;
-        let mut chat = Chat::open(agent, args, &session).await?;
+        let agent = setup::agent(home, &settings, store).await?;
+        let mut chat = Chat::open(&config, agent, args, &session).await?;
         let code = match message {
             Some(message) => chat.run_once(&message).await,
             None if input::is_typed() && !args.json => chat.run_typed(home).await,
@@ -65,6 +72,8 @@ pub(crate) fn run(home: &RectoHome, args: &ChatArgs) -> CliResult<ExitCode> {
 /// A conversation under way.
 struct Chat {
     agent: Agent,
+    /// Whether the config has other agents, so that a person wants to know which one it is.
+    is_one_of_several: bool,
     conversation: Conversation,
     session: StoredSession,
     /// What holds for this run, over the session's own settings.
@@ -103,7 +112,12 @@ impl From<&FinishedTurn> for MessageOutcome {
 }
 
 impl Chat {
-    async fn open(agent: Agent, args: &ChatArgs, session: &str) -> CliResult<Self> {
+    async fn open(
+        config: &LoadedConfig,
+        agent: Agent,
+        args: &ChatArgs,
+        session: &str,
+    ) -> CliResult<Self> {
         let settings = SessionSettings {
             model: args.model.clone(),
             context_mode: args.context_mode.map(ContextMode::from),
@@ -113,7 +127,7 @@ impl Chat {
         if let Some(name) = &args.model {
             agent.model(name)?;
         }
-        let conversation = Conversation::with_owner("terminal", "local", session);
+        let conversation = Conversation::with_owner(TERMINAL, SOLE_ACCOUNT, session);
         let session = agent.find_named_or_begin(&conversation).await?;
         let printer = if args.json { TurnPrinter::Json } else { TurnPrinter::for_people() };
         // Whoever answers with a key must have seen the question.
@@ -122,7 +136,17 @@ impl Chat {
             false => AnswerMode::Later,
         };
         let (queued, interrupt) = (Vec::new(), interrupts());
-        Ok(Chat { agent, conversation, session, settings, printer, answers, queued, interrupt })
+        Ok(Chat {
+            agent,
+            is_one_of_several: !config.others.is_empty(),
+            conversation,
+            session,
+            settings,
+            printer,
+            answers,
+            queued,
+            interrupt,
+        })
     }
 
     /// Handles one message, and ends.
@@ -231,8 +255,12 @@ impl Chat {
         let first = self.agent.models().first().map_or("none", |entry| &entry.name);
         let of_session = self.session.settings.get("model").and_then(|model| model.as_str());
         let model = self.settings.model.as_deref().or(of_session).unwrap_or(first);
+        let agent = match self.is_one_of_several {
+            true => format!("agent {}, ", self.agent.name()),
+            false => String::new(),
+        };
         tell(&format_args!(
-            "session {}, model {}; /help lists the commands",
+            "{agent}session {}, model {}; /help lists the commands",
             tame(&self.session.label()),
             tame(model)
         ));

@@ -42,7 +42,7 @@ fn value_json(toml: &str) -> Value {
     value.and_then(|value| serde_json::to_value(value).ok()).unwrap_or_else(|| toml.into())
 }
 
-fn origin(row: &config::SettingRow) -> String {
+pub(crate) fn origin(row: &config::SettingRow) -> String {
     row.origin.as_ref().map_or_else(|| "default".to_owned(), ToString::to_string)
 }
 

@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 
 use crate::cli::ContextArgs;
 use crate::commands::{history_failure, sessions};
-use crate::config::{ConfigFlag, Settings};
+use crate::config::{ConfigFlag, LoadedConfig, Settings};
 use crate::draw;
 use crate::failure::{CliFailure, CliResult};
 use crate::home::RectoHome;
@@ -35,10 +35,11 @@ pub(crate) fn run(home: &RectoHome, args: &ContextArgs) -> CliResult<ExitCode> {
     let message = message(args)?;
     let history = args.history.as_deref().map(read_history).transpose()?.unwrap_or_default();
     let flag = |name: &String| ConfigFlag { name: "--model", key: "model", value: name.clone() };
-    let mut settings = setup::load(home, args.model.iter().map(flag).collect())?;
+    let config = setup::load_config(home, args.model.iter().map(flag).collect())?;
     if let Some(name) = &args.session {
-        return show_in_session(home, settings, args, name, &message);
+        return show_in_session(home, &config, args, name, &message);
     }
+    let mut settings = setup::asked_settings(&config, &args.agent)?.clone();
     let runtime = setup::runtime()?;
     let asked_for = settings.model.clone();
     let choice = runtime.block_on(setup::find(&mut settings, None));
@@ -177,14 +178,16 @@ async fn search(
 /// Shows what a model would be sent for the next message of a session.
 fn show_in_session(
     home: &RectoHome,
-    settings: Settings,
+    config: &LoadedConfig,
     args: &ContextArgs,
     name: &str,
     message: &str,
 ) -> CliResult<ExitCode> {
     setup::runtime()?.block_on(async {
-        let store = setup::store(&settings)?;
-        let session = sessions::find(&store, name).await?;
+        let settings = setup::asked_settings(config, &args.agent)?;
+        let store = setup::store(settings)?;
+        let session = sessions::find(&store, settings, &args.agent, name).await?;
+        let settings = setup::session_settings(config, &session)?.clone();
         let settings = setup::with_model(settings, None).await?;
         let agent = setup::idle_agent(home, &settings, store)?;
         let mark = args.context_mode.map(ContextMode::from);

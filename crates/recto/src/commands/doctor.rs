@@ -283,8 +283,8 @@ fn search(settings: &Settings) -> DoctorFinding {
         let hint = "run `recto models pull minilm`".to_owned();
         DoctorFinding::new("search", FindingState::Absent, text).hint(hint).data(data(None))
     };
-    let Some(files) = encoder else { return missing() };
-    match Encoder::load(&files) {
+    let Some(encoder) = encoder else { return missing() };
+    match Encoder::load(encoder.files()) {
         Err(EncoderError::Missing { .. }) => missing(),
         Ok(_) => {
             let text = format!("goes by meaning and words ({})", Encoder::NAME);

@@ -1,7 +1,7 @@
 //! `recto skills`, `recto rules` and `recto references`, and what `recto tools` has
 //! in common with them.
 
-pub(super) mod entry;
+pub(crate) mod entry;
 mod set;
 
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use recto_workspace::{
 };
 use serde_json::{Value, json};
 
-use crate::cli::ItemCommand;
+use crate::cli::{AgentArg, ItemArgs, ItemCommand};
 use crate::config::Settings;
 use crate::draw::TextTable;
 use crate::failure::{CliFailure, CliResult};
@@ -23,13 +23,22 @@ use crate::output::{counted, print, print_json, print_list, print_text, tame, te
 use crate::setup;
 use entry::{ItemMatch, ListedItem};
 
-pub(crate) fn run(home: &RectoHome, kind: ItemKind, command: &ItemCommand) -> CliResult<ExitCode> {
-    let view = ItemView::open(home, kind)?;
+pub(crate) fn run(home: &RectoHome, kind: ItemKind, args: &ItemArgs) -> CliResult<ExitCode> {
+    run_command(home, kind, &args.agent, &args.command)
+}
+
+pub(super) fn run_command(
+    home: &RectoHome,
+    kind: ItemKind,
+    agent: &AgentArg,
+    command: &ItemCommand,
+) -> CliResult<ExitCode> {
+    let view = ItemView::open(home, kind, agent)?;
     match command {
         ItemCommand::List(format) => list(&view, format.json)?,
         ItemCommand::Show { name, json } => show(&view, name, json.json)?,
         ItemCommand::Check(format) => return check(&view, format.json),
-        ItemCommand::Set(args) => set::run(home, &view, args)?,
+        ItemCommand::Set(args) => set::run(home, &view, agent, args)?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -51,8 +60,8 @@ pub(super) struct ItemView {
 }
 
 impl ItemView {
-    pub(super) fn open(home: &RectoHome, kind: ItemKind) -> CliResult<Self> {
-        let settings = setup::load(home, Vec::new())?;
+    pub(super) fn open(home: &RectoHome, kind: ItemKind, agent: &AgentArg) -> CliResult<Self> {
+        let settings = setup::load_agent(home, Vec::new(), agent)?;
         let snapshot = setup::read_workspace(&settings)?;
         let catalog = setup::whole_catalog(home, &settings, &snapshot);
         Ok(ItemView { kind, folders: folders(&settings, kind), settings, snapshot, catalog })

@@ -37,7 +37,7 @@ pub(crate) fn run(home: &RectoHome, args: &SearchArgs) -> CliResult {
         return Err(CliFailure::new("there is nothing to search for")
             .hint("say it as a message would: recto search \"write a commit message\""));
     }
-    let settings = setup::load(home, Vec::new())?;
+    let settings = setup::load_agent(home, Vec::new(), &args.agent)?;
     let snapshot = setup::read_workspace(&settings)?;
     setup::tell_problems(&snapshot.problems);
     let mut catalog = setup::whole_catalog(home, &settings, &snapshot);

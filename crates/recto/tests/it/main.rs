@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod agents;
 mod approvals;
 mod bad_input;
 mod bad_sessions;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use recto_agent::{Agent, EventKind, SearchParts, SearchPatience};
+use recto_agent::{Agent, EventKind, LazyEncoder, SearchParts, SearchPatience};
 use recto_fakes::FakeServer;
 use recto_search::{Encoder, EncoderFiles, SearchEntry};
 use recto_store::EmbeddingKey;
@@ -34,7 +34,10 @@ fn encoder() -> EncoderFiles {
 
 async fn agent(bench: &Bench, fake: &FakeServer, encoder: EncoderFiles) -> Agent {
     let mut parts = bench.parts(vec![model("fake", fake)]);
-    parts.search = SearchParts { encoder: Some(encoder), ..SearchParts::default() };
+    parts.search = SearchParts {
+        encoder: Some(Arc::new(LazyEncoder::new(encoder))),
+        ..SearchParts::default()
+    };
     Agent::start(parts).await.unwrap()
 }
 

@@ -91,7 +91,7 @@ pub(super) fn run(
     };
     let mut out = BufWriter::new(File::create(out_file).map_err(failed)?);
     let parts = setup::search_parts(&settings);
-    let encoder = encoder(parts.encoder.as_ref());
+    let encoder = encoder(parts.encoder.as_ref().map(|encoder| encoder.files()));
     let bench = SelectBench::index_items(items, encoder, parts.options);
     let begun = Instant::now();
     let mut summary = BenchSummary::default();

@@ -8,6 +8,7 @@ use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::Path;
 
+use recto_agent::{Conversation, SOLE_ACCOUNT};
 use recto_context::{Audience, MarkdownHeader, TimedMessage, to_markdown};
 use recto_store::{
     BindingKey, Moment, NewSession, SessionFilter, SessionName, SessionSummary, Store, StoreError,
@@ -15,12 +16,12 @@ use recto_store::{
 };
 use serde_json::json;
 
-use super::{find, local, message_json, session_json, session_name};
+use super::{local, message_json, session_json, session_name};
 use crate::cli::SessionFormat;
 use crate::config::Settings;
 use crate::failure::{CliFailure, CliResult};
 use crate::output::{print_text, tame, tell};
-use crate::setup;
+use crate::setup::{self, TERMINAL};
 use incoming::ImportedSession;
 
 /// Says what a file is, so that a reader need not guess.
@@ -29,16 +30,12 @@ const FORMAT: &str = "recto-session";
 /// The version of the form in which sessions are written.
 const VERSION: u32 = 1;
 
-/// The surface on which an imported session goes on.
-const SURFACE: &str = "terminal";
-
 pub(super) async fn export(
     store: &Store,
-    name: &str,
+    session: StoredSession,
     out: Option<&Path>,
     format: Option<SessionFormat>,
 ) -> CliResult {
-    let session = find(store, name).await?;
     let messages = store.messages(session.id, None).await?;
     let text = match format.unwrap_or_else(|| format_of(out)) {
         SessionFormat::Jsonl => jsonl(&session, &messages),
@@ -119,16 +116,19 @@ pub(super) async fn import(
 
 /// The session that a file holds, to be gone on with: the one that it became before, as
 /// long as nothing in the file is missing there, or else a new one.
-pub(crate) async fn resume_from_file(settings: &Settings, file: &Path) -> CliResult<StoredSession> {
+pub(crate) async fn resume_from_file(
+    store: &Store,
+    settings: &Settings,
+    file: &Path,
+) -> CliResult<StoredSession> {
     if file == Path::new("-") {
         return Err(CliFailure::new("a session to go on with can't come from standard input")
             .hint("name a file: what is typed or piped in are messages"));
     }
     let incoming = ImportedSession::read(file)?;
     let name = incoming.name(file)?;
-    let store = setup::store(settings)?;
     let shown = file.display();
-    if let Some(session) = find_imported(&store, &settings.agent.name, &incoming, &name).await? {
+    if let Some(session) = find_imported(store, &settings.agent.name, &incoming, &name).await? {
         tell(&format_args!(
             "session {} has all {} messages of {shown}, and goes on",
             tame(&session.label()),
@@ -139,7 +139,7 @@ pub(crate) async fn resume_from_file(settings: &Settings, file: &Path) -> CliRes
     incoming.tell_warnings();
     let mut free = name.clone();
     for number in 2.. {
-        match import_session(&store, settings, &incoming, free).await {
+        match import_session(store, settings, &incoming, free).await {
             Ok(session) => {
                 tell(&format_args!(
                     "{} messages of {shown} are in session {} now, which goes on",
@@ -169,22 +169,23 @@ async fn import_session(
     name: SessionName,
 ) -> StoreResult<StoredSession> {
     let (messages, agent) = (incoming.timed(), &settings.agent.name);
+    let place = Conversation::with_owner(TERMINAL, SOLE_ACCOUNT, name.as_str());
+    // Who reads along is decided by where it goes on, whatever the file says.
+    let conversation = Some(place.scope().into());
+    let audience = Audience { conversation, ..setup::owner(settings) };
     let key = BindingKey {
         agent: agent.clone(),
-        surface: SURFACE.to_owned(),
-        account: "local".to_owned(),
-        conversation: name.to_string(),
-        user: None,
+        surface: place.surface,
+        account: place.account,
+        conversation: place.name,
+        user: place.user,
     };
-    // Who reads along is decided by where it goes on, whatever the file says.
-    let conversation = Some(format!("{SURFACE}-{name}").into());
-    let audience = Audience { conversation, ..setup::owner(settings) };
     let mut of_session = incoming.settings.clone();
     of_session.insert("audience".to_owned(), json!(audience));
     let new = NewSession {
         agent: agent.clone(),
         name: Some(name),
-        surface: SURFACE.to_owned(),
+        surface: TERMINAL.to_owned(),
         at: incoming.begun.or(messages.first().map(|first| first.at)).unwrap_or_else(Moment::now),
         settings: of_session,
     };

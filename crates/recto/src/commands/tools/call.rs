@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use futures_util::StreamExt;
 use recto_agent::{add_tools, runnable_tools};
-use recto_context::{CallId, Catalog, ContentHash, ItemKind, Skill, ToolCall, ToolSpec};
+use recto_context::{CallId, Catalog, ContentHash, Skill, ToolCall, ToolSpec};
 use recto_store::{Moment, TrustUpdate};
 use recto_tools::{
     ApprovalNeed, CallContext, CallPermit, Caller, Consent, ToolAction, ToolOutcome, ToolResult,
@@ -34,8 +34,7 @@ use crate::setup;
 /// The exit code that says that a call was not made.
 const REFUSED: u8 = 2;
 
-pub(super) fn dry_run(home: &RectoHome, args: &CallArgs) -> CliResult<ExitCode> {
-    let view = ItemView::open(home, ItemKind::Tool)?;
+pub(super) fn dry_run(home: &RectoHome, view: ItemView, args: &CallArgs) -> CliResult<ExitCode> {
     setup::runtime()?.block_on(async {
         let trial = ToolTrial::prepare(home, view, args).await?;
         let described = trial.describe().await;
@@ -55,8 +54,7 @@ pub(super) fn dry_run(home: &RectoHome, args: &CallArgs) -> CliResult<ExitCode> 
     })
 }
 
-pub(super) fn run(home: &RectoHome, args: &CallArgs) -> CliResult<ExitCode> {
-    let view = ItemView::open(home, ItemKind::Tool)?;
+pub(super) fn run(home: &RectoHome, view: ItemView, args: &CallArgs) -> CliResult<ExitCode> {
     setup::runtime()?.block_on(async {
         let trial = ToolTrial::prepare(home, view, args).await?;
         trial.store_trust().await?;

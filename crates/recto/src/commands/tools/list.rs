@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use recto_context::{ItemId, ItemKind, ToolSpec};
+use recto_context::{ItemId, ToolSpec};
 use recto_tools::{Toolbox, guards};
 use serde_json::{Value, json};
 
@@ -18,17 +18,16 @@ use crate::home::RectoHome;
 use crate::output::{print_as, tame};
 use crate::setup;
 
-pub(super) fn run(home: &RectoHome, as_json: bool) -> CliResult {
-    let view = ItemView::open(home, ItemKind::Tool)?;
+pub(super) fn run(home: &RectoHome, view: &ItemView, as_json: bool) -> CliResult {
     let declaring = setup::runtime()?.block_on(skills::declaring(&view.settings, &view.catalog))?;
     let tools = setup::toolbox(home, &view.settings);
-    let rows = rows(&view, &tools, &declaring);
+    let rows = rows(view, &tools, &declaring);
     print_as(
         as_json,
         || rows.iter().map(|row| row.json(&view.settings)).collect(),
         || drawn(&rows, &declaring, &view.settings),
     )?;
-    tell_of_check(&view);
+    tell_of_check(view);
     Ok(())
 }
 

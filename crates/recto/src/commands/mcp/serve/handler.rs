@@ -15,6 +15,7 @@ use recto_workspace::MemoryView;
 use tokio::sync::Mutex;
 use tokio::task::spawn_blocking;
 
+use crate::cli::AgentArg;
 use crate::commands::items::severity;
 use crate::config::Settings;
 use crate::failure::{CliFailure, CliResult};
@@ -25,6 +26,8 @@ use crate::setup;
 /// Gives the calls what they look at.
 pub(super) struct CallHandler {
     home: RectoHome,
+    /// Whose index and record are served.
+    pub(super) asked: AgentArg,
     state: Mutex<Option<Arc<ServeState>>>,
     agent: Mutex<Option<CachedAgent>>,
     /// Warnings that a person has seen.
@@ -48,9 +51,10 @@ struct CachedAgent {
 }
 
 impl CallHandler {
-    pub(super) fn new(home: &RectoHome) -> Self {
+    pub(super) fn new(home: &RectoHome, asked: &AgentArg) -> Self {
         CallHandler {
             home: home.clone(),
+            asked: asked.clone(),
             state: Mutex::default(),
             agent: Mutex::default(),
             told_warnings: Lock::default(),
@@ -66,7 +70,7 @@ impl CallHandler {
         let mut cached = self.state.lock().await;
         let loaded = setup::load_all(&self.home, Vec::new())?;
         self.tell_once(loaded.warnings.iter().map(|warning| format!("warning: {warning}")));
-        let settings = loaded.settings;
+        let settings = setup::asked_settings(&loaded, &self.asked)?.clone();
         let has_store = settings.store.path.exists();
         let is_same = |state: &&Arc<ServeState>| {
             state.settings == settings && state.store.is_some() == has_store
