@@ -11,8 +11,8 @@ const INTRO: &str = "\
 
 Recto reads `config.toml` in its home, which is `~/.recto` unless `RECTO_HOME` or `--home` says \
 otherwise. No key needs to be set but a model's `provider` and, unless it is scripted, its `model`, \
-the `command` or `url` of an MCP server, and where there are several agents, the `workspace` of each \
-but the first; without a file, all defaults hold.
+the `command` or `url` of an MCP server, the `workspace` of each agent but the first, and the \
+`surface` and `agent` of a binding; without a file, all defaults hold.
 
 What is set in several places counts in this order, the last one winning: the file, environment \
 variables, flags of the command line. `recto config show` prints what holds and where it comes \

@@ -32,18 +32,18 @@ type MergedLayers = BTreeMap<KeyPath, LayerSetting>;
 /// A config that is resolved, and what was found out on the way. Settings are missing
 /// only where there are problems.
 #[derive(Default)]
-pub(in super::super) struct ResolvedConfig {
+pub(in crate::config) struct ResolvedConfig {
     /// What holds for each agent, in the order of the file.
-    pub(in super::super) agents: Vec<Option<Settings>>,
-    pub(in super::super) bindings: Vec<BindingSettings>,
-    pub(in super::super) rows: Vec<SettingRow>,
-    pub(in super::super) problems: Vec<ConfigProblem>,
-    pub(in super::super) warnings: Vec<ConfigProblem>,
+    pub(in crate::config) agents: Vec<Option<Settings>>,
+    pub(in crate::config) bindings: Vec<BindingSettings>,
+    pub(in crate::config) rows: Vec<SettingRow>,
+    pub(in crate::config) problems: Vec<ConfigProblem>,
+    pub(in crate::config) warnings: Vec<ConfigProblem>,
 }
 
 /// Resolves the config for each of its agents; later layers win. `tables` are the
 /// named tables of the file, in order.
-pub(in super::super) fn resolve(
+pub(in crate::config) fn resolve(
     layers: [Vec<LayerSetting>; 3],
     tables: &[NamedTable],
     sources: &ConfigSources,
