@@ -1,25 +1,24 @@
 //! The agent that surfaces talk to: sessions, messages and events go through it.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
 use recto_context::{Audience, AudienceKind, Catalog};
 use recto_store::{
     BindingKey, Moment, NewSession, RowId, SessionId, SessionName, SessionNameError, Store,
     StoreError, StoredCompaction, StoredSession, TurnId,
 };
-use tokio::sync::{broadcast, mpsc, oneshot};
+use tokio::sync::oneshot;
 
 use crate::agent_catalog::CatalogPurpose;
-use crate::error::{AgentError, AgentResult};
-use crate::event::TurnEvent;
+use crate::error::AgentResult;
+use crate::event::EventNumber;
+use crate::event_stream::{EventCursor, EventListener};
 use crate::inbound::{ArrivedMessage, Inbound};
-use crate::mailbox::{Mailbox, MailboxItem};
+use crate::mailbox::MailboxItem;
+use crate::mailboxes::MailboxRegistry;
 use crate::memories::AgentMemories;
 use crate::options::{AgentParts, CompactionSetting, ModelEntry, SessionSettings};
 use crate::preview::RequestPreview;
-use crate::recover;
 use crate::search::Searcher;
 use crate::shared::AgentShared;
 
@@ -27,10 +26,8 @@ use crate::shared::AgentShared;
 #[derive(Debug, Clone)]
 pub struct Agent {
     pub(crate) shared: Arc<AgentShared>,
-    mailboxes: Mailboxes,
+    pub(crate) mailboxes: Arc<MailboxRegistry>,
 }
-
-type Mailboxes = Arc<Mutex<HashMap<SessionId, Mailbox>>>;
 
 /// A conversation: the place where it is held, and who talks there.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,31 +71,29 @@ impl Conversation {
     }
 }
 
-/// A message that is stored, and the events of what becomes of it.
-#[derive(Debug)]
+/// A message that is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Submission {
     /// The turn that it begins.
     pub turn: TurnId,
-    /// What happens in the session from here on; other turns' events are among it.
-    pub events: broadcast::Receiver<TurnEvent>,
+    /// An event before all of that turn: whoever listens after it hears all of them.
+    pub before: EventNumber,
 }
 
 impl Agent {
-    /// Starts the agent, and finishes in the background what an earlier process
-    /// left unfinished. Must be called within a tokio runtime.
+    /// Starts the agent. What other processes left unfinished is finished in the
+    /// background, now and as long as it runs. Must be called within a tokio runtime.
     pub async fn start(parts: AgentParts) -> AgentResult<Agent> {
         let agent = Agent::idle(parts);
-        for turn in recover::settle_open_turns(agent.store()).await? {
-            let mail = MailboxItem::Open(turn.id, agent.shared.begin_work());
-            agent.with_mailbox(turn.session, |mailbox| mailbox.post(mail));
-        }
+        agent.take_up_open_turns().await?;
+        agent.take_up_regularly();
         Ok(agent)
     }
 
     /// An agent that takes up nothing of what was left unfinished: to be looked
     /// at, not to be talked to.
     pub fn idle(parts: AgentParts) -> Agent {
-        Agent { shared: Arc::new(AgentShared::new(parts)), mailboxes: Mailboxes::default() }
+        Agent { shared: Arc::new(AgentShared::new(parts)), mailboxes: Arc::default() }
     }
 
     /// The store that keeps its sessions.
@@ -233,23 +228,23 @@ impl Agent {
     }
 
     /// Stores a message and begins its turn. When this returns, the message is stored, and nothing
-    /// that happens to this process can lose it.
+    /// that happens to this process can lose it. Whoever wants to hear of its turn
+    /// [listens](Agent::listen), best from before this call on.
     pub async fn submit(&self, session: SessionId, inbound: Inbound) -> AgentResult<Submission> {
         inbound.check()?;
         let message = ArrivedMessage { session, at: Moment::now(), inbound };
         let (ack, stored) = oneshot::channel();
-        let events = self.with_mailbox(session, |mailbox| {
-            let events = mailbox.subscribe();
-            mailbox.post(MailboxItem::Message(message, ack, self.shared.begin_work()));
-            events
-        });
-        let turn = stored.await.map_err(|_| AgentError::Ended)??;
-        Ok(Submission { turn, events })
+        // Held until the mailbox has it, too: another stream would have other numbers.
+        let stream = self.shared.streams.of_session(session);
+        let before = stream.last();
+        self.post(session, MailboxItem::Message(message, ack, self.shared.begin_work()))?;
+        let turn = stored.await.map_err(|_| self.missing_answer())??;
+        Ok(Submission { turn, before })
     }
 
     /// Stops the turn that runs in a session, and says whether one did.
     pub fn stop(&self, session: SessionId) -> bool {
-        self.mailboxes.lock().get(&session).is_some_and(Mailbox::stop)
+        self.mailboxes.stop(session)
     }
 
     /// Whether a turn runs or waits.
@@ -262,15 +257,10 @@ impl Agent {
         self.shared.wait_for_idle().await;
     }
 
-    /// All events of a session from here on, for one who must not miss
-    /// any of it: what is not read is kept, so it is for listeners that end.
-    pub fn listen(&self, session: SessionId) -> mpsc::UnboundedReceiver<TurnEvent> {
-        self.with_mailbox(session, Mailbox::listen)
-    }
-
-    /// The events of a session from here on; one who reads too slowly misses some.
-    pub fn subscribe(&self, session: SessionId) -> broadcast::Receiver<TurnEvent> {
-        self.with_mailbox(session, Mailbox::subscribe)
+    /// Listens to what happens in a session, turns of other people included. A listener
+    /// stays for as long as it is held, however long nothing happens.
+    pub fn listen(&self, session: SessionId, cursor: EventCursor) -> EventListener {
+        self.shared.streams.of_session(session).listen(cursor)
     }
 
     /// The request that a model would be sent for a message. Nothing is stored or called,
@@ -281,37 +271,12 @@ impl Agent {
         inbound: Inbound,
     ) -> AgentResult<RequestPreview> {
         let (answer, answered) = oneshot::channel();
-        self.with_mailbox(session, |mailbox| mailbox.post(MailboxItem::Preview(inbound, answer)));
-        answered.await.map_err(|_| AgentError::Ended)?
+        self.post(session, MailboxItem::Preview(inbound, answer))?;
+        answered.await.map_err(|_| self.missing_answer())?
     }
 
-    /// The session's mailbox, started if need be. Mail is posted under the same
-    /// lock under which an idle task ends, so that none is lost between the two.
-    pub(crate) fn with_mailbox<T>(&self, session: SessionId, f: impl FnOnce(&Mailbox) -> T) -> T {
-        let mut mailboxes = self.mailboxes.lock();
-        if mailboxes.get(&session).is_some_and(Mailbox::is_closed) {
-            mailboxes.remove(&session);
-        }
-        let mailbox = mailboxes.entry(session).or_insert_with(|| {
-            Mailbox::start(self.shared.clone(), session, forgetter(&self.mailboxes, session))
-        });
-        f(mailbox)
-    }
-}
-
-/// Lets an idle task end, unless mail came in at the last moment.
-fn forgetter(
-    mailboxes: &Mailboxes,
-    session: SessionId,
-) -> impl Fn(&mut mpsc::UnboundedReceiver<MailboxItem>) -> Option<MailboxItem> + Send + use<> {
-    let mailboxes = Arc::downgrade(mailboxes);
-    move |mail| {
-        let mailboxes = mailboxes.upgrade()?;
-        let mut mailboxes = mailboxes.lock();
-        let last = mail.try_recv().ok();
-        if last.is_none() {
-            mailboxes.remove(&session);
-        }
-        last
+    /// Hands in mail for a session.
+    pub(crate) fn post(&self, session: SessionId, mail: MailboxItem) -> AgentResult {
+        self.mailboxes.post(&self.shared, session, mail)
     }
 }

@@ -75,8 +75,7 @@ impl Agent {
             turn.session == approval.session && turn.owner == Some(TurnOwner::Gone)
         };
         for turn in open.iter().filter(waits).filter(|turn| turn.id >= approval.turn) {
-            let mail = MailboxItem::Open(turn.id, self.shared.begin_work());
-            self.with_mailbox(approval.session, |mailbox| mailbox.post(mail));
+            self.post(approval.session, MailboxItem::Open(turn.id, self.shared.begin_work()))?;
         }
         Ok(())
     }

@@ -76,6 +76,10 @@ pub enum AgentError {
     #[error("Recto has a fault of its own: {what}")]
     #[strum(message = "please report it; the session can go on")]
     Fault { what: String },
+    /// The agent takes nothing in any more.
+    #[error("Recto is shutting down and takes no messages any more")]
+    #[strum(message = "send it again when Recto has started again")]
+    ShuttingDown,
     /// The session's task ended unexpectedly.
     #[error("the session's task ended before the message was taken")]
     Ended,
@@ -125,7 +129,7 @@ impl AgentError {
 
     /// The error as listeners and the transcript are told of it.
     pub(crate) fn to_turn_error(&self) -> TurnError {
-        TurnError { code: self.code(), message: self.to_string(), hint: self.hint() }
+        TurnError { code: self.code().into(), message: self.to_string(), hint: self.hint() }
     }
 }
 

@@ -5,7 +5,8 @@
 //! turn gathers, assembles, records, calls and runs tools until the model has
 //! said its last word. What happens next is decided by a pure function
 //! ([`step::TurnState::step`]); what it decides is performed by a thin shell.
-//! Events tell of all of it while it happens.
+//! Events tell of all of it while it happens: [`Agent::listen`] gives a session's,
+//! from now on or from where a listener left off.
 //!
 //! This crate knows no surface: who typed a message, and how a reply is shown,
 //! is decided above it. It knows no vendor's JSON and no SQL either.
@@ -16,10 +17,13 @@ mod approvals;
 mod commands;
 mod error;
 mod event;
+mod event_log;
+mod event_stream;
 mod exact_counts;
 mod inbound;
 mod items;
 mod mailbox;
+mod mailboxes;
 mod memories;
 mod options;
 mod preview;
@@ -30,6 +34,7 @@ mod selection;
 mod session_cache;
 mod session_files;
 mod shared;
+mod shutdown;
 pub mod step;
 mod stop;
 mod turn;
@@ -42,7 +47,11 @@ pub use commands::{
     ApprovalScope, COMMANDS, ChatCommand, CommandHelp, CommandProblem, CommandReply, StopOutcome,
 };
 pub use error::{AgentError, AgentResult};
-pub use event::{ApprovalQuestion, EventKind, FinishedTurn, TurnError, TurnEvent, UsageTotals};
+pub use event::{
+    ApprovalQuestion, EventKind, EventNumber, FinishedTurn, RunningCall, TurnError, TurnEvent,
+    TurnSnapshot, UsageTotals,
+};
+pub use event_stream::{EventCursor, EventListener};
 pub use exact_counts::assemble_for;
 pub use inbound::Inbound;
 pub use items::{ItemChange, ItemOutcome, MentionedItems, join_mentioned, typed_name};

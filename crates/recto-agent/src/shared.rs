@@ -17,12 +17,17 @@ use tokio::sync::{Notify, watch};
 
 use crate::agent_catalog::{AgentCatalog, CatalogCache, CatalogPurpose};
 use crate::error::{AgentError, AgentResult};
+use crate::event_stream::EventStreams;
 use crate::exact_counts::ExactCounts;
 use crate::memories::{AgentMemories, runnable_tools};
 use crate::options::{AgentParts, ModelEntry};
 use crate::search::Searcher;
 use crate::session_files::SessionFiles;
+use crate::stop::StopSignal;
 use crate::turn::PendingNotices;
+
+/// Notices on memories that are known to have been told. Beyond it some are told again.
+const MOST_TOLD: usize = 1_000;
 
 /// What all sessions of an agent have in common.
 #[derive(Debug)]
@@ -44,6 +49,10 @@ pub(crate) struct AgentShared {
     pub(crate) session_files: Option<SessionFiles>,
     /// How many messages and turns wait or run, over all sessions.
     work: watch::Sender<usize>,
+    /// The events of the sessions that somebody talks in or watches.
+    pub(crate) streams: EventStreams,
+    /// Given when the agent is shut down.
+    pub(crate) closing: StopSignal,
     #[cfg(test)]
     pub(crate) readings: readings::ReadingCounts,
 }
@@ -67,6 +76,8 @@ impl AgentShared {
             calibrations: Mutex::default(),
             counts: Mutex::default(),
             work: watch::Sender::default(),
+            streams: EventStreams::default(),
+            closing: StopSignal::default(),
             #[cfg(test)]
             readings: readings::ReadingCounts::default(),
         }
@@ -91,6 +102,10 @@ impl AgentShared {
         // A skill that was looked at, and then changed once more, is told of once more.
         told.of_catalog.retain(|text| of_catalog.contains(text));
         of_catalog.retain(|text| told.of_catalog.insert(text.clone()));
+        // Each session sees other memories, so nobody can say which are settled.
+        if told.of_memories.len() > MOST_TOLD {
+            told.of_memories.clear();
+        }
         of_memories.retain(|text| told.of_memories.insert(text.clone()));
     }
 

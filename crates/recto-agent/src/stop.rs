@@ -1,11 +1,11 @@
-//! The signal to stop a turn.
+//! The signal to stop: a turn, or the whole agent.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::Notify;
 
-/// The signal to stop a turn. Once given it stays, for whatever is done on behalf of
-/// that turn: also for an older one that has to be finished first.
+/// The signal to stop a turn, or the whole agent. Once given it stays, for whatever is
+/// done on behalf of that turn: also for an older one that has to be finished first.
 #[derive(Debug, Default)]
 pub(crate) struct StopSignal {
     is_requested: AtomicBool,
@@ -13,10 +13,15 @@ pub(crate) struct StopSignal {
 }
 
 impl StopSignal {
-    /// Asks the turn to stop.
+    /// Asks for the stop.
     pub(crate) fn request(&self) {
         self.is_requested.store(true, Ordering::SeqCst);
         self.notify.notify_waiters();
+    }
+
+    /// Whether the stop was requested.
+    pub(crate) fn is_requested(&self) -> bool {
+        self.is_requested.load(Ordering::SeqCst)
     }
 
     /// Waits until the stop is requested.
@@ -25,7 +30,7 @@ impl StopSignal {
         tokio::pin!(notify);
         // From here on no request goes unnoticed.
         notify.as_mut().enable();
-        if !self.is_requested.load(Ordering::SeqCst) {
+        if !self.is_requested() {
             notify.await;
         }
     }

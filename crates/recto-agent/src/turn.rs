@@ -15,6 +15,7 @@ mod notices;
 mod start;
 mod tools;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use recto_context::{
@@ -243,7 +244,7 @@ impl TurnRun<'_> {
         }
         if self.error.is_none() {
             self.error = closing.outcome.notice().map(|message| TurnError {
-                code: closing.outcome.into(),
+                code: Cow::Borrowed(closing.outcome.into()),
                 message,
                 hint: None,
             });
@@ -289,7 +290,7 @@ impl TurnRun<'_> {
         self.emit(EventKind::Result {
             id: call.id.clone(),
             name: call.name.clone(),
-            outcome: ToolOutcome::Refused.name(),
+            outcome: ToolOutcome::Refused,
             text,
         });
         self.push_message(call.closing_result(outcome));

@@ -6,7 +6,7 @@
 
 use recto_context::{ContentHash, ItemId};
 use rusqlite::{Connection, Row, params};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::codec;
 use crate::error::{DbError, RowId, StoreError, StoreResult};
@@ -64,7 +64,7 @@ pub struct StoredApproval {
 }
 
 /// What was said to a question, or became of it without anybody saying something.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ApprovalAnswer {
     /// This call may run.

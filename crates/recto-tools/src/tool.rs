@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use recto_context::{Audience, CallId, Catalog, ContentHash, ItemId, MessageId, ToolSpec};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::arguments::CallArguments;
@@ -188,7 +189,8 @@ pub struct ToolResult {
 }
 
 /// The outcome of a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ToolOutcome {
     /// It did what it was asked.
     Done,

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::env;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Zoned;
 use recto_agent::{
@@ -42,6 +43,9 @@ pub(crate) use find::{ModelChoice, ModelLookup, find};
 pub(crate) use ollama::OllamaModels;
 pub(crate) use search::search_parts;
 pub(crate) use tools::{built_in, toolbox};
+
+/// How long work is waited for that can't be dropped.
+const BLOCKING_LIMIT: Duration = Duration::from_millis(500);
 
 /// Loads the config, and tells of what a person should know about it.
 pub(crate) fn load(home: &RectoHome, flags: Vec<ConfigFlag>) -> CliResult<Settings> {
@@ -254,6 +258,15 @@ pub(crate) fn runtime() -> CliResult<Runtime> {
         .map_err(|error| CliFailure::new("cannot start threads").because(&error))
 }
 
+/// Ends an agent and its runtime. What still runs is parked for the next start: whoever
+/// wanted to wait for it has done so. Work that can't be dropped, such as a model that
+/// is being loaded, is left to the end of the process.
+pub(crate) fn shut_down(runtime: Runtime, agent: Agent) {
+    runtime.block_on(agent.shutdown(Duration::ZERO));
+    drop(agent);
+    runtime.shutdown_timeout(BLOCKING_LIMIT);
+}
+
 /// Opens the store, as it was left.
 pub(crate) fn store(settings: &Settings) -> CliResult<Store> {
     Ok(Store::open(&StoreOptions::new(&settings.store.path))?)
@@ -299,6 +312,7 @@ fn parts(home: &RectoHome, settings: &Settings, store: Store) -> CliResult<Agent
             disabled_tools: settings.tools.disabled.clone(),
             compaction: settings.history.compaction,
             session_files: settings.sessions.markdown.clone(),
+            recovery_interval: AgentOptions::RECOVERY_INTERVAL,
         },
         models: model_entries(settings)?,
         workspace: Workspace::new(workspace_options(settings)),

@@ -142,7 +142,7 @@ impl TurnRun<'_> {
             request: id,
             number: self.requests,
             model: self.entry().name.to_string(),
-            mode: request.mode.chosen.name(),
+            mode: request.mode.chosen,
             prompt_tokens: request.prompt_tokens().get(),
             agreed_tokens: comparison.map_or(0, |comparison| comparison.agreed_tokens.get()),
         });

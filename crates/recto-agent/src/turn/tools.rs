@@ -11,7 +11,7 @@ use super::TurnRun;
 use super::approvals::RoundVerdict;
 use super::today;
 use crate::error::AgentResult;
-use crate::event::EventKind;
+use crate::event::{EventKind, RunningCall};
 use crate::shared::counter_from;
 use crate::step::{StepEffect, StepInput};
 
@@ -29,11 +29,11 @@ impl TurnRun<'_> {
         };
         self.commit().await?;
         for call in &self.calls {
-            self.emit(EventKind::Call {
+            self.emit(EventKind::Call(RunningCall {
                 id: call.id.0.to_string(),
                 name: call.name.to_string(),
                 arguments: call.arguments.as_str().to_owned(),
-            });
+            }));
         }
         let (results, ended) = self.run_calls(&permits).await;
         let mut results: Vec<ToolResult> = results.into_iter().flatten().collect();
@@ -86,7 +86,7 @@ impl TurnRun<'_> {
             self.emit(EventKind::Result {
                 id: result.call.0.to_string(),
                 name: result.name.to_string(),
-                outcome: result.outcome.name(),
+                outcome: result.outcome,
                 text: result.text.clone(),
             });
             results[index] = Some(result);

@@ -3,15 +3,15 @@
 use std::time::Duration;
 
 use recto_agent::{
-    Agent, AgentError, AgentOptions, AgentParts, ApprovalQuestion, ApprovalSetting, EventKind,
-    Inbound, SessionSettings, Submission, TurnContinues,
+    Agent, AgentError, AgentOptions, AgentParts, ApprovalQuestion, ApprovalSetting, EventCursor,
+    EventKind, Inbound, SessionSettings, TurnContinues,
 };
 use recto_fakes::{FakeAnswer, FakeServer};
 use recto_store::{ApprovalAnswer, SessionId, TurnEnding};
 
 use crate::support::{
-    Bench, check_sound, ended, finished, model, mortal, next, risks, runtime, say, session,
-    statuses, submit, transcript, within,
+    Bench, Submitted, check_sound, ended, finished, model, mortal, next, risks, runtime, say,
+    session, statuses, submit, submit_inbound, transcript, within,
 };
 
 /// Says something, and waits for so many questions of its turn.
@@ -20,7 +20,7 @@ async fn ask(
     session: SessionId,
     message: &str,
     questions: usize,
-) -> (Submission, Vec<ApprovalQuestion>) {
+) -> (Submitted, Vec<ApprovalQuestion>) {
     let mut submission = submit(agent, session, message).await;
     let mut asked = Vec::new();
     while asked.len() < questions {
@@ -125,7 +125,7 @@ fn a_question_survives_its_process_and_goes_on_where_it_is_answered() {
         assert!(!agent.is_at_work());
         let open = agent.open_approvals(Some(here)).await.unwrap();
         assert_eq!((open.len(), ApprovalQuestion::from_approval(&open[0])), (1, question.clone()));
-        let mut events = agent.subscribe(here);
+        let mut events = agent.listen(here, EventCursor::Now);
         let answered = agent.answer(question.approval, ApprovalAnswer::Once).await.unwrap();
         assert_eq!(answered.goes_on, TurnContinues::Here);
         let finished = ended(&mut events, answered.approval.turn).await;
@@ -203,7 +203,7 @@ fn settings_say_when_a_person_is_asked() {
         let never =
             SessionSettings { approval: Some(ApprovalSetting::Never), ..Default::default() };
         let here = session(&agent, "never").await;
-        let submitted = agent.submit(here, with(never, "risk")).await.unwrap();
+        let submitted = submit_inbound(&agent, here, with(never, "risk")).await;
         assert_eq!(finished(submitted).await.reply.as_deref(), Some("ok"));
         let shown = transcript(agent.store(), here).await;
         assert!(shown.contains("risk: unasked a"), "{shown}");
@@ -212,7 +212,7 @@ fn settings_say_when_a_person_is_asked() {
         let always =
             SessionSettings { approval: Some(ApprovalSetting::Always), ..Default::default() };
         let here = session(&agent, "always").await;
-        let mut submitted = agent.submit(here, with(always, "hold")).await.unwrap();
+        let mut submitted = submit_inbound(&agent, here, with(always, "hold")).await;
         while !matches!(next(&mut submitted.events).await.event, EventKind::Asked(_)) {}
         assert!(agent.stop(here));
     });
@@ -226,7 +226,7 @@ fn a_turn_without_a_person_never_sees_tools_that_ask() {
         let agent = bench.agent(&fake).await;
         let here = session(&agent, "k").await;
         let alone = SessionSettings { unattended: true, ..SessionSettings::default() };
-        let submitted = agent.submit(here, with(alone, "risk")).await.unwrap();
+        let submitted = submit_inbound(&agent, here, with(alone, "risk")).await;
         assert_eq!(finished(submitted).await.reply.as_deref(), Some("ok"));
         let offered = fake.chats()[0]["tools"].to_string();
         assert!(offered.contains("\"hold\"") && !offered.contains("\"risk\""), "{offered}");

@@ -12,6 +12,7 @@ mod order;
 mod recovery;
 mod selection;
 mod sessions;
+mod shutdown;
 mod stop;
 mod support;
 mod trouble;

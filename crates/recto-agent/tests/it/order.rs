@@ -2,7 +2,7 @@
 //! for another.
 
 use futures_util::future::join_all;
-use recto_agent::{Agent, ChatCommand, CommandReply, EventKind, Inbound, StopOutcome};
+use recto_agent::{Agent, ChatCommand, CommandReply, EventKind, StopOutcome};
 use recto_fakes::{AnswerGate, FakeAnswer, FakeServer};
 use recto_store::{TurnEnding, TurnStatus};
 
@@ -28,9 +28,9 @@ fn messages_sent_at_once_are_answered_in_the_order_they_were_sent() {
         for round in 0..20 {
             let session = session(&agent, &format!("round {round}")).await;
             let texts: Vec<String> = (1..=5).map(|number| format!("message {number}")).collect();
-            let submitted = texts.iter().map(|text| agent.submit(session, Inbound::text(text)));
+            let submitted = texts.iter().map(|text| submit(&agent, session, text));
             for submission in join_all(submitted).await {
-                finished(submission.unwrap()).await;
+                finished(submission).await;
             }
             assert_eq!(transcript(agent.store(), session).await, echoes(&texts));
             check_sound(agent.store(), session).await;

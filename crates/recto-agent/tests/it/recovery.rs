@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use expect_test::{Expect, expect};
 use recto_agent::step::TurnState;
-use recto_agent::{Agent, Inbound, settle_open_turns};
+use recto_agent::{Agent, settle_open_turns};
 use recto_context::{CallId, ContentPart, Message, MessageBody, MessageId, ModeDecision, ToolCall};
 use recto_fakes::{AnswerGate, FakeAnswer, FakeServer};
 use recto_store::{Moment, NewMessage, NewTurn, SessionId, SettingsMap, TurnCommit};
@@ -34,7 +34,7 @@ fn killed_after(
 }
 
 /// Starts an agent on what is left, and waits until all of it is finished.
-fn recover(bench: &Bench, fake: &FakeServer, session: SessionId, expected: &Expect) {
+pub(crate) fn recover(bench: &Bench, fake: &FakeServer, session: SessionId, expected: &Expect) {
     runtime().block_on(async {
         let agent = bench.agent(fake).await;
         within(agent.finished()).await;
@@ -331,7 +331,7 @@ fn a_turn_that_another_process_left_while_we_live_is_finished_before_ours() {
         arrival(&gate, 1).await;
         shared
     });
-    let waiting = living.block_on(ours.submit(shared, Inbound::text("ours"))).unwrap();
+    let waiting = living.block_on(submit(&ours, shared, "ours"));
     drop(killed);
     living.block_on(async {
         assert_eq!(finished(waiting).await.reply.unwrap(), "You said: ours");

@@ -10,8 +10,8 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, ready};
 use recto_agent::{
-    Agent, AgentOptions, AgentParts, Conversation, EventKind, FinishedTurn, Inbound, ModelEntry,
-    ReplayVerdict, SearchParts, Submission, TurnEvent, verify_body,
+    Agent, AgentOptions, AgentParts, Conversation, EventCursor, EventKind, EventListener,
+    FinishedTurn, Inbound, ModelEntry, ReplayVerdict, SearchParts, TurnEvent, verify_body,
 };
 use recto_context::mode::{ModeSetting, UncertainMode};
 use recto_context::{
@@ -30,7 +30,6 @@ use serde_json::json;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use tokio::sync::Semaphore;
-use tokio::sync::broadcast::Receiver;
 use tokio::time::timeout;
 
 /// How long a test waits for something that must happen.
@@ -96,6 +95,7 @@ impl Bench {
                 disabled_tools: Vec::new(),
                 compaction: None,
                 session_files: None,
+                recovery_interval: AgentOptions::RECOVERY_INTERVAL,
             },
             models,
             memory: MemoryFiles::new(&workspace),
@@ -337,8 +337,24 @@ pub(crate) async fn session(agent: &Agent, name: &str) -> SessionId {
     agent.find_or_begin(&conversation(name)).await.unwrap().id
 }
 
-pub(crate) async fn submit(agent: &Agent, session: SessionId, text: &str) -> Submission {
-    within(agent.submit(session, Inbound::text(text))).await.unwrap()
+/// A message that was sent, and a listener that was there before it.
+pub(crate) struct Submitted {
+    pub(crate) turn: TurnId,
+    pub(crate) events: EventListener,
+}
+
+pub(crate) async fn submit(agent: &Agent, session: SessionId, text: &str) -> Submitted {
+    submit_inbound(agent, session, Inbound::text(text)).await
+}
+
+pub(crate) async fn submit_inbound(
+    agent: &Agent,
+    session: SessionId,
+    inbound: Inbound,
+) -> Submitted {
+    let events = agent.listen(session, EventCursor::Now);
+    let turn = within(agent.submit(session, inbound)).await.unwrap().turn;
+    Submitted { turn, events }
 }
 
 /// Says something, and waits for the end of its turn.
@@ -346,7 +362,7 @@ pub(crate) async fn say(agent: &Agent, session: SessionId, text: &str) -> Finish
     finished(submit(agent, session, text).await).await
 }
 
-pub(crate) async fn finished(submission: Submission) -> FinishedTurn {
+pub(crate) async fn finished(submission: Submitted) -> FinishedTurn {
     let events = events(submission).await;
     match events.into_iter().next_back() {
         Some(EventKind::Finished(finished)) => {
@@ -357,12 +373,12 @@ pub(crate) async fn finished(submission: Submission) -> FinishedTurn {
 }
 
 /// What happens in a turn, to its end.
-pub(crate) async fn events(submission: Submission) -> Vec<EventKind> {
-    let Submission { turn, events: mut receiver } = submission;
+pub(crate) async fn events(submission: Submitted) -> Vec<EventKind> {
+    let Submitted { turn, events: mut listener } = submission;
     let mut events = Vec::new();
     loop {
-        let event = next(&mut receiver).await;
-        if event.turn != turn {
+        let event = next(&mut listener).await;
+        if event.turn != Some(turn) {
             continue;
         }
         let is_last = matches!(event.event, EventKind::Finished(_));
@@ -373,15 +389,17 @@ pub(crate) async fn events(submission: Submission) -> Vec<EventKind> {
     }
 }
 
-pub(crate) async fn next(events: &mut Receiver<TurnEvent>) -> TurnEvent {
-    within(events.recv()).await.unwrap()
+pub(crate) async fn next(events: &mut EventListener) -> TurnEvent {
+    within(events.next()).await.unwrap()
 }
 
 /// Waits until the turn is over, and gives how.
-pub(crate) async fn ended(events: &mut Receiver<TurnEvent>, turn: TurnId) -> FinishedTurn {
+pub(crate) async fn ended(events: &mut EventListener, turn: TurnId) -> FinishedTurn {
     loop {
         match next(events).await {
-            TurnEvent { turn: of, event: EventKind::Finished(finished), .. } if of == turn => {
+            TurnEvent { turn: of, event: EventKind::Finished(finished), .. }
+                if of == Some(turn) =>
+            {
                 return finished;
             }
             _ => {}

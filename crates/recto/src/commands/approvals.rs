@@ -7,7 +7,7 @@
 use std::process::ExitCode;
 
 use recto_agent::{
-    Agent, AnsweredApproval, ApprovalQuestion, EventKind, FinishedTurn, TurnContinues,
+    Agent, AnsweredApproval, ApprovalQuestion, EventCursor, EventKind, FinishedTurn, TurnContinues,
 };
 use recto_store::{
     ApprovalAnswer, ApprovalId, Moment, RowId, Store, StoreError, StoredApproval, StoredSession,
@@ -44,9 +44,9 @@ pub(crate) fn run(home: &RectoHome, command: &ApprovalCommand) -> CliResult<Exit
         ApprovalCommand::Answer { id, answer: word, json } => {
             let runtime = setup::runtime()?;
             let (outcome, agent) = runtime.block_on(answer(home, settings, *id, (*word).into()))?;
-            if agent.as_ref().is_some_and(Agent::is_at_work) {
+            if let Some(agent) = agent {
                 // A turn that waits goes on when it has its answer, and not before.
-                std::mem::forget((runtime, agent));
+                setup::shut_down(runtime, agent);
             }
             tell_outcome(&outcome, *json)
         }
@@ -157,14 +157,15 @@ async fn is_waited_for(store: &Store, id: ApprovalId) -> CliResult<bool> {
 /// Answers, and follows the turn where it goes on here.
 async fn go_on(agent: &Agent, id: ApprovalId, answer: ApprovalAnswer) -> CliResult<AnswerReport> {
     let asked = agent.store().approval(id).await?;
-    let events = asked.map(|approval| agent.listen(approval.session));
+    let events = asked.map(|approval| agent.listen(approval.session, EventCursor::Now));
     let AnsweredApproval { approval, goes_on } = agent.answer(id, answer).await?;
     let mut outcome = AnswerReport { goes_on, finished: None, next: None, approval };
     let Some(mut events) = events.filter(|_| goes_on == TurnContinues::Here) else {
         return Ok(outcome);
     };
-    while let Some(event) = events.recv().await {
-        if event.turn != outcome.approval.turn {
+    // It reads faster than a turn tells, so that no snapshot ever stands for its end.
+    while let Some(event) = events.next().await {
+        if event.turn != Some(outcome.approval.turn) {
             continue;
         }
         match event.event {

@@ -17,11 +17,11 @@ use std::time::{Duration, Instant};
 use futures_util::FutureExt;
 use recto_agent::{
     Agent, AnsweredApproval, ApprovalQuestion, COMMANDS, ChatCommand, CommandReply, Conversation,
-    FinishedTurn, Inbound, SessionSettings, TurnContinues, TurnEvent,
+    EventCursor, EventListener, Inbound, SessionSettings, TurnContinues,
 };
 use recto_context::ContextMode;
 use recto_store::{StoredApproval, StoredSession, TurnEnding, TurnId};
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::Notify;
 
 use crate::cli::ChatArgs;
 use crate::commands::sessions::resume_from_file;
@@ -53,12 +53,7 @@ pub(crate) fn run(home: &RectoHome, args: &ChatArgs) -> CliResult<ExitCode> {
         };
         Ok::<_, CliFailure>((code, chat.agent))
     })?;
-    if agent.is_at_work() {
-        // What still runs ends with the process, as if it were killed, and is
-        // finished at the next start. Taken apart in an orderly way, a turn could
-        // take its broken connection for a failure of the model.
-        std::mem::forget((runtime, agent));
-    }
+    setup::shut_down(runtime, agent);
     code
 }
 
@@ -92,9 +87,9 @@ enum MessageOutcome {
     Abandoned,
 }
 
-impl From<&FinishedTurn> for MessageOutcome {
-    fn from(finished: &FinishedTurn) -> Self {
-        match finished.status {
+impl From<TurnEnding> for MessageOutcome {
+    fn from(ending: TurnEnding) -> Self {
+        match ending {
             TurnEnding::Done => MessageOutcome::Done,
             TurnEnding::Stopped => MessageOutcome::Stopped,
             _ => MessageOutcome::Failed,
@@ -251,7 +246,7 @@ impl Chat {
     }
 
     async fn run_command(&mut self, command: ChatCommand) -> CliResult<MessageOutcome> {
-        let mut events = self.agent.listen(self.session.id);
+        let mut events = self.agent.listen(self.session.id, EventCursor::Now);
         let answer = self.agent.command(&self.conversation, self.session.id, command).await?;
         if let CommandReply::Began(session) = &answer {
             self.session = session.clone();
@@ -269,7 +264,7 @@ impl Chat {
     async fn send_message(&mut self, text: &str) -> CliResult<MessageOutcome> {
         let inbound = Inbound { settings: self.settings.clone(), ..Inbound::text(text) };
         let mut interrupts = InterruptState::None;
-        let mut events = self.agent.listen(self.session.id);
+        let mut events = self.agent.listen(self.session.id, EventCursor::Now);
         let submitting = self.agent.submit(self.session.id, inbound);
         let Some(submitted) = self.watch(&mut interrupts, submitting).await else {
             return Ok(MessageOutcome::Abandoned);
@@ -297,7 +292,7 @@ impl Chat {
     async fn follow_all(
         &mut self,
         turn: TurnId,
-        events: &mut mpsc::UnboundedReceiver<TurnEvent>,
+        events: &mut EventListener,
     ) -> CliResult<MessageOutcome> {
         let mut outcome = self.follow(turn, events, InterruptState::None).await?;
         while !matches!(outcome, MessageOutcome::Waiting | MessageOutcome::Abandoned)
