@@ -59,17 +59,15 @@ impl EventLog {
     /// Adds an event.
     pub(crate) fn push(&mut self, turn: TurnId, event: EventKind) {
         self.last += 1;
-        let before = self.entries.back_mut().filter(|entry| entry.turn == turn);
-        match (before.map(|entry| &mut entry.content), TextPiece::from_event(event)) {
-            (Some(EntryContent::Text(text)), Ok(piece)) if text.kind == piece.kind => {
-                self.bytes += text.append(&piece.text);
+        let entry = LogEntry { first: self.last, turn, content: EntryContent::new(event) };
+        let before = self.entries.back_mut().filter(|before| before.turn == turn);
+        match (before.map(|before| &mut before.content), &entry.content) {
+            (Some(EntryContent::Text(text)), EntryContent::Text(more))
+                if text.kind == more.kind =>
+            {
+                self.bytes += text.append(&more.text);
             }
-            (_, content) => {
-                let content = match content {
-                    Ok(piece) => EntryContent::Text(GrowingText::new(piece)),
-                    Err(event) => EntryContent::Event(event),
-                };
-                let entry = LogEntry { first: self.last, turn, content };
+            _ => {
                 self.bytes += entry.bytes();
                 self.entries.push_back(entry);
             }
@@ -135,6 +133,18 @@ enum EntryContent {
     Text(GrowingText),
 }
 
+impl EntryContent {
+    fn new(event: EventKind) -> Self {
+        match event {
+            EventKind::Text { text } => EntryContent::Text(GrowingText::new(TextKind::Reply, text)),
+            EventKind::Thinking { text } => {
+                EntryContent::Text(GrowingText::new(TextKind::Thinking, text))
+            }
+            other => EntryContent::Event(other),
+        }
+    }
+}
+
 impl LogEntry {
     /// The number of its last event.
     fn last(&self) -> u64 {
@@ -175,8 +185,9 @@ struct GrowingText {
 }
 
 impl GrowingText {
-    fn new(piece: TextPiece) -> Self {
-        GrowingText { kind: piece.kind, ends: vec![piece.text.len()], text: piece.text }
+    /// A text whose first piece this is.
+    fn new(kind: TextKind, text: String) -> Self {
+        GrowingText { kind, ends: vec![text.len()], text }
     }
 
     /// Adds a piece, and gives by how many bytes that makes it larger.
@@ -191,23 +202,6 @@ impl GrowingText {
         let before = usize::try_from(pieces).ok().and_then(|count| count.checked_sub(1));
         let start = before.and_then(|index| self.ends.get(index)).copied().unwrap_or(0);
         &self.text[start..]
-    }
-}
-
-/// A piece of a text.
-struct TextPiece {
-    kind: TextKind,
-    text: String,
-}
-
-impl TextPiece {
-    /// The text of an event, or the event itself where it is something else.
-    fn from_event(event: EventKind) -> Result<Self, EventKind> {
-        match event {
-            EventKind::Text { text } => Ok(TextPiece { kind: TextKind::Reply, text }),
-            EventKind::Thinking { text } => Ok(TextPiece { kind: TextKind::Thinking, text }),
-            other => Err(other),
-        }
     }
 }
 

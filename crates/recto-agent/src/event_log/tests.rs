@@ -241,3 +241,17 @@ fn no_text_of_the_present_reply_is_lost_however_long_it_is() {
     log.forget_finished();
     assert!(log.base.state.text.is_empty() && log.bytes < 1_000, "{}", log.bytes);
 }
+
+#[test]
+fn ten_thousand_pieces_of_a_reply_are_one_entry_and_any_of_them_can_be_named() {
+    const PIECES: u64 = 10_000;
+    let log = log_of((0..PIECES).map(|number| (turn(1), text(&format!("{number:05} ")))));
+    assert_eq!(log.entries.len(), 1);
+    assert!(log.bytes < MOST_BYTES, "{}", log.bytes);
+    let whole: String = (0..PIECES).map(|number| format!("{number:05} ")).collect();
+    for seen in 0..PIECES {
+        let event = log.next_after(EventNumber(START.0 + seen)).unwrap();
+        assert_eq!(event.seq, log.last());
+        assert_eq!(event.event, text(&whole[seen as usize * 6..]));
+    }
+}

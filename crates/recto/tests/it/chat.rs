@@ -365,3 +365,30 @@ fn ctrl_c_between_messages_ends_the_program() {
     assert_eq!(running.wait().code, 130);
     assert_eq!(served.last_turn()["turn"]["status"], "done");
 }
+
+/// Promise: `shutdown-loses-nothing`
+#[test]
+#[cfg(unix)]
+fn a_turn_that_still_runs_at_the_end_is_no_failure_and_goes_on_later() {
+    for wire in WIRES {
+        let fake = wire.fake().answer(FakeAnswer::Silence).answer(FakeAnswer::Silence);
+        let served = ServedHome::new(wire, fake);
+        let has_asked = |times: usize| {
+            served.fake.wait_until(move |log| {
+                log.iter().filter(|received| received.is_chat()).count() == times
+            });
+        };
+        let killed = served.home.start(&["chat", "-m", "count"]);
+        has_asked(1);
+        drop(killed);
+        // The next one takes it up, and is ended in an orderly way in the middle of it.
+        let running = served.home.start(&["chat"]);
+        has_asked(2);
+        running.interrupt();
+        assert_eq!(running.wait().code, 130, "{wire:?}");
+        assert_eq!(roles(&served.transcript()), ["user"], "{wire:?}");
+        served.say("and now?");
+        let said = served.transcript();
+        assert_eq!(roles(&said), ["user", "assistant", "user", "assistant"], "{wire:?}");
+    }
+}

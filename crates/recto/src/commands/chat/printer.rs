@@ -164,18 +164,14 @@ impl TerminalPrinter {
     /// Shows what is known of a turn of which events were missed.
     fn catch_up(&mut self, snapshot: &TurnSnapshot) -> CliResult {
         match snapshot.text.strip_prefix(&self.printed) {
-            Some(rest) => {
-                let rest = rest.to_owned();
-                self.text(&rest)?;
-            }
+            Some(rest) => self.text(rest),
             // It is another reply.
             None => {
                 self.line("note: some of what happened was too much to be shown")?;
                 self.printed.clear();
-                self.text(&snapshot.text)?;
+                self.text(&snapshot.text)
             }
         }
-        Ok(())
     }
 
     /// Shows what would be run, exactly, and how to say yes or no.
